@@ -6,11 +6,28 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod config;
+pub mod counters;
+pub mod endpoint;
+pub mod error;
+pub mod events;
+pub mod id;
+pub mod info;
+pub mod packet;
+pub mod policy;
 pub mod seq;
+pub mod state;
 pub mod time;
 pub mod units;
 pub mod wire;
 
+pub use config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
+pub use endpoint::{Conn, Endpoint, Ingested};
+pub use events::{Event, WakeReason, Wakeup};
+pub use id::{ConnId, ListenerId, TxId};
+pub use packet::{TxBudget, TxPacket, TxReport};
 pub use seq::SeqNum;
+pub use state::State;
 pub use time::{Duration, Instant};
 pub use units::{Rate, Window};
+pub use wire::RxPacket;

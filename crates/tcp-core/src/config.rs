@@ -1,0 +1,311 @@
+//! What can be set: per endpoint, per listener, per connection. Defaults are those of a modern Linux host,
+//! where an RFC leaves the choice open.
+
+use crate::policy::Policies;
+use crate::time::Duration;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+
+/// Settings of an endpoint: the host that its connections live on.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct EndpointConfig {
+    /// Addresses that belong to this endpoint. Packets to others are dropped and counted, unless
+    /// [`any_address`](Self::any_address) is set.
+    pub addresses: Vec<IpAddr>,
+    /// Answer for every destination address, as a tunnel's end does.
+    pub any_address: bool,
+    /// Largest IP packet that the device carries, in bytes; at least 68 for IPv4, 1280 for IPv6.
+    pub mtu: u32,
+    /// Largest IP packet that the device segments by itself (TSO), headers included; 0 where it cannot. At
+    /// most 65,535.
+    pub max_super_packet: u32,
+    /// Who fills in TCP checksums on the way out.
+    pub tx_checksum: ChecksumMode,
+    /// Hop limit of outgoing packets.
+    pub ttl: u8,
+    /// Ports for connections that do not name one (RFC 6056).
+    pub ephemeral_ports: core::ops::RangeInclusive<u16>,
+    /// Most connections at once, in any state; further SYNs and connects are refused and counted.
+    pub max_connections: u32,
+    /// Challenge ACKs per second over all connections (RFC 5961, section 10).
+    pub challenge_acks_per_second: u32,
+    /// RSTs per second for segments that belong to no connection.
+    pub resets_per_second: u32,
+    /// Answer ICMP echo requests.
+    pub answer_ping: bool,
+    /// Echo replies that may wait for the device.
+    pub ping_backlog: usize,
+    /// Answer segments to ports that nobody listens on with RST (RFC 9293, section 3.10.7.1).
+    pub reset_unknown: bool,
+    /// Granularity of the driver's clock and timers: RFC 6298's G.
+    pub granularity: Duration,
+    /// What a packet costs on the link, for links and scheduler descriptors.
+    pub pricing: Pricing,
+}
+
+impl Default for EndpointConfig {
+    fn default() -> Self {
+        Self {
+            addresses: vec![],
+            any_address: false,
+            mtu: 1500,
+            max_super_packet: 0,
+            tx_checksum: ChecksumMode::Complete,
+            ttl: 64,
+            ephemeral_ports: 32_768..=60_999,
+            max_connections: 1 << 20,
+            challenge_acks_per_second: 1_000,
+            resets_per_second: 1_000,
+            answer_ping: true,
+            ping_backlog: 64,
+            reset_unknown: true,
+            granularity: Duration::from_nanos(1),
+            pricing: Pricing::default(),
+        }
+    }
+}
+
+/// Who fills in TCP checksums on the way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ChecksumMode {
+    /// The core computes them.
+    #[default]
+    Complete,
+    /// The core puts in the sum of the pseudo-header; the device completes it.
+    Partial,
+    /// Nobody: the field is zero. Only for memory links whose far end does not check.
+    Omit,
+}
+
+/// What a packet costs on the link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pricing {
+    /// IP bytes plus a fixed overhead per wire packet (Ethernet: 38 with preamble and gap).
+    Wire {
+        /// Bytes added to each packet.
+        overhead: u16,
+    },
+    /// The sizes of a paper: a data packet costs its payload, everything else a fixed size.
+    Paper {
+        /// Size of an ACK in bytes.
+        ack: u16,
+    },
+}
+
+impl Default for Pricing {
+    fn default() -> Self {
+        Self::Wire { overhead: 0 }
+    }
+}
+
+impl Pricing {
+    /// The price of a packet of `ip_bytes` (for a super-packet: of all its wire packets) with `payload` bytes
+    /// of stream, sent as `segments` wire packets.
+    #[must_use]
+    pub fn price(self, ip_bytes: u32, payload: u32, segments: u32) -> u32 {
+        match self {
+            Self::Wire { overhead } => ip_bytes.saturating_add(u32::from(overhead).saturating_mul(segments)),
+            Self::Paper { ack } => {
+                if payload > 0 {
+                    payload
+                } else {
+                    u32::from(ack)
+                }
+            }
+        }
+    }
+}
+
+/// Settings of one connection. Shared by all connections made from it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ConnConfig {
+    /// Makers of congestion control, ACK policy and RTO response.
+    pub policies: Policies,
+    /// Limit of the send buffer in bytes. It grows on demand up to this.
+    pub send_buffer: u32,
+    /// Limit of the receive buffer in bytes; at most 2^30 (RFC 7323, section 2.3). It grows on demand.
+    pub recv_buffer: u32,
+    /// Receive window to begin with, in bytes; it grows towards `recv_buffer` with need. `None`: all of
+    /// `recv_buffer` at once, untuned.
+    pub initial_recv_window: Option<u32>,
+    /// Most ranges of out-of-order data held; further ones are dropped and counted.
+    pub max_out_of_order_ranges: u16,
+    /// Nagle's algorithm.
+    pub nagle: Nagle,
+    /// Offer and use selective acknowledgments (RFC 2018).
+    pub sack: bool,
+    /// Report duplicate data by DSACK (RFC 2883).
+    pub dsack: bool,
+    /// Offer and use timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// Offer and use window scaling (RFC 7323).
+    pub window_scale: bool,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// Maximum segment size to announce and not to exceed, in bytes without options (RFC 6691); `None`: from
+    /// the MTU.
+    pub mss: Option<u16>,
+    /// Initial window in segments (RFC 6928: 10, within its byte limits).
+    pub initial_window: u32,
+    /// Cap of the congestion window in bytes; `None`: none.
+    pub cwnd_cap: Option<u64>,
+    /// RTO before the first sample (RFC 6298, 2.1: 1 s).
+    pub initial_rto: Duration,
+    /// Smallest RTO. RFC 6298 (2.4) says 1 s SHOULD; Linux and the default use 200 ms.
+    pub min_rto: Duration,
+    /// Largest RTO, with back-off; at least 60 s (RFC 6298, 2.5).
+    pub max_rto: Duration,
+    /// Consecutive timeouts after which the conventional response takes over from one that does not decide;
+    /// 0: never.
+    pub max_undecided_rtos: u32,
+    /// SYN (or SYN-ACK) retransmissions before giving up (Linux: 6 and 5).
+    pub syn_retries: u8,
+    /// Time without progress on unacknowledged data after which the connection is aborted (RFC 9293, section
+    /// 3.8.3: R2, at least 100 s; RFC 5482). `None`: never.
+    pub user_timeout: Option<Duration>,
+    /// Keep-alive (RFC 9293, section 3.8.4); `None`: off.
+    pub keep_alive: Option<KeepAlive>,
+    /// How long TIME-WAIT lasts. RFC 9293 says 2 MSL = 4 minutes; Linux and the default use 60 s.
+    pub time_wait: Duration,
+    /// How long FIN-WAIT-2 lasts once the application has let go of the connection (Linux: 60 s).
+    pub fin_wait_2: Duration,
+    /// The longest that an ACK is held, whatever the policy asks for; below 500 ms (RFC 9293, section
+    /// 3.8.6.3). The default stays below a peer's usual 200 ms minimum RTO.
+    pub ack_hold_limit: Duration,
+    /// Restart from the initial window after an idle RTO (RFC 5681, section 4.1).
+    pub restart_after_idle: bool,
+    /// Cork: send only full segments until `send_buffer` fills or the cork is removed.
+    pub cork: bool,
+    /// DSCP of outgoing packets, 0 to 63.
+    pub dscp: u8,
+}
+
+impl Default for ConnConfig {
+    fn default() -> Self {
+        Self {
+            policies: Policies::default(),
+            send_buffer: 4 << 20,
+            recv_buffer: 6 << 20,
+            initial_recv_window: Some(65_535),
+            max_out_of_order_ranges: 512,
+            nagle: Nagle::Minshall,
+            sack: true,
+            dsack: true,
+            timestamps: true,
+            window_scale: true,
+            limited_transmit: true,
+            mss: None,
+            initial_window: 10,
+            cwnd_cap: None,
+            initial_rto: Duration::from_secs(1),
+            min_rto: Duration::from_millis(200),
+            max_rto: Duration::from_secs(120),
+            max_undecided_rtos: 3,
+            syn_retries: 6,
+            user_timeout: Some(Duration::from_secs(15 * 60)),
+            keep_alive: None,
+            time_wait: Duration::from_secs(60),
+            fin_wait_2: Duration::from_secs(60),
+            ack_hold_limit: Duration::from_millis(180),
+            restart_after_idle: true,
+            cork: false,
+            dscp: 0,
+        }
+    }
+}
+
+/// When a small segment may follow unacknowledged data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Nagle {
+    /// Always (`TCP_NODELAY`).
+    Off,
+    /// Not while any data is unacknowledged (RFC 896; RFC 9293, section 3.7.4).
+    Rfc896,
+    /// Not while a small segment is unacknowledged (Minshall's variant, as Linux has it).
+    #[default]
+    Minshall,
+}
+
+/// Keep-alive settings. Names and defaults are those of the socket options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// Idle time before the first probe; RFC 9293 says at least 2 hours by default.
+    pub idle: Duration,
+    /// Time between probes.
+    pub interval: Duration,
+    /// Unanswered probes before the connection is aborted.
+    pub count: u8,
+}
+
+impl Default for KeepAlive {
+    fn default() -> Self {
+        Self { idle: Duration::from_secs(7_200), interval: Duration::from_secs(75), count: 9 }
+    }
+}
+
+/// Where a listener listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ListenOn {
+    /// One address and port.
+    Address(SocketAddr),
+    /// A port on every address of the endpoint.
+    Port(u16),
+    /// Every port of every address, for tunnels. More specific listeners go first.
+    Any,
+}
+
+/// Settings of a listener.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AcceptConfig {
+    /// Settings of the accepted connections.
+    pub conn: Arc<ConnConfig>,
+    /// Most connections in SYN-RECEIVED plus those the application has not accepted yet; further SYNs are
+    /// dropped and counted.
+    pub backlog: u32,
+}
+
+impl Default for AcceptConfig {
+    fn default() -> Self {
+        Self { conn: Arc::new(ConnConfig::default()), backlog: 1024 }
+    }
+}
+
+impl AcceptConfig {
+    /// The defaults, with the given settings for accepted connections.
+    #[must_use]
+    pub fn new(conn: Arc<ConnConfig>) -> Self {
+        Self { conn, ..Self::default() }
+    }
+}
+
+/// Where a connection goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Target {
+    /// The peer.
+    pub remote: SocketAddr,
+    /// Local address; `None`: the endpoint's first one of the peer's family.
+    pub local_address: Option<IpAddr>,
+    /// Local port; `None`: an ephemeral one.
+    pub local_port: Option<u16>,
+}
+
+impl Target {
+    /// To `remote`, from an address and port that the endpoint chooses.
+    #[must_use]
+    pub const fn new(remote: SocketAddr) -> Self {
+        Self { remote, local_address: None, local_port: None }
+    }
+}
+
+impl From<SocketAddr> for Target {
+    fn from(remote: SocketAddr) -> Self {
+        Self::new(remote)
+    }
+}

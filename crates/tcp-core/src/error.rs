@@ -1,0 +1,78 @@
+//! What can go wrong, as the application sees it.
+
+use thiserror::Error;
+
+/// Why `listen` failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ListenError {
+    /// Another listener has the same place.
+    #[error("the address is already listened on")]
+    InUse,
+    /// The address does not belong to the endpoint.
+    #[error("the address is not one of this endpoint's")]
+    NotLocal,
+    /// Port 0.
+    #[error("a listener needs a port from 1 to 65535")]
+    NoPort,
+}
+
+/// Why `connect` failed at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The endpoint has no address of the peer's family, or the given one is not its own.
+    #[error("no local address for this peer")]
+    NoLocalAddress,
+    /// The peer's address or port cannot be connected to (unspecified, multicast, port 0).
+    #[error("the peer's address cannot be connected to")]
+    BadRemote,
+    /// The four-tuple is taken.
+    #[error("a connection between these two addresses and ports already exists")]
+    InUse,
+    /// All ephemeral ports for this peer are taken.
+    #[error("no free local port for this peer")]
+    NoFreePort,
+    /// The endpoint has as many connections as its configuration permits.
+    #[error("the endpoint is full")]
+    TooManyConnections,
+}
+
+/// Why a connection ended, other than by both sides closing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConnError {
+    /// The peer refused the connection (RST in answer to SYN).
+    #[error("connection refused")]
+    Refused,
+    /// The peer reset the connection.
+    #[error("connection reset by peer")]
+    Reset,
+    /// The application aborted it.
+    #[error("connection aborted")]
+    Aborted,
+    /// No answer: SYN retries, the user timeout or keep-alive probes are used up.
+    #[error("connection timed out")]
+    TimedOut,
+    /// ICMP said so, and no answer came before the time-out (RFC 5927, section 5.2: a soft error).
+    #[error("host or network unreachable")]
+    Unreachable,
+    /// Data arrived after the application had closed its receiving side (RFC 9293, section 3.6.1).
+    #[error("the peer sent data after this side had closed")]
+    DataAfterClose,
+}
+
+/// Why a write or read was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The handshake is not finished.
+    #[error("not connected yet")]
+    NotConnected,
+    /// This side has shut down sending.
+    #[error("sending side is closed")]
+    SendClosed,
+    /// The connection ended with an error.
+    #[error(transparent)]
+    Connection(#[from] ConnError),
+}

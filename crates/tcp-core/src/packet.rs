@@ -1,0 +1,120 @@
+//! What goes out: packets as the driver gets them.
+
+use crate::id::{ConnId, TxId};
+use crate::policy::sched::SegmentClass;
+use core::num::NonZeroU16;
+
+/// A packet to be sent: headers and at most two pieces of payload that borrow from the send buffer.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TxPacket<'a> {
+    /// To be passed to [`Endpoint::departed`](crate::Endpoint::departed) by drivers that report departures.
+    pub id: TxId,
+    /// IP and TCP (or ICMP) headers.
+    pub header: &'a [u8],
+    /// Payload, in order; either piece may be empty.
+    pub payload: [&'a [u8]; 2],
+    /// Payload bytes per wire packet, where this is a super-packet that the device must segment.
+    pub segment_size: Option<NonZeroU16>,
+    /// What the device must still do about the TCP checksum.
+    pub checksum: crate::wire::TxChecksum,
+    /// Whose packet; `None` for packets of no connection.
+    pub conn: Option<ConnId>,
+    /// What kind.
+    pub class: SegmentClass,
+    /// Why it is sent.
+    pub reason: SendReason,
+}
+
+impl TxPacket<'_> {
+    /// IP bytes: headers and payload. For a super-packet this counts one header.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.header.len() + self.payload[0].len() + self.payload[1].len()
+    }
+
+    /// Never: a packet has a header.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Why a packet is sent, for traces and captures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum SendReason {
+    /// SYN of an active open.
+    Syn,
+    /// SYN-ACK.
+    SynAck,
+    /// Data that leaves for the first time.
+    NewData,
+    /// New data on the first two duplicate ACKs (RFC 3042).
+    LimitedTransmit,
+    /// Data that loss detection declared lost.
+    FastRetransmit,
+    /// The segment that an expired retransmission timer sends.
+    RtoRetransmit,
+    /// FIN without data.
+    Fin,
+    /// Probe of a closed window (RFC 9293, section 3.8.6.1).
+    WindowProbe,
+    /// Keep-alive probe.
+    KeepAlive,
+    /// ACK that the policy asked for.
+    AckByPolicy,
+    /// ACK at the policy's timer.
+    AckByTimer,
+    /// ACK that the core owes.
+    AckByObligation,
+    /// ACK that shows a larger window.
+    WindowUpdate,
+    /// Challenge ACK (RFC 5961).
+    ChallengeAck,
+    /// RST.
+    Rst,
+    /// ICMP echo reply.
+    EchoReply,
+}
+
+/// How much a call of [`Endpoint::transmit`](crate::Endpoint::transmit) may send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TxBudget {
+    /// Packets; super-packets count once.
+    pub packets: usize,
+    /// A driver that reports departures takes one packet when it is idle; the scheduler is given every
+    /// waiting packet before it is asked for one.
+    pub reports_departures: bool,
+}
+
+impl TxBudget {
+    /// As much as there is.
+    pub const UNLIMITED: Self = Self { packets: usize::MAX, reports_departures: false };
+
+    /// At most `packets` packets.
+    #[must_use]
+    pub const fn packets(packets: usize) -> Self {
+        Self { packets, reports_departures: false }
+    }
+
+    /// At most `packets` packets, and the driver calls [`Endpoint::departed`](crate::Endpoint::departed) for
+    /// each when its last bit has left.
+    #[must_use]
+    pub const fn with_departures(packets: usize) -> Self {
+        Self { packets, reports_departures: true }
+    }
+}
+
+/// What a call of [`Endpoint::transmit`](crate::Endpoint::transmit) did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct TxReport {
+    /// Packets emitted.
+    pub packets: usize,
+    /// IP bytes emitted.
+    pub bytes: u64,
+    /// More waits and could leave at once: the budget ended the call.
+    pub more: bool,
+}

@@ -1,0 +1,286 @@
+//! ACK policy: when to acknowledge.
+//!
+//! The policy states a preference; the core owns the obligations. Whatever a policy answers, the core sends an
+//! ACK where RFC 9293 demands one, and never holds one longer than the connection's hold limit.
+//!
+//! | obligation | may be waived |
+//! |---|---|
+//! | unacceptable segment, challenge ACK, zero-window or keep-alive probe | no |
+//! | SYN, FIN; re-opening a closed window; a nearly full buffer; the hold limit | no |
+//! | out-of-order, gap-filling or duplicate data; every second full segment | by [`AckPolicy::waives`], and each waiver is counted |
+
+use crate::policy::{Metrics, Params, SpecError};
+use crate::seq::SeqNum;
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use core::fmt::Debug;
+
+/// An ACK policy of one connection.
+///
+/// `on_data` comes for every segment with data that reached an established connection, after RCV.NXT moved;
+/// `on_ack_sent` whenever a segment with ACK left, whatever its cause. An ACK clears the plan.
+pub trait AckPolicy: Debug + Send {
+    /// The name under which the policy is chosen (`delayed`).
+    fn name(&self) -> &'static str;
+
+    /// The soft obligations that this policy takes over. Asked once, when the policy is installed.
+    fn waives(&self) -> SoftObligations {
+        SoftObligations::NONE
+    }
+
+    /// A segment with data arrived.
+    fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan;
+
+    /// A segment that acknowledges left.
+    fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
+        let _ = (view, sent);
+        AckPlan::Keep
+    }
+
+    /// The application read data. A window update after a read is the policy's to ask for, unless it re-opens
+    /// a closed window or moves the edge by what the core's SWS rule demands.
+    fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
+        let _ = view;
+        AckPlan::Keep
+    }
+
+    /// The instant that the policy asked for with [`AckPlan::By`] or [`AckPlan::Withhold`] has come.
+    fn on_timeout(&mut self, view: &RecvView) -> AckPlan;
+
+    /// The core sent an ACK although the policy held it back.
+    fn on_hold_truncated(&mut self, view: &RecvView) {
+        let _ = view;
+    }
+
+    /// Reports the policy's own variables, by name.
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        let _ = report;
+    }
+
+    /// Takes new parameter values on a running connection. All or nothing.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown, out of range or fixed for the life of a connection.
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        params.reject_all(self.name())
+    }
+}
+
+/// Makes an ACK policy for a connection.
+pub type NewAckPolicy = dyn Fn(&AckInit) -> Box<dyn AckPolicy> + Send + Sync;
+
+/// What is known when a connection gets its ACK policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AckInit {
+    /// The time of the call.
+    pub now: Instant,
+    /// The peer's segment size in payload bytes, as far as it is known.
+    pub rmss: u32,
+    /// RTT of the handshake, where it was measured.
+    pub handshake_rtt: Option<Duration>,
+}
+
+impl AckInit {
+    /// A policy that starts at `now`.
+    #[must_use]
+    pub const fn new(now: Instant, rmss: u32, handshake_rtt: Option<Duration>) -> Self {
+        Self { now, rmss, handshake_rtt }
+    }
+}
+
+/// What a policy wants done about the data that waits for an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckPlan {
+    /// Leave the plan and the timer as they are.
+    Keep,
+    /// Send an ACK at once.
+    Now {
+        /// Which window it shows.
+        window: WindowHint,
+    },
+    /// Call [`AckPolicy::on_timeout`] at this instant; the core's soft obligations hold meanwhile.
+    By(Instant),
+    /// As `By`, and nothing that the policy waived is sent before.
+    Withhold {
+        /// When `on_timeout` is due.
+        until: Instant,
+    },
+}
+
+impl AckPlan {
+    /// An ACK at once, with the window that RFC 9293's rule gives.
+    pub const NOW: Self = Self::Now { window: WindowHint::Sws };
+}
+
+/// Which window an ACK shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum WindowHint {
+    /// The edge moves only as receiver SWS avoidance permits (RFC 9293, section 3.8.6.2.2).
+    #[default]
+    Sws,
+    /// All that is free, as BSD shows it.
+    AllFree,
+}
+
+/// The obligations that a policy may take over from the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SoftObligations {
+    /// RFC 5681, section 4.2: out-of-order data SHOULD be acknowledged at once.
+    pub out_of_order: bool,
+    /// RFC 5681, section 4.2: data that fills a gap SHOULD be acknowledged at once.
+    pub gap_filling: bool,
+    /// RFC 9293, section 3.10.7.4: data wholly to the left of the window is answered with an ACK.
+    pub duplicate: bool,
+    /// RFC 9293, section 3.8.6.3: an ACK SHOULD be sent for at least every second full-sized segment.
+    pub every_second: bool,
+}
+
+impl SoftObligations {
+    /// Waive nothing.
+    pub const NONE: Self =
+        Self { out_of_order: false, gap_filling: false, duplicate: false, every_second: false };
+    /// Waive all four.
+    pub const ALL: Self = Self { out_of_order: true, gap_filling: true, duplicate: true, every_second: true };
+
+    /// The same, with `every_second` waived.
+    #[must_use]
+    pub const fn and_every_second(mut self) -> Self {
+        self.every_second = true;
+        self
+    }
+}
+
+/// The receiver as a policy sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecvView {
+    /// The time of the event.
+    pub now: Instant,
+    /// Next sequence number expected.
+    pub rcv_nxt: SeqNum,
+    /// Highest acknowledgment number sent so far.
+    pub highest_ack: SeqNum,
+    /// Right edge of the window that was last advertised.
+    pub edge: SeqNum,
+    /// Size of the receive buffer in bytes (its limit, not what is allocated).
+    pub buffer: u32,
+    /// Free bytes of it.
+    pub free: u32,
+    /// Estimate of the peer's segment size in payload bytes.
+    pub rmss: u32,
+    /// When the oldest byte that is received and unacknowledged arrived.
+    pub oldest_unacked: Option<Instant>,
+    /// RTT of the handshake, where it was measured.
+    pub handshake_rtt: Option<Duration>,
+    /// Smoothed RTT of this side's own sending, where it sends.
+    pub srtt: Option<Duration>,
+}
+
+impl RecvView {
+    /// A view of an idle receiver, for tests of policies.
+    #[must_use]
+    pub const fn new(now: Instant, rcv_nxt: SeqNum, buffer: u32, rmss: u32) -> Self {
+        Self {
+            now,
+            rcv_nxt,
+            highest_ack: rcv_nxt,
+            edge: SeqNum(rcv_nxt.0.wrapping_add(buffer)),
+            buffer,
+            free: buffer,
+            rmss,
+            oldest_unacked: None,
+            handshake_rtt: None,
+            srtt: None,
+        }
+    }
+
+    /// Bytes received in order and not yet acknowledged.
+    #[must_use]
+    pub const fn unacked(&self) -> u32 {
+        self.rcv_nxt.saturating_distance_from(self.highest_ack)
+    }
+}
+
+/// How a segment with data relates to what was expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataClass {
+    /// In order, nothing waits beyond it.
+    New,
+    /// In order, and data waits beyond it: it fills a gap or a part of one.
+    Hole,
+    /// Beyond RCV.NXT.
+    OutOfOrder,
+    /// Nothing in it is new.
+    Duplicate,
+    /// A zero-window or keep-alive probe.
+    Probe,
+    /// Outside the window.
+    Unacceptable,
+}
+
+/// A segment with data, as it arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DataArrival {
+    /// First sequence number.
+    pub start: SeqNum,
+    /// One past the last.
+    pub end: SeqNum,
+    /// Relation to RCV.NXT before the segment.
+    pub class: DataClass,
+    /// Segments on the wire that it stands for (more than 1 for a super-packet).
+    pub segments: u32,
+    /// PSH was set.
+    pub psh: bool,
+    /// FIN was set.
+    pub fin: bool,
+    /// URG was set.
+    pub urg: bool,
+    /// The IP header carried CE.
+    pub ce: bool,
+    /// RTT of this side's segment that TSecr names, where one can be told (RFC 7323).
+    pub ts_rtt: Option<Duration>,
+}
+
+impl DataArrival {
+    /// An arrival of `[start, end)` as one segment without flags.
+    #[must_use]
+    pub const fn new(start: SeqNum, end: SeqNum, class: DataClass) -> Self {
+        Self { start, end, class, segments: 1, psh: false, fin: false, urg: false, ce: false, ts_rtt: None }
+    }
+}
+
+/// Why a segment with ACK left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckCause {
+    /// The policy asked for it.
+    Plan,
+    /// The policy's timer led to it.
+    Timer,
+    /// It rode on data.
+    Piggyback,
+    /// It shows a larger window.
+    WindowUpdate,
+    /// The core had to send it.
+    Obligation,
+}
+
+/// An ACK that left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AckSent {
+    /// Why.
+    pub cause: AckCause,
+    /// Bytes by which it advanced the highest ACK; 0 for a duplicate or a pure window update.
+    pub advance: u32,
+}
+
+impl AckSent {
+    /// An ACK that advanced by `advance` bytes.
+    #[must_use]
+    pub const fn new(cause: AckCause, advance: u32) -> Self {
+        Self { cause, advance }
+    }
+}

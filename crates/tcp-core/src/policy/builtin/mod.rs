@@ -1,0 +1,11 @@
+//! The simplest policy of each kind, so that the core stands alone.
+
+mod conventional;
+mod delayed_ack;
+mod fifo;
+mod new_reno;
+
+pub use conventional::Conventional;
+pub use delayed_ack::DelayedAck;
+pub use fifo::Fifo;
+pub use new_reno::NewReno;

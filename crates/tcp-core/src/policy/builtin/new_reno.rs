@@ -1,0 +1,126 @@
+//! NewReno's window (RFC 5681 section 3.1, RFC 6582 section 3.2, appropriate byte counting of RFC 3465).
+//!
+//! ```text
+//!   cwnd < ssthresh:  cwnd += min(acked, 2 SMSS)          slow start
+//!   otherwise:        cwnd += SMSS per cwnd bytes acked   congestion avoidance
+//!   loss:             ssthresh = max(pipe / 2, 2 SMSS), cwnd = ssthresh
+//! ```
+
+use crate::policy::Metrics;
+use crate::policy::cc::{
+    AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Phase, Reaction, Restart, SendDecision,
+    SsthreshRule, Undo,
+};
+use crate::units::Window;
+
+/// The window of NewReno.
+#[derive(Clone, Debug)]
+pub struct NewReno {
+    cwnd: Window,
+    ssthresh: Window,
+    /// Bytes acknowledged towards the next segment of growth in congestion avoidance.
+    acked: u64,
+    before: (Window, Window),
+}
+
+impl NewReno {
+    /// A flow that starts from `init`.
+    #[must_use]
+    pub fn new(init: &CcInit) -> Self {
+        Self {
+            cwnd: init.initial_window,
+            ssthresh: init.ssthresh,
+            acked: 0,
+            before: (init.initial_window, init.ssthresh),
+        }
+    }
+
+    /// RFC 5681, equation 4, on the flight at the time of the event.
+    fn reduce(&mut self, flight: u32, smss: u32) {
+        let half = u64::from(flight / 2).max(2 * u64::from(smss));
+        self.ssthresh = Window::from_bytes(half);
+        self.acked = 0;
+    }
+}
+
+impl CongestionControl for NewReno {
+    fn name(&self) -> &'static str {
+        "reno"
+    }
+
+    fn decision(&self) -> SendDecision {
+        SendDecision::window(self.cwnd, self.ssthresh)
+    }
+
+    fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
+        if view.phase == Phase::Recovery || !view.cwnd_limited || ack.acked == 0 {
+            return Reaction::None;
+        }
+        let smss = u64::from(view.smss);
+        let mut acked = u64::from(ack.acked);
+        if self.cwnd < self.ssthresh {
+            // RFC 3465, section 2.3: L = 2 per ACK; an ACK for a batch counts as one per two segments.
+            let limit = 2 * smss * u64::from(ack.segments.div_ceil(2)).max(1);
+            let room = self.ssthresh.saturating_sub(self.cwnd).bytes();
+            let growth = acked.min(limit).min(room.max(1));
+            self.cwnd = self.cwnd.saturating_add(Window::from_bytes(growth));
+            acked -= growth;
+            if self.cwnd < self.ssthresh {
+                return Reaction::None;
+            }
+        }
+        self.acked += acked;
+        let window = self.cwnd.bytes().max(1);
+        if self.acked >= window {
+            self.acked -= window;
+            self.cwnd = self.cwnd.saturating_add(Window::from_bytes(smss));
+        }
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
+        match *event {
+            CongestionEvent::Loss { prior_pipe } => {
+                self.reduce(prior_pipe, view.smss);
+                self.cwnd = self.ssthresh;
+            }
+            CongestionEvent::Ecn => {
+                self.reduce(view.pipe, view.smss);
+                self.cwnd = self.ssthresh;
+            }
+            CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
+                match ssthresh {
+                    SsthreshRule::Keep => {}
+                    SsthreshRule::AtMost(most) => self.ssthresh = self.ssthresh.min(most),
+                    SsthreshRule::ByCc if first => self.reduce(flight_size, view.smss),
+                    SsthreshRule::ByCc => {}
+                }
+                self.cwnd = self.cwnd.min(window);
+                self.acked = 0;
+            }
+            CongestionEvent::LocalDrop => {}
+        }
+    }
+
+    fn on_restart(&mut self, _view: &FlowView, restart: &Restart) {
+        self.cwnd = self.cwnd.min(restart.window);
+    }
+
+    fn checkpoint(&mut self, _view: &FlowView) {
+        self.before = (self.cwnd, self.ssthresh);
+    }
+
+    fn undo(&mut self, _view: &FlowView, undo: &Undo) {
+        let (window, ssthresh) = match *undo {
+            Undo::All => self.before,
+            Undo::To { window, ssthresh } => (window, ssthresh),
+        };
+        self.cwnd = self.cwnd.max(window);
+        self.ssthresh = self.ssthresh.max(ssthresh);
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("cwnd", self.cwnd.bytes() as f64);
+        report.report("ssthresh", self.ssthresh.bytes() as f64);
+    }
+}

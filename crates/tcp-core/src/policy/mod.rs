@@ -1,0 +1,81 @@
+//! The seams: four kinds of policy that are chosen at run time, and how they are named in text.
+//!
+//! | trait | decides | scope |
+//! |---|---|---|
+//! | [`CongestionControl`] | how much may be outstanding, and on what clock | connection |
+//! | [`AckPolicy`] | when to acknowledge | connection |
+//! | [`RtoResponse`] | what to do when the retransmission timer fires | connection |
+//! | [`EgressScheduler`] | what leaves the host next | endpoint |
+//!
+//! A policy is named as `name:key=value,key=value` ([`spec`]). Each policy crate exports a table of what it
+//! offers ([`spec::Entry`]); the simplest of each kind is built in ([`builtin`]).
+
+pub mod ack;
+pub mod builtin;
+pub mod cc;
+pub mod rto;
+pub mod sched;
+pub mod spec;
+
+pub use ack::{AckPolicy, NewAckPolicy};
+pub use cc::{CongestionControl, NewCongestionControl};
+pub use rto::{NewRtoResponse, RtoResponse};
+pub use sched::{EgressScheduler, NewEgressScheduler};
+pub use spec::{Params, SpecError};
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::fmt;
+
+/// Receives a policy's own variables by name: `cwnd`, `alpha`, `muds`.
+///
+/// Units belong into the name where they are not bytes (`srtt_us`).
+pub struct Metrics<'a> {
+    visit: &'a mut dyn FnMut(&'static str, f64),
+}
+
+impl<'a> Metrics<'a> {
+    /// A receiver that calls `visit` for each variable.
+    pub fn new(visit: &'a mut dyn FnMut(&'static str, f64)) -> Self {
+        Self { visit }
+    }
+
+    /// Reports one variable.
+    pub fn report(&mut self, name: &'static str, value: f64) {
+        (self.visit)(name, value);
+    }
+}
+
+impl fmt::Debug for Metrics<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Metrics")
+    }
+}
+
+/// The makers of a connection's three policies.
+#[derive(Clone)]
+pub struct Policies {
+    /// Congestion control.
+    pub cc: Arc<NewCongestionControl>,
+    /// ACK policy.
+    pub ack: Arc<NewAckPolicy>,
+    /// Response to a retransmission timeout.
+    pub rto: Arc<NewRtoResponse>,
+}
+
+impl Default for Policies {
+    /// The built-in ones: NewReno, delayed ACK of RFC 5681, conventional response.
+    fn default() -> Self {
+        Self {
+            cc: Arc::new(|init: &cc::CcInit| Box::new(builtin::NewReno::new(init))),
+            ack: Arc::new(|_: &ack::AckInit| Box::new(builtin::DelayedAck::default())),
+            rto: Arc::new(|| Box::new(builtin::Conventional::default())),
+        }
+    }
+}
+
+impl fmt::Debug for Policies {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Policies")
+    }
+}

@@ -1,0 +1,237 @@
+//! Egress scheduler: what leaves the host next, over all connections.
+//!
+//! The scheduler sees small descriptors of packets, never their bytes. `admit` is asked before a segment is
+//! built, so refusing costs TCP nothing; `pop` happens when the link has room; `departed` when the last bit has
+//! left. Only data is ever deferred, and never the segment of an expired retransmission timer; where nothing is
+//! queued or on the wire, the core admits what is asked, so that no scheduler can stop the host.
+
+use crate::policy::{Metrics, Params, SpecError};
+use crate::time::Instant;
+use crate::{ConnId, SeqNum};
+use alloc::boxed::Box;
+use core::fmt::Debug;
+use core::num::NonZeroU16;
+
+/// An egress scheduler of one endpoint.
+pub trait EgressScheduler: Debug + Send {
+    /// The name under which the scheduler is chosen (`fifo`).
+    fn name(&self) -> &'static str;
+
+    /// May a packet be queued? Asked before it is built.
+    fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {
+        let _ = (now, ask);
+        Admission::Granted
+    }
+
+    /// Queues a packet that was admitted (or that the core did not have to ask for).
+    fn push(&mut self, now: Instant, packet: Descriptor);
+
+    /// The next packet to leave, or why none may.
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped;
+
+    /// The last bit of a packet has left.
+    fn departed(&mut self, now: Instant, packet: &Descriptor) {
+        let _ = (now, packet);
+    }
+
+    /// A connection that was deferred and may ask again. Called until it returns `None`.
+    fn poll_resume(&mut self) -> Option<ConnId> {
+        None
+    }
+
+    /// A queued packet became void (acknowledged meanwhile, or its connection is gone).
+    fn forget(&mut self, now: Instant, which: Forget);
+
+    /// What is queued.
+    fn backlog(&self, scope: Scope) -> Backlog;
+
+    /// Descriptors keep the acknowledgment number with which they were pushed, and are never coalesced.
+    fn keeps_ack_numbers(&self) -> bool {
+        false
+    }
+
+    /// Reports the scheduler's own variables, by name.
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        let _ = report;
+    }
+
+    /// Takes new parameter values while running. All or nothing.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown, out of range or fixed.
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        params.reject_all(self.name())
+    }
+}
+
+/// A request to queue a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ask {
+    /// Whose packet; `None` for packets of no connection (ICMP, RST to a closed port).
+    pub conn: Option<ConnId>,
+    /// What kind.
+    pub class: SegmentClass,
+    /// Bytes that the link will serialise, by the endpoint's pricing.
+    pub len: u32,
+}
+
+impl Ask {
+    /// A request for a packet of `len` bytes.
+    #[must_use]
+    pub const fn new(conn: Option<ConnId>, class: SegmentClass, len: u32) -> Self {
+        Self { conn, class, len }
+    }
+}
+
+/// The answer to an [`Ask`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admission {
+    /// Push it.
+    Granted,
+    /// Not now: [`EgressScheduler::poll_resume`] names the connection when it may ask again.
+    Deferred,
+    /// A queued packet of the connection already says it (a newer ACK replaces a queued one).
+    Coalesced,
+}
+
+/// A queued packet as a scheduler sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Descriptor {
+    /// The core's key; opaque to schedulers.
+    pub id: DescriptorId,
+    /// Whose packet; `None` for packets of no connection.
+    pub conn: Option<ConnId>,
+    /// What kind.
+    pub class: SegmentClass,
+    /// Bytes that the link will serialise, by the endpoint's pricing.
+    pub len: u32,
+    /// Segments on the wire that it stands for.
+    pub segments: u32,
+}
+
+impl Descriptor {
+    /// A descriptor of one segment of `len` bytes.
+    #[must_use]
+    pub const fn new(id: DescriptorId, conn: Option<ConnId>, class: SegmentClass, len: u32) -> Self {
+        Self { id, conn, class, len, segments: 1 }
+    }
+}
+
+/// Identifies a queued packet to the core: what was reserved, to be built when it is popped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DescriptorId {
+    /// Order of creation within the endpoint; unique.
+    pub serial: u64,
+    /// First sequence number of a segment with data, the acknowledgment number of a pure ACK.
+    pub seq: SeqNum,
+    /// Payload bytes.
+    pub payload: u32,
+    /// Segment size of a super-packet.
+    pub segment_size: Option<NonZeroU16>,
+}
+
+impl DescriptorId {
+    /// The key of the `serial`-th packet, which carries `payload` bytes at `seq`.
+    #[must_use]
+    pub const fn new(serial: u64, seq: SeqNum, payload: u32) -> Self {
+        Self { serial, seq, payload, segment_size: None }
+    }
+}
+
+/// What kind of packet it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SegmentClass {
+    /// ACK without payload, SYN, FIN or RST.
+    PureAck,
+    /// Payload that leaves for the first time.
+    Data,
+    /// Payload that left before.
+    Retransmit,
+    /// Everything else.
+    Control(ControlKind),
+}
+
+impl SegmentClass {
+    /// True for segments with payload of the stream, whether new or retransmitted.
+    #[must_use]
+    pub const fn is_data(self) -> bool {
+        matches!(self, Self::Data | Self::Retransmit)
+    }
+}
+
+/// Kinds of control packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ControlKind {
+    /// SYN or SYN-ACK.
+    Syn,
+    /// FIN without payload.
+    Fin,
+    /// RST.
+    Rst,
+    /// Zero-window or keep-alive probe.
+    Probe,
+    /// Not TCP.
+    Other,
+}
+
+/// The link as the scheduler sees it when it is asked for a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinkView {
+    /// Largest packet (by pricing) that the driver takes; `u32::MAX` where it takes any.
+    pub room: u32,
+}
+
+impl LinkView {
+    /// A link that takes packets up to `room` bytes.
+    #[must_use]
+    pub const fn new(room: u32) -> Self {
+        Self { room }
+    }
+}
+
+/// The answer to [`EgressScheduler::pop`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Popped {
+    /// Send this.
+    Packet(Descriptor),
+    /// Packets wait, but none may leave before this instant (a shaper).
+    NotBefore(Instant),
+    /// Nothing is queued.
+    Empty,
+}
+
+/// Which queued packets became void.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forget {
+    /// One packet, by [`DescriptorId::serial`].
+    Packet(u64),
+    /// All of a connection.
+    Conn(ConnId),
+}
+
+/// Whose backlog is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All that is queued.
+    All,
+    /// One connection's.
+    Conn(ConnId),
+    /// One class.
+    Class(SegmentClass),
+}
+
+/// What is queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: usize,
+    /// Bytes by pricing.
+    pub bytes: u64,
+}
+
+/// Makes an egress scheduler for an endpoint.
+pub type NewEgressScheduler = dyn Fn() -> Box<dyn EgressScheduler> + Send + Sync;

@@ -1,0 +1,441 @@
+//! Policies named in text: `name`, or `name:key=value,key=value`.
+//!
+//! ```
+//! use ackline_tcp_core::policy::spec::PolicySpec;
+//! let spec: PolicySpec = "kalampoukas:f=0.5,intra=drr".parse().unwrap();
+//! assert_eq!(spec.name, "kalampoukas");
+//! assert_eq!(spec.params.get("intra").unwrap().text(), "drr");
+//! ```
+
+use crate::time::Duration;
+use crate::units::Rate;
+use alloc::borrow::ToOwned;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::{self, Display};
+use core::ops::RangeInclusive;
+use core::str::FromStr;
+
+/// A policy's name and the parameters given to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicySpec {
+    /// The part before the colon.
+    pub name: String,
+    /// The part behind it.
+    pub params: Params,
+}
+
+impl FromStr for PolicySpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(SpecError::new(format!(
+                "policy {text:?} has no name; write name or name:key=value,..."
+            )));
+        }
+        Ok(Self { name: name.to_owned(), params: rest.parse()? })
+    }
+}
+
+/// Parameters as given, in order: `key=value` pairs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Params {
+    entries: Vec<(String, String)>,
+}
+
+impl FromStr for Params {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, SpecError> {
+        let mut entries: Vec<(String, String)> = Vec::new();
+        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            let Some((key, value)) = pair.split_once('=') else {
+                return Err(SpecError::new(format!("parameter {pair:?} has no value; write {pair}=VALUE")));
+            };
+            let (key, value) = (key.trim(), value.trim());
+            if key.is_empty() || value.is_empty() {
+                return Err(SpecError::new(format!("parameter {pair:?} is not of the form key=value")));
+            }
+            if entries.iter().any(|(known, _)| known == key) {
+                return Err(SpecError::new(format!("parameter {key:?} is given twice")));
+            }
+            entries.push((key.to_owned(), value.to_owned()));
+        }
+        Ok(Self { entries })
+    }
+}
+
+impl Params {
+    /// True where none are given.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The parameters in the order given.
+    pub fn iter(&self) -> impl Iterator<Item = Param<'_>> {
+        self.entries.iter().map(|(key, text)| Param { key, text })
+    }
+
+    /// The parameter called `key`.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<Param<'_>> {
+        self.iter().find(|param| param.key == key)
+    }
+
+    /// For policies without parameters.
+    ///
+    /// # Errors
+    /// Names the first parameter, where any is given.
+    pub fn reject_all(&self, policy: &str) -> Result<(), SpecError> {
+        match self.iter().next() {
+            None => Ok(()),
+            Some(param) => Err(SpecError::new(format!("{policy} takes no parameter {:?}", param.key))),
+        }
+    }
+}
+
+/// One parameter: its key and its text, with checked readings of the text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param<'a> {
+    key: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Param<'a> {
+    /// The key.
+    #[must_use]
+    pub const fn key(&self) -> &'a str {
+        self.key
+    }
+
+    /// The value as it was written.
+    #[must_use]
+    pub const fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// Where it is none or lies outside `range`.
+    pub fn integer(&self, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
+        self.checked(self.text.parse().ok(), &range, "a whole number")
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// Where it is none or lies outside `range`.
+    pub fn number(&self, range: RangeInclusive<f64>) -> Result<f64, SpecError> {
+        self.checked(self.text.parse().ok(), &range, "a number")
+    }
+
+    /// A duration: `40ms`, `1.5s`, `250us`, `100ns`.
+    ///
+    /// # Errors
+    /// Where it is none or lies outside `range`.
+    pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, SpecError> {
+        let value = parse_duration(self.text);
+        match value {
+            Some(value) if range.contains(&value) => Ok(value),
+            _ => Err(self.expected(&format!("a duration from {:?} to {:?}", range.start(), range.end()))),
+        }
+    }
+
+    /// A rate: `100kbit`, `1.5mbit`, `10gbit`, as tc writes them (decimal multiples of bits per second).
+    ///
+    /// # Errors
+    /// Where it is none, or zero.
+    pub fn rate(&self) -> Result<Rate, SpecError> {
+        parse_rate(self.text).ok_or_else(|| self.expected("a rate such as 100kbit, 20mbit or 1gbit"))
+    }
+
+    /// A number of bytes: `1500`, `64k`, `1m` (binary multiples, as tc writes them).
+    ///
+    /// # Errors
+    /// Where it is none or lies outside `range`.
+    pub fn bytes(&self, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
+        self.checked(parse_bytes(self.text), &range, "a number of bytes")
+    }
+
+    /// `on`/`off`, `yes`/`no`, `true`/`false`, `1`/`0`.
+    ///
+    /// # Errors
+    /// Where it is none of these.
+    pub fn switch(&self) -> Result<bool, SpecError> {
+        match self.text {
+            "on" | "yes" | "true" | "1" => Ok(true),
+            "off" | "no" | "false" | "0" => Ok(false),
+            _ => Err(self.expected("on or off")),
+        }
+    }
+
+    /// One of `choices`; gives its position.
+    ///
+    /// # Errors
+    /// Lists the choices.
+    pub fn choice(&self, choices: &[&str]) -> Result<usize, SpecError> {
+        choices
+            .iter()
+            .position(|choice| *choice == self.text)
+            .ok_or_else(|| self.expected(&format!("one of {}", choices.join(", "))))
+    }
+
+    /// The error for a key that the policy does not know.
+    #[must_use]
+    pub fn unknown(&self, policy: &str, known: &[ParamInfo]) -> SpecError {
+        let mut text = format!("{policy} has no parameter {:?}", self.key);
+        if let Some(near) = nearest(self.key, known.iter().map(|info| info.name)) {
+            text += &format!("; did you mean {near:?}?");
+        }
+        if known.is_empty() {
+            text += " (it takes none)";
+        } else {
+            let names: Vec<&str> = known.iter().map(|info| info.name).collect();
+            text += &format!(" (it takes {})", names.join(", "));
+        }
+        SpecError::new(text)
+    }
+
+    fn checked<T: PartialOrd + Display>(
+        &self,
+        value: Option<T>,
+        range: &RangeInclusive<T>,
+        what: &str,
+    ) -> Result<T, SpecError> {
+        match value {
+            Some(value) if range.contains(&value) => Ok(value),
+            _ => Err(self.expected(&format!("{what} from {} to {}", range.start(), range.end()))),
+        }
+    }
+
+    fn expected(&self, what: &str) -> SpecError {
+        SpecError::new(format!("{}={} is not possible: {} must be {what}", self.key, self.text, self.key))
+    }
+}
+
+/// A parameter as a table of policies describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParamInfo {
+    /// The key.
+    pub name: &'static str,
+    /// The value where none is given, as it would be written.
+    pub default: &'static str,
+    /// What may be written, in words: `1..65535`, `on|off`, `1ms..500ms`.
+    pub range: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+}
+
+/// One policy in a table: `T` is the maker's type, such as
+/// [`NewCongestionControl`](crate::policy::NewCongestionControl).
+pub struct Entry<T: ?Sized> {
+    /// The name.
+    pub name: &'static str,
+    /// Other names of the same.
+    pub aliases: &'static [&'static str],
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Where it comes from: RFC or paper.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [ParamInfo],
+    /// Checks the parameters and gives the maker.
+    pub make: fn(&Params) -> Result<Arc<T>, SpecError>,
+}
+
+impl<T: ?Sized> fmt::Debug for Entry<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// Finds the policy that `text` names in `tables` and gives its maker. `kind` is the word for error messages
+/// and for `ackline list`: `cc`, `ack`, `sched`, `rto`.
+///
+/// # Errors
+/// Names what is wrong with the text and, for an unknown name, the nearest known one.
+pub fn resolve<T: ?Sized>(tables: &[&[Entry<T>]], kind: PolicyKind, text: &str) -> Result<Arc<T>, SpecError> {
+    let spec: PolicySpec = text.parse()?;
+    let entries = || tables.iter().flat_map(|table| table.iter());
+    let entry =
+        entries().find(|entry| entry.name == spec.name || entry.aliases.contains(&spec.name.as_str()));
+    let Some(entry) = entry else {
+        let mut message = format!("unknown {kind} {:?}", spec.name);
+        if let Some(near) = nearest(&spec.name, entries().map(|entry| entry.name)) {
+            message += &format!("; did you mean {near:?}?");
+        }
+        message += &format!(" (ackline list {})", kind.keyword());
+        return Err(SpecError::new(message));
+    };
+    for param in spec.params.iter() {
+        if !entry.params.iter().any(|info| info.name == param.key) {
+            return Err(param.unknown(entry.name, entry.params));
+        }
+    }
+    (entry.make)(&spec.params)
+}
+
+/// The four kinds of policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PolicyKind {
+    /// Congestion control.
+    Cc,
+    /// ACK policy.
+    Ack,
+    /// Egress scheduler.
+    Sched,
+    /// Response to a retransmission timeout.
+    Rto,
+}
+
+impl PolicyKind {
+    /// The word for the kind on a command line.
+    #[must_use]
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Cc => "cc",
+            Self::Ack => "ack",
+            Self::Sched => "sched",
+            Self::Rto => "rto",
+        }
+    }
+}
+
+impl Display for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cc => "congestion control",
+            Self::Ack => "ACK policy",
+            Self::Sched => "egress scheduler",
+            Self::Rto => "RTO response",
+        })
+    }
+}
+
+/// What is wrong with a policy's name or parameters, in one line for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpecError {
+    message: String,
+}
+
+impl SpecError {
+    /// An error that says `message`.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl Display for SpecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl core::error::Error for SpecError {}
+
+/// Splits a text into its leading number and its unit.
+fn number_and_unit(text: &str) -> Option<(f64, String)> {
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.parse().ok()?;
+    Some((number, unit.trim().to_ascii_lowercase()))
+}
+
+/// Reads a duration such as `40ms`, `1.5s`, `250us` or `100ns`. A bare number is refused.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<Duration> {
+    let (number, unit) = number_and_unit(text)?;
+    let nanos = match unit.as_str() {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" | "min" => 60e9,
+        _ => return None,
+    } * number;
+    (nanos < 1e18).then(|| Duration::from_nanos(libm::round(nanos) as u64))
+}
+
+/// Reads a rate such as `100kbit`, `1.5mbit`, `10gbit` or `9600bit` (decimal multiples). Zero is refused.
+#[must_use]
+pub fn parse_rate(text: &str) -> Option<Rate> {
+    let (number, unit) = number_and_unit(text)?;
+    let unit = unit.strip_suffix("/s").unwrap_or(&unit);
+    let bits = match unit {
+        "bit" => 1.0,
+        "k" | "kbit" => 1e3,
+        "m" | "mbit" => 1e6,
+        "g" | "gbit" => 1e9,
+        _ => return None,
+    } * number;
+    (bits >= 8.0 && bits < 1e18).then(|| Rate::from_bits_per_second(libm::round(bits) as u64))
+}
+
+/// Reads a number of bytes such as `1500`, `64k`, `1M` or `1G` (binary multiples).
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let (number, unit) = number_and_unit(text)?;
+    let unit = unit.strip_suffix('b').unwrap_or(&unit);
+    let unit = unit.strip_suffix('i').unwrap_or(unit);
+    let bytes = match unit {
+        "" => 1.0,
+        "k" => 1024.0,
+        "m" => 1_048_576.0,
+        "g" => 1_073_741_824.0,
+        "t" => 1_099_511_627_776.0,
+        _ => return None,
+    } * number;
+    (bytes < 1e18).then(|| libm::round(bytes) as u64)
+}
+
+/// The candidate nearest to `word`, where one is near enough to be a typing error.
+#[must_use]
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    candidates
+        .map(|candidate| (edit_distance(word, candidate), candidate))
+        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(word.len()) / 4)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Levenshtein distance in bytes, with one row of memory.
+fn edit_distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, left) in a.bytes().enumerate() {
+        let mut diagonal = i;
+        let mut above_left = i + 1;
+        for (j, right) in b.bytes().enumerate() {
+            let above = row.get(j + 1).copied().unwrap_or(usize::MAX);
+            let cell = (diagonal + usize::from(left != right)).min(above + 1).min(above_left + 1);
+            diagonal = above;
+            above_left = cell;
+            if let Some(slot) = row.get_mut(j + 1) {
+                *slot = cell;
+            }
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+impl Display for PolicySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        let params: Vec<String> =
+            self.params.entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        if !params.is_empty() {
+            write!(f, ":{}", params.join(",").to_string())?;
+        }
+        Ok(())
+    }
+}
