@@ -7,6 +7,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod config;
+mod conn;
 pub mod counters;
 pub mod endpoint;
 pub mod error;
@@ -15,7 +16,10 @@ pub mod id;
 pub mod info;
 pub mod packet;
 pub mod policy;
+mod rcv;
+mod recovery;
 pub mod seq;
+mod snd;
 pub mod state;
 pub mod time;
 pub mod units;

@@ -1,0 +1,30 @@
+//! What every event of a connection needs from its endpoint.
+
+use crate::counters::Counters;
+use crate::events::{TraceEvent, Tracer};
+use crate::id::ConnId;
+use crate::time::{Duration, Instant};
+
+/// The surroundings of one event: the time, whose event it is, and where to count and trace it.
+#[derive(Debug)]
+pub(crate) struct Ctx<'a> {
+    /// The time of the event.
+    pub(crate) now: Instant,
+    /// The connection.
+    pub(crate) id: ConnId,
+    /// Granularity of the driver's clock and timers (RFC 6298's G).
+    pub(crate) granularity: Duration,
+    /// The endpoint's counters.
+    pub(crate) counters: &'a mut Counters,
+    /// Who listens to trace events.
+    pub(crate) tracer: Option<&'a mut (dyn Tracer + 'static)>,
+}
+
+impl Ctx<'_> {
+    /// Makes a trace event where somebody listens.
+    pub(crate) fn trace(&mut self, event: impl FnOnce() -> TraceEvent) {
+        if let Some(tracer) = self.tracer.as_deref_mut() {
+            tracer.trace(self.now, self.id, &event());
+        }
+    }
+}
