@@ -18,6 +18,7 @@ pub mod packet;
 pub mod policy;
 mod rcv;
 mod recovery;
+pub mod ring;
 pub mod seq;
 mod snd;
 pub mod state;

@@ -1,0 +1,451 @@
+//! A byte ring that grows on demand: the storage of a connection's send and receive buffers.
+//!
+//! ```text
+//!        head            head + len                    ahead_end
+//!         ▼                  ▼                             ▼
+//!   ──────┬──────────────────┬─────────┬─────────┬─────────┬──────────
+//!    free │     readable     │  hole   │ written │  ...    │   free        (modulo the capacity)
+//!   ──────┴──────────────────┴─────────┴─────────┴─────────┴──────────
+//! ```
+//!
+//! A sender uses the readable part alone: the application appends ([`ByteRing::push_slice`]), segments borrow
+//! any piece of it ([`ByteRing::slices`]) and acknowledged bytes leave at the front ([`ByteRing::consume`]).
+//! A receiver also writes past the readable part ([`ByteRing::write_at`]) and makes those bytes readable once
+//! the hole before them is filled ([`ByteRing::commit`]); which of them are present is the assembler's affair.
+//!
+//! The capacity is zero or a power of two, at least doubles whenever it grows, and so costs a constant number
+//! of copies per byte. An empty ring starts again at its first byte, so that a reader who keeps up touches only
+//! a small, cached part of a large buffer.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// The largest capacity in bytes: the largest window that TCP can offer (RFC 7323, section 2.3).
+pub const MAX_CAPACITY: usize = 1 << 30;
+
+/// The smallest capacity in bytes of a ring that has memory at all.
+const MIN_CAPACITY: usize = 2048;
+
+/// A growable byte ring of at most [`MAX_CAPACITY`] bytes. See the [module documentation](self).
+///
+/// Each operation that stores bytes takes a `limit`: the most bytes, from the first readable one on, that the
+/// ring may span. It is an argument because buffer tuning moves it; a limit below what is stored already
+/// refuses new bytes and drops none.
+#[derive(Default)]
+pub struct ByteRing {
+    /// The memory; its length is zero or a power of two.
+    buf: Box<[u8]>,
+    /// Index in `buf` of the first readable byte; below the capacity, or zero without memory.
+    head: u32,
+    /// Readable bytes.
+    len: u32,
+    /// Extent of the bytes written past the readable part, holes included; `len + ahead` fits the capacity.
+    ahead: u32,
+}
+
+impl ByteRing {
+    /// An empty ring, which has no memory yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Readable bytes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// True where nothing is readable; bytes may still wait past a hole.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes that the memory held at the moment could take: zero or a power of two.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.buf.len()
+    }
+
+    /// Extent of the bytes written past the readable part, holes included.
+    #[must_use]
+    pub fn ahead(&self) -> usize {
+        self.ahead as usize
+    }
+
+    /// Grows so that `total` bytes, counted from the first readable one, fit, but no more than `limit`. Returns
+    /// how many fit afterwards: at most `limit`, and less than `total` only where `limit` or
+    /// [`MAX_CAPACITY`] demands it. Never shrinks.
+    pub fn reserve_total(&mut self, total: usize, limit: usize) -> usize {
+        let wanted = total.min(limit).min(MAX_CAPACITY);
+        if wanted > self.buf.len() {
+            self.grow(wanted);
+        }
+        self.buf.len().min(limit)
+    }
+
+    /// Appends what fits of `data` to the readable part, and returns how many bytes that was. The readable part
+    /// does not grow past `limit`. Overwrites bytes written ahead at that place; a receiver uses it for data
+    /// in order.
+    pub fn push_slice(&mut self, data: &[u8], limit: usize) -> usize {
+        let stored = self.write_at(0, data, limit);
+        self.commit(stored);
+        stored
+    }
+
+    /// Writes what fits of `data` at `offset` bytes past the end of the readable part, without making it
+    /// readable, and returns how many bytes that was. The ring, holes included, does not span more than `limit`
+    /// bytes. The bytes of a hole are unspecified (but never another connection's data).
+    pub fn write_at(&mut self, offset: usize, data: &[u8], limit: usize) -> usize {
+        let start = self.len().saturating_add(offset);
+        if start >= limit.min(MAX_CAPACITY) {
+            return 0;
+        }
+        let room = self.reserve_total(start.saturating_add(data.len()), limit).saturating_sub(start);
+        let stored = data.len().min(room);
+        if stored == 0 {
+            return 0;
+        }
+        let (first, second) = data[..stored].split_at(stored.min(self.until_wrap(start)));
+        let at = self.index(start);
+        self.buf[at..at + first.len()].copy_from_slice(first);
+        self.buf[..second.len()].copy_from_slice(second);
+        self.ahead = self.ahead.max((offset + stored) as u32);
+        stored
+    }
+
+    /// The free memory after the readable part, in order, as far as the capacity reaches and `limit` allows:
+    /// for a writer that fills it in place and then calls [`ByteRing::commit`]. Call
+    /// [`ByteRing::reserve_total`] before to have enough of it. Bytes written ahead lie in it.
+    #[must_use]
+    pub fn writable_slices(&mut self, limit: usize) -> [&mut [u8]; 2] {
+        let start = self.len();
+        let room = self.buf.len().min(limit).saturating_sub(start);
+        if room == 0 {
+            return [&mut [], &mut []];
+        }
+        let (at, first) = (self.index(start), room.min(self.until_wrap(start)));
+        let (front, back) = self.buf.split_at_mut(at);
+        [&mut back[..first], &mut front[..room - first]]
+    }
+
+    /// Makes the next `n` bytes past the readable part readable: bytes written in place, or written ahead and
+    /// no longer behind a hole. Stops at the capacity.
+    pub fn commit(&mut self, n: usize) {
+        let n = n.min(self.buf.len() - self.len()) as u32;
+        self.len += n;
+        self.ahead = self.ahead.saturating_sub(n);
+    }
+
+    /// Up to `len` readable bytes from `offset` on, borrowed, in order; the second piece is empty unless the
+    /// range wraps. Clipped to the readable part.
+    #[must_use]
+    pub fn slices(&self, offset: usize, len: usize) -> [&[u8]; 2] {
+        let len = len.min(self.len().saturating_sub(offset));
+        if len == 0 {
+            return [&[], &[]];
+        }
+        let (at, first) = (self.index(offset), len.min(self.until_wrap(offset)));
+        [&self.buf[at..at + first], &self.buf[..len - first]]
+    }
+
+    /// Drops up to `n` readable bytes at the front.
+    pub fn consume(&mut self, n: usize) {
+        let n = n.min(self.len());
+        if n == 0 {
+            return;
+        }
+        self.head = self.index(n) as u32;
+        self.len -= n as u32;
+        if self.len == 0 && self.ahead == 0 {
+            self.head = 0;
+        }
+    }
+
+    /// Moves readable bytes into `out` and returns how many: the shorter of the two.
+    pub fn pop_slice(&mut self, out: &mut [u8]) -> usize {
+        let [first, second] = self.slices(0, out.len());
+        let (one, two) = (first.len(), second.len());
+        out[..one].copy_from_slice(first);
+        out[one..one + two].copy_from_slice(second);
+        self.consume(one + two);
+        one + two
+    }
+
+    /// Gives the memory back if nothing is readable and nothing was written ahead; says whether the ring is
+    /// without memory afterwards.
+    pub fn release(&mut self) -> bool {
+        if self.len == 0 && self.ahead == 0 {
+            *self = Self::new();
+        }
+        self.buf.is_empty()
+    }
+
+    /// Forgets every byte, those written ahead too, and gives the memory back.
+    pub fn clear(&mut self) {
+        *self = Self::new();
+    }
+
+    /// The index in `buf` of the byte at `offset` from the first readable one. The capacity is not zero.
+    fn index(&self, offset: usize) -> usize {
+        (self.head as usize + offset) & (self.buf.len() - 1)
+    }
+
+    /// Bytes from `offset` up to the end of the memory. The capacity is not zero.
+    fn until_wrap(&self, offset: usize) -> usize {
+        self.buf.len() - self.index(offset)
+    }
+
+    /// Moves the content to memory for at least `wanted` bytes, which is more than the capacity and at most
+    /// [`MAX_CAPACITY`], so that it at least doubles.
+    #[cold]
+    fn grow(&mut self, wanted: usize) {
+        // The allocator hands large blocks out zeroed, without touching their pages.
+        let mut buf = vec![0; wanted.next_power_of_two().max(MIN_CAPACITY)].into_boxed_slice();
+        let used = self.len() + self.ahead();
+        if used > 0 {
+            let (at, first) = (self.index(0), used.min(self.until_wrap(0)));
+            buf[..first].copy_from_slice(&self.buf[at..at + first]);
+            buf[first..used].copy_from_slice(&self.buf[..used - first]);
+        }
+        self.buf = buf;
+        self.head = 0;
+    }
+}
+
+impl core::fmt::Debug for ByteRing {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ByteRing")
+            .field("len", &self.len)
+            .field("ahead", &self.ahead)
+            .field("capacity", &self.buf.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ByteRing, MAX_CAPACITY, MIN_CAPACITY};
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn read(ring: &ByteRing, offset: usize, len: usize) -> Vec<u8> {
+        ring.slices(offset, len).concat()
+    }
+
+    /// Distinct bytes, so that a byte in the wrong place shows.
+    fn pattern(start: usize, len: usize) -> Vec<u8> {
+        (start..start + len).map(|i| (i % 251) as u8).collect()
+    }
+
+    #[test]
+    fn idle_ring_is_small_and_has_no_memory() {
+        assert!(size_of::<ByteRing>() <= 32);
+        let mut ring = ByteRing::new();
+        assert_eq!((ring.capacity(), ring.len()), (0, 0));
+        assert_eq!(ring.slices(3, 5), [&[] as &[u8], &[]]);
+        assert_eq!(ring.writable_slices(100).map(|s| s.len()), [0, 0]);
+        ring.commit(10);
+        ring.consume(10);
+        assert_eq!(ring.len(), 0);
+    }
+
+    #[test]
+    fn limit_is_exact_though_the_capacity_is_a_power_of_two() {
+        let mut ring = ByteRing::new();
+        assert_eq!(ring.push_slice(&pattern(0, 6000), 5001), 5001);
+        assert_eq!(ring.capacity(), 8192);
+        assert_eq!(ring.push_slice(&[1], 5001), 0);
+        assert_eq!(ring.writable_slices(5001).map(|s| s.len()), [0, 0]);
+        assert_eq!(read(&ring, 0, 9999), pattern(0, 5001));
+        assert_eq!(ring.push_slice(&[1], 100), 0, "a limit below the content refuses and drops nothing");
+        assert_eq!(ring.len(), 5001);
+    }
+
+    #[test]
+    fn data_written_ahead_survives_growth_and_reading() {
+        let mut ring = ByteRing::new();
+        ring.push_slice(&pattern(0, 100), 1 << 20);
+        assert_eq!(ring.write_at(50, &pattern(150, 500), 1 << 20), 500);
+        ring.consume(100);
+        assert!(ring.is_empty() && ring.capacity() == MIN_CAPACITY);
+        assert!(!ring.release(), "bytes wait past the hole");
+        assert_eq!(ring.write_at(5000, &pattern(5100, 10), 1 << 20), 10);
+        assert_eq!(ring.capacity(), 8192);
+        assert_eq!(ring.write_at(0, &pattern(100, 50), 1 << 20), 50);
+        ring.commit(550);
+        assert_eq!(read(&ring, 0, 550), pattern(100, 550));
+        assert_eq!(ring.ahead(), 5010 - 550);
+    }
+
+    #[test]
+    fn empty_ring_restarts_at_its_first_byte() {
+        let mut ring = ByteRing::new();
+        ring.reserve_total(65536, 65536);
+        for round in 0..1000 {
+            ring.push_slice(&pattern(round, 1448), 65536);
+            assert_eq!(ring.slices(0, 1448)[1].len(), 0, "never wraps when the reader keeps up");
+            ring.consume(1448);
+        }
+        assert!(ring.release());
+        assert_eq!(ring.capacity(), 0);
+    }
+
+    #[test]
+    fn growth_is_amortised() {
+        let mut ring = ByteRing::new();
+        let mut capacities = std::vec![];
+        for i in 0..4096 {
+            ring.push_slice(&pattern(i * 1448, 1448), 16 << 20);
+            if capacities.last() != Some(&ring.capacity()) {
+                capacities.push(ring.capacity());
+            }
+        }
+        assert!(capacities.windows(2).all(|pair| pair[1] >= 2 * pair[0]), "{capacities:?}");
+        assert_eq!(read(&ring, 0, usize::MAX), pattern(0, 4096 * 1448));
+    }
+
+    #[test]
+    fn hostile_offsets_are_refused() {
+        let mut ring = ByteRing::new();
+        assert_eq!(ring.write_at(usize::MAX, &[1, 2], usize::MAX), 0);
+        assert_eq!(ring.write_at(MAX_CAPACITY, &[1, 2], usize::MAX), 0);
+        assert_eq!(ring.write_at(4096, &[1, 2], 4097), 1, "cut at the limit");
+        assert_eq!(ring.capacity(), 8192);
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Push(usize, usize),
+        WriteInPlace(usize, usize),
+        WriteAt(usize, usize, usize),
+        FillHole,
+        Consume(usize),
+        Pop(usize),
+        Read(usize, usize),
+        Reserve(usize, usize),
+        Release,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        let (size, limit) = (0usize..3000, 0usize..20_000);
+        prop_oneof![
+            (size.clone(), limit.clone()).prop_map(|(n, l)| Op::Push(n, l)),
+            (size.clone(), limit.clone()).prop_map(|(n, l)| Op::WriteInPlace(n, l)),
+            (0usize..6000, size.clone(), limit.clone()).prop_map(|(o, n, l)| Op::WriteAt(o, n, l)),
+            Just(Op::FillHole),
+            (0usize..5000).prop_map(Op::Consume),
+            size.clone().prop_map(Op::Pop),
+            (size.clone(), size).prop_map(|(o, n)| Op::Read(o, n)),
+            (limit.clone(), limit).prop_map(|(n, l)| Op::Reserve(n, l)),
+            Just(Op::Release),
+        ]
+    }
+
+    /// The model: readable bytes, and what was written past them (`None`: a hole).
+    #[derive(Default)]
+    struct Model {
+        readable: Vec<u8>,
+        ahead: Vec<Option<u8>>,
+    }
+
+    impl Model {
+        fn write_at(&mut self, offset: usize, data: &[u8]) {
+            if data.is_empty() {
+                return;
+            }
+            let end = offset + data.len();
+            if self.ahead.len() < end {
+                self.ahead.resize(end, None);
+            }
+            for (slot, byte) in self.ahead[offset..].iter_mut().zip(data) {
+                *slot = Some(*byte);
+            }
+        }
+
+        fn commit(&mut self, n: usize) {
+            self.readable.extend(self.ahead.drain(..n).map(|byte| byte.expect("the test commits no holes")));
+        }
+
+        fn room(&self, offset: usize, limit: usize) -> usize {
+            limit.saturating_sub(self.readable.len() + offset)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_queue_with_holes(ops in prop::collection::vec(op(), 1..80)) {
+            let (mut ring, mut model, mut made) = (ByteRing::new(), Model::default(), 0);
+            for op in ops {
+                match op {
+                    Op::Push(n, limit) => {
+                        let data = pattern(made, n);
+                        let stored = ring.push_slice(&data, limit);
+                        prop_assert_eq!(stored, n.min(model.room(0, limit)));
+                        model.write_at(0, &data[..stored]);
+                        model.commit(stored);
+                        made += n;
+                    }
+                    Op::WriteInPlace(n, limit) => {
+                        let fits = ring.reserve_total(ring.len() + n, limit);
+                        prop_assert!(fits <= limit && fits >= limit.min(ring.len() + n));
+                        let data = pattern(made, n);
+                        let mut stored = 0;
+                        for slice in ring.writable_slices(limit) {
+                            let count = slice.len().min(n - stored);
+                            slice[..count].copy_from_slice(&data[stored..stored + count]);
+                            stored += count;
+                        }
+                        prop_assert_eq!(stored, n.min(model.room(0, limit)));
+                        ring.commit(stored);
+                        model.write_at(0, &data[..stored]);
+                        model.commit(stored);
+                        made += n;
+                    }
+                    Op::WriteAt(offset, n, limit) => {
+                        let data = pattern(made, n);
+                        let stored = ring.write_at(offset, &data, limit);
+                        prop_assert_eq!(stored, n.min(model.room(offset, limit)));
+                        model.write_at(offset, &data[..stored]);
+                        made += n;
+                    }
+                    Op::FillHole => {
+                        let n = model.ahead.iter().take_while(|byte| byte.is_some()).count();
+                        ring.commit(n);
+                        model.commit(n);
+                    }
+                    Op::Consume(n) => {
+                        ring.consume(n);
+                        model.readable.drain(..n.min(model.readable.len()));
+                    }
+                    Op::Pop(n) => {
+                        let mut out = std::vec![0; n];
+                        let popped = ring.pop_slice(&mut out);
+                        let expected: Vec<u8> = model.readable.drain(..n.min(model.readable.len())).collect();
+                        prop_assert_eq!(&out[..popped], &expected[..]);
+                    }
+                    Op::Read(offset, n) => {
+                        let expected: Vec<u8> = model.readable.iter().copied().skip(offset).take(n).collect();
+                        prop_assert_eq!(read(&ring, offset, n), expected);
+                    }
+                    Op::Reserve(total, limit) => {
+                        let before = ring.capacity();
+                        ring.reserve_total(total, limit);
+                        prop_assert!(ring.capacity() == before || ring.capacity() >= 2 * before);
+                    }
+                    Op::Release => {
+                        let idle = model.readable.is_empty() && model.ahead.is_empty();
+                        let without = idle || ring.capacity() == 0;
+                        prop_assert_eq!(ring.release(), without);
+                    }
+                }
+                prop_assert_eq!(ring.len(), model.readable.len());
+                prop_assert_eq!(ring.ahead(), model.ahead.len());
+                prop_assert!(ring.capacity() == 0 || ring.capacity().is_power_of_two());
+                prop_assert!(ring.capacity() < 65536);
+            }
+            prop_assert_eq!(read(&ring, 0, usize::MAX), model.readable);
+        }
+    }
+}
