@@ -1,0 +1,216 @@
+//! Which bytes past RCV.NXT have arrived: reassembly, SACK (RFC 2018) and DSACK (RFC 2883).
+//!
+//! ```text
+//!            RCV.NXT
+//!   ────────────┬───────┬────────────┬─────────┬───────┬─────────────►  sequence space
+//!    delivered  │ hole  │  range     │  hole   │ range │
+//!   ────────────┴───────┴────────────┴─────────┴───────┴─────────────
+//! ```
+//!
+//! The ranges are disjoint, do not touch each other, and all begin past RCV.NXT. Their number is bounded, so a
+//! peer that sends every second byte costs a fixed amount of memory: a segment that would need one range more
+//! is refused, and the peer sends it again once the hole before it is closed.
+//!
+//! The bytes themselves are in the receive buffer (`ByteRing::write_at`). For each acceptable segment with
+//! data the receiver calls [`Assembler::insert`] first, stores the bytes unless it was refused, and makes
+//! [`Inserted::advance`] bytes readable. For an ACK it asks [`Assembler::sack_blocks`], and says
+//! [`Assembler::on_ack_sent`] when that ACK has left.
+
+use crate::seq::SeqNum;
+use alloc::vec::Vec;
+
+/// A contiguous block of data past RCV.NXT: `[start, end)`.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    start: SeqNum,
+    end: SeqNum,
+    /// Number of the latest segment that lies in the block, counted modulo 2^32.
+    stamp: u32,
+}
+
+/// The set of out-of-order data. See the [module documentation](self).
+#[derive(Debug)]
+pub(crate) struct Assembler {
+    /// In order of sequence.
+    ranges: Vec<Range>,
+    /// Segments stamped, modulo 2^32.
+    stamp: u32,
+    /// Duplicate data not reported yet (RFC 2883); empty where the ends are equal.
+    duplicate: (SeqNum, SeqNum),
+    /// Most ranges held.
+    max_ranges: u16,
+    /// Report duplicates.
+    dsack: bool,
+}
+
+/// What became of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// It begins at or before RCV.NXT and reaches past it, and nothing was out of order.
+    InOrder,
+    /// As [`Placement::InOrder`], and it closes all or part of the first hole (RFC 5681, section 4.2: to be
+    /// acknowledged at once).
+    FillsHole,
+    /// It lies past a hole, and touches nothing that was held.
+    NewRange,
+    /// It lies past a hole, and brought new bytes that touch a range that was held.
+    Extended,
+    /// It brought nothing new.
+    Duplicate,
+    /// It would need more ranges than are allowed: to be dropped and counted. Nothing changed.
+    Refused,
+}
+
+/// What [`Assembler::insert`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Inserted {
+    /// What became of the segment.
+    pub(crate) placement: Placement,
+    /// Bytes by which RCV.NXT advances: not zero for [`Placement::InOrder`] and [`Placement::FillsHole`] only.
+    pub(crate) advance: u32,
+    /// Bytes of the segment that had not arrived before.
+    pub(crate) new_bytes: u32,
+    /// Bytes of the segment that had arrived before, those already delivered included.
+    pub(crate) duplicate_bytes: u32,
+}
+
+impl Assembler {
+    /// An empty set of at most `max_ranges` ranges; it has no memory yet. `dsack`: report duplicates.
+    pub(crate) const fn new(max_ranges: u16, dsack: bool) -> Self {
+        Self { ranges: Vec::new(), stamp: 0, duplicate: (SeqNum(0), SeqNum(0)), max_ranges, dsack }
+    }
+
+    /// True where nothing is out of order.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The number of ranges.
+    pub(crate) fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The ranges `[start, end)`, in order of sequence.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (SeqNum, SeqNum)> + '_ {
+        self.ranges.iter().map(|range| (range.start, range.end))
+    }
+
+    /// Enters the data `[start, end)` of a segment. The part past RCV.NXT is within the receive window (the
+    /// caller cuts it), so that all distances are below 2^31. RCV.NXT is the one before this segment; the
+    /// caller adds [`Inserted::advance`] to it.
+    pub(crate) fn insert(&mut self, rcv_nxt: SeqNum, start: SeqNum, end: SeqNum) -> Inserted {
+        let mut inserted =
+            Inserted { placement: Placement::Duplicate, advance: 0, new_bytes: 0, duplicate_bytes: 0 };
+        let mut duplicate = (start, start.max(end.min(rcv_nxt)));
+        inserted.duplicate_bytes = duplicate.1.distance_from(duplicate.0);
+        let start = start.max(rcv_nxt);
+        if start.ge(end) {
+            self.note_duplicate(duplicate);
+            return inserted;
+        }
+
+        // Ranges that overlap or touch the segment.
+        let first = self.ranges.partition_point(|range| range.end.lt(start));
+        let touched = self.ranges[first..].partition_point(|range| range.start.le(end));
+        let last = first + touched;
+        let mut held = 0;
+        for range in &self.ranges[first..last] {
+            let common = (range.start.max(start), range.end.min(end));
+            let bytes = common.1.distance_from(common.0);
+            if bytes > 0 && duplicate.0 == duplicate.1 {
+                duplicate = common;
+            }
+            held += bytes;
+        }
+        inserted.new_bytes = end.distance_from(start) - held;
+        inserted.duplicate_bytes += held;
+        let reach = self.ranges[first..last].last().map_or(end, |range| range.end.max(end));
+
+        if start == rcv_nxt {
+            inserted.placement =
+                if self.ranges.is_empty() { Placement::InOrder } else { Placement::FillsHole };
+            inserted.advance = reach.distance_from(rcv_nxt);
+            self.ranges.drain(..last);
+        } else if touched > 0 {
+            if inserted.new_bytes > 0 {
+                inserted.placement = Placement::Extended;
+            }
+            let from = self.ranges[first].start.min(start);
+            self.ranges[first] = Range { start: from, end: reach, stamp: self.next_stamp() };
+            self.ranges.drain(first + 1..last);
+        } else if self.ranges.len() < usize::from(self.max_ranges) {
+            inserted.placement = Placement::NewRange;
+            let stamp = self.next_stamp();
+            self.ranges.insert(first, Range { start, end, stamp });
+        } else {
+            inserted.placement = Placement::Refused;
+            return inserted;
+        }
+        self.note_duplicate(duplicate);
+        inserted
+    }
+
+    /// The blocks for a SACK option of up to `max` blocks, best first.
+    ///
+    /// Where duplicate data waits to be reported, the first block is its range (RFC 2883, section 4). The
+    /// next one holds the latest segment, and then come the blocks reported most recently (RFC 2018,
+    /// section 4), which are those whose latest segments are the newest.
+    pub(crate) fn sack_blocks(&self, max: usize) -> impl Iterator<Item = (SeqNum, SeqNum)> + use<> {
+        let mut blocks = [(SeqNum(0), SeqNum(0)); MAX_BLOCKS];
+        let max = max.min(MAX_BLOCKS);
+        let reported = usize::from(max > 0 && self.duplicate.0 != self.duplicate.1);
+        if reported == 1 {
+            blocks[0] = self.duplicate;
+        }
+        // Insertion into the few newest seen so far; `ages` counts segments back from the latest.
+        let mut ages = [u32::MAX; MAX_BLOCKS];
+        let mut count = reported;
+        for range in &self.ranges {
+            let age = self.stamp.wrapping_sub(range.stamp);
+            if count == max && (count == reported || age >= ages[count - 1]) {
+                continue;
+            }
+            count = max.min(count + 1);
+            let mut slot = count - 1;
+            while slot > reported && age < ages[slot - 1] {
+                (ages[slot], blocks[slot]) = (ages[slot - 1], blocks[slot - 1]);
+                slot -= 1;
+            }
+            (ages[slot], blocks[slot]) = (age, (range.start, range.end));
+        }
+        blocks.into_iter().take(count)
+    }
+
+    /// An ACK left. Its blocks were those of [`Assembler::sack_blocks`], so the duplicate is reported; each is
+    /// reported once (RFC 2883, section 4, rule 2).
+    pub(crate) fn on_ack_sent(&mut self) {
+        self.duplicate.0 = self.duplicate.1;
+    }
+
+    /// Gives the memory back if nothing is out of order.
+    pub(crate) fn release(&mut self) {
+        if self.ranges.is_empty() {
+            self.ranges = Vec::new();
+        }
+    }
+
+    /// Remembers the first duplicate piece of a segment for the next ACK. RFC 2883, section 4, reports the most
+    /// recent segment only. We keep an older duplicate until an ACK has reported it, because an ACK policy may
+    /// withhold the ACK for longer than one segment; a newer one takes its place.
+    fn note_duplicate(&mut self, piece: (SeqNum, SeqNum)) {
+        if self.dsack && piece.0 != piece.1 {
+            self.duplicate = piece;
+        }
+    }
+
+    fn next_stamp(&mut self) -> u32 {
+        self.stamp = self.stamp.wrapping_add(1);
+        self.stamp
+    }
+}
+
+/// Blocks that fit a SACK option (RFC 2018, section 3).
+const MAX_BLOCKS: usize = 4;
+
+#[cfg(test)]
+mod tests;
