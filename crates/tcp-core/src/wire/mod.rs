@@ -1,45 +1,245 @@
-//! Wire formats.
+//! The wire codec: IPv4, IPv6, TCP and ICMP, as checked views of received packets and emitters of headers.
+//!
+//! [`parse`] takes one [`RxPacket`] and gives one [`Datagram`], which borrows from it, or the one reason why it was
+//! refused. [`emit_tcp`] writes the headers of a segment into a [`HeaderBuf`]; the payload is not copied. Nothing here
+//! allocates, and no packet, however broken, makes it panic.
 
+pub mod checksum;
+mod emit;
+mod error;
+mod flags;
+pub mod gso;
+mod icmp;
+mod ipv4;
+mod ipv6;
+mod options;
+mod payload;
+mod tcp;
+
+pub use emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
+pub use error::{EmitError, WireError};
+pub use flags::TcpFlags;
+pub use icmp::{
+    IcmpEcho, IcmpEmit, IcmpError, IcmpErrorKind, IcmpHeader, IcmpMessage, PROTOCOL_ICMP, PROTOCOL_ICMPV6,
+    Quoted, Unreachable, emit_icmp,
+};
+pub use ipv6::MAX_EXTENSION_HEADERS;
+pub use options::{
+    MAX_OPTIONS_LEN, OptionIter, SackBlocks, TcpOption, TcpOptions, Timestamps, emit_option_list,
+};
+pub use payload::Payload;
+pub use tcp::{OptionLayout, PROTOCOL_TCP, TcpHeader, TcpSegment, emit_tcp};
+
+use checksum::Accumulator;
+use core::net::IpAddr;
 use core::num::NonZeroU16;
 
-/// TCP flags.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct TcpFlags(pub u16);
-
-/// Who completes a TCP checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TxChecksum {
-    /// It is complete.
-    Complete,
-    /// The device sums from `start` and stores at `start + offset`.
-    Partial {
-        /// First byte of the sum.
-        start: u16,
-        /// Where the result goes, from `start`.
-        offset: u16,
-    },
+/// One IP packet, or several segments of one connection that the device has merged into a super-packet.
+#[derive(Clone, Copy, Debug)]
+pub struct RxPacket<'a> {
+    /// The start of the packet, from the IP header's first octet; all headers (for an ICMP error: those of the quoted packet too)
+    /// lie in it.
+    pub head: &'a [u8],
+    /// Where the payload goes on; empty where `head` holds all.
+    pub more: [&'a [u8]; 2],
+    /// Octets of data in each merged segment but the last; `None` for a packet that is one segment.
+    pub segment_size: Option<NonZeroU16>,
+    /// What is known about the transport checksum.
+    pub checksum: RxChecksum,
 }
 
-/// What is known of a received packet's checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+impl<'a> RxPacket<'a> {
+    /// A packet in one slice, not merged, whose checksum is to be verified.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { head: bytes, more: [&[], &[]], segment_size: None, checksum: RxChecksum::Verify }
+    }
+
+    /// The same, with payload that goes on in `more`.
+    #[must_use]
+    pub const fn with_more(self, more: [&'a [u8]; 2]) -> Self {
+        Self { more, ..self }
+    }
+
+    /// The same, as a super-packet of segments with this many octets of data.
+    #[must_use]
+    pub const fn with_segment_size(self, segment_size: Option<NonZeroU16>) -> Self {
+        Self { segment_size, ..self }
+    }
+
+    /// The same, with what the device knows about the checksum.
+    #[must_use]
+    pub const fn with_checksum(self, checksum: RxChecksum) -> Self {
+        Self { checksum, ..self }
+    }
+
+    /// The octets of all slices together, padding after the packet included.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        let [second, third] = self.more;
+        Payload::new([self.head, second, third]).len()
+    }
+
+    /// True where there is no octet at all.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What is known about the transport checksum of a received packet. The IPv4 header's is always verified.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum RxChecksum {
-    /// Nothing.
+    /// Nothing: compute it.
+    #[default]
     Verify,
-    /// It is right.
+    /// The device has verified it, or the packet never left this host's memory.
     Trusted,
-    /// Only the pseudo-header's sum is filled in.
+    /// A sender on this host left it to the device (virtio's NEEDS_CSUM): the field holds the pseudo-header's sum
+    /// only, and there was no wire to damage the rest.
     Partial,
 }
 
-/// A received packet.
+/// A packet that passed the checks of the wire.
 #[derive(Clone, Copy, Debug)]
-pub struct RxPacket<'a> {
-    /// Headers, and payload.
-    pub head: &'a [u8],
-    /// More payload.
-    pub more: [&'a [u8]; 2],
-    /// Payload bytes per wire packet of a super-packet.
-    pub segment_size: Option<NonZeroU16>,
-    /// Checksum state.
-    pub checksum: RxChecksum,
+pub struct Datagram<'a> {
+    /// The IP header.
+    pub ip: IpInfo,
+    /// What it carries.
+    pub transport: Transport<'a>,
 }
+
+/// What the IP header of either version says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct IpInfo {
+    /// Source address, whatever it is: also a multicast or unspecified one.
+    pub src: IpAddr,
+    /// Destination address, whatever it is.
+    pub dst: IpAddr,
+    /// The version, that of both addresses.
+    pub version: IpVersion,
+    /// IPv4 time to live, or IPv6 hop limit.
+    pub ttl: u8,
+    /// Differentiated services code point, 0 to 63 (RFC 2474).
+    pub dscp: u8,
+    /// The ECN field.
+    pub ecn: Ecn,
+    /// Octets in front of the transport header: the IP header with options or extension headers.
+    pub header_len: u16,
+    /// Octets of the whole packet, IP header included, as the header states it.
+    pub total_len: u32,
+}
+
+/// The version of IP.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum IpVersion {
+    /// RFC 791.
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+/// The ECN field of the IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// Not ECN-capable transport, `00`.
+    #[default]
+    NotEct = 0b00,
+    /// ECN-capable transport (1), `01`: of an L4S sender (RFC 9331).
+    Ect1 = 0b01,
+    /// ECN-capable transport (0), `10`.
+    Ect0 = 0b10,
+    /// Congestion experienced, `11`.
+    Ce = 0b11,
+}
+
+impl Ecn {
+    /// From the two lowest bits of a TOS or traffic class octet.
+    #[must_use]
+    pub const fn from_bits(bits: u8) -> Self {
+        match bits & 0b11 {
+            0b00 => Self::NotEct,
+            0b01 => Self::Ect1,
+            0b10 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+
+    /// The two bits.
+    #[must_use]
+    pub const fn bits(self) -> u8 {
+        self as u8
+    }
+}
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Transport<'a> {
+    /// A TCP segment.
+    Tcp(TcpSegment<'a>),
+    /// An ICMP message in IPv4, or an ICMPv6 one in IPv6.
+    Icmp(IcmpMessage<'a>),
+    /// Something else, which is not looked into.
+    Other {
+        /// The protocol number, or the next header that is no extension header known here.
+        protocol: u8,
+    },
+}
+
+/// Checks a received packet: IP header, lengths, checksums, and the TCP or ICMP header. What follows the packet's
+/// stated length is padding and ignored.
+///
+/// # Errors
+/// [`WireError`]: the first check that failed, outermost header first.
+pub fn parse<'a>(packet: &RxPacket<'a>) -> Result<Datagram<'a>, WireError> {
+    let available = packet.len();
+    match packet.head.first().ok_or(WireError::Truncated)? >> 4 {
+        4 => {
+            let header = ipv4::parse(packet.head, available)?;
+            let upper = upper(packet, &header.info);
+            let transport = match header.protocol {
+                PROTOCOL_TCP => {
+                    let pseudo = Accumulator::pseudo_v4(header.src, header.dst, PROTOCOL_TCP, upper.len());
+                    Transport::Tcp(TcpSegment::parse(upper, pseudo, packet.checksum, packet.segment_size)?)
+                }
+                PROTOCOL_ICMP => Transport::Icmp(IcmpMessage::parse(
+                    IpVersion::V4,
+                    upper,
+                    Accumulator::new(),
+                    packet.checksum,
+                )?),
+                protocol => Transport::Other { protocol },
+            };
+            Ok(Datagram { ip: header.info, transport })
+        }
+        6 => {
+            let header = ipv6::parse(packet.head, available)?;
+            let upper = upper(packet, &header.info);
+            let pseudo = Accumulator::pseudo_v6(header.src, header.dst, header.protocol, upper.len());
+            let transport = match header.protocol {
+                PROTOCOL_TCP => {
+                    Transport::Tcp(TcpSegment::parse(upper, pseudo, packet.checksum, packet.segment_size)?)
+                }
+                PROTOCOL_ICMPV6 => {
+                    Transport::Icmp(IcmpMessage::parse(IpVersion::V6, upper, pseudo, packet.checksum)?)
+                }
+                protocol => Transport::Other { protocol },
+            };
+            Ok(Datagram { ip: header.info, transport })
+        }
+        _ => Err(WireError::BadVersion),
+    }
+}
+
+/// What follows the IP headers, without padding.
+fn upper<'a>(packet: &RxPacket<'a>, info: &IpInfo) -> Payload<'a> {
+    let [second, third] = packet.more;
+    let header_len = usize::from(info.header_len);
+    let mut upper = Payload::new([packet.head.get(header_len..).unwrap_or_default(), second, third]);
+    upper.truncate(info.total_len as usize - header_len);
+    upper
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Segmentation in software: one super-packet into the packets that it stands for.
+//!
+//! For devices that have no offload, for links in memory and for captures. The result is what a network
+//! interface makes of it: sequence numbers and lengths go on, FIN and PSH stay with the last packet, CWR with the first
+//! (RFC 3168, section 6.1.2: it is sent once), everything else is the same in all.
+
+use super::checksum::{self, Accumulator};
+use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
+use super::tcp::{self, PROTOCOL_TCP};
+use super::{EmitError, IpVersion, Payload, TcpFlags, ipv4, ipv6};
+use core::net::Ipv4Addr;
+use core::num::NonZeroU16;
+
+/// The packets of one super-packet, in order; made by [`split`].
+///
+/// Each call of [`next_into`](Self::next_into) writes one packet's headers and returns its payload. It is no
+/// `Iterator`, as each item uses the same buffer.
+#[derive(Clone, Debug)]
+pub struct Segments<'a> {
+    headers: &'a [u8],
+    /// What is left of the payload.
+    payload: Payload<'a>,
+    segment_size: usize,
+    mode: TxChecksumMode,
+    version: IpVersion,
+    /// Length of the IP header with options or extension headers.
+    ip_len: usize,
+    flags: TcpFlags,
+    seq: u32,
+    identification: u16,
+    first: bool,
+    done: bool,
+}
+
+/// Prepares to split the packet with these `headers` (IP and TCP, nothing after them) and this payload into packets with
+/// `segment_size` octets of data, the last one with what is left. A payload that fits makes one packet. The
+/// checksums in `headers`, and the lengths, may be anything.
+///
+/// # Errors
+/// [`EmitError::BadHeaders`] where `headers` are not those of a TCP packet; [`EmitError::NotSplittable`] where more than
+/// one packet would have SYN, RST or URG; [`EmitError::TooLong`] where one packet would be longer than IP can state.
+pub fn split<'a>(
+    headers: &'a [u8],
+    payload: Payload<'a>,
+    segment_size: NonZeroU16,
+    mode: TxChecksumMode,
+) -> Result<Segments<'a>, EmitError> {
+    let (version, protocol, ip_len, identification) = match headers.first().map(|octet| octet >> 4) {
+        Some(4) => {
+            let fixed: &[u8; ipv4::HEADER_LEN] = headers.first_chunk().ok_or(EmitError::BadHeaders)?;
+            let ip_len = ipv4::header_len(fixed);
+            (IpVersion::V4, fixed[9], ip_len, u16::from_be_bytes([fixed[4], fixed[5]]))
+        }
+        Some(6) => {
+            let fixed: &[u8; ipv6::HEADER_LEN] = headers.first_chunk().ok_or(EmitError::BadHeaders)?;
+            let (protocol, ip_len) =
+                ipv6::skip_extensions(fixed[6], headers).map_err(|_| EmitError::BadHeaders)?;
+            (IpVersion::V6, protocol, ip_len, 0)
+        }
+        _ => return Err(EmitError::BadHeaders),
+    };
+    let transport = headers.get(ip_len..).ok_or(EmitError::BadHeaders)?;
+    let fixed: &[u8; tcp::HEADER_LEN] = transport.first_chunk().ok_or(EmitError::BadHeaders)?;
+    let tcp_len = usize::from(fixed[12] >> 4) * 4;
+    if protocol != PROTOCOL_TCP
+        || ip_len < ipv4::HEADER_LEN
+        || tcp_len < tcp::HEADER_LEN
+        || transport.len() != tcp_len
+        || headers.len() > HeaderBuf::CAPACITY
+    {
+        return Err(EmitError::BadHeaders);
+    }
+    let flags = TcpFlags::from_bits(u16::from_be_bytes([fixed[12], fixed[13]]));
+    let segment_size = usize::from(segment_size.get());
+    if payload.len() > segment_size
+        && flags.intersects(TcpFlags::SYN.union(TcpFlags::RST).union(TcpFlags::URG))
+    {
+        return Err(EmitError::NotSplittable);
+    }
+    let longest = headers.len() + payload.len().min(segment_size);
+    let limit = usize::from(u16::MAX) + if version == IpVersion::V6 { ipv6::HEADER_LEN } else { 0 };
+    if longest > limit {
+        return Err(EmitError::TooLong);
+    }
+    Ok(Segments {
+        headers,
+        payload,
+        segment_size,
+        mode,
+        version,
+        ip_len,
+        flags,
+        seq: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
+        identification,
+        first: true,
+        done: false,
+    })
+}
+
+impl<'a> Segments<'a> {
+    /// The packets that are still to come.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        if self.done { 0 } else { self.payload.len().div_ceil(self.segment_size).max(1) }
+    }
+
+    /// Writes the headers of the next packet into `buf` and returns its payload and what is left to do about
+    /// its checksum; `None` after the last one.
+    pub fn next_into(&mut self, buf: &mut HeaderBuf) -> Option<(Emitted, Payload<'a>)> {
+        if self.done {
+            buf.len = 0;
+            return None;
+        }
+        let data = self.payload.split_to(self.segment_size);
+        let last = self.payload.is_empty();
+        let len = self.headers.len();
+        let tcp_at = self.ip_len;
+        // `split` has checked that the headers fit the buffer and hold both fixed headers.
+        buf.bytes.get_mut(..len)?.copy_from_slice(self.headers);
+        let upper_len = len - tcp_at + data.len();
+        let ip = buf.bytes.get_mut(..tcp_at)?;
+        let mut sum = match self.version {
+            IpVersion::V4 => self.patch_ipv4(ip, upper_len)?,
+            IpVersion::V6 => patch_ipv6(ip, upper_len)?,
+        };
+
+        let fixed: &mut [u8; tcp::HEADER_LEN] = buf.bytes.get_mut(tcp_at..)?.first_chunk_mut()?;
+        let mut flags = self.flags;
+        if !last {
+            flags = flags.difference(TcpFlags::FIN | TcpFlags::PSH);
+        }
+        if !self.first {
+            flags = flags.difference(TcpFlags::CWR);
+        }
+        fixed[4..8].copy_from_slice(&self.seq.to_be_bytes());
+        let [high, low] = flags.bits().to_be_bytes();
+        fixed[12] = fixed[12] & 0xfe | high;
+        fixed[13] = low;
+        fixed[16..18].fill(0);
+        let (field, checksum) = match self.mode {
+            TxChecksumMode::Complete => {
+                sum.add(buf.bytes.get(tcp_at..len)?);
+                for slice in data.slices() {
+                    sum.add(slice);
+                }
+                (sum.checksum(), TxChecksum::Complete)
+            }
+            TxChecksumMode::Partial => (sum.sum(), TxChecksum::Partial { start: tcp_at as u16, offset: 16 }),
+            TxChecksumMode::Omit => (0, TxChecksum::Omitted),
+        };
+        tcp::set_checksum(&mut buf.bytes, tcp_at, field);
+        buf.len = len;
+
+        self.seq = self.seq.wrapping_add(data.len() as u32);
+        self.identification = self.identification.wrapping_add(1);
+        self.first = false;
+        self.done = last;
+        Some((Emitted { header_len: len, checksum }, data))
+    }
+
+    /// Writes total length, identification and header checksum; returns the pseudo-header's sum.
+    fn patch_ipv4(&self, ip: &mut [u8], upper_len: usize) -> Option<Accumulator> {
+        let total_len = (ip.len() + upper_len) as u16;
+        let fixed: &mut [u8; ipv4::HEADER_LEN] = ip.first_chunk_mut()?;
+        fixed[2..4].copy_from_slice(&total_len.to_be_bytes());
+        fixed[4..6].copy_from_slice(&self.identification.to_be_bytes());
+        fixed[10..12].fill(0);
+        let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
+        let checksum = checksum::checksum(ip);
+        ip.get_mut(10..12)?.copy_from_slice(&checksum.to_be_bytes());
+        let (src, dst) = (Ipv4Addr::new(s0, s1, s2, s3), Ipv4Addr::new(d0, d1, d2, d3));
+        Some(Accumulator::pseudo_v4(src, dst, PROTOCOL_TCP, upper_len))
+    }
+}
+
+/// Writes the payload length, extension headers included; returns the pseudo-header's sum.
+fn patch_ipv6(ip: &mut [u8], upper_len: usize) -> Option<Accumulator> {
+    let payload_len = (ip.len() - ipv6::HEADER_LEN + upper_len) as u16;
+    let fixed: &mut [u8; ipv6::HEADER_LEN] = ip.first_chunk_mut()?;
+    fixed[4..6].copy_from_slice(&payload_len.to_be_bytes());
+    let (src, dst) = ipv6::addresses(fixed);
+    Some(Accumulator::pseudo_v6(src, dst, PROTOCOL_TCP, upper_len))
+}

@@ -1,0 +1,134 @@
+//! The IPv4 header (RFC 791, RFC 1122 section 3.2.1).
+
+use super::checksum;
+use super::{Ecn, IpInfo, IpVersion, WireError};
+use core::net::{IpAddr, Ipv4Addr};
+
+/// The fixed header's length, octets.
+pub(super) const HEADER_LEN: usize = 20;
+
+const DONT_FRAGMENT: u16 = 0x4000;
+const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
+
+/// A header that passed the checks.
+pub(super) struct Ipv4Header {
+    pub(super) info: IpInfo,
+    pub(super) src: Ipv4Addr,
+    pub(super) dst: Ipv4Addr,
+    pub(super) protocol: u8,
+}
+
+/// Checks the header at the start of `head`; `available` is what is there of the packet, in all slices.
+pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireError> {
+    let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
+    let header_len = header_len(fixed);
+    if header_len < HEADER_LEN {
+        return Err(WireError::BadHeaderLength);
+    }
+    // RFC 1122, section 3.2.1.2: a wrong header checksum means silent discard.
+    let intact = if header_len == HEADER_LEN {
+        checksum::sum_20(fixed) == 0xffff
+    } else {
+        checksum::checksum(head.get(..header_len).ok_or(WireError::Truncated)?) == 0
+    };
+    if !intact {
+        return Err(WireError::IpChecksum);
+    }
+    let [_, tos, l0, l1, _, _, f0, f1, ttl, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
+    let total_len = usize::from(u16::from_be_bytes([l0, l1]));
+    if total_len < header_len {
+        return Err(WireError::BadHeaderLength);
+    }
+    if total_len > available {
+        return Err(WireError::Truncated);
+    }
+    if u16::from_be_bytes([f0, f1]) & MORE_FRAGMENTS_AND_OFFSET != 0 {
+        return Err(WireError::Fragment);
+    }
+    let (src, dst) = (Ipv4Addr::new(s0, s1, s2, s3), Ipv4Addr::new(d0, d1, d2, d3));
+    Ok(Ipv4Header {
+        info: IpInfo {
+            src: IpAddr::V4(src),
+            dst: IpAddr::V4(dst),
+            version: IpVersion::V4,
+            ttl,
+            dscp: tos >> 2,
+            ecn: Ecn::from_bits(tos),
+            header_len: header_len as u16,
+            total_len: total_len as u32,
+        },
+        src,
+        dst,
+        protocol,
+    })
+}
+
+/// Source, destination, protocol and what follows the header, of a packet that an ICMP error quotes: it may be cut short and its
+/// checksum may be stale. `None` where it is no first fragment.
+pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
+    let fixed: &[u8; HEADER_LEN] = quote.first_chunk()?;
+    let [_, _, _, _, _, _, f0, f1, _, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
+    let header_len = header_len(fixed);
+    if header_len < HEADER_LEN || u16::from_be_bytes([f0, f1]) & 0x1fff != 0 {
+        return None;
+    }
+    let src = Ipv4Addr::new(s0, s1, s2, s3);
+    let dst = Ipv4Addr::new(d0, d1, d2, d3);
+    Some((src.into(), dst.into(), protocol, quote.get(header_len..)?))
+}
+
+/// The header's length as its first octet states it, 0 to 60.
+pub(super) fn header_len(fixed: &[u8; HEADER_LEN]) -> usize {
+    usize::from(fixed[0] & 0x0f) * 4
+}
+
+/// What is written into a header of 20 octets.
+pub(super) struct Ipv4Emit {
+    pub(super) src: Ipv4Addr,
+    pub(super) dst: Ipv4Addr,
+    pub(super) protocol: u8,
+    pub(super) ttl: u8,
+    pub(super) tos: u8,
+    pub(super) identification: u16,
+    pub(super) total_len: u16,
+}
+
+impl Ipv4Emit {
+    /// Writes the header, with DF set (RFC 8899 and RFC 1191 need it) and its checksum.
+    pub(super) fn emit(&self, out: &mut [u8; HEADER_LEN]) {
+        let [l0, l1] = self.total_len.to_be_bytes();
+        let [i0, i1] = self.identification.to_be_bytes();
+        let [f0, f1] = DONT_FRAGMENT.to_be_bytes();
+        let [s0, s1, s2, s3] = self.src.octets();
+        let [d0, d1, d2, d3] = self.dst.octets();
+        *out = [
+            0x45,
+            self.tos,
+            l0,
+            l1,
+            i0,
+            i1,
+            f0,
+            f1,
+            self.ttl,
+            self.protocol,
+            0,
+            0,
+            s0,
+            s1,
+            s2,
+            s3,
+            d0,
+            d1,
+            d2,
+            d3,
+        ];
+        set_checksum(out);
+    }
+}
+
+fn set_checksum(header: &mut [u8; HEADER_LEN]) {
+    let [c0, c1] = (!checksum::sum_20(header)).to_ne_bytes();
+    header[10] = c0;
+    header[11] = c1;
+}

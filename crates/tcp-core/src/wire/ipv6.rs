@@ -1,0 +1,153 @@
+//! The IPv6 header and its extension headers (RFC 8200).
+
+use super::{Ecn, IpInfo, IpVersion, WireError};
+use core::net::{IpAddr, Ipv6Addr};
+
+/// The fixed header's length, octets.
+pub(super) const HEADER_LEN: usize = 40;
+
+/// The most extension headers that a packet may have in front of its transport header. Each may come once (RFC 8200,
+/// section 4.1; destination options twice), so that more is an attack on the parser's time.
+pub const MAX_EXTENSION_HEADERS: usize = 8;
+
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+const FRAGMENT: u8 = 44;
+const DESTINATION_OPTIONS: u8 = 60;
+
+const JUMBO_PAYLOAD: u8 = 0xc2;
+
+/// A header, with its extensions, that passed the checks.
+pub(super) struct Ipv6Header {
+    pub(super) info: IpInfo,
+    pub(super) src: Ipv6Addr,
+    pub(super) dst: Ipv6Addr,
+    pub(super) protocol: u8,
+}
+
+/// Checks the headers at the start of `head`; `available` is what is there of the packet, in all slices.
+pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireError> {
+    let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
+    let (src, dst) = addresses(fixed);
+    let traffic_class = fixed[0] << 4 | fixed[1] >> 4;
+    let total_len = HEADER_LEN + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+    if total_len > available {
+        return Err(WireError::Truncated);
+    }
+    let next_header = fixed[6];
+    // RFC 2675, section 3: a payload length of zero with hop-by-hop options is what a jumbogram looks like.
+    if total_len == HEADER_LEN && next_header == HOP_BY_HOP {
+        return Err(WireError::Jumbogram);
+    }
+    let head = head.get(..total_len.min(head.len())).unwrap_or_default();
+    let (protocol, header_len) = skip_extensions(next_header, head)?;
+    Ok(Ipv6Header {
+        info: IpInfo {
+            src: IpAddr::V6(src),
+            dst: IpAddr::V6(dst),
+            version: IpVersion::V6,
+            ttl: fixed[7],
+            dscp: traffic_class >> 2,
+            ecn: Ecn::from_bits(traffic_class),
+            header_len: header_len as u16,
+            total_len: total_len as u32,
+        },
+        src,
+        dst,
+        protocol,
+    })
+}
+
+/// As for IPv4: the parts of a quoted packet that identify its connection.
+pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
+    let fixed: &[u8; HEADER_LEN] = quote.first_chunk()?;
+    let (src, dst) = addresses(fixed);
+    let (protocol, header_len) = skip_extensions(fixed[6], quote).ok()?;
+    Some((src.into(), dst.into(), protocol, quote.get(header_len..)?))
+}
+
+/// The first header that is none of hop-by-hop options, routing, destination options or an atomic fragment: its protocol number and
+/// where it begins. `head` starts with the fixed header and is cut where the packet ends.
+pub(super) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize), WireError> {
+    let mut protocol = next_header;
+    let mut at = HEADER_LEN;
+    for count in 0..=MAX_EXTENSION_HEADERS {
+        if !matches!(protocol, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS) {
+            return Ok((protocol, at));
+        }
+        if count == MAX_EXTENSION_HEADERS || (protocol == HOP_BY_HOP && count > 0) {
+            return Err(WireError::ExtensionHeaders);
+        }
+        let rest = head.get(at..).ok_or(WireError::Truncated)?;
+        let &[next, len, _, segments_left, ..] = rest.first_chunk::<8>().ok_or(WireError::Truncated)?;
+        let len = if protocol == FRAGMENT { 8 } else { 8 + 8 * usize::from(len) };
+        let header = rest.get(..len).ok_or(WireError::Truncated)?;
+        match protocol {
+            // RFC 8200, section 4.4: with no segments left, any type of routing header is ignored.
+            ROUTING if segments_left > 0 => return Err(WireError::SegmentsLeft),
+            ROUTING => {}
+            FRAGMENT => {
+                // RFC 6946, section 4: an atomic fragment, offset zero and no more to come, is a whole packet.
+                let offset_and_more = u16::from_be_bytes([header[2], header[3]]) & 0xfff9;
+                if offset_and_more != 0 {
+                    return Err(WireError::Fragment);
+                }
+            }
+            _ => check_options(header.get(2..).unwrap_or_default())?,
+        }
+        protocol = next;
+        at += len;
+    }
+    Err(WireError::ExtensionHeaders)
+}
+
+/// RFC 8200, section 4.2: the two highest bits of an unknown option's type say whether the packet may be processed.
+fn check_options(mut options: &[u8]) -> Result<(), WireError> {
+    while let Some((&kind, rest)) = options.split_first() {
+        const PAD1: u8 = 0;
+        if kind == PAD1 {
+            options = rest;
+            continue;
+        }
+        let (&len, rest) = rest.split_first().ok_or(WireError::BadHeaderLength)?;
+        options = rest.get(usize::from(len)..).ok_or(WireError::BadHeaderLength)?;
+        if kind == JUMBO_PAYLOAD {
+            return Err(WireError::Jumbogram);
+        }
+        if kind >> 6 != 0 {
+            return Err(WireError::UnrecognizedOption);
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn addresses(fixed: &[u8; HEADER_LEN]) -> (Ipv6Addr, Ipv6Addr) {
+    let (mut src, mut dst) = ([0; 16], [0; 16]);
+    src.copy_from_slice(&fixed[8..24]);
+    dst.copy_from_slice(&fixed[24..40]);
+    (Ipv6Addr::from(src), Ipv6Addr::from(dst))
+}
+
+/// What is written into a header of 40 octets.
+pub(super) struct Ipv6Emit {
+    pub(super) src: Ipv6Addr,
+    pub(super) dst: Ipv6Addr,
+    pub(super) protocol: u8,
+    pub(super) hop_limit: u8,
+    pub(super) traffic_class: u8,
+    pub(super) flow_label: u32,
+    pub(super) payload_len: u16,
+}
+
+impl Ipv6Emit {
+    /// Writes the header; the flow label's upper 12 bits are dropped.
+    pub(super) fn emit(&self, out: &mut [u8; HEADER_LEN]) {
+        let first = 6 << 28 | u32::from(self.traffic_class) << 20 | self.flow_label & 0x000f_ffff;
+        out[..4].copy_from_slice(&first.to_be_bytes());
+        out[4..6].copy_from_slice(&self.payload_len.to_be_bytes());
+        out[6] = self.protocol;
+        out[7] = self.hop_limit;
+        out[8..24].copy_from_slice(&self.src.octets());
+        out[24..40].copy_from_slice(&self.dst.octets());
+    }
+}

@@ -1,0 +1,101 @@
+//! The data of a received packet: up to three slices that are read as one.
+
+/// Up to three slices, in stream order, that together are the data of one segment or message.
+///
+/// A segment that overlaps what has already arrived is trimmed with [`advance`](Self::advance) and
+/// [`truncate`](Self::truncate); nothing is copied before [`copy_to`](Self::copy_to).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Payload<'a> {
+    slices: [&'a [u8]; 3],
+}
+
+impl<'a> Payload<'a> {
+    /// No data.
+    pub const EMPTY: Self = Self { slices: [&[], &[], &[]] };
+
+    /// The data of the given slices, in order; any of them may be empty.
+    #[must_use]
+    pub const fn new(slices: [&'a [u8]; 3]) -> Self {
+        Self { slices }
+    }
+
+    /// The octets of all slices together.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        let [a, b, c] = self.slices;
+        a.len().saturating_add(b.len()).saturating_add(c.len())
+    }
+
+    /// True where no octet is left.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        let [a, b, c] = self.slices;
+        a.is_empty() && b.is_empty() && c.is_empty()
+    }
+
+    /// The slices in stream order; any of them may be empty.
+    #[must_use]
+    pub const fn slices(&self) -> [&'a [u8]; 3] {
+        self.slices
+    }
+
+    /// The octets in stream order.
+    pub fn iter(&self) -> impl Iterator<Item = u8> + 'a {
+        self.slices.into_iter().flatten().copied()
+    }
+
+    /// Copies the first octets into `out`, as many as are there and fit; returns how many.
+    pub fn copy_to(&self, out: &mut [u8]) -> usize {
+        let mut copied = 0;
+        for slice in self.slices {
+            let room = out.get_mut(copied..).unwrap_or_default();
+            let take = slice.len().min(room.len());
+            if let (Some(room), Some(slice)) = (room.get_mut(..take), slice.get(..take)) {
+                room.copy_from_slice(slice);
+            }
+            copied += take;
+        }
+        copied
+    }
+
+    /// Drops the first `count` octets; all of them where there are fewer.
+    pub fn advance(&mut self, count: usize) {
+        let mut left = count;
+        for slice in &mut self.slices {
+            let take = left.min(slice.len());
+            *slice = slice.get(take..).unwrap_or_default();
+            left -= take;
+        }
+    }
+
+    /// Keeps the first `count` octets; all of them where there are fewer.
+    pub fn truncate(&mut self, count: usize) {
+        let mut left = count;
+        for slice in &mut self.slices {
+            let keep = left.min(slice.len());
+            *slice = slice.get(..keep).unwrap_or_default();
+            left -= keep;
+        }
+    }
+
+    /// Takes the first `count` octets (all of them where there are fewer) out and returns them.
+    #[must_use]
+    pub fn split_to(&mut self, count: usize) -> Self {
+        let mut front = *self;
+        front.truncate(count);
+        self.advance(count);
+        front
+    }
+}
+
+impl<'a> From<&'a [u8]> for Payload<'a> {
+    fn from(slice: &'a [u8]) -> Self {
+        Self::new([slice, &[], &[]])
+    }
+}
+
+impl<'a> From<[&'a [u8]; 2]> for Payload<'a> {
+    fn from([first, second]: [&'a [u8]; 2]) -> Self {
+        Self::new([first, second, &[]])
+    }
+}

@@ -1,0 +1,298 @@
+//! The TCP header (RFC 9293, section 3.1): a checked view of a received segment, and the emitter.
+
+use super::checksum::Accumulator;
+use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
+use super::ipv4::{self, Ipv4Emit};
+use super::ipv6::{self, Ipv6Emit};
+use super::options::{MAX_OPTIONS_LEN, OptionIter, TcpOption, TcpOptions, Timestamps, emit_option_list};
+use super::{EmitError, Payload, RxChecksum, TcpFlags, WireError};
+use crate::SeqNum;
+use core::net::SocketAddr;
+use core::num::NonZeroU16;
+
+/// The protocol number of TCP in the IP header.
+pub const PROTOCOL_TCP: u8 = 6;
+
+/// The fixed header's length, octets.
+pub(super) const HEADER_LEN: usize = 20;
+
+const CHECKSUM_OFFSET: u16 = 16;
+
+/// A received segment that passed the checks of the wire: lengths and checksum.
+#[derive(Clone, Copy, Debug)]
+pub struct TcpSegment<'a> {
+    /// Source port; a peer may send zero.
+    pub src_port: u16,
+    /// Destination port; a peer may send zero.
+    pub dst_port: u16,
+    /// SEG.SEQ: the first sequence number of the segment.
+    pub seq: SeqNum,
+    /// SEG.ACK: meaningful only with the ACK bit.
+    pub ack: SeqNum,
+    /// The control bits.
+    pub flags: TcpFlags,
+    /// SEG.WND as it stands in the header, not scaled.
+    pub window: u16,
+    /// SEG.UP: offset of the urgent octet from `seq`; meaningful only with the URG bit.
+    pub urgent: u16,
+    /// The options that a connection understands.
+    pub options: TcpOptions,
+    /// True where the option list broke off at an impossible length; the options before it count.
+    pub options_malformed: bool,
+    /// The option area as it came, 0 to 40 octets; read it with [`option_iter`](Self::option_iter).
+    pub raw_options: &'a [u8],
+    /// The data.
+    pub payload: Payload<'a>,
+    /// How many segments of the wire this one stands for: more than one where a device has merged them.
+    pub wire_segments: u32,
+}
+
+impl<'a> TcpSegment<'a> {
+    /// SEG.LEN: octets of data, and one each for SYN and FIN (RFC 9293, section 3.4).
+    #[must_use]
+    pub fn seg_len(&self) -> u32 {
+        self.payload.len() as u32 + self.flags.sequence_len()
+    }
+
+    /// All options, known and unknown, in their order.
+    #[must_use]
+    pub const fn option_iter(&self) -> OptionIter<'a> {
+        OptionIter::new(self.raw_options)
+    }
+
+    /// Checks the segment that `upper` holds; `pseudo` is the pseudo-header's sum.
+    pub(super) fn parse(
+        upper: Payload<'a>,
+        pseudo: Accumulator,
+        checksum: RxChecksum,
+        segment_size: Option<NonZeroU16>,
+    ) -> Result<Self, WireError> {
+        let [head, second, third] = upper.slices();
+        let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
+        let [sp0, sp1, dp0, dp1, s0, s1, s2, s3, a0, a1, a2, a3, offset, bits, w0, w1, _, _, u0, u1] = *fixed;
+        let header_len = usize::from(offset >> 4) * 4;
+        if header_len < HEADER_LEN {
+            return Err(WireError::BadHeaderLength);
+        }
+        let (header, first) = head.split_at_checked(header_len).ok_or(WireError::Truncated)?;
+        if checksum == RxChecksum::Verify && !upper_is_intact(upper, pseudo) {
+            return Err(WireError::TcpChecksum);
+        }
+        let raw_options = header.get(HEADER_LEN..).unwrap_or_default();
+        let (options, options_malformed) =
+            if raw_options.is_empty() { (TcpOptions::NONE, false) } else { TcpOptions::parse(raw_options) };
+        let payload = Payload::new([first, second, third]);
+        let wire_segments = match segment_size {
+            Some(size) => (payload.len() as u32).div_ceil(u32::from(size.get())).max(1),
+            None => 1,
+        };
+        Ok(Self {
+            src_port: u16::from_be_bytes([sp0, sp1]),
+            dst_port: u16::from_be_bytes([dp0, dp1]),
+            seq: SeqNum(u32::from_be_bytes([s0, s1, s2, s3])),
+            ack: SeqNum(u32::from_be_bytes([a0, a1, a2, a3])),
+            flags: TcpFlags::from_bits(u16::from_be_bytes([offset, bits])),
+            window: u16::from_be_bytes([w0, w1]),
+            urgent: u16::from_be_bytes([u0, u1]),
+            options,
+            options_malformed,
+            raw_options,
+            payload,
+            wire_segments,
+        })
+    }
+}
+
+/// True where the sum over pseudo-header and everything above IP is all ones.
+pub(super) fn upper_is_intact(upper: Payload<'_>, mut sum: Accumulator) -> bool {
+    for slice in upper.slices() {
+        sum.add(slice);
+    }
+    sum.is_valid()
+}
+
+/// How the options of an emitted segment are arranged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OptionLayout<'a> {
+    /// [`TcpHeader::options`], every option aligned: MSS, SACK-permitted, timestamps, window scale, SACK.
+    #[default]
+    Standard,
+    /// These instead of [`TcpHeader::options`], in this order, octet for octet, padded to a multiple of four.
+    Listed(&'a [TcpOption<'a>]),
+}
+
+/// What is written into the headers of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TcpHeader<'a> {
+    /// Source address and port.
+    pub src: SocketAddr,
+    /// Destination address and port, of the same IP version; an IPv6 scope or flow information in it is not looked at.
+    pub dst: SocketAddr,
+    /// IPv4 time to live, or IPv6 hop limit.
+    pub ttl: u8,
+    /// IPv4 type of service, or IPv6 traffic class: the DSCP in the upper six bits, ECN in the lower two.
+    pub tos: u8,
+    /// IPv4 identification. DF is always set, so that it need not be unique (RFC 6864, section 4.1).
+    pub identification: u16,
+    /// IPv6 flow label, 20 bits; higher ones are dropped.
+    pub flow_label: u32,
+    /// SEG.SEQ.
+    pub seq: SeqNum,
+    /// SEG.ACK; written as it is, also without the ACK bit.
+    pub ack: SeqNum,
+    /// The control bits.
+    pub flags: TcpFlags,
+    /// SEG.WND as it goes into the header, already scaled.
+    pub window: u16,
+    /// SEG.UP.
+    pub urgent: u16,
+    /// The options, where `layout` is standard.
+    pub options: TcpOptions,
+    /// How the options are arranged.
+    pub layout: OptionLayout<'a>,
+}
+
+impl TcpHeader<'_> {
+    /// A header with TTL 64, no options, and zero elsewhere.
+    #[must_use]
+    pub const fn new(src: SocketAddr, dst: SocketAddr) -> Self {
+        Self {
+            src,
+            dst,
+            ttl: 64,
+            tos: 0,
+            identification: 0,
+            flow_label: 0,
+            seq: SeqNum(0),
+            ack: SeqNum(0),
+            flags: TcpFlags::NONE,
+            window: 0,
+            urgent: 0,
+            options: TcpOptions::NONE,
+            layout: OptionLayout::Standard,
+        }
+    }
+
+    /// Writes the TCP header with its checksum field zero; returns its length.
+    fn emit(&self, out: &mut [u8; HEADER_LEN + MAX_OPTIONS_LEN]) -> Result<usize, EmitError> {
+        let Some((fixed, options)) = out.split_first_chunk_mut::<HEADER_LEN>() else {
+            return Err(EmitError::OptionsTooLong);
+        };
+        let Some(options) = options.first_chunk_mut::<MAX_OPTIONS_LEN>() else {
+            return Err(EmitError::OptionsTooLong);
+        };
+        let options_len = match self.layout {
+            OptionLayout::Standard => self.options.emit(options),
+            OptionLayout::Listed(list) => emit_option_list(list, options)?,
+        };
+        let len = HEADER_LEN + options_len;
+        let [sp0, sp1] = self.src.port().to_be_bytes();
+        let [dp0, dp1] = self.dst.port().to_be_bytes();
+        let [s0, s1, s2, s3] = self.seq.0.to_be_bytes();
+        let [a0, a1, a2, a3] = self.ack.0.to_be_bytes();
+        let [offset, bits] = ((len as u16 / 4) << 12 | self.flags.bits()).to_be_bytes();
+        let [w0, w1] = self.window.to_be_bytes();
+        let [u0, u1] = self.urgent.to_be_bytes();
+        *fixed = [sp0, sp1, dp0, dp1, s0, s1, s2, s3, a0, a1, a2, a3, offset, bits, w0, w1, 0, 0, u0, u1];
+        Ok(len)
+    }
+}
+
+/// Writes the IP and TCP headers of a segment whose data is `payload`, one slice after the other. A payload longer than the path's segments makes a
+/// super-packet: one header for all, which the device or [`gso`](super::gso) splits.
+///
+/// # Errors
+/// [`EmitError`]; then `buf` is empty.
+pub fn emit_tcp(
+    header: &TcpHeader<'_>,
+    payload: [&[u8]; 2],
+    mode: TxChecksumMode,
+    buf: &mut HeaderBuf,
+) -> Result<Emitted, EmitError> {
+    buf.len = 0;
+    let [first, second] = payload;
+    let payload_len = first.len().saturating_add(second.len());
+    let (ip_len, tcp_len, mut sum) = match (header.src, header.dst) {
+        (SocketAddr::V4(src), SocketAddr::V4(dst)) => {
+            let (ip, tcp) = split_buf::<{ ipv4::HEADER_LEN }>(&mut buf.bytes);
+            let tcp_len = header.emit(tcp)?;
+            let total_len = payload_len.saturating_add(ipv4::HEADER_LEN + tcp_len);
+            let (src, dst) = (*src.ip(), *dst.ip());
+            Ipv4Emit {
+                src,
+                dst,
+                protocol: PROTOCOL_TCP,
+                ttl: header.ttl,
+                tos: header.tos,
+                identification: header.identification,
+                total_len: u16::try_from(total_len).map_err(|_| EmitError::TooLong)?,
+            }
+            .emit(ip);
+            let pseudo = Accumulator::pseudo_v4(src, dst, PROTOCOL_TCP, total_len - ipv4::HEADER_LEN);
+            (ipv4::HEADER_LEN, tcp_len, pseudo)
+        }
+        (SocketAddr::V6(src), SocketAddr::V6(dst)) => {
+            let (ip, tcp) = split_buf::<{ ipv6::HEADER_LEN }>(&mut buf.bytes);
+            let tcp_len = header.emit(tcp)?;
+            let upper_len = payload_len.saturating_add(tcp_len);
+            let (src, dst) = (*src.ip(), *dst.ip());
+            Ipv6Emit {
+                src,
+                dst,
+                protocol: PROTOCOL_TCP,
+                hop_limit: header.ttl,
+                traffic_class: header.tos,
+                flow_label: header.flow_label,
+                payload_len: u16::try_from(upper_len).map_err(|_| EmitError::TooLong)?,
+            }
+            .emit(ip);
+            let pseudo = Accumulator::pseudo_v6(src, dst, PROTOCOL_TCP, upper_len);
+            (ipv6::HEADER_LEN, tcp_len, pseudo)
+        }
+        _ => return Err(EmitError::MixedVersions),
+    };
+    let header_len = ip_len + tcp_len;
+    let (field, checksum) = match mode {
+        TxChecksumMode::Complete => {
+            sum.add(buf.bytes.get(ip_len..header_len).unwrap_or_default());
+            sum.add(first);
+            sum.add(second);
+            (sum.checksum(), TxChecksum::Complete)
+        }
+        TxChecksumMode::Partial => {
+            (sum.sum(), TxChecksum::Partial { start: ip_len as u16, offset: CHECKSUM_OFFSET })
+        }
+        TxChecksumMode::Omit => (0, TxChecksum::Omitted),
+    };
+    set_checksum(&mut buf.bytes, ip_len, field);
+    buf.len = header_len;
+    Ok(Emitted { header_len, checksum })
+}
+
+/// Stores the checksum of the TCP header that begins at `tcp_at`.
+pub(super) fn set_checksum(bytes: &mut [u8; HeaderBuf::CAPACITY], tcp_at: usize, field: u16) {
+    let at = tcp_at + usize::from(CHECKSUM_OFFSET);
+    if let Some(out) = bytes.get_mut(at..at + 2) {
+        out.copy_from_slice(&field.to_be_bytes());
+    }
+}
+
+/// The IP header's place and the TCP header's.
+fn split_buf<const IP: usize>(
+    bytes: &mut [u8; HeaderBuf::CAPACITY],
+) -> (&mut [u8; IP], &mut [u8; HEADER_LEN + MAX_OPTIONS_LEN]) {
+    const { assert!(IP + HEADER_LEN + MAX_OPTIONS_LEN <= HeaderBuf::CAPACITY) };
+    let (ip, rest) = bytes.split_at_mut(IP);
+    let tcp = &mut rest[..HEADER_LEN + MAX_OPTIONS_LEN];
+    match (ip.try_into(), tcp.try_into()) {
+        (Ok(ip), Ok(tcp)) => (ip, tcp),
+        _ => unreachable!("both were cut to their length"),
+    }
+}
+
+/// Convenience for the options of an established connection.
+impl From<Timestamps> for TcpOptions {
+    fn from(timestamps: Timestamps) -> Self {
+        Self { timestamps: Some(timestamps), ..Self::NONE }
+    }
+}

@@ -1,0 +1,27 @@
+//! The codec against literal packets.
+
+use super::*;
+use std::vec::Vec;
+
+#[test]
+fn an_emitted_syn_parses_back() {
+    let mut header = TcpHeader::new("192.0.2.1:4660".parse().unwrap(), "198.51.100.7:80".parse().unwrap());
+    header.flags = TcpFlags::SYN;
+    header.options = TcpOptions {
+        mss: Some(1460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        timestamps: Some(Timestamps { val: 1, ecr: 0 }),
+        sack: SackBlocks::EMPTY,
+    };
+    let mut buf = HeaderBuf::new();
+    let emitted = emit_tcp(&header, [b"ab", b"c"], TxChecksumMode::Complete, &mut buf).unwrap();
+    assert_eq!(emitted.header_len, 60);
+    let mut bytes = buf.as_slice().to_vec();
+    bytes.extend_from_slice(b"abc");
+    let datagram = parse(&RxPacket::new(&bytes)).unwrap();
+    let Transport::Tcp(segment) = datagram.transport else { panic!("not TCP") };
+    assert_eq!(segment.options, header.options);
+    assert_eq!(segment.payload.iter().collect::<Vec<_>>(), b"abc");
+    assert_eq!(segment.seg_len(), 4);
+}
