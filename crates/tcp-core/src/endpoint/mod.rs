@@ -1,5 +1,7 @@
 //! Many connections on one host: the type that a driver drives.
 
+pub mod wheel;
+
 use crate::State;
 use crate::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
 use crate::counters::Counters;
