@@ -1,0 +1,145 @@
+//! Devices: what carries IP packets between an endpoint and the world.
+//!
+//! | device | carries | needs |
+//! |---|---|---|
+//! | [`tun::Tun`] | super-packets with offloaded checksums, or plain packets | a TUN interface |
+//! | [`tun_tap::TunTap`] | plain packets, through the crate `tun-tap` | a TUN interface |
+
+mod ready_fd;
+pub mod tun;
+pub mod tun_tap;
+mod vnet;
+
+pub use ackline_tcp_core::RxPacket;
+pub use ackline_tcp_core::wire::{RxChecksum, TxChecksum};
+
+use std::io;
+use std::num::NonZeroU16;
+use std::task::{Context, Poll};
+
+/// Carries IP packets, non-blocking.
+///
+/// **A driver calls [`try_recv`](Self::try_recv) until `WouldBlock`, [`try_send`](Self::try_send) as long as it
+/// has packets and room, and then waits with [`poll_readable`](Self::poll_readable) and, where `try_send` said
+/// `WouldBlock`, [`poll_writable`](Self::poll_writable).** Waiting may end although nothing can be done; the
+/// next try says so.
+///
+/// An error other than `WouldBlock` from a receive or a wait means that the device is gone. One from a send
+/// means that this packet was not carried: `InvalidInput` where the device cannot carry such a packet at all,
+/// anything else where the device or the kernel refused it.
+pub trait Device: Send {
+    /// What the device can do. Constant.
+    fn caps(&self) -> DeviceCaps;
+
+    /// The next received packet, borrowed from the device's own buffer until the next call.
+    ///
+    /// # Errors
+    /// `WouldBlock` where none is waiting; anything else: the device is gone.
+    fn try_recv(&mut self) -> io::Result<RxPacket<'_>>;
+
+    /// Sends one packet, or one super-packet of `segment_size` payload bytes per wire packet, all of it or
+    /// nothing.
+    ///
+    /// # Errors
+    /// `WouldBlock` where the device is full; see [`Device`] for the others.
+    fn try_send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()>;
+
+    /// Ready when a packet may be waiting.
+    ///
+    /// # Errors
+    /// Where the device is gone.
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// Ready when there may be room for a packet.
+    ///
+    /// # Errors
+    /// Where the device is gone.
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
+
+    /// What happened so far.
+    fn stats(&self) -> DeviceStats;
+}
+
+/// What a device can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceCaps {
+    /// Largest IP packet on the wire, in bytes.
+    pub mtu: u32,
+    /// Largest IP packet that the device cuts into wire packets, headers included, at most 65,535; 0 where it
+    /// cuts none.
+    pub max_super_packet: u32,
+    /// The device completes [`TxChecksum::Partial`]. Super-packets need it.
+    pub tx_checksum_offload: bool,
+    /// Received packets may be marked as not in need of verification.
+    pub rx_checksum_offload: bool,
+}
+
+impl DeviceCaps {
+    /// Single packets of at most `mtu` bytes, no offload.
+    #[must_use]
+    pub const fn plain(mtu: u32) -> Self {
+        Self { mtu, max_super_packet: 0, tx_checksum_offload: false, rx_checksum_offload: false }
+    }
+
+    /// Super-packets of at most 65,535 bytes, checksums offloaded both ways.
+    #[must_use]
+    pub const fn offload(mtu: u32) -> Self {
+        Self { mtu, max_super_packet: 65_535, tx_checksum_offload: true, rx_checksum_offload: true }
+    }
+}
+
+/// What happened on a device since it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct DeviceStats {
+    /// Packets received; a super-packet counts once.
+    pub rx_packets: u64,
+    /// IP bytes received.
+    pub rx_bytes: u64,
+    /// Received and dropped: shorter than a header, with a virtio header that makes no sense, or cut off
+    /// because it was larger than any packet can be.
+    pub rx_malformed: u64,
+    /// Packets sent; a super-packet counts once.
+    pub tx_packets: u64,
+    /// IP bytes sent.
+    pub tx_bytes: u64,
+    /// Sends that found the device full.
+    pub tx_full: u64,
+    /// Sends that the device refused for another reason.
+    pub tx_errors: u64,
+}
+
+impl DeviceStats {
+    /// Books a received packet of `bytes`.
+    fn received(&mut self, bytes: usize) {
+        self.rx_packets += 1;
+        self.rx_bytes += bytes as u64;
+    }
+
+    /// Books the outcome of sending a packet of `bytes`.
+    fn sent(&mut self, bytes: usize, outcome: &io::Result<()>) {
+        match outcome {
+            Ok(()) => {
+                self.tx_packets += 1;
+                self.tx_bytes += bytes as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.tx_full += 1,
+            Err(_) => self.tx_errors += 1,
+        }
+    }
+}
+
+/// Malformed packets that one receive drops before it lets the caller do something else.
+const MAX_SKIPPED: usize = 64;
+
+/// A packet that the caller should not have built for this device.
+fn unsendable(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
+}

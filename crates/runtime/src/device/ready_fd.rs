@@ -1,0 +1,78 @@
+//! A non-blocking descriptor with tokio's readiness, registered when it is first waited for.
+
+use crate::sys::readiness::{self, OwnsFd};
+use std::io;
+use std::task::{Context, Poll, ready};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// The descriptor. Opening needs no runtime; the first poll registers with the runtime it runs on.
+#[derive(Debug)]
+pub(super) enum ReadyFd<F: OwnsFd> {
+    Unregistered(F),
+    Registered(AsyncFd<F>),
+    /// Only while registering, or after that failed.
+    Gone,
+}
+
+impl<F: OwnsFd> ReadyFd<F> {
+    pub(super) const fn new(fd: F) -> Self {
+        Self::Unregistered(fd)
+    }
+
+    /// Tries `call` at once, whatever is known of the readiness. What is known is forgotten where `call` says
+    /// `WouldBlock`, but only what was known before the call: readiness that comes meanwhile stays.
+    pub(super) fn attempt<T>(
+        &self,
+        interest: Interest,
+        mut call: impl FnMut(&F) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self {
+            Self::Unregistered(fd) => retry_interrupted(|| call(fd)),
+            Self::Registered(fd) => {
+                let mut tried = false;
+                let outcome = fd.try_io(interest, |fd| {
+                    tried = true;
+                    retry_interrupted(|| call(fd))
+                });
+                if tried { outcome } else { retry_interrupted(|| call(fd.get_ref())) }
+            }
+            Self::Gone => Err(gone()),
+        }
+    }
+
+    pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.registered()?.poll_read_ready(cx))?.retain_ready();
+        Poll::Ready(Ok(()))
+    }
+
+    pub(super) fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.registered()?.poll_write_ready(cx))?.retain_ready();
+        Poll::Ready(Ok(()))
+    }
+
+    fn registered(&mut self) -> io::Result<&AsyncFd<F>> {
+        if let Self::Unregistered(_) = self
+            && let Self::Unregistered(fd) = std::mem::replace(self, Self::Gone)
+        {
+            *self = Self::Registered(readiness::register(fd, Interest::READABLE | Interest::WRITABLE)?);
+        }
+        match self {
+            Self::Registered(fd) => Ok(fd),
+            Self::Unregistered(_) | Self::Gone => Err(gone()),
+        }
+    }
+}
+
+fn retry_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            outcome => return outcome,
+        }
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the device could not be registered with the runtime")
+}

@@ -1,0 +1,340 @@
+//! The TUN device: IP packets to and from the kernel, with the kernel's offloads.
+//!
+//! With offload every packet is preceded by a virtio header, and super-packets of up to 64 KiB with unfinished
+//! checksums go both ways: the kernel's TCP hands over what it would hand a network card with TSO, and takes
+//! what GRO would have made. A fallback without offload carries single packets with complete checksums.
+
+use super::ready_fd::ReadyFd;
+use super::vnet;
+use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, unsendable};
+use crate::error::{Error, Result};
+use crate::netlink::{Interface, InterfaceAddress, Netlink};
+use crate::sys::tun as sys;
+use ipnet::IpNet;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::io::Errno;
+use std::io::{self, IoSlice};
+use std::num::NonZeroU16;
+use std::task::{Context, Poll};
+use tokio::io::Interest;
+
+/// The largest packet a TUN device can hand over: an IPv6 header and 65,535 bytes behind it.
+const LARGEST_PACKET: usize = 40 + 65_535;
+/// The largest packet that IPv4's total length can describe.
+const LARGEST_SUPER_PACKET: usize = 65_535;
+
+/// How to open a TUN device. Addresses and routes are those of the kernel's side: the stack's own address is
+/// one that they lead to.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TunConfig {
+    /// Name of the interface, at most 15 bytes; `None`: the kernel numbers one `tun0`, `tun1`, ...
+    pub name: Option<String>,
+    /// Super-packets and checksum offload, both ways.
+    pub offload: bool,
+    /// Largest IP packet in bytes, 68 to 65,535; `None`: the kernel's default, 1500.
+    pub mtu: Option<u32>,
+    /// Addresses of the kernel's end.
+    pub addresses: Vec<InterfaceAddress>,
+    /// Networks that the kernel reaches through the device, beside those of the addresses.
+    pub routes: Vec<IpNet>,
+    /// Allow [`Tun::open_queue`]: several queues, over which the kernel spreads connections.
+    pub multi_queue: bool,
+}
+
+impl TunConfig {
+    /// A device with offload, and no address yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { offload: true, ..Self::default() }
+    }
+
+    /// Single packets with complete checksums instead of super-packets.
+    #[must_use]
+    pub fn plain(mut self) -> Self {
+        self.offload = false;
+        self
+    }
+
+    /// Sets the name of the interface.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Sets the largest IP packet, in bytes.
+    #[must_use]
+    pub fn mtu(mut self, mtu: u32) -> Self {
+        self.mtu = Some(mtu);
+        self
+    }
+
+    /// Gives the kernel's end an address.
+    #[must_use]
+    pub fn address(mut self, address: InterfaceAddress) -> Self {
+        self.addresses.push(address);
+        self
+    }
+
+    /// Lets the kernel reach `network` through the device.
+    #[must_use]
+    pub fn route(mut self, network: IpNet) -> Self {
+        self.routes.push(network);
+        self
+    }
+
+    /// Allows several queues.
+    #[must_use]
+    pub fn multi_queue(mut self) -> Self {
+        self.multi_queue = true;
+        self
+    }
+
+    /// Gives a new interface its MTU, addresses and routes and brings it up; returns what it became.
+    pub(super) fn apply(&self, interface: &Interface) -> Result<Interface> {
+        let mut netlink = Netlink::open()?;
+        let index = interface.index;
+        netlink.make_quiet(index)?;
+        if let Some(mtu) = self.mtu {
+            netlink.set_mtu(index, mtu)?;
+        }
+        for &address in &self.addresses {
+            netlink.add_address(index, address)?;
+        }
+        netlink.set_up(index)?;
+        for &network in &self.routes {
+            netlink.add_route(index, network, None)?;
+        }
+        netlink.interface(&interface.name)
+    }
+}
+
+/// One queue of a TUN device.
+#[derive(Debug)]
+pub struct Tun {
+    fd: ReadyFd<OwnedFd>,
+    interface: Interface,
+    caps: DeviceCaps,
+    multi_queue: bool,
+    /// One packet with its virtio header, if there is one; a byte larger than any, so that a packet which was
+    /// cut off can be told from one that fits.
+    buffer: Box<[u8]>,
+    stats: DeviceStats,
+}
+
+impl Tun {
+    /// Makes a new interface in the calling thread's network namespace, gives it its addresses and brings it
+    /// up. The interface goes away with the device.
+    ///
+    /// # Errors
+    /// [`Error::NameInUse`] where an interface of the name exists; the lack of rights; a bad MTU or address.
+    pub fn create(config: &TunConfig) -> Result<Self> {
+        let name = config.name.as_deref().unwrap_or("");
+        let mut tun = Self::attach(name, config.offload, config.multi_queue, true)?;
+        tun.interface = config.apply(&tun.interface)?;
+        tun.caps = capabilities(tun.interface.mtu, config.offload);
+        Ok(tun)
+    }
+
+    /// Opens an interface that exists (`ip tuntap add dev NAME mode tun user USER`), which an ordinary user may
+    /// where it was made for them. Its addresses and MTU are left as they are; it must be up.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchInterface`], [`Error::NotATun`]; [`Error::NameInUse`] where another process has it open.
+    pub fn open_existing(name: &str, offload: bool) -> Result<Self> {
+        Netlink::open()?.interface(name)?;
+        match Self::attach(name, offload, false, false) {
+            // The kernel says this where the device was made for several queues.
+            Err(Error::NotATun { .. }) => Self::attach(name, offload, true, false),
+            other => other,
+        }
+    }
+
+    /// Opens another queue of the same interface. The calling thread must be in the interface's namespace.
+    ///
+    /// # Errors
+    /// [`Error::NotATun`] where the device was made without [`TunConfig::multi_queue`].
+    pub fn open_queue(&self) -> Result<Self> {
+        if !self.multi_queue {
+            return Err(Error::NotATun { name: self.interface.name.clone() });
+        }
+        Self::attach(&self.interface.name, self.caps.max_super_packet > 0, true, false)
+    }
+
+    /// The interface, as it was when the device was opened.
+    #[must_use]
+    pub const fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn attach(name: &str, offload: bool, multi_queue: bool, exclusive: bool) -> Result<Self> {
+        let fd = sys::open().map_err(|errno| match errno {
+            Errno::NOENT | Errno::NODEV | Errno::NXIO => Error::TunMissing,
+            Errno::ACCESS | Errno::PERM => Error::TunForbidden,
+            other => Error::system("open /dev/net/tun", other),
+        })?;
+        let flags = sys::Flags { vnet_hdr: offload, multi_queue, exclusive };
+        let name = sys::attach(&fd, name, flags).map_err(|errno| refusal(name, exclusive, errno))?;
+        if offload {
+            sys::set_vnet_header_size(&fd, vnet::LEN as i32)
+                .map_err(Error::on("set the virtio header's size"))?;
+        }
+        let features = if offload {
+            libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN
+        } else {
+            0
+        };
+        sys::set_offload(&fd, features).map_err(Error::on("set the TUN device's offloads"))?;
+
+        let interface = Netlink::open()?.interface(&name)?;
+        let room = if offload { vnet::LEN } else { 0 } + LARGEST_PACKET + 1;
+        let caps = capabilities(interface.mtu, offload);
+        Ok(Self {
+            fd: ReadyFd::new(fd),
+            interface,
+            caps,
+            multi_queue,
+            buffer: vec![0; room].into_boxed_slice(),
+            stats: DeviceStats::default(),
+        })
+    }
+
+    /// Reads until a packet makes sense: where it begins and ends in the buffer, and what its header says.
+    fn receive(&mut self) -> io::Result<(usize, usize, vnet::Received)> {
+        let offload = self.caps.max_super_packet > 0;
+        for _ in 0..MAX_SKIPPED {
+            let Self { fd, buffer, .. } = &mut *self;
+            let length =
+                fd.attempt(Interest::READABLE, |fd| Ok(rustix::io::read(fd.as_fd(), &mut buffer[..])?))?;
+            if length == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the TUN device has gone"));
+            }
+            if let Some(received) = understand(buffer, length, offload) {
+                let start = if offload { vnet::LEN } else { 0 };
+                self.stats.received(length - start);
+                return Ok((start, length, received));
+            }
+            self.stats.rx_malformed += 1;
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        let length = header.len() + payload[0].len() + payload[1].len();
+        let most = if segment_size.is_some() { LARGEST_SUPER_PACKET } else { self.caps.mtu as usize };
+        if length > most {
+            return Err(unsendable("the packet is larger than the device carries"));
+        }
+        if self.caps.tx_checksum_offload {
+            let virtio = vnet::build(header, segment_size, checksum).map_err(unsendable)?;
+            self.write(&[
+                IoSlice::new(&virtio),
+                IoSlice::new(header),
+                IoSlice::new(payload[0]),
+                IoSlice::new(payload[1]),
+            ])
+        } else if segment_size.is_some() || checksum != TxChecksum::Complete {
+            Err(unsendable("this device has no offload"))
+        } else {
+            self.write(&[IoSlice::new(header), IoSlice::new(payload[0]), IoSlice::new(payload[1])])
+        }
+    }
+
+    fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        // The kernel takes a packet as a whole or not at all.
+        self.fd.attempt(Interest::WRITABLE, |fd| Ok(rustix::io::writev(fd.as_fd(), parts)?)).map(drop)
+    }
+}
+
+impl Device for Tun {
+    fn caps(&self) -> DeviceCaps {
+        self.caps
+    }
+
+    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
+        let (start, end, vnet::Received { segment_size, checksum }) = self.receive()?;
+        // `receive` found the packet there.
+        Ok(RxPacket { head: &self.buffer[start..end], more: [&[], &[]], segment_size, checksum })
+    }
+
+    fn try_send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        let outcome = self.send(header, payload, segment_size, checksum);
+        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+        outcome
+    }
+
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.fd.poll_readable(cx)
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.fd.poll_writable(cx)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+}
+
+const fn capabilities(mtu: u32, offload: bool) -> DeviceCaps {
+    if offload { DeviceCaps::offload(mtu) } else { DeviceCaps::plain(mtu) }
+}
+
+/// What the first `length` bytes of `buffer` are; `None` where they are no packet.
+fn understand(buffer: &[u8], length: usize, offload: bool) -> Option<vnet::Received> {
+    if length >= buffer.len() {
+        return None;
+    }
+    let bytes = buffer.get(..length)?;
+    if offload {
+        let (header, packet) = bytes.split_first_chunk::<{ vnet::LEN }>()?;
+        vnet::parse(header, packet)
+    } else {
+        (!bytes.is_empty()).then_some(vnet::Received { segment_size: None, checksum: RxChecksum::Verify })
+    }
+}
+
+/// Why TUNSETIFF was refused.
+pub(super) fn refusal(name: &str, exclusive: bool, errno: Errno) -> Error {
+    let name = name.to_owned();
+    match errno {
+        Errno::PERM | Errno::ACCESS => Error::TunNotOwned { name },
+        Errno::BUSY | Errno::EXIST => Error::NameInUse { name },
+        Errno::NAMETOOLONG => Error::BadName { name },
+        // An existing interface that is no TUN device, or (when making one) a name that cannot be.
+        Errno::INVAL if exclusive => Error::BadName { name },
+        Errno::INVAL => Error::NotATun { name },
+        other => Error::system("attach to the TUN interface", other),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_packet_is_told_apart() {
+        let mut buffer = [0; 100];
+        buffer[vnet::LEN] = 0x45;
+        assert!(understand(&buffer, 60, true).is_some());
+        for short in 0..=vnet::LEN {
+            assert!(understand(&buffer, short, true).is_none(), "{short} bytes");
+        }
+        assert!(understand(&buffer, buffer.len(), true).is_none(), "cut off");
+        assert!(understand(&buffer, 0, false).is_none());
+        assert!(understand(&buffer, 1, false).is_some());
+    }
+}

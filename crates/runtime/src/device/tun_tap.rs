@@ -1,0 +1,171 @@
+//! A TUN device through the crate `tun-tap`: single packets, complete checksums.
+//!
+//! [`Tun`](super::tun::Tun) without offload does the same with one copy less on the way out; this backend is
+//! for programs that hold an [`Iface`] already.
+
+use super::ready_fd::ReadyFd;
+use super::tun::{TunConfig, refusal};
+use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, unsendable};
+use crate::error::{Error, Result};
+use crate::netlink::{Interface, Netlink};
+use crate::sys::tun::MAX_NAME;
+use rustix::io::Errno;
+use std::io;
+use std::num::NonZeroU16;
+use std::path::Path;
+use std::task::{Context, Poll};
+use tokio::io::Interest;
+use tun_tap::{Iface, Mode};
+
+/// A TUN device of the crate `tun-tap`.
+#[derive(Debug)]
+pub struct TunTap {
+    iface: ReadyFd<Iface>,
+    interface: Interface,
+    caps: DeviceCaps,
+    /// One received packet; a byte larger than the MTU, so that a packet which was cut off can be told.
+    receive: Vec<u8>,
+    /// Where the parts of a packet are put together: the crate sends from one piece.
+    send: Vec<u8>,
+    stats: DeviceStats,
+}
+
+impl TunTap {
+    /// Makes a new interface in the calling thread's network namespace, gives it its addresses and brings it
+    /// up. `offload` and `multi_queue` of the configuration do not apply.
+    ///
+    /// # Errors
+    /// As [`Tun::create`](super::tun::Tun::create).
+    pub fn create(config: &TunConfig) -> Result<Self> {
+        let name = config.name.as_deref().unwrap_or("");
+        // The crate cuts a long name short, and would attach to an interface that exists.
+        if name.len() > MAX_NAME || name.contains(['\0', '/', ' ']) {
+            return Err(Error::BadName { name: name.to_owned() });
+        }
+        if !name.is_empty() && Netlink::open()?.interface(name).is_ok() {
+            return Err(Error::NameInUse { name: name.to_owned() });
+        }
+        let iface = Iface::without_packet_info(name, Mode::Tun).map_err(|error| cause(name, &error))?;
+        let mut device = Self::from_iface(iface)?;
+        device.interface = config.apply(&device.interface)?;
+        device.caps = DeviceCaps::plain(device.interface.mtu);
+        device.receive = room(device.interface.mtu);
+        Ok(device)
+    }
+
+    /// Takes over an interface that was opened without packet information ([`Iface::without_packet_info`]) in
+    /// TUN mode, in the calling thread's network namespace. Its addresses are left as they are.
+    ///
+    /// # Errors
+    /// [`Error::NotATun`] for a TAP interface; where the interface cannot be made non-blocking.
+    pub fn from_iface(iface: Iface) -> Result<Self> {
+        if iface.mode() != Mode::Tun {
+            return Err(Error::NotATun { name: iface.name().to_owned() });
+        }
+        iface
+            .set_non_blocking()
+            .map_err(|source| Error::System { action: "make the TUN device non-blocking", source })?;
+        let interface = Netlink::open()?.interface(iface.name())?;
+        Ok(Self {
+            iface: ReadyFd::new(iface),
+            caps: DeviceCaps::plain(interface.mtu),
+            receive: room(interface.mtu),
+            send: Vec::with_capacity(interface.mtu as usize),
+            interface,
+            stats: DeviceStats::default(),
+        })
+    }
+
+    /// The interface, as it was when the device was opened.
+    #[must_use]
+    pub const fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    fn receive(&mut self) -> io::Result<usize> {
+        for _ in 0..MAX_SKIPPED {
+            let Self { iface, receive, .. } = &mut *self;
+            let length = iface.attempt(Interest::READABLE, |iface| iface.recv(receive))?;
+            if length == 0 {
+                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the TUN device has gone"));
+            }
+            if length < receive.len() {
+                self.stats.received(length);
+                return Ok(length);
+            }
+            self.stats.rx_malformed += 1;
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        if segment_size.is_some() || checksum != TxChecksum::Complete {
+            return Err(unsendable("this device has no offload"));
+        }
+        self.send.clear();
+        self.send.extend_from_slice(header);
+        self.send.extend_from_slice(payload[0]);
+        self.send.extend_from_slice(payload[1]);
+        if self.send.len() > self.caps.mtu as usize {
+            return Err(unsendable("the packet is larger than the device carries"));
+        }
+        self.iface.attempt(Interest::WRITABLE, |iface| iface.send(&self.send)).map(drop)
+    }
+}
+
+impl Device for TunTap {
+    fn caps(&self) -> DeviceCaps {
+        self.caps
+    }
+
+    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
+        let length = self.receive()?;
+        // `receive` checked that the packet ends inside the buffer.
+        let head = &self.receive[..length];
+        Ok(RxPacket { head, more: [&[], &[]], segment_size: None, checksum: RxChecksum::Verify })
+    }
+
+    fn try_send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        let outcome = self.send(header, payload, segment_size, checksum);
+        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+        outcome
+    }
+
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.iface.poll_readable(cx)
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.iface.poll_writable(cx)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.stats
+    }
+}
+
+fn room(mtu: u32) -> Vec<u8> {
+    vec![0; mtu as usize + 1]
+}
+
+/// The crate does not tell whether opening `/dev/net/tun` or attaching failed.
+fn cause(name: &str, error: &io::Error) -> Error {
+    let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
+    match errno {
+        Errno::NOENT | Errno::NODEV | Errno::NXIO if !Path::new("/dev/net/tun").exists() => Error::TunMissing,
+        Errno::ACCESS => Error::TunForbidden,
+        other => refusal(name, true, other),
+    }
+}

@@ -1,0 +1,122 @@
+//! What can go wrong while a device, an interface or a namespace is set up.
+
+use rustix::io::Errno;
+use std::io;
+use std::net::IpAddr;
+
+/// The result of setting something up.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What failed, and what would make it work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// `/dev/net/tun` does not exist.
+    #[error(
+        "/dev/net/tun does not exist: load the kernel module (modprobe tun), or give the container the device"
+    )]
+    TunMissing,
+    /// `/dev/net/tun` may not be opened by this user.
+    #[error(
+        "/dev/net/tun may not be opened: run as root, or let this user read and write it (chmod 666 /dev/net/tun)"
+    )]
+    TunForbidden,
+    /// The kernel does not let this process make or attach to the interface.
+    #[error(
+        "no permission for the TUN interface {name:?}: it needs CAP_NET_ADMIN (run as root), or an interface of \
+         this user (as root, once: ip tuntap add dev NAME mode tun user $USER)"
+    )]
+    TunNotOwned {
+        /// The name asked for; empty where the kernel was to choose.
+        name: String,
+    },
+    /// An interface of that name exists, or another process has it open.
+    #[error(
+        "the interface name {name:?} is in use: choose another name, or end the process that has it open"
+    )]
+    NameInUse {
+        /// The name.
+        name: String,
+    },
+    /// The interface exists, but not as a TUN device that can be opened in this way.
+    #[error(
+        "the interface {name:?} is not a TUN device of the kind asked for (a TAP device, another kind of interface, \
+         or one with several queues)"
+    )]
+    NotATun {
+        /// The name.
+        name: String,
+    },
+    /// The name cannot be an interface's.
+    #[error("{name:?} cannot be an interface name: at most 15 bytes, no '/', no space")]
+    BadName {
+        /// The name.
+        name: String,
+    },
+    /// There is no such interface in this network namespace.
+    #[error("there is no interface {name:?} in this network namespace")]
+    NoSuchInterface {
+        /// The name.
+        name: String,
+    },
+    /// An IPv4 address was paired with an IPv6 address.
+    #[error("{local} and {peer} are not of one address family")]
+    MixedFamilies {
+        /// The near address.
+        local: IpAddr,
+        /// The far address.
+        peer: IpAddr,
+    },
+    /// A namespace may not be made.
+    #[error(
+        "no permission for a new network namespace: run as root, or allow unprivileged user namespaces \
+         (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
+         kernel.apparmor_restrict_unprivileged_userns)"
+    )]
+    NamespaceForbidden,
+    /// A user namespace can only be entered while the process has one thread.
+    #[error("a user namespace must be entered before the process starts its second thread")]
+    TooManyThreads,
+    /// The operation needs `CAP_NET_ADMIN`.
+    #[error("could not {action}: it needs CAP_NET_ADMIN in this network namespace (run as root)")]
+    NotAdmin {
+        /// What was attempted.
+        action: &'static str,
+    },
+    /// Any other refusal by the kernel.
+    #[error("could not {action}: {source}")]
+    System {
+        /// What was attempted.
+        action: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// True where more rights, not a different request, would help: callers may fall back to the in-memory
+    /// device, and tests count as skipped.
+    #[must_use]
+    pub const fn is_lack_of_rights(&self) -> bool {
+        matches!(
+            self,
+            Self::TunMissing
+                | Self::TunForbidden
+                | Self::TunNotOwned { .. }
+                | Self::NamespaceForbidden
+                | Self::NotAdmin { .. }
+        )
+    }
+
+    pub(crate) fn system(action: &'static str, errno: Errno) -> Self {
+        match errno {
+            Errno::PERM | Errno::ACCESS => Self::NotAdmin { action },
+            other => Self::System { action, source: other.into() },
+        }
+    }
+
+    /// For `map_err`: the error of `action`.
+    pub(crate) fn on(action: &'static str) -> impl Fn(Errno) -> Self {
+        move |errno| Self::system(action, errno)
+    }
+}

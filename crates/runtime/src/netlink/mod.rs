@@ -1,0 +1,321 @@
+//! Interfaces, addresses and routes of the calling thread's network namespace, by rtnetlink: rtnetlink(7).
+//!
+//! Everything here is a request and its answer on a socket of its own: for setting up, not for the path of
+//! packets.
+
+mod message;
+
+use crate::error::{Error, Result};
+use ipnet::IpNet;
+use message::{Request, attributes, messages, u32_at};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use std::net::IpAddr;
+
+/// `IN6_ADDR_GEN_MODE_NONE`: the kernel makes no link-local address by itself.
+const ADDR_GEN_NONE: u8 = 1;
+/// `IFLA_INET6_ADDR_GEN_MODE`, inside the `AF_INET6` part of `IFLA_AF_SPEC`.
+const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+
+/// What the kernel says about an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Interface {
+    /// Its number in this namespace.
+    pub index: u32,
+    /// Its name.
+    pub name: String,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// Administratively up.
+    pub up: bool,
+}
+
+/// An address to be given to an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InterfaceAddress {
+    /// The interface's own address, and how many of its bits name the network.
+    pub net: IpNet,
+    /// The other end of a point-to-point link. The network that `net` names is then the peer's, which allows
+    /// two addresses that have nothing in common; `None`: the whole network of `net` is behind the interface.
+    pub peer: Option<IpAddr>,
+}
+
+impl InterfaceAddress {
+    /// `net`'s address, with its whole network behind the interface.
+    #[must_use]
+    pub const fn network(net: IpNet) -> Self {
+        Self { net, peer: None }
+    }
+
+    /// `local`, with only `peer` behind the interface.
+    #[must_use]
+    pub fn point_to_point(local: IpAddr, peer: IpAddr) -> Self {
+        Self { net: IpNet::from(local), peer: Some(peer) }
+    }
+}
+
+/// A conversation with the kernel about the network namespace that the calling thread was in when it opened.
+#[derive(Debug)]
+pub struct Netlink {
+    socket: OwnedFd,
+    sequence: u32,
+}
+
+impl Netlink {
+    /// Opens the socket.
+    ///
+    /// # Errors
+    /// Where the kernel refuses a netlink socket.
+    pub fn open() -> Result<Self> {
+        let socket = rustix::net::socket_with(
+            AddressFamily::NETLINK,
+            SocketType::RAW,
+            SocketFlags::CLOEXEC,
+            // NETLINK_ROUTE is protocol 0, which rustix spells as no protocol.
+            None,
+        )
+        .map_err(Error::on("open a netlink socket"))?;
+        Ok(Self { socket, sequence: 0 })
+    }
+
+    /// The interface called `name`.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchInterface`] where there is none.
+    pub fn interface(&mut self, name: &str) -> Result<Interface> {
+        let body = link_body(0, 0, 0);
+        let mut found = None;
+        self.transact(
+            libc::RTM_GETLINK,
+            0,
+            &body,
+            |request| request.attribute(libc::IFLA_IFNAME, &c_string(name)),
+            |kind, body| {
+                if kind == libc::RTM_NEWLINK {
+                    found = parse_link(body);
+                }
+            },
+        )
+        .map_err(|errno| match errno {
+            Errno::NODEV => Error::NoSuchInterface { name: name.to_owned() },
+            other => Error::system("look up an interface", other),
+        })?;
+        found.ok_or_else(|| Error::NoSuchInterface { name: name.to_owned() })
+    }
+
+    /// Sets the largest IP packet, in bytes.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`, or where the interface cannot carry such packets.
+    pub fn set_mtu(&mut self, index: u32, mtu: u32) -> Result<()> {
+        let body = link_body(index, 0, 0);
+        self.change(libc::RTM_NEWLINK, 0, &body, |request| {
+            request.attribute(libc::IFLA_MTU, &mtu.to_ne_bytes())
+        })
+        .map_err(Error::on("set the MTU"))
+    }
+
+    /// Brings the interface up.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`.
+    pub fn set_up(&mut self, index: u32) -> Result<()> {
+        let up = libc::IFF_UP as u32;
+        self.change(libc::RTM_NEWLINK, 0, &link_body(index, up, up), |request| request)
+            .map_err(Error::on("bring an interface up"))
+    }
+
+    /// Keeps the kernel from speaking on the interface of its own accord: no multicast (so no IGMP or MLD
+    /// reports), no link-local address (so no router solicitation and no duplicate address detection).
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`. A kernel without IPv6 is no error.
+    pub fn make_quiet(&mut self, index: u32) -> Result<()> {
+        self.change(libc::RTM_NEWLINK, 0, &link_body(index, 0, libc::IFF_MULTICAST as u32), |request| {
+            request
+        })
+        .map_err(Error::on("turn multicast off"))?;
+        let result = self.change(libc::RTM_NEWLINK, 0, &link_body(index, 0, 0), |request| {
+            request.nested(libc::IFLA_AF_SPEC, |spec| {
+                spec.nested(libc::AF_INET6 as u16, |inet6| {
+                    inet6.attribute(IFLA_INET6_ADDR_GEN_MODE, &[ADDR_GEN_NONE])
+                })
+            })
+        });
+        match result {
+            // No IPv6 here, so nothing to silence.
+            Ok(()) | Err(Errno::AFNOSUPPORT | Errno::OPNOTSUPP) => Ok(()),
+            Err(errno) => Err(Error::system("turn IPv6 address generation off", errno)),
+        }
+    }
+
+    /// Gives the interface an address. An IPv6 address is usable at once: no duplicate address detection. An
+    /// address that is already there is no error.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`; where the families of address and peer differ; without IPv6 in the kernel.
+    pub fn add_address(&mut self, index: u32, address: InterfaceAddress) -> Result<()> {
+        let InterfaceAddress { net, peer } = address;
+        let local = net.addr();
+        let far = peer.unwrap_or(local);
+        if local.is_ipv4() != far.is_ipv4() {
+            return Err(Error::MixedFamilies { local, peer: far });
+        }
+        // struct ifaddrmsg: family, prefix length, flags, scope, interface.
+        let mut body = [family(local), net.prefix_len(), 0, 0, 0, 0, 0, 0];
+        body[4..].copy_from_slice(&index.to_ne_bytes());
+        let result =
+            self.change(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body, |request| {
+                let request = request
+                    .attribute(libc::IFA_LOCAL, &octets(local))
+                    .attribute(libc::IFA_ADDRESS, &octets(far));
+                if local.is_ipv6() {
+                    request.attribute(libc::IFA_FLAGS, &libc::IFA_F_NODAD.to_ne_bytes())
+                } else {
+                    request
+                }
+            });
+        match result {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(errno) => Err(Error::system("add an address", errno)),
+        }
+    }
+
+    /// Sends packets for `destination` to the interface (`via` None), or to the router `via` behind it. A route
+    /// that is already there is replaced.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`; where the interface is down or `via` cannot be reached through it.
+    pub fn add_route(&mut self, index: u32, destination: IpNet, via: Option<IpAddr>) -> Result<()> {
+        let scope = if via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
+        // struct rtmsg: family, destination and source prefix lengths, TOS, table, protocol, scope, type, flags.
+        let body = [
+            family(destination.addr()),
+            destination.prefix_len(),
+            0,
+            0,
+            libc::RT_TABLE_MAIN,
+            libc::RTPROT_STATIC,
+            scope,
+            libc::RTN_UNICAST,
+            0,
+            0,
+            0,
+            0,
+        ];
+        self.change(libc::RTM_NEWROUTE, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &body, |request| {
+            let request = request
+                .attribute(libc::RTA_DST, &octets(destination.network()))
+                .attribute(libc::RTA_OIF, &index.to_ne_bytes());
+            match via {
+                Some(router) => request.attribute(libc::RTA_GATEWAY, &octets(router)),
+                None => request,
+            }
+        })
+        .map_err(Error::on("add a route"))
+    }
+
+    /// A request that is answered by an acknowledgement alone.
+    fn change(
+        &mut self,
+        kind: u16,
+        flags: i32,
+        body: &[u8],
+        fill: impl FnOnce(Request) -> Request,
+    ) -> std::result::Result<(), Errno> {
+        self.transact(kind, flags, body, fill, |_, _| {})
+    }
+
+    /// Sends one request and gives every message of the answer to `each`, up to the acknowledgement.
+    fn transact(
+        &mut self,
+        kind: u16,
+        flags: i32,
+        body: &[u8],
+        fill: impl FnOnce(Request) -> Request,
+        mut each: impl FnMut(u16, &[u8]),
+    ) -> std::result::Result<(), Errno> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let flags = flags | libc::NLM_F_REQUEST | libc::NLM_F_ACK;
+        let bytes = fill(Request::new(kind, flags, self.sequence, body)).finish();
+        let kernel = SocketAddrNetlink::new(0, 0);
+        rustix::net::sendto(&self.socket, &bytes, SendFlags::empty(), &kernel)?;
+
+        let mut buffer = vec![0; 32 * 1024];
+        loop {
+            let (received, _) = rustix::net::recv(&self.socket, &mut buffer[..], RecvFlags::empty())?;
+            for message in messages(buffer.get(..received).unwrap_or(&[])) {
+                if message.sequence != self.sequence {
+                    continue;
+                }
+                if i32::from(message.kind) == libc::NLMSG_ERROR {
+                    // struct nlmsgerr: zero for success, else a negative errno.
+                    let code = u32_at(message.body, 0).ok_or(Errno::BADMSG)? as i32;
+                    return if code == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(-code)) };
+                }
+                each(message.kind, message.body);
+            }
+        }
+    }
+}
+
+/// Brings up the loopback interface of the calling thread's network namespace; a new namespace has it down.
+///
+/// # Errors
+/// Without `CAP_NET_ADMIN` in that namespace.
+pub fn bring_loopback_up() -> Result<()> {
+    let mut netlink = Netlink::open()?;
+    let index = netlink.interface("lo")?.index;
+    netlink.set_up(index)
+}
+
+/// `struct ifinfomsg`: family, padding, device type, index, flags, and which of the flags to change.
+fn link_body(index: u32, flags: u32, change: u32) -> [u8; 16] {
+    let mut body = [0; 16];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    body[8..12].copy_from_slice(&flags.to_ne_bytes());
+    body[12..].copy_from_slice(&change.to_ne_bytes());
+    body
+}
+
+fn parse_link(body: &[u8]) -> Option<Interface> {
+    let index = u32_at(body, 4)?;
+    let up = u32_at(body, 8)? & libc::IFF_UP as u32 != 0;
+    let mut name = None;
+    let mut mtu = None;
+    for (kind, value) in attributes(body.get(16..)?) {
+        match kind {
+            libc::IFLA_IFNAME => {
+                let text = value.split(|&b| b == 0).next().unwrap_or(&[]);
+                name = Some(String::from_utf8_lossy(text).into_owned());
+            }
+            libc::IFLA_MTU => mtu = u32_at(value, 0),
+            _ => {}
+        }
+    }
+    Some(Interface { index, name: name?, mtu: mtu?, up })
+}
+
+fn family(address: IpAddr) -> u8 {
+    // AF_INET is 2 and AF_INET6 is 10; netlink's family fields have eight bits.
+    match address {
+        IpAddr::V4(_) => libc::AF_INET as u8,
+        IpAddr::V6(_) => libc::AF_INET6 as u8,
+    }
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(v4) => v4.octets().to_vec(),
+        IpAddr::V6(v6) => v6.octets().to_vec(),
+    }
+}
+
+fn c_string(name: &str) -> Vec<u8> {
+    let mut bytes = name.as_bytes().to_vec();
+    bytes.push(0);
+    bytes
+}

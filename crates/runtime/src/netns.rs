@@ -1,0 +1,96 @@
+//! Network namespaces: a network of one's own, without touching the machine's.
+//!
+//! A network namespace belongs to a thread. As root a thread makes one for itself
+//! ([`Namespace::new_for_thread`]), and what it opens from then on (sockets, TUN devices) lives there, usable
+//! from every thread. An ordinary user needs a user namespace around it, which only a process with one thread
+//! can enter: [`enter_user_net_namespace`], first thing in `main`; threads can then make further namespaces.
+//! A namespace goes away, with everything in it, when the last thread and descriptor in it do.
+
+use crate::error::{Error, Result};
+use crate::netlink::bring_loopback_up;
+use crate::sys::namespace as sys;
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::thread::LinkNameSpaceType;
+use std::process::Command;
+
+/// A handle on a network namespace, which it keeps alive.
+#[derive(Debug)]
+pub struct Namespace {
+    fd: OwnedFd,
+}
+
+impl Namespace {
+    /// Moves the calling thread into a new network namespace whose loopback interface is up. Threads that it
+    /// starts inherit the namespace; threads that run already stay where they are.
+    ///
+    /// # Errors
+    /// [`Error::NamespaceForbidden`] without `CAP_SYS_ADMIN`.
+    pub fn new_for_thread() -> Result<Self> {
+        sys::unshare_net().map_err(refused)?;
+        bring_loopback_up()?;
+        Self::of_thread()
+    }
+
+    /// The calling thread's namespace.
+    ///
+    /// # Errors
+    /// Where `/proc` is not mounted.
+    pub fn of_thread() -> Result<Self> {
+        let fd =
+            rustix::fs::open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+                .map_err(Error::on("open the thread's network namespace"))?;
+        Ok(Self { fd })
+    }
+
+    /// Moves the calling thread into this namespace.
+    ///
+    /// # Errors
+    /// Without `CAP_SYS_ADMIN` in the user namespace that owns it.
+    pub fn enter(&self) -> Result<()> {
+        rustix::thread::move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
+            .map_err(Error::on("enter a network namespace"))
+    }
+
+    /// Runs `work` on a new thread inside this namespace and waits for it; the caller stays where it is.
+    ///
+    /// # Errors
+    /// As [`enter`](Self::enter).
+    ///
+    /// # Panics
+    /// Where `work` panics.
+    pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| self.enter().map(|()| work()));
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// Moves the calling process into a new user namespace, with the same user and group numbers and every
+/// capability inside it, and into a new network namespace whose loopback interface is up. For ordinary users.
+///
+/// # Errors
+/// [`Error::TooManyThreads`] once the process has a second thread; [`Error::NamespaceForbidden`] where the
+/// machine does not allow unprivileged user namespaces.
+pub fn enter_user_net_namespace() -> Result<()> {
+    let maps = sys::IdMaps::same();
+    sys::unshare_user_and_net().map_err(refused)?;
+    maps.install().map_err(|_| Error::NamespaceForbidden)?;
+    bring_loopback_up()
+}
+
+/// Makes `command` start as root of a new user namespace (files stay those of the caller) and in a new network
+/// namespace, whose loopback interface is down. Spawning fails where that is not allowed.
+pub fn isolate_command(command: &mut Command) {
+    sys::isolate(command);
+}
+
+fn refused(errno: Errno) -> Error {
+    match errno {
+        Errno::PERM | Errno::ACCESS | Errno::NOSPC | Errno::USERS => Error::NamespaceForbidden,
+        Errno::INVAL => Error::TooManyThreads,
+        other => Error::system("make a network namespace", other),
+    }
+}

@@ -1,0 +1,6 @@
+//! The system calls that need `unsafe`. Everything else in this crate goes through the safe interfaces of
+//! `rustix`, `tokio` and `std`.
+
+pub(crate) mod namespace;
+pub(crate) mod readiness;
+pub(crate) mod tun;

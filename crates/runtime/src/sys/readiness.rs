@@ -1,0 +1,32 @@
+//! Registering descriptors with tokio.
+
+use rustix::fd::OwnedFd;
+use std::io;
+use std::os::fd::AsRawFd;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tun_tap::Iface;
+
+/// A type that owns one descriptor.
+///
+/// # Safety
+/// `as_raw_fd` gives the same open descriptor as long as the value lives, and the value closes it only when it
+/// is dropped.
+pub(crate) unsafe trait OwnsFd: AsRawFd {}
+
+// SAFETY: that is what an `OwnedFd` is.
+unsafe impl OwnsFd for OwnedFd {}
+// SAFETY: an `Iface` holds a `File`, never replaces it, and gives that file's descriptor.
+unsafe impl OwnsFd for Iface {}
+
+/// Lets tokio watch a non-blocking descriptor.
+///
+/// # Errors
+/// Where epoll refuses it.
+///
+/// # Panics
+/// Outside a tokio runtime with I/O enabled.
+pub(crate) fn register<F: OwnsFd>(fd: F, interest: Interest) -> io::Result<AsyncFd<F>> {
+    // SAFETY: `OwnsFd` promises what `AsyncFd` asks for.
+    Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
+}

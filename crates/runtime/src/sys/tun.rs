@@ -1,0 +1,85 @@
+//! The ioctls of `/dev/net/tun`.
+
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::ioctl::{self, IntegerSetter, Setter, Updater};
+use std::ffi::{c_int, c_short, c_uint};
+
+/// Longest interface name, without the terminating zero.
+pub(crate) const MAX_NAME: usize = libc::IFNAMSIZ - 1;
+
+/// `struct ifreq` as TUNSETIFF uses it: a name and flags, padded to the size of the kernel's union.
+#[repr(C)]
+struct InterfaceRequest {
+    name: [u8; libc::IFNAMSIZ],
+    flags: c_short,
+    padding: [u8; 22],
+}
+
+const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
+
+/// What to ask of TUNSETIFF.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flags {
+    /// Every packet is preceded by a virtio network header.
+    pub(crate) vnet_hdr: bool,
+    /// The device takes several queues.
+    pub(crate) multi_queue: bool,
+    /// Fail where an interface of that name exists.
+    pub(crate) exclusive: bool,
+}
+
+/// Opens `/dev/net/tun`, non-blocking.
+pub(crate) fn open() -> Result<OwnedFd, Errno> {
+    rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// Binds `fd` to the TUN interface `name`, which is created where it does not exist; an empty name lets the
+/// kernel choose one. Returns the interface's name.
+pub(crate) fn attach(fd: impl AsFd, name: &str, flags: Flags) -> Result<String, Errno> {
+    if name.len() > MAX_NAME || name.contains('\0') {
+        return Err(Errno::NAMETOOLONG);
+    }
+    let mut bits = libc::IFF_TUN | libc::IFF_NO_PI;
+    if flags.vnet_hdr {
+        bits |= libc::IFF_VNET_HDR;
+    }
+    if flags.multi_queue {
+        bits |= libc::IFF_MULTI_QUEUE;
+    }
+    if flags.exclusive {
+        bits |= libc::IFF_TUN_EXCL;
+    }
+    let mut request = InterfaceRequest {
+        name: [0; libc::IFNAMSIZ],
+        // The kernel's field is a short, and 0x8000 (IFF_TUN_EXCL) is its sign bit.
+        flags: bits as c_short,
+        padding: [0; 22],
+    };
+    request.name[..name.len()].copy_from_slice(name.as_bytes());
+    // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, whose size and layout `InterfaceRequest` has, and
+    // which lives through the call.
+    unsafe {
+        ioctl::ioctl(fd, Updater::<{ libc::TUNSETIFF as ioctl::Opcode }, InterfaceRequest>::new(&mut request))
+    }?;
+    let end = request.name.iter().position(|&b| b == 0).unwrap_or(request.name.len());
+    Ok(String::from_utf8_lossy(&request.name[..end]).into_owned())
+}
+
+/// Sets the length of the virtio header that precedes every packet.
+pub(crate) fn set_vnet_header_size(fd: impl AsFd, bytes: c_int) -> Result<(), Errno> {
+    // SAFETY: TUNSETVNETHDRSZ reads one `int` through the pointer, which `Setter` owns through the call.
+    unsafe { ioctl::ioctl(fd, Setter::<{ libc::TUNSETVNETHDRSZ as ioctl::Opcode }, c_int>::new(bytes)) }
+}
+
+/// Tells the kernel which unfinished packets may be handed to this reader.
+pub(crate) fn set_offload(fd: impl AsFd, features: c_uint) -> Result<(), Errno> {
+    // SAFETY: TUNSETOFFLOAD takes its argument by value; no memory is touched.
+    unsafe {
+        ioctl::ioctl(
+            fd,
+            IntegerSetter::<{ libc::TUNSETOFFLOAD as ioctl::Opcode }>::new_usize(features as usize),
+        )
+    }
+}

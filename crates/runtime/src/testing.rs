@@ -1,0 +1,68 @@
+//! For tests and examples that need a network of their own.
+
+use crate::error::Error;
+use crate::netns::{Namespace, isolate_command};
+use std::process::{Command, Stdio};
+
+/// Set in the process that [`isolated`] starts inside a user namespace.
+const INSIDE: &str = "ACKLINE_TEST_INSIDE_USER_NAMESPACE";
+
+/// Runs a test's `body` on a thread inside a network namespace of its own, whose loopback interface is up.
+///
+/// `name` is the test's full name as the test harness knows it (`module::function`). Without the right to make
+/// a namespace, the test is run again by itself in a child process inside a user namespace; where that is not
+/// allowed either, or where `body` ends with an error that more rights would cure, one line on standard error
+/// says `SKIPPED: <name>: <why>` and the test counts as passed.
+///
+/// # Panics
+/// Where `body` panics or ends with another error.
+pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
+    let outcome = std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let _namespace = Namespace::new_for_thread().map_err(Outcome::NoNamespace)?;
+            body().map_err(Outcome::Failed)
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(Outcome::NoNamespace(error)) if error.is_lack_of_rights() => {
+            if std::env::var_os(INSIDE).is_some() {
+                skip(name, &error);
+            } else {
+                rerun_in_user_namespace(name, &error);
+            }
+        }
+        Err(Outcome::Failed(error)) if error.is_lack_of_rights() => skip(name, &error),
+        Err(Outcome::NoNamespace(error) | Outcome::Failed(error)) => panic!("{name}: {error}"),
+    }
+}
+
+enum Outcome {
+    NoNamespace(Error),
+    Failed(Error),
+}
+
+/// Says that a test could not run.
+pub fn skip(name: &str, why: &dyn std::fmt::Display) {
+    eprintln!("SKIPPED: {name}: {why}");
+}
+
+fn rerun_in_user_namespace(name: &str, why: &Error) {
+    let Ok(program) = std::env::current_exe() else { return skip(name, why) };
+    let mut command = Command::new(program);
+    command.args(["--exact", name, "--nocapture", "--test-threads=1"]);
+    command.env(INSIDE, "1").stdin(Stdio::null());
+    isolate_command(&mut command);
+    // An error means that the child could not be isolated: its pre-exec step failed.
+    let Ok(output) = command.output() else { return skip(name, why) };
+    let errors = String::from_utf8_lossy(&output.stderr);
+    eprint!("{errors}");
+    assert!(
+        output.status.success(),
+        "{name} failed inside a user namespace:\n{}{errors}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    let ran = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+    assert!(ran, "no test is called {name:?}: the name given to isolated() must be the harness's");
+}
