@@ -66,6 +66,7 @@ pub(super) fn build(
                 return Err("a super-packet needs a partial checksum");
             }
         }
+        TxChecksum::Omitted => return Err("the kernel drops packets without a checksum"),
         TxChecksum::Partial { start, offset } => {
             if usize::from(start) + usize::from(offset) + 2 > header.len() {
                 return Err("the checksum field lies outside the headers");
