@@ -4,7 +4,9 @@
 //! |---|---|---|
 //! | [`tun::Tun`] | super-packets with offloaded checksums, or plain packets | a TUN interface |
 //! | [`tun_tap::TunTap`] | plain packets, through the crate `tun-tap` | a TUN interface |
+//! | [`channel::Channel`] | either, to another end in the same process | nothing |
 
+pub mod channel;
 mod ready_fd;
 pub mod tun;
 pub mod tun_tap;
