@@ -1,5 +1,17 @@
 //! Many connections on one host: the type that a driver drives.
 
+#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
+pub(crate) mod demux;
+#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
+pub(crate) mod four_tuple;
+#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
+pub(crate) mod isn;
+#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
+pub(crate) mod ports;
+#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
+pub(crate) mod rate_limit;
+#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
+pub(crate) mod rng;
 pub mod wheel;
 
 use crate::State;

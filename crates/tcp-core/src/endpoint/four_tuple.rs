@@ -1,0 +1,163 @@
+//! The name of a connection: two addresses, two ports (RFC 9293, section 3.3.1).
+
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+/// A connection's local and remote address and port, in 37 bytes.
+///
+/// It is kept as the very bytes that are hashed and compared, in network byte order: local address, remote
+/// address, local port, remote port. IPv6 scope and flow label are no part of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FourTuple(Bytes);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Bytes {
+    V4([u8; 12]),
+    V6([u8; 36]),
+}
+
+impl FourTuple {
+    /// The name of the connection between `local` and `remote`.
+    ///
+    /// Both are of one family in every packet. Where a caller mixes them, the IPv4 one is taken as its mapped
+    /// IPv6 address (RFC 4291, section 2.5.5.2), and so the result is the name of no packet's connection.
+    #[must_use]
+    pub(crate) fn new(local: SocketAddr, remote: SocketAddr) -> Self {
+        if let (IpAddr::V4(local_addr), IpAddr::V4(remote_addr)) = (local.ip(), remote.ip()) {
+            let mut bytes = [0; 12];
+            bytes[..4].copy_from_slice(&local_addr.octets());
+            bytes[4..8].copy_from_slice(&remote_addr.octets());
+            bytes[8..10].copy_from_slice(&local.port().to_be_bytes());
+            bytes[10..].copy_from_slice(&remote.port().to_be_bytes());
+            Self(Bytes::V4(bytes))
+        } else {
+            let mut bytes = [0; 36];
+            bytes[..16].copy_from_slice(&to_ipv6(local.ip()).octets());
+            bytes[16..32].copy_from_slice(&to_ipv6(remote.ip()).octets());
+            bytes[32..34].copy_from_slice(&local.port().to_be_bytes());
+            bytes[34..].copy_from_slice(&remote.port().to_be_bytes());
+            Self(Bytes::V6(bytes))
+        }
+    }
+
+    /// Local address.
+    #[must_use]
+    pub(crate) fn local_ip(&self) -> IpAddr {
+        match self.0 {
+            Bytes::V4([a, b, c, d, ..]) => Ipv4Addr::new(a, b, c, d).into(),
+            Bytes::V6(bytes) => ipv6(&bytes, 0),
+        }
+    }
+
+    /// Remote address.
+    #[must_use]
+    pub(crate) fn remote_ip(&self) -> IpAddr {
+        match self.0 {
+            Bytes::V4([_, _, _, _, a, b, c, d, ..]) => Ipv4Addr::new(a, b, c, d).into(),
+            Bytes::V6(bytes) => ipv6(&bytes, 16),
+        }
+    }
+
+    /// Local port.
+    #[must_use]
+    pub(crate) const fn local_port(&self) -> u16 {
+        match self.0 {
+            Bytes::V4([.., high, low, _, _]) | Bytes::V6([.., high, low, _, _]) => {
+                u16::from_be_bytes([high, low])
+            }
+        }
+    }
+
+    /// Remote port.
+    #[must_use]
+    pub(crate) const fn remote_port(&self) -> u16 {
+        match self.0 {
+            Bytes::V4([.., high, low]) | Bytes::V6([.., high, low]) => u16::from_be_bytes([high, low]),
+        }
+    }
+
+    /// Local address and port.
+    #[must_use]
+    pub(crate) fn local(&self) -> SocketAddr {
+        SocketAddr::new(self.local_ip(), self.local_port())
+    }
+
+    /// Remote address and port.
+    #[must_use]
+    pub(crate) fn remote(&self) -> SocketAddr {
+        SocketAddr::new(self.remote_ip(), self.remote_port())
+    }
+
+    /// What is hashed: 12 bytes for IPv4 and 36 for IPv6.
+    #[must_use]
+    pub(crate) const fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::V4(bytes) => bytes,
+            Bytes::V6(bytes) => bytes,
+        }
+    }
+}
+
+/// The address itself, or the mapped one.
+pub(super) fn to_ipv6(address: IpAddr) -> Ipv6Addr {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
+    }
+}
+
+/// The address in the sixteen bytes from `at`, which is 0 or 16.
+fn ipv6(bytes: &[u8; 36], at: usize) -> IpAddr {
+    let mut octets = [0; 16];
+    octets.copy_from_slice(&bytes[at..at + 16]);
+    Ipv6Addr::from(octets).into()
+}
+
+impl fmt::Debug for FourTuple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}<->{}", self.local(), self.remote())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FourTuple;
+    use core::net::{Ipv4Addr, SocketAddr};
+    use proptest::prelude::*;
+
+    #[test]
+    fn is_small() {
+        assert_eq!(size_of::<FourTuple>(), 37);
+    }
+
+    #[test]
+    fn families_do_not_collide() {
+        let v4 = SocketAddr::from(([10, 0, 0, 1], 80));
+        let mapped = SocketAddr::from((Ipv4Addr::new(10, 0, 0, 1).to_ipv6_mapped(), 80));
+        assert_ne!(FourTuple::new(v4, v4), FourTuple::new(mapped, mapped));
+        assert_ne!(FourTuple::new(v4, v4), FourTuple::new(v4, mapped));
+        assert_eq!(FourTuple::new(v4, mapped).local(), mapped);
+    }
+
+    #[test]
+    fn directions_are_told_apart() {
+        let (a, b) = (SocketAddr::from(([10, 0, 0, 1], 80)), SocketAddr::from(([10, 0, 0, 2], 80)));
+        assert_ne!(FourTuple::new(a, b), FourTuple::new(b, a));
+    }
+
+    proptest! {
+        #[test]
+        fn keeps_what_it_was_given(v6: bool, a: [u8; 16], b: [u8; 16], local_port: u16, remote_port: u16) {
+            let address = |octets: [u8; 16], port: u16| match v6 {
+                true => SocketAddr::from((octets, port)),
+                false => SocketAddr::from(([octets[0], octets[1], octets[2], octets[3]], port)),
+            };
+            let (local, remote) = (address(a, local_port), address(b, remote_port));
+            let tuple = FourTuple::new(local, remote);
+            prop_assert_eq!((tuple.local(), tuple.remote()), (local, remote));
+            prop_assert_eq!((tuple.local_port(), tuple.remote_port()), (local_port, remote_port));
+            prop_assert_eq!((tuple.local_ip(), tuple.remote_ip()), (local.ip(), remote.ip()));
+            prop_assert_eq!(tuple.as_bytes().len(), if v6 { 36 } else { 12 });
+        }
+    }
+}

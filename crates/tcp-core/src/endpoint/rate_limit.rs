@@ -1,0 +1,175 @@
+//! Limits on answers that anybody can provoke: challenge ACKs (RFC 5961, section 7), RSTs, ICMP.
+//!
+//! A connection's own limit keeps two confused hosts from exchanging ACKs for ever, and costs an attacker's
+//! target no more than two packets a second. The endpoint's limit bounds what all connections send together; it
+//! must not be the only one, because whoever shares it can see how much of it others use (RFC 5961, section 10;
+//! CVE-2016-5696): [`RateLimit::concealed`].
+
+use crate::time::{Duration, Instant};
+use siphasher::sip::SipHasher13;
+
+/// At most so many events per interval. An interval begins with the first event after the last one's end.
+#[derive(Clone)]
+pub(crate) struct RateLimit {
+    /// Events per interval, at most.
+    max: u32,
+    interval: Duration,
+    /// End of the current interval.
+    until: Instant,
+    /// Events that the current interval still permits.
+    left: u32,
+    concealment: Option<SipHasher13>,
+}
+
+impl RateLimit {
+    /// A limit of `max` events per `interval`. 0 permits none; an interval of zero has no limit but 0.
+    #[must_use]
+    pub(crate) const fn new(max: u32, interval: Duration) -> Self {
+        Self { max, interval, until: Instant::ZERO, left: 0, concealment: None }
+    }
+
+    /// A limit that each interval draws anew from `max / 2 ..= max`, so that nobody who counts the answers that
+    /// he gets can tell how many others got in the same interval (CVE-2016-5696).
+    #[must_use]
+    pub(crate) fn concealed(max: u32, interval: Duration, secret: [u8; 16]) -> Self {
+        Self { concealment: Some(SipHasher13::new_with_key(&secret)), ..Self::new(max, interval) }
+    }
+
+    /// Counts an event at `now`; false where it is one too many.
+    pub(crate) fn allow(&mut self, now: Instant) -> bool {
+        if now >= self.until {
+            self.until = now + self.interval;
+            self.left = self.draw(now);
+        }
+        let allowed = self.left > 0;
+        self.left -= u32::from(allowed);
+        allowed
+    }
+
+    /// The limit of the interval that begins at `now`.
+    fn draw(&self, now: Instant) -> u32 {
+        let Some(hasher) = &self.concealment else { return self.max };
+        let least = self.max.div_ceil(2);
+        let choices = u64::from(self.max - least) + 1;
+        // At most 2^31 choices of 2^64: the bias of the remainder is nothing.
+        least + (hasher.hash(&now.as_nanos().to_le_bytes()) % choices) as u32
+    }
+}
+
+impl core::fmt::Debug for RateLimit {
+    /// Without the secret, nor what it decided.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("RateLimit")
+            .field("max", &self.max)
+            .field("interval", &self.interval)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A connection's own limit, in eight bytes: events are at least [`GAP`](Self::GAP) apart. The first one is
+/// always permitted.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ConnRateLimit {
+    next: Instant,
+}
+
+impl ConnRateLimit {
+    /// 500 ms, as in Linux (`net.ipv4.tcp_invalid_ratelimit`): the rate of RFC 5961, section 7, which is 10
+    /// challenge ACKs in 5 seconds, without its bursts. Legitimate peers need one ACK, and repeat their segment
+    /// no sooner than their RTO where it is lost.
+    pub(crate) const GAP: Duration = Duration::from_millis(500);
+
+    /// Counts an event at `now`; false where it is one too many.
+    pub(crate) fn allow(&mut self, now: Instant) -> bool {
+        let allowed = now >= self.next;
+        if allowed {
+            self.next = now + Self::GAP;
+        }
+        allowed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ConnRateLimit, RateLimit};
+    use crate::time::{Duration, Instant};
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+    use std::vec::Vec;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn allowed(limit: &mut RateLimit, at: Instant, events: usize) -> usize {
+        (0..events).filter(|_| limit.allow(at)).count()
+    }
+
+    #[test]
+    fn each_interval_permits_its_share() {
+        let mut limit = RateLimit::new(3, SECOND);
+        assert_eq!(allowed(&mut limit, Instant::from_millis(400), 10), 3);
+        assert_eq!(allowed(&mut limit, Instant::from_millis(1_399), 10), 0);
+        assert_eq!(allowed(&mut limit, Instant::from_millis(1_400), 2), 2);
+        assert_eq!(
+            allowed(&mut limit, Instant::from_millis(1_500), 2),
+            1,
+            "the share is the whole interval's"
+        );
+        assert_eq!(allowed(&mut limit, Instant::from_secs(60), 10), 3, "what was not used is lost");
+    }
+
+    #[test]
+    fn zero_permits_nothing_and_no_interval_everything() {
+        assert_eq!(allowed(&mut RateLimit::new(0, SECOND), Instant::from_secs(9), 10), 0);
+        assert_eq!(allowed(&mut RateLimit::concealed(0, SECOND, [1; 16]), Instant::from_secs(9), 10), 0);
+        assert_eq!(allowed(&mut RateLimit::new(1, Duration::ZERO), Instant::from_secs(9), 10), 10);
+        assert_eq!(allowed(&mut RateLimit::new(2, Duration::MAX), Instant::from_secs(9), 10), 2);
+        assert_eq!(allowed(&mut RateLimit::new(u32::MAX, SECOND), Instant::FAR_FUTURE, 10), 10);
+    }
+
+    #[test]
+    fn concealed_limit_is_another_one_each_interval() {
+        let run = |secret| {
+            let mut limit = RateLimit::concealed(1_000, SECOND, [secret; 16]);
+            (0..50).map(|second| allowed(&mut limit, Instant::from_secs(second), 2_000)).collect::<Vec<_>>()
+        };
+        let limits = run(1);
+        assert!(limits.iter().all(|limit| (500..=1_000).contains(limit)), "{limits:?}");
+        assert!(limits.iter().collect::<BTreeSet<_>>().len() > 40, "{limits:?}");
+        assert_eq!(limits, run(1));
+        assert_ne!(limits, run(2));
+        assert_eq!(
+            allowed(&mut RateLimit::concealed(1, SECOND, [1; 16]), Instant::ZERO, 10),
+            1,
+            "never none"
+        );
+    }
+
+    #[test]
+    fn connection_sends_two_a_second() {
+        assert_eq!(size_of::<ConnRateLimit>(), 8);
+        let mut limit = ConnRateLimit::default();
+        assert!(limit.allow(Instant::ZERO), "the first");
+        assert!(!limit.allow(Instant::from_millis(499)));
+        assert!(limit.allow(Instant::from_millis(500)));
+        assert!(!limit.allow(Instant::from_millis(999)), "refusals do not move the limit");
+        assert!(limit.allow(Instant::from_millis(1_000)));
+    }
+
+    proptest! {
+        #[test]
+        fn rfc_5961_section_7_holds_over_any_window(gaps in prop::collection::vec(0u64..2_000, 1..200)) {
+            let (mut limit, mut now) = (ConnRateLimit::default(), 0);
+            let mut sent = Vec::new();
+            for gap in gaps {
+                now += gap;
+                if limit.allow(Instant::from_millis(now)) {
+                    sent.push(now);
+                }
+            }
+            for start in &sent {
+                let burst = sent.iter().filter(|at| (*start..start + 5_000).contains(*at)).count();
+                prop_assert!(burst <= 10);
+            }
+        }
+    }
+}
