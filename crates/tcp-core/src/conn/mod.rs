@@ -1,6 +1,237 @@
-//! One connection (RFC 9293).
-#![expect(dead_code, reason = "the connection is under construction")]
+//! One connection (RFC 9293): what joins a [`Sender`] and a [`Receiver`] into TCP.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `transition.rs` | the state diagram, as a total function |
+//! | `handshake.rs` | SYNs: negotiation, retransmission, becoming ESTABLISHED |
+//! | `arrival.rs` | segment arrival (section 3.10.7) |
+//! | `timestamps.rs` | RFC 7323's clock and PAWS |
+//! | `egress.rs` | what to send next, building it, and what its departure commits |
+//! | `timers.rs` | every deadline of the connection |
+//! | `close.rs` | FIN, RST, abort, TIME-WAIT |
+//! | `icmp.rs` | ICMP errors (RFC 5927) |
+//! | `app.rs` | the application's calls |
+//!
+//! The endpoint owns connections and calls them; a connection knows no other one.
 
+mod app;
+mod arrival;
+mod close;
 pub(crate) mod ctx;
+mod egress;
+mod handshake;
+mod icmp;
+mod notices;
+mod timers;
+mod timestamps;
+mod transition;
 
+#[cfg(test)]
+mod tests;
+
+pub(crate) use arrival::{Disposition, RstSpec};
 pub(crate) use ctx::Ctx;
+pub(crate) use egress::{Built, Plan};
+pub(crate) use icmp::IcmpError;
+pub(crate) use notices::Notices;
+
+use crate::State;
+use crate::config::{ConnConfig, EndpointConfig};
+use crate::endpoint::demux::FourTuple;
+use crate::endpoint::rate_limit::ConnRateLimit;
+use crate::error::ConnError;
+use crate::events::TraceEvent;
+use crate::rcv::Receiver;
+use crate::seq::SeqNum;
+use crate::snd::Sender;
+use crate::time::Instant;
+use crate::wire::TcpSegment;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::net::IpAddr;
+use handshake::Handshake;
+use timestamps::TimestampClock;
+use transition::Input;
+
+/// IP and TCP headers without options.
+pub(crate) const fn header_len(remote: &IpAddr) -> u32 {
+    match remote {
+        IpAddr::V4(_) => 40,
+        IpAddr::V6(_) => 60,
+    }
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    tuple: FourTuple,
+    config: Arc<ConnConfig>,
+    snd: Sender,
+    rcv: Receiver,
+    ts: TimestampClock,
+    /// Present until ESTABLISHED.
+    handshake: Option<Box<Handshake>>,
+    /// When TIME-WAIT, or an orphan's FIN-WAIT-2, ends.
+    wait_until: Instant,
+    /// Arrival of the last segment, from which keep-alive counts.
+    last_arrival: Instant,
+    /// Wire segments received.
+    segs_in: u64,
+    /// Wire segments sent.
+    segs_out: u64,
+    /// Challenge ACKs of this connection (RFC 5961, section 7).
+    challenges: ConnRateLimit,
+    notices: Notices,
+    state: State,
+    error: Option<ConnError>,
+    /// ICMP said so; it becomes the error if nothing else is heard (RFC 5927, section 5.2).
+    soft_error: Option<ConnError>,
+    /// Shift for the peer's window field.
+    snd_wscale: u8,
+    /// Shift of ours, and whether scaling is in use.
+    rcv_wscale: Option<u8>,
+    /// Keep-alive probes sent since the last arrival.
+    keep_alive_probes: u8,
+    /// A keep-alive probe is due.
+    probe_due: bool,
+    /// A challenge ACK is due.
+    challenge_due: bool,
+    /// An RST is due, and then nothing more.
+    rst_due: bool,
+    /// The application closed its sending side.
+    shut: bool,
+    /// The application let go.
+    released: bool,
+    /// A write was cut short.
+    wants_space: bool,
+    /// The FIN's acknowledgment was reported.
+    flushed: bool,
+    /// SACK is in use.
+    sack: bool,
+    /// Pure ACKs that wait in the egress scheduler.
+    acks_queued: u8,
+    /// Some control segment waits in the egress scheduler.
+    control_queued: bool,
+}
+
+impl Connection {
+    /// An active open: SYN-SENT, with the SYN waiting to be transmitted.
+    pub(crate) fn connect(
+        ctx: &mut Ctx<'_>,
+        host: &EndpointConfig,
+        tuple: FourTuple,
+        config: Arc<ConnConfig>,
+        iss: SeqNum,
+        ts_offset: u32,
+    ) -> Self {
+        let mut conn = Self::closed(ctx, tuple, config, iss, ts_offset);
+        conn.handshake = Some(Box::new(Handshake::active(ctx.now, iss, host, &conn.config)));
+        conn.change_state(ctx, Input::ActiveOpen);
+        ctx.counters.tcp_active_opens += 1;
+        conn
+    }
+
+    /// A passive open: a listener received `syn`. SYN-RECEIVED, with the SYN-ACK waiting to be transmitted.
+    pub(crate) fn accept(
+        ctx: &mut Ctx<'_>,
+        host: &EndpointConfig,
+        tuple: FourTuple,
+        config: Arc<ConnConfig>,
+        iss: SeqNum,
+        ts_offset: u32,
+        syn: &TcpSegment<'_>,
+    ) -> Self {
+        let mut conn = Self::closed(ctx, tuple, config, iss, ts_offset);
+        conn.state = State::Listen;
+        let mut handshake = Handshake::passive(ctx.now, iss, host, &conn.config);
+        handshake.learn(syn);
+        conn.handshake = Some(Box::new(handshake));
+        conn.change_state(ctx, Input::Syn);
+        ctx.counters.tcp_passive_opens += 1;
+        conn.segs_in = u64::from(syn.wire_segments);
+        conn
+    }
+
+    fn closed(
+        ctx: &Ctx<'_>,
+        tuple: FourTuple,
+        config: Arc<ConnConfig>,
+        iss: SeqNum,
+        ts_offset: u32,
+    ) -> Self {
+        Self {
+            tuple,
+            snd: Sender::new(&config, iss),
+            rcv: Receiver::new(&config),
+            ts: TimestampClock::new(ts_offset),
+            handshake: None,
+            wait_until: Instant::FAR_FUTURE,
+            last_arrival: ctx.now,
+            segs_in: 0,
+            segs_out: 0,
+            challenges: ConnRateLimit::default(),
+            notices: Notices::default(),
+            state: State::Closed,
+            error: None,
+            soft_error: None,
+            snd_wscale: 0,
+            rcv_wscale: None,
+            keep_alive_probes: 0,
+            probe_due: false,
+            challenge_due: false,
+            rst_due: false,
+            shut: false,
+            released: false,
+            wants_space: false,
+            flushed: false,
+            sack: false,
+            acks_queued: 0,
+            control_queued: false,
+            config,
+        }
+    }
+
+    pub(crate) const fn state(&self) -> State {
+        self.state
+    }
+
+    pub(crate) const fn tuple(&self) -> &FourTuple {
+        &self.tuple
+    }
+
+    pub(crate) const fn error(&self) -> Option<ConnError> {
+        self.error
+    }
+
+    /// CLOSED, with nothing left to send: it may be forgotten once the application has let go.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.state, State::Closed) && !self.rst_due
+    }
+
+    /// The application has let go.
+    pub(crate) const fn is_released(&self) -> bool {
+        self.released
+    }
+
+    /// Takes what there is to tell the application.
+    pub(crate) fn take_notices(&mut self) -> Notices {
+        core::mem::take(&mut self.notices)
+    }
+
+    /// Moves along the state diagram.
+    fn change_state(&mut self, ctx: &mut Ctx<'_>, input: Input) {
+        let from = self.state;
+        let to = transition::next(from, input);
+        if from == to {
+            return;
+        }
+        let counted = |state| matches!(state, State::Established | State::CloseWait);
+        match (counted(from), counted(to)) {
+            (false, true) => ctx.counters.tcp_curr_estab += 1,
+            (true, false) => ctx.counters.tcp_curr_estab -= 1,
+            _ => {}
+        }
+        self.state = to;
+        ctx.trace(|| TraceEvent::State { from, to });
+    }
+}

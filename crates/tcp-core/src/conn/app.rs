@@ -1,0 +1,177 @@
+//! The application's calls.
+
+use super::{Connection, Ctx, Notices};
+use crate::State;
+use crate::error::StreamError;
+use crate::info::{Blocked, Info};
+use crate::policy::cc::Phase;
+use crate::policy::{AckPolicy, CongestionControl, NewAckPolicy, NewCongestionControl, RtoResponse};
+use alloc::sync::Arc;
+
+impl Connection {
+    fn check_writable(&self) -> Result<(), StreamError> {
+        if let Some(error) = self.error {
+            return Err(error.into());
+        }
+        if self.shut || !self.state.may_send() {
+            return Err(StreamError::SendClosed);
+        }
+        Ok(())
+    }
+
+    /// Copies what fits of `data` into the send buffer.
+    pub(crate) fn write(&mut self, data: &[u8]) -> Result<usize, StreamError> {
+        self.check_writable()?;
+        let written = self.snd.write(&self.config, data);
+        self.wants_space |= written < data.len();
+        Ok(written)
+    }
+
+    /// Lets `fill` write into free send buffer in place.
+    pub(crate) fn write_with(
+        &mut self,
+        max: usize,
+        fill: impl FnOnce([&mut [u8]; 2]) -> usize,
+    ) -> Result<usize, StreamError> {
+        self.check_writable()?;
+        let slices = self.snd.writable_slices(&self.config, max);
+        let room = slices[0].len() + slices[1].len();
+        if room == 0 {
+            self.wants_space |= max > 0;
+            return Ok(0);
+        }
+        let written = fill(slices).min(room);
+        self.snd.commit_write(written);
+        Ok(written)
+    }
+
+    /// Free bytes of the send buffer.
+    pub(crate) fn write_space(&self) -> usize {
+        self.snd.write_space(&self.config)
+    }
+
+    /// The application waits for space: it is told when a third of the buffer is free, so that it is not woken
+    /// for every ACK.
+    pub(super) fn offer_space(&mut self) {
+        if self.write_space() >= (self.config.send_buffer / 3) as usize {
+            self.wants_space = false;
+            self.notices.add(Notices::WRITABLE);
+        }
+    }
+
+    /// Copies received data into `buf`.
+    pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, buf: &mut [u8]) -> Result<usize, StreamError> {
+        let read = self.rcv.read(ctx, &self.config, buf);
+        if read == 0 && !buf.is_empty() {
+            if let Some(error) = self.error {
+                return Err(error.into());
+            }
+            if self.handshake.is_some() {
+                return Err(StreamError::NotConnected);
+            }
+        }
+        Ok(read)
+    }
+
+    /// The received data, in place.
+    pub(crate) fn peek(&self) -> [&[u8]; 2] {
+        self.rcv.peek()
+    }
+
+    /// Frees received bytes.
+    pub(crate) fn consume(&mut self, ctx: &mut Ctx<'_>, n: usize) {
+        self.rcv.consume(ctx, &self.config, n);
+    }
+
+    /// The peer has closed its side and everything received is read.
+    pub(crate) fn at_end(&self) -> bool {
+        self.rcv.readable() == 0
+            && (matches!(
+                self.state,
+                State::CloseWait | State::LastAck | State::Closing | State::TimeWait | State::Closed
+            ))
+    }
+
+    pub(crate) fn set_nagle(&mut self, nagle: crate::config::Nagle) {
+        Arc::make_mut(&mut self.config).nagle = nagle;
+    }
+
+    pub(crate) fn set_cork(&mut self, on: bool) {
+        Arc::make_mut(&mut self.config).cork = on;
+    }
+
+    pub(crate) fn set_congestion_control(&mut self, ctx: &mut Ctx<'_>, make: &NewCongestionControl) {
+        self.snd.swap_cc(ctx, make);
+    }
+
+    pub(crate) fn set_ack_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
+        self.rcv.swap_policy(ctx, make);
+    }
+
+    /// `None` before the connection is established.
+    pub(crate) fn congestion_control(&mut self) -> Option<&mut (dyn CongestionControl + 'static)> {
+        self.snd.cc()
+    }
+
+    /// `None` before the connection is established.
+    pub(crate) fn ack_policy(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
+        self.rcv.policy()
+    }
+
+    /// `None` before the connection is established.
+    pub(crate) fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
+        self.snd.rto_response()
+    }
+
+    /// A snapshot.
+    pub(crate) fn info(&self) -> Info {
+        let mut info = Info {
+            state: self.state,
+            local: self.tuple.local(),
+            remote: self.tuple.remote(),
+            cc: "",
+            ack_policy: "",
+            rto_response: "",
+            ca_state: Phase::Open,
+            timestamps: self.ts.enabled(),
+            sack: self.sack,
+            wscale: self.rcv_wscale.map(|shift| (self.snd_wscale, shift)),
+            snd_mss: 0,
+            rcv_mss: 0,
+            rto: self.config.initial_rto,
+            backoff: 0,
+            rtt: None,
+            rttvar: None,
+            min_rtt: None,
+            snd_cwnd: 0,
+            snd_ssthresh: None,
+            snd_wnd: 0,
+            rcv_wnd: 0,
+            unacked: 0,
+            sacked: 0,
+            lost: 0,
+            retrans: 0,
+            pipe: 0,
+            notsent_bytes: 0,
+            unread_bytes: 0,
+            ooo_bytes: 0,
+            pacing_rate: None,
+            delivery_rate: None,
+            bytes_sent: 0,
+            bytes_retrans: 0,
+            bytes_acked: 0,
+            bytes_received: 0,
+            segs_out: self.segs_out,
+            segs_in: self.segs_in,
+            data_segs_out: 0,
+            data_segs_in: 0,
+            total_retrans: 0,
+            acks_out: 0,
+            timeouts: 0,
+            blocked: Blocked::State,
+        };
+        self.snd.info(&mut info);
+        self.rcv.info(&mut info);
+        info
+    }
+}

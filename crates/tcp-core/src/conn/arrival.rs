@@ -1,0 +1,458 @@
+//! Segment arrival (RFC 9293, section 3.10.7), in the order of its eight checks, with RFC 5961's defences,
+//! RFC 7323's PAWS, RFC 6191's reuse of TIME-WAIT and RFC 1337's answer to RSTs there.
+
+use super::{Connection, Ctx, Notices, transition::Input};
+use crate::State;
+use crate::config::EndpointConfig;
+use crate::endpoint::rate_limit::RateLimit;
+use crate::error::ConnError;
+use crate::events::TraceEvent;
+use crate::packet::SendReason;
+use crate::rcv::Incoming;
+use crate::seq::SeqNum;
+use crate::snd::{AckSegment, AckVerdict};
+use crate::wire::{IpInfo, TcpFlags, TcpSegment};
+
+/// Congestion Experienced in the IP header (RFC 3168, section 5).
+const ECN_CE: u8 = 0b11;
+
+/// What the endpoint has to do after a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Disposition {
+    /// Nothing more than to look what the connection wants to send.
+    Handled,
+    /// Answer with this RST.
+    Reset(RstSpec),
+    /// A SYN for a connection in TIME-WAIT opens a new one (RFC 6191): forget this connection and treat the
+    /// SYN as in LISTEN, with an initial sequence number above `iss_floor`.
+    NewSyn {
+        /// SND.NXT of the old connection.
+        iss_floor: SeqNum,
+    },
+}
+
+/// An RST: `<SEQ=seq><CTL=RST>`, or `<SEQ=seq><ACK=ack><CTL=RST,ACK>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RstSpec {
+    pub(crate) seq: SeqNum,
+    pub(crate) ack: Option<SeqNum>,
+}
+
+impl RstSpec {
+    /// The RST that answers a segment of no connection (RFC 9293, section 3.10.7.1); none answers an RST.
+    pub(crate) fn answer_to(seg: &TcpSegment<'_>) -> Option<Self> {
+        if seg.flags.contains(TcpFlags::RST) {
+            None
+        } else if seg.flags.contains(TcpFlags::ACK) {
+            Some(Self { seq: seg.ack, ack: None })
+        } else {
+            Some(Self { seq: SeqNum(0), ack: Some(seg.seq + seg.seg_len()) })
+        }
+    }
+}
+
+impl Connection {
+    /// A segment for this connection arrived.
+    pub(crate) fn on_segment(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        host: &EndpointConfig,
+        challenge: &mut RateLimit,
+        ip: &IpInfo,
+        seg: &TcpSegment<'_>,
+    ) -> Disposition {
+        ctx.trace(|| TraceEvent::Received {
+            seq: seg.seq,
+            len: seg.payload.len() as u32,
+            ack: seg.ack,
+            flags: seg.flags,
+        });
+        self.segs_in += u64::from(seg.wire_segments);
+        match self.state {
+            State::Closed | State::Listen => match RstSpec::answer_to(seg) {
+                Some(rst) => Disposition::Reset(rst),
+                None => Disposition::Handled,
+            },
+            State::SynSent => self.in_syn_sent(ctx, host, ip, seg),
+            State::SynReceived => self.in_syn_received(ctx, host, challenge, ip, seg),
+            _ => self.in_synchronized(ctx, host, challenge, ip, seg),
+        }
+    }
+
+    /// Section 3.10.7.3.
+    fn in_syn_sent(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        host: &EndpointConfig,
+        ip: &IpInfo,
+        seg: &TcpSegment<'_>,
+    ) -> Disposition {
+        let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
+        let has_ack = seg.flags.contains(TcpFlags::ACK);
+        let acceptable = seg.ack == handshake.iss + 1 && handshake.transmissions > 0;
+        // First: an ACK for something that was never sent.
+        if has_ack && !acceptable {
+            return match RstSpec::answer_to(seg) {
+                Some(rst) => Disposition::Reset(rst),
+                None => Disposition::Handled,
+            };
+        }
+        // Second: RFC 5961, section 3.2: only an RST that acknowledges the SYN counts.
+        if seg.flags.contains(TcpFlags::RST) {
+            if has_ack {
+                ctx.counters.tcp_attempt_fails += 1;
+                self.die(ctx, Some(ConnError::Refused));
+            }
+            return Disposition::Handled;
+        }
+        if !seg.flags.contains(TcpFlags::SYN) {
+            return Disposition::Handled;
+        }
+        if !has_ack {
+            self.simultaneous_open(ctx, seg);
+            return Disposition::Handled;
+        }
+        // RFC 7323, section 3.2: a TSecr that this clock never showed belongs to another connection.
+        if self.config.timestamps
+            && let Some(ts) = seg.options.timestamps
+            && self.ts.age(ctx.now, ts.ecr).is_none()
+        {
+            ctx.counters.tcp_paws_active += 1;
+            return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
+        }
+        handshake.learn(seg);
+        self.establish(ctx, host, seg);
+        self.change_state(ctx, Input::SynAck);
+        self.rcv.oblige(SendReason::AckByObligation);
+        self.take_text(ctx, ip, seg, seg.seq + 1);
+        Disposition::Handled
+    }
+
+    /// Section 3.10.7.4, for a connection whose SYN is not acknowledged.
+    fn in_syn_received(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        host: &EndpointConfig,
+        challenge: &mut RateLimit,
+        ip: &IpInfo,
+        seg: &TcpSegment<'_>,
+    ) -> Disposition {
+        let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
+        let (irs, iss, passive) = (handshake.irs, handshake.iss, handshake.passive);
+        let flags = seg.flags;
+        let rcv_nxt = irs + 1;
+
+        // The peer's SYN-ACK of a simultaneous open, or its SYN once more: both begin at IRS, which is below
+        // the window. The first is taken as the ACK that it is, the second is answered again.
+        if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::RST) && seg.seq == irs {
+            if !flags.contains(TcpFlags::ACK) {
+                handshake.due = true;
+                return Disposition::Handled;
+            }
+            if seg.ack == iss + 1 && handshake.transmissions > 0 {
+                self.establish(ctx, host, seg);
+                self.change_state(ctx, Input::AckOfSyn);
+                self.rcv.oblige(SendReason::AckByObligation);
+                self.take_text(ctx, ip, seg, seg.seq + 1);
+                return Disposition::Handled;
+            }
+        }
+        let window = self.syn_window();
+        let end = seg.seq + seg.seg_len().saturating_sub(1);
+        let limit = rcv_nxt + window;
+        let in_window = seg.seq.within(rcv_nxt, limit) || (seg.seg_len() > 0 && end.within(rcv_nxt, limit));
+        if !in_window {
+            if flags.contains(TcpFlags::RST) {
+                ctx.counters.tcp_rst_unacceptable += 1;
+            } else {
+                ctx.counters.tcp_out_of_window += 1;
+                self.send_challenge(ctx, challenge);
+            }
+            return Disposition::Handled;
+        }
+        if flags.contains(TcpFlags::RST) {
+            if seg.seq == rcv_nxt {
+                // A passive open returns to LISTEN, which is to say that this connection vanishes.
+                ctx.counters.tcp_attempt_fails += 1;
+                self.die(ctx, (!passive).then_some(ConnError::Refused));
+            } else {
+                self.send_challenge(ctx, challenge);
+            }
+            return Disposition::Handled;
+        }
+        if flags.contains(TcpFlags::SYN) {
+            if passive {
+                ctx.counters.tcp_attempt_fails += 1;
+                self.die(ctx, None);
+            } else {
+                ctx.counters.tcp_syn_challenge += 1;
+                self.send_challenge(ctx, challenge);
+            }
+            return Disposition::Handled;
+        }
+        if !flags.contains(TcpFlags::ACK) {
+            return Disposition::Handled;
+        }
+        if seg.ack != iss + 1 || handshake.transmissions == 0 {
+            return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
+        }
+        self.establish(ctx, host, seg);
+        self.change_state(ctx, Input::AckOfSyn);
+        if self.shut {
+            self.change_state(ctx, Input::Close);
+        }
+        self.in_synchronized(ctx, host, challenge, ip, seg)
+    }
+
+    /// Section 3.10.7.4, for ESTABLISHED and later.
+    fn in_synchronized(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        host: &EndpointConfig,
+        challenge: &mut RateLimit,
+        ip: &IpInfo,
+        seg: &TcpSegment<'_>,
+    ) -> Disposition {
+        let flags = seg.flags;
+        if self.state == State::TimeWait
+            && let Some(disposition) = self.in_time_wait(ctx, seg)
+        {
+            return disposition;
+        }
+
+        // First: PAWS (RFC 7323, section 5.3, R1), then the sequence number.
+        let timestamps = if self.ts.enabled() { seg.options.timestamps } else { None };
+        if self.ts.enabled() && !flags.contains(TcpFlags::RST) {
+            match timestamps {
+                Some(ts) if !self.ts.rejects(ctx.now, ts.val) => {}
+                Some(_) => {
+                    ctx.counters.tcp_paws_rejected += 1;
+                    self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
+                    return Disposition::Handled;
+                }
+                // RFC 7323, section 3.2: a segment without the option SHOULD be dropped silently.
+                None => return Disposition::Handled,
+            }
+        }
+        if !self.rcv.acceptable(seg.seq, seg.seg_len()) {
+            if flags.contains(TcpFlags::RST) {
+                ctx.counters.tcp_rst_unacceptable += 1;
+                return Disposition::Handled;
+            }
+            ctx.counters.tcp_out_of_window += 1;
+            self.heard(ctx);
+            if flags.contains(TcpFlags::SYN) {
+                ctx.counters.tcp_syn_challenge += 1;
+                self.send_challenge(ctx, challenge);
+                return Disposition::Handled;
+            }
+            self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
+            // What an unacceptable segment acknowledges still counts while our window is closed: RFC 9293,
+            // section 3.10.7.4, "special allowance should be made to accept valid ACKs".
+            if flags.contains(TcpFlags::ACK) && self.rcv.window() == 0 {
+                self.take_ack(ctx, challenge, seg);
+            }
+            return Disposition::Handled;
+        }
+        if let Some(ts) = timestamps {
+            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
+        }
+
+        // Second: RST (RFC 5961, section 3.2).
+        if flags.contains(TcpFlags::RST) {
+            if seg.seq == self.rcv.rcv_nxt() {
+                if matches!(self.state, State::Established | State::CloseWait) {
+                    ctx.counters.tcp_estab_resets += 1;
+                }
+                // CLOSING and LAST-ACK: both sides had closed, nothing is lost for the application.
+                let orderly = matches!(self.state, State::Closing | State::LastAck);
+                self.die(ctx, (!orderly).then_some(ConnError::Reset));
+            } else {
+                self.send_challenge(ctx, challenge);
+            }
+            return Disposition::Handled;
+        }
+
+        // Fourth: SYN (RFC 5961, section 4.2).
+        if flags.contains(TcpFlags::SYN) {
+            ctx.counters.tcp_syn_challenge += 1;
+            self.send_challenge(ctx, challenge);
+            return Disposition::Handled;
+        }
+
+        // Fifth: ACK.
+        if !flags.contains(TcpFlags::ACK) || !self.take_ack(ctx, challenge, seg) {
+            return Disposition::Handled;
+        }
+        self.heard(ctx);
+        if self.state == State::Closed {
+            return Disposition::Handled;
+        }
+
+        // Sixth: URG. RFC 6093, section 6: the data stays in the stream, the pointer is not used.
+        if flags.contains(TcpFlags::URG) {
+            ctx.counters.tcp_urgent += 1;
+        }
+
+        // Seventh and eighth: text and FIN.
+        let _ = host;
+        self.take_text(ctx, ip, seg, seg.seq);
+        Disposition::Handled
+    }
+
+    /// What TIME-WAIT does differently. `None`: go on as in every state.
+    fn in_time_wait(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) -> Option<Disposition> {
+        let flags = seg.flags;
+        if flags.contains(TcpFlags::RST) {
+            // RFC 1337, fix F1: an RST must not end TIME-WAIT early.
+            ctx.counters.tcp_tw_rst_ignored += 1;
+            return Some(Disposition::Handled);
+        }
+        if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && self.is_newer(ctx, seg) {
+            ctx.counters.tcp_tw_recycled += 1;
+            let iss_floor = self.snd.snd_nxt();
+            self.die(ctx, None);
+            return Some(Disposition::NewSyn { iss_floor });
+        }
+        if flags.contains(TcpFlags::FIN) {
+            // Section 3.10.7.4, eighth: acknowledge the FIN again and restart the 2 MSL timer.
+            self.rcv.oblige(SendReason::AckByObligation);
+            self.wait_until = ctx.now + self.config.time_wait;
+            return Some(Disposition::Handled);
+        }
+        None
+    }
+
+    /// RFC 6191, section 2: the SYN is provably newer than everything that this connection received.
+    fn is_newer(&self, ctx: &Ctx<'_>, syn: &TcpSegment<'_>) -> bool {
+        let beyond = syn.seq.gt(self.rcv.rcv_nxt());
+        match syn.options.timestamps {
+            Some(ts) if self.ts.enabled() => {
+                let later = !self.ts.rejects(ctx.now, ts.val) && ts.val != self.ts.recent();
+                later || (ts.val == self.ts.recent() && beyond)
+            }
+            _ => beyond,
+        }
+    }
+
+    /// The fifth check. False where the segment must be dropped.
+    fn take_ack(&mut self, ctx: &mut Ctx<'_>, challenge: &mut RateLimit, seg: &TcpSegment<'_>) -> bool {
+        let len = seg.payload.len() as u32;
+        if len == 0 && !seg.flags.contains(TcpFlags::FIN) {
+            ctx.counters.tcp_pure_acks += 1;
+        }
+        let tsecr = if self.ts.enabled() { seg.options.timestamps.map(|ts| ts.ecr) } else { None };
+        let verdict = self.snd.on_ack(
+            ctx,
+            &self.config,
+            &AckSegment {
+                seq: seg.seq,
+                ack: seg.ack,
+                window: u32::from(seg.window) << self.snd_wscale,
+                sack: if self.sack { seg.options.sack } else { Default::default() },
+                tsecr,
+                ts_now: self.ts.value(ctx.now),
+                ece: seg.flags.contains(TcpFlags::ECE),
+                payload_len: len,
+                fin: seg.flags.contains(TcpFlags::FIN),
+            },
+        );
+        match verdict {
+            AckVerdict::TooNew | AckVerdict::TooOld => {
+                // RFC 5961, section 5.2.
+                ctx.counters.tcp_ack_unacceptable += 1;
+                self.send_challenge(ctx, challenge);
+                false
+            }
+            AckVerdict::Fine { fin_acked, freed, .. } => {
+                if freed && self.wants_space {
+                    self.offer_space();
+                }
+                if fin_acked {
+                    self.on_fin_acked(ctx);
+                }
+                true
+            }
+        }
+    }
+
+    /// Our FIN is acknowledged.
+    fn on_fin_acked(&mut self, ctx: &mut Ctx<'_>) {
+        if !self.flushed {
+            self.flushed = true;
+            self.notices.add(Notices::FLUSHED);
+        }
+        let before = self.state;
+        self.change_state(ctx, Input::AckOfFin);
+        match (before, self.state) {
+            (State::FinWait1, State::FinWait2) => self.arm_fin_wait_2(ctx),
+            (State::Closing, State::TimeWait) => self.enter_time_wait(ctx),
+            (State::LastAck, State::Closed) => self.die(ctx, None),
+            _ => {}
+        }
+    }
+
+    /// The seventh and the eighth check: data from `seq` on, and FIN.
+    fn take_text(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>, seq: SeqNum) {
+        let fin = seg.flags.contains(TcpFlags::FIN);
+        if (seg.payload.is_empty() && !fin) || !self.state.may_receive() {
+            return;
+        }
+        // RFC 9293, section 3.6.1: data that nobody can read any more is answered with RST.
+        if self.released && seq + seg.payload.len() as u32 != seq {
+            let end = seq + seg.payload.len() as u32;
+            if end.gt(self.rcv.rcv_nxt()) {
+                ctx.counters.tcp_abort_on_data += 1;
+                self.rst_due = true;
+                self.die(ctx, Some(ConnError::DataAfterClose));
+                return;
+            }
+        }
+        let ts_rtt = match seg.options.timestamps {
+            Some(ts) if self.ts.enabled() => self.ts.age(ctx.now, ts.ecr),
+            _ => None,
+        };
+        let received = self.rcv.on_data(
+            ctx,
+            &self.config,
+            &Incoming {
+                seq,
+                payload: seg.payload,
+                fin,
+                psh: seg.flags.contains(TcpFlags::PSH),
+                urg: seg.flags.contains(TcpFlags::URG),
+                ce: ip.ecn == ECN_CE,
+                segments: seg.wire_segments,
+                ts_rtt,
+                srtt: self.snd.srtt(),
+            },
+        );
+        if received.readable {
+            self.notices.add(Notices::READABLE);
+        }
+        if received.fin {
+            let before = self.state;
+            self.change_state(ctx, Input::Fin);
+            self.notices.add(Notices::READABLE);
+            if before != self.state && self.state == State::TimeWait {
+                self.enter_time_wait(ctx);
+            }
+        }
+    }
+
+    /// A segment of the peer arrived: it lives.
+    fn heard(&mut self, ctx: &Ctx<'_>) {
+        self.last_arrival = ctx.now;
+        self.keep_alive_probes = 0;
+        self.soft_error = None;
+    }
+
+    /// A challenge ACK (RFC 5961), within the limits of the connection and of the endpoint.
+    fn send_challenge(&mut self, ctx: &mut Ctx<'_>, global: &mut RateLimit) {
+        if self.challenges.allow(ctx.now) && global.allow(ctx.now) {
+            self.challenge_due = true;
+        } else {
+            ctx.counters.tcp_challenge_limited += 1;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The end of a connection: FIN, RST, abort, TIME-WAIT, and letting go.
+
+use super::{Connection, Ctx, Notices, transition::Input};
+use crate::State;
+use crate::error::ConnError;
+use crate::time::Instant;
+
+impl Connection {
+    /// The connection is over. What was received stays readable; everything else is given back.
+    pub(super) fn die(&mut self, ctx: &mut Ctx<'_>, error: Option<ConnError>) {
+        if self.state == State::Closed && self.error.is_some() {
+            return;
+        }
+        self.change_state(ctx, Input::Abort);
+        self.error = self.error.or(error);
+        self.handshake = None;
+        self.challenge_due = false;
+        self.probe_due = false;
+        self.wait_until = Instant::FAR_FUTURE;
+        self.snd.discard();
+        self.notices.add(Notices::CLOSED);
+    }
+
+    /// Both sides have closed, and this side must wait out old duplicates (RFC 9293, section 3.6).
+    pub(super) fn enter_time_wait(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.counters.tcp_tw += 1;
+        self.wait_until = ctx.now + self.config.time_wait;
+        self.snd.trim();
+        self.rcv.trim();
+        self.notices.add(Notices::CLOSED);
+    }
+
+    /// An orphan in FIN-WAIT-2 is not kept for ever.
+    pub(super) fn arm_fin_wait_2(&mut self, ctx: &Ctx<'_>) {
+        if self.released && self.state == State::FinWait2 {
+            self.wait_until = ctx.now + self.config.fin_wait_2;
+        }
+    }
+
+    /// The application closes its sending side.
+    pub(crate) fn shutdown(&mut self, ctx: &mut Ctx<'_>) {
+        if self.shut {
+            return;
+        }
+        self.shut = true;
+        match self.state {
+            State::SynSent => {
+                // Section 3.10.4: before the handshake a CLOSE deletes the connection; what is written and
+                // waits for it must still go, so the FIN waits for the handshake where there is data.
+                if self.snd.is_empty() {
+                    self.die(ctx, None);
+                }
+            }
+            State::SynReceived => {
+                if self.handshake.is_none() {
+                    self.snd.queue_fin();
+                    self.change_state(ctx, Input::Close);
+                }
+            }
+            State::Established | State::CloseWait => {
+                self.snd.queue_fin();
+                self.change_state(ctx, Input::Close);
+            }
+            _ => {}
+        }
+    }
+
+    /// The application throws the connection away: RST, and nothing that waits is sent.
+    pub(crate) fn abort(&mut self, ctx: &mut Ctx<'_>, error: ConnError) {
+        match self.state {
+            State::Closed | State::Listen => {}
+            // Section 3.10.5: nothing is sent from these.
+            State::SynSent | State::TimeWait | State::Closing | State::LastAck => self.die(ctx, Some(error)),
+            State::SynReceived
+            | State::Established
+            | State::FinWait1
+            | State::FinWait2
+            | State::CloseWait => {
+                self.rst_due = true;
+                self.die(ctx, Some(error));
+            }
+        }
+    }
+
+    /// The application lets go: the connection closes by itself from here on.
+    pub(crate) fn release(&mut self, ctx: &mut Ctx<'_>) {
+        if self.released {
+            return;
+        }
+        self.released = true;
+        // RFC 9293, section 3.6.1: unread data is lost, and the peer SHOULD be told by an RST.
+        if self.rcv.readable() > 0 && self.state != State::TimeWait && self.state != State::Closed {
+            ctx.counters.tcp_abort_on_close += 1;
+            self.abort(ctx, ConnError::Aborted);
+            return;
+        }
+        self.shutdown(ctx);
+        self.arm_fin_wait_2(ctx);
+    }
+}

@@ -1,0 +1,366 @@
+//! What a connection sends next, how it is built, and what its departure commits.
+//!
+//! ```text
+//!   next() ──► Plan ──► (scheduler) ──► claim() ──► build() ──► device says Ok ──► sent()
+//!   pure               reserve()       still due?   headers                        state is committed
+//! ```
+
+use super::{Connection, Ctx, header_len};
+use crate::State;
+use crate::config::EndpointConfig;
+use crate::events::TraceEvent;
+use crate::packet::SendReason;
+use crate::policy::sched::{ControlKind, Descriptor, DescriptorId, SegmentClass};
+use crate::rcv::AckNumbers;
+use crate::seq::SeqNum;
+use crate::snd::{Next, Outgoing, SendLimits};
+use crate::time::Instant;
+use crate::wire::{EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, emit_tcp};
+use core::num::NonZeroU16;
+
+/// Octets of one SACK block, and of the option's head with its padding (RFC 2018, section 3).
+const SACK_BLOCK_LEN: u32 = 8;
+const SACK_HEAD_LEN: u32 = 4;
+
+/// One packet that a connection wants to send. Built only when it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// What kind, for the scheduler.
+    pub(crate) class: SegmentClass,
+    /// Why.
+    pub(crate) reason: SendReason,
+    /// First sequence number.
+    pub(crate) seq: SeqNum,
+    /// Payload bytes.
+    pub(crate) len: u32,
+    /// Payload bytes per wire segment, where it is a super-packet.
+    pub(crate) segment_size: Option<NonZeroU16>,
+    /// Carries our FIN.
+    pub(crate) fin: bool,
+    /// Carries PSH.
+    pub(crate) psh: bool,
+}
+
+impl Plan {
+    const fn control(class: SegmentClass, reason: SendReason, seq: SeqNum) -> Self {
+        Self { class, reason, seq, len: 0, segment_size: None, fin: false, psh: false }
+    }
+
+    const fn outgoing(out: &Outgoing) -> Self {
+        Self {
+            class: out.class,
+            reason: out.reason,
+            seq: out.seq,
+            len: out.len,
+            segment_size: out.segment_size,
+            fin: out.fin,
+            psh: out.psh,
+        }
+    }
+
+    const fn as_outgoing(&self) -> Outgoing {
+        Outgoing {
+            class: self.class,
+            reason: self.reason,
+            seq: self.seq,
+            len: self.len,
+            segment_size: self.segment_size,
+            fin: self.fin,
+            psh: self.psh,
+        }
+    }
+
+    /// Wire segments that it stands for.
+    pub(crate) fn segments(&self) -> u32 {
+        self.segment_size.map_or(1, |size| self.len.div_ceil(u32::from(size.get())).max(1))
+    }
+
+    /// True where the sender half made it: it carries stream bytes or a FIN, or probes the peer's window.
+    const fn is_stream(&self) -> bool {
+        matches!(self.class, SegmentClass::Data | SegmentClass::Retransmit)
+            || matches!(self.reason, SendReason::Fin | SendReason::WindowProbe)
+    }
+
+    /// The scheduler's view of it.
+    pub(crate) fn descriptor(&self, conn: crate::ConnId, serial: u64, price: u32) -> Descriptor {
+        let mut id = DescriptorId::new(serial, self.seq, self.len);
+        id.segment_size = self.segment_size;
+        let mut descriptor = Descriptor::new(id, Some(conn), self.class, price);
+        descriptor.segments = self.segments();
+        descriptor
+    }
+}
+
+/// A packet that was built: what `sent` must commit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Built {
+    /// Headers' length, and what the device must do about the checksum.
+    pub(crate) emitted: Emitted,
+    /// What the receiving half said in it.
+    ack: Option<AckNumbers>,
+    flags: TcpFlags,
+    /// Acknowledgment number in the header.
+    ack_number: SeqNum,
+}
+
+impl Connection {
+    /// What to send next; `None` where nothing may leave.
+    pub(crate) fn next(&mut self, now: Instant, host: &EndpointConfig) -> Option<Plan> {
+        if self.rst_due {
+            return (!self.control_queued).then(|| {
+                Plan::control(SegmentClass::Control(ControlKind::Rst), SendReason::Rst, self.snd.snd_nxt())
+            });
+        }
+        match self.state {
+            State::Closed | State::Listen => return None,
+            State::SynSent | State::SynReceived => return self.next_syn(),
+            _ => {}
+        }
+        if self.challenge_due && !self.control_queued {
+            return Some(self.pure_ack(SendReason::ChallengeAck));
+        }
+        let ack = self.ack_due();
+        // Out-of-order data is reported at once and in full: payload would leave no room for SACK blocks.
+        if let Some(reason) = ack
+            && self.rcv.has_out_of_order()
+        {
+            return Some(self.pure_ack(reason));
+        }
+        if self.state != State::TimeWait {
+            let limits = SendLimits { max_payload: self.max_payload(host) };
+            if let Next::Send(out) = self.snd.next(now, &self.config, &limits) {
+                return Some(Plan::outgoing(&out));
+            }
+        }
+        if let Some(reason) = ack {
+            return Some(self.pure_ack(reason));
+        }
+        if self.probe_due && !self.control_queued {
+            // RFC 9293, section 3.8.4: SEG.SEQ = SND.NXT - 1 makes the peer answer.
+            let class = SegmentClass::Control(ControlKind::Probe);
+            return Some(Plan::control(class, SendReason::KeepAlive, self.snd.snd_nxt() - 1));
+        }
+        None
+    }
+
+    fn next_syn(&self) -> Option<Plan> {
+        let handshake = self.handshake.as_ref()?;
+        if !handshake.due {
+            if self.challenge_due && !self.control_queued {
+                return Some(Plan::control(SegmentClass::PureAck, SendReason::ChallengeAck, handshake.iss + 1));
+            }
+            return None;
+        }
+        if self.control_queued {
+            return None;
+        }
+        let reason = if self.state == State::SynSent { SendReason::Syn } else { SendReason::SynAck };
+        Some(Plan::control(SegmentClass::Control(ControlKind::Syn), reason, handshake.iss))
+    }
+
+    /// A pure ACK that is due and does not wait in the scheduler already.
+    fn ack_due(&self) -> Option<SendReason> {
+        self.rcv.ack_wanted(self.acks_queued)
+    }
+
+    const fn pure_ack(&self, reason: SendReason) -> Plan {
+        Plan::control(SegmentClass::PureAck, reason, self.snd.snd_nxt())
+    }
+
+    /// The largest payload that may leave as one packet.
+    fn max_payload(&self, host: &EndpointConfig) -> u32 {
+        let smss = self.snd.smss();
+        let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
+        host.max_super_packet.saturating_sub(headers).max(smss)
+    }
+
+    /// The packet was queued in the egress scheduler under `serial`.
+    pub(crate) fn reserve(&mut self, plan: &Plan, serial: u64) {
+        if plan.is_stream() {
+            self.snd.reserve(&plan.as_outgoing(), serial);
+        } else if plan.class == SegmentClass::PureAck && plan.reason != SendReason::ChallengeAck {
+            self.acks_queued = self.acks_queued.saturating_add(1);
+        } else {
+            self.control_queued = true;
+        }
+    }
+
+    /// The scheduler popped `descriptor`, which was reserved with `reason`: what is still to be sent of it.
+    pub(crate) fn claim(&mut self, descriptor: &Descriptor, reason: SendReason) -> Option<Plan> {
+        let id = &descriptor.id;
+        let plan = Plan::control(descriptor.class, reason, id.seq);
+        if plan.is_stream() {
+            let out = self.snd.claim(descriptor.class, reason, id.seq, id.payload)?;
+            return Some(Plan::outgoing(&out));
+        }
+        if descriptor.class == SegmentClass::PureAck && reason != SendReason::ChallengeAck {
+            self.acks_queued = self.acks_queued.saturating_sub(1);
+            // Data that left meanwhile may have carried it.
+            return self.ack_due().map(|reason| self.pure_ack(reason));
+        }
+        self.control_queued = false;
+        let due = match reason {
+            SendReason::Rst => self.rst_due,
+            SendReason::Syn | SendReason::SynAck => self.handshake.as_ref().is_some_and(|shake| shake.due),
+            SendReason::ChallengeAck => self.challenge_due,
+            SendReason::KeepAlive => self.probe_due,
+            _ => false,
+        };
+        due.then_some(plan)
+    }
+
+    /// A reserved retransmission that became void, by its serial.
+    pub(crate) fn take_voided(&mut self) -> Option<u64> {
+        self.snd.take_voided()
+    }
+
+    /// The payload of `plan`.
+    pub(crate) fn payload(&self, plan: &Plan) -> [&[u8]; 2] {
+        if plan.len == 0 { [&[], &[]] } else { self.snd.payload(plan.seq, plan.len) }
+    }
+
+    /// IP bytes of `plan`, for its price before it is built; over all wire segments of a super-packet.
+    pub(crate) fn ip_len(&self, plan: &Plan) -> u32 {
+        let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
+        headers.saturating_mul(plan.segments()).saturating_add(plan.len)
+    }
+
+    /// Builds the headers of `plan` into `buf`.
+    ///
+    /// # Errors
+    /// Where the packet cannot be expressed on the wire.
+    pub(crate) fn build(
+        &self,
+        now: Instant,
+        host: &EndpointConfig,
+        plan: &Plan,
+        buf: &mut HeaderBuf,
+    ) -> Result<Built, EmitError> {
+        let mut header = TcpHeader::new(self.tuple.local(), self.tuple.remote());
+        header.ttl = host.ttl;
+        header.tos = self.config.dscp << 2;
+        header.seq = plan.seq;
+        let mut ack = None;
+        if let Some(handshake) = self.handshake.as_deref() {
+            self.syn_header(now, host, plan, handshake, &mut header);
+        } else {
+            header.flags = TcpFlags::ACK;
+            let numbers = self.rcv.ack_numbers(&self.config, self.sack_room(host, plan));
+            header.ack = numbers.ack;
+            header.window = numbers.window;
+            header.options = TcpOptions { sack: numbers.sack, ..TcpOptions::NONE };
+            if self.ts.enabled() {
+                header.options.timestamps = Some(self.ts.option(now));
+            }
+            if plan.reason == SendReason::Rst {
+                header.flags = header.flags.union(TcpFlags::RST);
+                header.options = TcpOptions::NONE;
+            } else {
+                ack = Some(numbers);
+            }
+        }
+        if plan.fin {
+            header.flags = header.flags.union(TcpFlags::FIN);
+        }
+        if plan.psh {
+            header.flags = header.flags.union(TcpFlags::PSH);
+        }
+        let emitted = emit_tcp(&header, self.payload(plan), host.tx_checksum, buf)?;
+        Ok(Built { emitted, ack, flags: header.flags, ack_number: header.ack })
+    }
+
+    /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK.
+    fn syn_header(
+        &self,
+        now: Instant,
+        host: &EndpointConfig,
+        plan: &Plan,
+        handshake: &super::handshake::Handshake,
+        header: &mut TcpHeader<'_>,
+    ) {
+        let answers = self.state == State::SynReceived;
+        if answers {
+            header.flags = TcpFlags::ACK;
+            header.ack = handshake.irs + 1;
+        }
+        match plan.reason {
+            SendReason::Rst => header.flags = header.flags.union(TcpFlags::RST),
+            SendReason::Syn | SendReason::SynAck => {
+                header.flags = header.flags.union(TcpFlags::SYN);
+                // RFC 7323, section 2.2: never scaled in a SYN.
+                header.window = self.syn_window() as u16;
+                header.options = self.syn_options(host, handshake, now);
+            }
+            _ => header.window = (self.syn_window() >> handshake.wscale) as u16,
+        }
+    }
+
+    /// The window that our SYN announces, in bytes.
+    pub(super) fn syn_window(&self) -> u32 {
+        self.config.initial_recv_window.unwrap_or(u32::MAX).min(self.config.recv_buffer).min(0xffff)
+    }
+
+    /// SACK blocks that fit beside the payload: a full segment has room for none (RFC 6691, section 3).
+    fn sack_room(&self, host: &EndpointConfig, plan: &Plan) -> usize {
+        if !self.sack || plan.segment_size.is_some() {
+            return 0;
+        }
+        let most = if self.ts.enabled() { 3 } else { 4 };
+        let headers = header_len(&self.tuple.remote_ip()) + self.option_len() + SACK_HEAD_LEN;
+        let room = host.mtu.saturating_sub(headers + plan.len) / SACK_BLOCK_LEN;
+        let room = if plan.len > 0 { room.min(self.snd.smss().saturating_sub(plan.len) / SACK_BLOCK_LEN) } else { room };
+        (room as usize).min(most)
+    }
+
+    /// The device took the packet.
+    pub(crate) fn sent(&mut self, ctx: &mut Ctx<'_>, plan: &Plan, built: &Built) {
+        let segments = u64::from(plan.segments());
+        self.segs_out += segments;
+        if plan.class == SegmentClass::Retransmit {
+            ctx.counters.tcp_retrans_segs += segments;
+        } else {
+            ctx.counters.tcp_out_segs += segments;
+        }
+        ctx.trace(|| TraceEvent::Sent {
+            seq: plan.seq,
+            len: plan.len,
+            ack: built.ack_number,
+            flags: built.flags,
+            reason: plan.reason,
+        });
+        let max_rto = self.config.max_rto;
+        match plan.reason {
+            SendReason::Syn | SendReason::SynAck => {
+                if let Some(handshake) = self.handshake.as_mut() {
+                    if handshake.transmissions > 0 {
+                        ctx.counters.req_syn_retrans += 1;
+                    }
+                    handshake.sent(ctx.now, max_rto);
+                }
+            }
+            SendReason::Rst => {
+                ctx.counters.tcp_out_rsts += 1;
+                self.rst_due = false;
+                self.control_queued = false;
+                return;
+            }
+            SendReason::ChallengeAck => {
+                ctx.counters.tcp_challenge_ack += 1;
+                self.challenge_due = false;
+            }
+            SendReason::KeepAlive => {
+                ctx.counters.tcp_keep_alive += 1;
+                self.keep_alive_probes = self.keep_alive_probes.saturating_add(1);
+                self.probe_due = false;
+            }
+            _ if plan.is_stream() => {
+                self.snd.sent(ctx, &self.config, &plan.as_outgoing());
+            }
+            _ => {}
+        }
+        if let Some(ack) = &built.ack {
+            let pure = !plan.is_stream();
+            self.rcv.ack_sent(ctx, &self.config, pure, plan.reason, ack);
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The handshake: what the SYNs negotiate, their retransmission, and becoming ESTABLISHED.
+
+use super::{Connection, Ctx, Notices, header_len, transition::Input};
+use crate::State;
+use crate::config::{ConnConfig, EndpointConfig};
+use crate::error::ConnError;
+use crate::rcv;
+use crate::seq::SeqNum;
+use crate::snd;
+use crate::time::{Duration, Instant};
+use crate::wire::{TcpOptions, TcpSegment};
+
+/// Largest window shift (RFC 7323, section 2.3).
+const MAX_WSCALE: u8 = 14;
+/// Segment size where the peer's SYN names none (RFC 9293, section 3.7.1).
+const DEFAULT_MSS_V4: u16 = 536;
+/// The same for IPv6.
+const DEFAULT_MSS_V6: u16 = 1_220;
+/// Smallest segment size that is taken from a peer: smaller ones would only multiply headers.
+const MIN_MSS: u16 = 48;
+
+/// What a connection needs until it is ESTABLISHED.
+#[derive(Debug)]
+pub(super) struct Handshake {
+    /// Initial send sequence number.
+    pub(super) iss: SeqNum,
+    /// The peer's, once its SYN came.
+    pub(super) irs: SeqNum,
+    /// Opened from LISTEN.
+    pub(super) passive: bool,
+    /// Our SYN (or SYN-ACK) is to be transmitted.
+    pub(super) due: bool,
+    /// Transmissions of it so far.
+    pub(super) transmissions: u8,
+    /// When the first transmission left.
+    first_sent: Option<Instant>,
+    /// When it is transmitted again, or given up.
+    pub(super) deadline: Instant,
+    /// Time-out in force.
+    rto: Duration,
+    /// The peer's options.
+    peer: TcpOptions,
+    /// Window field of the peer's last segment, unscaled.
+    peer_window: u32,
+    /// MSS that we announce, in bytes without options.
+    pub(super) mss: u16,
+    /// Our shift.
+    pub(super) wscale: u8,
+}
+
+impl Handshake {
+    pub(super) fn active(now: Instant, iss: SeqNum, host: &EndpointConfig, config: &ConnConfig) -> Self {
+        let _ = host;
+        Self {
+            iss,
+            irs: SeqNum(0),
+            passive: false,
+            due: true,
+            transmissions: 0,
+            first_sent: None,
+            deadline: now + config.initial_rto,
+            rto: config.initial_rto,
+            peer: TcpOptions::default(),
+            peer_window: 0,
+            mss: 0,
+            wscale: wscale_for(config.recv_buffer),
+        }
+    }
+
+    pub(super) fn passive(now: Instant, iss: SeqNum, host: &EndpointConfig, config: &ConnConfig) -> Self {
+        Self { passive: true, ..Self::active(now, iss, host, config) }
+    }
+
+    /// Takes what the peer's SYN says.
+    pub(super) fn learn(&mut self, syn: &TcpSegment<'_>) {
+        self.irs = syn.seq;
+        self.peer = syn.options;
+        // RFC 7323, section 2.2: the window of a SYN is never scaled.
+        self.peer_window = u32::from(syn.window);
+    }
+
+    /// The SYN left.
+    pub(super) fn sent(&mut self, now: Instant, max_rto: Duration) {
+        if self.transmissions > 0 {
+            self.rto = self.rto.saturating_mul(2).min(max_rto);
+        } else {
+            self.first_sent = Some(now);
+        }
+        self.transmissions = self.transmissions.saturating_add(1);
+        self.deadline = now + self.rto;
+        self.due = false;
+    }
+
+    /// RTT of the handshake; none where the SYN was retransmitted (Karn).
+    fn rtt(&self, now: Instant) -> Option<Duration> {
+        (self.transmissions == 1).then_some(self.first_sent).flatten().map(|sent| now.since(sent))
+    }
+}
+
+/// The smallest shift with which the whole buffer can be announced.
+fn wscale_for(buffer: u32) -> u8 {
+    (0..MAX_WSCALE).find(|shift| buffer >> shift <= 0xffff).unwrap_or(MAX_WSCALE)
+}
+
+impl Connection {
+    /// The MSS to announce: what fits the MTU without options (RFC 6691), or less where the configuration
+    /// says so.
+    pub(super) fn announced_mss(&self, host: &EndpointConfig) -> u16 {
+        let fits = host.mtu.saturating_sub(header_len(&self.tuple.remote().ip())).min(65_495) as u16;
+        self.config.mss.map_or(fits, |mss| mss.min(fits)).max(MIN_MSS)
+    }
+
+    /// The options of our SYN or SYN-ACK. A SYN-ACK only has what the peer's SYN had.
+    pub(super) fn syn_options(&self, host: &EndpointConfig, handshake: &Handshake, now: Instant) -> TcpOptions {
+        let answer = self.state == State::SynReceived;
+        let peer = &handshake.peer;
+        let mut options = TcpOptions { mss: Some(self.announced_mss(host)), ..TcpOptions::default() };
+        if self.config.window_scale && (!answer || peer.window_scale.is_some()) {
+            options.window_scale = Some(handshake.wscale);
+        }
+        options.sack_permitted = self.config.sack && (!answer || peer.sack_permitted);
+        if self.config.timestamps && (!answer || peer.timestamps.is_some()) {
+            let mut timestamps = self.ts.option(now);
+            timestamps.ecr = if answer { peer.timestamps.map_or(0, |ts| ts.val) } else { 0 };
+            options.timestamps = Some(timestamps);
+        }
+        options
+    }
+
+    /// Both SYNs are acknowledged: the halves start to work.
+    ///
+    /// `window` is the peer's window in bytes, scaled where the segment that carried it says so.
+    pub(super) fn establish(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, seg: &TcpSegment<'_>) {
+        let Some(handshake) = self.handshake.take() else { return };
+        let peer = &handshake.peer;
+        let config = self.config.clone();
+
+        let scaling = config.window_scale && peer.window_scale.is_some();
+        self.rcv_wscale = scaling.then_some(handshake.wscale);
+        // RFC 7323, section 2.3: a shift above 14 counts as 14.
+        self.snd_wscale = if scaling { peer.window_scale.unwrap_or(0).min(MAX_WSCALE) } else { 0 };
+        self.sack = config.sack && peer.sack_permitted;
+        if config.timestamps
+            && let Some(ts) = peer.timestamps
+        {
+            self.ts.enable(ctx.now, ts.val);
+        }
+
+        let smss = self.smss_for(host, peer.mss);
+        let rtt = handshake.rtt(ctx.now);
+        let snd_wnd = if seg.flags.contains(crate::wire::TcpFlags::SYN) {
+            u32::from(seg.window)
+        } else {
+            u32::from(seg.window) << self.snd_wscale
+        };
+        self.snd.open(
+            ctx,
+            &config,
+            &snd::OpenParams {
+                smss,
+                snd_wnd,
+                wl1: seg.seq,
+                sack: self.sack,
+                timestamps: self.ts.enabled(),
+                handshake_rtt: rtt,
+                syn_retransmitted: handshake.transmissions > 1,
+            },
+        );
+        self.rcv.open(
+            ctx,
+            &config,
+            &rcv::OpenParams {
+                irs: handshake.irs,
+                wscale: self.rcv_wscale.unwrap_or(0),
+                rmss: u32::from(self.announced_mss(host)).saturating_sub(self.option_len()),
+                sack: self.sack,
+                handshake_rtt: rtt,
+            },
+        );
+        self.notices.add(if handshake.passive { Notices::ACCEPTED } else { Notices::CONNECTED });
+        if self.shut {
+            self.snd.queue_fin();
+        }
+    }
+
+    /// Bytes of options on every segment of an established connection.
+    pub(super) const fn option_len(&self) -> u32 {
+        if self.ts.enabled() { 12 } else { 0 }
+    }
+
+    /// The sender's segment size: the smaller of what the peer takes and what the MTU carries, less the
+    /// options that go on every segment (RFC 6691, section 3).
+    pub(super) fn smss_for(&self, host: &EndpointConfig, peer: Option<u16>) -> u32 {
+        let default = match self.tuple.remote().ip() {
+            core::net::IpAddr::V4(_) => DEFAULT_MSS_V4,
+            core::net::IpAddr::V6(_) => DEFAULT_MSS_V6,
+        };
+        let peer = peer.unwrap_or(default).max(MIN_MSS);
+        u32::from(peer.min(self.announced_mss(host))) - self.option_len()
+    }
+
+    /// The handshake's timer fired.
+    pub(super) fn on_handshake_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        let retries = self.config.syn_retries;
+        let Some(handshake) = self.handshake.as_mut() else { return };
+        if handshake.transmissions > retries {
+            ctx.counters.tcp_abort_on_timeout += 1;
+            ctx.counters.tcp_attempt_fails += 1;
+            let error = self.soft_error.unwrap_or(ConnError::TimedOut);
+            self.die(ctx, Some(error));
+            return;
+        }
+        handshake.due = true;
+        // The deadline moves on when the retransmission leaves; a full device must not make it fire again.
+        handshake.deadline = Instant::FAR_FUTURE;
+    }
+
+    /// SYN-RECEIVED after a simultaneous open: the SYN is answered, and our own SYN-ACK waits.
+    pub(super) fn simultaneous_open(&mut self, ctx: &mut Ctx<'_>, syn: &TcpSegment<'_>) {
+        if let Some(handshake) = self.handshake.as_mut() {
+            handshake.learn(syn);
+            handshake.due = true;
+        }
+        self.change_state(ctx, Input::Syn);
+    }
+}

@@ -1,0 +1,75 @@
+//! ICMP errors (RFC 5927): hints about a connection, never proof.
+
+use super::{Connection, Ctx, header_len};
+use crate::State;
+use crate::config::EndpointConfig;
+use crate::error::ConnError;
+use crate::seq::SeqNum;
+
+/// Smallest IPv4 path MTU that is believed, as Linux has it (`net.ipv4.route.min_pmtu`): a forged message must
+/// not reduce segments to crumbs (RFC 5927, section 7.1).
+const MIN_PMTU_V4: u32 = 552;
+/// Every IPv6 link carries this (RFC 8200, section 5).
+const MIN_PMTU_V6: u32 = 1_280;
+
+/// An ICMP error about a segment of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IcmpError {
+    /// The packet was larger than the next link's MTU, in bytes; 0 where an old router does not say.
+    TooBig(u32),
+    /// Host or network unreachable, time exceeded.
+    Unreachable,
+    /// Port or protocol unreachable.
+    Refused,
+}
+
+impl Connection {
+    /// An ICMP error quotes a segment of this connection that began at `quoted`.
+    pub(crate) fn on_icmp(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        host: &EndpointConfig,
+        error: IcmpError,
+        quoted: SeqNum,
+    ) {
+        // RFC 5927, section 4.1: it must be about data that is outstanding.
+        let outstanding = match &self.handshake {
+            Some(handshake) => handshake.transmissions > 0 && quoted == handshake.iss,
+            None => {
+                self.state.is_synchronized() && quoted.within(self.snd.snd_una(), self.snd.snd_nxt())
+            }
+        };
+        if !outstanding {
+            ctx.counters.icmp_out_of_window += 1;
+            return;
+        }
+        match error {
+            IcmpError::TooBig(mtu) => self.lower_mtu(ctx, host, mtu),
+            IcmpError::Unreachable => self.soft(ctx, ConnError::Unreachable),
+            IcmpError::Refused => self.soft(ctx, ConnError::Refused),
+        }
+    }
+
+    /// RFC 5461: before the connection is established the error ends the attempt; afterwards it is only
+    /// remembered, for the case that nothing else is heard.
+    fn soft(&mut self, ctx: &mut Ctx<'_>, error: ConnError) {
+        if self.state == State::SynSent {
+            ctx.counters.tcp_attempt_fails += 1;
+            self.die(ctx, Some(error));
+        } else {
+            self.soft_error = Some(error);
+        }
+    }
+
+    /// Path MTU discovery (RFC 1191, RFC 8201).
+    fn lower_mtu(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, mtu: u32) {
+        let remote = self.tuple.remote().ip();
+        let floor = if remote.is_ipv4() { MIN_PMTU_V4 } else { MIN_PMTU_V6 };
+        let mtu = mtu.max(floor).min(host.mtu);
+        let smss = mtu - header_len(&remote) - self.option_len();
+        if self.handshake.is_none() && smss < self.snd.smss() {
+            ctx.counters.tcp_mtu_reduced += 1;
+            self.snd.set_smss(ctx, &self.config, smss);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a connection has to tell its application, until the endpoint passes it on.
+
+/// A set of notices. Each kind is pending at most once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Notices(u8);
+
+impl Notices {
+    /// A passive open reached ESTABLISHED.
+    pub(crate) const ACCEPTED: Self = Self(1);
+    /// An active open reached ESTABLISHED.
+    pub(crate) const CONNECTED: Self = Self(2);
+    /// Data, or the end of the stream, can be read.
+    pub(crate) const READABLE: Self = Self(4);
+    /// A write that was cut short can go on.
+    pub(crate) const WRITABLE: Self = Self(8);
+    /// Everything written, and the FIN, is acknowledged.
+    pub(crate) const FLUSHED: Self = Self(16);
+    /// The connection is over.
+    pub(crate) const CLOSED: Self = Self(32);
+
+    /// Adds `other`.
+    pub(crate) const fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+
+    /// True where all of `other` is in the set.
+    pub(crate) const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// True where nothing is pending.
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Takes `other` out.
+    pub(crate) const fn remove(&mut self, other: Self) {
+        self.0 &= !other.0;
+    }
+}

@@ -1,0 +1,119 @@
+//! Every deadline of a connection.
+
+use super::{Connection, Ctx, transition::Input};
+use crate::State;
+use crate::error::ConnError;
+use crate::events::WakeReason;
+use crate::snd::TimeoutVerdict;
+use crate::time::Instant;
+
+impl Connection {
+    /// The earliest deadline, and what it is for.
+    pub(crate) fn next_deadline(&self) -> Option<(Instant, WakeReason)> {
+        match self.state {
+            State::Closed | State::Listen => return None,
+            State::SynSent | State::SynReceived => {
+                let deadline = self.handshake.as_ref()?.deadline;
+                return (deadline != Instant::FAR_FUTURE).then_some((deadline, WakeReason::Rto));
+            }
+            State::TimeWait => return Some((self.wait_until, WakeReason::TimeWait)),
+            _ => {}
+        }
+        let mut first = self.snd.next_timeout();
+        let mut consider = |at: Option<Instant>, reason| {
+            if let Some(at) = at
+                && first.is_none_or(|(best, _)| at < best)
+            {
+                first = Some((at, reason));
+            }
+        };
+        consider(self.rcv.next_timeout(), WakeReason::DelayedAck);
+        if self.wait_until != Instant::FAR_FUTURE {
+            consider(Some(self.wait_until), WakeReason::FinWait2);
+        }
+        if self.config.keep_alive.is_some() {
+            consider(self.keep_alive_at(), WakeReason::KeepAlive);
+        }
+        if self.config.user_timeout.is_some() {
+            consider(self.user_timeout_at(), WakeReason::UserTimeout);
+        }
+        first
+    }
+
+    /// Serves every deadline up to `ctx.now`.
+    pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>) {
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= ctx.now);
+        match self.state {
+            State::Closed | State::Listen => return,
+            State::SynSent | State::SynReceived => {
+                if due(self.handshake.as_ref().map(|handshake| handshake.deadline)) {
+                    self.on_handshake_timeout(ctx);
+                }
+                return;
+            }
+            State::TimeWait => {
+                if due(Some(self.wait_until)) {
+                    self.change_state(ctx, Input::TimeWaitOver);
+                    self.wait_until = Instant::FAR_FUTURE;
+                }
+                return;
+            }
+            _ => {}
+        }
+        if due(self.user_timeout_at()) {
+            self.time_out(ctx);
+            return;
+        }
+        if due(Some(self.wait_until)) {
+            // Nobody will read what the peer may still send: the orphan is forgotten.
+            self.die(ctx, None);
+            return;
+        }
+        if due(self.keep_alive_at()) && self.on_keep_alive(ctx) {
+            return;
+        }
+        if due(self.rcv.next_timeout()) {
+            self.rcv.on_timeout(ctx, &self.config);
+        }
+        if due(self.snd.next_timeout().map(|(at, _)| at))
+            && self.snd.on_timeout(ctx, &self.config) == TimeoutVerdict::GiveUp
+        {
+            self.time_out(ctx);
+        }
+    }
+
+    /// The peer does not answer any more.
+    fn time_out(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.counters.tcp_abort_on_timeout += 1;
+        let error = self.soft_error.unwrap_or(ConnError::TimedOut);
+        // RFC 5482 and RFC 9293, section 3.8.3: the connection is aborted, which tells the peer if it lives.
+        self.abort(ctx, error);
+    }
+
+    /// RFC 9293, section 3.8.3: the limit R2 on time without progress.
+    fn user_timeout_at(&self) -> Option<Instant> {
+        Some(self.snd.stalled_since()? + self.config.user_timeout?)
+    }
+
+    /// When the next keep-alive probe is due, or the connection is given up for want of an answer.
+    fn keep_alive_at(&self) -> Option<Instant> {
+        let keep_alive = self.config.keep_alive.as_ref()?;
+        // Section 3.8.4: only where no data is outstanding; then its timer does the work.
+        if !self.snd.is_empty() || self.probe_due {
+            return None;
+        }
+        let intervals = keep_alive.interval.saturating_mul(u64::from(self.keep_alive_probes));
+        Some(self.last_arrival + keep_alive.idle + intervals)
+    }
+
+    /// A keep-alive probe is due, or was the last. True where the connection is over.
+    fn on_keep_alive(&mut self, ctx: &mut Ctx<'_>) -> bool {
+        let Some(keep_alive) = self.config.keep_alive.as_ref() else { return false };
+        if self.keep_alive_probes >= keep_alive.count {
+            self.time_out(ctx);
+            return true;
+        }
+        self.probe_due = true;
+        false
+    }
+}
