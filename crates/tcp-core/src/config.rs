@@ -3,6 +3,7 @@
 
 use crate::policy::Policies;
 use crate::time::Duration;
+use crate::wire::TxChecksumMode;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -23,7 +24,7 @@ pub struct EndpointConfig {
     /// most 65,535.
     pub max_super_packet: u32,
     /// Who fills in TCP checksums on the way out.
-    pub tx_checksum: ChecksumMode,
+    pub tx_checksum: TxChecksumMode,
     /// Hop limit of outgoing packets.
     pub ttl: u8,
     /// Ports for connections that do not name one (RFC 6056).
@@ -53,7 +54,7 @@ impl Default for EndpointConfig {
             any_address: false,
             mtu: 1500,
             max_super_packet: 0,
-            tx_checksum: ChecksumMode::Complete,
+            tx_checksum: TxChecksumMode::Complete,
             ttl: 64,
             ephemeral_ports: 32_768..=60_999,
             max_connections: 1 << 20,
@@ -66,18 +67,6 @@ impl Default for EndpointConfig {
             pricing: Pricing::default(),
         }
     }
-}
-
-/// Who fills in TCP checksums on the way out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum ChecksumMode {
-    /// The core computes them.
-    #[default]
-    Complete,
-    /// The core puts in the sum of the pseudo-header; the device completes it.
-    Partial,
-    /// Nobody: the field is zero. Only for memory links whose far end does not check.
-    Omit,
 }
 
 /// What a packet costs on the link.

@@ -11,10 +11,7 @@ use crate::packet::SendReason;
 use crate::rcv::Incoming;
 use crate::seq::SeqNum;
 use crate::snd::{AckSegment, AckVerdict};
-use crate::wire::{IpInfo, TcpFlags, TcpSegment};
-
-/// Congestion Experienced in the IP header (RFC 3168, section 5).
-const ECN_CE: u8 = 0b11;
+use crate::wire::{Ecn, IpInfo, TcpFlags, TcpSegment};
 
 /// What the endpoint has to do after a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -421,7 +418,7 @@ impl Connection {
                 fin,
                 psh: seg.flags.contains(TcpFlags::PSH),
                 urg: seg.flags.contains(TcpFlags::URG),
-                ce: ip.ecn == ECN_CE,
+                ce: ip.ecn == Ecn::Ce,
                 segments: seg.wire_segments,
                 ts_rtt,
                 srtt: self.snd.srtt(),

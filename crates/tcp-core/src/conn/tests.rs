@@ -1,0 +1,714 @@
+//! Segment arrival: for each state and each kind of segment, what RFC 9293, section 3.10.7 demands, with the
+//! amendments of RFC 5961, RFC 7323, RFC 6191 and RFC 1337.
+
+use super::{Connection, Ctx, Disposition, IcmpError, Notices, Plan, RstSpec};
+use crate::State;
+use crate::config::{ConnConfig, EndpointConfig};
+use crate::counters::Counters;
+use crate::endpoint::demux::FourTuple;
+use crate::endpoint::rate_limit::RateLimit;
+use crate::error::ConnError;
+use crate::events::WakeReason;
+use crate::packet::SendReason;
+use crate::seq::SeqNum;
+use crate::time::{Duration, Instant};
+use crate::wire::{
+    Ecn, HeaderBuf, IpInfo, IpVersion, Payload, RxChecksum, RxPacket, TcpFlags, TcpOptions, TcpSegment,
+    Timestamps, Transport, parse,
+};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use std::format;
+use std::string::String;
+
+const ISS: SeqNum = SeqNum(1_000);
+const IRS: SeqNum = SeqNum(9_000);
+const SYN: TcpFlags = TcpFlags::SYN;
+const ACK: TcpFlags = TcpFlags::ACK;
+const FIN: TcpFlags = TcpFlags::FIN;
+const RST: TcpFlags = TcpFlags::RST;
+
+/// One connection between scripted peers: ours at 192.0.2.1, theirs at 192.0.2.2.
+struct Bench {
+    conn: Connection,
+    counters: Counters,
+    host: EndpointConfig,
+    challenge: RateLimit,
+    now: Instant,
+}
+
+/// A segment that the connection sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sent {
+    flags: TcpFlags,
+    seq: SeqNum,
+    ack: SeqNum,
+    len: u32,
+    window: u16,
+    options: TcpOptions,
+    reason: SendReason,
+}
+
+fn ip() -> IpInfo {
+    IpInfo {
+        src: [192, 0, 2, 2].into(),
+        dst: [192, 0, 2, 1].into(),
+        version: IpVersion::V4,
+        ttl: 64,
+        dscp: 0,
+        ecn: Ecn::NotEct,
+        header_len: 20,
+        total_len: 40,
+    }
+}
+
+fn tuple() -> FourTuple {
+    let local: SocketAddr = "192.0.2.1:80".parse().unwrap();
+    let remote: SocketAddr = "192.0.2.2:4000".parse().unwrap();
+    FourTuple::new(local, remote)
+}
+
+fn segment<'a>(flags: TcpFlags, seq: SeqNum, ack: SeqNum, data: &'a [u8]) -> TcpSegment<'a> {
+    TcpSegment {
+        src_port: 4000,
+        dst_port: 80,
+        seq,
+        ack,
+        flags,
+        window: 60_000,
+        urgent: 0,
+        options: TcpOptions::NONE,
+        options_malformed: false,
+        raw_options: &[],
+        payload: Payload::new([data, &[], &[]]),
+        wire_segments: 1,
+    }
+}
+
+fn config() -> ConnConfig {
+    ConnConfig { timestamps: false, ..ConnConfig::default() }
+}
+
+macro_rules! ctx {
+    ($bench:expr) => {
+        &mut Ctx {
+            now: $bench.now,
+            id: crate::ConnId::for_test(0, 0),
+            granularity: Duration::from_nanos(1),
+            counters: &mut $bench.counters,
+            tracer: None,
+        }
+    };
+}
+
+impl Bench {
+    fn with(make: impl FnOnce(&mut Ctx<'_>, &EndpointConfig) -> Connection) -> Self {
+        let mut counters = Counters::default();
+        let host = EndpointConfig::default();
+        let now = Instant::from_secs(1);
+        let conn = make(
+            &mut Ctx {
+                now,
+                id: crate::ConnId::for_test(0, 0),
+                granularity: Duration::from_nanos(1),
+                counters: &mut counters,
+                tracer: None,
+            },
+            &host,
+        );
+        Self { conn, counters, host, challenge: RateLimit::new(1_000, Duration::from_secs(1)), now }
+    }
+
+    fn active(config: ConnConfig) -> Self {
+        let mut bench =
+            Self::with(|ctx, host| Connection::connect(ctx, host, tuple(), Arc::new(config), ISS, 0));
+        assert_eq!(bench.drain().len(), 1, "the SYN");
+        bench
+    }
+
+    fn passive(config: ConnConfig, syn: &TcpSegment<'_>) -> Self {
+        let mut bench =
+            Self::with(|ctx, host| Connection::accept(ctx, host, tuple(), Arc::new(config), ISS, 0, syn));
+        assert_eq!(bench.drain().len(), 1, "the SYN-ACK");
+        bench
+    }
+
+    /// A connection in `state`, reached by segments and calls alone.
+    fn in_state(state: State) -> Self {
+        let established = || {
+            let mut bench = Self::active(config());
+            bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+            bench.drain();
+            bench
+        };
+        let close = |bench: &mut Self| {
+            bench.conn.shutdown(ctx!(bench));
+            assert_eq!(bench.drain().len(), 1, "the FIN");
+        };
+        let fin = |bench: &mut Self, ack| {
+            bench.arrive(&segment(FIN | ACK, IRS + 1, ack, &[]));
+            bench.drain();
+        };
+        let mut bench = match state {
+            State::SynSent => Self::active(config()),
+            State::SynReceived => Self::passive(config(), &segment(SYN, IRS, SeqNum(0), &[])),
+            State::Established => established(),
+            State::FinWait1 => {
+                let mut bench = established();
+                close(&mut bench);
+                bench
+            }
+            State::FinWait2 => {
+                let mut bench = Self::in_state(State::FinWait1);
+                bench.arrive(&segment(ACK, IRS + 1, ISS + 2, &[]));
+                bench
+            }
+            State::CloseWait => {
+                let mut bench = established();
+                fin(&mut bench, ISS + 1);
+                bench
+            }
+            State::Closing => {
+                let mut bench = Self::in_state(State::FinWait1);
+                fin(&mut bench, ISS + 1);
+                bench
+            }
+            State::LastAck => {
+                let mut bench = Self::in_state(State::CloseWait);
+                close(&mut bench);
+                bench
+            }
+            State::TimeWait => {
+                let mut bench = Self::in_state(State::FinWait2);
+                fin(&mut bench, ISS + 2);
+                bench
+            }
+            State::Closed | State::Listen => unreachable!("not states of a live connection"),
+        };
+        assert_eq!(bench.conn.state(), state);
+        bench.conn.take_notices();
+        bench
+    }
+
+    fn arrive(&mut self, seg: &TcpSegment<'_>) -> Disposition {
+        self.conn.on_segment(ctx!(self), &self.host, &mut self.challenge, &ip(), seg)
+    }
+
+    /// Sends everything that may leave, through the real builder and the real parser.
+    fn drain(&mut self) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        let mut buf = HeaderBuf::new();
+        while let Some(plan) = self.conn.next(self.now, &self.host) {
+            sent.push(self.emit(&plan, &mut buf));
+            assert!(sent.len() < 1_000, "the connection never falls silent");
+        }
+        sent
+    }
+
+    fn emit(&mut self, plan: &Plan, buf: &mut HeaderBuf) -> Sent {
+        let built = self.conn.build(self.now, &self.host, plan, buf).expect("a plan can be built");
+        let mut bytes = buf.as_slice().to_vec();
+        for piece in self.conn.payload(plan) {
+            bytes.extend_from_slice(piece);
+        }
+        let packet = RxPacket::new(&bytes).with_checksum(RxChecksum::Verify);
+        let Ok(Transport::Tcp(seg)) = parse(&packet).map(|datagram| datagram.transport) else {
+            panic!("not a TCP segment: {bytes:02x?}");
+        };
+        let sent = Sent {
+            flags: seg.flags,
+            seq: seg.seq,
+            ack: seg.ack,
+            len: seg.payload.len() as u32,
+            window: seg.window,
+            options: seg.options,
+            reason: plan.reason,
+        };
+        self.conn.sent(ctx!(self), plan, &built);
+        sent
+    }
+
+    fn rcv_nxt(&self) -> SeqNum {
+        match self.conn.state() {
+            State::CloseWait | State::Closing | State::LastAck | State::TimeWait => IRS + 2,
+            _ => IRS + 1,
+        }
+    }
+
+    /// SND.NXT as the scripts of [`in_state`](Self::in_state) leave it.
+    fn snd_nxt(&self) -> SeqNum {
+        match self.conn.state() {
+            State::FinWait1 | State::FinWait2 | State::Closing | State::LastAck | State::TimeWait => ISS + 2,
+            _ => ISS + 1,
+        }
+    }
+
+    /// What one segment does, in words: disposition, state after it, and what is sent.
+    fn reaction(mut self, seg: &TcpSegment<'_>) -> String {
+        let disposition = match self.arrive(seg) {
+            Disposition::Handled => "",
+            Disposition::Reset(_) => "reset ",
+            Disposition::NewSyn { .. } => "new ",
+        };
+        let replies: Vec<String> = self.drain().iter().map(|sent| format!("{:?}", sent.reason)).collect();
+        format!("{disposition}{} {}", self.conn.state(), replies.join("+"))
+    }
+}
+
+/// States in which the sequence number is checked.
+const SYNCHRONIZED: [State; 7] = [
+    State::Established,
+    State::FinWait1,
+    State::FinWait2,
+    State::CloseWait,
+    State::Closing,
+    State::LastAck,
+    State::TimeWait,
+];
+
+#[test]
+fn syn_sent_follows_section_3_10_7_3() {
+    let unacceptable = RstSpec { seq: ISS + 7, ack: None };
+    let mut bench = Bench::in_state(State::SynSent);
+    assert_eq!(bench.arrive(&segment(ACK, IRS, ISS + 7, &[])), Disposition::Reset(unacceptable));
+    assert_eq!(bench.arrive(&segment(RST | ACK, IRS, ISS + 7, &[])), Disposition::Handled);
+    assert_eq!(bench.arrive(&segment(RST, IRS, SeqNum(0), &[])), Disposition::Handled, "RST without ACK");
+    assert_eq!(bench.arrive(&segment(ACK, IRS, ISS + 1, &[])), Disposition::Handled, "neither SYN nor RST");
+    assert_eq!(bench.conn.state(), State::SynSent);
+    assert!(bench.drain().is_empty());
+
+    assert_eq!(bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[])), Disposition::Handled);
+    assert_eq!(bench.conn.state(), State::Established);
+    let reply = bench.drain();
+    assert_eq!(reply.len(), 1);
+    assert_eq!((reply[0].flags, reply[0].seq, reply[0].ack), (ACK, ISS + 1, IRS + 1));
+    assert!(bench.conn.take_notices().contains(Notices::CONNECTED));
+}
+
+#[test]
+fn a_reset_that_acknowledges_the_syn_refuses_the_connection() {
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.arrive(&segment(RST | ACK, IRS, ISS + 1, &[]));
+    assert_eq!(bench.conn.state(), State::Closed);
+    assert_eq!(bench.conn.error(), Some(ConnError::Refused));
+    assert!(bench.conn.is_over() && bench.drain().is_empty());
+}
+
+#[test]
+fn simultaneous_open_establishes_both_sides() {
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.arrive(&segment(SYN, IRS, SeqNum(0), &[]));
+    assert_eq!(bench.conn.state(), State::SynReceived);
+    let reply = bench.drain();
+    assert_eq!((reply[0].flags, reply[0].seq, reply[0].ack), (SYN | ACK, ISS, IRS + 1));
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+    assert_eq!(bench.conn.state(), State::Established);
+    assert!(bench.conn.take_notices().contains(Notices::CONNECTED));
+}
+
+#[test]
+fn syn_received_follows_section_3_10_7_4() {
+    let reaction = |flags, seq, ack| Bench::in_state(State::SynReceived).reaction(&segment(flags, seq, ack, &[]));
+    assert_eq!(reaction(ACK, IRS + 1, ISS + 1), "ESTABLISHED ");
+    assert_eq!(reaction(ACK, IRS + 1, ISS + 2), "reset SYN-RECEIVED ");
+    assert_eq!(reaction(ACK, IRS + 1, ISS), "reset SYN-RECEIVED ");
+    assert_eq!(reaction(RST, IRS + 1, SeqNum(0)), "CLOSED ", "a passive open returns to LISTEN");
+    assert_eq!(reaction(RST, IRS + 5, SeqNum(0)), "SYN-RECEIVED ChallengeAck");
+    assert_eq!(reaction(RST, IRS - 5, SeqNum(0)), "SYN-RECEIVED ");
+    assert_eq!(reaction(SYN, IRS, SeqNum(0)), "SYN-RECEIVED SynAck", "the SYN once more");
+    assert_eq!(reaction(SYN, IRS + 5, SeqNum(0)), "CLOSED ");
+    assert_eq!(reaction(ACK, IRS - 100, ISS + 1), "SYN-RECEIVED ChallengeAck");
+    assert_eq!(reaction(FIN | ACK, IRS + 1, ISS + 1), "CLOSE-WAIT AckByObligation");
+    assert_eq!(reaction(TcpFlags::NONE, IRS + 1, ISS + 1), "SYN-RECEIVED ");
+}
+
+#[test]
+fn a_listener_is_told_only_of_established_connections() {
+    let mut bench = Bench::in_state(State::SynReceived);
+    assert!(bench.conn.take_notices().is_empty());
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 1, &[]));
+    assert!(bench.conn.take_notices().contains(Notices::ACCEPTED));
+}
+
+#[test]
+fn a_reset_at_rcv_nxt_ends_every_synchronized_state_but_time_wait() {
+    for state in SYNCHRONIZED {
+        let mut bench = Bench::in_state(state);
+        bench.arrive(&segment(RST, bench.rcv_nxt(), SeqNum(0), &[]));
+        let (after, error) = match state {
+            State::TimeWait => (State::TimeWait, None),
+            State::Closing | State::LastAck => (State::Closed, None),
+            _ => (State::Closed, Some(ConnError::Reset)),
+        };
+        assert_eq!((bench.conn.state(), bench.conn.error()), (after, error), "{state}");
+        assert!(bench.drain().is_empty(), "{state}: nothing answers an RST");
+    }
+}
+
+#[test]
+fn a_reset_elsewhere_in_the_window_is_challenged() {
+    for state in SYNCHRONIZED.into_iter().filter(|state| *state != State::TimeWait) {
+        let bench = Bench::in_state(state);
+        let seq = bench.rcv_nxt() + 10;
+        let expected = format!("{state} ChallengeAck");
+        assert_eq!(bench.reaction(&segment(RST, seq, SeqNum(0), &[])), expected, "RFC 5961, section 3.2");
+        let bench = Bench::in_state(state);
+        let seq = bench.rcv_nxt() - 10;
+        assert_eq!(bench.reaction(&segment(RST, seq, SeqNum(0), &[])), format!("{state} "), "outside the window");
+    }
+}
+
+#[test]
+fn a_syn_is_challenged_in_every_synchronized_state() {
+    for state in SYNCHRONIZED.into_iter().filter(|state| *state != State::TimeWait) {
+        for offset in [0, 10, u32::MAX - 10] {
+            let bench = Bench::in_state(state);
+            let seq = bench.rcv_nxt() + offset;
+            let expected = format!("{state} ChallengeAck");
+            assert_eq!(bench.reaction(&segment(SYN, seq, SeqNum(0), &[])), expected, "RFC 5961, section 4.2");
+        }
+    }
+}
+
+#[test]
+fn challenge_acks_are_limited() {
+    let mut bench = Bench::in_state(State::Established);
+    bench.challenge = RateLimit::new(3, Duration::from_secs(1));
+    let mut answers = 0;
+    for _ in 0..10 {
+        bench.arrive(&segment(SYN, IRS + 1, SeqNum(0), &[]));
+        answers += bench.drain().len();
+    }
+    assert!((1..=3).contains(&answers), "{answers} challenge ACKs");
+    assert_eq!(bench.counters.tcp_challenge_limited, 10 - answers as u64);
+}
+
+#[test]
+fn segments_without_ack_are_dropped() {
+    for state in SYNCHRONIZED {
+        let bench = Bench::in_state(state);
+        let seq = bench.rcv_nxt();
+        assert_eq!(bench.reaction(&segment(TcpFlags::NONE, seq, SeqNum(0), b"x")), format!("{state} "));
+    }
+}
+
+#[test]
+fn acks_outside_the_acceptable_range_are_challenged() {
+    for state in SYNCHRONIZED.into_iter().filter(|state| *state != State::TimeWait) {
+        for far in [1u32, 1_000_000, 0x8000_0000] {
+            let bench = Bench::in_state(state);
+            let (seq, ack) = (bench.rcv_nxt(), bench.snd_nxt() + far);
+            let expected = format!("{state} ChallengeAck");
+            assert_eq!(bench.reaction(&segment(ACK, seq, ack, b"x")), expected, "RFC 5961, section 5.2: {far}");
+        }
+    }
+}
+
+#[test]
+fn unacceptable_segments_are_answered_with_an_ack() {
+    for state in SYNCHRONIZED {
+        let bench = Bench::in_state(state);
+        let (seq, ack) = (bench.rcv_nxt() - 100, bench.snd_nxt());
+        assert_eq!(bench.reaction(&segment(ACK, seq, ack, b"old")), format!("{state} AckByObligation"));
+    }
+}
+
+#[test]
+fn data_is_taken_while_the_peer_may_send() {
+    for state in SYNCHRONIZED {
+        let mut bench = Bench::in_state(state);
+        let (seq, ack) = (bench.rcv_nxt(), if state == State::Closing || state == State::FinWait1 || state == State::LastAck { ISS + 1 } else { bench.snd_nxt() });
+        bench.arrive(&segment(ACK, seq, ack, b"data"));
+        let taken = matches!(state, State::Established | State::FinWait1 | State::FinWait2);
+        assert_eq!(bench.conn.peek()[0], if taken { &b"data"[..] } else { b"" }, "{state}");
+        assert_eq!(bench.conn.take_notices().contains(Notices::READABLE), taken, "{state}");
+    }
+}
+
+#[test]
+fn fin_moves_along_the_state_diagram_and_is_acknowledged_at_once() {
+    for (state, after) in [
+        (State::Established, State::CloseWait),
+        (State::FinWait1, State::Closing),
+        (State::FinWait2, State::TimeWait),
+        (State::CloseWait, State::CloseWait),
+        (State::Closing, State::Closing),
+        (State::LastAck, State::LastAck),
+        (State::TimeWait, State::TimeWait),
+    ] {
+        let mut bench = Bench::in_state(state);
+        let ack = if matches!(state, State::FinWait1 | State::Closing | State::LastAck) { ISS + 1 } else { bench.snd_nxt() };
+        bench.arrive(&segment(FIN | ACK, IRS + 1, ack, &[]));
+        let replies = bench.drain();
+        assert_eq!(bench.conn.state(), after, "{state}");
+        assert_eq!(replies.len(), 1, "{state}: {replies:?}");
+        assert_eq!(replies[0].ack, IRS + 2, "{state}");
+    }
+}
+
+#[test]
+fn the_ack_of_our_fin_moves_along_the_state_diagram() {
+    for (state, after) in [
+        (State::FinWait1, State::FinWait2),
+        (State::Closing, State::TimeWait),
+        (State::LastAck, State::Closed),
+    ] {
+        let mut bench = Bench::in_state(state);
+        bench.arrive(&segment(ACK, bench.rcv_nxt(), ISS + 2, &[]));
+        assert_eq!(bench.conn.state(), after, "{state}");
+        assert_eq!(bench.conn.error(), None);
+        assert!(bench.conn.take_notices().contains(Notices::FLUSHED), "{state}");
+    }
+}
+
+#[test]
+fn fin_and_ack_of_ours_in_one_segment_lead_to_time_wait() {
+    let mut bench = Bench::in_state(State::FinWait1);
+    bench.arrive(&segment(FIN | ACK, IRS + 1, ISS + 2, &[]));
+    assert_eq!(bench.conn.state(), State::TimeWait);
+}
+
+#[test]
+fn a_fin_beyond_a_gap_waits_for_the_gap() {
+    let mut bench = Bench::in_state(State::Established);
+    bench.arrive(&segment(FIN | ACK, IRS + 5, ISS + 1, b"last"));
+    assert_eq!(bench.conn.state(), State::Established);
+    bench.drain();
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 1, b"frst"));
+    assert_eq!(bench.conn.state(), State::CloseWait);
+    assert_eq!(bench.drain()[0].ack, IRS + 10);
+    assert_eq!(bench.conn.peek().concat(), b"frstlast");
+}
+
+#[test]
+fn time_wait_lasts_its_time_and_restarts_on_a_fin() {
+    let mut bench = Bench::in_state(State::TimeWait);
+    let wait = bench.conn.config.time_wait;
+    let first = bench.now + wait;
+    assert_eq!(bench.conn.next_deadline(), Some((first, WakeReason::TimeWait)));
+    bench.now += Duration::from_secs(10);
+    bench.arrive(&segment(FIN | ACK, IRS + 1, ISS + 2, &[]));
+    assert_eq!(bench.drain().len(), 1);
+    assert_eq!(bench.conn.next_deadline(), Some((first + Duration::from_secs(10), WakeReason::TimeWait)));
+    bench.now = first + Duration::from_secs(10);
+    bench.conn.on_timeout(ctx!(bench));
+    assert!(bench.conn.is_over() && bench.conn.error().is_none());
+}
+
+#[test]
+fn a_newer_syn_reuses_time_wait() {
+    let mut bench = Bench::in_state(State::TimeWait);
+    let newer = segment(SYN, IRS + 1_000, SeqNum(0), &[]);
+    assert_eq!(bench.arrive(&newer), Disposition::NewSyn { iss_floor: ISS + 2 });
+    let mut bench = Bench::in_state(State::TimeWait);
+    assert_eq!(bench.arrive(&segment(SYN, IRS, SeqNum(0), &[])), Disposition::Handled, "older: RFC 6191");
+    assert_eq!(bench.conn.state(), State::TimeWait);
+}
+
+#[test]
+fn close_sends_a_fin_after_the_data() {
+    let mut bench = Bench::in_state(State::Established);
+    bench.conn.write(b"bye").unwrap();
+    bench.conn.shutdown(ctx!(bench));
+    let sent = bench.drain();
+    assert_eq!(sent.len(), 1);
+    assert!(sent[0].flags.contains(FIN) && sent[0].len == 3);
+    assert_eq!(bench.conn.state(), State::FinWait1);
+    assert!(bench.conn.write(b"more").is_err());
+}
+
+#[test]
+fn data_written_before_the_handshake_leaves_after_it() {
+    let mut bench = Bench::in_state(State::SynSent);
+    assert_eq!(bench.conn.write(b"early"), Ok(5));
+    bench.conn.shutdown(ctx!(bench));
+    assert!(bench.drain().is_empty());
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+    let sent = bench.drain();
+    assert_eq!((sent[0].len, sent[0].flags.contains(FIN), sent[0].ack), (5, true, IRS + 1));
+    assert_eq!(bench.conn.state(), State::FinWait1);
+}
+
+#[test]
+fn abort_sends_one_reset_that_the_peer_accepts() {
+    for state in [State::SynReceived, State::Established, State::FinWait1, State::FinWait2, State::CloseWait] {
+        let mut bench = Bench::in_state(state);
+        let (snd_nxt, rcv_nxt) = (bench.snd_nxt(), bench.rcv_nxt());
+        bench.conn.abort(ctx!(bench), ConnError::Aborted);
+        let sent = bench.drain();
+        assert_eq!(sent.len(), 1, "{state}");
+        assert_eq!((sent[0].flags, sent[0].seq, sent[0].ack), (RST | ACK, snd_nxt, rcv_nxt), "{state}");
+        assert!(bench.conn.is_over(), "{state}");
+    }
+}
+
+#[test]
+fn letting_go_with_unread_data_resets() {
+    let mut bench = Bench::in_state(State::Established);
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 1, b"unread"));
+    bench.drain();
+    bench.conn.release(ctx!(bench));
+    let sent = bench.drain();
+    assert!(sent[0].flags.contains(RST));
+    assert_eq!(bench.counters.tcp_abort_on_close, 1);
+}
+
+#[test]
+fn letting_go_closes_in_the_background_and_fin_wait_2_ends() {
+    let mut bench = Bench::in_state(State::Established);
+    bench.conn.release(ctx!(bench));
+    assert!(bench.drain()[0].flags.contains(FIN));
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 2, &[]));
+    assert_eq!(bench.conn.state(), State::FinWait2);
+    let (at, reason) = bench.conn.next_deadline().unwrap();
+    assert_eq!(reason, WakeReason::FinWait2);
+    bench.now = at;
+    bench.conn.on_timeout(ctx!(bench));
+    assert!(bench.conn.is_over());
+}
+
+#[test]
+fn data_for_nobody_is_answered_with_a_reset() {
+    let mut bench = Bench::in_state(State::Established);
+    bench.conn.release(ctx!(bench));
+    bench.drain();
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 2, b"late"));
+    let sent = bench.drain();
+    assert!(sent[0].flags.contains(RST), "RFC 9293, section 3.6.1");
+    assert_eq!(bench.conn.error(), Some(ConnError::DataAfterClose));
+}
+
+#[test]
+fn the_syn_is_retransmitted_with_back_off_and_given_up() {
+    let mut bench = Bench::with(|ctx, host| {
+        let config = ConnConfig { syn_retries: 3, ..config() };
+        Connection::connect(ctx, host, tuple(), Arc::new(config), ISS, 0)
+    });
+    let start = bench.now;
+    let mut departures = Vec::new();
+    for _ in 0..4 {
+        assert_eq!(bench.drain().len(), 1);
+        departures.push(bench.now.since(start).as_millis());
+        bench.now = bench.conn.next_deadline().unwrap().0;
+        bench.conn.on_timeout(ctx!(bench));
+    }
+    assert_eq!(departures, [0, 1_000, 3_000, 7_000], "RFC 6298: 1 s, doubled each time");
+    assert_eq!(bench.conn.error(), Some(ConnError::TimedOut));
+}
+
+#[test]
+fn options_are_used_only_where_both_sides_offer_them() {
+    let offers = [
+        TcpOptions { mss: Some(1_000), ..TcpOptions::NONE },
+        TcpOptions { mss: Some(1_400), sack_permitted: true, ..TcpOptions::NONE },
+        TcpOptions { window_scale: Some(20), ..TcpOptions::NONE },
+        TcpOptions { timestamps: Some(Timestamps { val: 77, ecr: 0 }), ..TcpOptions::NONE },
+    ];
+    for offer in offers {
+        let syn = TcpSegment { options: offer, ..segment(SYN, IRS, SeqNum(0), &[]) };
+        let mut bench = Bench::with(|ctx, host| {
+            Connection::accept(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
+        });
+        let answer = bench.drain()[0].options;
+        assert_eq!(answer.mss, Some(1_460));
+        assert_eq!(answer.sack_permitted, offer.sack_permitted);
+        assert_eq!(answer.window_scale.is_some(), offer.window_scale.is_some());
+        assert_eq!(answer.timestamps.map(|ts| ts.ecr), offer.timestamps.map(|ts| ts.val));
+
+        let timestamps = offer.timestamps.map(|ts| Timestamps { val: ts.val + 1, ecr: answer.timestamps.unwrap().val });
+        let ack = TcpSegment {
+            options: TcpOptions { timestamps, ..TcpOptions::NONE },
+            ..segment(ACK, IRS + 1, ISS + 1, &[])
+        };
+        bench.arrive(&ack);
+        let info = bench.conn.info();
+        assert_eq!(info.state, State::Established);
+        let mss = u32::from(offer.mss.unwrap_or(536).min(1_460));
+        assert_eq!(info.snd_mss, mss - if offer.timestamps.is_some() { 12 } else { 0 }, "RFC 6691");
+        assert_eq!((info.sack, info.timestamps), (offer.sack_permitted, offer.timestamps.is_some()));
+        // RFC 7323, section 2.3: a shift above 14 counts as 14.
+        assert_eq!(info.wscale.map(|(peer, _)| peer), offer.window_scale.map(|_| 14));
+    }
+}
+
+#[test]
+fn paws_drops_old_segments_and_answers_them() {
+    let stamped = |flags, seq, ack, val: u32, ecr: u32| TcpSegment {
+        options: TcpOptions { timestamps: Some(Timestamps { val, ecr }), ..TcpOptions::NONE },
+        ..segment(flags, seq, ack, b"")
+    };
+    let syn = stamped(SYN, IRS, SeqNum(0), 5_000, 0);
+    let mut bench = Bench::with(|ctx, host| {
+        Connection::accept(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
+    });
+    let ecr = bench.drain()[0].options.timestamps.unwrap().val;
+    bench.arrive(&stamped(ACK, IRS + 1, ISS + 1, 5_001, ecr));
+    let old = TcpSegment { payload: Payload::new([b"old", &[], &[]]), ..stamped(ACK, IRS + 1, ISS + 1, 4_000, ecr) };
+    bench.arrive(&old);
+    assert_eq!(bench.counters.tcp_paws_rejected, 1);
+    assert!(bench.conn.peek()[0].is_empty());
+    let reply = bench.drain();
+    assert_eq!((reply.len(), reply[0].ack), (1, IRS + 1));
+    assert_eq!(reply[0].options.timestamps.unwrap().ecr, 5_001);
+    // R1 does not apply to RST (RFC 7323, section 5.2).
+    bench.arrive(&stamped(RST, IRS + 1, SeqNum(0), 1, 0));
+    assert_eq!(bench.conn.error(), Some(ConnError::Reset));
+}
+
+#[test]
+fn icmp_errors_must_quote_outstanding_data() {
+    let mut bench = Bench::in_state(State::SynSent);
+    let host = bench.host.clone();
+    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::Refused, ISS + 500);
+    assert_eq!(bench.counters.icmp_out_of_window, 1);
+    assert_eq!(bench.conn.state(), State::SynSent);
+    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::Unreachable, ISS);
+    assert_eq!(bench.conn.error(), Some(ConnError::Unreachable), "RFC 5461: an attempt ends");
+
+    let mut bench = Bench::in_state(State::Established);
+    bench.conn.write(&[0; 100]).unwrap();
+    bench.drain();
+    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::Unreachable, ISS + 1);
+    assert_eq!(bench.conn.state(), State::Established, "RFC 5927, section 5.2: soft");
+}
+
+#[test]
+fn packet_too_big_lowers_the_segment_size_down_to_a_floor() {
+    let mut bench = Bench::in_state(State::Established);
+    let host = bench.host.clone();
+    bench.conn.write(&[0; 20_000]).unwrap();
+    bench.drain();
+    let before = bench.conn.info().snd_mss;
+    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::TooBig(1_000), ISS + 1);
+    assert!(bench.conn.info().snd_mss < before && bench.conn.info().snd_mss <= 960);
+    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::TooBig(68), ISS + 1);
+    assert_eq!(bench.conn.info().snd_mss, 552 - 40);
+    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::TooBig(9_000), ISS + 1);
+    assert_eq!(bench.conn.info().snd_mss, 552 - 40, "ICMP never raises it");
+}
+
+#[test]
+fn keep_alive_probes_an_idle_peer_and_gives_up() {
+    let keep_alive = crate::config::KeepAlive {
+        idle: Duration::from_secs(10),
+        interval: Duration::from_secs(2),
+        count: 3,
+    };
+    let mut bench = Bench::active(ConnConfig { keep_alive: Some(keep_alive), ..config() });
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+    bench.drain();
+    let start = bench.now;
+    let mut probes = Vec::new();
+    while bench.conn.state() == State::Established {
+        bench.now = bench.conn.next_deadline().unwrap().0;
+        bench.conn.on_timeout(ctx!(bench));
+        for sent in bench.drain().iter().filter(|sent| sent.reason == SendReason::KeepAlive) {
+            assert_eq!((sent.seq, sent.len), (ISS, 0), "SEG.SEQ = SND.NXT - 1");
+            probes.push(bench.now.since(start).as_millis());
+        }
+    }
+    assert_eq!(probes, [10_000, 12_000, 14_000]);
+    assert_eq!(bench.conn.error(), Some(ConnError::TimedOut));
+    assert_eq!(bench.now.since(start).as_millis(), 16_000);
+}
