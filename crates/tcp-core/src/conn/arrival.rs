@@ -134,6 +134,7 @@ impl Connection {
         ip: &IpInfo,
         seg: &TcpSegment<'_>,
     ) -> Disposition {
+        let window = self.syn_window();
         let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
         let (irs, iss, passive) = (handshake.irs, handshake.iss, handshake.passive);
         let flags = seg.flags;
@@ -154,7 +155,6 @@ impl Connection {
                 return Disposition::Handled;
             }
         }
-        let window = self.syn_window();
         let end = seg.seq + seg.seg_len().saturating_sub(1);
         let limit = rcv_nxt + window;
         let in_window = seg.seq.within(rcv_nxt, limit) || (seg.seg_len() > 0 && end.within(rcv_nxt, limit));

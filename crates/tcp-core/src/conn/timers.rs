@@ -42,7 +42,8 @@ impl Connection {
 
     /// Serves every deadline up to `ctx.now`.
     pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>) {
-        let due = |at: Option<Instant>| at.is_some_and(|at| at <= ctx.now);
+        let now = ctx.now;
+        let due = |at: Option<Instant>| at.is_some_and(|at| at <= now);
         match self.state {
             State::Closed | State::Listen => return,
             State::SynSent | State::SynReceived => {
