@@ -147,7 +147,11 @@ impl Connection {
         let handshake = self.handshake.as_ref()?;
         if !handshake.due {
             if self.challenge_due && !self.control_queued {
-                return Some(Plan::control(SegmentClass::PureAck, SendReason::ChallengeAck, handshake.iss + 1));
+                return Some(Plan::control(
+                    SegmentClass::PureAck,
+                    SendReason::ChallengeAck,
+                    handshake.iss + 1,
+                ));
             }
             return None;
         }
@@ -308,7 +312,11 @@ impl Connection {
         let most = if self.ts.enabled() { 3 } else { 4 };
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len() + SACK_HEAD_LEN;
         let room = host.mtu.saturating_sub(headers + plan.len) / SACK_BLOCK_LEN;
-        let room = if plan.len > 0 { room.min(self.snd.smss().saturating_sub(plan.len) / SACK_BLOCK_LEN) } else { room };
+        let room = if plan.len > 0 {
+            room.min(self.snd.smss().saturating_sub(plan.len) / SACK_BLOCK_LEN)
+        } else {
+            room
+        };
         (room as usize).min(most)
     }
 

@@ -111,7 +111,12 @@ impl Connection {
     }
 
     /// The options of our SYN or SYN-ACK. A SYN-ACK only has what the peer's SYN had.
-    pub(super) fn syn_options(&self, host: &EndpointConfig, handshake: &Handshake, now: Instant) -> TcpOptions {
+    pub(super) fn syn_options(
+        &self,
+        host: &EndpointConfig,
+        handshake: &Handshake,
+        now: Instant,
+    ) -> TcpOptions {
         let answer = self.state == State::SynReceived;
         let peer = &handshake.peer;
         let mut options = TcpOptions { mss: Some(self.announced_mss(host)), ..TcpOptions::default() };

@@ -35,9 +35,7 @@ impl Connection {
         // RFC 5927, section 4.1: it must be about data that is outstanding.
         let outstanding = match &self.handshake {
             Some(handshake) => handshake.transmissions > 0 && quoted == handshake.iss,
-            None => {
-                self.state.is_synchronized() && quoted.within(self.snd.snd_una(), self.snd.snd_nxt())
-            }
+            None => self.state.is_synchronized() && quoted.within(self.snd.snd_una(), self.snd.snd_nxt()),
         };
         if !outstanding {
             ctx.counters.icmp_out_of_window += 1;

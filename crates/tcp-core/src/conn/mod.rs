@@ -152,13 +152,7 @@ impl Connection {
         conn
     }
 
-    fn closed(
-        ctx: &Ctx<'_>,
-        tuple: FourTuple,
-        config: Arc<ConnConfig>,
-        iss: SeqNum,
-        ts_offset: u32,
-    ) -> Self {
+    fn closed(ctx: &Ctx<'_>, tuple: FourTuple, config: Arc<ConnConfig>, iss: SeqNum, ts_offset: u32) -> Self {
         Self {
             tuple,
             snd: Sender::new(&config, iss),

@@ -309,7 +309,8 @@ fn simultaneous_open_establishes_both_sides() {
 
 #[test]
 fn syn_received_follows_section_3_10_7_4() {
-    let reaction = |flags, seq, ack| Bench::in_state(State::SynReceived).reaction(&segment(flags, seq, ack, &[]));
+    let reaction =
+        |flags, seq, ack| Bench::in_state(State::SynReceived).reaction(&segment(flags, seq, ack, &[]));
     assert_eq!(reaction(ACK, IRS + 1, ISS + 1), "ESTABLISHED ");
     assert_eq!(reaction(ACK, IRS + 1, ISS + 2), "reset SYN-RECEIVED ");
     assert_eq!(reaction(ACK, IRS + 1, ISS), "reset SYN-RECEIVED ");
@@ -355,7 +356,11 @@ fn a_reset_elsewhere_in_the_window_is_challenged() {
         assert_eq!(bench.reaction(&segment(RST, seq, SeqNum(0), &[])), expected, "RFC 5961, section 3.2");
         let bench = Bench::in_state(state);
         let seq = bench.rcv_nxt() - 10;
-        assert_eq!(bench.reaction(&segment(RST, seq, SeqNum(0), &[])), format!("{state} "), "outside the window");
+        assert_eq!(
+            bench.reaction(&segment(RST, seq, SeqNum(0), &[])),
+            format!("{state} "),
+            "outside the window"
+        );
     }
 }
 
@@ -400,7 +405,11 @@ fn acks_outside_the_acceptable_range_are_challenged() {
             let bench = Bench::in_state(state);
             let (seq, ack) = (bench.rcv_nxt(), bench.snd_nxt() + far);
             let expected = format!("{state} ChallengeAck");
-            assert_eq!(bench.reaction(&segment(ACK, seq, ack, b"x")), expected, "RFC 5961, section 5.2: {far}");
+            assert_eq!(
+                bench.reaction(&segment(ACK, seq, ack, b"x")),
+                expected,
+                "RFC 5961, section 5.2: {far}"
+            );
         }
     }
 }
@@ -418,7 +427,14 @@ fn unacceptable_segments_are_answered_with_an_ack() {
 fn data_is_taken_while_the_peer_may_send() {
     for state in SYNCHRONIZED {
         let mut bench = Bench::in_state(state);
-        let (seq, ack) = (bench.rcv_nxt(), if state == State::Closing || state == State::FinWait1 || state == State::LastAck { ISS + 1 } else { bench.snd_nxt() });
+        let (seq, ack) = (
+            bench.rcv_nxt(),
+            if state == State::Closing || state == State::FinWait1 || state == State::LastAck {
+                ISS + 1
+            } else {
+                bench.snd_nxt()
+            },
+        );
         bench.arrive(&segment(ACK, seq, ack, b"data"));
         let taken = matches!(state, State::Established | State::FinWait1 | State::FinWait2);
         assert_eq!(bench.conn.peek()[0], if taken { &b"data"[..] } else { b"" }, "{state}");
@@ -438,7 +454,11 @@ fn fin_moves_along_the_state_diagram_and_is_acknowledged_at_once() {
         (State::TimeWait, State::TimeWait),
     ] {
         let mut bench = Bench::in_state(state);
-        let ack = if matches!(state, State::FinWait1 | State::Closing | State::LastAck) { ISS + 1 } else { bench.snd_nxt() };
+        let ack = if matches!(state, State::FinWait1 | State::Closing | State::LastAck) {
+            ISS + 1
+        } else {
+            bench.snd_nxt()
+        };
         bench.arrive(&segment(FIN | ACK, IRS + 1, ack, &[]));
         let replies = bench.drain();
         assert_eq!(bench.conn.state(), after, "{state}");
@@ -532,7 +552,8 @@ fn data_written_before_the_handshake_leaves_after_it() {
 
 #[test]
 fn abort_sends_one_reset_that_the_peer_accepts() {
-    for state in [State::SynReceived, State::Established, State::FinWait1, State::FinWait2, State::CloseWait] {
+    for state in [State::SynReceived, State::Established, State::FinWait1, State::FinWait2, State::CloseWait]
+    {
         let mut bench = Bench::in_state(state);
         let (snd_nxt, rcv_nxt) = (bench.snd_nxt(), bench.rcv_nxt());
         bench.conn.abort(ctx!(bench), ConnError::Aborted);
@@ -616,7 +637,8 @@ fn options_are_used_only_where_both_sides_offer_them() {
         assert_eq!(answer.window_scale.is_some(), offer.window_scale.is_some());
         assert_eq!(answer.timestamps.map(|ts| ts.ecr), offer.timestamps.map(|ts| ts.val));
 
-        let timestamps = offer.timestamps.map(|ts| Timestamps { val: ts.val + 1, ecr: answer.timestamps.unwrap().val });
+        let timestamps =
+            offer.timestamps.map(|ts| Timestamps { val: ts.val + 1, ecr: answer.timestamps.unwrap().val });
         let ack = TcpSegment {
             options: TcpOptions { timestamps, ..TcpOptions::NONE },
             ..segment(ACK, IRS + 1, ISS + 1, &[])
@@ -644,7 +666,10 @@ fn paws_drops_old_segments_and_answers_them() {
     });
     let ecr = bench.drain()[0].options.timestamps.unwrap().val;
     bench.arrive(&stamped(ACK, IRS + 1, ISS + 1, 5_001, ecr));
-    let old = TcpSegment { payload: Payload::new([b"old", &[], &[]]), ..stamped(ACK, IRS + 1, ISS + 1, 4_000, ecr) };
+    let old = TcpSegment {
+        payload: Payload::new([b"old", &[], &[]]),
+        ..stamped(ACK, IRS + 1, ISS + 1, 4_000, ecr)
+    };
     bench.arrive(&old);
     assert_eq!(bench.counters.tcp_paws_rejected, 1);
     assert!(bench.conn.peek()[0].is_empty());

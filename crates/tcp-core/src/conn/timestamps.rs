@@ -64,7 +64,8 @@ impl TimestampClock {
 
     /// RFC 7323, section 4.3, (2): TS.Recent follows segments that reach back to the last ACK sent.
     pub(crate) fn update(&mut self, now: Instant, val: u32, seq: SeqNum, last_ack_sent: SeqNum) {
-        if seq.le(last_ack_sent) && ((val.wrapping_sub(self.recent) as i32) >= 0 || self.rejects_nothing(now)) {
+        if seq.le(last_ack_sent) && ((val.wrapping_sub(self.recent) as i32) >= 0 || self.rejects_nothing(now))
+        {
             self.recent = val;
             self.recent_at = now;
         }

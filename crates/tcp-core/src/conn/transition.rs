@@ -102,9 +102,9 @@ mod tests {
         for state in State::ALL {
             assert_eq!(next(state, Input::Abort), State::Closed);
             if state != State::Closed {
-                let reached = State::ALL
-                    .iter()
-                    .any(|from| *from != state && Input::ALL.iter().any(|input| next(*from, *input) == state));
+                let reached = State::ALL.iter().any(|from| {
+                    *from != state && Input::ALL.iter().any(|input| next(*from, *input) == state)
+                });
                 assert!(reached, "{state} cannot be reached");
             }
         }
@@ -116,7 +116,10 @@ mod tests {
         let passive = [Input::Fin, Input::Close, Input::AckOfFin];
         let simultaneous = [Input::Close, Input::Fin, Input::AckOfFin, Input::TimeWaitOver];
         for path in [&active[..], &passive[..], &simultaneous[..]] {
-            assert_eq!(path.iter().fold(State::Established, |state, input| next(state, *input)), State::Closed);
+            assert_eq!(
+                path.iter().fold(State::Established, |state, input| next(state, *input)),
+                State::Closed
+            );
         }
     }
 

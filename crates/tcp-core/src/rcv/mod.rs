@@ -84,7 +84,12 @@ impl Receiver {
         todo!()
     }
 
-    pub(crate) fn on_data(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, incoming: &Incoming<'_>) -> Received {
+    pub(crate) fn on_data(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        incoming: &Incoming<'_>,
+    ) -> Received {
         todo!()
     }
 

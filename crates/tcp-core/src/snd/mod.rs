@@ -160,7 +160,13 @@ impl Sender {
     }
 
     /// A reserved packet is about to leave: what is still to be sent of it.
-    pub(crate) fn claim(&mut self, class: SegmentClass, reason: SendReason, seq: SeqNum, len: u32) -> Option<Outgoing> {
+    pub(crate) fn claim(
+        &mut self,
+        class: SegmentClass,
+        reason: SendReason,
+        seq: SeqNum,
+        len: u32,
+    ) -> Option<Outgoing> {
         todo!()
     }
 
