@@ -1,1 +1,29 @@
-//! TBD
+//! Congestion controls and responses to a retransmission timeout for ackline.
+//!
+//! | name | what it is | source |
+//! |---|---|---|
+//! | `reno` | NewReno's window | RFC 5681, RFC 6582, RFC 3465 |
+//! | `cubic` | a window that is a cubic function of time, with HyStart++ | RFC 9438, RFC 9406 |
+//!
+//! [`CC`] and [`RTO`] are the tables from which names such as `cubic:beta=0.8` are resolved.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod cubic;
+pub mod hystart;
+mod reno;
+pub mod rto;
+
+pub use cubic::{Cubic, CubicParams};
+pub use hystart::HyStart;
+pub use rto::RTO;
+
+use ackline_tcp_core::policy::NewCongestionControl;
+use ackline_tcp_core::policy::spec::Entry;
+
+/// The congestion controls of this crate.
+pub const CC: &[Entry<NewCongestionControl>] = &[cubic::ENTRY, reno::ENTRY];

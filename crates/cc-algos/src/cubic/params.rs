@@ -1,0 +1,87 @@
+//! What can be set about CUBIC.
+
+use ackline_tcp_core::policy::spec::ParamInfo;
+use ackline_tcp_core::policy::{Params, SpecError};
+
+/// CUBIC's parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CubicParams {
+    /// Multiplicative decrease factor, 0.1 to 0.95 (RFC 9438, section 4.6: 0.7).
+    pub beta: f64,
+    /// Aggressiveness in segments per second cubed, 0.001 to 100 (RFC 9438, section 5.1: 0.4).
+    pub c: f64,
+    /// Release bandwidth for new flows (RFC 9438, section 4.7).
+    pub fast_convergence: bool,
+    /// Leave the first slow start by HyStart++ (RFC 9406).
+    pub hystart: bool,
+    /// Pace departures at 2 windows per round trip in slow start, at 1.2 above half of `ssthresh`.
+    pub pacing: bool,
+}
+
+impl Default for CubicParams {
+    fn default() -> Self {
+        Self { beta: 0.7, c: 0.4, fast_convergence: true, hystart: true, pacing: false }
+    }
+}
+
+impl CubicParams {
+    /// What [`Self::with`] takes.
+    pub const TABLE: &[ParamInfo] = &[
+        ParamInfo {
+            name: "beta",
+            default: "0.7",
+            range: "0.1..0.95",
+            summary: "part of the window that is left after a loss",
+        },
+        ParamInfo {
+            name: "c",
+            default: "0.4",
+            range: "0.001..100",
+            summary: "growth of the curve, in segments per second cubed",
+        },
+        ParamInfo {
+            name: "fast_convergence",
+            default: "on",
+            range: "on|off",
+            summary: "give up more when the last plateau was not reached",
+        },
+        ParamInfo {
+            name: "hystart",
+            default: "on",
+            range: "on|off",
+            summary: "leave the first slow start when the RTT rises (HyStart++)",
+        },
+        ParamInfo {
+            name: "pacing",
+            default: "off",
+            range: "on|off",
+            summary: "spread departures over the round trip",
+        },
+    ];
+
+    /// The same with the given changes.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown or out of range.
+    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
+        for param in params.iter() {
+            match param.key() {
+                "beta" => self.beta = param.number(0.1..=0.95)?,
+                "c" => self.c = param.number(0.001..=100.0)?,
+                "fast_convergence" => self.fast_convergence = param.switch()?,
+                "hystart" => self.hystart = param.switch()?,
+                "pacing" => self.pacing = param.switch()?,
+                _ => return Err(param.unknown("cubic", Self::TABLE)),
+            }
+        }
+        Ok(self)
+    }
+
+    /// RFC 9438, section 4.3: the additive increase with which AIMD(alpha, beta) is as fast as Reno's
+    /// AIMD(1, 0.5).
+    #[must_use]
+    pub fn alpha(&self) -> f64 {
+        3.0 * (1.0 - self.beta) / (1.0 + self.beta)
+    }
+}

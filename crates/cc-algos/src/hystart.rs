@@ -1,0 +1,222 @@
+//! HyStart++ (RFC 9406): leave the first slow start before it overflows the bottleneck's queue.
+//!
+//! The minimum RTT of each round is compared with that of the round before. A rise by an eighth means that a
+//! queue grows: the flow goes on in *conservative slow start* (CSS), at a quarter of the growth. If the RTT
+//! falls again within five rounds, the rise was jitter and slow start resumes; otherwise slow start is over.
+//!
+//! ```text
+//!            min RTT rose by eta                   5 rounds in CSS
+//!  slow start ────────────────► conservative ─────────────────────► congestion avoidance
+//!            ◄──────────────── slow start
+//!              min RTT below what it was at the entry
+//! ```
+//!
+//! Fails where RTT samples are rare (fewer than eight per round: the check is not made) and where another flow
+//! keeps the queue full from the start (the RTT does not rise).
+
+use ackline_tcp_core::{Duration, SeqNum};
+
+/// RFC 9406, section 4.3: least RTT rise that counts.
+pub const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
+/// RFC 9406, section 4.3: RTT rise that always counts.
+pub const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
+/// RFC 9406, section 4.3: the rise that counts is this part of the last round's minimum RTT.
+pub const MIN_RTT_DIVISOR: u64 = 8;
+/// RFC 9406, section 4.3: RTT samples that a round needs for a check.
+pub const N_RTT_SAMPLE: u32 = 8;
+/// RFC 9406, section 4.3: growth in CSS is divided by this.
+pub const CSS_GROWTH_DIVISOR: u64 = 4;
+/// RFC 9406, section 4.3: rounds that CSS lasts.
+pub const CSS_ROUNDS: u32 = 5;
+/// RFC 9406, section 4.3: most segments by which one ACK may open the window of a flow that is not paced.
+pub const L: u64 = 8;
+
+/// The detector, for the first slow start of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct HyStart {
+    /// SND.NXT when the round began; the round ends when it is acknowledged. `None` before the first ACK.
+    window_end: Option<SeqNum>,
+    /// Minimum RTT of the round before this one.
+    last_round_min: Option<Duration>,
+    /// Minimum RTT of this round.
+    current_round_min: Option<Duration>,
+    /// RTT samples in this round.
+    samples: u32,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Stage {
+    #[default]
+    SlowStart,
+    Conservative {
+        /// Minimum RTT of the round in which CSS began.
+        baseline: Duration,
+        /// Rounds of CSS that are over; the partial one at its entry counts.
+        rounds: u32,
+    },
+    Over,
+}
+
+/// How the window grows on an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// As in slow start.
+    Full,
+    /// At 1/[`CSS_GROWTH_DIVISOR`] of it.
+    Conservative,
+    /// Slow start is over: `ssthresh` becomes the window.
+    Exit,
+}
+
+impl HyStart {
+    /// An ACK arrived in slow start; `snd_una` and `snd_nxt` are those after it, `rtt` its sample.
+    pub fn on_ack(&mut self, snd_una: SeqNum, snd_nxt: SeqNum, rtt: Option<Duration>) -> Growth {
+        if let Some(rtt) = rtt {
+            self.samples = self.samples.saturating_add(1);
+            self.current_round_min = Some(self.current_round_min.map_or(rtt, |min| min.min(rtt)));
+            self.check();
+        }
+        if self.window_end.is_none_or(|end| snd_una.ge(end)) {
+            self.end_round(snd_nxt);
+        }
+        match self.stage {
+            Stage::SlowStart => Growth::Full,
+            Stage::Conservative { .. } => Growth::Conservative,
+            Stage::Over => Growth::Exit,
+        }
+    }
+
+    /// True in conservative slow start.
+    #[must_use]
+    pub const fn is_conservative(&self) -> bool {
+        matches!(self.stage, Stage::Conservative { .. })
+    }
+
+    fn check(&mut self) {
+        let Some(current) = self.current_round_min.filter(|_| self.samples >= N_RTT_SAMPLE) else {
+            return;
+        };
+        match self.stage {
+            Stage::SlowStart => {
+                let Some(last) = self.last_round_min else { return };
+                let eta = last.div(MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                if current >= last + eta {
+                    self.stage = Stage::Conservative { baseline: current, rounds: 0 };
+                }
+            }
+            Stage::Conservative { baseline, .. } => {
+                if current < baseline {
+                    self.stage = Stage::SlowStart;
+                }
+            }
+            Stage::Over => {}
+        }
+    }
+
+    fn end_round(&mut self, snd_nxt: SeqNum) {
+        if self.window_end.is_some()
+            && let Stage::Conservative { rounds, .. } = &mut self.stage
+        {
+            *rounds += 1;
+            if *rounds >= CSS_ROUNDS {
+                self.stage = Stage::Over;
+            }
+        }
+        self.window_end = Some(snd_nxt);
+        self.last_round_min = self.current_round_min.take();
+        self.samples = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow of ten segments of one byte per round.
+    struct Rounds {
+        hystart: HyStart,
+        una: SeqNum,
+    }
+
+    const WINDOW: u32 = 10;
+
+    impl Rounds {
+        fn new() -> Self {
+            let mut rounds = Self { hystart: HyStart::default(), una: SeqNum(u32::MAX - 25) };
+            rounds.hystart.on_ack(rounds.una, rounds.una + WINDOW, None);
+            rounds
+        }
+
+        /// One round whose `n` first ACKs have the given RTT and the others none; the answers to its ACKs.
+        fn round(&mut self, n: u32, rtt_us: u64) -> std::vec::Vec<Growth> {
+            (0..WINDOW)
+                .map(|ack| {
+                    self.una += 1;
+                    let rtt = (ack < n).then(|| Duration::from_micros(rtt_us));
+                    self.hystart.on_ack(self.una, self.una + WINDOW, rtt)
+                })
+                .collect()
+        }
+    }
+
+    #[test]
+    fn a_steady_rtt_never_leaves_slow_start() {
+        let mut flow = Rounds::new();
+        for _ in 0..50 {
+            assert!(flow.round(10, 30_000).iter().all(|growth| *growth == Growth::Full));
+        }
+    }
+
+    #[test]
+    fn the_threshold_is_an_eighth_between_4_and_16_ms() {
+        // RFC 9406, section 4.2: RttThresh = max(4 ms, min(lastRoundMinRTT / 8, 16 ms)).
+        for (base_us, eta_us) in [(8_000, 4_000), (80_000, 10_000), (800_000, 16_000)] {
+            let mut flow = Rounds::new();
+            flow.round(10, base_us);
+            flow.round(10, base_us + eta_us - 1);
+            assert!(!flow.hystart.is_conservative(), "{base_us} + {eta_us} - 1");
+            let mut flow = Rounds::new();
+            flow.round(10, base_us);
+            flow.round(10, base_us + eta_us);
+            assert!(flow.hystart.is_conservative(), "{base_us} + {eta_us}");
+        }
+    }
+
+    #[test]
+    fn eight_samples_are_needed() {
+        let mut flow = Rounds::new();
+        flow.round(10, 30_000);
+        assert!(flow.round(7, 60_000).iter().all(|growth| *growth == Growth::Full));
+
+        let mut flow = Rounds::new();
+        flow.round(10, 30_000);
+        let growth = flow.round(8, 60_000);
+        assert_eq!(growth.iter().position(|growth| *growth == Growth::Conservative), Some(7));
+    }
+
+    #[test]
+    fn css_lasts_five_rounds_with_the_partial_one() {
+        let mut flow = Rounds::new();
+        flow.round(10, 30_000);
+        flow.round(10, 40_000);
+        for _ in 1..CSS_ROUNDS - 1 {
+            assert!(flow.round(10, 40_000).iter().all(|growth| *growth == Growth::Conservative));
+        }
+        let growth = flow.round(10, 40_000);
+        assert_eq!(growth.iter().position(|growth| *growth == Growth::Exit), Some(9));
+    }
+
+    #[test]
+    fn a_falling_rtt_resumes_slow_start() {
+        let mut flow = Rounds::new();
+        flow.round(10, 30_000);
+        flow.round(10, 40_000);
+        let growth = flow.round(10, 39_999);
+        // Eight samples are needed for this verdict too.
+        assert_eq!(growth.iter().position(|growth| *growth == Growth::Full), Some(7));
+        // And a second rise counts from the last round's minimum again.
+        flow.round(10, 39_999 + 5_000);
+        assert!(flow.hystart.is_conservative());
+    }
+}

@@ -1,0 +1,39 @@
+//! `reno`: the NewReno that the core has built in.
+
+use ackline_tcp_core::policy::NewCongestionControl;
+use ackline_tcp_core::policy::builtin::NewReno;
+use ackline_tcp_core::policy::cc::CcInit;
+use ackline_tcp_core::policy::spec::Entry;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
+    name: "reno",
+    aliases: &["newreno"],
+    summary: "halves the window on loss, adds one segment per round trip",
+    source: "RFC 5681, RFC 6582, RFC 3465",
+    params: &[],
+    make: |params| {
+        params.reject_all("reno")?;
+        Ok(Arc::new(|init: &CcInit| Box::new(NewReno::new(init))))
+    },
+};
+
+#[cfg(test)]
+mod tests {
+    use super::ENTRY;
+    use ackline_tcp_core::policy::conformance;
+
+    #[test]
+    fn keeps_the_rules() {
+        let make = (ENTRY.make)(&"".parse().unwrap()).unwrap();
+        for seed in 0..20 {
+            conformance::congestion_control(&*make, seed);
+        }
+    }
+
+    #[test]
+    fn takes_no_parameters() {
+        assert!((ENTRY.make)(&"beta=0.5".parse().unwrap()).is_err());
+    }
+}
