@@ -37,6 +37,8 @@ pub struct EndpointConfig {
     pub resets_per_second: u32,
     /// Answer ICMP echo requests.
     pub answer_ping: bool,
+    /// Echo replies per second.
+    pub pings_per_second: u32,
     /// Echo replies that may wait for the device.
     pub ping_backlog: usize,
     /// Answer segments to ports that nobody listens on with RST (RFC 9293, section 3.10.7.1).
@@ -61,6 +63,7 @@ impl Default for EndpointConfig {
             challenge_acks_per_second: 1_000,
             resets_per_second: 1_000,
             answer_ping: true,
+            pings_per_second: 1_000,
             ping_backlog: 64,
             reset_unknown: true,
             granularity: Duration::from_nanos(1),

@@ -33,7 +33,7 @@ counters! {
     icmp_in_errors, "IcmpInErrors", "ICMP messages dropped as malformed.";
     icmp_in_echos, "IcmpInEchos", "Echo requests received.";
     icmp_out_echo_reps, "IcmpOutEchoReps", "Echo replies sent.";
-    icmp_echo_drops, "IcmpEchoDrops", "Echo requests dropped because too many replies wait.";
+    icmp_echo_drops, "IcmpEchoDrops", "Echo requests not answered: switched off, too long, too many, or too many replies wait.";
     tcp_active_opens, "TcpActiveOpens", "Connections opened by this side.";
     tcp_passive_opens, "TcpPassiveOpens", "Connections accepted from LISTEN.";
     tcp_attempt_fails, "TcpAttemptFails", "Connections that ended in SYN-SENT or SYN-RECEIVED.";
@@ -95,6 +95,7 @@ counters! {
     tcp_urgent, "TcpExtTCPUrgent", "Segments with URG.";
     tcp_mtu_reduced, "TcpExtTCPMtuReduced", "Segment sizes lowered because of ICMP.";
     icmp_out_of_window, "TcpExtOutOfWindowIcmps", "ICMP errors ignored because they name no outstanding data (RFC 5927).";
+    tcp_unmatched, "AcklineTcpUnmatched", "TCP segments of no connection that got no answer.";
     tx_refused, "AcklineTxRefused", "Packets that the device refused when they were offered.";
 }
 

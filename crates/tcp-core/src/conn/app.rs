@@ -2,6 +2,7 @@
 
 use super::{Connection, Ctx, Notices};
 use crate::State;
+use crate::config::Nagle;
 use crate::error::StreamError;
 use crate::info::{Blocked, Info};
 use crate::policy::cc::Phase;
@@ -92,12 +93,18 @@ impl Connection {
             ))
     }
 
-    pub(crate) fn set_nagle(&mut self, nagle: crate::config::Nagle) {
-        Arc::make_mut(&mut self.config).nagle = nagle;
+    /// `TCP_NODELAY`. Switched off again, it leaves the default variant of Nagle's algorithm.
+    pub(crate) fn set_nodelay(&mut self, on: bool) {
+        if on != (self.config.nagle == Nagle::Off) {
+            Arc::make_mut(&mut self.config).nagle = if on { Nagle::Off } else { Nagle::default() };
+        }
     }
 
+    /// `TCP_CORK`.
     pub(crate) fn set_cork(&mut self, on: bool) {
-        Arc::make_mut(&mut self.config).cork = on;
+        if on != self.config.cork {
+            Arc::make_mut(&mut self.config).cork = on;
+        }
     }
 
     pub(crate) fn set_congestion_control(&mut self, ctx: &mut Ctx<'_>, make: &NewCongestionControl) {

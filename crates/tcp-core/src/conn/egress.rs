@@ -81,10 +81,16 @@ impl Plan {
             || matches!(self.reason, SendReason::Fin | SendReason::WindowProbe)
     }
 
+    /// Only data waits for the scheduler's leave, and not the segment that an expired retransmission timer sends.
+    pub(crate) fn may_be_deferred(&self) -> bool {
+        self.class.is_data() && self.reason != SendReason::RtoRetransmit
+    }
+
     /// The scheduler's view of it.
     pub(crate) fn descriptor(&self, conn: crate::ConnId, serial: u64, price: u32) -> Descriptor {
         let mut id = DescriptorId::new(serial, self.seq, self.len);
         id.segment_size = self.segment_size;
+        id.reason = self.reason;
         let mut descriptor = Descriptor::new(id, Some(conn), self.class, price);
         descriptor.segments = self.segments();
         descriptor
@@ -100,12 +106,13 @@ pub(crate) struct Built {
     ack: Option<AckNumbers>,
     flags: TcpFlags,
     /// Acknowledgment number in the header.
-    ack_number: SeqNum,
+    pub(crate) ack_number: SeqNum,
 }
 
 impl Connection {
-    /// What to send next; `None` where nothing may leave.
-    pub(crate) fn next(&mut self, now: Instant, host: &EndpointConfig) -> Option<Plan> {
+    /// What to send next; `None` where nothing may leave. Where the egress scheduler has deferred data,
+    /// everything but that.
+    pub(crate) fn next(&mut self, now: Instant, host: &EndpointConfig, data_deferred: bool) -> Option<Plan> {
         if self.rst_due {
             return (!self.control_queued).then(|| {
                 Plan::control(SegmentClass::Control(ControlKind::Rst), SendReason::Rst, self.snd.snd_nxt())
@@ -129,7 +136,10 @@ impl Connection {
         if self.state != State::TimeWait {
             let limits = SendLimits { max_payload: self.max_payload(host) };
             if let Next::Send(out) = self.snd.next(now, &self.config, &limits) {
-                return Some(Plan::outgoing(&out));
+                let plan = Plan::outgoing(&out);
+                if !(data_deferred && plan.may_be_deferred()) {
+                    return Some(plan);
+                }
             }
         }
         if let Some(reason) = ack {
@@ -189,9 +199,16 @@ impl Connection {
         }
     }
 
-    /// The scheduler popped `descriptor`, which was reserved with `reason`: what is still to be sent of it.
-    pub(crate) fn claim(&mut self, descriptor: &Descriptor, reason: SendReason) -> Option<Plan> {
+    /// Pure ACKs that wait in the egress scheduler.
+    pub(crate) const fn acks_queued(&self) -> u8 {
+        self.acks_queued
+    }
+
+    /// The scheduler popped `descriptor`, which was reserved: what is still to be sent of it. It is reserved no
+    /// more; where the device refuses it, it is reserved again.
+    pub(crate) fn claim(&mut self, descriptor: &Descriptor) -> Option<Plan> {
         let id = &descriptor.id;
+        let reason = id.reason;
         let plan = Plan::control(descriptor.class, reason, id.seq);
         if plan.is_stream() {
             let out = self.snd.claim(descriptor.class, reason, id.seq, id.payload)?;

@@ -33,8 +33,11 @@ impl Notices {
         self.0 == 0
     }
 
-    /// Takes `other` out.
-    pub(crate) const fn remove(&mut self, other: Self) {
-        self.0 &= !other.0;
+    /// Takes the pending notice that comes first in the life of a connection.
+    pub(crate) const fn take_first(&mut self) -> Option<Self> {
+        let rest = self.0 & self.0.wrapping_sub(1);
+        let first = Self(self.0 & !rest);
+        self.0 = rest;
+        if first.is_empty() { None } else { Some(first) }
     }
 }

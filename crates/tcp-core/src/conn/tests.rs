@@ -199,7 +199,7 @@ impl Bench {
     fn drain(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         let mut buf = HeaderBuf::new();
-        while let Some(plan) = self.conn.next(self.now, &self.host) {
+        while let Some(plan) = self.conn.next(self.now, &self.host, false) {
             sent.push(self.emit(&plan, &mut buf));
             assert!(sent.len() < 1_000, "the connection never falls silent");
         }

@@ -1,40 +1,89 @@
 //! Many connections on one host: the type that a driver drives.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
 pub(crate) mod demux;
-#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
+mod egress;
 pub(crate) mod four_tuple;
-#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
-pub(crate) mod isn;
-#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
-pub(crate) mod ports;
-#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
+mod handle;
+mod icmp;
+mod ingest;
+mod isn;
+mod listen;
+mod observe;
+mod open;
+mod ports;
 pub(crate) mod rate_limit;
-#[cfg_attr(not(test), expect(dead_code, reason = "the endpoint uses it once it is built"))]
-pub(crate) mod rng;
+mod ready;
+mod rng;
+mod service;
+mod slots;
+mod stray;
 pub mod wheel;
 
-use crate::State;
+pub use handle::Conn;
+
 use crate::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
+use crate::conn::Notices;
 use crate::counters::Counters;
-use crate::error::{ConnectError, ListenError, StreamError};
-use crate::events::{Event, Tracer, Wakeup};
+use crate::error::{ConnError, ConnectError, ListenError};
+use crate::events::{Event, Tracer, WakeReason, Wakeup};
 use crate::id::{ConnId, ListenerId, TxId};
-use crate::info::Info;
 use crate::packet::{TxBudget, TxPacket, TxReport};
-use crate::policy::{AckPolicy, CongestionControl, EgressScheduler, RtoResponse};
-use crate::time::Instant;
+use crate::policy::EgressScheduler;
+use crate::time::{Duration, Instant};
 use crate::wire::RxPacket;
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use core::net::SocketAddr;
+use alloc::vec::Vec;
+use demux::Demux;
+use egress::Egress;
+use isn::IsnGenerator;
+use listen::Listeners;
+use observe::Observe;
+use ports::PortSelector;
+use rate_limit::RateLimit;
+use rng::Keys;
+use slots::{Flags, Slots};
+use wheel::TimingWheel;
 
 /// A host's TCP: all its connections, listeners and timers.
 ///
 /// **Give inputs, all stamped with the same instant; then drain [`transmit`](Self::transmit), then
 /// [`poll_event`](Self::poll_event); then sleep until [`poll_timeout`](Self::poll_timeout) or the next input.**
 #[derive(Debug)]
-pub struct Endpoint {}
+pub struct Endpoint {
+    config: EndpointConfig,
+    slots: Slots,
+    /// Connections by their addresses and ports.
+    demux: Demux,
+    listeners: Listeners,
+    /// The earliest deadline of each connection, by its index.
+    wheel: TimingWheel,
+    egress: Egress,
+    /// Connections with news for the application. [`Flags::EVENTS`] says who stands here.
+    events: VecDeque<u32>,
+    /// Connections to which something happened since they were looked at. [`Flags::TOUCHED`] says who stands
+    /// here.
+    touched: Vec<u32>,
+    /// The latest instant that the driver told.
+    now: Instant,
+    observe: Observe,
+    isn: IsnGenerator,
+    ports: PortSelector,
+    /// RSTs without a connection.
+    resets: RateLimit,
+    /// Challenge ACKs of all connections.
+    challenges: RateLimit,
+    /// Echo replies.
+    pings: RateLimit,
+}
+
+/// The interval of the limits per second.
+const SECOND: Duration = Duration::from_secs(1);
+/// No IP packet is longer, for its length has 16 bits.
+const MAX_PACKET: u32 = 65_535;
+/// Every IPv4 link carries this (RFC 791, section 3.2).
+const MIN_MTU: u32 = 68;
 
 /// What [`Endpoint::ingest`] did with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,14 +104,33 @@ impl Endpoint {
     /// random where peers are not trusted, and fixed where a run must repeat.
     #[must_use]
     pub fn new(config: EndpointConfig, scheduler: Box<dyn EgressScheduler>, seed: [u8; 32]) -> Self {
-        let _ = (config, scheduler, seed);
-        todo!()
+        let mut config = config;
+        config.mtu = config.mtu.clamp(MIN_MTU, MAX_PACKET);
+        config.max_super_packet = config.max_super_packet.min(MAX_PACKET);
+        let keys = Keys::from_seed(seed);
+        Self {
+            slots: Slots::default(),
+            demux: Demux::new(keys.demux),
+            listeners: Listeners::default(),
+            wheel: TimingWheel::new(),
+            egress: Egress::new(scheduler, &config),
+            events: VecDeque::new(),
+            touched: Vec::new(),
+            now: Instant::ZERO,
+            observe: Observe::default(),
+            isn: IsnGenerator::new(keys.isn),
+            ports: PortSelector::new(keys.ports, config.ephemeral_ports.clone()),
+            resets: RateLimit::new(config.resets_per_second, SECOND),
+            challenges: RateLimit::concealed(config.challenge_acks_per_second, SECOND, keys.rate_limit),
+            pings: RateLimit::new(config.pings_per_second, SECOND),
+            config,
+        }
     }
 
     /// The configuration.
     #[must_use]
     pub fn config(&self) -> &EndpointConfig {
-        todo!()
+        &self.config
     }
 
     /// Listens.
@@ -75,14 +143,31 @@ impl Endpoint {
         on: ListenOn,
         accept: AcceptConfig,
     ) -> Result<ListenerId, ListenError> {
-        let _ = (now, on, accept);
-        todo!()
+        self.now = self.now.max(now);
+        if let ListenOn::Address(address) = on
+            && !address.ip().is_unspecified()
+            && !self.is_local(address.ip())
+        {
+            return Err(ListenError::NotLocal);
+        }
+        self.listeners.add(on, accept)
     }
 
     /// Stops listening. Connections that the application has not accepted yet are reset.
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
-        let _ = (now, listener);
-        todo!()
+        self.now = self.now.max(now);
+        let Some(number) = self.listeners.remove(listener) else { return };
+        for index in self.slots.indices_where(|slot| slot.listener == Some(number)) {
+            let id = self.slots.id(index);
+            let Some(slot) = self.slots.slot_mut(index) else { continue };
+            slot.listener = None;
+            slot.notices = Notices::default();
+            slot.flags.set(Flags::RELEASED);
+            if let Some(conn) = slot.conn.as_deref_mut() {
+                conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+            }
+            self.touch(now, index);
+        }
     }
 
     /// Opens a connection.
@@ -95,27 +180,27 @@ impl Endpoint {
         to: Target,
         config: Arc<ConnConfig>,
     ) -> Result<ConnId, ConnectError> {
-        let _ = (now, to, config);
-        todo!()
+        self.now = self.now.max(now);
+        self.open(now, &to, config)
     }
 
     /// Takes one IP packet, or one super-packet, from the device.
     pub fn ingest(&mut self, now: Instant, packet: RxPacket<'_>) -> Ingested {
-        let _ = (now, packet);
-        todo!()
+        self.now = self.now.max(now);
+        self.take_packet(now, &packet)
     }
 
     /// Serves every deadline up to `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
+        self.now = self.now.max(now);
+        self.serve_timers(now);
     }
 
     /// The last bit of a packet has left. Only for drivers that report departures
     /// ([`TxBudget::with_departures`]); elsewhere Ok from `emit` counts as the departure.
     pub fn departed(&mut self, now: Instant, packet: TxId) {
-        let _ = (now, packet);
-        todo!()
+        self.now = self.now.max(now);
+        self.on_departure(now, packet);
     }
 
     /// Sends what may be sent. State is committed only when `emit` says Ok; a packet that it refused is held
@@ -129,200 +214,69 @@ impl Endpoint {
         budget: TxBudget,
         emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
-        let _ = (now, budget, emit);
-        todo!()
+        self.now = self.now.max(now);
+        let report = self.transmit_all(now, budget, emit);
+        self.settle(now);
+        report
     }
 
     /// The next event, until there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
-        todo!()
+        self.settle(self.now);
+        self.next_event()
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) and [`transmit`](Self::transmit) next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Wakeup> {
-        todo!()
+        let timer = self.wheel.next().map(|(at, index)| {
+            let reason = self.slots.conn(index).and_then(|conn| conn.next_deadline());
+            // A timer is only armed for a deadline.
+            let reason = reason.map_or(WakeReason::Policy, |(_, reason)| reason);
+            Wakeup::new(at, reason, Some(self.slots.id(index)))
+        });
+        let shaper = self.egress.wake_up_at().map(|at| Wakeup::new(at, WakeReason::Shaper, None));
+        match (timer, shaper) {
+            (Some(timer), Some(shaper)) => Some(if timer.at <= shaper.at { timer } else { shaper }),
+            (timer, shaper) => timer.or(shaper),
+        }
     }
 
     /// The application's side of a connection; `None` where it is gone.
     pub fn conn(&mut self, id: ConnId) -> Option<Conn<'_>> {
-        let _ = id;
-        todo!()
+        let slot = self.slots.get_mut(id)?;
+        if slot.flags.has(Flags::RELEASED) {
+            return None;
+        }
+        Some(Conn::new(self, id))
     }
 
     /// The application lets go of a connection: it is closed in the background (or reset, where unread data is
     /// lost by it: RFC 9293, section 3.6.1) and forgotten when it is over.
     pub fn release(&mut self, now: Instant, id: ConnId) {
-        let _ = (now, id);
-        todo!()
+        self.now = self.now.max(now);
+        self.let_go(now, id);
     }
 
     /// Connections, in any state.
     #[must_use]
     pub fn connections(&self) -> usize {
-        todo!()
+        self.slots.len()
     }
 
     /// The scheduler, for `configure` and statistics.
     pub fn scheduler(&mut self) -> &mut dyn EgressScheduler {
-        todo!()
+        &mut *self.egress.scheduler
     }
 
     /// The counters.
     #[must_use]
     pub fn counters(&self) -> &Counters {
-        todo!()
+        &self.observe.counters
     }
 
     /// Sends trace events to `tracer` from here on; `None`: to nobody.
     pub fn set_tracer(&mut self, tracer: Option<Box<dyn Tracer>>) {
-        let _ = tracer;
-        todo!()
-    }
-}
-
-/// The application's side of one connection, borrowed from its endpoint.
-#[derive(Debug)]
-pub struct Conn<'a> {
-    _endpoint: &'a mut Endpoint,
-}
-
-impl Conn<'_> {
-    /// The handle.
-    #[must_use]
-    pub fn id(&self) -> ConnId {
-        todo!()
-    }
-
-    /// State of RFC 9293.
-    #[must_use]
-    pub fn state(&self) -> State {
-        todo!()
-    }
-
-    /// Copies as much of `data` into the send buffer as fits; 0 means that it is full and
-    /// [`Event::Writable`] will come.
-    ///
-    /// # Errors
-    /// Where nothing can be written any more, or not yet.
-    pub fn write(&mut self, data: &[u8]) -> Result<usize, StreamError> {
-        let _ = data;
-        todo!()
-    }
-
-    /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns how many it wrote.
-    ///
-    /// # Errors
-    /// As [`write`](Self::write).
-    pub fn write_with(
-        &mut self,
-        max: usize,
-        fill: impl FnOnce([&mut [u8]; 2]) -> usize,
-    ) -> Result<usize, StreamError> {
-        let _ = (max, fill);
-        todo!()
-    }
-
-    /// Free bytes of the send buffer.
-    #[must_use]
-    pub fn write_space(&self) -> usize {
-        todo!()
-    }
-
-    /// Copies received data into `buf` and frees it; 0 with a non-empty `buf` means that nothing is there
-    /// yet, or, where [`at_end`](Self::at_end) says so, that the stream has ended.
-    ///
-    /// # Errors
-    /// Where the connection ended with an error and everything received is read.
-    pub fn read(&mut self, now: Instant, buf: &mut [u8]) -> Result<usize, StreamError> {
-        let _ = (now, buf);
-        todo!()
-    }
-
-    /// The received data, in place.
-    #[must_use]
-    pub fn peek(&self) -> [&[u8]; 2] {
-        todo!()
-    }
-
-    /// Frees the first `n` received bytes.
-    pub fn consume(&mut self, now: Instant, n: usize) {
-        let _ = (now, n);
-        todo!()
-    }
-
-    /// The peer has closed its side and everything received is read.
-    #[must_use]
-    pub fn at_end(&self) -> bool {
-        todo!()
-    }
-
-    /// Closes the sending side: a FIN follows what is written.
-    pub fn shutdown(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
-    }
-
-    /// Resets the connection and throws away what is queued.
-    pub fn abort(&mut self, now: Instant) {
-        let _ = now;
-        todo!()
-    }
-
-    /// A snapshot.
-    #[must_use]
-    pub fn info(&self) -> Info {
-        todo!()
-    }
-
-    /// Local and remote address.
-    #[must_use]
-    pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
-        todo!()
-    }
-
-    /// Why the connection ended, where it ended with an error.
-    #[must_use]
-    pub fn error(&self) -> Option<crate::error::ConnError> {
-        todo!()
-    }
-
-    /// `TCP_NODELAY`.
-    pub fn set_nodelay(&mut self, now: Instant, on: bool) {
-        let _ = (now, on);
-        todo!()
-    }
-
-    /// `TCP_CORK`.
-    pub fn set_cork(&mut self, now: Instant, on: bool) {
-        let _ = (now, on);
-        todo!()
-    }
-
-    /// Swaps the congestion control; the new one starts from the old one's window and threshold.
-    pub fn set_congestion_control(&mut self, now: Instant, make: &crate::policy::NewCongestionControl) {
-        let _ = (now, make);
-        todo!()
-    }
-
-    /// Swaps the ACK policy.
-    pub fn set_ack_policy(&mut self, now: Instant, make: &crate::policy::NewAckPolicy) {
-        let _ = (now, make);
-        todo!()
-    }
-
-    /// The congestion control, for `configure` and metrics.
-    pub fn congestion_control(&mut self) -> &mut dyn CongestionControl {
-        todo!()
-    }
-
-    /// The ACK policy, for `configure` and metrics.
-    pub fn ack_policy(&mut self) -> &mut dyn AckPolicy {
-        todo!()
-    }
-
-    /// The RTO response, for `configure` and metrics.
-    pub fn rto_response(&mut self) -> &mut dyn RtoResponse {
-        todo!()
+        self.observe.tracer = tracer;
     }
 }

@@ -5,6 +5,7 @@
 //! left. Only data is ever deferred, and never the segment of an expired retransmission timer; where nothing is
 //! queued or on the wire, the core admits what is asked, so that no scheduler can stop the host.
 
+use crate::packet::SendReason;
 use crate::policy::{Metrics, Params, SpecError};
 use crate::time::Instant;
 use crate::{ConnId, SeqNum};
@@ -50,6 +51,13 @@ pub trait EgressScheduler: Debug + Send {
         false
     }
 
+    /// True where the scheduler, while it has no packet queued, does nothing but grant what is asked and pop at
+    /// once what is pushed. The core then sends packets past it, towards a device that takes all there is, and
+    /// tells it nothing of them.
+    fn is_transparent(&self) -> bool {
+        false
+    }
+
     /// Reports the scheduler's own variables, by name.
     fn metrics(&self, report: &mut Metrics<'_>) {
         let _ = report;
@@ -61,52 +69,6 @@ pub trait EgressScheduler: Debug + Send {
     /// Names the parameter that is unknown, out of range or fixed.
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
         params.reject_all(self.name())
-    }
-}
-
-impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
-    fn name(&self) -> &'static str {
-        (**self).name()
-    }
-
-    fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {
-        (**self).admit(now, ask)
-    }
-
-    fn push(&mut self, now: Instant, packet: Descriptor) {
-        (**self).push(now, packet);
-    }
-
-    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
-        (**self).pop(now, link)
-    }
-
-    fn departed(&mut self, now: Instant, packet: &Descriptor) {
-        (**self).departed(now, packet);
-    }
-
-    fn poll_resume(&mut self) -> Option<ConnId> {
-        (**self).poll_resume()
-    }
-
-    fn forget(&mut self, now: Instant, which: Forget) {
-        (**self).forget(now, which);
-    }
-
-    fn backlog(&self, scope: Scope) -> Backlog {
-        (**self).backlog(scope)
-    }
-
-    fn keeps_ack_numbers(&self) -> bool {
-        (**self).keeps_ack_numbers()
-    }
-
-    fn metrics(&self, report: &mut Metrics<'_>) {
-        (**self).metrics(report);
-    }
-
-    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        (**self).configure(params)
     }
 }
 
@@ -177,13 +139,15 @@ pub struct DescriptorId {
     pub payload: u32,
     /// Segment size of a super-packet.
     pub segment_size: Option<NonZeroU16>,
+    /// Why it is sent.
+    pub reason: SendReason,
 }
 
 impl DescriptorId {
     /// The key of the `serial`-th packet, which carries `payload` bytes at `seq`.
     #[must_use]
     pub const fn new(serial: u64, seq: SeqNum, payload: u32) -> Self {
-        Self { serial, seq, payload, segment_size: None }
+        Self { serial, seq, payload, segment_size: None, reason: SendReason::NewData }
     }
 }
 

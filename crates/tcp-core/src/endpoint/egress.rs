@@ -1,0 +1,456 @@
+//! What leaves: connections that may have something, the scheduler, and the packet that the device refused.
+//!
+//! ```text
+//!   ready ──► next() ──► admit ──► reserve, push ──► │scheduler│ ──► pop ──► claim, build ──► emit ──► sent
+//!   queue               Deferred: off the queue,                              refused: held, goes first
+//!                       until the scheduler names it
+//! ```
+//!
+//! A connection stands in the ready queue while it may have something to send, so a call costs what the active
+//! connections cost, however many there are. They take turns of one [quantum](Egress::quantum) of bytes each.
+//! Towards a device that takes all there is, a packet is popped as soon as it is pushed; one that reports
+//! departures is asked for a packet at a time, and the scheduler is first given everything that waits. Where the
+//! scheduler is [transparent](EgressScheduler::is_transparent) and empty, the packet goes straight to the device.
+//!
+//! No scheduler can stop the host: only data can be deferred, and what it deferred is admitted all the same
+//! once nothing is queued or on the wire.
+
+use super::Endpoint;
+use super::ready::Ready;
+use super::slots::{Flags, Slots};
+use super::stray::Strays;
+use crate::config::EndpointConfig;
+use crate::conn::Plan;
+use crate::error::ConnError;
+use crate::id::{ConnId, TxId};
+use crate::packet::{TxBudget, TxPacket, TxReport};
+use crate::policy::EgressScheduler;
+use crate::policy::sched::{Admission, Ask, Descriptor, Forget, LinkView, Popped, SegmentClass};
+use crate::time::Instant;
+use crate::wire::HeaderBuf;
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+/// The way out of an endpoint.
+#[derive(Debug)]
+pub(super) struct Egress {
+    pub(super) scheduler: Box<dyn EgressScheduler>,
+    /// Connections that may have something to send.
+    ready: Ready,
+    /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] says who stands
+    /// here, [`Flags::DEFERRED`] who still waits.
+    deferred: VecDeque<u32>,
+    /// Packets that are no longer (or never were) a connection's, of which the scheduler has descriptors.
+    pub(super) strays: Strays,
+    /// A packet that the device refused. It is in no queue.
+    held: Option<Descriptor>,
+    /// Packets that the device took and did not report as departed, oldest first.
+    on_wire: VecDeque<Descriptor>,
+    /// Descriptors in the scheduler.
+    queued: usize,
+    /// Serial number of the next descriptor.
+    serial: u64,
+    /// Before this instant the scheduler lets nothing out of what it has.
+    not_before: Option<Instant>,
+    /// Where headers are built.
+    pub(super) header: HeaderBuf,
+}
+
+impl Egress {
+    pub(super) fn new(scheduler: Box<dyn EgressScheduler>, host: &EndpointConfig) -> Self {
+        Self {
+            scheduler,
+            // A turn is one packet where all are of the largest size.
+            ready: Ready::new(host.mtu.max(host.max_super_packet)),
+            deferred: VecDeque::new(),
+            strays: Strays::default(),
+            held: None,
+            on_wire: VecDeque::new(),
+            queued: 0,
+            serial: 0,
+            not_before: None,
+            header: HeaderBuf::new(),
+        }
+    }
+
+    /// The connection at `index` may have something to send.
+    pub(super) fn wake(&mut self, slots: &mut Slots, index: u32) {
+        if let Some(slot) = slots.slot_mut(index) {
+            self.ready.enter(slot, index);
+        }
+    }
+
+    /// When the scheduler lets the next packet out; `None` where it does not stand in the way.
+    pub(super) fn wake_up_at(&self) -> Option<Instant> {
+        // A held packet waits for the device, not for the scheduler.
+        self.not_before.filter(|_| self.queued > 0 && self.held.is_none())
+    }
+
+    /// The serial number of a packet to come.
+    pub(super) const fn next_serial(&mut self) -> u64 {
+        let serial = self.serial;
+        self.serial += 1;
+        serial
+    }
+
+    /// Gives a descriptor to the scheduler.
+    pub(super) fn push(&mut self, now: Instant, descriptor: Descriptor) {
+        self.scheduler.push(now, descriptor);
+        self.queued += 1;
+        // Whatever the scheduler said before, it may say otherwise of this packet.
+        self.not_before = None;
+    }
+
+    /// A reserved packet of the connection at `index` became void.
+    pub(super) fn forget_packet(&mut self, slots: &mut Slots, now: Instant, index: u32, serial: u64) {
+        if self.held.is_some_and(|held| held.id.serial == serial) {
+            self.held = None;
+            return;
+        }
+        self.scheduler.forget(now, Forget::Packet(serial));
+        self.queued = self.queued.saturating_sub(1);
+        if let Some(slot) = slots.slot_mut(index) {
+            slot.queued = slot.queued.saturating_sub(1);
+        }
+    }
+
+    /// A connection with `queued` descriptors in the scheduler is gone.
+    pub(super) fn forget_conn(&mut self, now: Instant, conn: ConnId, queued: u32) {
+        self.held = self.held.filter(|held| held.conn != Some(conn));
+        if queued > 0 {
+            self.strays.remove_conn(conn);
+            self.scheduler.forget(now, Forget::Conn(conn));
+            self.queued = self.queued.saturating_sub(queued as usize);
+        }
+    }
+
+    /// Nothing is queued or on the wire: whoever asks is admitted.
+    fn is_idle(&self) -> bool {
+        self.queued == 0 && self.held.is_none() && self.on_wire.is_empty()
+    }
+
+    /// The data of the connection at `index` waits for the scheduler.
+    fn defer(&mut self, slots: &mut Slots, index: u32) {
+        if let Some(slot) = slots.slot_mut(index) {
+            slot.flags.set(Flags::DEFERRED);
+            if slot.flags.set(Flags::IN_DEFERRED) {
+                self.deferred.push_back(index);
+            }
+        }
+    }
+
+    /// Lets the connection at `index` ask again, where it was deferred.
+    fn resume(&mut self, slots: &mut Slots, index: u32) {
+        if let Some(slot) = slots.slot_mut(index)
+            && slot.flags.clear(Flags::DEFERRED)
+        {
+            self.ready.enter(slot, index);
+        }
+    }
+
+    /// Lets those ask again whom the scheduler names.
+    fn resume_named(&mut self, slots: &mut Slots) {
+        // More names than connections that wait are no help, and must not keep the host busy.
+        for _ in 0..self.deferred.len() {
+            let Some(conn) = self.scheduler.poll_resume() else { return };
+            if slots.get_mut(conn).is_some() {
+                self.resume(slots, conn.index);
+            }
+        }
+    }
+
+    /// Where nothing is under way, whoever waits longest asks again, named or not.
+    fn resume_if_idle(&mut self, slots: &mut Slots) {
+        while self.is_idle()
+            && self.ready.is_empty()
+            && let Some(index) = self.deferred.pop_front()
+        {
+            if let Some(slot) = slots.slot_mut(index) {
+                slot.flags.clear(Flags::IN_DEFERRED);
+            }
+            self.resume(slots, index);
+        }
+    }
+
+    /// What the scheduler lets out.
+    fn pop(&mut self, now: Instant, slots: &mut Slots) -> Option<Descriptor> {
+        if self.queued == 0 {
+            return None;
+        }
+        self.not_before = None;
+        match self.scheduler.pop(now, &LinkView::new(u32::MAX)) {
+            Popped::Packet(descriptor) => {
+                self.queued -= 1;
+                if let Some(slot) = descriptor.conn.and_then(|id| slots.get_mut(id)) {
+                    slot.queued = slot.queued.saturating_sub(1);
+                }
+                Some(descriptor)
+            }
+            Popped::NotBefore(at) => {
+                self.not_before = Some(at);
+                None
+            }
+            Popped::Empty => {
+                // It has the last word about what it has.
+                self.queued = 0;
+                None
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    /// See [`Endpoint::transmit`].
+    pub(super) fn transmit_all<E>(
+        &mut self,
+        now: Instant,
+        budget: TxBudget,
+        mut emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<TxReport, E> {
+        let straight = !budget.reports_departures && self.egress.scheduler.is_transparent();
+        let mut report = TxReport::default();
+        while report.packets < budget.packets {
+            let sent = if straight && self.egress.is_idle() {
+                self.send_straight(now, &mut emit)?
+            } else {
+                self.send_scheduled(now, budget.reports_departures, &mut emit)?
+            };
+            match sent {
+                Sent::Bytes(bytes) => {
+                    report.packets += 1;
+                    report.bytes += bytes;
+                    self.observe.counters.ip_out_requests += 1;
+                }
+                Sent::Void => {}
+                Sent::NothingLeft => return Ok(report),
+            }
+        }
+        report.more = self.could_send(now);
+        Ok(report)
+    }
+
+    /// Sends the next packet past the scheduler, which is empty and would only pass it on.
+    fn send_straight<E>(
+        &mut self,
+        now: Instant,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<Sent, E> {
+        let Some((index, plan)) = self.next_plan(now) else { return Ok(Sent::NothingLeft) };
+        let id = self.slots.id(index);
+        let serial = self.egress.next_serial();
+        match self.offer(now, id, &plan, serial, emit) {
+            Ok(Sent::Bytes(bytes)) => {
+                self.egress.ready.spend(index, bytes as u32);
+                Ok(Sent::Bytes(bytes))
+            }
+            Ok(sent) => Ok(sent),
+            Err(error) => {
+                if let Some(conn) = self.slots.conn_mut(index) {
+                    conn.reserve(&plan, serial);
+                    let price = self.config.pricing.price(conn.ip_len(&plan), plan.len, plan.segments());
+                    self.egress.held = Some(plan.descriptor(id, serial, price));
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends the packet that the scheduler lets out next, after the one that is held.
+    fn send_scheduled<E>(
+        &mut self,
+        now: Instant,
+        reports_departures: bool,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<Sent, E> {
+        let held = self.egress.held.take();
+        let Some(descriptor) = held.or_else(|| self.next_descriptor(now, reports_departures)) else {
+            return Ok(Sent::NothingLeft);
+        };
+        let sent = match descriptor.conn {
+            Some(id) if !self.egress.strays.has(descriptor.id.serial) => {
+                self.send_reserved(now, id, &descriptor, emit)
+            }
+            _ => self.emit_stray(&descriptor, emit),
+        };
+        match sent {
+            Ok(Sent::Bytes(_)) if reports_departures => self.egress.on_wire.push_back(descriptor),
+            Ok(Sent::Bytes(_)) => self.egress.scheduler.departed(now, &descriptor),
+            Ok(_) => self.egress.scheduler.forget(now, Forget::Packet(descriptor.id.serial)),
+            Err(_) => self.egress.held = Some(descriptor),
+        }
+        sent
+    }
+
+    /// What the scheduler lets out next, after it was given what waits.
+    fn next_descriptor(&mut self, now: Instant, give_all: bool) -> Option<Descriptor> {
+        self.egress.resume_named(&mut self.slots);
+        if give_all {
+            while self.push_one(now) {}
+        }
+        loop {
+            if let Some(descriptor) = self.egress.pop(now, &mut self.slots) {
+                return Some(descriptor);
+            }
+            if !self.push_one(now) {
+                return None;
+            }
+            // The queue stands where the scheduler can act on it: behind a shaper it gets all there is.
+            while self.egress.queued > 1 && self.push_one(now) {}
+        }
+    }
+
+    /// The next packet of the connection whose turn it is; `None` where none has anything to send.
+    fn next_plan(&mut self, now: Instant) -> Option<(u32, Plan)> {
+        loop {
+            let Some(index) = self.egress.ready.current() else {
+                self.egress.resume_if_idle(&mut self.slots);
+                if self.egress.ready.is_empty() {
+                    return None;
+                }
+                continue;
+            };
+            if let Some(slot) = self.slots.slot_mut(index)
+                && let Some(conn) = slot.conn.as_deref_mut()
+            {
+                if slot.flags.set(Flags::TOUCHED) {
+                    self.touched.push(index);
+                }
+                if let Some(plan) = conn.next(now, &self.config, slot.flags.has(Flags::DEFERRED)) {
+                    return Some((index, plan));
+                }
+            }
+            self.egress.ready.leave(&mut self.slots);
+        }
+    }
+
+    /// Queues one packet of the connection whose turn it is; false where none has anything to send.
+    fn push_one(&mut self, now: Instant) -> bool {
+        while let Some((index, plan)) = self.next_plan(now) {
+            let id = self.slots.id(index);
+            let Some(slot) = self.slots.slot_mut(index) else { return false };
+            let Some(conn) = slot.conn.as_deref_mut() else { return false };
+            let ip_len = conn.ip_len(&plan);
+            let price = self.config.pricing.price(ip_len, plan.len, plan.segments());
+            let admission = self.egress.scheduler.admit(now, &Ask::new(Some(id), plan.class, price));
+            if admission == Admission::Deferred && plan.may_be_deferred() && !self.egress.is_idle() {
+                // It may have an acknowledgment, which does not wait.
+                self.egress.defer(&mut self.slots, index);
+                continue;
+            }
+            if admission == Admission::Coalesced
+                && plan.class == SegmentClass::PureAck
+                && conn.acks_queued() > 0
+            {
+                // The queued one is stamped when it is popped, and says this too.
+                self.egress.ready.leave(&mut self.slots);
+                continue;
+            }
+            let serial = self.egress.next_serial();
+            let mut descriptor = plan.descriptor(id, serial, price);
+            if plan.class == SegmentClass::PureAck && self.egress.scheduler.keeps_ack_numbers() {
+                let Some(ack) = self.stamp(now, id, &plan, serial) else { continue };
+                descriptor.id.seq = ack;
+            } else {
+                conn.reserve(&plan, serial);
+            }
+            if let Some(slot) = self.slots.slot_mut(index) {
+                slot.queued += 1;
+            }
+            self.egress.push(now, descriptor);
+            self.egress.ready.spend(index, ip_len);
+            return true;
+        }
+        false
+    }
+
+    /// True where a packet could leave at once.
+    fn could_send(&mut self, now: Instant) -> bool {
+        let egress = &self.egress;
+        egress.held.is_some()
+            || (egress.queued > 0 && egress.not_before.is_none_or(|at| at <= now))
+            || self.next_plan(now).is_some()
+    }
+
+    /// Sends what is still to be sent of a packet that the scheduler had.
+    fn send_reserved<E>(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        descriptor: &Descriptor,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<Sent, E> {
+        let Some(conn) = self.slots.get_mut(id).and_then(|slot| slot.conn.as_deref_mut()) else {
+            return Ok(Sent::Void);
+        };
+        let plan = conn.claim(descriptor);
+        // What made it void may have left something else to say; and what was behind it may go on.
+        self.touch(now, id.index);
+        let Some(plan) = plan else { return Ok(Sent::Void) };
+        let serial = descriptor.id.serial;
+        let sent = self.offer(now, id, &plan, serial, emit);
+        if sent.is_err()
+            && let Some(conn) = self.slots.conn_mut(id.index)
+        {
+            conn.reserve(&plan, serial);
+        }
+        sent
+    }
+
+    /// Builds a connection's packet, offers it to the device, and commits it where the device takes it.
+    fn offer<E>(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        plan: &Plan,
+        serial: u64,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<Sent, E> {
+        let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(Sent::Void) };
+        let header = &mut self.egress.header;
+        let Ok(built) = conn.build(now, &self.config, plan, header) else {
+            // No configuration and no peer leads here; the connection cannot go on.
+            conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+            return Ok(Sent::Void);
+        };
+        let packet = TxPacket {
+            id: TxId(serial),
+            header: header.as_slice(),
+            payload: conn.payload(plan),
+            segment_size: plan.segment_size,
+            checksum: built.emitted.checksum,
+            conn: Some(id),
+            class: plan.class,
+            reason: plan.reason,
+        };
+        let bytes = packet.len() as u64;
+        if let Err(error) = emit(packet) {
+            self.observe.counters.tx_refused += 1;
+            return Err(error);
+        }
+        conn.sent(&mut self.observe.ctx(now, id, &self.config), plan, &built);
+        Ok(Sent::Bytes(bytes))
+    }
+
+    /// See [`Endpoint::departed`].
+    pub(super) fn on_departure(&mut self, now: Instant, packet: TxId) {
+        let egress = &mut self.egress;
+        let Some(place) = egress.on_wire.iter().position(|descriptor| descriptor.id.serial == packet.0)
+        else {
+            return;
+        };
+        if let Some(descriptor) = egress.on_wire.remove(place) {
+            egress.scheduler.departed(now, &descriptor);
+        }
+    }
+}
+
+/// What became of an attempt to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// The device took so many IP bytes.
+    Bytes(u64),
+    /// A queued packet need not be sent any more.
+    Void,
+    /// Nothing may leave.
+    NothingLeft,
+}

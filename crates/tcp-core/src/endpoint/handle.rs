@@ -1,0 +1,181 @@
+//! The application's side of a connection.
+
+use super::Endpoint;
+use super::slots::Flags;
+use crate::State;
+use crate::conn::{Connection, Ctx};
+use crate::error::{ConnError, StreamError};
+use crate::id::ConnId;
+use crate::info::{Blocked, Info};
+use crate::policy::{AckPolicy, CongestionControl, NewAckPolicy, NewCongestionControl, RtoResponse};
+use crate::time::Instant;
+use core::net::SocketAddr;
+
+/// The application's side of one connection, borrowed from its endpoint.
+#[derive(Debug)]
+pub struct Conn<'a> {
+    endpoint: &'a mut Endpoint,
+    /// Names a connection of the endpoint, which cannot go away while it is borrowed.
+    id: ConnId,
+}
+
+impl<'a> Conn<'a> {
+    /// The connection `id` of `endpoint`, which must exist.
+    pub(super) const fn new(endpoint: &'a mut Endpoint, id: ConnId) -> Self {
+        Self { endpoint, id }
+    }
+
+    fn conn(&self) -> &Connection {
+        self.endpoint.slots.conn(self.id.index).expect("a borrowed connection exists")
+    }
+
+    fn conn_mut(&mut self) -> &mut Connection {
+        self.endpoint.slots.conn_mut(self.id.index).expect("a borrowed connection exists")
+    }
+
+    /// Does `act`, after which there may be something to send or to tell.
+    fn act<T>(&mut self, now: Instant, act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T) -> T {
+        let endpoint = &mut *self.endpoint;
+        endpoint.now = endpoint.now.max(now);
+        let conn = endpoint.slots.conn_mut(self.id.index).expect("a borrowed connection exists");
+        let result = act(conn, &mut endpoint.observe.ctx(now, self.id, &endpoint.config));
+        endpoint.touch(now, self.id.index);
+        result
+    }
+}
+
+impl Conn<'_> {
+    /// The handle.
+    #[must_use]
+    pub fn id(&self) -> ConnId {
+        self.id
+    }
+
+    /// State of RFC 9293.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.conn().state()
+    }
+
+    /// Copies as much of `data` into the send buffer as fits; 0 means that it is full and
+    /// [`Event::Writable`] will come.
+    ///
+    /// # Errors
+    /// Where nothing can be written any more, or not yet.
+    pub fn write(&mut self, data: &[u8]) -> Result<usize, StreamError> {
+        self.act(self.endpoint.now, |conn, _| conn.write(data))
+    }
+
+    /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns how many it wrote.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_with(
+        &mut self,
+        max: usize,
+        fill: impl FnOnce([&mut [u8]; 2]) -> usize,
+    ) -> Result<usize, StreamError> {
+        self.act(self.endpoint.now, |conn, _| conn.write_with(max, fill))
+    }
+
+    /// Free bytes of the send buffer.
+    #[must_use]
+    pub fn write_space(&self) -> usize {
+        self.conn().write_space()
+    }
+
+    /// Copies received data into `buf` and frees it; 0 with a non-empty `buf` means that nothing is there
+    /// yet, or, where [`at_end`](Self::at_end) says so, that the stream has ended.
+    ///
+    /// # Errors
+    /// Where the connection ended with an error and everything received is read.
+    pub fn read(&mut self, now: Instant, buf: &mut [u8]) -> Result<usize, StreamError> {
+        self.act(now, |conn, ctx| conn.read(ctx, buf))
+    }
+
+    /// The received data, in place.
+    #[must_use]
+    pub fn peek(&self) -> [&[u8]; 2] {
+        self.conn().peek()
+    }
+
+    /// Frees the first `n` received bytes.
+    pub fn consume(&mut self, now: Instant, n: usize) {
+        self.act(now, |conn, ctx| conn.consume(ctx, n));
+    }
+
+    /// The peer has closed its side and everything received is read.
+    #[must_use]
+    pub fn at_end(&self) -> bool {
+        self.conn().at_end()
+    }
+
+    /// Closes the sending side: a FIN follows what is written.
+    pub fn shutdown(&mut self, now: Instant) {
+        self.act(now, |conn, ctx| conn.shutdown(ctx));
+    }
+
+    /// Resets the connection and throws away what is queued.
+    pub fn abort(&mut self, now: Instant) {
+        self.act(now, |conn, ctx| conn.abort(ctx, ConnError::Aborted));
+    }
+
+    /// A snapshot.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        let mut info = self.conn().info();
+        let slot = self.endpoint.slots.slot(self.id.index);
+        if slot.is_some_and(|slot| slot.flags.has(Flags::DEFERRED)) {
+            info.blocked = Blocked::Scheduler;
+        }
+        info
+    }
+
+    /// Local and remote address.
+    #[must_use]
+    pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
+        let tuple = self.conn().tuple();
+        (tuple.local(), tuple.remote())
+    }
+
+    /// Why the connection ended, where it ended with an error.
+    #[must_use]
+    pub fn error(&self) -> Option<ConnError> {
+        self.conn().error()
+    }
+
+    /// `TCP_NODELAY`.
+    pub fn set_nodelay(&mut self, now: Instant, on: bool) {
+        self.act(now, |conn, _| conn.set_nodelay(on));
+    }
+
+    /// `TCP_CORK`.
+    pub fn set_cork(&mut self, now: Instant, on: bool) {
+        self.act(now, |conn, _| conn.set_cork(on));
+    }
+
+    /// Swaps the congestion control; the new one starts from the old one's window and threshold.
+    pub fn set_congestion_control(&mut self, now: Instant, make: &NewCongestionControl) {
+        self.act(now, |conn, ctx| conn.set_congestion_control(ctx, make));
+    }
+
+    /// Swaps the ACK policy.
+    pub fn set_ack_policy(&mut self, now: Instant, make: &NewAckPolicy) {
+        self.act(now, |conn, ctx| conn.set_ack_policy(ctx, make));
+    }
+
+    /// The congestion control, for `configure` and metrics; `None` before the connection is established.
+    pub fn congestion_control(&mut self) -> Option<&mut (dyn CongestionControl + 'static)> {
+        self.conn_mut().congestion_control()
+    }
+
+    /// The ACK policy, for `configure` and metrics; `None` before the connection is established.
+    pub fn ack_policy(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
+        self.conn_mut().ack_policy()
+    }
+
+    /// The RTO response, for `configure` and metrics; `None` before the connection is established.
+    pub fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
+        self.conn_mut().rto_response()
+    }
+}

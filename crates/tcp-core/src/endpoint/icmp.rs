@@ -1,0 +1,87 @@
+//! ICMP: pings are answered; errors go, after RFC 5927's checks, to the connection that they are about.
+
+use super::demux::FourTuple;
+use super::stray::Stray;
+use super::{Endpoint, Ingested};
+use crate::conn::IcmpError;
+use crate::time::Instant;
+use crate::wire::{self, IcmpEcho, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, Quoted, Unreachable};
+use alloc::vec;
+use core::net::SocketAddr;
+
+impl Endpoint {
+    /// An ICMP message arrived.
+    pub(super) fn on_icmp(&mut self, now: Instant, ip: &IpInfo, message: &IcmpMessage<'_>) -> Ingested {
+        self.observe.counters.icmp_in_msgs += 1;
+        if let Some(dropped) = self.check_addresses(ip) {
+            return dropped;
+        }
+        match message {
+            IcmpMessage::EchoRequest(echo) => self.on_echo_request(now, ip, echo),
+            IcmpMessage::Error(error) => self.on_icmp_error(now, error),
+            IcmpMessage::EchoReply(_) | IcmpMessage::Other { .. } => Ingested::Handled,
+        }
+    }
+
+    /// RFC 1122, section 3.2.2.6, and RFC 4443, section 4.2: the reply has the request's identifier, sequence
+    /// number and data, and comes from the address that was asked.
+    fn on_echo_request(&mut self, now: Instant, ip: &IpInfo, echo: &IcmpEcho<'_>) -> Ingested {
+        self.observe.counters.icmp_in_echos += 1;
+        // The reply is as long as the request, and cannot be fragmented.
+        let fits = ip.total_len <= self.config.mtu;
+        let has_room = self.egress.strays.has_room_for_echo(self.config.ping_backlog);
+        if !self.config.answer_ping || !fits || !has_room || !self.pings.allow(now) {
+            self.observe.counters.icmp_echo_drops += 1;
+            return Ingested::Dropped("IcmpEchoDrops");
+        }
+        let mut data = vec![0; echo.data.len()];
+        echo.data.copy_to(&mut data);
+        let (ident, seq) = (echo.ident, echo.seq);
+        let reply = Stray::EchoReply { src: ip.dst, dst: ip.src, ident, seq, data: data.into() };
+        self.push_stray(now, reply);
+        Ingested::Handled
+    }
+
+    /// RFC 5927, section 4: an error counts only if it quotes a segment of an existing connection; that the
+    /// segment is outstanding is checked by the connection.
+    fn on_icmp_error(&mut self, now: Instant, error: &wire::IcmpError) -> Ingested {
+        let quoted = &error.quoted;
+        let (Some(meaning), Some(index)) = (meaning(&error.kind), self.quoted_conn(quoted)) else {
+            self.observe.counters.icmp_out_of_window += 1;
+            return Ingested::Dropped("TcpExtOutOfWindowIcmps");
+        };
+        let id = self.slots.id(index);
+        if let Some(conn) = self.slots.conn_mut(index) {
+            conn.on_icmp(&mut self.observe.ctx(now, id, &self.config), &self.config, meaning, quoted.seq);
+        }
+        self.touch(now, index);
+        Ingested::Conn(id)
+    }
+
+    fn quoted_conn(&self, quoted: &Quoted) -> Option<u32> {
+        if quoted.protocol != PROTOCOL_TCP {
+            return None;
+        }
+        let local = SocketAddr::new(quoted.src, quoted.src_port);
+        let remote = SocketAddr::new(quoted.dst, quoted.dst_port);
+        self.lookup(&FourTuple::new(local, remote))
+    }
+}
+
+/// What an error means to a connection; `None` where it means nothing.
+fn meaning(kind: &IcmpErrorKind) -> Option<IcmpError> {
+    match *kind {
+        IcmpErrorKind::PacketTooBig { mtu } => Some(IcmpError::TooBig(mtu)),
+        IcmpErrorKind::DestinationUnreachable { reason, .. } => Some(match reason {
+            // RFC 1122, section 4.2.3.9: hard errors. Whether they end anything is for the connection's state
+            // to decide (RFC 5927, section 5.2).
+            Unreachable::Protocol | Unreachable::Port => IcmpError::Refused,
+            Unreachable::Network | Unreachable::Host | Unreachable::Prohibited | Unreachable::Other => {
+                IcmpError::Unreachable
+            }
+        }),
+        IcmpErrorKind::TimeExceeded { .. } | IcmpErrorKind::ParameterProblem { .. } => {
+            Some(IcmpError::Unreachable)
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! What comes in: from a packet to the connection, the listener, or the answer that it gets.
+
+use super::demux::FourTuple;
+use super::slots::Flags;
+use super::stray::Stray;
+use super::{Endpoint, Ingested};
+use crate::conn::{Connection, Disposition, RstSpec};
+use crate::id::ConnId;
+use crate::seq::SeqNum;
+use crate::time::Instant;
+use crate::wire::{self, IpInfo, RxPacket, TcpFlags, TcpSegment, Transport, WireError};
+use alloc::boxed::Box;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use core::num::NonZeroU32;
+
+impl Endpoint {
+    /// See [`Endpoint::ingest`].
+    pub(super) fn take_packet(&mut self, now: Instant, packet: &RxPacket<'_>) -> Ingested {
+        self.observe.counters.ip_in_receives += 1;
+        let datagram = match wire::parse(packet) {
+            Ok(datagram) => datagram,
+            Err(error) => return self.refuse_packet(error),
+        };
+        match &datagram.transport {
+            Transport::Tcp(segment) => self.take_segment(now, &datagram.ip, segment),
+            Transport::Icmp(message) => self.on_icmp(now, &datagram.ip, message),
+            Transport::Other { .. } => match self.check_addresses(&datagram.ip) {
+                Some(dropped) => dropped,
+                None => {
+                    self.observe.counters.ip_in_unknown_protos += 1;
+                    Ingested::Dropped("IpInUnknownProtos")
+                }
+            },
+        }
+    }
+
+    /// A malformed packet.
+    fn refuse_packet(&mut self, error: WireError) -> Ingested {
+        let counters = &mut self.observe.counters;
+        let (counter, name) = match error {
+            WireError::IpChecksum => (&mut counters.ip_in_csum_errors, "IpExtInCsumErrors"),
+            WireError::TcpChecksum => (&mut counters.tcp_in_csum_errors, "TcpInCsumErrors"),
+            WireError::IcmpChecksum | WireError::Quotation => (&mut counters.icmp_in_errors, "IcmpInErrors"),
+            WireError::Fragment => (&mut counters.ip_reasm_fails, "IpReasmFails"),
+            WireError::Truncated
+            | WireError::BadVersion
+            | WireError::BadHeaderLength
+            | WireError::Jumbogram
+            | WireError::ExtensionHeaders
+            | WireError::UnrecognizedOption
+            | WireError::SegmentsLeft => (&mut counters.ip_in_hdr_errors, "IpInHdrErrors"),
+        };
+        *counter += 1;
+        Ingested::Dropped(name)
+    }
+
+    fn take_segment(&mut self, now: Instant, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
+        self.observe.counters.tcp_in_segs += u64::from(segment.wire_segments);
+        let local = SocketAddr::new(ip.dst, segment.dst_port);
+        let remote = SocketAddr::new(ip.src, segment.src_port);
+        let tuple = FourTuple::new(local, remote);
+        match self.lookup(&tuple) {
+            Some(index) => self.give_to_conn(now, index, &tuple, ip, segment),
+            None => match self.check_addresses(ip) {
+                Some(dropped) => dropped,
+                None => self.give_to_listener(now, &tuple, segment, None),
+            },
+        }
+    }
+
+    /// The connection of this name.
+    pub(super) fn lookup(&self, tuple: &FourTuple) -> Option<u32> {
+        self.demux.find(tuple, |index| self.slots.conn(index).is_some_and(|conn| conn.tuple() == tuple))
+    }
+
+    fn give_to_conn(
+        &mut self,
+        now: Instant,
+        index: u32,
+        tuple: &FourTuple,
+        ip: &IpInfo,
+        segment: &TcpSegment<'_>,
+    ) -> Ingested {
+        let id = self.slots.id(index);
+        let Some(conn) = self.slots.conn_mut(index) else { return Ingested::Handled };
+        let mut ctx = self.observe.ctx(now, id, &self.config);
+        let disposition = conn.on_segment(&mut ctx, &self.config, &mut self.challenges, ip, segment);
+        let over = conn.is_over();
+        self.touch(now, index);
+        if over {
+            // The next segment may be a SYN of the same name.
+            self.settle_one(now, index);
+        }
+        match disposition {
+            Disposition::Handled => {}
+            Disposition::Reset(rst) => {
+                self.send_reset(now, *tuple, rst);
+            }
+            Disposition::NewSyn { iss_floor } => {
+                return self.give_to_listener(now, tuple, segment, Some(iss_floor));
+            }
+        }
+        Ingested::Conn(id)
+    }
+
+    /// A segment of no connection: RFC 9293, section 3.10.7.2 where somebody listens, and 3.10.7.1 elsewhere.
+    fn give_to_listener(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        segment: &TcpSegment<'_>,
+        iss_floor: Option<SeqNum>,
+    ) -> Ingested {
+        let flags = segment.flags;
+        let Some(listener) = self.listeners.find(tuple.local()) else {
+            return self.refuse_segment(now, *tuple, segment);
+        };
+        if flags.contains(TcpFlags::RST) {
+            self.ignore_segment()
+        } else if flags.contains(TcpFlags::ACK) {
+            self.refuse_segment(now, *tuple, segment)
+        } else if flags.contains(TcpFlags::SYN) {
+            self.accept(now, listener, tuple, segment, iss_floor)
+        } else {
+            self.ignore_segment()
+        }
+    }
+
+    /// A SYN for a listener.
+    fn accept(
+        &mut self,
+        now: Instant,
+        number: NonZeroU32,
+        tuple: &FourTuple,
+        syn: &TcpSegment<'_>,
+        iss_floor: Option<SeqNum>,
+    ) -> Ingested {
+        let counters = &mut self.observe.counters;
+        let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
+        if !listener.has_room() {
+            // Section 3.10.7.2 knows no such case; a SYN that gets no answer is tried again.
+            counters.listen_overflows += 1;
+            counters.listen_drops += 1;
+            return Ingested::Dropped("TcpExtListenOverflows");
+        }
+        if self.slots.len() >= self.config.max_connections as usize {
+            counters.connections_refused += 1;
+            counters.listen_drops += 1;
+            return Ingested::Dropped("TcpExtConnectionsRefused");
+        }
+        let config = listener.accept.conn.clone();
+        let iss = match iss_floor {
+            Some(floor) => self.isn.isn_above(now, tuple, floor),
+            None => self.isn.isn(now, tuple),
+        };
+        let ts_offset = self.isn.timestamp_offset(tuple);
+        let (host, observe) = (&self.config, &mut self.observe);
+        let id = self.slots.insert(|id| {
+            let mut ctx = observe.ctx(now, id, host);
+            Box::new(Connection::accept(&mut ctx, host, *tuple, config, iss, ts_offset, syn))
+        });
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.listener = Some(number);
+        }
+        self.listeners.enter(number);
+        self.name(tuple, id);
+        self.touch(now, id.index);
+        Ingested::Accepted(id)
+    }
+
+    /// From here on segments find the connection by `tuple`.
+    pub(super) fn name(&mut self, tuple: &FourTuple, id: ConnId) {
+        if let Some(slot) = self.slots.get_mut(id)
+            && slot.flags.set(Flags::NAMED)
+        {
+            self.demux.insert(tuple, id.index);
+        }
+    }
+
+    /// A segment came that no connection and no listener takes.
+    fn refuse_segment(&mut self, now: Instant, tuple: FourTuple, segment: &TcpSegment<'_>) -> Ingested {
+        match RstSpec::answer_to(segment) {
+            Some(rst) if self.config.reset_unknown => self.send_reset(now, tuple, rst),
+            _ => self.ignore_segment(),
+        }
+    }
+
+    /// A segment without a connection that gets no answer.
+    const fn ignore_segment(&mut self) -> Ingested {
+        self.observe.counters.tcp_unmatched += 1;
+        Ingested::Dropped("AcklineTcpUnmatched")
+    }
+
+    /// Queues an RST, within the rate limit: an attacker's segments must not make this host a source of traffic.
+    fn send_reset(&mut self, now: Instant, tuple: FourTuple, rst: RstSpec) -> Ingested {
+        if !self.egress.strays.has_room_for_reset() || !self.resets.allow(now) {
+            self.observe.counters.tcp_rst_limited += 1;
+            return Ingested::Dropped("TcpExtRstLimited");
+        }
+        self.push_stray(now, Stray::Reset { tuple, rst });
+        Ingested::Handled
+    }
+
+    /// Drops packets to others, and those that nobody can be answered at (RFC 1122, section 3.2.1.3, and
+    /// RFC 9293, section 3.9.2.3: neither end may be a broadcast or multicast address).
+    pub(super) fn check_addresses(&mut self, ip: &IpInfo) -> Option<Ingested> {
+        if is_unicast(ip.src) && is_unicast(ip.dst) && self.is_local(ip.dst) {
+            return None;
+        }
+        self.observe.counters.ip_in_addr_errors += 1;
+        Some(Ingested::Dropped("IpInAddrErrors"))
+    }
+
+    /// The address is one of this endpoint's.
+    pub(super) fn is_local(&self, address: IpAddr) -> bool {
+        self.config.any_address || self.config.addresses.contains(&address)
+    }
+}
+
+/// The address can be that of one host.
+pub(super) const fn is_unicast(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => !v4.is_unspecified() && !v4.is_multicast() && !matches!(v4, Ipv4Addr::BROADCAST),
+        IpAddr::V6(v6) => !v6.is_unspecified() && !v6.is_multicast(),
+    }
+}

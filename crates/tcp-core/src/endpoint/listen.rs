@@ -1,0 +1,136 @@
+//! Listeners: who takes a SYN, and how many of its connections may wait.
+
+use crate::config::{AcceptConfig, ListenOn};
+use crate::error::ListenError;
+use crate::id::ListenerId;
+use alloc::collections::BTreeMap;
+use core::net::{IpAddr, SocketAddr};
+use core::num::NonZeroU32;
+
+/// All listeners of an endpoint.
+#[derive(Debug, Default)]
+pub(super) struct Listeners {
+    /// Address and port, `None` and port, or `None` and 0 for every port.
+    places: BTreeMap<(Option<IpAddr>, u16), NonZeroU32>,
+    listeners: BTreeMap<NonZeroU32, Listener>,
+    /// Listeners made so far; their numbers are never used again.
+    made: u32,
+}
+
+/// One listener.
+#[derive(Debug)]
+pub(super) struct Listener {
+    place: (Option<IpAddr>, u16),
+    pub(super) accept: AcceptConfig,
+    /// Connections in SYN-RECEIVED, and those that the application has not accepted yet.
+    waiting: u32,
+}
+
+impl Listener {
+    /// The backlog has room for one more connection.
+    pub(super) const fn has_room(&self) -> bool {
+        self.waiting < self.accept.backlog
+    }
+}
+
+impl Listeners {
+    /// Adds a listener.
+    pub(super) fn add(&mut self, on: ListenOn, accept: AcceptConfig) -> Result<ListenerId, ListenError> {
+        let place = place(on)?;
+        let number = self.made.checked_add(1).and_then(NonZeroU32::new).ok_or(ListenError::InUse)?;
+        if self.places.contains_key(&place) {
+            return Err(ListenError::InUse);
+        }
+        self.made = number.get();
+        self.places.insert(place, number);
+        self.listeners.insert(number, Listener { place, accept, waiting: 0 });
+        Ok(ListenerId(number.get()))
+    }
+
+    /// Removes a listener; its number, where there was one.
+    pub(super) fn remove(&mut self, listener: ListenerId) -> Option<NonZeroU32> {
+        let number = NonZeroU32::new(listener.0)?;
+        let removed = self.listeners.remove(&number)?;
+        self.places.remove(&removed.place);
+        Some(number)
+    }
+
+    /// Who listens at `local`: a listener of the address goes before one of the port, and that before one of
+    /// everything.
+    pub(super) fn find(&self, local: SocketAddr) -> Option<NonZeroU32> {
+        let at = |place| self.places.get(&place).copied();
+        at((Some(local.ip()), local.port())).or_else(|| at((None, local.port()))).or_else(|| at((None, 0)))
+    }
+
+    /// A listener that [`find`](Self::find) named.
+    pub(super) fn get(&self, number: NonZeroU32) -> Option<&Listener> {
+        self.listeners.get(&number)
+    }
+
+    /// One more connection waits.
+    pub(super) fn enter(&mut self, number: NonZeroU32) {
+        if let Some(listener) = self.listeners.get_mut(&number) {
+            listener.waiting += 1;
+        }
+    }
+
+    /// A waiting connection was accepted, or is gone.
+    pub(super) fn leave(&mut self, number: NonZeroU32) {
+        if let Some(listener) = self.listeners.get_mut(&number) {
+            listener.waiting -= 1;
+        }
+    }
+}
+
+/// The key of a place. The unspecified address means every address, as with `bind`.
+fn place(on: ListenOn) -> Result<(Option<IpAddr>, u16), ListenError> {
+    let (address, port) = match on {
+        ListenOn::Address(address) if address.ip().is_unspecified() => (None, address.port()),
+        ListenOn::Address(address) => (Some(address.ip()), address.port()),
+        ListenOn::Port(port) => (None, port),
+        ListenOn::Any => return Ok((None, 0)),
+    };
+    if port == 0 { Err(ListenError::NoPort) } else { Ok((address, port)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_most_specific_listener_takes_the_syn() {
+        let mut listeners = Listeners::default();
+        let mut add = |on| listeners.add(on, AcceptConfig::default()).unwrap().0;
+        let any = add(ListenOn::Any);
+        let port = add(ListenOn::Port(80));
+        let exact = add(ListenOn::Address(at("10.0.0.1:80")));
+        let found = |local| listeners.find(at(local)).unwrap().get();
+        assert_eq!(found("10.0.0.1:80"), exact);
+        assert_eq!(found("10.0.0.2:80"), port);
+        assert_eq!(found("[fd00::1]:80"), port);
+        assert_eq!(found("10.0.0.1:81"), any);
+        assert_eq!(found("10.0.0.1:0"), any);
+    }
+
+    #[test]
+    fn a_place_is_taken_once_and_free_again_after_removal() {
+        let mut listeners = Listeners::default();
+        let first = listeners.add(ListenOn::Port(80), AcceptConfig::default()).unwrap();
+        let unspecified = ListenOn::Address(at("0.0.0.0:80"));
+        assert_eq!(listeners.add(unspecified, AcceptConfig::default()), Err(ListenError::InUse));
+        assert!(listeners.remove(first).is_some());
+        assert!(listeners.remove(first).is_none());
+        assert!(listeners.find(at("10.0.0.1:80")).is_none());
+        assert_ne!(listeners.add(unspecified, AcceptConfig::default()).unwrap(), first);
+    }
+
+    #[test]
+    fn port_zero_is_refused() {
+        let mut listeners = Listeners::default();
+        assert_eq!(listeners.add(ListenOn::Port(0), AcceptConfig::default()), Err(ListenError::NoPort));
+    }
+}

@@ -1,0 +1,76 @@
+//! Active opens: the addresses and ports of a connection to be.
+
+use super::Endpoint;
+use super::demux::FourTuple;
+use super::ingest::is_unicast;
+use crate::config::{ConnConfig, Target};
+use crate::conn::Connection;
+use crate::error::ConnectError;
+use crate::id::ConnId;
+use crate::time::Instant;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::net::{IpAddr, SocketAddr};
+
+impl Endpoint {
+    /// See [`Endpoint::connect`].
+    pub(super) fn open(
+        &mut self,
+        now: Instant,
+        to: &Target,
+        config: Arc<ConnConfig>,
+    ) -> Result<ConnId, ConnectError> {
+        // RFC 9293, section 3.9.2.3: an open to a broadcast or multicast address is refused.
+        if to.remote.port() == 0 || !is_unicast(to.remote.ip()) {
+            return Err(ConnectError::BadRemote);
+        }
+        let address = self.source_address(to)?;
+        // Connections that are over give their names free.
+        self.settle(now);
+        if self.slots.len() >= self.config.max_connections as usize {
+            self.observe.counters.connections_refused += 1;
+            return Err(ConnectError::TooManyConnections);
+        }
+        let tuple = match to.local_port {
+            Some(port) if port != 0 => {
+                let tuple = FourTuple::new(SocketAddr::new(address, port), to.remote);
+                if self.lookup(&tuple).is_some() {
+                    return Err(ConnectError::InUse);
+                }
+                tuple
+            }
+            _ => {
+                let (slots, demux) = (&self.slots, &self.demux);
+                let at = |port| FourTuple::new(SocketAddr::new(address, port), to.remote);
+                let is_free = |port| {
+                    let tuple = at(port);
+                    demux
+                        .find(&tuple, |slot| slots.conn(slot).is_some_and(|conn| *conn.tuple() == tuple))
+                        .is_none()
+                };
+                at(self.ports.select(address, to.remote, is_free).ok_or(ConnectError::NoFreePort)?)
+            }
+        };
+        let iss = self.isn.isn(now, &tuple);
+        let ts_offset = self.isn.timestamp_offset(&tuple);
+        let (host, observe) = (&self.config, &mut self.observe);
+        let id = self.slots.insert(|id| {
+            let mut ctx = observe.ctx(now, id, host);
+            Box::new(Connection::connect(&mut ctx, host, tuple, config, iss, ts_offset))
+        });
+        self.name(&tuple, id);
+        self.touch(now, id.index);
+        Ok(id)
+    }
+
+    /// The local address of a connection: the one that was asked for, or the first of the peer's family.
+    fn source_address(&self, to: &Target) -> Result<IpAddr, ConnectError> {
+        let fits = |address: &IpAddr| address.is_ipv4() == to.remote.is_ipv4() && is_unicast(*address);
+        match to.local_address {
+            Some(address) if self.is_local(address) => Some(address).filter(fits),
+            Some(_) => None,
+            None => self.config.addresses.iter().copied().find(fits),
+        }
+        .ok_or(ConnectError::NoLocalAddress)
+    }
+}

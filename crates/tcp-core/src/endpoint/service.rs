@@ -1,0 +1,151 @@
+//! What follows from an event of a connection: timers, news for the application, and the end.
+//!
+//! Events (segments, departures, calls of the application) come in bursts, and only what the connection is
+//! left with matters. So an event only *touches* its connection; the touched ones are looked at once, when
+//! [`transmit`](Endpoint::transmit) ends, before timers are served and before events are taken.
+
+use super::Endpoint;
+use super::slots::Flags;
+use crate::conn::Notices;
+use crate::events::Event;
+use crate::id::{ConnId, ListenerId};
+use crate::time::Instant;
+
+impl Endpoint {
+    /// Something happened to the connection at `index`: it may have something to send, to tell, or to wait for.
+    pub(super) fn touch(&mut self, now: Instant, index: u32) {
+        let Some(slot) = self.slots.slot_mut(index) else { return };
+        if slot.flags.set(Flags::TOUCHED) {
+            self.touched.push(index);
+        }
+        // A void packet must not be popped: the scheduler's accounts would call it sent.
+        if slot.queued > 0 {
+            while let Some(conn) = self.slots.conn_mut(index)
+                && let Some(serial) = conn.take_voided()
+            {
+                self.egress.forget_packet(&mut self.slots, now, index, serial);
+            }
+        }
+        self.egress.wake(&mut self.slots, index);
+    }
+
+    /// Looks at every touched connection.
+    pub(super) fn settle(&mut self, now: Instant) {
+        if self.touched.is_empty() {
+            return;
+        }
+        let mut touched = core::mem::take(&mut self.touched);
+        for index in touched.drain(..) {
+            self.settle_one(now, index);
+        }
+        // Nothing that settles a connection touches another one; the list only changes hands to keep its room.
+        self.touched = touched;
+    }
+
+    /// Looks at one connection: its notices, its deadline, and whether it is over.
+    pub(super) fn settle_one(&mut self, now: Instant, index: u32) {
+        let Some(slot) = self.slots.slot_mut(index) else { return };
+        slot.flags.clear(Flags::TOUCHED);
+        let Some(conn) = slot.conn.as_deref_mut() else { return };
+        let (notices, deadline, over) = (conn.take_notices(), conn.next_deadline(), conn.is_over());
+        if !notices.is_empty() && !slot.flags.has(Flags::RELEASED) {
+            slot.notices.add(notices);
+            if !slot.is_orphan() && slot.flags.set(Flags::EVENTS) {
+                self.events.push_back(index);
+            }
+        }
+        if over {
+            self.finish(now, index);
+        } else if let Some((at, _)) = deadline {
+            self.wheel.set(index, at);
+        } else {
+            self.wheel.cancel(index);
+        }
+    }
+
+    /// The connection at `index` is over: no segment finds it any more. It stays for the application to read
+    /// what is left, where it knows of it.
+    fn finish(&mut self, now: Instant, index: u32) {
+        self.wheel.cancel(index);
+        let id = self.slots.id(index);
+        let Some(slot) = self.slots.slot_mut(index) else { return };
+        let queued = core::mem::take(&mut slot.queued);
+        self.egress.forget_conn(now, id, queued);
+        if slot.flags.clear(Flags::NAMED)
+            && let Some(conn) = slot.conn.as_deref()
+        {
+            self.demux.remove(conn.tuple(), index);
+        }
+        if slot.is_orphan() {
+            if let Some(listener) = slot.listener {
+                self.listeners.leave(listener);
+            }
+            self.slots.remove(index);
+        }
+    }
+
+    /// Serves every deadline up to `now`.
+    pub(super) fn serve_timers(&mut self, now: Instant) {
+        self.settle(now);
+        while let Some(index) = self.wheel.pop_expired(now) {
+            let id = self.slots.id(index);
+            let Some(conn) = self.slots.conn_mut(index) else { continue };
+            conn.on_timeout(&mut self.observe.ctx(now, id, &self.config));
+            // Its next deadline is armed when all are served, so that one that has passed already is not served
+            // over and over.
+            self.touch(now, index);
+        }
+        self.settle(now);
+    }
+
+    /// The next event. Of one connection: in the order in which they can happen.
+    pub(super) fn next_event(&mut self) -> Option<Event> {
+        loop {
+            let index = *self.events.front()?;
+            let conn = self.slots.id(index);
+            let Some(slot) = self.slots.slot_mut(index) else {
+                self.events.pop_front();
+                continue;
+            };
+            let event = slot.notices.take_first().and_then(|notice| match notice {
+                Notices::ACCEPTED => {
+                    // Whatever has no listener was not accepted by one.
+                    let number = slot.listener.take()?;
+                    self.listeners.leave(number);
+                    Some(Event::Accepted { listener: ListenerId(number.get()), conn })
+                }
+                Notices::CONNECTED => Some(Event::Connected(conn)),
+                Notices::READABLE => Some(Event::Readable(conn)),
+                Notices::WRITABLE => Some(Event::Writable(conn)),
+                Notices::FLUSHED => Some(Event::Flushed(conn)),
+                _ => Some(Event::Closed { conn, error: slot.conn.as_deref().and_then(|conn| conn.error()) }),
+            });
+            if slot.notices.is_empty() {
+                slot.flags.clear(Flags::EVENTS);
+                self.events.pop_front();
+            }
+            if event.is_some() {
+                return event;
+            }
+        }
+    }
+
+    /// The application lets go of a connection.
+    pub(super) fn let_go(&mut self, now: Instant, id: ConnId) {
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        if !slot.flags.set(Flags::RELEASED) {
+            return;
+        }
+        slot.notices = Notices::default();
+        if let Some(number) = slot.listener.take() {
+            self.listeners.leave(number);
+        }
+        if let Some(conn) = slot.conn.as_deref_mut() {
+            conn.release(&mut self.observe.ctx(now, id, &self.config));
+        }
+        self.touch(now, id.index);
+        if self.slots.conn(id.index).is_some_and(|conn| conn.is_over()) {
+            self.settle_one(now, id.index);
+        }
+    }
+}

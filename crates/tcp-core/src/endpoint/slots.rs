@@ -1,0 +1,151 @@
+//! Where connections live: a slab whose handles are never given out twice.
+
+use crate::conn::{Connection, Notices};
+use crate::id::ConnId;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+/// What the endpoint keeps per connection outside of the connection itself.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    /// The connection; `None` in a free slot.
+    pub(super) conn: Option<Box<Connection>>,
+    /// Part of the handle; another one for each connection that uses the slot.
+    generation: u32,
+    /// The listener that the connection belongs to until the application has taken its `Accepted` event.
+    pub(super) listener: Option<NonZeroU32>,
+    /// Descriptors of the connection in the egress scheduler.
+    pub(super) queued: u32,
+    /// What the application has to be told.
+    pub(super) notices: Notices,
+    pub(super) flags: Flags,
+}
+
+/// Yes-or-no facts of a slot. Those about queues outlive the connection: they say that the slot's index stands in
+/// the queue, so that no queue ever holds an index twice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Flags(u8);
+
+impl Flags {
+    /// The index stands in the ready queue.
+    pub(super) const READY: u8 = 1;
+    /// The scheduler deferred the connection's data.
+    pub(super) const DEFERRED: u8 = 2;
+    /// The index stands in the event queue.
+    pub(super) const EVENTS: u8 = 4;
+    /// The application has let go of the connection.
+    pub(super) const RELEASED: u8 = 8;
+    /// The index stands in the queue of deferred connections.
+    pub(super) const IN_DEFERRED: u8 = 16;
+    /// The index stands in the list of connections whose deadline and notices are to be looked at.
+    pub(super) const TOUCHED: u8 = 32;
+    /// Segments find the connection by its name.
+    pub(super) const NAMED: u8 = 64;
+
+    pub(super) const fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+
+    /// Sets `flag`; false where it was set before.
+    pub(super) const fn set(&mut self, flag: u8) -> bool {
+        let new = !self.has(flag);
+        self.0 |= flag;
+        new
+    }
+
+    /// Clears `flag`; false where it was not set.
+    pub(super) const fn clear(&mut self, flag: u8) -> bool {
+        let was = self.has(flag);
+        self.0 &= !flag;
+        was
+    }
+}
+
+impl Slot {
+    /// Nobody but the endpoint knows the connection: it is forgotten as soon as it is over.
+    pub(super) const fn is_orphan(&self) -> bool {
+        self.flags.has(Flags::RELEASED)
+            || (self.listener.is_some() && !self.notices.contains(Notices::ACCEPTED))
+    }
+}
+
+/// The slab.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    slots: Vec<Slot>,
+    /// Indices of free slots; the last one freed is used first.
+    free: Vec<u32>,
+}
+
+impl Slots {
+    /// Connections.
+    pub(super) const fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Stores the connection that `make` returns for its handle.
+    pub(super) fn insert(&mut self, make: impl FnOnce(ConnId) -> Box<Connection>) -> ConnId {
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            // The configured maximum of connections is a u32.
+            (self.slots.len() - 1) as u32
+        });
+        let slot = &mut self.slots[index as usize];
+        let id = ConnId { index, generation: slot.generation };
+        slot.conn = Some(make(id));
+        id
+    }
+
+    /// Takes a connection out. Its handle finds nothing from here on.
+    pub(super) fn remove(&mut self, index: u32) -> Option<Box<Connection>> {
+        let slot = self.slots.get_mut(index as usize)?;
+        let conn = slot.conn.take()?;
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.listener = None;
+        slot.queued = 0;
+        slot.notices = Notices::default();
+        slot.flags.clear(Flags::RELEASED | Flags::DEFERRED | Flags::NAMED);
+        self.free.push(index);
+        Some(conn)
+    }
+
+    /// The slot at `index`, whether used or free.
+    pub(super) fn slot(&self, index: u32) -> Option<&Slot> {
+        self.slots.get(index as usize)
+    }
+
+    /// The slot at `index`, whether used or free.
+    pub(super) fn slot_mut(&mut self, index: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(index as usize)
+    }
+
+    /// The connection at `index`.
+    pub(super) fn conn(&self, index: u32) -> Option<&Connection> {
+        self.slots.get(index as usize)?.conn.as_deref()
+    }
+
+    /// The connection at `index`.
+    pub(super) fn conn_mut(&mut self, index: u32) -> Option<&mut Connection> {
+        self.slots.get_mut(index as usize)?.conn.as_deref_mut()
+    }
+
+    /// The handle of whatever connection is, or will be next, at `index`.
+    pub(super) fn id(&self, index: u32) -> ConnId {
+        let generation = self.slots.get(index as usize).map_or(0, |slot| slot.generation);
+        ConnId { index, generation }
+    }
+
+    /// The slot of a connection that still exists.
+    pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Slot> {
+        let slot = self.slots.get_mut(id.index as usize)?;
+        (slot.generation == id.generation && slot.conn.is_some()).then_some(slot)
+    }
+
+    /// The indices of all connections that `which` picks, lowest first.
+    pub(super) fn indices_where(&self, which: impl Fn(&Slot) -> bool) -> Vec<u32> {
+        let picked =
+            |(index, slot): (usize, &Slot)| (slot.conn.is_some() && which(slot)).then_some(index as u32);
+        self.slots.iter().enumerate().filter_map(picked).collect()
+    }
+}

@@ -1,0 +1,254 @@
+//! Packets that are no connection's any more, or never were: RSTs, echo replies, and ACKs that keep the number
+//! with which they were made, while they wait for their turn at the device.
+
+use super::Endpoint;
+use super::egress::Sent;
+use crate::config::EndpointConfig;
+use crate::conn::{Plan, RstSpec};
+use crate::endpoint::demux::FourTuple;
+use crate::id::{ConnId, TxId};
+use crate::packet::{SendReason, TxPacket};
+use crate::policy::sched::{Ask, ControlKind, Descriptor, DescriptorId, SegmentClass};
+use crate::seq::SeqNum;
+use crate::time::Instant;
+use crate::wire::{
+    EmitError, HeaderBuf, IcmpEmit, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, emit_icmp, emit_tcp,
+};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use core::net::IpAddr;
+
+/// RSTs that may wait for the device; beyond that they are dropped like those over the rate limit.
+const MAX_WAITING_RESETS: usize = 256;
+
+/// Octets of an ICMP header.
+const ICMP_HEADER: u32 = 8;
+
+/// A packet of no connection.
+#[derive(Debug)]
+pub(super) enum Stray {
+    /// An RST.
+    Reset {
+        /// Ours and the peer's address.
+        tuple: FourTuple,
+        /// Its numbers.
+        rst: RstSpec,
+    },
+    /// An answer to a ping.
+    EchoReply {
+        /// Our address.
+        src: IpAddr,
+        /// Who asked.
+        dst: IpAddr,
+        /// The request's identifier.
+        ident: u16,
+        /// The request's sequence number.
+        seq: u16,
+        /// What is sent back.
+        data: Box<[u8]>,
+    },
+    /// A pure ACK of a connection, for a scheduler that [keeps ACK
+    /// numbers](crate::policy::EgressScheduler::keeps_ack_numbers): it was built, and counts as sent, when it
+    /// was queued.
+    Ack {
+        /// Whose.
+        conn: ConnId,
+        /// Its headers.
+        header: HeaderBuf,
+        /// What the device must still do about its checksum.
+        checksum: TxChecksum,
+        /// Why it is sent.
+        reason: SendReason,
+    },
+}
+
+/// The packets of no connection that wait, oldest first, by the serial numbers of their descriptors.
+#[derive(Debug, Default)]
+pub(super) struct Strays {
+    waiting: VecDeque<(u64, Stray)>,
+    resets: usize,
+    echoes: usize,
+    acks: usize,
+}
+
+impl Strays {
+    /// One more RST may wait.
+    pub(super) const fn has_room_for_reset(&self) -> bool {
+        self.resets < MAX_WAITING_RESETS
+    }
+
+    /// One more echo reply may wait, where `backlog` may.
+    pub(super) const fn has_room_for_echo(&self, backlog: usize) -> bool {
+        self.echoes < backlog
+    }
+
+    fn insert(&mut self, serial: u64, stray: Stray) {
+        *self.count_of(&stray) += 1;
+        self.waiting.push_back((serial, stray));
+    }
+
+    /// The connection is gone, and what it had queued with it.
+    pub(super) fn remove_conn(&mut self, id: ConnId) {
+        if self.acks > 0 {
+            let before = self.waiting.len();
+            self.waiting.retain(|(_, stray)| !matches!(stray, Stray::Ack { conn, .. } if *conn == id));
+            self.acks -= before - self.waiting.len();
+        }
+    }
+
+    /// The packet of this serial number is one of these.
+    pub(super) fn has(&self, serial: u64) -> bool {
+        !self.waiting.is_empty() && self.place(serial).is_some()
+    }
+
+    fn place(&self, serial: u64) -> Option<usize> {
+        // Schedulers pop them in order, as a rule, so that it is the first.
+        self.waiting.iter().position(|(waiting, _)| *waiting == serial)
+    }
+
+    fn get(&self, serial: u64) -> Option<&Stray> {
+        self.waiting.get(self.place(serial)?).map(|(_, stray)| stray)
+    }
+
+    fn remove(&mut self, serial: u64) {
+        if let Some((_, stray)) = self.place(serial).and_then(|place| self.waiting.remove(place)) {
+            *self.count_of(&stray) -= 1;
+        }
+    }
+
+    const fn count_of(&mut self, stray: &Stray) -> &mut usize {
+        match stray {
+            Stray::Reset { .. } => &mut self.resets,
+            Stray::EchoReply { .. } => &mut self.echoes,
+            Stray::Ack { .. } => &mut self.acks,
+        }
+    }
+}
+
+impl Stray {
+    const fn class(&self) -> SegmentClass {
+        match self {
+            Self::Reset { .. } => SegmentClass::Control(ControlKind::Rst),
+            Self::EchoReply { .. } => SegmentClass::Control(ControlKind::Other),
+            Self::Ack { .. } => SegmentClass::PureAck,
+        }
+    }
+
+    const fn reason(&self) -> SendReason {
+        match self {
+            Self::Reset { .. } => SendReason::Rst,
+            Self::EchoReply { .. } => SendReason::EchoReply,
+            Self::Ack { reason, .. } => *reason,
+        }
+    }
+
+    fn payload(&self) -> &[u8] {
+        match self {
+            Self::Reset { .. } | Self::Ack { .. } => &[],
+            Self::EchoReply { data, .. } => data,
+        }
+    }
+
+    /// IP bytes, for the price.
+    fn ip_len(&self) -> u32 {
+        let (upper, v4) = match self {
+            Self::Reset { tuple, .. } => (20, tuple.remote_ip().is_ipv4()),
+            Self::EchoReply { dst, data, .. } => (ICMP_HEADER + data.len() as u32, dst.is_ipv4()),
+            Self::Ack { header, .. } => return header.len() as u32,
+        };
+        upper + if v4 { 20 } else { 40 }
+    }
+
+    fn build(&self, host: &EndpointConfig, buf: &mut HeaderBuf) -> Result<TxChecksum, EmitError> {
+        match *self {
+            Self::Reset { ref tuple, rst } => {
+                let mut header = TcpHeader::new(tuple.local(), tuple.remote());
+                header.ttl = host.ttl;
+                header.seq = rst.seq;
+                header.flags = TcpFlags::RST;
+                if let Some(ack) = rst.ack {
+                    header.ack = ack;
+                    header.flags |= TcpFlags::ACK;
+                }
+                Ok(emit_tcp(&header, [&[], &[]], host.tx_checksum, buf)?.checksum)
+            }
+            Self::EchoReply { src, dst, ident, seq, ref data } => {
+                let message = IcmpEmit::EchoReply { ident, seq };
+                emit_icmp(&IcmpHeader { src, dst, ttl: host.ttl, message }, [data, &[]], buf)?;
+                Ok(TxChecksum::Complete)
+            }
+            Self::Ack { ref header, checksum, .. } => {
+                buf.clone_from(header);
+                Ok(checksum)
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    /// Queues a packet of no connection.
+    pub(super) fn push_stray(&mut self, now: Instant, stray: Stray) {
+        let class = stray.class();
+        let price = self.config.pricing.price(stray.ip_len(), 0, 1);
+        // Only data is ever refused; the question lets the scheduler see what comes.
+        let _ = self.egress.scheduler.admit(now, &Ask::new(None, class, price));
+        let serial = self.egress.next_serial();
+        let id = DescriptorId::new(serial, SeqNum(0), 0);
+        self.egress.strays.insert(serial, stray);
+        self.egress.push(now, Descriptor::new(id, None, class, price));
+    }
+
+    /// Makes a pure ACK of a connection as it is to leave later; its acknowledgment number.
+    pub(super) fn stamp(&mut self, now: Instant, id: ConnId, plan: &Plan, serial: u64) -> Option<SeqNum> {
+        let conn = self.slots.conn_mut(id.index)?;
+        let mut header = HeaderBuf::new();
+        let built = conn.build(now, &self.config, plan, &mut header).ok()?;
+        conn.sent(&mut self.observe.ctx(now, id, &self.config), plan, &built);
+        let (checksum, reason) = (built.emitted.checksum, plan.reason);
+        self.egress.strays.insert(serial, Stray::Ack { conn: id, header, checksum, reason });
+        Some(built.ack_number)
+    }
+
+    /// Builds a packet of no connection and offers it to the device. Returns its IP bytes; 0 where there is no
+    /// such packet.
+    pub(super) fn emit_stray<E>(
+        &mut self,
+        descriptor: &Descriptor,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<Sent, E> {
+        let serial = descriptor.id.serial;
+        let Some(stray) = self.egress.strays.get(serial) else { return Ok(Sent::Void) };
+        let header = &mut self.egress.header;
+        let Ok(checksum) = stray.build(&self.config, header) else {
+            self.egress.strays.remove(serial);
+            return Ok(Sent::Void);
+        };
+        let packet = TxPacket {
+            id: TxId(serial),
+            header: header.as_slice(),
+            payload: [stray.payload(), &[]],
+            segment_size: None,
+            checksum,
+            conn: descriptor.conn,
+            class: stray.class(),
+            reason: stray.reason(),
+        };
+        let bytes = packet.len() as u64;
+        let counters = &mut self.observe.counters;
+        if let Err(error) = emit(packet) {
+            counters.tx_refused += 1;
+            return Err(error);
+        }
+        match stray {
+            Stray::Reset { .. } => {
+                counters.tcp_out_rsts += 1;
+                counters.tcp_out_segs += 1;
+            }
+            Stray::EchoReply { .. } => counters.icmp_out_echo_reps += 1,
+            // Counted when it was made.
+            Stray::Ack { .. } => {}
+        }
+        self.egress.strays.remove(serial);
+        Ok(Sent::Bytes(bytes))
+    }
+}
