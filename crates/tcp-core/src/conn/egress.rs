@@ -11,7 +11,7 @@ use crate::config::EndpointConfig;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;
 use crate::policy::sched::{ControlKind, Descriptor, DescriptorId, SegmentClass};
-use crate::rcv::AckNumbers;
+use crate::rcv::{self, AckNumbers};
 use crate::seq::SeqNum;
 use crate::snd::{Next, Outgoing, SendLimits};
 use crate::time::Instant;
@@ -318,7 +318,7 @@ impl Connection {
 
     /// The window that our SYN announces, in bytes.
     pub(super) fn syn_window(&self) -> u32 {
-        self.config.initial_recv_window.unwrap_or(u32::MAX).min(self.config.recv_buffer).min(0xffff)
+        rcv::syn_window(&self.config)
     }
 
     /// SACK blocks that fit beside the payload: a full segment has room for none (RFC 6691, section 3).

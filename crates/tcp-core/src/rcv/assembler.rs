@@ -181,6 +181,11 @@ impl Assembler {
         blocks.into_iter().take(count)
     }
 
+    /// The duplicate data that the next ACK reports as its first block.
+    pub(crate) fn duplicate(&self) -> Option<(SeqNum, SeqNum)> {
+        (self.duplicate.0 != self.duplicate.1).then_some(self.duplicate)
+    }
+
     /// An ACK left. Its blocks were those of [`Assembler::sack_blocks`], so the duplicate is reported; each is
     /// reported once (RFC 2883, section 4, rule 2).
     pub(crate) fn on_ack_sent(&mut self) {

@@ -1,123 +1,290 @@
-//! The receiving half of a connection.
+//! The receiving half of a connection: RCV.NXT, the receive buffer and its window, reassembly, and the ACKs
+//! that are due.
+//!
+//! ```text
+//!        1            2                      3                     4
+//!   ───────────┬──────────────┬──────────────────────────┬──────────────►  sequence space
+//!           first unread   RCV.NXT            RCV.NXT + RCV.WND (the edge)
+//!
+//!   1  read by the application      3  receive window; data may wait in it past a hole
+//!   2  in order, not read yet       4  not acceptable
+//! ```
+//!
+//! | file | holds |
+//! |---|---|
+//! | `mod.rs` | the [`Receiver`] that a connection drives |
+//! | `data.rs` | what becomes of a segment's data and FIN |
+//! | `assembler.rs` | which bytes past RCV.NXT are present; SACK and DSACK |
+//! | `window.rs` | the window that is advertised, and how it grows |
+//! | `obligations.rs` | host of the ACK policy, and what the core owes whatever the policy says |
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the receiver's data path uses it once it is built"))]
 pub(crate) mod assembler;
+mod data;
+mod obligations;
+mod window;
+
+#[cfg(test)]
+mod tests;
 
 use crate::config::ConnConfig;
 use crate::conn::Ctx;
 use crate::info::Info;
 use crate::packet::SendReason;
+use crate::policy::ack::{AckCause, AckInit, AckSent, RecvView};
 use crate::policy::{AckPolicy, NewAckPolicy};
+use crate::ring::{ByteRing, MAX_CAPACITY};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{Payload, SackBlocks};
+use alloc::boxed::Box;
+use assembler::Assembler;
+use obligations::Acks;
+use window::{Position, RecvWindow};
 
-/// What the handshake settled for the receiver.
+/// The receiving half of a connection.
+///
+/// The connection makes it with [`new`](Self::new) and tells it by [`open`](Self::open) what the handshake
+/// agreed on. From there on each segment goes through [`acceptable`](Self::acceptable), and then either to
+/// [`on_data`](Self::on_data) or to [`on_unacceptable`](Self::on_unacceptable). Whenever
+/// [`ack_wanted`](Self::ack_wanted) has a reason, a segment with [`ack_numbers`](Self::ack_numbers) should
+/// leave; for every segment with them that left there is one call of [`ack_sent`](Self::ack_sent).
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// Received data: the readable part ends at RCV.NXT, and what waits past a hole is written ahead.
+    buf: ByteRing,
+    window: RecvWindow,
+    acks: Acks,
+    /// Out-of-order data; made when the first such segment arrives.
+    waiting: Option<Box<Assembler>>,
+    /// Sequence number of the peer's FIN, once it is known.
+    fin: Option<SeqNum>,
+    /// Next sequence number expected.
+    rcv_nxt: SeqNum,
+    /// Highest acknowledgment number sent.
+    highest_ack: SeqNum,
+    /// RTT of the handshake, where it was measured.
+    handshake_rtt: Option<Duration>,
+    /// This side's own smoothed RTT, where it sends.
+    srtt: Option<Duration>,
+    /// Payload bytes received in order.
+    bytes_received: u64,
+    /// Wire segments with data received.
+    data_segs_in: u64,
+    /// Pure ACKs sent.
+    acks_out: u64,
+    /// RMSS: the most payload bytes that this side takes in a segment.
+    rmss: u16,
+    /// Estimate of the payload of the peer's full segments, at most `rmss`.
+    peer_mss: u16,
+    /// SACK is in use.
+    sack: bool,
+    /// The last window shown was closed.
+    closed: bool,
+}
+
+/// What the handshake agreed on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenParams {
-    /// The peer's initial sequence number. The window that our SYN announced began after it.
+    /// The peer's initial sequence number.
     pub(crate) irs: SeqNum,
-    /// Shift of our window field.
+    /// Shift of our window field; 0 where scaling is not in use.
     pub(crate) wscale: u8,
-    /// Payload bytes of the largest segment that the peer may send.
+    /// Most payload bytes of a segment that this side takes, options on every segment deducted.
     pub(crate) rmss: u32,
     /// SACK is in use.
     pub(crate) sack: bool,
-    /// RTT of the handshake; none where a SYN was retransmitted.
+    /// RTT of the handshake, where it was measured.
     pub(crate) handshake_rtt: Option<Duration>,
 }
 
-/// Data, or a FIN, that arrived in the window.
+/// Data or FIN of an acceptable segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Incoming<'a> {
-    /// First sequence number.
+    /// Sequence number of the first payload byte.
     pub(crate) seq: SeqNum,
+    /// The payload.
     pub(crate) payload: Payload<'a>,
+    /// A FIN follows the payload.
     pub(crate) fin: bool,
+    /// PSH was set.
     pub(crate) psh: bool,
+    /// URG was set.
     pub(crate) urg: bool,
-    /// Congestion experienced.
+    /// The IP header carried CE.
     pub(crate) ce: bool,
-    /// Wire segments that it stands for.
+    /// Wire segments that it stands for; at least 1.
     pub(crate) segments: u32,
-    /// Age of its TSecr.
+    /// RTT of this side's segment that TSecr names.
     pub(crate) ts_rtt: Option<Duration>,
-    /// The sender's smoothed RTT.
+    /// This side's own smoothed RTT.
     pub(crate) srtt: Option<Duration>,
 }
 
-/// What became of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What a segment brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Received {
-    /// There is more to read.
+    /// There is more to read than before.
     pub(crate) readable: bool,
-    /// Everything up to and including the peer's FIN has arrived.
+    /// The peer's FIN was reached: everything before it has arrived.
     pub(crate) fin: bool,
 }
 
-/// What goes into a header.
+/// What the receiving half puts into an outgoing segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AckNumbers {
+    /// Acknowledgment number.
     pub(crate) ack: SeqNum,
-    /// Window field, shifted.
+    /// The window field, scaled.
     pub(crate) window: u16,
+    /// SACK blocks; a DSACK, where one is due, comes first.
     pub(crate) sack: SackBlocks,
+    /// The right edge that the window field stands for.
+    edge: SeqNum,
 }
 
-/// RCV.*, the receive buffer, and the ACK policy.
-#[derive(Debug)]
-pub(crate) struct Receiver {}
+/// The window that our SYN announces, in bytes: RFC 7323, section 2.2, does not scale it.
+pub(crate) fn syn_window(config: &ConnConfig) -> u32 {
+    config.initial_recv_window.unwrap_or(u32::MAX).min(config.recv_buffer).min(0xffff)
+}
 
-#[expect(unused_variables, clippy::todo, reason = "replaced by the receiver")]
+/// The most bytes that the receive buffer takes.
+fn limit(config: &ConnConfig) -> u32 {
+    config.recv_buffer.min(MAX_CAPACITY as u32)
+}
+
+/// A segment size until the peer's is known: RFC 9293's default for IPv4 (section 3.7.1).
+const UNKNOWN_MSS: u32 = 536;
+
 impl Receiver {
+    /// A receiver before the handshake. It takes no memory from the heap.
     pub(crate) fn new(config: &ConnConfig) -> Self {
-        todo!()
+        Self {
+            buf: ByteRing::new(),
+            window: RecvWindow::new(config.initial_recv_window.unwrap_or(u32::MAX)),
+            acks: Acks::new(config.ack_hold_limit),
+            waiting: None,
+            fin: None,
+            rcv_nxt: SeqNum(0),
+            highest_ack: SeqNum(0),
+            handshake_rtt: None,
+            srtt: None,
+            bytes_received: 0,
+            data_segs_in: 0,
+            acks_out: 0,
+            rmss: 0,
+            peer_mss: 0,
+            sack: false,
+            closed: false,
+        }
     }
 
-    /// The handshake is complete.
+    /// The handshake is done. Our SYN announced [`syn_window`].
     pub(crate) fn open(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, params: &OpenParams) {
-        todo!()
+        self.rcv_nxt = params.irs + 1;
+        self.highest_ack = self.rcv_nxt;
+        self.handshake_rtt = params.handshake_rtt;
+        self.rmss = params.rmss.clamp(1, 0xffff) as u16;
+        self.peer_mss = params.rmss.clamp(1, UNKNOWN_MSS) as u16;
+        self.sack = params.sack;
+        let edge = self.rcv_nxt + syn_window(config);
+        self.window.open(edge, params.wscale, limit(config));
+        if !self.acks.has_policy() {
+            self.swap_policy(ctx, &*config.policies.ack);
+        }
     }
 
-    /// The test of RFC 9293, section 3.10.7.4 (table 6); `len` counts SYN and FIN.
-    pub(crate) fn acceptable(&self, seq: SeqNum, len: u32) -> bool {
-        todo!()
+    /// Replaces the ACK policy. What its predecessor held back is acknowledged at once.
+    pub(crate) fn swap_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
+        let rmss = u32::from(self.peer_mss);
+        self.acks.install(make(&AckInit::new(ctx.now, rmss, self.handshake_rtt)));
     }
 
-    pub(crate) fn on_data(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        config: &ConnConfig,
-        incoming: &Incoming<'_>,
-    ) -> Received {
-        todo!()
+    /// The ACK policy; `None` before the connection is established.
+    pub(crate) fn policy(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
+        self.acks.policy_mut()
     }
 
-    /// A segment failed the acceptance test (or PAWS): an ACK is owed.
-    pub(crate) fn on_unacceptable(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seq: SeqNum, len: u32) {
-        todo!()
+    /// RCV.NXT.
+    pub(crate) const fn rcv_nxt(&self) -> SeqNum {
+        self.rcv_nxt
     }
 
-    /// An ACK is owed at once, for `reason`.
-    pub(crate) fn oblige(&mut self, reason: SendReason) {
-        todo!()
+    /// Last.ACK.sent of RFC 7323: the highest acknowledgment number that left.
+    pub(crate) const fn highest_ack(&self) -> SeqNum {
+        self.highest_ack
     }
 
-    /// Why an ACK is to be sent at once, where one is, beyond the `acks_queued` that wait in the scheduler.
-    pub(crate) fn ack_wanted(&self, acks_queued: u8) -> Option<SendReason> {
-        todo!()
+    /// RCV.WND: what is left of the window last advertised, in bytes.
+    pub(crate) const fn window(&self) -> u32 {
+        self.window.left(self.rcv_nxt)
     }
 
+    /// True where data waits past a hole, or a duplicate is to be reported: the next ACK needs room for SACK
+    /// blocks.
     pub(crate) fn has_out_of_order(&self) -> bool {
-        todo!()
+        self.waiting
+            .as_ref()
+            .is_some_and(|waiting| !waiting.is_empty() || (self.sack && waiting.duplicate().is_some()))
     }
 
-    /// What a segment built at this moment says, with at most `max_sack_blocks`.
-    pub(crate) fn ack_numbers(&self, config: &ConnConfig, max_sack_blocks: usize) -> AckNumbers {
-        todo!()
+    /// Bytes that can be read.
+    pub(crate) fn readable(&self) -> usize {
+        self.buf.len()
     }
 
-    /// A segment with these numbers left; `pure`: without data.
+    /// The received data, in place.
+    pub(crate) fn peek(&self) -> [&[u8]; 2] {
+        self.buf.slices(0, usize::MAX)
+    }
+
+    /// Moves received data into `out` and returns how many bytes that was.
+    pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &mut [u8]) -> usize {
+        let read = self.buf.pop_slice(out);
+        self.on_read(ctx, config, read);
+        read
+    }
+
+    /// Frees up to `n` received bytes.
+    pub(crate) fn consume(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, n: usize) {
+        let read = n.min(self.buf.len());
+        self.buf.consume(read);
+        self.on_read(ctx, config, read);
+    }
+
+    /// `n` bytes left the buffer.
+    fn on_read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, n: usize) {
+        // After the FIN no window matters any more.
+        if n == 0 || self.fin_received() {
+            return;
+        }
+        let rtt = self.handshake_rtt.max(self.srtt);
+        self.window.on_read(ctx.now, n as u32, u32::from(self.rmss), rtt, limit(config));
+        let update = self.window.update(&self.position(config), self.is_steady());
+        let view = self.view(ctx.now, config);
+        self.acks.on_app_read(&view, update);
+    }
+
+    /// Why an ACK is due beyond the `queued` ones that wait in the egress scheduler.
+    pub(crate) fn ack_wanted(&self, queued: u8) -> Option<SendReason> {
+        self.acks.wanted(queued)
+    }
+
+    /// An ACK must leave, for `reason`; no policy can hold it.
+    pub(crate) fn oblige(&mut self, reason: SendReason) {
+        self.acks.oblige(reason);
+    }
+
+    /// What an outgoing segment with ACK says, with at most `sack_room` SACK blocks.
+    pub(crate) fn ack_numbers(&self, config: &ConnConfig, sack_room: usize) -> AckNumbers {
+        let (window, edge) = self.window.offer(&self.position(config), self.acks.hint(), self.is_steady());
+        let sack = match &self.waiting {
+            Some(waiting) if self.sack && sack_room > 0 => waiting.sack_blocks(sack_room).collect(),
+            _ => SackBlocks::EMPTY,
+        };
+        AckNumbers { ack: self.rcv_nxt, window, sack, edge }
+    }
+
+    /// A segment with `numbers` left, for `reason`. `pure`: it carried neither data nor FIN.
     pub(crate) fn ack_sent(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -126,66 +293,121 @@ impl Receiver {
         reason: SendReason,
         numbers: &AckNumbers,
     ) {
-        todo!()
+        let advance = numbers.ack.saturating_distance_from(self.highest_ack);
+        self.highest_ack = self.highest_ack.max(numbers.ack);
+        self.window.advertised(numbers.edge);
+        self.acks_out += u64::from(pure);
+        if self.closed != (numbers.window == 0) {
+            self.closed = numbers.window == 0;
+            if self.closed {
+                ctx.counters.tcp_to_zero_window += 1;
+            } else {
+                ctx.counters.tcp_from_zero_window += 1;
+            }
+        }
+        let mut reports = pure;
+        if let Some(waiting) = self.waiting.as_mut()
+            && let Some(&first) = numbers.sack.as_slice().first()
+        {
+            reports = true;
+            if waiting.duplicate() == Some(first) {
+                if first.0.lt(self.rcv_nxt) {
+                    ctx.counters.tcp_dsack_old_sent += 1;
+                } else {
+                    ctx.counters.tcp_dsack_ofo_sent += 1;
+                }
+                waiting.on_ack_sent();
+            }
+        }
+        let cause = match reason {
+            SendReason::AckByPolicy => AckCause::Plan,
+            SendReason::AckByTimer => AckCause::Timer,
+            SendReason::WindowUpdate => AckCause::WindowUpdate,
+            SendReason::AckByObligation | SendReason::ChallengeAck => AckCause::Obligation,
+            _ => AckCause::Piggyback,
+        };
+        let view = self.view(ctx.now, config);
+        self.acks.on_sent(ctx, &view, &AckSent::new(cause, advance), reports);
     }
 
-    pub(crate) const fn rcv_nxt(&self) -> SeqNum {
-        todo!()
-    }
-
-    /// The highest acknowledgment number sent (Last.ACK.sent of RFC 7323).
-    pub(crate) const fn highest_ack(&self) -> SeqNum {
-        todo!()
-    }
-
-    /// RCV.WND in bytes.
-    pub(crate) fn window(&self) -> u32 {
-        todo!()
-    }
-
-    /// Bytes that can be read.
-    pub(crate) fn readable(&self) -> usize {
-        todo!()
-    }
-
-    pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, buf: &mut [u8]) -> usize {
-        todo!()
-    }
-
-    pub(crate) fn peek(&self) -> [&[u8]; 2] {
-        todo!()
-    }
-
-    pub(crate) fn consume(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, n: usize) {
-        todo!()
-    }
-
-    /// The policy's timer or the hold limit.
+    /// When the policy's timer or the hold limit is due.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        todo!()
+        self.acks.next_timeout()
     }
 
+    /// The instant of [`next_timeout`](Self::next_timeout) has come.
     pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
-        todo!()
+        let view = self.view(ctx.now, config);
+        let update = self.window.update(&self.position(config), self.is_steady());
+        self.acks.on_timeout(&view, update);
     }
 
-    /// Swaps the ACK policy.
-    pub(crate) fn swap_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
-        todo!()
-    }
-
-    /// `None` before [`open`](Self::open).
-    pub(crate) fn policy(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
-        todo!()
-    }
-
-    /// Gives back memory that is not in use.
+    /// Gives back the memory that an idle connection does not need.
     pub(crate) fn trim(&mut self) {
-        todo!()
+        self.buf.release();
+        if self.waiting.as_ref().is_some_and(|waiting| waiting.is_empty() && waiting.duplicate().is_none()) {
+            self.waiting = None;
+        }
     }
 
-    /// Fills in the receiver's fields.
+    /// Fills in the receiving half's fields of a snapshot.
     pub(crate) fn info(&self, info: &mut Info) {
-        todo!()
+        info.ack_policy = self.acks.policy().map_or("", AckPolicy::name);
+        info.rcv_mss = u32::from(self.peer_mss);
+        info.rcv_wnd = self.window();
+        info.unread_bytes = self.unread();
+        info.ooo_bytes = self.out_of_order_bytes();
+        info.bytes_received = self.bytes_received;
+        info.data_segs_in = self.data_segs_in;
+        info.acks_out = self.acks_out;
+    }
+
+    /// Bytes that wait past a hole.
+    fn out_of_order_bytes(&self) -> u32 {
+        self.waiting
+            .as_ref()
+            .map_or(0, |waiting| waiting.iter().map(|(start, end)| end.distance_from(start)).sum())
+    }
+
+    /// Bytes in order that the application has not read.
+    fn unread(&self) -> u32 {
+        self.buf.len() as u32
+    }
+
+    /// The peer's FIN and all before it have arrived.
+    fn fin_received(&self) -> bool {
+        self.fin.is_some_and(|fin| self.rcv_nxt.gt(fin))
+    }
+
+    /// RFC 5681, section 2: a duplicate ACK shows the same window as the ACK before it. A sender without SACK
+    /// counts them, so the window stands still while there is a hole.
+    fn is_steady(&self) -> bool {
+        !self.sack && self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty())
+    }
+
+    fn position(&self, config: &ConnConfig) -> Position {
+        Position {
+            rcv_nxt: self.rcv_nxt,
+            unread: self.unread(),
+            rmss: u32::from(self.rmss),
+            limit: limit(config),
+        }
+    }
+
+    /// The receiver as the policy sees it.
+    fn view(&self, now: Instant, config: &ConnConfig) -> RecvView {
+        let buffer = limit(config);
+        RecvView {
+            now,
+            rcv_nxt: self.rcv_nxt,
+            highest_ack: self.highest_ack,
+            edge: self.window.edge(),
+            buffer,
+            free: buffer.saturating_sub(self.unread()),
+            rmss: u32::from(self.peer_mss),
+            oldest_unacked: self.acks.oldest_unacked(),
+            handshake_rtt: self.handshake_rtt,
+            srtt: self.srtt,
+        }
     }
 }

@@ -1,0 +1,270 @@
+//! What becomes of a segment's data and FIN (RFC 9293, section 3.10.7.4: the first, the seventh and the eighth
+//! check).
+//!
+//! Nearly every segment is the one that is expected, with nothing out of order: it takes the short way
+//! ([`Receiver::take_expected`]). Everything else is cut to the window, sorted in, and answered.
+
+use super::obligations::Owed;
+use super::{Assembler, Incoming, Received, Receiver, UNKNOWN_MSS};
+use crate::config::ConnConfig;
+use crate::conn::Ctx;
+use crate::packet::SendReason;
+use crate::policy::ack::{DataArrival, DataClass};
+use crate::rcv::assembler::{Inserted, Placement};
+use crate::ring::MAX_CAPACITY;
+use crate::seq::SeqNum;
+use crate::wire::Payload;
+use alloc::boxed::Box;
+
+impl Receiver {
+    /// The four cases of RFC 9293, section 3.10.7.4, first check. `len` counts SYN and FIN.
+    ///
+    /// One leniency: a segment without data may begin at the edge itself. A peer that has used up its window
+    /// sends its ACKs with that number while data before it is lost or late, and they must count.
+    pub(crate) fn acceptable(&self, seq: SeqNum, len: u32) -> bool {
+        let edge = self.window.edge();
+        if self.window() == 0 {
+            return len == 0 && seq == self.rcv_nxt;
+        }
+        if len == 0 {
+            return self.rcv_nxt.le(seq) && seq.le(edge);
+        }
+        seq.within(self.rcv_nxt, edge) || (seq + (len - 1)).within(self.rcv_nxt, edge)
+    }
+
+    /// A segment that is not acceptable, with `len` bytes of data: it is dropped and answered with an ACK.
+    pub(crate) fn on_unacceptable(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seq: SeqNum, len: u32) {
+        if len == 0 {
+            self.acks.oblige(SendReason::AckByObligation);
+            return;
+        }
+        let end = seq + len;
+        let old = end.le(self.rcv_nxt);
+        let class = if (self.window() == 0 && seq == self.rcv_nxt) || (len == 1 && end == self.rcv_nxt) {
+            // Sections 3.8.6.1 and 3.8.4: one byte past a closed window, or the byte before RCV.NXT again.
+            DataClass::Probe
+        } else if old {
+            self.on_duplicate(ctx);
+            if self.sack && config.dsack {
+                let rcv_nxt = self.rcv_nxt;
+                self.assembler(config).insert(rcv_nxt, seq, end);
+            }
+            DataClass::Duplicate
+        } else {
+            DataClass::Unacceptable
+        };
+        if seq == self.rcv_nxt {
+            ctx.counters.tcp_rcv_collapsed += 1;
+        }
+        self.tell_policy(ctx, config, &DataArrival::new(seq, end, class), Owed::default());
+    }
+
+    /// Data or FIN of an acceptable segment.
+    pub(crate) fn on_data(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &Incoming<'_>) -> Received {
+        let len = seg.payload.len() as u32;
+        self.srtt = seg.srtt.or(self.srtt);
+        if len > 0 {
+            self.data_segs_in += u64::from(seg.segments);
+            self.estimate_peer_mss(len, seg.segments);
+        }
+        let expected = seg.seq == self.rcv_nxt
+            && len > 0
+            && len <= self.window()
+            && !seg.fin
+            && self.fin.is_none()
+            && self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty());
+        if expected {
+            self.take_expected(ctx, config, seg, len)
+        } else {
+            self.take_other(ctx, config, seg, len)
+        }
+    }
+
+    /// The next data in order, within the window, with nothing waiting past a hole.
+    fn take_expected(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        seg: &Incoming<'_>,
+        len: u32,
+    ) -> Received {
+        ctx.counters.tcp_hp_hits += u64::from(seg.segments);
+        self.store(0, &seg.payload);
+        self.deliver(len);
+        self.acks.holds(ctx.now);
+        let arrival = arrival(seg, seg.seq, seg.seq + len, DataClass::New);
+        let owed = Owed { hard: self.nearly_full(), advanced: true, ..Owed::default() };
+        self.tell_policy(ctx, config, &arrival, owed);
+        Received { readable: true, fin: false }
+    }
+
+    /// Any other acceptable segment.
+    fn take_other(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        seg: &Incoming<'_>,
+        len: u32,
+    ) -> Received {
+        let (mut payload, mut fin, mut end) = (seg.payload, seg.fin, seg.seq + len);
+        let before = self.rcv_nxt;
+        let mut hard = seg.fin;
+
+        // What lies past the window, or past a FIN, is cut off, and with it the FIN that follows it.
+        let edge = self.window.edge();
+        let last = self.fin.map_or(edge, |fin| fin.min(edge));
+        if end.gt(last) {
+            let keep = len.min(last.saturating_distance_from(seg.seq));
+            payload.truncate(keep as usize);
+            end = seg.seq + keep;
+            (fin, hard) = (false, true);
+            if self.fin.is_none() {
+                ctx.counters.tcp_rcv_collapsed += 1;
+            }
+        }
+        if fin {
+            self.learn_fin(end);
+        }
+
+        let mut owed = Owed { hard, sack: self.sack, ..Owed::default() };
+        let mut class = None;
+        if seg.seq.lt(end) {
+            let inserted = self.insert(config, seg.seq, end);
+            let skip = before.saturating_distance_from(seg.seq);
+            payload.advance(skip as usize);
+            let offset = (seg.seq + skip).distance_from(before);
+            match inserted.placement {
+                Placement::Refused => ctx.counters.tcp_ofo_drop += 1,
+                Placement::Duplicate => self.on_duplicate(ctx),
+                Placement::InOrder | Placement::FillsHole => self.store(offset, &payload),
+                Placement::NewRange | Placement::Extended => {
+                    self.store(offset, &payload);
+                    ctx.counters.tcp_ofo_queue += 1;
+                    ctx.counters.tcp_ofo_merge += u64::from(inserted.duplicate_bytes > 0);
+                }
+            }
+            self.deliver(inserted.advance);
+            class = Some(class_of(inserted.placement));
+            if inserted.advance == 0 && class == Some(DataClass::OutOfOrder) {
+                owed.duplicates = seg.segments;
+            }
+        }
+        let mut received = Received { readable: self.rcv_nxt != before, fin: false };
+        if self.fin == Some(self.rcv_nxt) {
+            self.rcv_nxt += 1;
+            received.fin = true;
+        }
+        owed.advanced = self.rcv_nxt != before;
+        owed.hard |= owed.advanced && self.nearly_full();
+        match class {
+            Some(class) => {
+                self.acks.holds(ctx.now);
+                self.tell_policy(ctx, config, &arrival(seg, seg.seq, end, class), owed);
+            }
+            // RFC 9293, section 3.10.7.4, eighth: a FIN is acknowledged at once; and what was wholly cut off is
+            // answered as what is not acceptable.
+            None => self.acks.oblige(SendReason::AckByObligation),
+        }
+        received
+    }
+
+    /// The peer's stream ends at `end`, unless that contradicts what it sent already.
+    fn learn_fin(&mut self, end: SeqNum) {
+        let beyond = self.waiting.as_ref().and_then(|waiting| waiting.iter().last());
+        let contradicts = end.lt(self.rcv_nxt) || beyond.is_some_and(|(_, held)| held.gt(end));
+        if self.fin.is_none() && !contradicts {
+            self.fin = Some(end);
+        }
+    }
+
+    /// Sorts `[start, end)` in.
+    fn insert(&mut self, config: &ConnConfig, start: SeqNum, end: SeqNum) -> Inserted {
+        let rcv_nxt = self.rcv_nxt;
+        let none_wait = self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty());
+        if none_wait && start == rcv_nxt {
+            let len = end.distance_from(start);
+            return Inserted {
+                placement: Placement::InOrder,
+                advance: len,
+                new_bytes: len,
+                duplicate_bytes: 0,
+            };
+        }
+        self.assembler(config).insert(rcv_nxt, start, end)
+    }
+
+    fn assembler(&mut self, config: &ConnConfig) -> &mut Assembler {
+        let dsack = self.sack && config.dsack;
+        self.waiting.get_or_insert_with(|| Box::new(Assembler::new(config.max_out_of_order_ranges, dsack)))
+    }
+
+    /// Copies data to its place, `offset` bytes past RCV.NXT. It was cut to the window before, and the window
+    /// never promises more than the buffer's limit, so that it always fits.
+    fn store(&mut self, offset: u32, payload: &Payload<'_>) {
+        let mut at = offset as usize;
+        for slice in payload.slices() {
+            if !slice.is_empty() {
+                let stored = self.buf.write_at(at, slice, MAX_CAPACITY);
+                debug_assert_eq!(stored, slice.len(), "the window promised room");
+                at += slice.len();
+            }
+        }
+    }
+
+    /// The next `n` bytes are there: RCV.NXT moves.
+    fn deliver(&mut self, n: u32) {
+        self.buf.commit(n as usize);
+        self.rcv_nxt += n;
+        self.bytes_received += u64::from(n);
+    }
+
+    /// Less than `min(RMSS, R/2)` is left of the window: the peer must learn at once how much that is.
+    fn nearly_full(&self) -> bool {
+        self.window() < self.window.quota(u32::from(self.rmss))
+    }
+
+    /// Nothing in a segment was new.
+    fn on_duplicate(&self, ctx: &mut Ctx<'_>) {
+        ctx.counters.delayed_ack_lost += u64::from(self.acks.is_holding());
+    }
+
+    fn tell_policy(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, data: &DataArrival, owed: Owed) {
+        let view = self.view(ctx.now, config);
+        self.acks.on_data(ctx, &view, data, &owed);
+    }
+
+    /// RFC 5681, section 4.2: what counts as a full-sized segment is for the receiver to find out; the largest
+    /// payload seen is the estimate, and RMSS its bound. Segments below the default MSS tell nothing: they may
+    /// be small because the peer had no more to send.
+    fn estimate_peer_mss(&mut self, len: u32, segments: u32) {
+        if len <= u32::from(self.peer_mss) {
+            return;
+        }
+        let each = if segments > 1 { len.div_ceil(segments) } else { len };
+        let floor = UNKNOWN_MSS.min(u32::from(self.rmss));
+        self.peer_mss = self.peer_mss.max(each.clamp(floor, u32::from(self.rmss)) as u16);
+    }
+}
+
+fn arrival(seg: &Incoming<'_>, start: SeqNum, end: SeqNum, class: DataClass) -> DataArrival {
+    DataArrival {
+        start,
+        end,
+        class,
+        segments: seg.segments,
+        psh: seg.psh,
+        fin: seg.fin,
+        urg: seg.urg,
+        ce: seg.ce,
+        ts_rtt: seg.ts_rtt,
+    }
+}
+
+const fn class_of(placement: Placement) -> DataClass {
+    match placement {
+        Placement::InOrder => DataClass::New,
+        Placement::FillsHole => DataClass::Hole,
+        Placement::NewRange | Placement::Extended | Placement::Refused => DataClass::OutOfOrder,
+        Placement::Duplicate => DataClass::Duplicate,
+    }
+}

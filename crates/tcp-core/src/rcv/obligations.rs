@@ -1,0 +1,287 @@
+//! Host of the ACK policy: its plan and timer, what the core owes whatever the plan says, and the ACKs that are
+//! due.
+//!
+//! For each arrival the policy is asked first. Then, where it did not ask for an ACK itself:
+//!
+//! | what happened | the ACK is |
+//! |---|---|
+//! | unacceptable segment, probe, FIN, less than `min(RMSS, R/2)` left of the window | due |
+//! | out-of-order, gap-filling or duplicate data; two full segments unacknowledged | due, unless the policy waives it and its plan is `Withhold` |
+//! | anything else | due when the policy's timer says so, at the latest at the hold limit |
+//!
+//! ACKs for data in order merge into one, because the last says all; with SACK those for data out of order do
+//! too. Without SACK they are counted, since the peer's fast retransmit counts them (RFC 5681, section 3.2).
+
+use super::window::Update;
+use crate::conn::Ctx;
+use crate::packet::SendReason;
+use crate::policy::ack::{
+    AckCause, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations, WindowHint,
+};
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+
+/// The ACKs of a connection: due, planned and owed.
+#[derive(Debug)]
+pub(super) struct Acks {
+    /// `None` before the connection is established.
+    policy: Option<Box<dyn AckPolicy>>,
+    /// The policy's timer; `FAR_FUTURE` where it is not armed.
+    timer: Instant,
+    /// When the oldest data arrived that no ACK has answered; `FAR_FUTURE` where none waits.
+    held_since: Instant,
+    /// The longest that it may wait.
+    hold_limit: Duration,
+    /// Why an ACK is due.
+    due: Option<SendReason>,
+    /// Duplicate ACKs due.
+    duplicates: u8,
+    /// What the policy waives.
+    waives: SoftObligations,
+    /// The window that the next ACK shows.
+    hint: WindowHint,
+    /// The plan in force is `Withhold`.
+    withholding: bool,
+    /// The ACK that is due cuts a hold short.
+    truncates: bool,
+}
+
+/// What the core knows about an arrival beyond what it tells the policy.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Owed {
+    /// An ACK must follow at once.
+    pub(super) hard: bool,
+    /// RCV.NXT moved.
+    pub(super) advanced: bool,
+    /// Wire segments that lie past a hole.
+    pub(super) duplicates: u32,
+    /// One ACK with SACK blocks says all about them.
+    pub(super) sack: bool,
+}
+
+impl Acks {
+    pub(super) const fn new(hold_limit: Duration) -> Self {
+        Self {
+            policy: None,
+            timer: Instant::FAR_FUTURE,
+            held_since: Instant::FAR_FUTURE,
+            hold_limit,
+            due: None,
+            duplicates: 0,
+            waives: SoftObligations::NONE,
+            hint: WindowHint::Sws,
+            withholding: false,
+            truncates: false,
+        }
+    }
+
+    /// Installs a policy. The plan of the one before is void, and what it held is acknowledged at once.
+    pub(super) fn install(&mut self, policy: Box<dyn AckPolicy>) {
+        self.waives = policy.waives();
+        self.policy = Some(policy);
+        self.timer = Instant::FAR_FUTURE;
+        self.withholding = false;
+        if self.is_holding() {
+            self.due = Some(SendReason::AckByObligation);
+        }
+    }
+
+    pub(super) const fn has_policy(&self) -> bool {
+        self.policy.is_some()
+    }
+
+    pub(super) fn policy(&self) -> Option<&(dyn AckPolicy + 'static)> {
+        self.policy.as_deref()
+    }
+
+    pub(super) fn policy_mut(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
+        self.policy.as_deref_mut()
+    }
+
+    /// When the oldest data arrived that no ACK has answered.
+    pub(super) fn oldest_unacked(&self) -> Option<Instant> {
+        (self.held_since != Instant::FAR_FUTURE).then_some(self.held_since)
+    }
+
+    /// Data waits for an ACK that is not due yet.
+    pub(super) fn is_holding(&self) -> bool {
+        self.due.is_none() && self.held_since != Instant::FAR_FUTURE
+    }
+
+    /// The window that the next ACK shows.
+    pub(super) const fn hint(&self) -> WindowHint {
+        self.hint
+    }
+
+    /// Why an ACK is due beyond the `queued` ones that are on their way already.
+    pub(super) fn wanted(&self, queued: u8) -> Option<SendReason> {
+        self.due.filter(|_| queued < self.duplicates.max(1))
+    }
+
+    /// An ACK is owed, for a reason that the policy has no say in.
+    pub(super) fn oblige(&mut self, reason: SendReason) {
+        self.truncates |= self.withholding && self.is_holding();
+        self.due.get_or_insert(reason);
+    }
+
+    /// Data arrived at `now`; the clock of the hold limit runs from the first.
+    pub(super) fn holds(&mut self, now: Instant) {
+        self.held_since = self.held_since.min(now);
+    }
+
+    /// A segment with data arrived; `view` is the receiver after it.
+    pub(super) fn on_data(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, data: &DataArrival, owed: &Owed) {
+        if owed.advanced {
+            // The ACK that moves on says more than those that would have repeated the one before.
+            self.duplicates = 0;
+        }
+        let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_data(view, data));
+        if self.take_plan(plan) {
+            self.due.get_or_insert(SendReason::AckByPolicy);
+        } else if self.owes(ctx, view, data.class, owed.hard) {
+            self.due.get_or_insert(SendReason::AckByObligation);
+        } else {
+            return;
+        }
+        if owed.duplicates > 0 {
+            let more = u8::try_from(owed.duplicates).unwrap_or(u8::MAX);
+            self.duplicates = if owed.sack { 1 } else { self.duplicates.saturating_add(more) };
+        }
+    }
+
+    /// Whether the core owes an ACK for an arrival for which the policy did not ask for one.
+    fn owes(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, class: DataClass, hard: bool) -> bool {
+        let waives = self.waives;
+        let (soft, waived) = match class {
+            DataClass::New => (false, true),
+            // RFC 5681, section 4.2: out-of-order and gap-filling data SHOULD be acknowledged immediately.
+            DataClass::OutOfOrder => (true, waives.out_of_order),
+            DataClass::Hole => (true, waives.gap_filling),
+            DataClass::Duplicate => (true, waives.duplicate),
+            DataClass::Probe | DataClass::Unacceptable => (true, false),
+        };
+        // RFC 9293, section 3.8.6.3 (SHLD-18): an ACK for at least every second full-sized segment.
+        let second = view.unacked() >= view.rmss.saturating_mul(2).max(1);
+        if !hard && !soft && !second {
+            return false;
+        }
+        let waived = self.withholding && waived && (!second || waives.every_second);
+        if waived && !hard {
+            ctx.counters.ack_obligations_waived += u64::from(self.due.is_none());
+            return false;
+        }
+        self.truncates |= self.withholding && self.due.is_none();
+        true
+    }
+
+    /// The application read; `update` is what the window makes of it.
+    pub(super) fn on_app_read(&mut self, view: &RecvView, update: Update) {
+        let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_app_read(view));
+        let useful = update != Update::No;
+        if self.take_plan(plan) && (useful || self.is_holding()) {
+            self.due.get_or_insert(SendReason::AckByPolicy);
+        } else if update == Update::Reopens {
+            self.oblige(SendReason::WindowUpdate);
+        } else if useful && !self.withholding {
+            self.due.get_or_insert(SendReason::WindowUpdate);
+        }
+    }
+
+    /// The policy's timer, or the hold limit, whichever comes first. The hold limit does not run while an ACK
+    /// is due already.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        let first = match self.due {
+            Some(_) => self.timer,
+            None => self.timer.min(self.held_since + self.hold_limit),
+        };
+        (first != Instant::FAR_FUTURE).then_some(first)
+    }
+
+    /// Serves the policy's timer, then (at a tie) the hold limit. `update`: what an ACK would tell of the
+    /// window.
+    pub(super) fn on_timeout(&mut self, view: &RecvView, update: Update) {
+        if self.timer <= view.now {
+            self.timer = Instant::FAR_FUTURE;
+            self.withholding = false;
+            let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_timeout(view));
+            let mut asked = self.take_plan(plan);
+            // A timer that has come again already would be served for ever at this instant.
+            if self.timer <= view.now {
+                self.timer = Instant::FAR_FUTURE;
+                self.withholding = false;
+                asked = true;
+            }
+            // RFC 5681, section 4.2: no more than one ACK for each segment, other than to update the window.
+            if asked && self.held_since != Instant::FAR_FUTURE {
+                self.due.get_or_insert(SendReason::AckByTimer);
+            } else if asked && update != Update::No {
+                self.due.get_or_insert(SendReason::WindowUpdate);
+            }
+        }
+        // RFC 9293, section 3.8.6.3 (MUST-40): the delay is below 0.5 s.
+        if self.is_holding() && self.held_since + self.hold_limit <= view.now {
+            self.due = Some(SendReason::AckByObligation);
+            self.truncates = true;
+        }
+    }
+
+    /// A segment with an ACK left; `view` is the receiver with that ACK taken into account. `reports`: the
+    /// peer counts it as a duplicate ACK, or reads from its SACK blocks what one would tell.
+    pub(super) fn on_sent(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, sent: &AckSent, reports: bool) {
+        if reports {
+            self.duplicates = self.duplicates.saturating_sub(1);
+        }
+        // Data that arrived after this ACK was built still waits for its own.
+        if view.unacked() == 0 {
+            self.held_since = Instant::FAR_FUTURE;
+            if self.duplicates == 0 {
+                self.due = None;
+            }
+        }
+        let truncated = self.truncates && sent.cause == AckCause::Obligation;
+        self.truncates = false;
+        self.timer = Instant::FAR_FUTURE;
+        self.withholding = false;
+        self.hint = WindowHint::Sws;
+        if sent.cause == AckCause::Timer {
+            ctx.counters.delayed_acks += 1;
+        }
+        let Some(policy) = self.policy.as_mut() else { return };
+        if truncated {
+            ctx.counters.ack_hold_truncated += 1;
+            policy.on_hold_truncated(view);
+        }
+        let plan = policy.on_ack_sent(view, sent);
+        // RFC 5681, section 4.2: what this ACK said is not said again.
+        if self.take_plan(plan) && self.is_holding() {
+            self.due = Some(SendReason::AckByPolicy);
+        }
+        // A policy may ask to be called at this very instant, but not again and again in it.
+        if self.timer <= view.now {
+            self.timer = view.now + Duration::from_nanos(1).max(ctx.granularity);
+        }
+    }
+
+    /// Puts a plan in force; true where it asks for an ACK at once.
+    fn take_plan(&mut self, plan: AckPlan) -> bool {
+        match plan {
+            AckPlan::Keep => false,
+            AckPlan::Now { window } => {
+                self.hint = window;
+                self.timer = Instant::FAR_FUTURE;
+                self.withholding = false;
+                true
+            }
+            AckPlan::By(at) => {
+                self.timer = at;
+                self.withholding = false;
+                false
+            }
+            AckPlan::Withhold { until } => {
+                self.timer = until;
+                self.withholding = true;
+                false
+            }
+        }
+    }
+}
