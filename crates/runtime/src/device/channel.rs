@@ -3,7 +3,7 @@
 //! For stacks that talk to each other inside one process, and for tests. No rights are needed, and nothing is
 //! lost on the way: a full queue makes the sender wait.
 
-use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU16;
@@ -106,34 +106,6 @@ impl Channel {
         !lock(&self.outgoing).closed
     }
 
-    /// Whether the pair carries such a packet at all; an error says why not.
-    fn admit(
-        &self,
-        length: usize,
-        header: usize,
-        segment_size: Option<NonZeroU16>,
-        checksum: TxChecksum,
-    ) -> io::Result<()> {
-        let mtu = self.config.mtu as usize;
-        match segment_size {
-            None if length > mtu => return Err(unsendable("the packet is larger than the MTU")),
-            Some(_) if self.config.max_super_packet == 0 => {
-                return Err(unsendable("this device carries no super-packets"));
-            }
-            Some(_) if length > self.config.max_super_packet as usize => {
-                return Err(unsendable("the super-packet is larger than the device carries"));
-            }
-            Some(size) if length.min(header + usize::from(size.get())) > mtu => {
-                return Err(unsendable("the super-packet's segments are larger than the MTU"));
-            }
-            _ => {}
-        }
-        if !self.config.checksum_offload && checksum != TxChecksum::Complete {
-            return Err(unsendable("this device does not complete checksums"));
-        }
-        Ok(())
-    }
-
     fn send(
         &self,
         header: &[u8],
@@ -142,7 +114,7 @@ impl Channel {
         checksum: TxChecksum,
     ) -> io::Result<()> {
         let length = header.len() + payload[0].len() + payload[1].len();
-        self.admit(length, header.len(), segment_size, checksum)?;
+        self.caps().admit(length, header.len(), segment_size, checksum)?;
         let mut bytes = {
             let mut queue = lock(&self.outgoing);
             if queue.closed {

@@ -5,8 +5,10 @@
 //! | [`tun::Tun`] | super-packets with offloaded checksums, or plain packets | a TUN interface |
 //! | [`tun_tap::TunTap`] | plain packets, through the crate `tun-tap` | a TUN interface |
 //! | [`channel::Channel`] | either, to another end in the same process | nothing |
+//! | [`impair::Impaired`] | what another device carries, badly | that device |
 
 pub mod channel;
+pub mod impair;
 mod ready_fd;
 pub mod tun;
 pub mod tun_tap;
@@ -94,6 +96,34 @@ impl DeviceCaps {
     #[must_use]
     pub const fn offload(mtu: u32) -> Self {
         Self { mtu, max_super_packet: 65_535, tx_checksum_offload: true, rx_checksum_offload: true }
+    }
+
+    /// Whether a packet of `length` bytes, `header` of them headers, can be carried; the error says why not.
+    fn admit(
+        &self,
+        length: usize,
+        header: usize,
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        let mtu = self.mtu as usize;
+        match segment_size {
+            None if length > mtu => return Err(unsendable("the packet is larger than the MTU")),
+            Some(_) if self.max_super_packet == 0 => {
+                return Err(unsendable("this device carries no super-packets"));
+            }
+            Some(_) if length > self.max_super_packet as usize => {
+                return Err(unsendable("the super-packet is larger than the device carries"));
+            }
+            Some(size) if length.min(header + usize::from(size.get())) > mtu => {
+                return Err(unsendable("the super-packet's segments are larger than the MTU"));
+            }
+            _ => {}
+        }
+        if !self.tx_checksum_offload && checksum != TxChecksum::Complete {
+            return Err(unsendable("this device does not complete checksums"));
+        }
+        Ok(())
     }
 }
 

@@ -13,6 +13,7 @@
 pub mod ack;
 pub mod builtin;
 pub mod cc;
+pub mod conformance;
 pub mod rto;
 pub mod sched;
 pub mod spec;

@@ -72,6 +72,52 @@ pub trait EgressScheduler: Debug + Send {
     }
 }
 
+impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {
+        (**self).admit(now, ask)
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        (**self).push(now, packet);
+    }
+
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        (**self).pop(now, link)
+    }
+
+    fn departed(&mut self, now: Instant, packet: &Descriptor) {
+        (**self).departed(now, packet);
+    }
+
+    fn poll_resume(&mut self) -> Option<ConnId> {
+        (**self).poll_resume()
+    }
+
+    fn forget(&mut self, now: Instant, which: Forget) {
+        (**self).forget(now, which);
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        (**self).backlog(scope)
+    }
+
+    fn keeps_ack_numbers(&self) -> bool {
+        (**self).keeps_ack_numbers()
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        (**self).metrics(report);
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        (**self).configure(params)
+    }
+}
+
 /// A request to queue a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

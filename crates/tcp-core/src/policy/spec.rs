@@ -88,6 +88,15 @@ impl Params {
         self.iter().find(|param| param.key == key)
     }
 
+    /// The parameters whose key is in `keys`, and the others; each in the order given. For a policy that
+    /// wraps another one and shares a list of parameters with it.
+    #[must_use]
+    pub fn split(&self, keys: &[ParamInfo]) -> (Self, Self) {
+        let known = |key: &str| keys.iter().any(|info| info.name == key);
+        let (own, rest) = self.entries.iter().cloned().partition(|(key, _)| known(key));
+        (Self { entries: own }, Self { entries: rest })
+    }
+
     /// For policies without parameters.
     ///
     /// # Errors
@@ -376,7 +385,7 @@ pub fn parse_rate(text: &str) -> Option<Rate> {
         "g" | "gbit" => 1e9,
         _ => return None,
     } * number;
-    (bits >= 8.0 && bits < 1e18).then(|| Rate::from_bits_per_second(libm::round(bits) as u64))
+    (8.0..1e18).contains(&bits).then(|| Rate::from_bits_per_second(libm::round(bits) as u64))
 }
 
 /// Reads a number of bytes such as `1500`, `64k`, `1M` or `1G` (binary multiples).
@@ -434,8 +443,11 @@ impl Display for PolicySpec {
         let params: Vec<String> =
             self.params.entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
         if !params.is_empty() {
-            write!(f, ":{}", params.join(",").to_string())?;
+            write!(f, ":{}", params.join(","))?;
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

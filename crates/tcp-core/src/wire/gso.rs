@@ -8,7 +8,6 @@ use super::checksum::{self, Accumulator};
 use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
 use super::tcp::{self, PROTOCOL_TCP};
 use super::{EmitError, IpVersion, Payload, TcpFlags, ipv4, ipv6};
-use core::net::Ipv4Addr;
 use core::num::NonZeroU16;
 
 /// The packets of one super-packet, in order; made by [`split`].
@@ -165,10 +164,9 @@ impl<'a> Segments<'a> {
         fixed[2..4].copy_from_slice(&total_len.to_be_bytes());
         fixed[4..6].copy_from_slice(&self.identification.to_be_bytes());
         fixed[10..12].fill(0);
-        let [.., s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
+        let (src, dst) = ipv4::addresses(fixed);
         let checksum = checksum::checksum(ip);
         ip.get_mut(10..12)?.copy_from_slice(&checksum.to_be_bytes());
-        let (src, dst) = (Ipv4Addr::new(s0, s1, s2, s3), Ipv4Addr::new(d0, d1, d2, d3));
         Some(Accumulator::pseudo_v4(src, dst, PROTOCOL_TCP, upper_len))
     }
 }

@@ -1,6 +1,7 @@
 //! The IPv4 header (RFC 791, RFC 1122 section 3.2.1).
 
 use super::checksum;
+use super::field::{be16, be32};
 use super::{Ecn, IpInfo, IpVersion, WireError};
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -9,6 +10,7 @@ pub(super) const HEADER_LEN: usize = 20;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
+const OFFSET: u16 = 0x1fff;
 
 /// A header that passed the checks.
 pub(super) struct Ipv4Header {
@@ -19,6 +21,7 @@ pub(super) struct Ipv4Header {
 }
 
 /// Checks the header at the start of `head`; `available` is what is there of the packet, in all slices.
+#[inline(always)]
 pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireError> {
     let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
     let header_len = header_len(fixed);
@@ -34,24 +37,24 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
     if !intact {
         return Err(WireError::IpChecksum);
     }
-    let [_, tos, l0, l1, _, _, f0, f1, ttl, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
-    let total_len = usize::from(u16::from_be_bytes([l0, l1]));
+    let total_len = usize::from(be16::<2, _>(fixed));
     if total_len < header_len {
         return Err(WireError::BadHeaderLength);
     }
     if total_len > available {
         return Err(WireError::Truncated);
     }
-    if u16::from_be_bytes([f0, f1]) & MORE_FRAGMENTS_AND_OFFSET != 0 {
+    if be16::<6, _>(fixed) & MORE_FRAGMENTS_AND_OFFSET != 0 {
         return Err(WireError::Fragment);
     }
-    let (src, dst) = (Ipv4Addr::new(s0, s1, s2, s3), Ipv4Addr::new(d0, d1, d2, d3));
+    let (src, dst) = addresses(fixed);
+    let tos = fixed[1];
     Ok(Ipv4Header {
         info: IpInfo {
             src: IpAddr::V4(src),
             dst: IpAddr::V4(dst),
             version: IpVersion::V4,
-            ttl,
+            ttl: fixed[8],
             dscp: tos >> 2,
             ecn: Ecn::from_bits(tos),
             header_len: header_len as u16,
@@ -59,7 +62,7 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
         },
         src,
         dst,
-        protocol,
+        protocol: fixed[9],
     })
 }
 
@@ -67,19 +70,22 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
 /// checksum may be stale. `None` where it is no first fragment.
 pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
     let fixed: &[u8; HEADER_LEN] = quote.first_chunk()?;
-    let [_, _, _, _, _, _, f0, f1, _, protocol, _, _, s0, s1, s2, s3, d0, d1, d2, d3] = *fixed;
     let header_len = header_len(fixed);
-    if header_len < HEADER_LEN || u16::from_be_bytes([f0, f1]) & 0x1fff != 0 {
+    if header_len < HEADER_LEN || be16::<6, _>(fixed) & OFFSET != 0 {
         return None;
     }
-    let src = Ipv4Addr::new(s0, s1, s2, s3);
-    let dst = Ipv4Addr::new(d0, d1, d2, d3);
-    Some((src.into(), dst.into(), protocol, quote.get(header_len..)?))
+    let (src, dst) = addresses(fixed);
+    Some((src.into(), dst.into(), fixed[9], quote.get(header_len..)?))
 }
 
 /// The header's length as its first octet states it, 0 to 60.
 pub(super) fn header_len(fixed: &[u8; HEADER_LEN]) -> usize {
     usize::from(fixed[0] & 0x0f) * 4
+}
+
+/// Source and destination.
+pub(super) fn addresses(fixed: &[u8; HEADER_LEN]) -> (Ipv4Addr, Ipv4Addr) {
+    (be32::<12, _>(fixed).into(), be32::<16, _>(fixed).into())
 }
 
 /// What is written into a header of 20 octets.

@@ -26,6 +26,7 @@ pub(super) struct Ipv6Header {
 }
 
 /// Checks the headers at the start of `head`; `available` is what is there of the packet, in all slices.
+#[inline(always)]
 pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireError> {
     let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
     let (src, dst) = addresses(fixed);

@@ -7,6 +7,7 @@
 pub mod checksum;
 mod emit;
 mod error;
+mod field;
 mod flags;
 pub mod gso;
 mod icmp;
@@ -198,41 +199,64 @@ pub fn parse<'a>(packet: &RxPacket<'a>) -> Result<Datagram<'a>, WireError> {
         4 => {
             let header = ipv4::parse(packet.head, available)?;
             let upper = upper(packet, &header.info);
-            let transport = match header.protocol {
+            match header.protocol {
                 PROTOCOL_TCP => {
                     let pseudo = Accumulator::pseudo_v4(header.src, header.dst, PROTOCOL_TCP, upper.len());
-                    Transport::Tcp(TcpSegment::parse(upper, pseudo, packet.checksum, packet.segment_size)?)
+                    parse_tcp(header.info, upper, pseudo, packet)
                 }
-                PROTOCOL_ICMP => Transport::Icmp(IcmpMessage::parse(
-                    IpVersion::V4,
-                    upper,
-                    Accumulator::new(),
-                    packet.checksum,
-                )?),
-                protocol => Transport::Other { protocol },
-            };
-            Ok(Datagram { ip: header.info, transport })
+                PROTOCOL_ICMP => parse_icmp(header.info, upper, Accumulator::new(), packet),
+                protocol => Ok(Datagram { ip: header.info, transport: Transport::Other { protocol } }),
+            }
         }
         6 => {
             let header = ipv6::parse(packet.head, available)?;
             let upper = upper(packet, &header.info);
             let pseudo = Accumulator::pseudo_v6(header.src, header.dst, header.protocol, upper.len());
-            let transport = match header.protocol {
-                PROTOCOL_TCP => {
-                    Transport::Tcp(TcpSegment::parse(upper, pseudo, packet.checksum, packet.segment_size)?)
-                }
-                PROTOCOL_ICMPV6 => {
-                    Transport::Icmp(IcmpMessage::parse(IpVersion::V6, upper, pseudo, packet.checksum)?)
-                }
-                protocol => Transport::Other { protocol },
-            };
-            Ok(Datagram { ip: header.info, transport })
+            match header.protocol {
+                PROTOCOL_TCP => parse_tcp(header.info, upper, pseudo, packet),
+                PROTOCOL_ICMPV6 => parse_icmp(header.info, upper, pseudo, packet),
+                protocol => Ok(Datagram { ip: header.info, transport: Transport::Other { protocol } }),
+            }
         }
         _ => Err(WireError::BadVersion),
     }
 }
 
+/// The usual options are told apart here, so that the datagram of the usual segment is built in one piece, not
+/// copied together.
+#[inline(always)]
+fn parse_tcp<'a>(
+    ip: IpInfo,
+    upper: Payload<'a>,
+    pseudo: Accumulator,
+    packet: &RxPacket<'a>,
+) -> Result<Datagram<'a>, WireError> {
+    let parts = tcp::Parts::parse(upper, pseudo, packet.checksum, packet.segment_size)?;
+    match options::lone_timestamps(parts.raw_options) {
+        Some(timestamps) => {
+            let segment = parts.with_options(TcpOptions::from(timestamps), false);
+            Ok(Datagram { ip, transport: Transport::Tcp(segment) })
+        }
+        None => {
+            let (options, malformed) = TcpOptions::parse(parts.raw_options);
+            Ok(Datagram { ip, transport: Transport::Tcp(parts.with_options(options, malformed)) })
+        }
+    }
+}
+
+#[inline(never)]
+fn parse_icmp<'a>(
+    ip: IpInfo,
+    upper: Payload<'a>,
+    pseudo: Accumulator,
+    packet: &RxPacket<'a>,
+) -> Result<Datagram<'a>, WireError> {
+    let message = IcmpMessage::parse(ip.version, upper, pseudo, packet.checksum)?;
+    Ok(Datagram { ip, transport: Transport::Icmp(message) })
+}
+
 /// What follows the IP headers, without padding.
+#[inline(always)]
 fn upper<'a>(packet: &RxPacket<'a>, info: &IpInfo) -> Payload<'a> {
     let [second, third] = packet.more;
     let header_len = usize::from(info.header_len);

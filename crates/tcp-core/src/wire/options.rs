@@ -35,7 +35,7 @@ pub struct Timestamps {
 #[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     blocks: [(SeqNum, SeqNum); Self::MAX],
-    len: u8,
+    len: u32,
 }
 
 impl SackBlocks {
@@ -52,7 +52,7 @@ impl SackBlocks {
 
     /// Adds a block at the end; returns false, and changes nothing, where there are four.
     pub fn push(&mut self, start: SeqNum, end: SeqNum) -> bool {
-        match self.blocks.get_mut(usize::from(self.len)) {
+        match self.blocks.get_mut(self.len as usize) {
             Some(slot) => {
                 *slot = (start, end);
                 self.len += 1;
@@ -145,10 +145,6 @@ impl TcpOptions {
     /// the last one counts.
     #[must_use]
     pub fn parse(raw: &[u8]) -> (Self, bool) {
-        // The layout of RFC 7323, appendix A, which nearly every segment has.
-        if let Some(timestamps) = lone_timestamps(raw) {
-            return (Self { timestamps: Some(timestamps), ..Self::NONE }, false);
-        }
         let mut options = Self::NONE;
         let mut iter = OptionIter::new(raw);
         for option in &mut iter {
@@ -235,8 +231,10 @@ impl TcpOptions {
     }
 }
 
-/// The timestamps of an option area that is exactly NOP, NOP, timestamps.
-fn lone_timestamps(raw: &[u8]) -> Option<Timestamps> {
+/// The timestamps of an option area that is exactly NOP, NOP, timestamps: the layout of RFC 7323, appendix A, which
+/// nearly every segment has.
+#[inline(always)]
+pub(super) fn lone_timestamps(raw: &[u8]) -> Option<Timestamps> {
     let raw: &[u8; 12] = raw.try_into().ok()?;
     match *raw {
         [NOP, NOP, TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3] => Some(Timestamps {
@@ -307,7 +305,7 @@ impl<'a> TcpOption<'a> {
             Self::WindowScale(shift) => writer.put([WINDOW_SCALE, 3, shift]),
             Self::SackPermitted => writer.put([SACK_PERMITTED, 2]),
             Self::Sack(blocks) => {
-                writer.put([SACK, 2 + 8 * blocks.len])
+                writer.put([SACK, 2 + 8 * blocks.len as u8])
                     && blocks.iter().all(|(start, end)| {
                         writer.put(start.0.to_be_bytes()) && writer.put(end.0.to_be_bytes())
                     })

@@ -23,7 +23,7 @@ impl<'a> Payload<'a> {
     #[must_use]
     pub const fn len(&self) -> usize {
         let [a, b, c] = self.slices;
-        a.len().saturating_add(b.len()).saturating_add(c.len())
+        a.len() + b.len() + c.len()
     }
 
     /// True where no octet is left.
@@ -70,6 +70,9 @@ impl<'a> Payload<'a> {
 
     /// Keeps the first `count` octets; all of them where there are fewer.
     pub fn truncate(&mut self, count: usize) {
+        if count >= self.len() {
+            return;
+        }
         let mut left = count;
         for slice in &mut self.slices {
             let keep = left.min(slice.len());

@@ -2,6 +2,7 @@
 
 use super::checksum::Accumulator;
 use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
+use super::field::{be16, be32};
 use super::ipv4::{self, Ipv4Emit};
 use super::ipv6::{self, Ipv6Emit};
 use super::options::{MAX_OPTIONS_LEN, OptionIter, TcpOption, TcpOptions, Timestamps, emit_option_list};
@@ -59,8 +60,19 @@ impl<'a> TcpSegment<'a> {
     pub const fn option_iter(&self) -> OptionIter<'a> {
         OptionIter::new(self.raw_options)
     }
+}
 
+/// A segment whose options are still to be read.
+pub(super) struct Parts<'a> {
+    fixed: &'a [u8; HEADER_LEN],
+    pub(super) raw_options: &'a [u8],
+    payload: Payload<'a>,
+    wire_segments: u32,
+}
+
+impl<'a> Parts<'a> {
     /// Checks the segment that `upper` holds; `pseudo` is the pseudo-header's sum.
+    #[inline(always)]
     pub(super) fn parse(
         upper: Payload<'a>,
         pseudo: Accumulator,
@@ -69,8 +81,7 @@ impl<'a> TcpSegment<'a> {
     ) -> Result<Self, WireError> {
         let [head, second, third] = upper.slices();
         let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
-        let [sp0, sp1, dp0, dp1, s0, s1, s2, s3, a0, a1, a2, a3, offset, bits, w0, w1, _, _, u0, u1] = *fixed;
-        let header_len = usize::from(offset >> 4) * 4;
+        let header_len = usize::from(fixed[12] >> 4) * 4;
         if header_len < HEADER_LEN {
             return Err(WireError::BadHeaderLength);
         }
@@ -78,28 +89,32 @@ impl<'a> TcpSegment<'a> {
         if checksum == RxChecksum::Verify && !upper_is_intact(upper, pseudo) {
             return Err(WireError::TcpChecksum);
         }
-        let raw_options = header.get(HEADER_LEN..).unwrap_or_default();
-        let (options, options_malformed) =
-            if raw_options.is_empty() { (TcpOptions::NONE, false) } else { TcpOptions::parse(raw_options) };
         let payload = Payload::new([first, second, third]);
         let wire_segments = match segment_size {
             Some(size) => (payload.len() as u32).div_ceil(u32::from(size.get())).max(1),
             None => 1,
         };
-        Ok(Self {
-            src_port: u16::from_be_bytes([sp0, sp1]),
-            dst_port: u16::from_be_bytes([dp0, dp1]),
-            seq: SeqNum(u32::from_be_bytes([s0, s1, s2, s3])),
-            ack: SeqNum(u32::from_be_bytes([a0, a1, a2, a3])),
-            flags: TcpFlags::from_bits(u16::from_be_bytes([offset, bits])),
-            window: u16::from_be_bytes([w0, w1]),
-            urgent: u16::from_be_bytes([u0, u1]),
+        let raw_options = header.get(HEADER_LEN..).unwrap_or_default();
+        Ok(Self { fixed, raw_options, payload, wire_segments })
+    }
+
+    #[inline(always)]
+    pub(super) fn with_options(self, options: TcpOptions, options_malformed: bool) -> TcpSegment<'a> {
+        let Self { fixed, raw_options, payload, wire_segments } = self;
+        TcpSegment {
+            src_port: be16::<0, _>(fixed),
+            dst_port: be16::<2, _>(fixed),
+            seq: SeqNum(be32::<4, _>(fixed)),
+            ack: SeqNum(be32::<8, _>(fixed)),
+            flags: TcpFlags::from_bits(be16::<12, _>(fixed)),
+            window: be16::<14, _>(fixed),
+            urgent: be16::<18, _>(fixed),
             options,
             options_malformed,
             raw_options,
             payload,
             wire_segments,
-        })
+        }
     }
 }
 

@@ -1,29 +1,77 @@
 //! Delayed acknowledgments (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2): at least one ACK for every second
 //! full-sized segment, and none later than a fixed delay.
 
-use crate::policy::ack::{AckPlan, AckPolicy, DataArrival, DataClass, RecvView};
+use crate::policy::ack::{AckPlan, AckPolicy, DataArrival, DataClass, RecvView, SoftObligations};
+use crate::policy::spec::ParamInfo;
+use crate::policy::{Metrics, Params, SpecError};
 use crate::time::Duration;
 
-/// The delayed ACK of RFC 5681.
-#[derive(Clone, Debug)]
+/// Segments per ACK that RFC 9293 (section 3.8.6.3) permits without a deviation.
+const STANDARD_SEGMENTS: u32 = 2;
+/// RFC 9293, section 3.8.6.3: the delay MUST be less than 0.5 s.
+const MAX_DELAY: Duration = Duration::from_nanos(499_999_999);
+
+/// The delayed ACK of RFC 5681, with its two parameters open.
+///
+/// With more than two segments per ACK it waives the every-second-segment rule (a SHOULD), which the core
+/// counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
     delay: Duration,
     segments: u32,
 }
 
 impl DelayedAck {
+    /// The parameters that [`Self::from_params`] and `configure` take.
+    pub const PARAMS: &[ParamInfo] = &[
+        ParamInfo {
+            name: "delay",
+            default: "40ms",
+            range: "0ms..499ms",
+            summary: "longest time that the first unacknowledged byte waits",
+        },
+        ParamInfo {
+            name: "segments",
+            default: "2",
+            range: "1..1000",
+            summary: "full-sized segments that one ACK is for",
+        },
+    ];
+
     /// An ACK for every `segments` full-sized segments (at least 1), and at the latest `delay` after the
     /// first byte that waits.
     #[must_use]
     pub const fn new(delay: Duration, segments: u32) -> Self {
         Self { delay, segments: if segments == 0 { 1 } else { segments } }
     }
+
+    /// The default with the given changes.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown or out of range.
+    pub fn from_params(params: &Params) -> Result<Self, SpecError> {
+        Self::default().with(params)
+    }
+
+    fn with(&self, params: &Params) -> Result<Self, SpecError> {
+        let mut new = self.clone();
+        for param in params.iter() {
+            match param.key() {
+                "delay" => new.delay = param.duration(Duration::ZERO..=MAX_DELAY)?,
+                "segments" => {
+                    new.segments = u32::try_from(param.integer(1..=1000)?).unwrap_or(STANDARD_SEGMENTS);
+                }
+                _ => return Err(param.unknown("delayed", Self::PARAMS)),
+            }
+        }
+        Ok(new)
+    }
 }
 
 impl Default for DelayedAck {
     /// 40 ms and every second segment.
     fn default() -> Self {
-        Self::new(Duration::from_millis(40), 2)
+        Self::new(Duration::from_millis(40), STANDARD_SEGMENTS)
     }
 }
 
@@ -32,15 +80,89 @@ impl AckPolicy for DelayedAck {
         "delayed"
     }
 
+    fn waives(&self) -> SoftObligations {
+        SoftObligations::NONE.and_every_second()
+    }
+
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         let full = self.segments.saturating_mul(view.rmss.max(1));
         if data.class != DataClass::New || data.fin || view.unacked() >= full {
             return AckPlan::NOW;
         }
-        AckPlan::By(view.oldest_unacked.unwrap_or(view.now) + self.delay)
+        let due = view.oldest_unacked.unwrap_or(view.now) + self.delay;
+        if due <= view.now {
+            AckPlan::NOW
+        } else if self.segments > STANDARD_SEGMENTS {
+            AckPlan::Withhold { until: due }
+        } else {
+            AckPlan::By(due)
+        }
     }
 
     fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
         AckPlan::NOW
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("delay_ms", self.delay.as_secs_f64() * 1e3);
+        report.report("segments", f64::from(self.segments));
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        *self = self.with(params)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seq::SeqNum;
+    use crate::time::Instant;
+    use alloc::string::ToString;
+
+    const MSS: u32 = 1000;
+
+    /// `bytes` arrive in order at `now`, the oldest unacknowledged one having arrived at `oldest`.
+    fn arrival(policy: &mut DelayedAck, oldest: u64, now: u64, unacked: u32) -> AckPlan {
+        let mut view = RecvView::new(Instant::from_millis(now), SeqNum(5000), 65_535, MSS);
+        view.highest_ack = view.rcv_nxt - unacked;
+        view.oldest_unacked = Some(Instant::from_millis(oldest));
+        policy.on_data(&view, &DataArrival::new(view.rcv_nxt - MSS, view.rcv_nxt, DataClass::New))
+    }
+
+    #[test]
+    fn second_full_segment_is_acknowledged_at_once() {
+        let mut policy = DelayedAck::default();
+        assert_eq!(arrival(&mut policy, 100, 100, MSS), AckPlan::By(Instant::from_millis(140)));
+        assert_eq!(arrival(&mut policy, 100, 110, 2 * MSS), AckPlan::NOW);
+    }
+
+    #[test]
+    fn the_delay_counts_from_the_first_byte_that_waits() {
+        let mut policy = DelayedAck::new(Duration::from_millis(200), 2);
+        assert_eq!(arrival(&mut policy, 100, 150, MSS + 1), AckPlan::By(Instant::from_millis(300)));
+        assert_eq!(arrival(&mut policy, 100, 300, MSS + 2), AckPlan::NOW);
+    }
+
+    #[test]
+    fn more_than_two_segments_per_ack_are_withheld_from_the_core() {
+        let params = "segments=8,delay=100ms".parse().unwrap();
+        let mut policy = DelayedAck::from_params(&params).unwrap();
+        let until = Instant::from_millis(200);
+        assert!(policy.waives().every_second);
+        assert_eq!(arrival(&mut policy, 100, 101, 7 * MSS), AckPlan::Withhold { until });
+        assert_eq!(arrival(&mut policy, 100, 102, 8 * MSS), AckPlan::NOW);
+    }
+
+    #[test]
+    fn a_refused_configure_changes_nothing() {
+        let mut policy = DelayedAck::default();
+        let before = policy.clone();
+        let error = policy.configure(&"segments=4,delay=2s".parse().unwrap()).unwrap_err();
+        assert!(error.to_string().contains("delay=2s"), "{error}");
+        assert_eq!(policy, before);
+        policy.configure(&"segments=4".parse().unwrap()).unwrap();
+        assert_eq!(policy, DelayedAck::new(Duration::from_millis(40), 4));
     }
 }

@@ -8,6 +8,32 @@ use alloc::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Fifo {
     queue: VecDeque<Descriptor>,
+    /// Sum over `queue`.
+    total: Backlog,
+}
+
+impl Fifo {
+    /// Keeps the packets for which `keep` is true.
+    fn retain(&mut self, keep: impl Fn(&Descriptor) -> bool) {
+        let total = &mut self.total;
+        self.queue.retain(|packet| {
+            let stays = keep(packet);
+            if !stays {
+                remove(total, packet);
+            }
+            stays
+        });
+    }
+}
+
+fn remove(total: &mut Backlog, packet: &Descriptor) {
+    total.packets = total.packets.saturating_sub(1);
+    total.bytes = total.bytes.saturating_sub(u64::from(packet.len));
+}
+
+fn add(total: &mut Backlog, packet: &Descriptor) {
+    total.packets += 1;
+    total.bytes = total.bytes.saturating_add(u64::from(packet.len));
 }
 
 impl EgressScheduler for Fifo {
@@ -20,37 +46,39 @@ impl EgressScheduler for Fifo {
     }
 
     fn push(&mut self, _now: Instant, packet: Descriptor) {
+        add(&mut self.total, &packet);
         self.queue.push_back(packet);
     }
 
     fn pop(&mut self, _now: Instant, link: &LinkView) -> Popped {
-        match self.queue.front() {
-            Some(head) if head.len <= link.room => {
-                self.queue.pop_front().map_or(Popped::Empty, Popped::Packet)
+        match self.queue.pop_front_if(|head| head.len <= link.room) {
+            Some(packet) => {
+                remove(&mut self.total, &packet);
+                Popped::Packet(packet)
             }
-            _ => Popped::Empty,
+            None => Popped::Empty,
         }
     }
 
     fn forget(&mut self, _now: Instant, which: Forget) {
         match which {
-            Forget::Packet(serial) => self.queue.retain(|packet| packet.id.serial != serial),
-            Forget::Conn(conn) => self.queue.retain(|packet| packet.conn != Some(conn)),
+            Forget::Packet(serial) => self.retain(|packet| packet.id.serial != serial),
+            Forget::Conn(conn) => self.retain(|packet| packet.conn != Some(conn)),
         }
     }
 
     fn backlog(&self, scope: Scope) -> Backlog {
+        let counts = |packet: &Descriptor| match scope {
+            Scope::All => true,
+            Scope::Conn(conn) => packet.conn == Some(conn),
+            Scope::Class(class) => packet.class == class,
+        };
+        if scope == Scope::All {
+            return self.total;
+        }
         let mut backlog = Backlog::default();
-        for packet in &self.queue {
-            let counts = match scope {
-                Scope::All => true,
-                Scope::Conn(conn) => packet.conn == Some(conn),
-                Scope::Class(class) => packet.class == class,
-            };
-            if counts {
-                backlog.packets += 1;
-                backlog.bytes += u64::from(packet.len);
-            }
+        for packet in self.queue.iter().filter(|packet| counts(packet)) {
+            add(&mut backlog, packet);
         }
         backlog
     }

@@ -36,10 +36,16 @@ impl NewReno {
     }
 
     /// RFC 5681, equation 4, on the flight at the time of the event.
-    fn reduce(&mut self, flight: u32, smss: u32) {
+    fn lower_ssthresh(&mut self, flight: u32, smss: u32) {
         let half = u64::from(flight / 2).max(2 * u64::from(smss));
         self.ssthresh = Window::from_bytes(half);
         self.acked = 0;
+    }
+
+    /// Halves the flight. A window that a restart has cut below that stays.
+    fn reduce(&mut self, flight: u32, smss: u32) {
+        self.lower_ssthresh(flight, smss);
+        self.cwnd = self.cwnd.min(self.ssthresh);
     }
 }
 
@@ -59,8 +65,10 @@ impl CongestionControl for NewReno {
         let smss = u64::from(view.smss);
         let mut acked = u64::from(ack.acked);
         if self.cwnd < self.ssthresh {
-            // RFC 3465, section 2.3: L = 2 per ACK; an ACK for a batch counts as one per two segments.
-            let limit = 2 * smss * u64::from(ack.segments.div_ceil(2)).max(1);
+            // RFC 3465, section 2.3: at most 2 SMSS per ACK, 1 SMSS after a timeout. An ACK that covers many
+            // segments at once counts as one for every two of them.
+            let per_ack = if view.phase == Phase::Loss { smss } else { 2 * smss };
+            let limit = per_ack * u64::from(ack.segments.div_ceil(2)).max(1);
             let room = self.ssthresh.saturating_sub(self.cwnd).bytes();
             let growth = acked.min(limit).min(room.max(1));
             self.cwnd = self.cwnd.saturating_add(Window::from_bytes(growth));
@@ -80,19 +88,13 @@ impl CongestionControl for NewReno {
 
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         match *event {
-            CongestionEvent::Loss { prior_pipe } => {
-                self.reduce(prior_pipe, view.smss);
-                self.cwnd = self.ssthresh;
-            }
-            CongestionEvent::Ecn => {
-                self.reduce(view.pipe, view.smss);
-                self.cwnd = self.ssthresh;
-            }
+            CongestionEvent::Loss { prior_pipe } => self.reduce(prior_pipe, view.smss),
+            CongestionEvent::Ecn => self.reduce(view.pipe, view.smss),
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 match ssthresh {
                     SsthreshRule::Keep => {}
                     SsthreshRule::AtMost(most) => self.ssthresh = self.ssthresh.min(most),
-                    SsthreshRule::ByCc if first => self.reduce(flight_size, view.smss),
+                    SsthreshRule::ByCc if first => self.lower_ssthresh(flight_size, view.smss),
                     SsthreshRule::ByCc => {}
                 }
                 self.cwnd = self.cwnd.min(window);

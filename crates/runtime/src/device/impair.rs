@@ -1,0 +1,485 @@
+//! A device on a bad path: packets are lost, duplicated, reordered, delayed and damaged, from a seed.
+//!
+//! For tests between a stack and a peer that cannot be simulated. Time is the machine's, so two runs with one
+//! seed draw the same fates but need not meet the same packets.
+
+use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
+use crate::timer::{self, Timer};
+use ackline_tcp_core::wire::gso::{self, Segments};
+use ackline_tcp_core::wire::{HeaderBuf, Payload, Transport, TxChecksumMode, parse};
+use ackline_tcp_core::{Duration, Instant};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
+use std::collections::BTreeMap;
+use std::io;
+use std::num::NonZeroU16;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, Waker};
+
+/// What befalls the packets of one direction. Shares are percentages, 0 to 100, drawn for each packet on its
+/// own; the default leaves every packet alone.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Impairment {
+    /// Share of packets that never arrive.
+    pub loss: f64,
+    /// Share of packets that arrive twice.
+    pub duplicate: f64,
+    /// Share of packets that are late by [`reorder_by`](Self::reorder_by), so that those after them overtake.
+    pub reorder: f64,
+    /// How late that is.
+    pub reorder_by: Duration,
+    /// Share of packets in which one bit, anywhere from the IP header on, is flipped.
+    pub corrupt: f64,
+    /// Delay of every packet.
+    pub delay: Duration,
+    /// At most this is added to the delay, drawn for each packet, whatever that does to the order.
+    pub jitter: Duration,
+}
+
+/// How a device is impaired.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ImpairConfig {
+    /// What befalls packets that are sent.
+    pub outgoing: Impairment,
+    /// What befalls packets that are received.
+    pub incoming: Impairment,
+    /// What a packet is.
+    pub super_packets: SuperPackets,
+    /// Packets that wait in each direction, at least 1. Where there are as many, sends find the device full,
+    /// and receives leave further packets in the device.
+    pub queue_packets: usize,
+    /// Of everything that is drawn.
+    pub seed: u64,
+}
+
+impl ImpairConfig {
+    /// The same in both directions; super-packets are cut, and queues hold 10,000 packets.
+    #[must_use]
+    pub const fn both(impairment: Impairment, seed: u64) -> Self {
+        Self {
+            outgoing: impairment,
+            incoming: impairment,
+            super_packets: SuperPackets::Cut,
+            queue_packets: 10_000,
+            seed,
+        }
+    }
+}
+
+/// How super-packets are treated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum SuperPackets {
+    /// Cut into wire packets with complete checksums, each of which has a fate of its own.
+    #[default]
+    Cut,
+    /// Lost, duplicated, reordered and delayed as one. One that is drawn for damage is cut, and one of its
+    /// packets damaged, since nobody checks what a super-packet holds.
+    Whole,
+}
+
+/// A device behind a bad path. What the device refuses on the far side of the path is lost.
+///
+/// Until the first wait, delayed packets are only released by sends and receives.
+#[derive(Debug)]
+pub struct Impaired<D> {
+    inner: D,
+    super_packets: SuperPackets,
+    queue_packets: usize,
+    outgoing: Lane<TxChecksum>,
+    incoming: Lane<RxChecksum>,
+    /// The device was full when a packet was due.
+    blocked: bool,
+    timer: Option<Timer>,
+    /// Whoever waits for packets; a send may leave one that has to be waited for.
+    waiter: Option<Waker>,
+    /// What [`Device::try_recv`] lent out last.
+    lent: Vec<u8>,
+}
+
+impl<D: Device> Impaired<D> {
+    /// Puts the path in front of `inner`.
+    #[must_use]
+    pub fn new(inner: D, config: ImpairConfig) -> Self {
+        let ImpairConfig { outgoing, incoming, super_packets, queue_packets, seed } = config;
+        Self {
+            inner,
+            super_packets,
+            queue_packets: queue_packets.max(1),
+            outgoing: Lane::new(outgoing, seed, 0),
+            incoming: Lane::new(incoming, seed, 1),
+            blocked: false,
+            timer: None,
+            waiter: None,
+            lent: Vec::new(),
+        }
+    }
+
+    /// A view of what happens, for when the device belongs to a stack.
+    #[must_use]
+    pub fn monitor(&self) -> Monitor {
+        Monitor { outgoing: self.outgoing.tally.clone(), incoming: self.incoming.tally.clone() }
+    }
+
+    /// Sends what is due.
+    fn release(&mut self, now: Instant) {
+        self.blocked = false;
+        while let Some(entry) = self.outgoing.waiting.first_entry()
+            && entry.key().0 <= now
+        {
+            let Packet { bytes, header, segment_size, checksum } = entry.get();
+            // `header` was the length of a part of `bytes`.
+            let (header, payload) = bytes.split_at(*header);
+            match self.inner.try_send(header, [payload, &[]], *segment_size, *checksum) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.blocked = true;
+                    return;
+                }
+                Err(_) => {
+                    self.outgoing.tally.lost.fetch_add(1, Ordering::Relaxed);
+                }
+                Ok(()) => {}
+            }
+            entry.remove();
+        }
+    }
+
+    /// Takes what the device has received.
+    fn collect(&mut self, now: Instant) -> io::Result<()> {
+        while self.incoming.waiting.len() < self.queue_packets {
+            let packet = match self.inner.try_recv() {
+                Ok(packet) => packet,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            };
+            let bytes = [packet.head, packet.more[0], packet.more[1]].concat();
+            let header = headers(&bytes).unwrap_or(bytes.len());
+            let whole =
+                Packet { header, segment_size: packet.segment_size, checksum: packet.checksum, bytes };
+            self.incoming.enter(now, whole, self.super_packets, RxChecksum::Verify);
+        }
+        Ok(())
+    }
+
+    /// Waits for the next release. Ready where it has come.
+    fn poll_release(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let outgoing = if self.blocked { None } else { self.outgoing.next_release() };
+        let next =
+            [outgoing, self.incoming.next_release().filter(|&at| at > now)].into_iter().flatten().min();
+        let timer = match &mut self.timer {
+            Some(timer) => timer,
+            None => self.timer.insert(Timer::new()?),
+        };
+        timer.arm(next)?;
+        if timer.poll_expired(cx)?.is_ready() {
+            return Poll::Ready(Ok(()));
+        }
+        if self.blocked { self.inner.poll_writable(cx) } else { Poll::Pending }
+    }
+}
+
+impl<D: Device> Device for Impaired<D> {
+    fn caps(&self) -> DeviceCaps {
+        self.inner.caps()
+    }
+
+    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
+        let now = timer::now();
+        self.release(now);
+        self.collect(now)?;
+        let due = self.incoming.waiting.first_entry().filter(|entry| entry.key().0 <= now);
+        let Some(due) = due else { return Err(io::ErrorKind::WouldBlock.into()) };
+        let Packet { bytes, segment_size, checksum, .. } = due.remove();
+        self.lent = bytes;
+        Ok(RxPacket { head: &self.lent, more: [&[], &[]], segment_size, checksum })
+    }
+
+    fn try_send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        let bytes = [header, payload[0], payload[1]].concat();
+        self.caps().admit(bytes.len(), header.len(), segment_size, checksum)?;
+        let now = timer::now();
+        self.release(now);
+        if self.outgoing.waiting.len() >= self.queue_packets {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let packet = Packet { bytes, header: header.len(), segment_size, checksum };
+        self.outgoing.enter(now, packet, self.super_packets, TxChecksum::Complete);
+        self.release(now);
+        if !self.outgoing.waiting.is_empty()
+            && let Some(waiter) = self.waiter.take()
+        {
+            waiter.wake();
+        }
+        Ok(())
+    }
+
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let now = timer::now();
+            self.release(now);
+            self.collect(now)?;
+            if self.incoming.next_release().is_some_and(|at| at <= now) {
+                return Poll::Ready(Ok(()));
+            }
+            let mut ready = self.poll_release(now, cx)?.is_ready();
+            if self.incoming.waiting.len() < self.queue_packets {
+                ready |= self.inner.poll_readable(cx)?.is_ready();
+            }
+            if !ready {
+                self.waiter = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
+        }
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        loop {
+            let now = timer::now();
+            self.release(now);
+            if self.outgoing.waiting.len() < self.queue_packets {
+                return Poll::Ready(Ok(()));
+            }
+            if self.poll_release(now, cx)?.is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// Of the device behind the path.
+    fn stats(&self) -> DeviceStats {
+        self.inner.stats()
+    }
+}
+
+/// A view of what an [`Impaired`] device does.
+#[derive(Clone, Debug)]
+pub struct Monitor {
+    outgoing: Arc<Tally>,
+    incoming: Arc<Tally>,
+}
+
+impl Monitor {
+    /// What happened to packets that were sent.
+    #[must_use]
+    pub fn outgoing(&self) -> ImpairStats {
+        self.outgoing.read()
+    }
+
+    /// What happened to packets that were received.
+    #[must_use]
+    pub fn incoming(&self) -> ImpairStats {
+        self.incoming.read()
+    }
+}
+
+/// What happened in one direction, in packets. A packet may be counted as several things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ImpairStats {
+    /// Packets that entered the path.
+    pub packets: u64,
+    /// Lost, or refused by the device behind the path.
+    pub lost: u64,
+    /// Doubled.
+    pub duplicated: u64,
+    /// Held back.
+    pub reordered: u64,
+    /// Damaged.
+    pub corrupted: u64,
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    packets: AtomicU64,
+    lost: AtomicU64,
+    duplicated: AtomicU64,
+    reordered: AtomicU64,
+    corrupted: AtomicU64,
+}
+
+impl Tally {
+    fn read(&self) -> ImpairStats {
+        let Self { packets, lost, duplicated, reordered, corrupted } = self;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ImpairStats {
+            packets: read(packets),
+            lost: read(lost),
+            duplicated: read(duplicated),
+            reordered: read(reordered),
+            corrupted: read(corrupted),
+        }
+    }
+}
+
+/// One packet on the path.
+#[derive(Clone, Debug)]
+struct Packet<C> {
+    bytes: Vec<u8>,
+    /// Length of the headers in front; of a packet that is not TCP, anything.
+    header: usize,
+    segment_size: Option<NonZeroU16>,
+    checksum: C,
+}
+
+/// What is drawn for one packet.
+#[derive(Clone, Copy, Debug)]
+struct Fate {
+    lost: bool,
+    duplicated: bool,
+    reordered: bool,
+    corrupted: bool,
+    /// Between 0 and 2^32.
+    jitter: u32,
+    /// Which bit is flipped, and in which packet of a super-packet: a number to be reduced to their number.
+    victim: u64,
+}
+
+/// One direction of the path.
+#[derive(Debug)]
+struct Lane<C> {
+    impairment: Impairment,
+    rng: ChaCha8Rng,
+    /// By the time of release, then by order of entry.
+    waiting: BTreeMap<(Instant, u64), Packet<C>>,
+    entered: u64,
+    tally: Arc<Tally>,
+}
+
+impl<C: Copy + PartialEq> Lane<C> {
+    fn new(impairment: Impairment, seed: u64, stream: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        rng.set_stream(stream);
+        Self { impairment, rng, waiting: BTreeMap::new(), entered: 0, tally: Arc::default() }
+    }
+
+    fn next_release(&self) -> Option<Instant> {
+        self.waiting.first_key_value().map(|(&(at, _), _)| at)
+    }
+
+    /// Draws the fate of a packet, or of each packet of a super-packet, and acts on it. `complete` is how a
+    /// finished checksum is marked.
+    fn enter(&mut self, now: Instant, packet: Packet<C>, super_packets: SuperPackets, complete: C) {
+        if packet.segment_size.is_some() && super_packets == SuperPackets::Cut {
+            // What cannot be cut is no TCP packet, and nobody could use it.
+            if let Some(packets) = cut(&packet, complete) {
+                for packet in packets {
+                    self.enter_one(now, packet, complete);
+                }
+            }
+        } else {
+            self.enter_one(now, packet, complete);
+        }
+    }
+
+    fn enter_one(&mut self, now: Instant, packet: Packet<C>, complete: C) {
+        let Fate { lost, duplicated, reordered, corrupted, jitter, victim } = self.draw();
+        let Impairment { delay, jitter: widest, reorder_by, .. } = self.impairment;
+        let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
+        count(&self.tally.packets);
+        if lost {
+            count(&self.tally.lost);
+            return;
+        }
+        let mut release = now + delay;
+        if widest > Duration::ZERO {
+            let share = u128::from(widest.as_nanos()) * u128::from(jitter) >> 32;
+            // A share of `widest`, which is a u64.
+            release = release + Duration::from_nanos(share as u64);
+        }
+        if reordered {
+            count(&self.tally.reordered);
+            release = release + reorder_by;
+        }
+        let packets = if corrupted {
+            let Some(packets) = damage(packet, complete, victim) else {
+                count(&self.tally.lost);
+                return;
+            };
+            count(&self.tally.corrupted);
+            packets
+        } else {
+            vec![packet]
+        };
+        if duplicated {
+            count(&self.tally.duplicated);
+            for packet in &packets {
+                self.hold(release, packet.clone());
+            }
+        }
+        for packet in packets {
+            self.hold(release, packet);
+        }
+    }
+
+    fn hold(&mut self, release: Instant, packet: Packet<C>) {
+        self.waiting.insert((release, self.entered), packet);
+        self.entered += 1;
+    }
+
+    /// The same number of draws for every packet, so that one share does not move the others' draws.
+    fn draw(&mut self) -> Fate {
+        let Impairment { loss, duplicate, reorder, corrupt, .. } = self.impairment;
+        let mut hit = |percent: f64| f64::from(self.rng.next_u32()) < percent / 100.0 * 4_294_967_296.0;
+        let (lost, duplicated, reordered, corrupted) =
+            (hit(loss), hit(duplicate), hit(reorder), hit(corrupt));
+        Fate {
+            lost,
+            duplicated,
+            reordered,
+            corrupted,
+            jitter: self.rng.next_u32(),
+            victim: self.rng.next_u64(),
+        }
+    }
+}
+
+/// The wire packets of a packet, with complete checksums; `None` where it is no TCP packet.
+fn cut<C: Copy>(packet: &Packet<C>, complete: C) -> Option<Vec<Packet<C>>> {
+    let (header, payload) = packet.bytes.split_at_checked(packet.header)?;
+    let size = packet.segment_size.unwrap_or(NonZeroU16::MAX);
+    let mut segments: Segments<'_> =
+        gso::split(header, Payload::from(payload), size, TxChecksumMode::Complete).ok()?;
+    let mut buf = HeaderBuf::new();
+    let mut packets = Vec::with_capacity(segments.remaining());
+    while let Some((_, payload)) = segments.next_into(&mut buf) {
+        let [a, b, c] = payload.slices();
+        let bytes = [buf.as_slice(), a, b, c].concat();
+        packets.push(Packet { bytes, header: packet.header, segment_size: None, checksum: complete });
+    }
+    Some(packets)
+}
+
+/// Flips one bit, of one of the wire packets where it is a super-packet. The checksum is finished first, so
+/// that the damage can be told. `None` where that cannot be done.
+fn damage<C: Copy + PartialEq>(packet: Packet<C>, complete: C, victim: u64) -> Option<Vec<Packet<C>>> {
+    let mut packets = if packet.checksum == complete && packet.segment_size.is_none() {
+        vec![packet]
+    } else {
+        cut(&packet, complete)?
+    };
+    // Remainders of a 64-bit number by small ones; both are below the lengths.
+    let which = (victim % packets.len() as u64) as usize;
+    let bytes = &mut packets.get_mut(which)?.bytes;
+    let bit = ((victim >> 16) % (bytes.len() as u64 * 8)) as usize;
+    bytes[bit / 8] ^= 1 << (bit % 8);
+    Some(packets)
+}
+
+/// The length of a TCP packet's headers.
+fn headers(bytes: &[u8]) -> Option<usize> {
+    let datagram = parse(&RxPacket::new(bytes).with_checksum(RxChecksum::Trusted)).ok()?;
+    let Transport::Tcp(_) = datagram.transport else { return None };
+    let tcp = usize::from(datagram.ip.header_len);
+    // `parse` found a whole TCP header there.
+    Some(tcp + usize::from(bytes.get(tcp + 12)? >> 4) * 4)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! How the core's errors look as `std::io::Error`: the kind that the kernel's sockets would give.
+
+use ackline_tcp_core::error::{ConnError, ConnectError, ListenError, StreamError};
+use std::io::{Error, ErrorKind};
+
+/// The kind under which [`std::io`] knows why a connection ended.
+pub(crate) const fn kind_of(error: ConnError) -> ErrorKind {
+    match error {
+        ConnError::Refused => ErrorKind::ConnectionRefused,
+        ConnError::Reset => ErrorKind::ConnectionReset,
+        ConnError::TimedOut => ErrorKind::TimedOut,
+        ConnError::Unreachable => ErrorKind::HostUnreachable,
+        // Aborted, and data after close: this side reset the connection.
+        _ => ErrorKind::ConnectionAborted,
+    }
+}
+
+pub(crate) fn conn(error: ConnError) -> Error {
+    Error::new(kind_of(error), error)
+}
+
+pub(crate) fn stream(error: StreamError) -> Error {
+    match error {
+        StreamError::Connection(error) => conn(error),
+        StreamError::SendClosed => Error::new(ErrorKind::BrokenPipe, error),
+        _ => Error::new(ErrorKind::NotConnected, error),
+    }
+}
+
+pub(crate) fn connect(error: ConnectError) -> Error {
+    let kind = match error {
+        ConnectError::BadRemote => ErrorKind::InvalidInput,
+        ConnectError::InUse => ErrorKind::AddrInUse,
+        ConnectError::TooManyConnections => ErrorKind::QuotaExceeded,
+        // No local address, no free port.
+        _ => ErrorKind::AddrNotAvailable,
+    };
+    Error::new(kind, error)
+}
+
+pub(crate) fn listen(error: ListenError) -> Error {
+    let kind = match error {
+        ListenError::InUse => ErrorKind::AddrInUse,
+        ListenError::NoPort => ErrorKind::InvalidInput,
+        _ => ErrorKind::AddrNotAvailable,
+    };
+    Error::new(kind, error)
+}
+
+/// A handle that outlived its connection.
+pub(crate) fn gone() -> Error {
+    Error::new(ErrorKind::NotConnected, "the connection is gone")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_those_of_kernel_sockets() {
+        let kinds = [
+            (ConnError::Refused, ErrorKind::ConnectionRefused),
+            (ConnError::Reset, ErrorKind::ConnectionReset),
+            (ConnError::Aborted, ErrorKind::ConnectionAborted),
+            (ConnError::TimedOut, ErrorKind::TimedOut),
+            (ConnError::Unreachable, ErrorKind::HostUnreachable),
+        ];
+        for (error, kind) in kinds {
+            assert_eq!(stream(StreamError::Connection(error)).kind(), kind);
+        }
+        assert_eq!(stream(StreamError::SendClosed).kind(), ErrorKind::BrokenPipe);
+        assert_eq!(stream(StreamError::NotConnected).kind(), ErrorKind::NotConnected);
+        assert_eq!(connect(ConnectError::NoFreePort).kind(), ErrorKind::AddrNotAvailable);
+        assert_eq!(listen(ListenError::InUse).kind(), ErrorKind::AddrInUse);
+    }
+
+    #[test]
+    fn the_text_is_the_cores() {
+        assert_eq!(conn(ConnError::Refused).to_string(), "connection refused");
+    }
+}

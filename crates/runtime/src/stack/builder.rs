@@ -1,0 +1,161 @@
+//! How a stack is set up.
+
+use super::shard::{Anchor, Shard};
+use super::{Driver, Stack};
+use crate::device::Device;
+use crate::timer::Timer;
+use ackline_tcp_core::policy::EgressScheduler;
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::wire::TxChecksumMode;
+use ackline_tcp_core::{ConnConfig, Duration, Endpoint, EndpointConfig};
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Deadlines this close together are served by one wake-up, which comes some tens of microseconds late anyway
+/// on a busy machine.
+const GRANULARITY: Duration = Duration::from_micros(50);
+
+/// Settings of a [`Stack`] that is about to start.
+pub struct Builder {
+    device: Box<dyn Device>,
+    endpoint: EndpointConfig,
+    connections: Arc<ConnConfig>,
+    scheduler: Box<dyn EgressScheduler>,
+    seed: Option<[u8; 32]>,
+    spin: Duration,
+}
+
+impl std::fmt::Debug for Builder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder")
+            .field("endpoint", &self.endpoint)
+            .field("connections", &self.connections)
+            .field("scheduler", &self.scheduler)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// MTU, super-packets and checksums as the device has them; no address.
+    pub(super) fn new(device: Box<dyn Device>) -> Self {
+        let caps = device.caps();
+        let mut endpoint = EndpointConfig::default();
+        endpoint.mtu = caps.mtu;
+        endpoint.granularity = GRANULARITY;
+        if caps.tx_checksum_offload {
+            endpoint.tx_checksum = TxChecksumMode::Partial;
+            endpoint.max_super_packet = caps.max_super_packet;
+        }
+        Self {
+            device,
+            endpoint,
+            connections: Arc::new(ConnConfig::default()),
+            scheduler: Box::new(Fifo::default()),
+            seed: None,
+            spin: Duration::ZERO,
+        }
+    }
+
+    /// Adds an address of this host.
+    #[must_use]
+    pub fn address(mut self, address: impl Into<IpAddr>) -> Self {
+        self.endpoint.addresses.push(address.into());
+        self
+    }
+
+    /// Answers for every destination address, as a tunnel's end does.
+    #[must_use]
+    pub fn any_address(mut self) -> Self {
+        self.endpoint.any_address = true;
+        self
+    }
+
+    /// Changes the endpoint's settings; those that the device decides are filled in already.
+    #[must_use]
+    pub fn configure(mut self, change: impl FnOnce(&mut EndpointConfig)) -> Self {
+        change(&mut self.endpoint);
+        self
+    }
+
+    /// The default settings of connections, opened and accepted.
+    #[must_use]
+    pub fn connections(mut self, config: impl Into<Arc<ConnConfig>>) -> Self {
+        self.connections = config.into();
+        self
+    }
+
+    /// The egress scheduler; FIFO otherwise.
+    #[must_use]
+    pub fn scheduler(mut self, scheduler: Box<dyn EgressScheduler>) -> Self {
+        self.scheduler = scheduler;
+        self
+    }
+
+    /// The seed of initial sequence numbers, ports and hashes; the kernel's random numbers otherwise. A known
+    /// seed lets peers guess sequence numbers.
+    #[must_use]
+    pub fn seed(mut self, seed: [u8; 32]) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// When pacing or a shaper holds the next packet back for less than `limit`, the driver does not sleep but
+    /// asks the clock again and again, between other tasks of the runtime: departures come within a microsecond
+    /// instead of some tens of them, and the processor is busy meanwhile. Zero, the default: it always sleeps.
+    #[must_use]
+    pub fn spin(mut self, limit: std::time::Duration) -> Self {
+        self.spin = limit.into();
+        self
+    }
+
+    /// How finely timers are served: deadlines are rounded up to multiples of `granularity`, so that one wake-up
+    /// serves those that are close together. Departures held back by pacing or a shaper are not rounded. RFC
+    /// 6298's G; 50 µs otherwise.
+    #[must_use]
+    pub fn granularity(mut self, granularity: std::time::Duration) -> Self {
+        self.endpoint.granularity = granularity.into();
+        self
+    }
+
+    /// The stack and the future that drives it, for callers that run it themselves.
+    ///
+    /// # Errors
+    /// Where the process has no descriptor left for the timer, or the kernel no random numbers.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O enabled.
+    pub fn build(self) -> io::Result<(Stack, Driver)> {
+        let Self { device, endpoint, connections, scheduler, seed, spin } = self;
+        let seed = match seed {
+            Some(seed) => seed,
+            None => random_seed()?,
+        };
+        let endpoint = Endpoint::new(endpoint, scheduler, seed);
+        let shard = Arc::new(Shard::new(endpoint, device, Timer::new()?, spin));
+        let stack = Stack::new(Arc::new(Anchor::new(shard.clone())), connections);
+        Ok((stack, Driver::new(shard)))
+    }
+
+    /// Starts the stack on the current tokio runtime.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O enabled.
+    pub fn spawn(self) -> io::Result<Stack> {
+        let (stack, driver) = self.build()?;
+        tokio::spawn(driver);
+        Ok(stack)
+    }
+}
+
+fn random_seed() -> io::Result<[u8; 32]> {
+    let mut seed = [0; 32];
+    let mut filled = 0;
+    while filled < seed.len() {
+        filled += rustix::rand::getrandom(&mut seed[filled..], rustix::rand::GetRandomFlags::empty())?;
+    }
+    Ok(seed)
+}

@@ -1,0 +1,148 @@
+//! The task that drives one endpoint: packets in, deadlines, packets out, events, sleep.
+
+use super::shard::{Shard, Wakes, store};
+use super::state::State;
+use crate::timer;
+use ackline_tcp_core::Instant;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Packets that one turn takes before it answers them.
+const RX_BATCH: usize = 64;
+
+/// Bytes after which a turn answers although more packets wait: a peer with a full window waits for the ACK,
+/// and the data is still in the cache when the application is woken.
+const RX_BATCH_BYTES: usize = 256 << 10;
+
+/// The future that drives a [`Stack`](super::Stack); [`Builder::spawn`](super::Builder::spawn) hands it to
+/// tokio.
+///
+/// It ends with `Ok` when the last handle (stack, listener, stream) is dropped and no connection is left but
+/// those in TIME-WAIT, and with the device's error when that fails. Dropping it earlier gives every handle an
+/// error.
+///
+/// **Each turn: take a batch of packets, all with one time stamp; serve the deadlines that have passed; send;
+/// report events; set the timer. Then sleep until the device is readable, the timer expires, a full device is
+/// writable, or an application leaves work behind.** Nothing runs while nothing happens.
+#[derive(Debug)]
+#[must_use = "nothing moves unless the driver is polled"]
+pub struct Driver {
+    shard: Arc<Shard>,
+    wakes: Wakes,
+}
+
+impl Driver {
+    pub(super) fn new(shard: Arc<Shard>) -> Self {
+        Self { shard, wakes: Wakes::default() }
+    }
+}
+
+impl Future for Driver {
+    type Output = io::Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { shard, wakes } = self.get_mut();
+        let outcome = {
+            let mut state = shard.lock();
+            state.turn(cx, wakes)
+        };
+        wakes.wake_all();
+        outcome
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let error = io::Error::new(io::ErrorKind::NotConnected, "the driver was dropped");
+        self.shard.lock().fail(&error, &mut self.wakes);
+        self.wakes.wake_all();
+    }
+}
+
+/// Whether the device has more to read at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Received {
+    /// The batch is full; the device was not asked further.
+    More,
+    /// The device is empty and wakes the driver when it is not.
+    All,
+}
+
+impl State {
+    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes) -> Poll<io::Result<()>> {
+        self.meters.driver_runs += 1;
+        let outcome = self.try_turn(cx, wakes);
+        match outcome {
+            Err(error) => self.fail(&error, wakes),
+            Ok(again) => {
+                if self.failure().is_none() {
+                    if self.orphaned && self.is_drained() {
+                        return Poll::Ready(Ok(()));
+                    }
+                    store(&mut self.driver, cx.waker());
+                    if again {
+                        // After the tasks woken by this turn, so that a flood of packets starves nobody.
+                        cx.waker().wake_by_ref();
+                    }
+                    return Poll::Pending;
+                }
+            }
+        }
+        Poll::Ready(self.failure().map_or(Ok(()), Err))
+    }
+
+    /// One turn; true where there is more to do at once.
+    fn try_turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes) -> io::Result<bool> {
+        // Polled until pending, so that the next expiry wakes the task.
+        while let Poll::Ready(expired) = self.timer.poll_expired(cx) {
+            expired?;
+            self.meters.timer_expiries += 1;
+        }
+        let now = timer::now();
+        let received = self.receive(now, cx)?;
+        self.serve_deadlines(now);
+        if self.device.is_full() && self.poll_room(cx)? {
+            self.device.full = None;
+        }
+        let mut more = self.flush(now, wakes);
+        if self.device.is_full() && self.poll_room(cx)? {
+            self.device.full = None;
+            more = true;
+        }
+        Ok(more || received == Received::More || self.spins(now))
+    }
+
+    fn receive(&mut self, now: Instant, cx: &mut Context<'_>) -> io::Result<Received> {
+        let Self { endpoint, device: port, meters, .. } = self;
+        let (mut packets, mut bytes) = (0, 0);
+        while packets < RX_BATCH && bytes < RX_BATCH_BYTES {
+            match port.device.try_recv() {
+                Ok(packet) => {
+                    packets += 1;
+                    bytes += packet.len();
+                    meters.rx_super_packets += u64::from(packet.segment_size.is_some());
+                    endpoint.ingest(now, packet);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    match port.device.poll_readable(cx) {
+                        Poll::Ready(ready) => ready?,
+                        Poll::Pending => return Ok(Received::All),
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Received::More)
+    }
+
+    /// The device has room; otherwise the task is woken when it has.
+    fn poll_room(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+        match self.device.device.poll_writable(cx) {
+            Poll::Ready(ready) => ready.map(|()| true),
+            Poll::Pending => Ok(false),
+        }
+    }
+}

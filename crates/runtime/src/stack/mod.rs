@@ -1,0 +1,175 @@
+//! A TCP stack on a device: what an application starts, connects with and listens on.
+
+mod builder;
+mod driver;
+pub(crate) mod shard;
+pub(crate) mod state;
+
+pub use builder::Builder;
+pub use driver::Driver;
+
+use crate::device::Device;
+use crate::listener::TcpListener;
+use crate::stats::Stats;
+use crate::stream::TcpStream;
+use ackline_tcp_core::counters::Counters;
+use ackline_tcp_core::events::Tracer;
+use ackline_tcp_core::policy::EgressScheduler;
+use ackline_tcp_core::{AcceptConfig, ConnConfig, Duration, EndpointConfig, ListenOn, Target};
+use shard::Anchor;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+
+/// A handle on a running TCP stack: one host with its addresses, on one device.
+///
+/// Cloning is cheap. The stack runs as long as a handle, a listener or a stream exists, and then until its
+/// connections have closed in the background. That needs the tokio runtime to go on: a program that is about to
+/// end calls [`shutdown`](Self::shutdown) first.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use ackline_runtime::Stack;
+/// use ackline_runtime::device::tun::Tun;
+/// use tokio::io::AsyncWriteExt as _;
+///
+/// let stack = Stack::builder(Tun::open_existing("tun0", true)?).address([10, 0, 0, 2]).spawn()?;
+/// let mut stream = stack.connect(([10, 0, 0, 1], 80)).await?;
+/// stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Stack {
+    /// The one shard. Several would be several endpoints on the queues of one device, with connections
+    /// spread over them.
+    shard: Arc<Anchor>,
+    connect: Arc<ConnConfig>,
+}
+
+impl Stack {
+    /// Begins a stack on `device`.
+    pub fn builder(device: impl Device + 'static) -> Builder {
+        Builder::new(Box::new(device))
+    }
+
+    fn new(shard: Arc<Anchor>, connect: Arc<ConnConfig>) -> Self {
+        Self { shard, connect }
+    }
+
+    /// Connects to `to` with the stack's default settings. Dropping the future gives the attempt up.
+    ///
+    /// # Errors
+    /// `ConnectionRefused`, `ConnectionReset`, `TimedOut` or `HostUnreachable` where the handshake fails;
+    /// `AddrNotAvailable`, `AddrInUse`, `InvalidInput` or `QuotaExceeded` where it cannot begin;
+    /// `NetworkDown` where the device is gone; `NotConnected` while the stack shuts down.
+    pub async fn connect(&self, to: impl Into<ToAddress>) -> io::Result<TcpStream> {
+        self.connect_with(to, self.connect.clone()).await
+    }
+
+    /// Connects to `to` with settings of its own.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_with(
+        &self,
+        to: impl Into<ToAddress>,
+        config: Arc<ConnConfig>,
+    ) -> io::Result<TcpStream> {
+        let ToAddress(target) = to.into();
+        let id = self.shard.act(|state, now, _| state.connect(now, target, config))?;
+        let stream = TcpStream::new(self.shard.clone(), id)?;
+        poll_fn(|cx| stream.poll_connected(cx)).await?;
+        Ok(stream)
+    }
+
+    /// Listens, with the stack's default settings for accepted connections.
+    ///
+    /// # Errors
+    /// `AddrInUse` where another listener has the same place; `AddrNotAvailable` for an address that is not
+    /// the stack's; `InvalidInput` for port 0; `NetworkDown` where the device is gone; `NotConnected` while
+    /// the stack shuts down.
+    pub fn listen(&self, on: ListenOn) -> io::Result<TcpListener> {
+        self.listen_with(on, AcceptConfig::new(self.connect.clone()))
+    }
+
+    /// Listens with settings of its own.
+    ///
+    /// # Errors
+    /// As [`listen`](Self::listen).
+    pub fn listen_with(&self, on: ListenOn, config: AcceptConfig) -> io::Result<TcpListener> {
+        let id = self.shard.act(|state, now, _| state.listen(now, on, config))?;
+        Ok(TcpListener::new(self.shard.clone(), id, on))
+    }
+
+    /// Stops listening and refuses new connections, waits until every connection has been closed by its
+    /// owner and its peer (TIME-WAIT does not count), and resets what is left after `within`. True where
+    /// nothing had to be reset.
+    pub async fn shutdown(&self, within: std::time::Duration) -> bool {
+        let end = self.shard.act(|state, now, wakes| {
+            let within = Duration::from(within);
+            state.begin_shutdown(now, within, wakes);
+            now + within
+        });
+        poll_fn(|cx| {
+            // Under `act`, so that the alarm is set.
+            let drained = self.shard.act(|state, _, _| state.poll_drained(cx.waker()));
+            if drained { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        crate::timer::now() < end
+    }
+
+    /// The settings that the endpoint was made with.
+    #[must_use]
+    pub fn config(&self) -> EndpointConfig {
+        self.shard.lock().endpoint.config().clone()
+    }
+
+    /// The core's counters.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.shard.lock().endpoint.counters().clone()
+    }
+
+    /// What the runtime measured.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shard.lock().stats()
+    }
+
+    /// Lets `act` configure or read the egress scheduler. The stack stands still while it runs.
+    pub fn with_scheduler<R>(&self, act: impl FnOnce(&mut dyn EgressScheduler) -> R) -> R {
+        self.shard.act(|state, _, _| act(state.endpoint.scheduler()))
+    }
+
+    /// Sends trace events to `tracer` from here on; `None`: to nobody. The tracer runs inside the stack: it
+    /// must not block or call the stack.
+    pub fn set_tracer(&self, tracer: Option<Box<dyn Tracer>>) {
+        self.shard.lock().endpoint.set_tracer(tracer);
+    }
+}
+
+/// Where [`Stack::connect`] goes: a socket address in any of std's forms, or a core [`Target`] where the near
+/// address or port matters.
+#[derive(Clone, Copy, Debug)]
+pub struct ToAddress(Target);
+
+impl From<Target> for ToAddress {
+    fn from(target: Target) -> Self {
+        Self(target)
+    }
+}
+
+impl<A: Into<std::net::IpAddr>> From<(A, u16)> for ToAddress {
+    fn from(address: (A, u16)) -> Self {
+        Self(Target::new(address.into()))
+    }
+}
+
+impl From<std::net::SocketAddr> for ToAddress {
+    fn from(address: std::net::SocketAddr) -> Self {
+        Self(Target::new(address))
+    }
+}

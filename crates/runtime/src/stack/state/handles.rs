@@ -1,0 +1,202 @@
+//! The application's side: connections, their wakers, listeners, and how they end.
+
+use super::{Accepting, Alarm, Side, Slot, State};
+use crate::io_error;
+use crate::stack::shard::{Wakes, store};
+use ackline_tcp_core::endpoint::Conn;
+use ackline_tcp_core::{
+    AcceptConfig, ConnConfig, ConnId, Duration, Instant, ListenOn, ListenerId, State as TcpState, Target,
+};
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::task::Waker;
+
+impl State {
+    pub(super) fn slot(&mut self, conn: ConnId) -> Option<&mut Slot> {
+        self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn)
+    }
+
+    /// Makes room for a new connection's wakers.
+    pub(super) fn adopt(&mut self, id: ConnId) {
+        let slot = Slot { id, read: None, write: None, linger: None };
+        match self.slots.get_mut(id.index()) {
+            Some(old) => *old = slot,
+            None => {
+                // Indices are dense: at most one beyond the connections that exist. A gap (a connection that
+                // is not established yet) is filled with slots that match no connection's identity.
+                while self.slots.len() < id.index() {
+                    let filler = Slot { id, read: None, write: None, linger: None };
+                    self.slots.push(filler);
+                }
+                self.slots.push(slot);
+            }
+        }
+    }
+
+    /// Remembers whom to wake when `side` of `conn` moves on.
+    pub(crate) fn await_side(&mut self, conn: ConnId, side: Side, waker: &Waker) {
+        if let Some(slot) = self.slot(conn) {
+            store(slot.waker(side), waker);
+        }
+    }
+
+    /// The connection, while the device lives.
+    pub(crate) fn conn(&mut self, id: ConnId) -> io::Result<Conn<'_>> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.error());
+        }
+        self.endpoint.conn(id).ok_or_else(io_error::gone)
+    }
+
+    /// An error where the device is gone or the stack is shutting down.
+    pub(crate) fn check_open(&self) -> io::Result<()> {
+        match &self.failure {
+            Some(failure) => Err(failure.error()),
+            None if self.closing => {
+                Err(io::Error::new(io::ErrorKind::NotConnected, "the stack is shutting down"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn connect(
+        &mut self,
+        now: Instant,
+        to: Target,
+        config: Arc<ConnConfig>,
+    ) -> io::Result<ConnId> {
+        self.check_open()?;
+        let id = self.endpoint.connect(now, to, config).map_err(io_error::connect)?;
+        self.adopt(id);
+        Ok(id)
+    }
+
+    pub(crate) fn listen(
+        &mut self,
+        now: Instant,
+        on: ListenOn,
+        config: AcceptConfig,
+    ) -> io::Result<ListenerId> {
+        self.check_open()?;
+        let backlog = config.backlog.max(1) as usize;
+        let id = self.endpoint.listen(now, on, config).map_err(io_error::listen)?;
+        self.listeners.insert(id, Accepting { queue: VecDeque::new(), backlog, wakers: Vec::new() });
+        Ok(id)
+    }
+
+    /// The next established connection of a listener; registers `waker` where there is none.
+    pub(crate) fn accept(&mut self, listener: ListenerId, waker: &Waker) -> io::Result<Option<ConnId>> {
+        let closed = self.check_open();
+        let Some(accepting) = self.listeners.get_mut(&listener) else {
+            closed?;
+            return Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"));
+        };
+        if let Some(conn) = accepting.queue.pop_front() {
+            return Ok(Some(conn));
+        }
+        closed?;
+        if !accepting.wakers.iter().any(|known| known.will_wake(waker)) {
+            accepting.wakers.push(waker.clone());
+        }
+        Ok(None)
+    }
+
+    pub(crate) fn unlisten(&mut self, now: Instant, listener: ListenerId) {
+        if let Some(accepting) = self.listeners.remove(&listener) {
+            self.endpoint.unlisten(now, listener);
+            for conn in accepting.queue {
+                self.discard(now, conn);
+            }
+        }
+    }
+
+    pub(crate) fn set_linger(&mut self, id: ConnId, linger: Option<Duration>) {
+        if let Some(slot) = self.slot(id) {
+            slot.linger = linger;
+        }
+    }
+
+    pub(crate) fn linger(&mut self, id: ConnId) -> Option<Duration> {
+        self.slot(id).and_then(|slot| slot.linger)
+    }
+
+    /// The application let go of a connection.
+    pub(crate) fn release(&mut self, now: Instant, id: ConnId) {
+        let linger = self.slot(id).and_then(|slot| {
+            slot.read = None;
+            slot.write = None;
+            slot.linger
+        });
+        match linger {
+            Some(limit) if limit.is_zero() => self.discard(now, id),
+            limit => {
+                self.endpoint.release(now, id);
+                if let Some(limit) = limit {
+                    self.alarms.push(Reverse((now + limit, Alarm::Linger(id))));
+                }
+            }
+        }
+    }
+
+    /// Resets a connection that no handle owns.
+    pub(super) fn discard(&mut self, now: Instant, id: ConnId) {
+        if let Some(mut conn) = self.endpoint.conn(id) {
+            conn.abort(now);
+        }
+        self.endpoint.release(now, id);
+    }
+
+    /// Stops listening and refuses new connections from here on; after `within`, what is left is aborted.
+    pub(crate) fn begin_shutdown(&mut self, now: Instant, within: Duration, wakes: &mut Wakes) {
+        self.closing = true;
+        let listeners: Vec<_> = self.listeners.keys().copied().collect();
+        for listener in listeners {
+            if let Some(accepting) = self.listeners.get_mut(&listener) {
+                wakes.extend(accepting.wakers.drain(..));
+            }
+            self.unlisten(now, listener);
+        }
+        self.alarms.push(Reverse((now + within, Alarm::Shutdown)));
+    }
+
+    /// True where no connection is left that could lose data; otherwise `waker` is called when that may have
+    /// changed.
+    pub(crate) fn poll_drained(&mut self, waker: &Waker) -> bool {
+        if self.failure.is_some() || self.is_drained() {
+            return true;
+        }
+        if !self.closers.iter().any(|known| known.will_wake(waker)) {
+            self.closers.push(waker.clone());
+        }
+        false
+    }
+
+    /// No connection is open; those in TIME-WAIT (RFC 9293, section 3.3.2) have nothing left to say. Asked when
+    /// no connection can be opened any more, so that each slot is passed once.
+    pub(crate) fn is_drained(&mut self) -> bool {
+        while let Some(slot) = self.slots.get(self.witness) {
+            if self.endpoint.conn(slot.id).is_some_and(|conn| is_open(conn.state())) {
+                return false;
+            }
+            self.witness += 1;
+        }
+        true
+    }
+
+    pub(super) fn abort_all(&mut self, now: Instant) {
+        for slot in &self.slots {
+            if let Some(mut conn) = self.endpoint.conn(slot.id)
+                && is_open(conn.state())
+            {
+                conn.abort(now);
+            }
+        }
+    }
+}
+
+/// There is data, or a FIN, that may still go either way.
+const fn is_open(state: TcpState) -> bool {
+    !matches!(state, TcpState::TimeWait | TcpState::Closed)
+}

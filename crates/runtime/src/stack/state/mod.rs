@@ -1,0 +1,334 @@
+//! What the lock of a [shard](super::shard) protects, and how it runs: packets out, deadlines, events.
+
+mod handles;
+
+use super::shard::Wakes;
+use crate::device::Device;
+use crate::stats::{Meters, Stats};
+use crate::timer::{self, Timer};
+use ackline_tcp_core::{
+    ConnId, Duration, Endpoint, Event, Instant, ListenerId, TxBudget, WakeReason, Wakeup,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::io;
+use std::task::Waker;
+
+/// Packets that one turn may send before others get the lock.
+const TX_BATCH: usize = 64;
+
+/// While the device is full, a departure that is due waits for the device, and hides the deadlines behind it:
+/// these are served this often.
+const BLOCKED_RECHECK: Duration = Duration::from_millis(10);
+
+/// Everything behind the lock.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) device: Port,
+    pub(crate) timer: Timer,
+    /// Deadlines but departures are served at multiples of this.
+    granularity: Duration,
+    /// The driver does not sleep when a departure is due within this time.
+    spin: Duration,
+    /// By [`ConnId::index`]; a slot with another identity is an older connection's.
+    slots: Vec<Slot>,
+    listeners: BTreeMap<ListenerId, Accepting>,
+    /// The driver task, while it sleeps and nobody woke it.
+    pub(crate) driver: Option<Waker>,
+    /// Deadlines of the runtime's own, soonest first.
+    alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
+    /// Who waits for the connections to end.
+    closers: Vec<Waker>,
+    /// All slots before this one are known to be [drained](Self::is_drained).
+    witness: usize,
+    /// No new connections.
+    closing: bool,
+    /// No handle is left.
+    pub(crate) orphaned: bool,
+    /// The device is gone.
+    failure: Option<Failure>,
+    pub(crate) meters: Meters,
+}
+
+/// The device, and whether it refused the last packet.
+pub(crate) struct Port {
+    pub(crate) device: Box<dyn Device>,
+    /// The device refused a packet, and the driver waits until it is writable; until then deadlines are served
+    /// at this instant.
+    pub(crate) full: Option<Instant>,
+}
+
+impl Port {
+    pub(crate) const fn is_full(&self) -> bool {
+        self.full.is_some()
+    }
+}
+
+impl std::fmt::Debug for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Port").field("caps", &self.device.caps()).field("full", &self.full).finish()
+    }
+}
+
+/// Deadlines of the runtime's own.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Alarm {
+    /// A dropped stream's background close has had its time.
+    Linger(ConnId),
+    /// A shutdown has had its time.
+    Shutdown,
+}
+
+#[derive(Debug)]
+struct Slot {
+    id: ConnId,
+    read: Option<Waker>,
+    write: Option<Waker>,
+    linger: Option<Duration>,
+}
+
+#[derive(Debug)]
+struct Accepting {
+    /// Connections that no `accept` has taken.
+    queue: VecDeque<ConnId>,
+    /// Longest `queue`.
+    backlog: usize,
+    wakers: Vec<Waker>,
+}
+
+/// Why the stack stopped.
+#[derive(Clone, Debug)]
+struct Failure {
+    kind: io::ErrorKind,
+    text: String,
+}
+
+/// Which of a connection's two wakers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    Read,
+    Write,
+}
+
+impl State {
+    pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, spin: Duration) -> Self {
+        let granularity = endpoint.config().granularity;
+        Self {
+            endpoint,
+            device: Port { device, full: None },
+            timer,
+            granularity,
+            spin,
+            witness: 0,
+            slots: Vec::new(),
+            listeners: BTreeMap::new(),
+            driver: None,
+            alarms: BinaryHeap::new(),
+            closers: Vec::new(),
+            closing: false,
+            orphaned: false,
+            failure: None,
+            meters: Meters::new(),
+        }
+    }
+
+    /// Sends what may be sent, reports events, sets the timer. True where more could leave at once.
+    pub(crate) fn flush(&mut self, now: Instant, wakes: &mut Wakes) -> bool {
+        if self.failure.is_some() {
+            return false;
+        }
+        let more = !self.device.is_full() && self.transmit(now);
+        while let Some(event) = self.endpoint.poll_event() {
+            self.deliver(now, event, wakes);
+        }
+        if !self.closers.is_empty() && self.is_drained() {
+            wakes.extend(self.closers.drain(..));
+        }
+        if let Err(error) = self.arm(now) {
+            self.fail(&error, wakes);
+        }
+        more
+    }
+
+    fn transmit(&mut self, now: Instant) -> bool {
+        let Self { endpoint, device: port, meters, .. } = self;
+        let sent = endpoint.transmit(now, TxBudget::packets(TX_BATCH), |packet| {
+            let sent =
+                port.device.try_send(packet.header, packet.payload, packet.segment_size, packet.checksum);
+            match sent {
+                Ok(()) => {
+                    meters.departed(timer::now());
+                    meters.tx_super_packets += u64::from(packet.segment_size.is_some());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Full),
+                // The kernel did not take this packet and would not take it again (interface down, no
+                // buffers): the network lost it, and congestion control should know.
+                Err(_) => meters.device_drops += 1,
+            }
+            Ok(())
+        });
+        match sent {
+            Ok(report) => report.more,
+            Err(Full) => {
+                port.full = Some(now + BLOCKED_RECHECK);
+                false
+            }
+        }
+    }
+
+    fn arm(&mut self, now: Instant) -> io::Result<()> {
+        let core =
+            self.endpoint.poll_timeout().map(|Wakeup { at, reason, .. }| match (reason, self.device.full) {
+                (WakeReason::Pace | WakeReason::Shaper, Some(recheck)) => recheck,
+                // A departure is served as exactly as the timer can, or is spun for.
+                (WakeReason::Pace | WakeReason::Shaper, None) if at - self.spin > now => at - self.spin,
+                (WakeReason::Pace | WakeReason::Shaper, None) => at,
+                (..) => round_up(at, self.granularity),
+            });
+        let own = self.alarms.peek().map(|Reverse((at, _))| *at);
+        let deadline = match (core, own) {
+            (Some(core), Some(own)) => Some(core.min(own)),
+            (core, own) => core.or(own),
+        };
+        self.timer.arm(deadline)
+    }
+
+    /// A departure is due so soon that the driver should not sleep.
+    pub(crate) fn spins(&self, now: Instant) -> bool {
+        !self.spin.is_zero()
+            && !self.device.is_full()
+            && self.endpoint.poll_timeout().is_some_and(|Wakeup { at, reason, .. }| {
+                matches!(reason, WakeReason::Pace | WakeReason::Shaper) && at <= now + self.spin
+            })
+    }
+
+    /// Serves every deadline up to `now`.
+    pub(crate) fn serve_deadlines(&mut self, now: Instant) {
+        if let Some(wakeup) = self.endpoint.poll_timeout().filter(|wakeup| wakeup.at <= now) {
+            match &mut self.device.full {
+                None => self.meters.lateness.record(now.since(wakeup.at)),
+                Some(recheck) if *recheck <= now => *recheck = now + BLOCKED_RECHECK,
+                Some(_) => {}
+            }
+            self.endpoint.handle_timeout(now);
+        }
+        while self.alarms.peek().is_some_and(|Reverse((at, _))| *at <= now) {
+            match self.alarms.pop() {
+                Some(Reverse((_, Alarm::Linger(id)))) => {
+                    if let Some(mut conn) = self.endpoint.conn(id) {
+                        conn.abort(now);
+                    }
+                }
+                Some(Reverse((_, Alarm::Shutdown))) => self.abort_all(now),
+                None => break,
+            }
+        }
+    }
+
+    fn deliver(&mut self, now: Instant, event: Event, wakes: &mut Wakes) {
+        match event {
+            Event::Accepted { listener, conn } => self.enqueue(now, listener, conn, wakes),
+            Event::Readable(conn) => self.wake(conn, &[Side::Read], wakes),
+            Event::Closed { conn, .. } => self.wake(conn, &[Side::Read, Side::Write], wakes),
+            // Connected, writable, flushed.
+            other => self.wake(other.conn(), &[Side::Write], wakes),
+        }
+    }
+
+    fn enqueue(&mut self, now: Instant, listener: ListenerId, conn: ConnId, wakes: &mut Wakes) {
+        self.adopt(conn);
+        match self.listeners.get_mut(&listener) {
+            Some(accepting) if accepting.queue.len() < accepting.backlog => {
+                accepting.queue.push_back(conn);
+                wakes.extend(accepting.wakers.drain(..));
+            }
+            _ => {
+                self.meters.accept_overflows += 1;
+                self.discard(now, conn);
+            }
+        }
+    }
+
+    fn wake(&mut self, conn: ConnId, sides: &[Side], wakes: &mut Wakes) {
+        if let Some(slot) = self.slot(conn) {
+            for side in sides {
+                wakes.extend(slot.waker(*side).take());
+            }
+        }
+    }
+
+    /// The device is gone: every handle gets an error from here on.
+    pub(crate) fn fail(&mut self, error: &io::Error, wakes: &mut Wakes) {
+        if self.failure.is_some() {
+            return;
+        }
+        let text = format!("the device failed: {error}");
+        self.failure = Some(Failure { kind: io::ErrorKind::NetworkDown, text });
+        for slot in &mut self.slots {
+            wakes.extend(slot.read.take());
+            wakes.extend(slot.write.take());
+        }
+        for accepting in self.listeners.values_mut() {
+            wakes.extend(accepting.wakers.drain(..));
+        }
+        wakes.extend(self.closers.drain(..));
+        wakes.extend(self.driver.take());
+    }
+
+    /// Why the stack stopped, where it did.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        self.failure.as_ref().map(Failure::error)
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        let Meters {
+            lateness,
+            departure_gaps,
+            driver_runs,
+            timer_expiries,
+            accept_overflows,
+            device_drops,
+            rx_super_packets,
+            tx_super_packets,
+            ..
+        } = &self.meters;
+        Stats {
+            lateness: lateness.clone(),
+            departure_gaps: departure_gaps.clone(),
+            driver_runs: *driver_runs,
+            timer_expiries: *timer_expiries,
+            accept_overflows: *accept_overflows,
+            device_drops: *device_drops,
+            rx_super_packets: *rx_super_packets,
+            tx_super_packets: *tx_super_packets,
+            connections: self.endpoint.connections(),
+            device: self.device.device.stats(),
+            counters: self.endpoint.counters().clone(),
+        }
+    }
+}
+
+impl Slot {
+    fn waker(&mut self, side: Side) -> &mut Option<Waker> {
+        match side {
+            Side::Read => &mut self.read,
+            Side::Write => &mut self.write,
+        }
+    }
+}
+
+impl Failure {
+    fn error(&self) -> io::Error {
+        io::Error::new(self.kind, self.text.clone())
+    }
+}
+
+/// The device is full.
+struct Full;
+
+/// The first multiple of `step` that is not before `at`.
+fn round_up(at: Instant, step: Duration) -> Instant {
+    let (nanos, step) = (at.as_nanos(), step.as_nanos().max(1));
+    Instant::from_nanos(nanos.checked_next_multiple_of(step).unwrap_or(nanos))
+}

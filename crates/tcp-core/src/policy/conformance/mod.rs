@@ -1,0 +1,70 @@
+//! Does a policy keep the rules of its seam? One function per trait, for the policies of this project and for
+//! anybody else's.
+//!
+//! Each function makes policies with the given maker, drives them with a long random sequence of events as a
+//! connection (or an endpoint) would produce, and **panics with a message that says what was wrong, at which
+//! step and with which seed**. They are meant to be called from tests, with many seeds:
+//!
+//! ```
+//! use ackline_tcp_core::policy::{builtin, cc::CcInit, conformance};
+//!
+//! for seed in 0..20 {
+//!     conformance::congestion_control(&|init: &CcInit| Box::new(builtin::NewReno::new(init)), seed);
+//! }
+//! ```
+//!
+//! | what holds for every policy |
+//! |---|
+//! | no event makes it panic or overflow (run the tests with overflow checks, as debug builds have them) |
+//! | questions are pure: asking twice gives the same answer |
+//! | two instances given the same events answer the same: no clocks, globals or unseeded randomness |
+//! | metrics have distinct names and finite values |
+//! | an unknown parameter is refused by `configure`, and a refused `configure` changes nothing |
+//!
+//! The seam's own rules stand at each function. Passing says nothing about whether an algorithm is any good.
+
+mod ack;
+mod cc;
+mod rng;
+mod rto;
+mod sched;
+#[cfg(test)]
+mod tests;
+
+pub use ack::ack_policy;
+pub use cc::congestion_control;
+pub use rto::rto_response;
+pub use sched::egress_scheduler;
+
+use crate::policy::{Metrics, Params, SpecError};
+use alloc::vec::Vec;
+
+/// A parameter that no policy has.
+const NO_SUCH_PARAMETER: &str = "no-such-parameter=1";
+
+/// Checks what a policy reports: named, distinct, finite.
+fn check_metrics(who: &str, report: impl Fn(&mut Metrics<'_>)) {
+    let mut names: Vec<&'static str> = Vec::new();
+    let mut visit = |name: &'static str, value: f64| {
+        assert!(!name.is_empty(), "{who}: a metric has no name");
+        assert!(!names.contains(&name), "{who}: metric {name} is reported twice");
+        assert!(value.is_finite(), "{who}: metric {name} is {value}");
+        names.push(name);
+    };
+    report(&mut Metrics::new(&mut visit));
+}
+
+/// Checks that `configure` refuses an unknown parameter by name and takes an empty set.
+fn check_configure(who: &str, mut configure: impl FnMut(&Params) -> Result<(), SpecError>) {
+    let unknown: Params = NO_SUCH_PARAMETER.parse().unwrap_or_default();
+    match configure(&unknown) {
+        Ok(()) => panic!("{who}: configure took the unknown parameter {NO_SUCH_PARAMETER}"),
+        Err(error) => assert!(
+            alloc::format!("{error}").contains("no-such-parameter"),
+            "{who}: the error of configure does not name the parameter: {error}"
+        ),
+    }
+    if let Err(error) = configure(&Params::default()) {
+        panic!("{who}: configure refused an empty set of parameters: {error}");
+    }
+}

@@ -1,0 +1,319 @@
+//! The rules of egress schedulers.
+
+use super::rng::Rng;
+use super::{check_configure, check_metrics};
+use crate::ConnId;
+use crate::policy::NewEgressScheduler;
+use crate::policy::sched::{
+    Admission, Ask, Backlog, ControlKind, Descriptor, DescriptorId, EgressScheduler, Forget, LinkView,
+    Popped, Scope, SegmentClass,
+};
+use crate::seq::SeqNum;
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+const STEPS: u32 = 3_000;
+const CONNECTIONS: u32 = 6;
+const CLASSES: [SegmentClass; 8] = [
+    SegmentClass::PureAck,
+    SegmentClass::Data,
+    SegmentClass::Retransmit,
+    SegmentClass::Control(ControlKind::Syn),
+    SegmentClass::Control(ControlKind::Fin),
+    SegmentClass::Control(ControlKind::Rst),
+    SegmentClass::Control(ControlKind::Probe),
+    SegmentClass::Control(ControlKind::Other),
+];
+/// Waits that a full drain may take per queued packet.
+const MAX_WAITS: u32 = 64;
+
+/// Drives an egress scheduler as an endpoint with a few connections would: packets of all classes and sizes
+/// (super-packets too), asked for and forced, a link with more and less room, departures, packets and
+/// connections that become void; and drains it now and then.
+///
+/// Beside what holds for [every policy](super):
+/// - **conservation**: what is pushed is popped or forgotten, exactly once, unchanged; nothing else is popped;
+/// - data of one connection and class leaves in the order in which it was pushed;
+/// - [`EgressScheduler::backlog`] tells the truth in every [`Scope`];
+/// - only data is deferred; only a pure ACK is coalesced, and only while another one of its connection waits;
+/// - whatever is deferred is resumed by [`EgressScheduler::poll_resume`] once the queue has drained, and
+///   `poll_resume` names only connections that are waiting, each once;
+/// - [`Popped::NotBefore`] lies in the future, and waiting for it leads to packets: no livelock;
+/// - [`Popped::Empty`] on a link with unlimited room means that nothing is queued.
+///
+/// # Panics
+/// Where a rule is broken.
+#[track_caller]
+pub fn egress_scheduler(make: &NewEgressScheduler, seed: u64) {
+    let mut host = Host::new(make, seed);
+    for step in 0..STEPS {
+        host.step = step;
+        host.run();
+        host.check();
+    }
+    host.drain();
+}
+
+struct Host {
+    rng: Rng,
+    seed: u64,
+    step: u32,
+    event: &'static str,
+    subject: Box<dyn EgressScheduler>,
+    twin: Box<dyn EgressScheduler>,
+    now: Instant,
+    serial: u64,
+    queued: Vec<Descriptor>,
+    waiting: Vec<ConnId>,
+    /// Generation of each connection: forgetting one ends it.
+    generations: [u32; CONNECTIONS as usize],
+    largest: u32,
+}
+
+impl Host {
+    fn new(make: &NewEgressScheduler, seed: u64) -> Self {
+        let (subject, twin) = (make(), make());
+        assert!(!subject.name().is_empty(), "a scheduler has no name");
+        let mut rng = Rng::new(seed);
+        let largest = if rng.one_in(2) { 1_500 } else { 65_575 };
+        Self {
+            now: Instant::from_nanos(rng.below(1 << 40)),
+            rng,
+            seed,
+            step: 0,
+            event: "start",
+            subject,
+            twin,
+            serial: 0,
+            queued: Vec::new(),
+            waiting: Vec::new(),
+            generations: [0; CONNECTIONS as usize],
+            largest,
+        }
+    }
+
+    fn who(&self) -> String {
+        let Self { seed, step, event, .. } = self;
+        alloc::format!("{} (seed {seed}, step {step}, {event})", self.subject.name())
+    }
+
+    /// Gives one event to both instances, checks that they agree, and gives their answer.
+    fn ask<T: PartialEq + core::fmt::Debug>(
+        &mut self,
+        event: &'static str,
+        ask: impl Fn(&mut dyn EgressScheduler, Instant) -> T,
+    ) -> T {
+        self.event = event;
+        let answer = ask(self.subject.as_mut(), self.now);
+        let other = ask(self.twin.as_mut(), self.now);
+        assert_eq!(answer, other, "{}: two instances with the same history differ", self.who());
+        answer
+    }
+
+    fn run(&mut self) {
+        match self.rng.below(32) {
+            0..14 => self.offer(),
+            14..24 => {
+                let room = if self.rng.one_in(4) { self.rng.between32(0, self.largest) } else { u32::MAX };
+                self.pop(room);
+            }
+            24..26 => self.now += Duration::from_nanos(self.rng.below(1 << 24)),
+            26..28 => {
+                self.resume();
+            }
+            28 => self.forget_packet(),
+            29 if self.rng.one_in(4) => self.forget_connection(),
+            30 if self.rng.one_in(8) => self.drain(),
+            31 if self.rng.one_in(8) => {
+                self.event = "configure";
+                let who = self.who();
+                check_configure(&who, |params| self.subject.configure(params));
+            }
+            _ => {}
+        }
+    }
+
+    fn connection(&mut self) -> ConnId {
+        let index = self.rng.between32(0, CONNECTIONS - 1);
+        let generation = self.generations.get(index as usize).copied().unwrap_or(0);
+        ConnId::for_test(index, generation)
+    }
+
+    fn offer(&mut self) {
+        let class = match self.rng.below(4) {
+            0 => CLASSES[usize::try_from(self.rng.below(8)).unwrap_or(0)],
+            1 => SegmentClass::PureAck,
+            _ => SegmentClass::Data,
+        };
+        let conn = self.connection();
+        let conn = (class.is_data() || !self.rng.one_in(8)).then_some(conn);
+        let len = if class.is_data() { self.rng.between32(41, self.largest) } else { 40 };
+        let ask = Ask::new(conn, class, len);
+        let forced = self.rng.one_in(8);
+        if !forced {
+            match self.ask("admit", |scheduler, now| scheduler.admit(now, &ask)) {
+                Admission::Granted => {}
+                Admission::Deferred => {
+                    assert!(class.is_data(), "{}: {class:?} was deferred; only data may be", self.who());
+                    if let Some(conn) = conn.filter(|conn| !self.waiting.contains(conn)) {
+                        self.waiting.push(conn);
+                    }
+                    return;
+                }
+                Admission::Coalesced => {
+                    let another =
+                        self.queued.iter().any(|queued| queued.conn == conn && queued.class == class);
+                    assert!(
+                        class == SegmentClass::PureAck && conn.is_some() && another,
+                        "{}: a {class:?} was coalesced with nothing",
+                        self.who()
+                    );
+                    return;
+                }
+            }
+            // A connection that was granted something is not waiting any more.
+            self.waiting.retain(|waiting| Some(*waiting) != conn || !class.is_data());
+        }
+        self.serial += 1;
+        let id = DescriptorId::new(self.serial, SeqNum(self.rng.between32(0, u32::MAX)), len - 40);
+        let mut descriptor = Descriptor::new(id, conn, class, len);
+        descriptor.segments = len.div_ceil(1_500);
+        self.ask("push", |scheduler, now| scheduler.push(now, descriptor));
+        self.queued.push(descriptor);
+    }
+
+    /// Pops once; true where a packet came.
+    fn pop(&mut self, room: u32) -> bool {
+        let link = LinkView::new(room);
+        match self.ask("pop", |scheduler, now| scheduler.pop(now, &link)) {
+            Popped::Packet(packet) => {
+                self.take(&packet, room);
+                if !self.rng.one_in(8) {
+                    self.ask("departed", |scheduler, now| scheduler.departed(now, &packet));
+                }
+                true
+            }
+            Popped::NotBefore(at) => {
+                assert!(at > self.now, "{}: NotBefore({at:?}) at {:?}", self.who(), self.now);
+                assert!(!self.queued.is_empty(), "{}: NotBefore, but nothing is queued", self.who());
+                false
+            }
+            Popped::Empty => {
+                assert!(
+                    room < self.largest || self.queued.is_empty(),
+                    "{}: Empty, but {} packets are queued",
+                    self.who(),
+                    self.queued.len()
+                );
+                false
+            }
+        }
+    }
+
+    fn take(&mut self, packet: &Descriptor, room: u32) {
+        assert!(packet.len <= room, "{}: {} bytes on a link with room for {room}", self.who(), packet.len);
+        let Some(at) = self.queued.iter().position(|queued| queued == packet) else {
+            panic!("{}: {packet:?} was never pushed, or left before", self.who());
+        };
+        if packet.class.is_data() {
+            let earlier = self
+                .queued
+                .iter()
+                .take(at)
+                .find(|queued| queued.conn == packet.conn && queued.class == packet.class);
+            assert!(
+                earlier.is_none(),
+                "{}: {packet:?} overtook {earlier:?} of the same connection",
+                self.who()
+            );
+        }
+        self.queued.remove(at);
+    }
+
+    /// Takes all resumed connections; true where there was one.
+    fn resume(&mut self) -> bool {
+        let mut any = false;
+        while let Some(conn) = self.ask("poll_resume", |scheduler, _| scheduler.poll_resume()) {
+            let Some(at) = self.waiting.iter().position(|waiting| *waiting == conn) else {
+                panic!("{}: {conn:?} is resumed, but it is not waiting", self.who());
+            };
+            self.waiting.remove(at);
+            any = true;
+        }
+        any
+    }
+
+    fn forget_packet(&mut self) {
+        if self.queued.is_empty() {
+            return;
+        }
+        let at = usize::try_from(self.rng.below(self.queued.len() as u64)).unwrap_or(0);
+        let serial = self.queued.remove(at).id.serial;
+        self.ask("forget", |scheduler, now| scheduler.forget(now, Forget::Packet(serial)));
+        // Forgetting what is not queued is harmless.
+        self.ask("forget", |scheduler, now| scheduler.forget(now, Forget::Packet(serial)));
+    }
+
+    fn forget_connection(&mut self) {
+        let conn = self.connection();
+        self.ask("forget", |scheduler, now| scheduler.forget(now, Forget::Conn(conn)));
+        self.queued.retain(|queued| queued.conn != Some(conn));
+        self.waiting.retain(|waiting| *waiting != conn);
+        if let Some(generation) = self.generations.get_mut(conn.index()) {
+            *generation += 1;
+        }
+    }
+
+    /// Lets everything leave, and everybody who waits ask again.
+    fn drain(&mut self) {
+        let mut waits = 0;
+        while !self.queued.is_empty() {
+            let before = self.queued.len();
+            if self.pop(u32::MAX) {
+                waits = 0;
+                continue;
+            }
+            assert_eq!(before, self.queued.len());
+            let link = LinkView::new(u32::MAX);
+            if let Popped::NotBefore(at) = self.ask("pop", |scheduler, now| scheduler.pop(now, &link)) {
+                self.now = at;
+            }
+            waits += 1;
+            assert!(waits < MAX_WAITS, "{}: {waits} waits, and no packet leaves", self.who());
+        }
+        self.resume();
+        assert!(
+            self.waiting.is_empty(),
+            "{}: nothing is queued, but {:?} are never resumed",
+            self.who(),
+            self.waiting
+        );
+    }
+
+    fn check(&self) {
+        let who = self.who();
+        let mut scopes = Vec::from([Scope::All]);
+        scopes.extend(CLASSES.map(Scope::Class));
+        for (index, generation) in self.generations.iter().enumerate() {
+            scopes.push(Scope::Conn(ConnId::for_test(u32::try_from(index).unwrap_or(0), *generation)));
+        }
+        for scope in scopes {
+            let mut expected = Backlog::default();
+            for packet in &self.queued {
+                let counts = match scope {
+                    Scope::All => true,
+                    Scope::Conn(conn) => packet.conn == Some(conn),
+                    Scope::Class(class) => packet.class == class,
+                };
+                if counts {
+                    expected.packets += 1;
+                    expected.bytes += u64::from(packet.len);
+                }
+            }
+            assert_eq!(self.subject.backlog(scope), expected, "{who}: backlog({scope:?})");
+        }
+        check_metrics(&who, |report| self.subject.metrics(report));
+    }
+}

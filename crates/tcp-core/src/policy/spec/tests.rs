@@ -1,0 +1,111 @@
+use super::*;
+use crate::policy::NewCongestionControl;
+use crate::policy::builtin::NewReno;
+use crate::policy::cc::CcInit;
+use alloc::boxed::Box;
+use proptest::prelude::*;
+
+fn make_any(params: &Params) -> Result<Arc<NewCongestionControl>, SpecError> {
+    for param in params.iter() {
+        match param.key() {
+            "beta" => drop(param.number(0.1..=0.9)?),
+            _ => drop(param.switch()?),
+        }
+    }
+    Ok(Arc::new(|init: &CcInit| Box::new(NewReno::new(init))))
+}
+
+const TABLE: &[Entry<NewCongestionControl>] = &[
+    Entry {
+        name: "cubic",
+        aliases: &["rfc9438"],
+        summary: "",
+        source: "",
+        params: &[
+            ParamInfo { name: "beta", default: "0.7", range: "0.1..0.9", summary: "" },
+            ParamInfo { name: "hystart", default: "on", range: "on|off", summary: "" },
+        ],
+        make: make_any,
+    },
+    Entry { name: "reno", aliases: &[], summary: "", source: "", params: &[], make: make_any },
+];
+
+fn error_of(text: &str) -> String {
+    match resolve(&[TABLE], PolicyKind::Cc, text) {
+        Ok(_) => panic!("{text} was taken"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn a_name_or_alias_with_parameters_resolves() {
+    for text in ["cubic", "rfc9438", "cubic:beta=0.5", " cubic : beta = 0.5 , hystart = off ", "reno:"] {
+        assert!(resolve(&[TABLE], PolicyKind::Cc, text).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn errors_say_what_would_be_right() {
+    let cases = [
+        ("cubik", "unknown congestion control \"cubik\"; did you mean \"cubic\"? (ackline list cc)"),
+        ("zebra", "unknown congestion control \"zebra\" (ackline list cc)"),
+        ("cubic:bta=1", "cubic has no parameter \"bta\"; did you mean \"beta\"? (it takes beta, hystart)"),
+        ("reno:beta=1", "reno has no parameter \"beta\" (it takes none)"),
+        ("cubic:beta=2", "beta=2 is not possible: beta must be a number from 0.1 to 0.9"),
+        ("cubic:beta=nan", "beta=nan is not possible: beta must be a number from 0.1 to 0.9"),
+        ("cubic:hystart=maybe", "hystart=maybe is not possible: hystart must be on or off"),
+        ("cubic:beta", "parameter \"beta\" has no value; write beta=VALUE"),
+        ("cubic:beta=", "parameter \"beta=\" is not of the form key=value"),
+        ("cubic:beta=0.5,beta=0.6", "parameter \"beta\" is given twice"),
+        (":beta=1", "policy \":beta=1\" has no name; write name or name:key=value,..."),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(error_of(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn quantities_with_units() {
+    assert_eq!(parse_duration("1.5s"), Some(Duration::from_millis(1500)));
+    assert_eq!(parse_duration("250us"), Some(Duration::from_micros(250)));
+    assert_eq!(parse_duration("40"), None);
+    assert_eq!(parse_rate("1.5mbit"), Some(Rate::from_bits_per_second(1_500_000)));
+    assert_eq!(parse_rate("10Gbit/s"), Some(Rate::from_bits_per_second(10_000_000_000)));
+    assert_eq!(parse_rate("0mbit"), None);
+    assert_eq!(parse_rate("10mb"), None);
+    assert_eq!(parse_bytes("64k"), Some(65_536));
+    assert_eq!(parse_bytes("1MiB"), Some(1 << 20));
+    assert_eq!(parse_bytes("-1"), None);
+}
+
+#[test]
+fn split_keeps_order_and_loses_nothing() {
+    let params: Params = "rate=1mbit,f=0.5,burst=3k".parse().unwrap();
+    let keys = [
+        ParamInfo { name: "burst", default: "", range: "", summary: "" },
+        ParamInfo { name: "rate", default: "", range: "", summary: "" },
+    ];
+    let (own, rest) = params.split(&keys);
+    let names = |params: &Params| params.iter().map(|param| param.key().to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(&own), ["rate", "burst"]);
+    assert_eq!(names(&rest), ["f"]);
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in ".{0,40}") {
+        let _ = resolve(&[TABLE], PolicyKind::Cc, &text);
+        let _ = (parse_duration(&text), parse_rate(&text), parse_bytes(&text));
+    }
+
+    #[test]
+    fn a_spec_survives_being_written_and_read(
+        name in "[a-z][a-z0-9-]{0,12}",
+        values in proptest::collection::btree_map("[a-z_]{1,8}", "[a-z0-9.]{1,8}", 0..5),
+    ) {
+        let params: Vec<String> = values.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let spec: PolicySpec = format!("{name}:{}", params.join(",")).parse().unwrap();
+        prop_assert_eq!(&spec.to_string().parse::<PolicySpec>().unwrap(), &spec);
+        prop_assert_eq!(spec.params.iter().count(), values.len());
+    }
+}
