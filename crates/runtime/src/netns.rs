@@ -9,7 +9,7 @@
 use crate::error::{Error, Result};
 use crate::netlink::bring_loopback_up;
 use crate::sys::namespace as sys;
-use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::thread::LinkNameSpaceType;
@@ -42,6 +42,10 @@ impl Namespace {
             rustix::fs::open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
                 .map_err(Error::on("open the thread's network namespace"))?;
         Ok(Self { fd })
+    }
+
+    pub(crate) fn raw_fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
     }
 
     /// Moves the calling thread into this namespace.

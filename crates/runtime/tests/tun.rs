@@ -410,3 +410,29 @@ fn a_device_goes_away_when_dropped() {
         Ok(())
     });
 }
+
+#[test]
+fn a_veth_pair_joins_two_namespaces() {
+    isolated("a_veth_pair_joins_two_namespaces", || {
+        let there =
+            std::thread::scope(|scope| scope.spawn(Namespace::new_for_thread).join().expect("no panic"))?;
+        Netlink::open()?.add_veth("near0", "far0", &there)?;
+        let again = Netlink::open()?.add_veth("near0", "far1", &there);
+        assert!(matches!(again, Err(Error::NameInUse { name }) if name == "near0"));
+        let set_up = |name: &str, network: &str| -> Result<(), Error> {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.interface(name)?.index;
+            netlink.add_address(index, InterfaceAddress::network(network.parse().expect("a network")))?;
+            netlink.set_up(index)
+        };
+        set_up("near0", "10.77.0.1/24")?;
+        there.run(|| set_up("far0", "10.77.0.2/24"))??;
+        let listener = std::net::TcpListener::bind((KERNEL4, 7)).expect("bound");
+        let to = SocketAddr::new(KERNEL4, 7);
+        let client = there.run(|| TcpStream::connect_timeout(&to, Duration::from_secs(5)))?;
+        let (_, peer) = listener.accept().expect("accepted");
+        assert_eq!(peer, client.expect("connected").local_addr().expect("bound"));
+        assert_eq!(peer.ip(), STACK4);
+        Ok(())
+    });
+}

@@ -389,13 +389,13 @@ impl<C: Copy + PartialEq> Lane<C> {
         }
         let mut release = now + delay;
         if widest > Duration::ZERO {
-            let share = u128::from(widest.as_nanos()) * u128::from(jitter) >> 32;
+            let share = (u128::from(widest.as_nanos()) * u128::from(jitter)) >> 32;
             // A share of `widest`, which is a u64.
-            release = release + Duration::from_nanos(share as u64);
+            release += Duration::from_nanos(share as u64);
         }
         if reordered {
             count(&self.tally.reordered);
-            release = release + reorder_by;
+            release += reorder_by;
         }
         let packets = if corrupted {
             let Some(packets) = damage(packet, complete, victim) else {

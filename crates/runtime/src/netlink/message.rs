@@ -49,6 +49,13 @@ impl Request {
         inner
     }
 
+    /// Appends a fixed part, as it stands in front of the attributes of some nested ones.
+    pub(super) fn raw(mut self, bytes: &[u8]) -> Self {
+        self.bytes.extend_from_slice(bytes);
+        self.pad();
+        self
+    }
+
     /// The finished message.
     pub(super) fn finish(mut self) -> Vec<u8> {
         let length = self.bytes.len() as u32;

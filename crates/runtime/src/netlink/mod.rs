@@ -6,6 +6,7 @@
 mod message;
 
 use crate::error::{Error, Result};
+use crate::netns::Namespace;
 use ipnet::IpNet;
 use message::{Request, attributes, messages, u32_at};
 use rustix::fd::OwnedFd;
@@ -18,6 +19,8 @@ use std::net::IpAddr;
 const ADDR_GEN_NONE: u8 = 1;
 /// `IFLA_INET6_ADDR_GEN_MODE`, inside the `AF_INET6` part of `IFLA_AF_SPEC`.
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
+/// The other interface of a pair, inside the `IFLA_INFO_DATA` of a "veth": `include/uapi/linux/veth.h`.
+const VETH_INFO_PEER: u16 = 1;
 
 /// What the kernel says about an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,6 +107,31 @@ impl Netlink {
             other => Error::system("look up an interface", other),
         })?;
         found.ok_or_else(|| Error::NoSuchInterface { name: name.to_owned() })
+    }
+
+    /// Makes a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`. Both are down.
+    /// They go away with either namespace.
+    ///
+    /// # Errors
+    /// [`Error::NameInUse`] where one of the names is taken; without `CAP_NET_ADMIN`.
+    pub fn add_veth(&mut self, name: &str, peer: &str, there: &Namespace) -> Result<()> {
+        let body = link_body(0, 0, 0);
+        self.change(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body, |request| {
+            request.attribute(libc::IFLA_IFNAME, &c_string(name)).nested(libc::IFLA_LINKINFO, |info| {
+                info.attribute(libc::IFLA_INFO_KIND, b"veth\0").nested(libc::IFLA_INFO_DATA, |data| {
+                    data.nested(VETH_INFO_PEER, |other| {
+                        other
+                            .raw(&body)
+                            .attribute(libc::IFLA_IFNAME, &c_string(peer))
+                            .attribute(libc::IFLA_NET_NS_FD, &there.raw_fd().to_ne_bytes())
+                    })
+                })
+            })
+        })
+        .map_err(|errno| match errno {
+            Errno::EXIST => Error::NameInUse { name: name.to_owned() },
+            other => Error::system("make a pair of virtual interfaces", other),
+        })
     }
 
     /// Sets the largest IP packet, in bytes.
