@@ -289,11 +289,13 @@ impl Handle {
         self.poll_side(cx, Side::Read, |conn, now| {
             let pieces = conn.peek();
             let there = pieces[0].len() + pieces[1].len();
-            if there == 0 && !conn.at_end() {
-                return match conn.error() {
-                    Some(error) => Poll::Ready(Err(io_error::conn(error))),
-                    None => Poll::Pending,
-                };
+            if there == 0 {
+                if let Some(error) = conn.error() {
+                    return Poll::Ready(Err(io_error::conn(error)));
+                }
+                if !conn.at_end() {
+                    return Poll::Pending;
+                }
             }
             let (used, outcome) = use_data(pieces);
             if used > 0 {
@@ -364,15 +366,16 @@ impl Handle {
         let mut fill = Some(fill);
         poll_fn(|cx| {
             self.poll_side(cx, Side::Write, |conn, _| {
-                if conn.write_space() == 0 && conn.state().may_send() {
-                    // Notes that a writer waits.
-                    return match conn.write(&[0]) {
-                        Err(error) => Poll::Ready(Err(io_error::stream(error))),
-                        Ok(_) => Poll::Pending,
-                    };
+                let written = conn.write_with(max, |room| match fill.take() {
+                    Some(fill) => fill(room),
+                    None => 0,
+                });
+                match written {
+                    // The core had no room to offer, and noted that a writer waits.
+                    Ok(_) if fill.is_some() && max > 0 => Poll::Pending,
+                    Ok(written) => Poll::Ready(Ok(written)),
+                    Err(error) => Poll::Ready(Err(io_error::stream(error))),
                 }
-                let fill = fill.take().expect("a ready future is not polled again");
-                Poll::Ready(conn.write_with(max, fill).map_err(io_error::stream))
             })
         })
         .await
