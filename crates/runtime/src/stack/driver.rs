@@ -56,8 +56,7 @@ impl Future for Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        let error = io::Error::new(io::ErrorKind::NotConnected, "the driver was dropped");
-        self.shard.lock().fail(&error, &mut self.wakes);
+        self.shard.lock().stop("the stack's driver was dropped".to_owned(), &mut self.wakes);
         self.wakes.wake_all();
     }
 }

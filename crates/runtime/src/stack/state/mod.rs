@@ -100,7 +100,6 @@ struct Accepting {
 /// Why the stack stopped.
 #[derive(Clone, Debug)]
 struct Failure {
-    kind: io::ErrorKind,
     text: String,
 }
 
@@ -260,11 +259,15 @@ impl State {
 
     /// The device is gone: every handle gets an error from here on.
     pub(crate) fn fail(&mut self, error: &io::Error, wakes: &mut Wakes) {
+        self.stop(format!("the device failed: {error}"), wakes);
+    }
+
+    /// Every handle gets an error from here on, with `text` for a reason.
+    pub(crate) fn stop(&mut self, text: String, wakes: &mut Wakes) {
         if self.failure.is_some() {
             return;
         }
-        let text = format!("the device failed: {error}");
-        self.failure = Some(Failure { kind: io::ErrorKind::NetworkDown, text });
+        self.failure = Some(Failure { text });
         for slot in &mut self.slots {
             wakes.extend(slot.read.take());
             wakes.extend(slot.write.take());
@@ -320,7 +323,7 @@ impl Slot {
 
 impl Failure {
     fn error(&self) -> io::Error {
-        io::Error::new(self.kind, self.text.clone())
+        io::Error::new(io::ErrorKind::NetworkDown, self.text.clone())
     }
 }
 
