@@ -70,6 +70,39 @@ pub trait Device: Send {
     fn stats(&self) -> DeviceStats;
 }
 
+/// For programs that choose the device when they run.
+impl<D: Device + ?Sized> Device for Box<D> {
+    fn caps(&self) -> DeviceCaps {
+        (**self).caps()
+    }
+
+    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
+        (**self).try_recv()
+    }
+
+    fn try_send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        (**self).try_send(header, payload, segment_size, checksum)
+    }
+
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_readable(cx)
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        (**self).poll_writable(cx)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        (**self).stats()
+    }
+}
+
 /// What a device can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
