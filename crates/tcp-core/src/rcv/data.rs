@@ -39,7 +39,8 @@ impl Receiver {
             return;
         }
         let end = seq + len;
-        let old = end.le(self.rcv_nxt);
+        // A segment from before the stream began repeats nothing: it is not to be reported by DSACK.
+        let old = end.le(self.rcv_nxt) && u64::from(self.rcv_nxt.distance_from(seq)) <= self.bytes_received;
         let class = if (self.window() == 0 && seq == self.rcv_nxt) || (len == 1 && end == self.rcv_nxt) {
             // Sections 3.8.6.1 and 3.8.4: one byte past a closed window, or the byte before RCV.NXT again.
             DataClass::Probe

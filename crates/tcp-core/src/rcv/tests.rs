@@ -349,6 +349,14 @@ fn duplicates_are_reported_once_by_dsack() {
 }
 
 #[test]
+fn what_lies_before_the_stream_is_no_duplicate() {
+    let mut bench = Bench::delayed(config(), params());
+    bench.arrive(0, 1_000);
+    bench.rcv.on_unacceptable(ctx!(bench), &bench.config, START - 5_000, 4_000);
+    assert_eq!(bench.blocks(), [], "answered, but not as received twice");
+}
+
+#[test]
 fn without_sack_there_are_no_blocks_and_one_duplicate_ack_per_segment() {
     let mut bench = Bench::delayed(config(), OpenParams { sack: false, ..params() });
     bench.arrive_with(1_000, 4_000, false, 3);
@@ -855,7 +863,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(512)))]
 
     /// Whatever arrives in whatever order, overlapping and repeated: the application reads exactly the stream,
     /// a model of single bytes agrees with what was taken, the edge never moves back, and memory is bounded.
