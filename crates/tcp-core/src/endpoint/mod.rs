@@ -21,8 +21,9 @@ pub mod wheel;
 
 pub use handle::Conn;
 
+use crate::State;
 use crate::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
-use crate::conn::Notices;
+use crate::conn::{Connection, Notices};
 use crate::counters::Counters;
 use crate::error::{ConnError, ConnectError, ListenError};
 use crate::events::{Event, Tracer, WakeReason, Wakeup};
@@ -256,6 +257,23 @@ impl Endpoint {
     pub fn release(&mut self, now: Instant, id: ConnId) {
         self.now = self.now.max(now);
         self.let_go(now, id);
+    }
+
+    /// The state of a connection, also of one that the application has let go of; `None` once it is forgotten.
+    #[must_use]
+    pub fn state(&self, id: ConnId) -> Option<State> {
+        self.slots.conn(id.index).filter(|_| self.slots.id(id.index) == id).map(Connection::state)
+    }
+
+    /// Resets a connection, also one that the application has let go of: where the time is up that it was given
+    /// to close in the background.
+    pub fn abort(&mut self, now: Instant, id: ConnId) {
+        self.now = self.now.max(now);
+        let Some(slot) = self.slots.get_mut(id) else { return };
+        if let Some(conn) = slot.conn.as_deref_mut() {
+            conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+        }
+        self.touch(now, id.index);
     }
 
     /// Connections, in any state.

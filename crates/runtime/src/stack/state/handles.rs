@@ -142,9 +142,7 @@ impl State {
 
     /// Resets a connection that no handle owns.
     pub(super) fn discard(&mut self, now: Instant, id: ConnId) {
-        if let Some(mut conn) = self.endpoint.conn(id) {
-            conn.abort(now);
-        }
+        self.endpoint.abort(now, id);
         self.endpoint.release(now, id);
     }
 
@@ -177,7 +175,7 @@ impl State {
     /// no connection can be opened any more, so that each slot is passed once.
     pub(crate) fn is_drained(&mut self) -> bool {
         while let Some(slot) = self.slots.get(self.witness) {
-            if self.endpoint.conn(slot.id).is_some_and(|conn| is_open(conn.state())) {
+            if self.endpoint.state(slot.id).is_some_and(is_open) {
                 return false;
             }
             self.witness += 1;
@@ -187,10 +185,8 @@ impl State {
 
     pub(super) fn abort_all(&mut self, now: Instant) {
         for slot in &self.slots {
-            if let Some(mut conn) = self.endpoint.conn(slot.id)
-                && is_open(conn.state())
-            {
-                conn.abort(now);
+            if self.endpoint.state(slot.id).is_some_and(is_open) {
+                self.endpoint.abort(now, slot.id);
             }
         }
     }

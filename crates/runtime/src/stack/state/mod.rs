@@ -214,11 +214,7 @@ impl State {
         }
         while self.alarms.peek().is_some_and(|Reverse((at, _))| *at <= now) {
             match self.alarms.pop() {
-                Some(Reverse((_, Alarm::Linger(id)))) => {
-                    if let Some(mut conn) = self.endpoint.conn(id) {
-                        conn.abort(now);
-                    }
-                }
+                Some(Reverse((_, Alarm::Linger(id)))) => self.endpoint.abort(now, id),
                 Some(Reverse((_, Alarm::Shutdown))) => self.abort_all(now),
                 None => break,
             }
