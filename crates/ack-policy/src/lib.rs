@@ -1,1 +1,71 @@
-//! TBD
+//! ACK policies for ackline: when to acknowledge.
+//!
+//! | name | an ACK goes out | source |
+//! |---|---|---|
+//! | `immediate` | for every arrival | RFC 9293 section 3.8.6.3 permits it |
+//! | `delayed` | for every second segment, or after a fixed delay | RFC 1122 section 4.2.3.2, RFC 5681 section 4.2 |
+//! | `linux-like` | for every arrival at first, then for every second segment or after an adaptive delay | Linux |
+//!
+//! [`ACK`] is the table from which names such as `delayed:delay=100ms` are resolved. Whatever a policy says,
+//! the core sends the ACKs that RFC 9293 demands.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+mod delayed;
+mod immediate;
+mod linux_like;
+
+pub use ackline_tcp_core::policy::builtin::DelayedAck;
+pub use immediate::Immediate;
+pub use linux_like::LinuxLike;
+
+use ackline_tcp_core::policy::NewAckPolicy;
+use ackline_tcp_core::policy::spec::Entry;
+
+/// The ACK policies of this crate.
+pub const ACK: &[Entry<NewAckPolicy>] = &[linux_like::ENTRY, delayed::ENTRY, immediate::ENTRY];
+
+#[cfg(test)]
+mod tests {
+    use super::ACK;
+    use ackline_tcp_core::Instant;
+    use ackline_tcp_core::policy::ack::AckInit;
+    use ackline_tcp_core::policy::conformance;
+
+    #[test]
+    fn every_entry_keeps_the_rules() {
+        let specs = [
+            ("immediate", ""),
+            ("delayed", ""),
+            ("delayed", "segments=16,delay=0ms"),
+            ("delayed", "segments=1"),
+            ("linux-like", ""),
+            ("linux-like", "quick=0,min=1ms,max=1ms"),
+            ("linux-like", "quick=1000,min=1ms,max=499ms"),
+        ];
+        for (name, params) in specs {
+            let entry = ACK.iter().find(|entry| entry.name == name).unwrap();
+            let make = (entry.make)(&params.parse().unwrap()).unwrap();
+            assert_eq!(make(&AckInit::new(Instant::ZERO, 1448, None)).name(), name);
+            for seed in 0..30 {
+                conformance::ack_policy(&*make, seed);
+            }
+        }
+    }
+
+    #[test]
+    fn the_defaults_in_the_table_are_the_defaults() {
+        for entry in ACK {
+            let given: std::vec::Vec<_> =
+                entry.params.iter().map(|info| std::format!("{}={}", info.name, info.default)).collect();
+            let init = AckInit::new(Instant::ZERO, 1448, None);
+            let default = (entry.make)(&"".parse().unwrap()).unwrap()(&init);
+            let spelled = (entry.make)(&given.join(",").parse().unwrap()).unwrap()(&init);
+            assert_eq!(std::format!("{default:?}"), std::format!("{spelled:?}"), "{}", entry.name);
+        }
+    }
+}

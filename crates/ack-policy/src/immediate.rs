@@ -1,0 +1,53 @@
+//! `immediate`: an ACK for every arrival. The sender's clock ticks as finely as the network lets it, at the
+//! price of twice the ACKs; a super-packet is one arrival.
+
+use ackline_tcp_core::policy::NewAckPolicy;
+use ackline_tcp_core::policy::ack::{AckInit, AckPlan, AckPolicy, DataArrival, RecvView};
+use ackline_tcp_core::policy::spec::Entry;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
+    name: "immediate",
+    aliases: &["quickack"],
+    summary: "an ACK for every arrival",
+    source: "RFC 9293 section 3.8.6.3",
+    params: &[],
+    make: |params| {
+        params.reject_all("immediate")?;
+        Ok(Arc::new(|_: &AckInit| Box::new(Immediate)))
+    },
+};
+
+/// Acknowledges every arrival at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Immediate;
+
+impl AckPolicy for Immediate {
+    fn name(&self) -> &'static str {
+        "immediate"
+    }
+
+    fn on_data(&mut self, _view: &RecvView, _data: &DataArrival) -> AckPlan {
+        AckPlan::NOW
+    }
+
+    fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
+        AckPlan::NOW
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackline_tcp_core::policy::ack::DataClass;
+    use ackline_tcp_core::{Instant, SeqNum};
+
+    #[test]
+    fn a_single_byte_is_acknowledged_at_once() {
+        let mut view = RecvView::new(Instant::ZERO, SeqNum(1), 65_535, 1448);
+        view.highest_ack = SeqNum(0);
+        let data = DataArrival::new(SeqNum(0), SeqNum(1), DataClass::New);
+        assert_eq!(Immediate.on_data(&view, &data), AckPlan::NOW);
+    }
+}

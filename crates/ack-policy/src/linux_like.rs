@@ -1,0 +1,413 @@
+//! `linux-like`: what a sender meets when the far end is a Linux host.
+//!
+//! ```text
+//!   start ──► quick: an ACK for every arrival ──16 ACKs──► delayed: every second segment, or the timer
+//!               ▲                                              │        ▲
+//!               └──── duplicate, CE, or a pause of an RTO ─────┤        │ timer ran out
+//!                                                              └──► interactive: as delayed; wait for a reply
+//! ```
+//!
+//! Quick ACKs let a sender in slow start grow as fast as it may. The delay follows the arrivals: it tends to
+//! 40 ms while they are dense, grows with the gaps between them, and doubles when it was too short for a second
+//! segment to come. A host that answers within the delay is interactive: its ACKs ride on its replies.
+//!
+//! The facts are those of Linux 6.x (`tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`). Not
+//! followed: Linux lets a slow reader's ACKs wait for the read; here the core owes one for every second segment.
+
+use ackline_tcp_core::policy::ack::{
+    AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::{Metrics, NewAckPolicy, Params, SpecError};
+use ackline_tcp_core::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
+    name: "linux-like",
+    aliases: &["linux"],
+    summary: "quick ACKs at the start, then delayed ones whose delay adapts",
+    source: "Linux 6.x",
+    params: Settings::TABLE,
+    make: |params| {
+        let settings = Settings::default().with(params)?;
+        Ok(Arc::new(move |_: &AckInit| Box::new(LinuxLike::new(settings))))
+    },
+};
+
+/// A pause in the arrivals that makes a peer restart in slow start: Linux's least RTO, where no RTT is known.
+const LEAST_PAUSE: Duration = Duration::from_millis(200);
+/// Fewest quick ACKs at the start, however small the window.
+const LEAST_QUICK: u32 = 2;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Settings {
+    quick: u32,
+    min: Duration,
+    max: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { quick: 16, min: Duration::from_millis(40), max: Duration::from_millis(200) }
+    }
+}
+
+impl Settings {
+    const TABLE: &[ParamInfo] = &[
+        ParamInfo {
+            name: "quick",
+            default: "16",
+            range: "0..1000",
+            summary: "ACKs sent at once at the start and after a pause",
+        },
+        ParamInfo { name: "min", default: "40ms", range: "1ms..499ms", summary: "shortest delay" },
+        ParamInfo { name: "max", default: "200ms", range: "1ms..499ms", summary: "longest delay" },
+    ];
+
+    fn with(mut self, params: &Params) -> Result<Self, SpecError> {
+        let delays = Duration::from_millis(1)..=Duration::from_millis(499);
+        for param in params.iter() {
+            match param.key() {
+                "quick" => self.quick = u32::try_from(param.integer(0..=1000)?).unwrap_or(u32::MAX),
+                "min" => self.min = param.duration(delays.clone())?,
+                "max" => self.max = param.duration(delays.clone())?,
+                _ => return Err(param.unknown("linux-like", Self::TABLE)),
+            }
+        }
+        if self.min > self.max {
+            let text = alloc::format!("min={:?} is longer than max={:?}", self.min, self.max);
+            return Err(SpecError::new(text));
+        }
+        Ok(self)
+    }
+}
+
+/// The ACK policy of a Linux host.
+#[derive(Clone, Debug)]
+pub struct LinuxLike {
+    settings: Settings,
+    /// Quick ACKs left.
+    quick: u32,
+    /// The delay in force: Linux's `ato`.
+    delay: Duration,
+    /// This host answers what it receives, so ACKs wait for the answer to ride on.
+    interactive: bool,
+    /// When data last arrived; `None` before the first.
+    last_arrival: Option<Instant>,
+    /// When the delayed ACK is due; `None` where none is planned.
+    due: Option<Instant>,
+    /// The peer pushed data that is not acknowledged.
+    pushed: bool,
+}
+
+impl LinuxLike {
+    const fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            quick: 0,
+            delay: settings.min,
+            interactive: false,
+            last_arrival: None,
+            due: None,
+            pushed: false,
+        }
+    }
+
+    /// Quick ACKs for as many segments as the window holds pairs of.
+    fn enter_quick(&mut self, view: &RecvView) {
+        let window = view.edge.saturating_distance_from(view.highest_ack);
+        let pairs = window / view.rmss.max(1).saturating_mul(2);
+        self.quick = self.quick.max(self.settings.quick.min(pairs.max(LEAST_QUICK)));
+        self.interactive = false;
+        self.delay = self.settings.min;
+    }
+
+    /// Adapts the delay to the time since the last arrival.
+    fn measure(&mut self, view: &RecvView) {
+        let Some(last) = self.last_arrival.replace(view.now) else {
+            self.enter_quick(view);
+            return;
+        };
+        let gap = view.now.since(last);
+        let half = self.settings.min.div(2);
+        let rtt = view.srtt.or(view.handshake_rtt).unwrap_or(Duration::ZERO);
+        if gap <= half {
+            self.delay = self.delay.div(2) + half;
+        } else if gap < self.delay {
+            self.delay = self.delay.div(2) + gap;
+        } else if gap > rtt.saturating_mul(2).max(LEAST_PAUSE) {
+            self.enter_quick(view);
+        }
+        self.delay = self.delay.min(self.settings.max);
+    }
+
+    /// The delay of an ACK that is planned at this event: no longer than a round trip, which is what the peer
+    /// expects, but at least the minimum.
+    fn plan(&self, view: &RecvView) -> Duration {
+        match view.srtt {
+            Some(srtt) => self.delay.min(srtt.max(self.settings.min)),
+            None => self.delay,
+        }
+    }
+}
+
+impl Default for LinuxLike {
+    /// 16 quick ACKs, then a delay between 40 and 200 ms.
+    fn default() -> Self {
+        Self::new(Settings::default())
+    }
+}
+
+impl AckPolicy for LinuxLike {
+    fn name(&self) -> &'static str {
+        "linux-like"
+    }
+
+    fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
+        if data.class == DataClass::Duplicate || data.ce {
+            // The peer retransmitted for nothing, or has congestion to hear of: it needs ACKs without delay.
+            self.enter_quick(view);
+        }
+        if data.class != DataClass::New || data.fin {
+            return AckPlan::NOW;
+        }
+        self.measure(view);
+        self.pushed |= data.psh;
+        let quick = self.quick > 0 && !self.interactive;
+        if quick || view.unacked() >= view.rmss.max(1).saturating_mul(2) {
+            return AckPlan::NOW;
+        }
+        let due = view.now + self.plan(view);
+        let due = self.due.map_or(due, |earlier| earlier.min(due));
+        if due <= view.now {
+            return AckPlan::NOW;
+        }
+        self.due = Some(due);
+        AckPlan::By(due)
+    }
+
+    fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
+        self.due = None;
+        self.pushed = false;
+        if sent.advance > 0 {
+            self.quick = self.quick.saturating_sub(1);
+            let answers = self.last_arrival.is_some_and(|last| view.now.since(last) < self.delay);
+            if sent.cause == AckCause::Piggyback && answers {
+                self.interactive = true;
+            }
+        }
+        AckPlan::Keep
+    }
+
+    fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
+        // What the peer pushed and the application has taken wholly is the end of a message: unless a reply
+        // is likely, nothing is gained by waiting.
+        let taken = self.pushed && !self.interactive && view.free == view.buffer;
+        let unacked = view.unacked();
+        if unacked > view.rmss || (taken && unacked > 0) { AckPlan::NOW } else { AckPlan::Keep }
+    }
+
+    fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
+        self.due = None;
+        if self.interactive {
+            // The reply did not come in time.
+            self.interactive = false;
+            self.delay = self.settings.min;
+        } else {
+            self.delay = self.delay.saturating_mul(2).min(self.settings.max);
+        }
+        AckPlan::NOW
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("quick", f64::from(self.quick));
+        report.report("delay_ms", self.delay.as_secs_f64() * 1e3);
+        report.report("interactive", f64::from(u8::from(self.interactive)));
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        self.settings = self.settings.with(params)?;
+        self.delay = self.delay.clamp(self.settings.min, self.settings.max);
+        self.quick = self.quick.min(self.settings.quick);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackline_tcp_core::SeqNum;
+
+    const MSS: u32 = 1000;
+
+    /// A receiver, as far as the policy sees it; the application does not read.
+    struct Host {
+        policy: LinuxLike,
+        view: RecvView,
+    }
+
+    impl Host {
+        fn new() -> Self {
+            Self {
+                policy: LinuxLike::default(),
+                view: RecvView::new(Instant::from_secs(1), SeqNum(u32::MAX - 5000), 1 << 20, MSS),
+            }
+        }
+
+        fn at(&mut self, ms: u64) -> &mut Self {
+            self.view.now = Instant::from_secs(1) + Duration::from_millis(ms);
+            self
+        }
+
+        /// `len` bytes arrive in order. An ACK that the policy wants is sent; otherwise the milliseconds
+        /// until it is due.
+        fn data(&mut self, len: u32) -> Option<u64> {
+            self.arrive(len, false)
+        }
+
+        fn arrive(&mut self, len: u32, psh: bool) -> Option<u64> {
+            let start = self.view.rcv_nxt;
+            self.view.rcv_nxt += len;
+            self.view.free -= len;
+            let mut data = DataArrival::new(start, self.view.rcv_nxt, DataClass::New);
+            data.psh = psh;
+            let plan = self.policy.on_data(&self.view, &data);
+            match plan {
+                AckPlan::Now { .. } => {
+                    self.ack(AckCause::Plan);
+                    None
+                }
+                AckPlan::By(due) => Some(due.since(self.view.now).as_millis()),
+                AckPlan::Keep | AckPlan::Withhold { .. } => panic!("{plan:?}"),
+            }
+        }
+
+        fn ack(&mut self, cause: AckCause) {
+            let advance = self.view.unacked();
+            self.view.highest_ack = self.view.rcv_nxt;
+            self.policy.on_ack_sent(&self.view, &AckSent::new(cause, advance));
+        }
+
+        fn timer(&mut self) {
+            assert_eq!(self.policy.on_timeout(&self.view), AckPlan::NOW);
+            self.ack(AckCause::Timer);
+        }
+
+        /// Past the quick ACKs of the start.
+        fn settled() -> Self {
+            let mut host = Self::new();
+            for _ in 0..16 {
+                assert_eq!(host.data(MSS), None);
+            }
+            host
+        }
+    }
+
+    #[test]
+    fn sixteen_quick_acks_then_every_second_segment() {
+        let mut host = Host::settled();
+        for _ in 0..5 {
+            assert_eq!(host.data(MSS), Some(40));
+            assert_eq!(host.data(MSS), None);
+        }
+    }
+
+    #[test]
+    fn a_small_window_gets_fewer_quick_acks() {
+        let mut host = Host::new();
+        host.view.edge = host.view.rcv_nxt + 8 * MSS;
+        let quick = (0..20).take_while(|_| host.data(MSS).is_none()).count();
+        assert_eq!(quick, 4);
+    }
+
+    #[test]
+    fn the_delay_follows_the_gaps_between_arrivals() {
+        let mut host = Host::settled();
+        assert_eq!(host.data(100), Some(40));
+        // A gap between half the minimum and the delay: half the delay plus the gap.
+        assert_eq!(host.at(30).data(100), Some(10), "the ACK that is planned does not move back");
+        host.ack(AckCause::Obligation);
+        assert_eq!(host.at(60).data(100), Some(50 / 2 + 30));
+        host.ack(AckCause::Obligation);
+        // A dense arrival: half the delay plus half the minimum.
+        assert_eq!(host.at(61).data(100), Some(55 / 2 + 20));
+    }
+
+    #[test]
+    fn a_timer_that_runs_out_doubles_the_delay_up_to_the_maximum() {
+        let mut host = Host::settled();
+        let mut now = 0;
+        for expected in [40, 80, 160, 200, 200] {
+            assert_eq!(host.at(now).data(100), Some(expected));
+            now += expected;
+            host.at(now).timer();
+        }
+    }
+
+    #[test]
+    fn the_delay_is_no_longer_than_a_round_trip() {
+        let mut host = Host::settled();
+        host.view.srtt = Some(Duration::from_millis(60));
+        host.data(100);
+        host.at(40).timer();
+        assert_eq!(host.data(100), Some(60));
+        host.ack(AckCause::Obligation);
+        host.view.srtt = Some(Duration::from_millis(5));
+        assert_eq!(host.data(100), Some(40));
+    }
+
+    #[test]
+    fn a_pause_of_an_rto_brings_quick_acks_back() {
+        let mut host = Host::settled();
+        assert_eq!(host.at(200).data(MSS), Some(40));
+        host.ack(AckCause::Obligation);
+        assert_eq!(host.at(401).data(MSS), None);
+        assert_eq!(host.at(402).data(MSS), None);
+    }
+
+    #[test]
+    fn a_duplicate_brings_quick_acks_back() {
+        let mut host = Host::settled();
+        let old = DataArrival::new(host.view.rcv_nxt - MSS, host.view.rcv_nxt, DataClass::Duplicate);
+        assert_eq!(host.policy.on_data(&host.view, &old), AckPlan::NOW);
+        assert_eq!(host.data(100), None);
+    }
+
+    #[test]
+    fn an_answering_host_waits_for_its_reply_until_one_is_late() {
+        let mut host = Host::new();
+        assert_eq!(host.data(100), None);
+        host.at(1).data(100);
+        host.view.highest_ack = host.view.rcv_nxt - 100;
+        host.at(2).ack(AckCause::Piggyback);
+        // Quick ACKs are left, but a reply is expected.
+        assert_eq!(host.at(10).data(100), Some(40));
+        host.at(50).timer();
+        assert_eq!(host.at(51).data(100), None);
+    }
+
+    #[test]
+    fn a_pushed_message_is_acknowledged_when_it_is_read() {
+        let mut host = Host::settled();
+        host.view.free = host.view.buffer;
+        assert_eq!(host.arrive(100, true), Some(40));
+        host.view.free = host.view.buffer - 50;
+        assert_eq!(host.policy.on_app_read(&host.view), AckPlan::Keep, "half of it is read");
+        host.view.free = host.view.buffer;
+        assert_eq!(host.policy.on_app_read(&host.view), AckPlan::NOW);
+        host.ack(AckCause::Plan);
+        assert_eq!(host.data(100), Some(40));
+        host.view.free = host.view.buffer;
+        assert_eq!(host.policy.on_app_read(&host.view), AckPlan::Keep, "nothing was pushed");
+    }
+
+    #[test]
+    fn contradicting_limits_are_refused() {
+        let mut policy = LinuxLike::default();
+        assert!(policy.configure(&"min=300ms".parse().unwrap()).is_err());
+        assert_eq!(policy.settings, Settings::default());
+        policy.configure(&"min=300ms,max=400ms".parse().unwrap()).unwrap();
+        assert_eq!(policy.delay, Duration::from_millis(300));
+    }
+}
