@@ -1,0 +1,231 @@
+//! The shaper: any scheduler behind a token bucket.
+//!
+//! The bucket decides *when* a packet may leave, the scheduler *which*, and it decides at that moment: no packet
+//! is taken out of the scheduler before its time, so an urgent one that arrives later still goes first.
+
+use crate::bucket::TokenBucket;
+use ackline_tcp_core::policy::sched::{
+    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+};
+use ackline_tcp_core::policy::spec::{Param, ParamInfo, parse_bytes, parse_duration};
+use ackline_tcp_core::policy::{Metrics, Params, SpecError};
+use ackline_tcp_core::{ConnId, Duration, Instant, Rate};
+
+/// The largest burst in bytes.
+const MAX_BURST: u64 = 1 << 30;
+/// The longest burst.
+const MAX_BURST_TIME: Duration = Duration::from_secs(10);
+
+/// How much an idle time saves up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Burst {
+    /// So many bytes.
+    Bytes(u64),
+    /// What the rate gives in this time.
+    Time(Duration),
+}
+
+/// What the shaper can be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShaperParams {
+    /// The rate; `None`: nothing is held back.
+    pub rate: Option<Rate>,
+    /// What an idle time saves up, at most 1 GiB or 10 s. It must cover the driver's lateness, or the rate is
+    /// not reached.
+    pub burst: Burst,
+    /// Bytes that each wire packet costs beyond its price, at most 1000: headers of layers below.
+    pub overhead: u32,
+}
+
+impl Default for ShaperParams {
+    /// No rate; once there is one, a burst of 1 ms and no overhead.
+    fn default() -> Self {
+        Self { rate: None, burst: Burst::Time(Duration::from_millis(1)), overhead: 0 }
+    }
+}
+
+impl ShaperParams {
+    /// What [`Self::with`] takes; schedulers append these to their own.
+    pub const TABLE: &[ParamInfo] = &[
+        ParamInfo {
+            name: "rate",
+            default: "off",
+            range: "off|8bit..1000000gbit",
+            summary: "shape what leaves to this rate (10mbit)",
+        },
+        ParamInfo {
+            name: "burst",
+            default: "1ms",
+            range: "0..1g|0ms..10s",
+            summary: "what an idle time saves up, in bytes (32k) or as a time at the rate (5ms)",
+        },
+        ParamInfo {
+            name: "overhead",
+            default: "0",
+            range: "0..1000",
+            summary: "bytes that each packet costs beyond its length",
+        },
+    ];
+
+    /// The same with the given changes.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown or out of range.
+    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
+        for param in params.iter() {
+            match param.key() {
+                "rate" if param.text() == "off" => self.rate = None,
+                "rate" => self.rate = Some(param.rate()?),
+                "burst" => self.burst = burst(&param)?,
+                "overhead" => {
+                    self.overhead = u32::try_from(param.integer(0..=1000)?).unwrap_or_default();
+                }
+                _ => return Err(param.unknown("the shaper", Self::TABLE)),
+            }
+        }
+        Ok(self)
+    }
+
+    /// The burst in bytes at `rate`.
+    fn burst_bytes(&self, rate: Rate) -> u64 {
+        match self.burst {
+            Burst::Bytes(bytes) => bytes,
+            Burst::Time(time) => {
+                let bytes = u128::from(rate.bytes_per_second()) * u128::from(time.as_nanos());
+                u64::try_from(bytes / 1_000_000_000).unwrap_or(u64::MAX)
+            }
+        }
+    }
+}
+
+fn burst(param: &Param<'_>) -> Result<Burst, SpecError> {
+    let text = param.text();
+    match (parse_bytes(text), parse_duration(text)) {
+        (Some(bytes), _) if bytes <= MAX_BURST => Ok(Burst::Bytes(bytes)),
+        // `5m` is both: bytes are meant, as everywhere in tc.
+        (None, Some(time)) if time <= MAX_BURST_TIME => Ok(Burst::Time(time)),
+        _ => Err(SpecError::new(alloc::format!(
+            "burst={text} is not possible: burst must be bytes up to 1g, or a time up to 10s"
+        ))),
+    }
+}
+
+/// A scheduler behind a token bucket. Without a rate it costs one branch.
+///
+/// It goes by the name of the scheduler, reports its metrics beside its own, and hands on the parameters that
+/// are not the shaper's.
+#[derive(Clone, Debug)]
+pub struct Shaped<S> {
+    inner: S,
+    params: ShaperParams,
+    bucket: Option<TokenBucket>,
+    /// The bucket must take over the present `params`.
+    changed: bool,
+}
+
+impl<S: EgressScheduler> Shaped<S> {
+    /// Puts `inner` behind a shaper.
+    #[must_use]
+    pub fn new(inner: S, params: ShaperParams) -> Self {
+        let bucket = params.rate.map(|rate| TokenBucket::new(rate, params.burst_bytes(rate)));
+        Self { inner, params, bucket, changed: false }
+    }
+
+    /// What the shaper is set to.
+    #[must_use]
+    pub const fn params(&self) -> &ShaperParams {
+        &self.params
+    }
+
+    /// Takes over parameters that `configure` could not, because it does not know the time.
+    fn reconfigure(&mut self, now: Instant) {
+        self.changed = false;
+        let Some(rate) = self.params.rate else {
+            self.bucket = None;
+            return;
+        };
+        let burst = self.params.burst_bytes(rate);
+        match &mut self.bucket {
+            Some(bucket) => bucket.set(now, rate, burst),
+            None => self.bucket = Some(TokenBucket::new(rate, burst)),
+        }
+    }
+}
+
+impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {
+        self.inner.admit(now, ask)
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        self.inner.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        if self.changed {
+            self.reconfigure(now);
+        }
+        let Some(bucket) = &mut self.bucket else {
+            return self.inner.pop(now, link);
+        };
+        let earliest = bucket.earliest(now);
+        if earliest > now {
+            return match self.inner.backlog(Scope::All).packets {
+                0 => Popped::Empty,
+                _ => Popped::NotBefore(earliest),
+            };
+        }
+        let popped = self.inner.pop(now, link);
+        if let Popped::Packet(packet) = &popped {
+            let overhead = u64::from(self.params.overhead) * u64::from(packet.segments);
+            bucket.take(now, u64::from(packet.len) + overhead);
+        }
+        popped
+    }
+
+    fn departed(&mut self, now: Instant, packet: &Descriptor) {
+        self.inner.departed(now, packet);
+    }
+
+    fn poll_resume(&mut self) -> Option<ConnId> {
+        self.inner.poll_resume()
+    }
+
+    fn forget(&mut self, now: Instant, which: Forget) {
+        self.inner.forget(now, which);
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        self.inner.backlog(scope)
+    }
+
+    fn keeps_ack_numbers(&self) -> bool {
+        self.inner.keeps_ack_numbers()
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        self.inner.metrics(report);
+        if let Some(bucket) = &self.bucket {
+            report.report("shaper_rate_bit", bucket.rate().bits_per_second() as f64);
+            report.report("shaper_burst", bucket.burst() as f64);
+            report.report("shaper_tokens", bucket.tokens());
+        }
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        let (own, rest) = params.split(ShaperParams::TABLE);
+        let new = self.params.with(&own)?;
+        self.inner.configure(&rest)?;
+        self.changed |= new != self.params;
+        self.params = new;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;
