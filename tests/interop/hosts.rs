@@ -1,0 +1,127 @@
+//! What a host owes others beside transfers: ping, refusals, addresses.
+
+use super::support::stream::{read_all, write_all};
+use super::support::{Ip, KERNEL4, KERNEL6, STACK4, STACK6, Setup};
+use ackline_tcp_core::ListenOn;
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
+use std::io::ErrorKind::{ConnectionRefused, TimedOut};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+use tokio::net;
+
+/// RFC 1071.
+fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum = 0u32;
+    for pair in bytes.chunks(2) {
+        sum += u32::from(u16::from_be_bytes([pair[0], *pair.get(1).unwrap_or(&0)]));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Pings from the kernel's side with `data`; true where the answer came back within five seconds.
+fn ping(to: IpAddr, data: &[u8]) -> bool {
+    let (family, protocol, request, reply) = match to {
+        IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP, 8, 0),
+        IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6, 128, 129),
+    };
+    let socket = rustix::net::socket(family, SocketType::RAW, Some(protocol)).expect("a raw socket");
+    sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(5))).expect("set");
+    let mut packet = vec![request, 0, 0, 0, 0x12, 0x34, 0, 1];
+    packet.extend_from_slice(data);
+    if to.is_ipv4() {
+        // The kernel fills in the other version's.
+        let sum = checksum(&packet);
+        packet[2..4].copy_from_slice(&sum.to_be_bytes());
+    }
+    rustix::net::sendto(&socket, &packet, SendFlags::empty(), &SocketAddr::new(to, 0)).expect("sent");
+    let mut buffer = vec![0; 65_536];
+    loop {
+        match rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty()) {
+            Ok((len, _)) => {
+                // An IPv4 raw socket shows the IP header too.
+                let answer = &buffer[if to.is_ipv4() { 20 } else { 0 }..len];
+                if answer[0] == reply && answer[4..] == packet[4..] {
+                    return true;
+                }
+            }
+            Err(rustix::io::Errno::AGAIN) => return false,
+            Err(other) => panic!("receive: {other}"),
+        }
+    }
+}
+
+against_kernel! {
+    fn ping_is_answered(world) from Setup::offload(); {
+        for to in [STACK4, STACK6] {
+            for len in [0, 1, 56, 1400] {
+                let data: Vec<u8> = (0..len).map(|byte: u32| byte as u8).collect();
+                // The wait blocks a thread, in this namespace, which must not be the stack's.
+                let answered = tokio::task::spawn_blocking(move || ping(to, &data)).await.expect("no panic");
+                assert!(answered, "no answer from {to} to {len} bytes");
+            }
+        }
+        assert_eq!(world.stack.counters().icmp_out_echo_reps, 8);
+    }
+
+    fn a_port_without_a_listener_refuses_the_kernel(world) from Setup::offload(); {
+        for to in [STACK4, STACK6] {
+            let error = net::TcpStream::connect((to, 4321)).await.expect_err("nobody listens");
+            assert_eq!(error.kind(), ConnectionRefused);
+        }
+        assert_eq!(world.stack.counters().tcp_out_rsts, 2);
+    }
+
+    fn the_kernel_refuses_where_nobody_listens(world) from Setup::offload(); {
+        for to in [KERNEL4, KERNEL6] {
+            let error = world.stack.connect((to, 4321)).await.expect_err("nobody listens");
+            assert_eq!(error.kind(), ConnectionRefused);
+        }
+        assert_eq!(world.stack.counters().tcp_attempt_fails, 2);
+    }
+
+    fn a_host_that_is_not_there_times_out(world) from Setup::offload().connections(|config| {
+        config.syn_retries = 2;
+        config.initial_rto = ackline_tcp_core::Duration::from_millis(100);
+    }); {
+        // The kernel does not forward, and says nothing.
+        let error = world.stack.connect((Ipv4Addr::new(198, 51, 100, 1), 80)).await.expect_err("nobody");
+        assert_eq!(error.kind(), TimedOut);
+        assert_eq!(world.stack.counters().req_syn_retrans, 2);
+    }
+
+    fn a_stopped_listener_refuses(world) from Setup::offload(); {
+        let listener = world.listen(7);
+        let _open = net::TcpStream::connect((STACK4, 7)).await.expect("it listens");
+        drop(listener);
+        let error = net::TcpStream::connect((STACK4, 7)).await.expect_err("it listens no more");
+        assert_eq!(error.kind(), ConnectionRefused);
+    }
+
+    fn the_same_port_serves_one_connection_after_another(world) from Setup::offload(); {
+        let listener = world.listen(7);
+        for turn in 0..200 {
+            let connect = net::TcpStream::connect((Ip::V4.stack(), 7));
+            let (kernel, accepted) = tokio::join!(connect, listener.accept());
+            let (mut kernel, mut stack) = (kernel.expect("connected"), accepted.expect("accepted").0);
+            tokio::join!(write_all(&mut kernel, turn, 100), read_all(&mut stack, turn, 100));
+            tokio::join!(write_all(&mut stack, turn, 100), read_all(&mut kernel, turn, 100));
+        }
+        assert_eq!(world.stack.counters().tcp_passive_opens, 200);
+        assert_eq!(world.stack.counters().tcp_out_rsts, 0);
+    }
+
+    fn a_tunnel_takes_every_address_and_port(world) from Setup::offload().tunnel(); {
+        let listener = world.stack.listen(ListenOn::Any).expect("listens");
+        for to in ["203.0.113.5:80", "203.0.113.250:65535"] {
+            let to: SocketAddr = to.parse().expect("an address");
+            let (kernel, accepted) = tokio::join!(net::TcpStream::connect(to), listener.accept());
+            let (mut kernel, (mut stack, peer)) = (kernel.expect("connected"), accepted.expect("accepted"));
+            assert_eq!(stack.local_addr(), to, "the address that the peer asked for");
+            assert_eq!(peer, kernel.local_addr().expect("bound"));
+            tokio::join!(write_all(&mut stack, 1, 100_000), read_all(&mut kernel, 1, 100_000));
+        }
+    }
+}

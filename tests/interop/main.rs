@@ -1,0 +1,19 @@
+//! The stack against other people's TCP: the kernel's over a TUN device, each test in a network namespace of its
+//! own, and smoltcp's in memory.
+//!
+//! Every byte is compared with what was sent. Where a TUN device cannot be had, a line says `SKIPPED` with the
+//! test's name. Transfers of 1 GiB are left out unless asked for:
+//! `cargo test --release --test interop -- --include-ignored`.
+
+#[macro_use]
+mod support;
+
+mod close;
+mod hosts;
+mod impaired;
+mod kernel_settings;
+mod many;
+mod mtu;
+mod slow_reader;
+mod smoltcp;
+mod transfer;

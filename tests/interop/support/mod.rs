@@ -1,0 +1,257 @@
+//! What all tests need: a stack and the kernel on the two ends of a TUN device.
+
+pub(crate) mod stream;
+pub(crate) mod watchdog;
+
+use ackline_runtime::device::impair::{ImpairConfig, Impaired, Monitor};
+use ackline_runtime::device::tun::{Tun, TunConfig};
+use ackline_runtime::netlink::InterfaceAddress;
+use ackline_runtime::testing::isolated;
+use ackline_runtime::{Device, Error, Stack};
+use ackline_tcp_core::{AcceptConfig, ConnConfig, ListenOn};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net;
+use watchdog::Watchdog;
+
+/// Declares tests that run inside [`World`]s: `fn name(world) from setup { body }`, where the body may await.
+macro_rules! against_kernel {
+    ($($(#[$attribute:meta])* fn $name:ident($world:ident) from $setup:expr; $body:block)*) => {
+        $(
+            #[test]
+            $(#[$attribute])*
+            fn $name() {
+                let path = concat!(module_path!(), "::", stringify!($name));
+                // The harness leaves the crate's name out.
+                let name = path.split_once("::").map_or(path, |(_, name)| name);
+                $crate::support::run(name, $setup, async |$world| $body);
+            }
+        )*
+    };
+}
+
+pub(crate) const KERNEL4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 79, 0, 1));
+pub(crate) const STACK4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 79, 0, 2));
+pub(crate) const KERNEL6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd79, 0, 0, 0, 0, 0, 0, 1));
+pub(crate) const STACK6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd79, 0, 0, 0, 0, 0, 0, 2));
+
+/// The longest that a test may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// How a test's world is to be.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) offload: bool,
+    pub(crate) mtu: u32,
+    pub(crate) impair: Option<ImpairConfig>,
+    pub(crate) connections: ConnConfig,
+    /// Files below `/proc/sys/net/ipv4` and what to write into them, for this namespace's kernel.
+    pub(crate) sysctls: Vec<(&'static str, &'static str)>,
+    /// The stack answers for every address, and the kernel sends it what goes to 203.0.113.0/24.
+    pub(crate) tunnel: bool,
+}
+
+impl Setup {
+    pub(crate) fn offload() -> Self {
+        Self {
+            offload: true,
+            mtu: 1500,
+            impair: None,
+            connections: ConnConfig::default(),
+            sysctls: Vec::new(),
+            tunnel: false,
+        }
+    }
+
+    pub(crate) fn plain() -> Self {
+        Self { offload: false, ..Self::offload() }
+    }
+
+    pub(crate) fn mtu(self, mtu: u32) -> Self {
+        Self { mtu, ..self }
+    }
+
+    pub(crate) fn impair(self, config: ImpairConfig) -> Self {
+        Self { impair: Some(config), ..self }
+    }
+
+    pub(crate) fn connections(mut self, change: impl FnOnce(&mut ConnConfig)) -> Self {
+        change(&mut self.connections);
+        self
+    }
+
+    pub(crate) fn sysctl(mut self, name: &'static str, value: &'static str) -> Self {
+        self.sysctls.push((name, value));
+        self
+    }
+
+    pub(crate) fn tunnel(self) -> Self {
+        Self { tunnel: true, ..self }
+    }
+
+    fn start(&self) -> Result<World, Error> {
+        for (name, value) in &self.sysctls {
+            std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).map_err(|source| {
+                if source.kind() == std::io::ErrorKind::PermissionDenied {
+                    Error::NotAdmin { action: "change a setting of the kernel's TCP" }
+                } else {
+                    Error::System { action: "change a setting of the kernel's TCP", source }
+                }
+            })?;
+        }
+        let network = |text: &str| InterfaceAddress::network(text.parse().expect("a network"));
+        let mut config = TunConfig::new().mtu(self.mtu).address(network("10.79.0.1/24"));
+        if self.mtu >= 1280 {
+            config = config.address(network("fd79::1/64"));
+        }
+        if self.tunnel {
+            config = config.route("203.0.113.0/24".parse().expect("a network"));
+        }
+        let config = if self.offload { config } else { config.plain() };
+        let tun = Tun::create(&config)?;
+        match self.impair {
+            None => self.start_on(tun, None),
+            Some(impairments) => {
+                eprintln!("seed {:#x}", impairments.seed);
+                let device = Impaired::new(tun, impairments);
+                let monitor = device.monitor();
+                self.start_on(device, Some(monitor))
+            }
+        }
+    }
+
+    fn start_on(&self, device: impl Device + 'static, path: Option<Monitor>) -> Result<World, Error> {
+        let mut builder =
+            Stack::builder(device).address(STACK4).address(STACK6).connections(self.connections.clone());
+        if self.tunnel {
+            builder = builder.any_address();
+        }
+        let stack = builder.spawn().map_err(|source| Error::System { action: "start the stack", source })?;
+        Ok(World { stack, path, offload: self.offload, accept: Arc::new(self.connections.clone()) })
+    }
+}
+
+/// A stack, with the kernel at the other end of its device. Everything of a test happens on one thread.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) stack: Stack,
+    /// The bad path between the two, where there is one.
+    pub(crate) path: Option<Monitor>,
+    pub(crate) offload: bool,
+    accept: Arc<ConnConfig>,
+}
+
+/// Runs `test` in a world of its own, within [`LIMIT`].
+pub(crate) fn run(name: &str, setup: Setup, test: impl AsyncFnOnce(World) + Send) {
+    let _watchdog = Watchdog::start(name, LIMIT + Duration::from_secs(30));
+    isolated(name, || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| Error::System { action: "start tokio", source })?;
+        runtime.block_on(async {
+            let world = setup.start()?;
+            let report = Report(world.stack.clone());
+            tokio::time::timeout(LIMIT, test(world)).await.unwrap_or_else(|_| panic!("no end in {LIMIT:?}"));
+            drop(report);
+            Ok(())
+        })
+    });
+}
+
+/// Says what the stack counted, where the test fails.
+struct Report(Stack);
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let stats = self.0.stats();
+            eprintln!("{:?}, {} packets dropped by it", stats.device, stats.device_drops);
+            for (name, value) in stats.counters.iter().filter(|&(_, value)| value > 0) {
+                eprintln!("{name:<32} {value}");
+            }
+        }
+    }
+}
+
+/// Who opens a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opens {
+    Kernel,
+    Stack,
+}
+
+/// The version of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ip {
+    V4,
+    V6,
+}
+
+impl Ip {
+    pub(crate) fn kernel(self) -> IpAddr {
+        if self == Self::V4 { KERNEL4 } else { KERNEL6 }
+    }
+
+    pub(crate) fn stack(self) -> IpAddr {
+        if self == Self::V4 { STACK4 } else { STACK6 }
+    }
+}
+
+impl World {
+    /// A connection between the two: the kernel's end and the stack's.
+    pub(crate) async fn connection(
+        &self,
+        opens: Opens,
+        ip: Ip,
+    ) -> (net::TcpStream, ackline_runtime::TcpStream) {
+        self.connection_with(opens, ip, |_| {}).await
+    }
+
+    /// The same, with a change to the kernel's socket before it connects or listens.
+    pub(crate) async fn connection_with(
+        &self,
+        opens: Opens,
+        ip: Ip,
+        prepare: impl FnOnce(&net::TcpSocket),
+    ) -> (net::TcpStream, ackline_runtime::TcpStream) {
+        let socket = match ip {
+            Ip::V4 => net::TcpSocket::new_v4(),
+            Ip::V6 => net::TcpSocket::new_v6(),
+        }
+        .expect("a socket");
+        prepare(&socket);
+        match opens {
+            Opens::Kernel => {
+                let listener = self.listen(7);
+                let connect = socket.connect(SocketAddr::new(ip.stack(), 7));
+                let (kernel, accepted) = tokio::join!(connect, listener.accept());
+                (kernel.expect("the kernel connects"), accepted.expect("the stack accepts").0)
+            }
+            Opens::Stack => {
+                socket.bind(SocketAddr::new(ip.kernel(), 0)).expect("bound");
+                let listener = socket.listen(16).expect("the kernel listens");
+                let to = listener.local_addr().expect("bound");
+                let (accepted, stream) = tokio::join!(listener.accept(), self.stack.connect(to));
+                (accepted.expect("the kernel accepts").0, stream.expect("the stack connects"))
+            }
+        }
+    }
+
+    /// The stack listens on a port of every address.
+    pub(crate) fn listen(&self, port: u16) -> ackline_runtime::TcpListener {
+        let config = AcceptConfig::new(self.accept.clone());
+        self.stack.listen_with(ListenOn::Port(port), config).expect("the stack listens")
+    }
+
+    /// The device was used as it was meant to be: it refused nothing, and super-packets went both ways or not
+    /// at all.
+    pub(crate) fn check_device(&self) {
+        let stats = self.stack.stats();
+        assert_eq!(stats.device_drops, 0, "packets that the device refused");
+        assert_eq!(stats.device.rx_malformed, 0);
+        assert_eq!(stats.counters.tcp_in_csum_errors, 0);
+        assert_eq!(stats.counters.tcp_in_errs, 0);
+    }
+}
