@@ -18,6 +18,7 @@ pub(crate) struct PortSelector {
     first: u16,
     /// Ports to choose from; 0 to 65,535.
     size: u16,
+    /// Each below `size`.
     counters: [u16; TABLE_LENGTH],
 }
 
@@ -33,7 +34,7 @@ impl PortSelector {
         let first = (*range.start()).max(1);
         let size = if range.is_empty() || *range.end() < first { 0 } else { range.end() - first + 1 };
         // Section 3.3.4 begins with random counters.
-        let counters = core::array::from_fn(|index| hasher.hash(&[index as u8]) as u16);
+        let counters = core::array::from_fn(|index| hasher.hash(&[index as u8]) as u16 % size.max(1));
         Self { hasher, first, size, counters }
     }
 
@@ -50,9 +51,8 @@ impl PortSelector {
         let counter = &mut self.counters[hash as usize % TABLE_LENGTH];
         for _ in 0..self.size {
             let step = (offset + u32::from(*counter)) % u32::from(self.size);
-            // One of all remainders of `size`: the sum stays within the range. The counter wraps at a multiple
-            // of `size`, so that no port is asked for twice.
-            *counter = if *counter % self.size == self.size - 1 { 0 } else { *counter + 1 };
+            // Always below `size`, so that no port is asked for twice.
+            *counter = (*counter + 1) % self.size;
             let port = self.first + step as u16;
             if is_free(port) {
                 return Some(port);
