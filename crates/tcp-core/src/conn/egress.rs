@@ -192,7 +192,13 @@ impl Connection {
     pub(crate) fn reserve(&mut self, plan: &Plan, serial: u64) {
         if plan.is_stream() {
             self.snd.reserve(&plan.as_outgoing(), serial);
-        } else if plan.class == SegmentClass::PureAck && plan.reason != SendReason::ChallengeAck {
+        } else {
+            self.queue_control(plan);
+        }
+    }
+
+    const fn queue_control(&mut self, plan: &Plan) {
+        if matches!(plan.class, SegmentClass::PureAck) && !matches!(plan.reason, SendReason::ChallengeAck) {
             self.acks_queued = self.acks_queued.saturating_add(1);
         } else {
             self.control_queued = true;
@@ -204,12 +210,15 @@ impl Connection {
         self.acks_queued
     }
 
-    /// The scheduler popped `descriptor`, which was reserved: what is still to be sent of it. It is reserved no
-    /// more; where the device refuses it, it is reserved again.
+    /// The scheduler popped `descriptor`, which was reserved: what is still to be sent of it.
+    /// [`sent`](Self::sent) or [`unclaim`](Self::unclaim) follows.
     pub(crate) fn claim(&mut self, descriptor: &Descriptor) -> Option<Plan> {
         let id = &descriptor.id;
         let reason = id.reason;
         let plan = Plan::control(descriptor.class, reason, id.seq);
+        if self.state == State::Closed && reason != SendReason::Rst {
+            return None;
+        }
         if plan.is_stream() {
             let out = self.snd.claim(descriptor.class, reason, id.seq, id.payload)?;
             return Some(Plan::outgoing(&out));
@@ -228,6 +237,14 @@ impl Connection {
             _ => false,
         };
         due.then_some(plan)
+    }
+
+    /// The device refused what was claimed.
+    pub(crate) const fn unclaim(&mut self, plan: &Plan) {
+        // The sender's reservations last until what was reserved has left.
+        if !plan.is_stream() {
+            self.queue_control(plan);
+        }
     }
 
     /// A reserved retransmission that became void, by its serial.

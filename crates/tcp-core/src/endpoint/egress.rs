@@ -43,7 +43,7 @@ pub(super) struct Egress {
     /// Packets that are no longer (or never were) a connection's, of which the scheduler has descriptors.
     pub(super) strays: Strays,
     /// A packet that the device refused. It is in no queue.
-    held: Option<Descriptor>,
+    pub(super) held: Option<Descriptor>,
     /// Packets that the device took and did not report as departed, oldest first.
     on_wire: VecDeque<Descriptor>,
     /// Descriptors in the scheduler.
@@ -276,7 +276,7 @@ impl Endpoint {
             Ok(Sent::Bytes(_)) if reports_departures => self.egress.on_wire.push_back(descriptor),
             Ok(Sent::Bytes(_)) => self.egress.scheduler.departed(now, &descriptor),
             Ok(_) => self.egress.scheduler.forget(now, Forget::Packet(descriptor.id.serial)),
-            Err(_) => self.egress.held = Some(descriptor),
+            Err(_) => {}
         }
         sent
     }
@@ -391,7 +391,9 @@ impl Endpoint {
         if sent.is_err()
             && let Some(conn) = self.slots.conn_mut(id.index)
         {
-            conn.reserve(&plan, serial);
+            conn.unclaim(&plan);
+            // New data leaves in order, so that it may be another piece than the one that was queued.
+            self.egress.held = Some(plan.descriptor(id, serial, descriptor.len));
         }
         sent
     }

@@ -237,6 +237,7 @@ impl Endpoint {
         let counters = &mut self.observe.counters;
         if let Err(error) = emit(packet) {
             counters.tx_refused += 1;
+            self.egress.held = Some(*descriptor);
             return Err(error);
         }
         match stray {
