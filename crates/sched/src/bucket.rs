@@ -3,7 +3,8 @@
 //! Tokens are counted in units of one byte over 10^9, so a nanosecond at a rate of r bytes per second adds
 //! exactly r of them. A packet may leave while the bucket is not in debt, and takes its whole length, into debt
 //! if need be: the debt is the time that the packet takes at the rate. With a burst of 0 that is a link of
-//! exactly this rate.
+//! exactly this rate. What an idle time saves up is at most the burst, and never less than one unit below a
+//! nanosecond's worth, which is what a wake-up in whole nanoseconds comes late.
 //!
 //! ```text
 //!  burst ┼──╮         ╱────
