@@ -1,1 +1,90 @@
-//! TBD
+//! ackline: a TCP stack in userspace whose four decisions are plug-ins.
+//!
+//! | decision | trait | names |
+//! |---|---|---|
+//! | how much to send | [`CongestionControl`](core::policy::CongestionControl) | [`policies::CC`] |
+//! | when to acknowledge | [`AckPolicy`](core::policy::AckPolicy) | [`policies::ACK`] |
+//! | what to do when the retransmission timer fires | [`RtoResponse`](core::policy::RtoResponse) | [`policies::RTO`] |
+//! | what leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) | [`policies::SCHED`] |
+//!
+//! The first three are chosen per connection, the last per host; all by name, with parameters, at run time; and
+//! congestion control and ACK policy can be swapped on a live connection.
+//!
+//! # Two ways to use it
+//!
+//! **On tokio** ([`runtime`], the default): a [`Stack`] on a TUN device gives streams and listeners.
+//!
+//! ```no_run
+//! # #[cfg(feature = "runtime")]
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use ackline::core::ListenOn;
+//! use ackline::runtime::device::tun::Tun;
+//! use ackline::{Stack, policies};
+//!
+//! let mut connections = policies::conn_config();
+//! connections.policies.cc = policies::congestion_control("cubic:beta=0.8")?;
+//! let shaped = policies::egress_scheduler("fifo:rate=20mbit,burst=5ms")?;
+//!
+//! let stack = Stack::builder(Tun::open_existing("tun0", true)?)
+//!     .address([10, 0, 0, 2])
+//!     .connections(connections)
+//!     .scheduler(shaped())
+//!     .spawn()?;
+//! let listener = stack.listen(ListenOn::Port(7))?;
+//! let (mut stream, peer) = listener.accept().await?;
+//! println!("{peer} talks to {}", stream.info()?.cc);
+//! let (mut read, mut write) = stream.split();
+//! tokio::io::copy(&mut read, &mut write).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Without I/O** ([`core`]): an [`Endpoint`] takes packets and instants and gives packets and instants. It is
+//! `no_std`, reads no clock, and runs the same in a simulator as against the kernel.
+//!
+//! ```
+//! use ackline::core::events::WakeReason;
+//! use ackline::core::{Endpoint, EndpointConfig, Instant, TxBudget};
+//! use ackline::policies;
+//! use std::{convert::Infallible, net::SocketAddr, sync::Arc};
+//!
+//! let mut config = EndpointConfig::default();
+//! config.addresses.push([10, 0, 0, 2].into());
+//! let mut host = Endpoint::new(config, policies::egress_scheduler("fifo")?(), [7; 32]);
+//!
+//! let now = Instant::from_secs(1);
+//! let server: SocketAddr = "10.0.0.1:80".parse()?;
+//! host.connect(now, server.into(), Arc::new(policies::conn_config()))?;
+//!
+//! let mut sent = Vec::new();
+//! host.transmit(now, TxBudget::UNLIMITED, |packet| {
+//!     sent.push(packet.header.to_vec());
+//!     Ok::<_, Infallible>(())
+//! })?;
+//! assert_eq!(sent.len(), 1); // the SYN
+//! assert_eq!(host.poll_timeout().unwrap().reason, WakeReason::Rto);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # A policy of your own
+//!
+//! Implement one trait, check it with [`core::policy::conformance`], and put its maker into a
+//! [`ConnConfig`]: `examples/custom_cc.rs` does it in one file.
+//!
+//! # Features
+//!
+//! `runtime` (default): the tokio runtime. Without it this crate is `no_std` with `alloc`.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod policies;
+
+pub use ackline_tcp_core as core;
+pub use ackline_tcp_core::{ConnConfig, Endpoint, EndpointConfig};
+
+#[cfg(feature = "runtime")]
+pub use ackline_runtime as runtime;
+#[cfg(feature = "runtime")]
+pub use ackline_runtime::{Stack, TcpListener, TcpStream};
