@@ -4,6 +4,7 @@
 pub mod device;
 pub mod error;
 mod io_error;
+pub mod kernel;
 mod listener;
 pub mod netlink;
 pub mod netns;

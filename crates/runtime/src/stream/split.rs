@@ -86,6 +86,16 @@ impl OwnedReadHalf {
     }
 }
 
+impl WriteHalf<'_> {
+    /// As [`TcpStream::flushed`].
+    ///
+    /// # Errors
+    /// Where the connection ends with an error first.
+    pub async fn flushed(&mut self) -> io::Result<()> {
+        std::future::poll_fn(|cx| self.conn.poll_flushed(cx)).await
+    }
+}
+
 impl OwnedWriteHalf {
     /// Gives the half up without a FIN.
     pub fn forget(mut self) {

@@ -3,4 +3,5 @@
 
 pub(crate) mod namespace;
 pub(crate) mod readiness;
+pub(crate) mod socket;
 pub(crate) mod tun;

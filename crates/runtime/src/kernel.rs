@@ -1,0 +1,89 @@
+//! What the kernel's own TCP says about a connection: `TCP_INFO`, tcp(7). For comparing it with ackline's.
+
+use crate::sys::socket;
+use rustix::fd::AsFd;
+use std::io;
+use std::time::Duration;
+
+/// A part of the kernel's `struct tcp_info`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct KernelTcpInfo {
+    /// Sender maximum segment size in payload bytes.
+    pub snd_mss: u32,
+    /// Smoothed RTT.
+    pub rtt: Duration,
+    /// Smallest RTT; `None` before the first sample, or where the kernel is older than 4.6.
+    pub min_rtt: Option<Duration>,
+    /// Congestion window in segments.
+    pub snd_cwnd: u32,
+    /// Segments retransmitted.
+    pub total_retrans: u32,
+}
+
+impl KernelTcpInfo {
+    /// Asks about a TCP socket.
+    ///
+    /// # Errors
+    /// Where `socket` is not a TCP socket.
+    pub fn of(socket: impl AsFd) -> io::Result<Self> {
+        let mut raw = [0; 256];
+        let length = socket::tcp_info(socket, &mut raw)?;
+        Ok(Self::parse(raw.get(..length).unwrap_or(&[])))
+    }
+
+    /// Offsets are those of `struct tcp_info` in the kernel's `linux/tcp.h`, which only ever grows.
+    fn parse(raw: &[u8]) -> Self {
+        let word =
+            |at: usize| raw.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes);
+        let micros = |at: usize| word(at).map(|us| Duration::from_micros(us.into()));
+        Self {
+            snd_mss: word(16).unwrap_or(0),
+            rtt: micros(68).unwrap_or_default(),
+            // The kernel has all bits set where it has no sample.
+            min_rtt: word(148).filter(|us| *us != u32::MAX).map(|us| Duration::from_micros(us.into())),
+            snd_cwnd: word(80).unwrap_or(0),
+            total_retrans: word(100).unwrap_or(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read as _, Write as _};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+
+    #[test]
+    fn a_loopback_connection_has_sensible_numbers() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let mut near = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        let (mut far, _) = listener.accept().expect("accepted");
+        near.write_all(b"ping").expect("sent");
+        far.read_exact(&mut [0; 4]).expect("received");
+        far.write_all(b"pong").expect("sent");
+        near.read_exact(&mut [0; 4]).expect("received");
+        let info = KernelTcpInfo::of(&near).expect("a TCP socket");
+        assert!((536..=65_535).contains(&info.snd_mss), "{info:?}");
+        assert!((1..=1000).contains(&info.snd_cwnd), "{info:?}");
+        assert!(info.rtt > Duration::ZERO && info.rtt < Duration::from_secs(5), "{info:?}");
+        assert!(info.min_rtt.is_some_and(|min| min <= info.rtt), "{info:?}");
+        assert_eq!(info.total_retrans, 0);
+    }
+
+    #[test]
+    fn another_kind_of_socket_is_refused() {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        KernelTcpInfo::of(&socket).expect_err("UDP has no TCP_INFO");
+    }
+
+    #[test]
+    fn a_short_answer_leaves_fields_empty() {
+        assert_eq!(KernelTcpInfo::parse(&[]), KernelTcpInfo::default());
+        let mut raw = [0; 104];
+        raw[68..72].copy_from_slice(&250u32.to_ne_bytes());
+        raw[100..104].copy_from_slice(&7u32.to_ne_bytes());
+        let info = KernelTcpInfo::parse(&raw);
+        assert_eq!((info.rtt, info.total_retrans, info.min_rtt), (Duration::from_micros(250), 7, None));
+    }
+}

@@ -1,0 +1,25 @@
+//! Options of the kernel's sockets that `rustix` does not know.
+
+use rustix::fd::{AsFd, AsRawFd as _};
+use rustix::io::Errno;
+
+/// Fills `info` with as much of the kernel's `struct tcp_info` as it has; returns how many bytes that is.
+pub(crate) fn tcp_info(socket: impl AsFd, info: &mut [u8]) -> Result<usize, Errno> {
+    let mut length = libc::socklen_t::try_from(info.len()).unwrap_or(libc::socklen_t::MAX);
+    // SAFETY: the kernel writes at most `length` bytes to `info`, which is at least that long, and the number
+    // written to `length`; both live through the call. The descriptor is borrowed, hence open.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if outcome == 0 {
+        Ok((length as usize).min(info.len()))
+    } else {
+        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+    }
+}
