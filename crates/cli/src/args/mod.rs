@@ -1,0 +1,291 @@
+//! The command line. What stands here is what `--help` says.
+
+pub(crate) mod values;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use ipnet::IpNet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+use values::{Destination, ListenAt};
+
+/// A TCP stack in userspace: send and receive real data over a TUN device, with the congestion control, ACK
+/// policy, timeout response and egress scheduler of your choice.
+#[derive(Parser)]
+#[command(name = "ackline", version, max_term_width = 100)]
+#[command(after_help = "Examples and exit statuses: ackline --help", after_long_help = TOP_EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Demo(DemoArgs),
+    Send(SendArgs),
+    Recv(RecvArgs),
+    List(ListArgs),
+    Completions(CompletionsArgs),
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  ackline demo                                    exchange data with the kernel's TCP, all by itself
+  ackline recv --listen 198.18.0.2:5001 -o out    then, elsewhere:  nc -N 198.18.0.2 5001 < file
+  nc -l 5001 > copy                               then:  ackline send file 198.18.0.1:5001
+  ackline list cc                                 what can be chosen, with every parameter
+
+Exit status:
+  0      success
+  1      data differs, or a transfer is incomplete
+  2      wrong usage: an unknown option, policy or address
+  3      no TUN device: missing rights, a name in use
+  4      network: peer unreachable, refusing or resetting, no progress in time
+  5      file: not found, not readable or writable, disk full
+  128+N  ended by signal N (130: interrupted)";
+
+/// Exchange real data with the kernel's TCP and check every byte
+///
+/// Makes a network namespace of its own (as an ordinary user: inside a user namespace), a TUN device in it,
+/// and kernel sockets on the far side. Then sends to the kernel, receives from it, hashes every byte at both
+/// ends, and prints what was measured. Nothing of the machine's network is touched. Where no TUN device can be
+/// had, two ackline stacks do the same over a device in memory, and the first line says so.
+#[derive(Args)]
+#[command(after_long_help = DEMO_EXAMPLES)]
+pub(crate) struct DemoArgs {
+    /// Bytes per direction: 500M, 1G (binary multiples)
+    ///
+    /// 1G where --seconds is not given either; with both, whichever comes first.
+    #[arg(short = 'n', long, value_parser = values::size)]
+    pub(crate) size: Option<u64>,
+    /// Time per direction instead of a size: 5, 0.5, 2m
+    #[arg(short = 't', long, value_name = "TIME", value_parser = values::time)]
+    pub(crate) seconds: Option<Duration>,
+    /// Single packets with complete checksums: no super-packets, no offload
+    #[arg(long)]
+    pub(crate) plain: bool,
+    /// Largest IP packet of the device, in bytes
+    #[arg(long, default_value = "1500", value_parser = values::mtu)]
+    pub(crate) mtu: u32,
+    /// What the data travels over
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) device: DemoDevice,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  ackline demo
+  ackline demo --seconds 5 --cc reno
+  ackline demo --plain --size 200M
+  ackline demo --json | jq .upload.gbit_s
+
+CPU s is user and system time of the one thread that runs ackline's stack, the program on top of it and its \
+hashing, with the kernel's work that this thread's system calls carry out. The far end's sockets run in another \
+thread, which is not counted. Retransmissions, round-trip times (smoothed, sampled every 5 ms) and window are \
+those of the side that sends.
+
+Exit status: 0 when every byte arrived unharmed, 1 when not; the others as in ackline --help.";
+
+/// What the demo's data travels over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DemoDevice {
+    /// A TUN device where one can be had, else memory
+    #[default]
+    Auto,
+    /// A TUN device to the kernel's TCP, or an error
+    Tun,
+    /// A device in memory, between two ackline stacks
+    Channel,
+}
+
+/// Send a file or standard input to any TCP receiver
+///
+/// A plain byte stream: nc, socat or any program can be the receiver. It is successful once the receiver has
+/// acknowledged every byte and the end of the stream; then it waits up to two seconds for the receiver to close
+/// its side, too.
+#[derive(Args)]
+#[command(after_long_help = SEND_EXAMPLES)]
+pub(crate) struct SendArgs {
+    /// The file to send; - is standard input
+    pub(crate) file: PathBuf,
+    /// Where to: a name or an address, and a port; [fd00::1]:5001 for IPv6
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) to: Destination,
+    #[command(flatten)]
+    pub(crate) tunnel: TunnelArgs,
+    /// Give up after this time without progress, connecting included: 10, 500ms, 2m
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const SEND_EXAMPLES: &str = "\
+Examples (as root, or with a TUN device of one's own, see --tun):
+  nc -l 5001 > copy &
+  ackline send file 198.18.0.1:5001
+  tar c src | ackline send --cc cubic - 198.18.0.1:5001
+  ackline send --local fd00::2/64 file [fd00::1]:5001
+
+The stack is a host of its own at the address of --local, behind the TUN device; it answers ping. The kernel's end \
+of the device has the address of --peer. To reach hosts beyond this machine, let the kernel forward \
+(sysctl net.ipv4.ip_forward=1, and a route back or NAT).";
+
+/// Receive a byte stream from any TCP sender into a file
+///
+/// The data is written under a temporary name and gets its own when the sender has finished; what was cut
+/// short never looks complete, and is deleted. An existing FILE is replaced only by a complete one; in a
+/// directory nothing is replaced.
+#[derive(Args)]
+#[command(after_long_help = RECV_EXAMPLES)]
+pub(crate) struct RecvArgs {
+    /// Where to listen: 198.18.0.2:5001, [fd00::2]:5001, or :5001 for every address of the stack
+    #[arg(short, long, value_name = "ADDR:PORT")]
+    pub(crate) listen: ListenAt,
+    /// File to write, directory to write into (ADDR-PORT-N.data), or - for standard output
+    ///
+    /// Standard output by default; with --keep it must be a directory, the current one by default.
+    #[arg(short = 'o', long = "output", value_name = "FILE|DIR|-")]
+    pub(crate) target: Option<PathBuf>,
+    /// Serve many connections at once, one file each, until SIGINT or SIGTERM
+    ///
+    /// The signal ends listening; what is under way gets the time of --grace to finish and is then reset. A
+    /// second signal resets at once.
+    #[arg(short, long)]
+    pub(crate) keep: bool,
+    /// Most connections at once with --keep; others wait
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) max: u16,
+    /// Time to finish after a signal, with --keep: 5, 500ms, 2m
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = values::time)]
+    pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) tunnel: TunnelArgs,
+    /// Give up after this time without progress: 10, 500ms, 2m
+    ///
+    /// Without --keep this includes waiting for the sender to connect.
+    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const RECV_EXAMPLES: &str = "\
+Examples (as root, or with a TUN device of one's own, see --tun):
+  ackline recv --listen 198.18.0.2:5001 -o copy      then:  nc -N 198.18.0.2 5001 < file
+  ackline recv --listen :5001 | tar t
+  ackline recv --keep --listen :5001 -o incoming/
+  ackline recv --ack immediate --listen [fd00::2]:5001 -o copy
+
+Where --local is not given, the stack takes the address of --listen, with a /24 (IPv6: /64) around it. A sender \
+that vanishes is noticed by keep-alive probes within two minutes.";
+
+/// Where the stack lives.
+#[derive(Args)]
+#[command(next_help_heading = "TUN device")]
+pub(crate) struct TunnelArgs {
+    /// Name of the TUN interface; made for the time of the transfer where it does not exist
+    ///
+    /// Making one needs CAP_NET_ADMIN. An ordinary user can use one that root has made for them:
+    /// ip tuntap add dev ack0 mode tun user NAME; ip addr add 198.18.0.1/24 dev ack0; ip link set ack0 up.
+    /// An existing interface keeps its addresses and MTU, and --peer is not needed.
+    #[arg(long, value_name = "NAME", default_value = "ack0")]
+    pub(crate) tun: String,
+    /// Address of the stack and length of its network's prefix; once per IP version
+    ///
+    /// Default: 198.18.0.2/24.
+    #[arg(long, value_name = "CIDR", value_parser = values::cidr)]
+    pub(crate) local: Vec<IpNet>,
+    /// Address of the kernel's end; once per IP version
+    ///
+    /// Default: the first other address of the network of --local.
+    #[arg(long, value_name = "IP", value_parser = values::address)]
+    pub(crate) peer: Vec<IpAddr>,
+    /// Largest IP packet of an interface that is made, in bytes [default: 1500]
+    #[arg(long, value_name = "BYTES", value_parser = values::mtu)]
+    pub(crate) mtu: Option<u32>,
+    /// Single packets with complete checksums: no super-packets, no offload
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+/// Which policies are plugged in.
+#[derive(Args)]
+#[command(next_help_heading = "Policies (NAME or NAME:key=value,...; see ackline list)")]
+pub(crate) struct PolicyArgs {
+    /// Congestion control: how much to send
+    #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_CC)]
+    pub(crate) cc: String,
+    /// ACK policy: when to acknowledge
+    #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_ACK)]
+    pub(crate) ack: String,
+    /// Response to a retransmission timeout
+    #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_RTO)]
+    pub(crate) rto: String,
+    /// Egress scheduler: what leaves the host next
+    #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_SCHED)]
+    pub(crate) sched: String,
+}
+
+/// What is said, and how.
+#[derive(Args, Clone, Copy)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Say nothing but errors
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Print the results as JSON (docs/cli.md has the fields)
+    ///
+    /// On standard output; on standard error where received data goes to standard output.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List the policies that can be chosen, with their parameters
+#[derive(Args)]
+pub(crate) struct ListArgs {
+    /// One kind only
+    pub(crate) kind: Option<ListKind>,
+    /// Print JSON (docs/cli.md has the fields)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ListKind {
+    /// Congestion controls
+    Cc,
+    /// ACK policies
+    Ack,
+    /// Egress schedulers
+    Sched,
+    /// Responses to a retransmission timeout
+    Rto,
+}
+
+/// Print a completion script for a shell
+///
+/// For example:  ackline completions bash > ~/.local/share/bash-completion/completions/ackline
+#[derive(Args)]
+pub(crate) struct CompletionsArgs {
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,274 @@
+//! Readings of what is written behind options: sizes, times, addresses.
+
+use ackline::core::policy::spec::{parse_bytes, parse_duration};
+use ipnet::IpNet;
+use std::fmt::{self, Display};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// A number of bytes: `1500`, `64k`, `1G`; at least 1.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    parse_bytes(text)
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "not a size; write bytes, or 64k, 10M, 1G (binary multiples)".to_owned())
+}
+
+/// A time: `10` and `10s` are seconds, `500ms`; more than zero, at most a day.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    let nanos = match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() => parse_duration(&format!("{seconds}s")),
+        _ => parse_duration(text),
+    };
+    nanos
+        .map(|time| Duration::from_nanos(time.as_nanos()))
+        .filter(|time| !time.is_zero() && *time <= Duration::from_secs(86_400))
+        .ok_or_else(|| "not a time; write seconds (10, 0.5), or 500ms, 2m; at most 1440m".to_owned())
+}
+
+/// The largest IP packet of the device.
+pub(crate) fn mtu(text: &str) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|mtu| (576..=65_535).contains(mtu))
+        .ok_or_else(|| "not an MTU; write a number of bytes from 576 to 65535".to_owned())
+}
+
+/// An address with the length of its network's prefix.
+pub(crate) fn cidr(text: &str) -> Result<IpNet, String> {
+    let net: IpNet = text.parse().map_err(|_| match text.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => format!("the prefix length is missing; write {text}/24"),
+        Ok(IpAddr::V6(_)) => format!("the prefix length is missing; write {text}/64"),
+        Err(_) => "not an address with a prefix length; write 198.18.0.2/24 or fd00::2/64".to_owned(),
+    })?;
+    host_address(net.addr())?;
+    if is_whole_network(&net) {
+        return Err(format!("{} is the address of the network itself; choose one of its hosts", net.addr()));
+    }
+    Ok(net)
+}
+
+/// An address that one host can have.
+pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
+    let address = text.parse().map_err(|_| "not an IP address; write 198.18.0.1 or fd00::1".to_owned())?;
+    host_address(address)?;
+    Ok(address)
+}
+
+fn host_address(address: IpAddr) -> Result<(), String> {
+    let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    if address.is_unspecified() || address.is_multicast() || address.is_loopback() || broadcast {
+        return Err(format!("{address} cannot be the address of a host on a TUN"));
+    }
+    Ok(())
+}
+
+/// An IPv4 network's first or last address where it has hosts between them.
+fn is_whole_network(net: &IpNet) -> bool {
+    match net {
+        IpNet::V4(v4) if v4.prefix_len() < 31 => v4.addr() == v4.network() || v4.addr() == v4.broadcast(),
+        _ => false,
+    }
+}
+
+/// Where `send` connects to: a host by name or address, and a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Destination {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+}
+
+impl FromStr for Destination {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(Self { host: address.ip().to_string(), port: port(&address.port().to_string())? });
+        }
+        let (host, digits) = split_port(text, "HOST:PORT, such as 198.18.0.1:5001 or [fd00::1]:5001")?;
+        if host.is_empty() {
+            return Err(format!("the host is missing; write HOST:{digits}"));
+        }
+        Ok(Self { host: host.to_owned(), port: port(digits)? })
+    }
+}
+
+impl Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.parse::<Ipv6Addr>() {
+            Ok(v6) => write!(f, "[{v6}]:{}", self.port),
+            Err(_) => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+/// Where `recv` listens: an address, or all of the stack's, and a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ListenAt {
+    /// `None`: every address of the stack.
+    pub(crate) address: Option<IpAddr>,
+    pub(crate) port: u16,
+}
+
+impl FromStr for ListenAt {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "ADDR:PORT, such as 198.18.0.2:5001, [fd00::2]:5001 or :5001 for every address";
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            let ip = address.ip();
+            if !ip.is_unspecified() {
+                host_address(ip)?;
+            }
+            let address_or_all = (!ip.is_unspecified()).then_some(ip);
+            return Ok(Self { address: address_or_all, port: port(&address.port().to_string())? });
+        }
+        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+            return Ok(Self { address: None, port: port(text)? });
+        }
+        let (host, digits) = split_port(text, FORM)?;
+        match host {
+            "" | "*" => Ok(Self { address: None, port: port(digits)? }),
+            _ => {
+                // A good port in bad company, or the other way round: say which.
+                port(digits)?;
+                Err(format!("{host:?} is not an IP address; write {FORM}"))
+            }
+        }
+    }
+}
+
+impl Display for ListenAt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.address {
+            Some(address) => SocketAddr::new(address, self.port).fmt(f),
+            None => write!(f, "*:{}", self.port),
+        }
+    }
+}
+
+/// Cuts `host:port` or `[host]:port` at its last colon.
+fn split_port<'a>(text: &'a str, form: &str) -> Result<(&'a str, &'a str), String> {
+    if text.parse::<Ipv6Addr>().is_ok() {
+        return Err(format!("the port is missing; write [{text}]:PORT"));
+    }
+    let Some((host, digits)) = text.rsplit_once(':') else {
+        return Err(format!("the port is missing; write {form}"));
+    };
+    match host.strip_prefix('[') {
+        Some(rest) => match rest.strip_suffix(']') {
+            Some(v6) if v6.parse::<Ipv6Addr>().is_ok() => Ok((v6, digits)),
+            _ => Err(format!("not an IPv6 address in brackets; write {form}")),
+        },
+        None if host.contains(':') => Err(format!("write {form}")),
+        None => Ok((host, digits)),
+    }
+}
+
+fn port(digits: &str) -> Result<u16, String> {
+    digits
+        .parse()
+        .ok()
+        .filter(|port| *port > 0)
+        .ok_or_else(|| format!("{digits:?} is not a port; write a number from 1 to 65535"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(text: &str) -> Result<(String, u16), String> {
+        text.parse::<Destination>().map(|to| (to.host, to.port))
+    }
+
+    fn listen(text: &str) -> Result<(Option<IpAddr>, u16), String> {
+        text.parse::<ListenAt>().map(|at| (at.address, at.port))
+    }
+
+    #[test]
+    fn sizes_have_binary_multiples() {
+        assert_eq!(size("1500"), Ok(1500));
+        assert_eq!(size("64k"), Ok(65_536));
+        assert_eq!(size("1G"), Ok(1 << 30));
+        for bad in ["", "0", "-1", "1x", "G"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn bare_times_are_seconds() {
+        assert_eq!(time("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(time("0.5"), Ok(Duration::from_millis(500)));
+        assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
+        for bad in ["", "0", "-1", "inf", "NaN", "1h?", "86401", "1e30"] {
+            assert!(time(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn destinations() {
+        assert_eq!(destination("example.org:80"), Ok(("example.org".to_owned(), 80)));
+        assert_eq!(destination("10.0.0.1:5001"), Ok(("10.0.0.1".to_owned(), 5001)));
+        assert_eq!(destination("[::1]:80"), Ok(("::1".to_owned(), 80)));
+        assert_eq!(
+            "[fd00::1]:80".parse::<Destination>().map(|to| to.to_string()),
+            Ok("[fd00::1]:80".to_owned())
+        );
+        for bad in [
+            "",
+            "host",
+            "host:",
+            ":80",
+            "host:0",
+            "host:65536",
+            "host:http",
+            "::1",
+            "fd00::1:x",
+            "[::1]",
+            "[::1",
+        ] {
+            assert!(destination(bad).is_err(), "{bad}");
+        }
+        assert_eq!(
+            destination("host:99999").unwrap_err(),
+            "\"99999\" is not a port; write a number from 1 to 65535"
+        );
+        assert_eq!(destination("fd00::1").unwrap_err(), "the port is missing; write [fd00::1]:PORT");
+    }
+
+    #[test]
+    fn places_to_listen_on() {
+        assert_eq!(listen("5001"), Ok((None, 5001)));
+        assert_eq!(listen(":5001"), Ok((None, 5001)));
+        assert_eq!(listen("*:5001"), Ok((None, 5001)));
+        assert_eq!(listen("0.0.0.0:5001"), Ok((None, 5001)));
+        assert_eq!(listen("[::]:5001"), Ok((None, 5001)));
+        assert_eq!(listen("198.18.0.2:1"), Ok((Some([198, 18, 0, 2].into()), 1)));
+        assert_eq!(listen("[fd00::2]:1"), Ok((Some("fd00::2".parse().expect("an address")), 1)));
+        for bad in
+            ["", ":", "0", ":0", "1.2.3:5", "name:80", "127.0.0.1:80", "224.0.0.1:80", "fd00::2", "70000"]
+        {
+            assert!(listen(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn networks_need_a_prefix_length_and_a_host() {
+        assert!(cidr("198.18.0.2/24").is_ok());
+        assert!(cidr("198.18.0.2/31").is_ok());
+        assert!(cidr("fd00::2/64").is_ok());
+        assert_eq!(cidr("10.0.0.2").unwrap_err(), "the prefix length is missing; write 10.0.0.2/24");
+        for bad in [
+            "10.0.0.300/24",
+            "10.0.0.2/33",
+            "10.0.0.0/24",
+            "10.0.0.255/24",
+            "0.0.0.0/0",
+            "127.0.0.1/8",
+            "x/24",
+        ] {
+            assert!(cidr(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! `ackline demo`: real data to and from the kernel's TCP, each byte hashed at both ends.
+
+mod ackline_side;
+mod far_side;
+mod network;
+mod payload;
+mod report;
+
+use crate::args::DemoArgs;
+use crate::failure::{Exit, Failure, plain};
+use crate::policies::Chosen;
+use crate::progress::Progress;
+use crate::traffic::{Path, Stopwatch};
+use crate::tunnel;
+use ackline::core::{Instant, ListenOn};
+use ackline::runtime::{Stack, timer};
+use far_side::FarSide;
+use network::Network;
+use payload::{Digest, Payload};
+use report::Outcome;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// The address of the stack that is shown, and the port on which it receives.
+const NEAR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+const NEAR_PORT: u16 = 5002;
+/// The other end's.
+const FAR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
+const FAR_PORT: u16 = 5001;
+
+/// Bytes of each direction where the command line says nothing.
+const DEFAULT_SIZE: u64 = 1 << 30;
+/// Time without progress after which the demo gives up.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Time for the last connection to close in good order.
+const CLOSE_WAIT: Duration = Duration::from_secs(1);
+/// Seeds of the two streams.
+const UPLOAD_SEED: u64 = 0x75;
+const DOWNLOAD_SEED: u64 = 0x64;
+
+/// How much one direction sends: as many bytes, or for as long; whichever comes first.
+#[derive(Clone, Copy, Debug)]
+struct Amount {
+    bytes: Option<u64>,
+    time: Option<Duration>,
+}
+
+/// What a sender knows in the end.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    bytes: u64,
+    digest: Digest,
+    /// When the first byte was about to be written.
+    started: Instant,
+    path: Path,
+}
+
+/// What a receiver knows in the end.
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    bytes: u64,
+    digest: Digest,
+    /// When the end of the stream had been read.
+    finished: Instant,
+}
+
+/// One direction, seen from both ends.
+#[derive(Clone, Copy, Debug)]
+struct Direction {
+    sent: Sent,
+    received: Received,
+    /// CPU time of the thread with the near stack.
+    cpu: Duration,
+}
+
+impl Direction {
+    fn matches(&self) -> bool {
+        self.sent.bytes == self.received.bytes && self.sent.digest == self.received.digest
+    }
+
+    fn time(&self) -> Duration {
+        self.received.finished.since(self.sent.started).into()
+    }
+}
+
+pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
+    let policies = Arc::new(args.policies.resolve()?);
+    let amount = match (args.size, args.seconds) {
+        (None, None) => Amount { bytes: Some(DEFAULT_SIZE), time: None },
+        (bytes, time) => Amount { bytes, time },
+    };
+    // While the process has one thread.
+    let isolated = network::isolate(args.device);
+    let runtime = tunnel::runtime()?;
+    let outcome = runtime.block_on(async {
+        let network = network::open(args, isolated)?;
+        if !args.output.quiet && !args.output.json {
+            let line = report::first_line(&network.link, args);
+            crate::output::print(&line)
+                .map_err(|error| Failure::file("write to", "standard output", &error))?;
+        }
+        exchange(args, amount, network, &policies).await
+    })?;
+    report::print(args, &outcome)?;
+    outcome.verdict()
+}
+
+/// Both directions, one after the other.
+async fn exchange(
+    args: &DemoArgs,
+    amount: Amount,
+    network: Network,
+    policies: &Arc<Chosen>,
+) -> Result<Outcome, Failure> {
+    let (link, stack, far) = network.start(amount, policies)?;
+    let mut outcome = Outcome { link, upload: None, download: None, error: None };
+    let FarSide { received, sent } = far;
+    // Before the far end, which begins to send as soon as it has received everything, connects to it.
+    let listener = stack
+        .listen(ListenOn::Address(SocketAddr::from((NEAR, NEAR_PORT))))
+        .map_err(|error| Failure::system("listen", &error))?;
+
+    let progress = Progress::new("upload  ", amount.bytes, args.output);
+    let up = guarded("upload", &progress, upload(&stack, amount, received, &progress)).await;
+    progress.clear();
+    match up {
+        Ok(direction) => outcome.upload = Some(direction),
+        Err(failure) => {
+            outcome.error = Some(failure);
+            return Ok(outcome);
+        }
+    }
+    let progress = Progress::new("download", amount.bytes, args.output);
+    let down = guarded("download", &progress, async {
+        let watch = Stopwatch::of_thread();
+        let (stream, _) = listener.accept().await?;
+        let received = ackline_side::receive(stream, &progress).await?;
+        let sent = told(sent).await?;
+        Ok(Direction { sent, received, cpu: watch.cpu() })
+    })
+    .await;
+    progress.clear();
+    match down {
+        Ok(direction) => outcome.download = Some(direction),
+        Err(failure) => outcome.error = Some(failure),
+    }
+    drop(listener);
+    stack.shutdown(CLOSE_WAIT).await;
+    Ok(outcome)
+}
+
+async fn upload(
+    stack: &Stack,
+    amount: Amount,
+    received: oneshot::Receiver<io::Result<Received>>,
+    progress: &Progress,
+) -> io::Result<Direction> {
+    let watch = Stopwatch::of_thread();
+    let stream = stack.connect((FAR, FAR_PORT)).await?;
+    let payload = Payload::new(UPLOAD_SEED, amount, timer::now());
+    let sent = ackline_side::send(stream, payload, progress).await?;
+    let received = told(received).await?;
+    Ok(Direction { sent, received, cpu: watch.cpu() })
+}
+
+/// What the far end says.
+async fn told<T>(far: oneshot::Receiver<io::Result<T>>) -> io::Result<T> {
+    far.await.map_err(|_| io::Error::other("the far end's thread has ended"))?
+}
+
+/// Ends a direction that makes no progress.
+async fn guarded(
+    name: &str,
+    progress: &Progress,
+    direction: impl Future<Output = io::Result<Direction>>,
+) -> Result<Direction, Failure> {
+    tokio::select! {
+        done = direction => done.map_err(|error| {
+            let so_far = crate::peer::after(progress.bytes(), None);
+            Failure::new(Exit::Incomplete, format!("the {name} failed {so_far}: {}", plain(&error)))
+        }),
+        () = progress.stalled(Some(PATIENCE)) => {
+            let so_far = crate::peer::after(progress.bytes(), None);
+            let limit = PATIENCE.as_secs();
+            Err(Failure::new(Exit::Incomplete, format!("the {name} made no progress for {limit} s {so_far}")))
+        }
+    }
+}

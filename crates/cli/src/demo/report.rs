@@ -1,0 +1,190 @@
+//! What the demo says in the end.
+
+use super::Direction;
+use super::network::Link;
+use crate::args::DemoArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::{self, round_trip};
+use crate::report::ErrorReport;
+use crate::traffic::{Figures, PathFigures};
+use comfy_table::{CellAlignment, Table};
+use serde::Serialize;
+
+/// Everything that happened.
+pub(super) struct Outcome {
+    pub(super) link: Link,
+    pub(super) upload: Option<Direction>,
+    pub(super) download: Option<Direction>,
+    /// Why a direction is missing.
+    pub(super) error: Option<Failure>,
+}
+
+impl Outcome {
+    /// Success where both directions are complete and unharmed.
+    pub(super) fn verdict(&self) -> Result<(), Failure> {
+        if let Some(failure) = &self.error {
+            return Err(failure.clone());
+        }
+        for (name, direction) in [("upload", &self.upload), ("download", &self.download)] {
+            match direction {
+                Some(direction) if direction.matches() => {}
+                Some(Direction { sent, received, .. }) => {
+                    return Err(Failure::new(
+                        Exit::Incomplete,
+                        format!(
+                            "the {name} differs: {} bytes with hash {} were sent, {} with {} received",
+                            sent.bytes, sent.digest, received.bytes, received.digest
+                        ),
+                    ));
+                }
+                None => return Err(Failure::new(Exit::Incomplete, format!("there was no {name}"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn far(&self) -> &'static str {
+        if self.link.in_memory.is_some() { "far stack" } else { "kernel" }
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    ok: bool,
+    command: &'static str,
+    version: &'static str,
+    device: &'static str,
+    device_reason: Option<&'a str>,
+    offload: bool,
+    mtu: u32,
+    cc: &'a str,
+    ack: &'a str,
+    rto: &'a str,
+    sched: &'a str,
+    upload: Option<DirectionReport>,
+    download: Option<DirectionReport>,
+    error: Option<ErrorReport>,
+}
+
+#[derive(Serialize)]
+struct DirectionReport {
+    sender: &'static str,
+    receiver: &'static str,
+    #[serde(flatten)]
+    figures: Figures,
+    cpu_s: f64,
+    #[serde(flatten)]
+    path: PathFigures,
+    hash_match: bool,
+    hash_sent: String,
+    hash_received: String,
+}
+
+impl DirectionReport {
+    fn new(direction: &Direction, sender: &'static str, receiver: &'static str) -> Self {
+        let Direction { sent, received, cpu } = direction;
+        Self {
+            sender,
+            receiver,
+            figures: Figures::new(received.bytes, direction.time()),
+            cpu_s: cpu.as_secs_f64(),
+            path: sent.path.into(),
+            hash_match: direction.matches(),
+            hash_sent: sent.digest.to_string(),
+            hash_received: received.digest.to_string(),
+        }
+    }
+}
+
+/// What is about to happen.
+pub(super) fn first_line(link: &Link, args: &DemoArgs) -> String {
+    let packets = if link.offload { "super-packets, checksum offload" } else { "plain packets" };
+    let ends = match &link.in_memory {
+        None => "ackline and the kernel's TCP over a TUN device in a network namespace of its own".to_owned(),
+        Some(why) => format!("two ackline stacks over a device in memory, not the kernel over TUN ({why})"),
+    };
+    format!("{ends}; {packets}, MTU {}\n", args.mtu)
+}
+
+/// Prints the results, complete or not.
+pub(super) fn print(args: &DemoArgs, outcome: &Outcome) -> Result<(), Failure> {
+    let text = if args.output.json {
+        json(args, outcome)
+    } else if args.output.quiet {
+        return Ok(());
+    } else {
+        table(outcome)
+    };
+    output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+}
+
+fn json(args: &DemoArgs, outcome: &Outcome) -> String {
+    let Outcome { link, upload, download, .. } = outcome;
+    let verdict = outcome.verdict();
+    output::json(&Report {
+        ok: verdict.is_ok(),
+        command: "demo",
+        version: env!("CARGO_PKG_VERSION"),
+        device: if link.in_memory.is_some() { "channel" } else { "tun" },
+        device_reason: link.in_memory.as_deref(),
+        offload: link.offload,
+        mtu: args.mtu,
+        cc: &args.policies.cc,
+        ack: &args.policies.ack,
+        rto: &args.policies.rto,
+        sched: &args.policies.sched,
+        upload: upload.as_ref().map(|d| DirectionReport::new(d, "ackline", outcome.far())),
+        download: download.as_ref().map(|d| DirectionReport::new(d, outcome.far(), "ackline")),
+        error: verdict.as_ref().err().map(ErrorReport::from),
+    })
+}
+
+fn table(outcome: &Outcome) -> String {
+    let mut table = Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    let heads = [
+        "direction",
+        "bytes",
+        "seconds",
+        "Gbit/s",
+        "CPU s",
+        "retransmits",
+        "RTT min",
+        "RTT mean",
+        "cwnd",
+        "offload",
+        "data",
+    ];
+    table.set_header(heads);
+    let far = outcome.far();
+    let directions =
+        [(format!("ackline -> {far}"), &outcome.upload), (format!("{far} -> ackline"), &outcome.download)];
+    for (name, direction) in directions {
+        let Some(direction) = direction else { continue };
+        let figures = Figures::new(direction.received.bytes, direction.time());
+        let path = direction.sent.path;
+        table.add_row([
+            name,
+            output::bytes(direction.received.bytes),
+            format!("{:.3}", figures.seconds),
+            format!("{:.2}", figures.gbit_s),
+            format!("{:.3}", direction.cpu.as_secs_f64()),
+            path.retransmits.to_string(),
+            round_trip(path.rtt_min),
+            round_trip(path.rtt_mean),
+            output::bytes(path.cwnd),
+            (if outcome.link.offload { "on" } else { "off" }).to_owned(),
+            (if direction.matches() { "equal" } else { "DIFFERS" }).to_owned(),
+        ]);
+    }
+    for (index, column) in table.column_iter_mut().enumerate() {
+        if index > 0 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
+    if outcome.verdict().is_ok() {
+        text.push_str("Every byte arrived unharmed: both ends have the same xxh3-128 hash, each way.\n");
+    }
+    text
+}

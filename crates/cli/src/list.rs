@@ -1,0 +1,115 @@
+//! `ackline list`: the policies that can be chosen.
+
+use crate::args::{ListArgs, ListKind};
+use crate::failure::Failure;
+use crate::output::print;
+use ackline::core::policy::spec::{Entry, ParamInfo, PolicyKind};
+use ackline::policies::{ACK, CC, DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, DEFAULT_SCHED, RTO, SCHED};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// One policy, whatever its kind.
+#[derive(Serialize)]
+struct Row {
+    kind: &'static str,
+    name: &'static str,
+    aliases: &'static [&'static str],
+    default: bool,
+    summary: &'static str,
+    source: &'static str,
+    params: Vec<ParamRow>,
+}
+
+#[derive(Serialize)]
+struct ParamRow {
+    name: &'static str,
+    default: &'static str,
+    range: &'static str,
+    summary: &'static str,
+}
+
+impl From<&ParamInfo> for ParamRow {
+    fn from(info: &ParamInfo) -> Self {
+        let ParamInfo { name, default, range, summary } = *info;
+        Self { name, default, range, summary }
+    }
+}
+
+pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
+    let kinds = [PolicyKind::Cc, PolicyKind::Ack, PolicyKind::Rto, PolicyKind::Sched];
+    let wanted = args.kind.map(|kind| match kind {
+        ListKind::Cc => PolicyKind::Cc,
+        ListKind::Ack => PolicyKind::Ack,
+        ListKind::Sched => PolicyKind::Sched,
+        ListKind::Rto => PolicyKind::Rto,
+    });
+    let shown = kinds.into_iter().filter(|kind| wanted.is_none_or(|wanted| wanted == *kind));
+    let text = if args.json {
+        let rows: Vec<Row> = shown.flat_map(rows).collect();
+        crate::output::json(&rows)
+    } else {
+        shown.map(describe).collect::<Vec<_>>().join("\n")
+    };
+    print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+}
+
+fn rows(kind: PolicyKind) -> Vec<Row> {
+    match kind {
+        PolicyKind::Cc => table(CC, kind, DEFAULT_CC),
+        PolicyKind::Ack => table(ACK, kind, DEFAULT_ACK),
+        PolicyKind::Sched => table(SCHED, kind, DEFAULT_SCHED),
+        PolicyKind::Rto => table(RTO, kind, DEFAULT_RTO),
+    }
+}
+
+fn table<T: ?Sized>(tables: &[&[Entry<T>]], kind: PolicyKind, default: &str) -> Vec<Row> {
+    let entries = tables.iter().flat_map(|table| table.iter());
+    entries
+        .map(|entry| Row {
+            kind: kind.keyword(),
+            name: entry.name,
+            aliases: entry.aliases,
+            default: entry.name == default,
+            summary: entry.summary,
+            source: entry.source,
+            params: entry.params.iter().map(ParamRow::from).collect(),
+        })
+        .collect()
+}
+
+/// A heading, and each policy with its parameters below it.
+fn describe(kind: PolicyKind) -> String {
+    let heading = match kind {
+        PolicyKind::Cc => "Congestion control: how much to send",
+        PolicyKind::Ack => "ACK policy: when to acknowledge",
+        PolicyKind::Sched => "Egress scheduler: what leaves the host next",
+        PolicyKind::Rto => "RTO response: what to do when the retransmission timer fires",
+    };
+    let rows = rows(kind);
+    let names = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let mut text = format!("{heading} (--{})\n", kind.keyword());
+    for row in &rows {
+        let mut notes = Vec::new();
+        if row.default {
+            notes.push("default".to_owned());
+        }
+        if !row.aliases.is_empty() {
+            notes.push(format!("also: {}", row.aliases.join(", ")));
+        }
+        if !row.source.is_empty() {
+            notes.push(row.source.to_owned());
+        }
+        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "  {:names$}  {}{notes}", row.name, row.summary);
+        let params = row.params.iter().map(|param| param.name.len()).max().unwrap_or(0);
+        for param in &row.params {
+            let _ = writeln!(
+                text,
+                "  {:names$}    {:params$}  {} [{}; default: {}]",
+                "", param.name, param.summary, param.range, param.default
+            );
+        }
+    }
+    text
+}

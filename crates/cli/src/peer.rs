@@ -1,0 +1,123 @@
+//! Peers: finding their addresses, and saying in one line what went wrong with them.
+
+use crate::args::values::Destination;
+use crate::failure::{Exit, Failure, plain};
+use crate::output::bytes;
+use std::fmt::Display;
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
+use std::time::Duration;
+
+/// The addresses of `to` that a stack with the addresses `local` can connect to, in the resolver's order.
+pub(crate) fn resolve(to: &Destination, local: &[IpAddr]) -> Result<Vec<SocketAddr>, Failure> {
+    let found = (to.host.as_str(), to.port).to_socket_addrs().map_err(|error| {
+        // The resolver's own words stand behind a prefix of std's.
+        let text = plain(&error);
+        let why = text.strip_prefix("failed to lookup address information: ").unwrap_or(&text);
+        let why = why.to_lowercase();
+        Failure::new(Exit::Network, format!("cannot resolve {:?}: {why}", to.host))
+    })?;
+    let mut all: Vec<SocketAddr> = Vec::new();
+    for address in found {
+        if !all.contains(&address) {
+            all.push(address);
+        }
+    }
+    let usable: Vec<SocketAddr> =
+        all.iter().copied().filter(|to| local.iter().any(|from| from.is_ipv4() == to.is_ipv4())).collect();
+    match (usable.is_empty(), all.first()) {
+        (false, _) => Ok(usable),
+        (true, Some(first)) => {
+            let (version, example) =
+                if first.is_ipv6() { ("IPv6", "fd00::2/64") } else { ("IPv4", "198.18.0.2/24") };
+            Err(Failure::usage(format!(
+                "{to} has an {version} address only, and the stack has none: give it one with --local {example}"
+            )))
+        }
+        (true, None) => Err(Failure::new(Exit::Network, format!("{:?} has no address", to.host))),
+    }
+}
+
+/// Why a connection to `to` did not come about.
+pub(crate) fn unreachable(to: impl Display, port: u16, error: &io::Error) -> Failure {
+    let why = match error.kind() {
+        ErrorKind::ConnectionRefused => {
+            format!("connection refused (is a receiver running? for instance: nc -l {port})")
+        }
+        ErrorKind::TimedOut => "no answer".to_owned(),
+        ErrorKind::HostUnreachable => "host or network unreachable".to_owned(),
+        ErrorKind::NetworkDown => return device_gone(error),
+        _ => plain(error),
+    };
+    Failure::new(Exit::Network, format!("cannot reach {to}: {why}"))
+}
+
+/// Why a connection with `peer` ended early, after `moved` bytes of `total`.
+pub(crate) fn cut_short(peer: impl Display, moved: u64, total: Option<u64>, error: &io::Error) -> Failure {
+    let what = match error.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused => {
+            format!("{peer} reset the connection")
+        }
+        ErrorKind::TimedOut => format!("{peer} stopped answering"),
+        ErrorKind::HostUnreachable => format!("{peer} became unreachable"),
+        ErrorKind::NetworkDown => return device_gone(error),
+        _ => format!("the connection with {peer} failed: {}", plain(error)),
+    };
+    Failure::new(Exit::Network, format!("{what} {}", after(moved, total)))
+}
+
+/// The peer was silent for as long as `--timeout` permits.
+pub(crate) fn stalled(peer: impl Display, moved: u64, total: Option<u64>, limit: Duration) -> Failure {
+    let limit = limit.as_secs_f64();
+    Failure::new(Exit::Network, format!("no progress with {peer} for {limit} s, {}", after(moved, total)))
+}
+
+/// `after 3.00 MiB of 1.00 GiB`.
+pub(crate) fn after(moved: u64, total: Option<u64>) -> String {
+    match total {
+        Some(total) => format!("after {} of {}", bytes(moved), bytes(total)),
+        None => format!("after {}", bytes(moved)),
+    }
+}
+
+fn device_gone(error: &io::Error) -> Failure {
+    Failure::new(Exit::Device, format!("the TUN device is gone: {}", plain(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(text: &str) -> Destination {
+        text.parse().expect("a destination")
+    }
+
+    #[test]
+    fn addresses_of_both_versions_need_a_local_one_of_theirs() {
+        let v4: IpAddr = [198, 18, 0, 2].into();
+        let v6: IpAddr = "fd00::2".parse().expect("an address");
+        assert_eq!(resolve(&destination("198.18.0.1:5"), &[v4]).expect("usable").len(), 1);
+        assert_eq!(resolve(&destination("[fd00::1]:5"), &[v4, v6]).expect("usable").len(), 1);
+        let failure = resolve(&destination("[fd00::1]:5"), &[v4]).expect_err("no IPv6 address");
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.to_string().contains("[fd00::1]:5 has an IPv6 address only"), "{failure}");
+    }
+
+    #[test]
+    fn refusal_is_told_with_advice() {
+        let failure = unreachable("198.18.0.1:5001", 5001, &ErrorKind::ConnectionRefused.into());
+        assert_eq!(failure.exit, Exit::Network);
+        assert_eq!(
+            failure.to_string(),
+            "cannot reach 198.18.0.1:5001: connection refused (is a receiver running? for instance: nc -l 5001)"
+        );
+    }
+
+    #[test]
+    fn a_reset_says_how_far_it_came() {
+        let failure = cut_short("10.0.0.1:5", 3 << 20, Some(1 << 30), &ErrorKind::ConnectionReset.into());
+        assert_eq!(failure.to_string(), "10.0.0.1:5 reset the connection after 3.00 MiB of 1.00 GiB");
+        let failure = cut_short("10.0.0.1:5", 3, None, &ErrorKind::NetworkDown.into());
+        assert_eq!(failure.exit, Exit::Device);
+    }
+}

@@ -1,0 +1,99 @@
+//! How far a transfer is: counted for time-outs and reports, drawn where a person looks on.
+
+use crate::args::OutputArgs;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal as _;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Counts the bytes of one or several transfers. Threads may add to it at the same time.
+pub(crate) struct Progress {
+    bytes: AtomicU64,
+    /// Hidden unless standard error is a terminal.
+    bar: ProgressBar,
+    /// Takes the bar from the screen in the end.
+    owner: bool,
+}
+
+impl Progress {
+    /// `total`: the size, where it is known; then there is an ETA.
+    pub(crate) fn new(label: &str, total: Option<u64>, output: OutputArgs) -> Self {
+        let drawn = !output.quiet && std::io::stderr().is_terminal();
+        let target = if drawn { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(total, target);
+        let template = match total {
+            Some(_) => {
+                "{msg} {bar:30} {percent:>3}% {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left"
+            }
+            None => "{msg} {spinner} {binary_bytes} in {elapsed}, {binary_bytes_per_sec}",
+        };
+        // The templates are constants; where one were wrong the default style would do.
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(label.to_owned());
+        Self { bytes: AtomicU64::new(0), bar, owner: true }
+    }
+
+    /// Counts, and draws nothing.
+    pub(crate) fn silent() -> Self {
+        Self { bytes: AtomicU64::new(0), bar: ProgressBar::hidden(), owner: true }
+    }
+
+    /// Counts a part on its own, and draws it on the same bar.
+    pub(crate) fn part(&self) -> Self {
+        Self { bytes: AtomicU64::new(0), bar: self.bar.clone(), owner: false }
+    }
+
+    /// Counts `bytes` more.
+    pub(crate) fn add(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if !self.bar.is_hidden() {
+            self.bar.inc(bytes);
+        }
+    }
+
+    /// All bytes so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Prints a line on standard error without tearing the bar.
+    pub(crate) fn say(&self, line: &str) {
+        self.bar.suspend(|| eprintln!("{line}"));
+    }
+
+    /// Takes the bar from the screen.
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// Completes when no byte was counted for `limit`; never without a limit.
+    pub(crate) async fn stalled(&self, limit: Option<Duration>) {
+        let Some(limit) = limit else { return std::future::pending().await };
+        let mut seen = self.bytes();
+        let mut since = tokio::time::Instant::now();
+        loop {
+            let deadline = since + limit;
+            if tokio::time::Instant::now() >= deadline {
+                return;
+            }
+            // Looks now and then instead of being told of every byte; late by less than a tenth of the limit.
+            let look = (limit / 10).clamp(Duration::from_millis(5), Duration::from_millis(250));
+            tokio::time::sleep(look.min(deadline - tokio::time::Instant::now())).await;
+            let bytes = self.bytes();
+            if bytes != seen {
+                seen = bytes;
+                since = tokio::time::Instant::now();
+            }
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.owner {
+            self.clear();
+        }
+    }
+}

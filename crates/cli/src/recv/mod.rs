@@ -1,0 +1,129 @@
+//! `ackline recv`: byte streams from TCP senders into files.
+
+mod report;
+mod server;
+mod target;
+mod transfer;
+
+use crate::args::RecvArgs;
+use crate::failure::{Exit, Failure};
+use crate::policies::Chosen;
+use crate::progress::Progress;
+use crate::signals::Signals;
+use crate::traffic::Stopwatch;
+use crate::tunnel::{self, Tunnel};
+use ackline::core::ListenOn;
+use ackline::core::config::KeepAlive;
+use ackline::runtime::{Stack, TcpListener};
+use report::{Reporter, Transfer};
+use std::net::SocketAddr;
+use std::time::Duration;
+use target::{Sink, Target};
+
+/// Time for senders to close their side after everything was received.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
+    let policies = args.policies.resolve()?;
+    let tunnel = args.tunnel.plan(args.listen.address)?;
+    let target = Target::new(args.target.as_deref(), args.keep)?;
+    let reporter = Reporter::new(args.output, target == Target::Stdout);
+    // A file that cannot be written is best known before anybody connects.
+    let sink = match &target {
+        Target::Directory(_) => None,
+        single => Some(single.open(None)?),
+    };
+    let runtime = tunnel::runtime()?;
+    let progress = Progress::new("receiving", None, args.output);
+    let outcome = runtime.block_on(async {
+        let mut signals = Signals::catch()?;
+        let (stack, listener) = listen(args, &tunnel, &policies)?;
+        if reporter.speaks() {
+            progress.say(&format!("listening on {} (TUN {})", args.listen, args.tunnel.tun));
+        }
+        let outcome = if args.keep {
+            server::serve(args, &target, listener, &mut signals, &progress, &reporter).await
+        } else {
+            once(args, &target, sink, listener, &mut signals, &progress, &reporter).await
+        };
+        stack.shutdown(CLOSE_WAIT).await;
+        outcome
+    });
+    // A write to a pipe that nobody reads may be under way.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// Opens the device and listens on its stack.
+fn listen(args: &RecvArgs, tunnel: &Tunnel, policies: &Chosen) -> Result<(Stack, TcpListener), Failure> {
+    let device = tunnel.open()?;
+    // A sender that vanishes says nothing: RFC 9293, section 3.8.4.
+    let probes = KeepAlive { idle: secs(60), interval: secs(10), count: 6 };
+    let stack = tunnel::start(device, &tunnel.addresses(), policies, |connections| {
+        connections.keep_alive = Some(probes);
+    })?;
+    let on = match args.listen.address {
+        Some(address) => ListenOn::Address(SocketAddr::new(address, args.listen.port)),
+        None => ListenOn::Port(args.listen.port),
+    };
+    let listener = stack.listen(on).map_err(|error| Failure::system("listen", &error))?;
+    Ok((stack, listener))
+}
+
+const fn secs(seconds: u64) -> ackline::core::Duration {
+    ackline::core::Duration::from_secs(seconds)
+}
+
+/// Serves one connection.
+async fn once(
+    args: &RecvArgs,
+    target: &Target,
+    sink: Option<Sink>,
+    listener: TcpListener,
+    signals: &mut Signals,
+    progress: &Progress,
+    reporter: &Reporter,
+) -> Result<(), Failure> {
+    let accepted = tokio::select! {
+        accepted = listener.accept() => accepted.map_err(|error| Failure::system("accept connections", &error)),
+        signal = signals.next() => Err(signal.failure("stopped before anybody connected")),
+        () = progress.stalled(args.timeout) => {
+            let limit = args.timeout.unwrap_or_default().as_secs_f64();
+            Err(Failure::new(Exit::Network, format!("nobody connected to {} within {limit} s", args.listen)))
+        }
+    };
+    // Further senders are refused.
+    drop(listener);
+    let watch = Stopwatch::of_process();
+    let (stream, outcome) = match accepted {
+        Err(failure) => (None, Err(failure)),
+        Ok((mut stream, peer)) => {
+            let opened = match sink {
+                Some(sink) => Ok(sink),
+                None => target.open(Some(peer)),
+            };
+            let outcome = match opened {
+                Err(failure) => Err(failure),
+                Ok(sink) => tokio::select! {
+                    outcome = transfer::receive(&mut stream, sink, progress, args.timeout) => outcome,
+                    signal = signals.next() => {
+                        let so_far = crate::peer::after(progress.bytes(), None);
+                        Err(signal.failure(&format!("stopped {so_far}; the connection was reset")))
+                    }
+                },
+            };
+            (Some(stream), outcome)
+        }
+    };
+    let transfer = Transfer {
+        peer: stream.as_ref().map(ackline::runtime::TcpStream::peer_addr),
+        local: stream.as_ref().map(ackline::runtime::TcpStream::local_addr),
+        bytes: progress.bytes(),
+        time: watch.elapsed(),
+        cpu: Some(watch.cpu()),
+        outcome,
+    };
+    progress.clear();
+    reporter.transfer(progress, &transfer)?;
+    transfer.outcome.map(drop)
+}

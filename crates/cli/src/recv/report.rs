@@ -1,0 +1,155 @@
+//! What `recv` says about its transfers, to people and to programs.
+
+use crate::args::OutputArgs;
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Progress;
+use crate::report::ErrorReport;
+use crate::traffic::Figures;
+use serde::Serialize;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A transfer that has ended.
+pub(super) struct Transfer {
+    pub(super) peer: Option<SocketAddr>,
+    pub(super) local: Option<SocketAddr>,
+    pub(super) bytes: u64,
+    pub(super) time: Duration,
+    /// CPU time of the process; unknown where several transfers share it.
+    pub(super) cpu: Option<Duration>,
+    /// The file, where there is one, or why there is none.
+    pub(super) outcome: Result<Option<PathBuf>, Failure>,
+}
+
+/// Counts of all transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    pub(super) complete: u64,
+    pub(super) aborted: u64,
+    pub(super) bytes: u64,
+}
+
+impl Totals {
+    pub(super) fn count(&mut self, transfer: &Transfer) {
+        match transfer.outcome {
+            Ok(_) => self.complete += 1,
+            Err(_) => self.aborted += 1,
+        }
+        self.bytes += transfer.bytes;
+    }
+}
+
+#[derive(Serialize)]
+struct TransferReport {
+    ok: bool,
+    command: &'static str,
+    event: &'static str,
+    peer: Option<SocketAddr>,
+    local: Option<SocketAddr>,
+    file: Option<PathBuf>,
+    #[serde(flatten)]
+    figures: Figures,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_s: Option<f64>,
+    error: Option<ErrorReport>,
+}
+
+#[derive(Serialize)]
+struct SummaryReport {
+    ok: bool,
+    command: &'static str,
+    event: &'static str,
+    complete: u64,
+    aborted: u64,
+    #[serde(flatten)]
+    figures: Figures,
+    cpu_s: f64,
+}
+
+/// Says things in the way that the command line asks for.
+pub(super) struct Reporter {
+    options: OutputArgs,
+    /// Standard output belongs to the data.
+    data_on_stdout: bool,
+}
+
+impl Reporter {
+    pub(super) fn new(options: OutputArgs, data_on_stdout: bool) -> Self {
+        Self { options, data_on_stdout }
+    }
+
+    /// Notes for people are wanted, and disturb no program.
+    pub(super) fn speaks(&self) -> bool {
+        !(self.options.quiet || self.options.json && self.data_on_stdout)
+    }
+
+    /// One transfer, whole or not.
+    pub(super) fn transfer(&self, progress: &Progress, transfer: &Transfer) -> Result<(), Failure> {
+        let Transfer { peer, local, bytes, time, cpu, outcome } = transfer;
+        if self.options.json {
+            return self.print(&TransferReport {
+                ok: outcome.is_ok(),
+                command: "recv",
+                event: "transfer",
+                peer: *peer,
+                local: *local,
+                file: outcome.as_ref().ok().cloned().flatten(),
+                figures: Figures::new(*bytes, *time),
+                cpu_s: cpu.map(|cpu| cpu.as_secs_f64()),
+                error: outcome.as_ref().err().map(ErrorReport::from),
+            });
+        }
+        if let (Ok(file), true, Some(peer)) = (outcome, self.speaks(), peer) {
+            let into = file.as_ref().map_or_else(String::new, |file| format!(" into {}", file.display()));
+            progress.say(&format!(
+                "received {} from {peer}{into} in {}, {}",
+                output::bytes(*bytes),
+                output::seconds(*time),
+                output::rate(*bytes, *time),
+            ));
+        }
+        Ok(())
+    }
+
+    /// An aborted transfer among others, which goes on standard error whatever is asked for.
+    pub(super) fn aborted(&self, progress: &Progress, failure: &Failure) {
+        progress.say(&format!("ackline: {failure}; nothing of it was kept"));
+    }
+
+    /// All transfers together.
+    pub(super) fn summary(
+        &self,
+        progress: &Progress,
+        totals: Totals,
+        time: Duration,
+        cpu: Duration,
+    ) -> Result<(), Failure> {
+        let Totals { complete, aborted, bytes } = totals;
+        if self.options.json {
+            return self.print(&SummaryReport {
+                ok: aborted == 0,
+                command: "recv",
+                event: "summary",
+                complete,
+                aborted,
+                figures: Figures::new(bytes, time),
+                cpu_s: cpu.as_secs_f64(),
+            });
+        }
+        if self.speaks() {
+            progress.say(&format!("{complete} complete, {aborted} aborted, {}", output::bytes(bytes)));
+        }
+        Ok(())
+    }
+
+    fn print(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let line = output::json_line(document);
+        if self.data_on_stdout {
+            eprint!("{line}");
+            return Ok(());
+        }
+        output::print(&line).map_err(|error| Failure::file("write to", "standard output", &error))
+    }
+}

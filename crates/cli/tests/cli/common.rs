@@ -1,0 +1,122 @@
+//! Running the `ackline` binary and looking at what it said.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Longest time that any command of these tests may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A command that has ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: String,
+}
+
+impl Ended {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// The one line that a failure prints.
+    pub(crate) fn complaint(&self) -> &str {
+        let lines: Vec<&str> = self.stderr.lines().filter(|line| line.starts_with("ackline: ")).collect();
+        let [line] = lines[..] else { panic!("one line that begins with \"ackline: \": {self:?}") };
+        line
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            stdout: output.stdout,
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// `ackline` with arguments, its three streams as pipes.
+pub(crate) fn ackline(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ackline"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs a command to its end.
+pub(crate) fn run(args: &[&str]) -> Ended {
+    ackline(args).spawn().map(wait).expect("the binary starts")
+}
+
+/// Waits for a command that was started; kills it where it takes too long.
+pub(crate) fn wait(mut child: Child) -> Ended {
+    // Its output is read meanwhile, so that a full pipe stops nobody.
+    let id = child.id();
+    let stdin = child.stdin.take();
+    let (done, waiting) = std::sync::mpsc::channel::<()>();
+    let watchdog = std::thread::spawn(move || {
+        if waiting.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            signal(id, rustix::process::Signal::KILL);
+        }
+    });
+    drop(stdin);
+    let output = child.wait_with_output().expect("the child is ours");
+    drop(done);
+    watchdog.join().expect("no panic");
+    output.into()
+}
+
+/// Sends a signal to a child that has not been waited for.
+pub(crate) fn signal(id: u32, signal: rustix::process::Signal) {
+    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
+    // Fails where it has just ended.
+    let _ = rustix::process::kill_process(id, signal);
+}
+
+/// Tries until `attempt` gives something.
+#[expect(clippy::disallowed_methods, reason = "a test that waits for another process needs the clock")]
+pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(value) = attempt() {
+            return value;
+        }
+        assert!(Instant::now() < end, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Bytes that repeat only after a long time.
+pub(crate) fn noise(count: usize, seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let words = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    words.flatten().take(count).collect()
+}
+
+/// The names in a directory, in order; hidden ones, too.
+pub(crate) fn names(directory: &std::path::Path) -> Vec<String> {
+    let entries = std::fs::read_dir(directory).expect("a directory");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &std::path::Path) -> &str {
+    path.to_str().expect("the temporary directory's name is UTF-8")
+}
+
+/// A directory and a path in it.
+pub(crate) fn scratch(name: &str) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join(name);
+    (directory, path)
+}

@@ -1,0 +1,210 @@
+//! What needs no device: help, lists, completions, and wrong input, which is answered by one line and a status.
+
+use crate::common::{run, scratch, text};
+use serde_json::Value;
+
+/// Runs `args`, which are wrong, and returns the complaint.
+fn refused(args: &[&str], status: i32) -> String {
+    let ended = run(args);
+    assert_eq!(ended.status, Some(status), "{ended:?}");
+    assert!(ended.stdout.is_empty(), "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
+    ended.complaint().to_owned()
+}
+
+#[test]
+fn an_unknown_policy_is_answered_with_a_suggestion() {
+    let complaint = refused(&["demo", "--cc", "cubik"], 2);
+    assert_eq!(
+        complaint,
+        "ackline: --cc: unknown congestion control \"cubik\"; did you mean \"cubic\"? (ackline list cc)"
+    );
+    assert!(refused(&["send", "--ack", "imediate", "-", "h:1"], 2).contains("did you mean \"immediate\"?"));
+    assert!(refused(&["recv", "--rto", "quux", "-l", ":1"], 2).contains("(ackline list rto)"));
+    assert!(refused(&["demo", "--sched", "fivo"], 2).contains("did you mean \"fifo\"?"));
+}
+
+#[test]
+fn a_parameter_out_of_range_is_answered_with_the_range() {
+    let complaint = refused(&["demo", "--cc", "cubic:beta=7"], 2);
+    assert!(
+        complaint.contains("beta=7 is not possible: beta must be a number from 0.1 to 0.95"),
+        "{complaint}"
+    );
+    let complaint = refused(&["demo", "--cc", "cubic:betta=0.5"], 2);
+    assert!(complaint.contains("did you mean \"beta\"?"), "{complaint}");
+    assert!(refused(&["demo", "--cc", "cubic:beta"], 2).contains("write beta=VALUE"));
+}
+
+#[test]
+fn bad_values_are_answered_with_what_would_be_right() {
+    let cases: [(&[&str], &str); 12] = [
+        (&["demo", "--size", "1X"], "--size \"1X\": not a size; write bytes, or 64k, 10M, 1G"),
+        (&["demo", "--seconds", "soon"], "--seconds \"soon\": not a time"),
+        (&["demo", "--mtu", "100"], "from 576 to 65535"),
+        (&["send", "-", "host"], "<HOST:PORT> \"host\": the port is missing"),
+        (&["send", "-", "host:99999"], "\"99999\" is not a port; write a number from 1 to 65535"),
+        (&["send", "-", "fd00::1"], "the port is missing; write [fd00::1]:PORT"),
+        (
+            &["send", "--local", "10.0.0.300/24", "-", "h:1"],
+            "--local \"10.0.0.300/24\": not an address with a prefix",
+        ),
+        (&["send", "--local", "10.0.0.2", "-", "h:1"], "the prefix length is missing; write 10.0.0.2/24"),
+        (&["send", "--peer", "nobody", "-", "h:1"], "--peer \"nobody\": not an IP address"),
+        (&["recv", "--listen", "name:80"], "\"name\" is not an IP address"),
+        (&["recv", "--listen", ":0"], "\"0\" is not a port"),
+        (&["recv", "--listen", "127.0.0.1:80"], "127.0.0.1 cannot be the address of a host on a TUN"),
+    ];
+    for (args, expected) in cases {
+        let complaint = refused(args, 2);
+        assert!(complaint.contains(expected), "{args:?}: {complaint}");
+    }
+}
+
+#[test]
+fn addresses_that_contradict_each_other_are_refused() {
+    let cases: [(&[&str], &str); 4] = [
+        (
+            &["send", "--local", "10.0.0.2/24", "--peer", "fd00::1", "-", "10.0.0.1:1"],
+            "no --local of the same IP version",
+        ),
+        (&["send", "--local", "10.0.0.2/32", "-", "10.0.0.1:1"], "add --peer IP"),
+        (&["send", "-", "[fd00::1]:1"], "[fd00::1]:1 has an IPv6 address only, and the stack has none"),
+        (
+            &["recv", "--local", "10.0.0.2/24", "-l", "10.0.0.3:1"],
+            "--listen 10.0.0.3 is not an address of the stack",
+        ),
+    ];
+    for (args, expected) in cases {
+        let complaint = refused(args, 2);
+        assert!(complaint.contains(expected), "{args:?}: {complaint}");
+    }
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let (directory, missing) = scratch("missing");
+    let complaint = refused(&["send", text(&missing), "198.18.0.1:1"], 5);
+    assert_eq!(complaint, format!("ackline: cannot read {}: no such file or directory", missing.display()));
+    let complaint = refused(&["send", text(directory.path()), "198.18.0.1:1"], 5);
+    assert!(complaint.contains("is a directory"), "{complaint}");
+    let inside = missing.join("file");
+    let complaint = refused(&["recv", "-l", ":1", "-o", text(&inside)], 5);
+    assert_eq!(complaint, format!("ackline: cannot write {}: no such file or directory", inside.display()));
+    let complaint = refused(&["recv", "--keep", "-l", ":1", "-o", "-"], 2);
+    assert!(complaint.contains("--keep writes one file for each connection"), "{complaint}");
+}
+
+#[test]
+fn a_name_that_has_no_address_is_a_failure_of_the_network() {
+    // Reserved never to exist: RFC 6761, section 6.4.
+    let ended = run(&["send", "/dev/null", "nowhere.invalid:1"]);
+    assert_eq!(ended.status, Some(4), "{ended:?}");
+    assert!(ended.complaint().starts_with("ackline: cannot resolve \"nowhere.invalid\": "), "{ended:?}");
+}
+
+#[test]
+fn a_failure_is_told_in_json_too() {
+    let ended = run(&["send", "--json", "/dev/null", "nowhere.invalid:1"]);
+    assert_eq!(ended.status, Some(4), "{ended:?}");
+    let report = ended.json();
+    assert_eq!(report["ok"], false);
+    assert_eq!(report["error"]["kind"], "network");
+    assert_eq!(report["error"]["exit"], 4);
+    assert_eq!(format!("ackline: {}", report["error"]["message"].as_str().expect("text")), ended.complaint());
+}
+
+#[test]
+fn unknown_options_and_commands_are_wrong_usage() {
+    for args in
+        [&["--nonsense"][..], &["frobnicate"], &["send"], &["recv"], &["demo", "--cc"], &["list", "x"]]
+    {
+        let ended = run(args);
+        assert_eq!(ended.status, Some(2), "{args:?}: {ended:?}");
+        assert!(ended.stdout.is_empty() && ended.stderr.contains("'--help'"), "{args:?}: {ended:?}");
+    }
+}
+
+#[test]
+fn the_list_names_every_kind_with_one_default_each() {
+    let ended = run(&["list", "--json"]);
+    assert_eq!(ended.status, Some(0));
+    let rows = ended.json();
+    let rows = rows.as_array().expect("an array");
+    for kind in ["cc", "ack", "rto", "sched"] {
+        let of_kind: Vec<&Value> = rows.iter().filter(|row| row["kind"] == kind).collect();
+        assert_eq!(of_kind.iter().filter(|row| row["default"] == true).count(), 1, "{kind}: {of_kind:?}");
+        let alone = run(&["list", kind, "--json"]).json();
+        assert_eq!(alone.as_array().expect("an array").iter().collect::<Vec<_>>(), of_kind);
+    }
+    for name in ["cubic", "reno", "immediate", "delayed", "linux-like", "conventional", "fifo"] {
+        assert!(rows.iter().any(|row| row["name"] == name), "{name}");
+    }
+    for row in rows {
+        assert!(row["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{row}");
+    }
+}
+
+#[test]
+fn the_list_for_people_has_parameters_and_ranges() {
+    let ended = run(&["list", "cc"]);
+    assert_eq!(ended.status, Some(0));
+    let text = String::from_utf8(ended.stdout).expect("UTF-8");
+    assert!(text.contains("cubic") && text.contains("(default; RFC 9438"), "{text}");
+    assert!(text.contains("beta") && text.contains("[0.1..0.95; default: 0.7]"), "{text}");
+    assert!(!text.contains("fifo"), "{text}");
+}
+
+/// Every policy of the list can be named on the command line, with each parameter at its default.
+#[test]
+fn what_is_listed_is_accepted() {
+    let rows = run(&["list", "--json"]).json();
+    for row in rows.as_array().expect("an array") {
+        let part = |value: &Value| value.as_str().expect("text").to_owned();
+        let params: Vec<String> = row["params"]
+            .as_array()
+            .expect("an array")
+            .iter()
+            .map(|param| format!("{}={}", part(&param["name"]), part(&param["default"])))
+            .collect();
+        let name = part(&row["name"]);
+        let spec = if params.is_empty() { name } else { format!("{name}:{}", params.join(",")) };
+        let option = format!("--{}", part(&row["kind"]));
+        // The file is looked for after the policies.
+        let complaint = refused(&["send", &option, &spec, "/no/such/file", "198.18.0.1:1"], 5);
+        assert!(complaint.contains("/no/such/file"), "{spec}: {complaint}");
+    }
+}
+
+#[test]
+fn help_and_version_succeed_and_teach() {
+    let version = run(&["--version"]);
+    assert_eq!(version.status, Some(0));
+    assert_eq!(version.stdout, concat!("ackline ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+    for command in ["demo", "send", "recv"] {
+        let help = run(&[command, "--help"]);
+        assert_eq!(help.status, Some(0));
+        let text = String::from_utf8(help.stdout).expect("UTF-8");
+        assert!(text.contains("Examples") && text.contains(&format!("ackline {command} ")), "{text}");
+    }
+    let text = String::from_utf8(run(&["--help"]).stdout).expect("UTF-8");
+    assert!(text.contains("Exit status:"), "{text}");
+}
+
+#[test]
+fn completions_name_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ended = run(&["completions", shell]);
+        assert_eq!(ended.status, Some(0), "{shell}");
+        let script = String::from_utf8(ended.stdout).expect("UTF-8");
+        assert!(script.contains("demo") && script.contains("recv"), "{shell}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_failure() {
+    let mut child = crate::common::ackline(&["completions", "bash"]).spawn().expect("starts");
+    drop(child.stdout.take());
+    let ended = crate::common::wait(child);
+    assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
+}
