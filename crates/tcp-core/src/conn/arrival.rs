@@ -224,7 +224,7 @@ impl Connection {
                 Some(ts) if !self.ts.rejects(ctx.now, ts.val) => {}
                 Some(_) => {
                     ctx.counters.tcp_paws_rejected += 1;
-                    self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
+                    self.answer_unacceptable(ctx, seg);
                     return Disposition::Handled;
                 }
                 // RFC 7323, section 3.2: a segment without the option SHOULD be dropped silently.
@@ -243,7 +243,7 @@ impl Connection {
                 self.send_challenge(ctx, challenge);
                 return Disposition::Handled;
             }
-            self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
+            self.answer_unacceptable(ctx, seg);
             // What an unacceptable segment acknowledges still counts while our window is closed: RFC 9293,
             // section 3.10.7.4, "special allowance should be made to accept valid ACKs".
             if flags.contains(TcpFlags::ACK) && self.rcv.window() == 0 {
@@ -295,6 +295,18 @@ impl Connection {
         let _ = host;
         self.take_text(ctx, ip, seg, seg.seq);
         Disposition::Handled
+    }
+
+    /// RFC 9293, section 3.10.7.4: a segment that is not acceptable is answered with an ACK.
+    ///
+    /// Two hosts that each find the other's ACKs unacceptable would answer each other for ever, as fast as the
+    /// path carries it. So segments that occupy no sequence space share the connection's limit of challenge ACKs.
+    fn answer_unacceptable(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
+        if seg.seg_len() == 0 && !self.challenges.allow(ctx.now) {
+            ctx.counters.tcp_challenge_limited += 1;
+            return;
+        }
+        self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
     }
 
     /// What TIME-WAIT does differently. `None`: go on as in every state.

@@ -424,6 +424,20 @@ fn unacceptable_segments_are_answered_with_an_ack() {
 }
 
 #[test]
+fn two_confused_hosts_do_not_exchange_acks_for_ever() {
+    let mut bench = Bench::in_state(State::Established);
+    let (seq, ack) = (bench.rcv_nxt() - 100, bench.snd_nxt());
+    let mut answers = 0;
+    for _ in 0..1_000 {
+        bench.arrive(&segment(ACK, seq, ack, &[]));
+        answers += bench.drain().len();
+        bench.now += Duration::from_millis(1);
+    }
+    assert!((1..=3).contains(&answers), "{answers} answers in a second");
+    assert_eq!(bench.counters.tcp_challenge_limited, 1_000 - answers as u64);
+}
+
+#[test]
 fn data_is_taken_while_the_peer_may_send() {
     for state in SYNCHRONIZED {
         let mut bench = Bench::in_state(state);

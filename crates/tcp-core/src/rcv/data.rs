@@ -63,10 +63,13 @@ impl Receiver {
     /// Data or FIN of an acceptable segment.
     pub(crate) fn on_data(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &Incoming<'_>) -> Received {
         let len = seg.payload.len() as u32;
-        self.srtt = seg.srtt.or(self.srtt);
+        self.srtt = seg.srtt.unwrap_or(self.srtt);
         if len > 0 {
             self.data_segs_in += u64::from(seg.segments);
             self.estimate_peer_mss(len, seg.segments);
+            if let Some(rtt) = seg.ts_rtt {
+                self.window.on_rtt(rtt);
+            }
         }
         let expected = seg.seq == self.rcv_nxt
             && len > 0

@@ -62,10 +62,10 @@ pub(crate) struct Receiver {
     rcv_nxt: SeqNum,
     /// Highest acknowledgment number sent.
     highest_ack: SeqNum,
-    /// RTT of the handshake, where it was measured.
-    handshake_rtt: Option<Duration>,
-    /// This side's own smoothed RTT, where it sends.
-    srtt: Option<Duration>,
+    /// RTT of the handshake; `MAX` where it was not measured.
+    handshake_rtt: Duration,
+    /// This side's own smoothed RTT; `MAX` where it never sent.
+    srtt: Duration,
     /// Payload bytes received in order.
     bytes_received: u64,
     /// Wire segments with data received.
@@ -152,6 +152,11 @@ fn limit(config: &ConnConfig) -> u32 {
     config.recv_buffer.min(MAX_CAPACITY as u32)
 }
 
+/// A round trip that is kept as `MAX` until it is known: half the size of an `Option`.
+fn known(rtt: Duration) -> Option<Duration> {
+    (rtt != Duration::MAX).then_some(rtt)
+}
+
 /// A segment size until the peer's is known: RFC 9293's default for IPv4 (section 3.7.1).
 const UNKNOWN_MSS: u32 = 536;
 
@@ -166,8 +171,8 @@ impl Receiver {
             fin: None,
             rcv_nxt: SeqNum(0),
             highest_ack: SeqNum(0),
-            handshake_rtt: None,
-            srtt: None,
+            handshake_rtt: Duration::MAX,
+            srtt: Duration::MAX,
             bytes_received: 0,
             data_segs_in: 0,
             acks_out: 0,
@@ -182,7 +187,7 @@ impl Receiver {
     pub(crate) fn open(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, params: &OpenParams) {
         self.rcv_nxt = params.irs + 1;
         self.highest_ack = self.rcv_nxt;
-        self.handshake_rtt = params.handshake_rtt;
+        self.handshake_rtt = params.handshake_rtt.unwrap_or(Duration::MAX);
         self.rmss = params.rmss.clamp(1, 0xffff) as u16;
         self.peer_mss = params.rmss.clamp(1, UNKNOWN_MSS) as u16;
         self.sack = params.sack;
@@ -196,7 +201,7 @@ impl Receiver {
     /// Replaces the ACK policy. What its predecessor held back is acknowledged at once.
     pub(crate) fn swap_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
         let rmss = u32::from(self.peer_mss);
-        self.acks.install(make(&AckInit::new(ctx.now, rmss, self.handshake_rtt)));
+        self.acks.install(make(&AckInit::new(ctx.now, rmss, known(self.handshake_rtt))));
     }
 
     /// The ACK policy; `None` before the connection is established.
@@ -257,7 +262,7 @@ impl Receiver {
         if n == 0 || self.fin_received() {
             return;
         }
-        let rtt = self.handshake_rtt.max(self.srtt);
+        let rtt = known(self.handshake_rtt).max(known(self.srtt));
         self.window.on_read(ctx.now, n as u32, u32::from(self.rmss), rtt, limit(config));
         let update = self.window.update(&self.position(config), self.is_steady());
         let view = self.view(ctx.now, config);
@@ -406,8 +411,8 @@ impl Receiver {
             free: buffer.saturating_sub(self.unread()),
             rmss: u32::from(self.peer_mss),
             oldest_unacked: self.acks.oldest_unacked(),
-            handshake_rtt: self.handshake_rtt,
-            srtt: self.srtt,
+            handshake_rtt: known(self.handshake_rtt),
+            srtt: known(self.srtt),
         }
     }
 }

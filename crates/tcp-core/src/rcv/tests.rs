@@ -402,7 +402,6 @@ fn a_fin_waits_for_the_gap_before_it_and_ends_the_stream() {
     assert_eq!(bench.arrive(0, 1_500), Received { readable: true, fin: true });
     assert_eq!(bench.drain()[0].1.ack, START + 2_001);
     assert_eq!(bench.read(9_000), stream(0, 2_000));
-    assert_eq!(bench.reasons(), [], "no window update after the end");
     bench.arrive_with(1_500, 2_000, true, 1);
     assert_eq!(bench.drain()[0].1.ack, START + 2_001, "the FIN again");
 }
@@ -429,6 +428,21 @@ fn a_fin_that_contradicts_earlier_data_is_not_believed() {
 }
 
 #[test]
+fn the_first_fin_counts() {
+    let mut bench = Bench::delayed(config(), params());
+    bench.arrive_with(2_000, 2_000, true, 1);
+    assert_eq!(bench.drain()[0].1.ack, START);
+    assert_eq!(bench.arrive_with(1_000, 1_500, true, 1), Received::default());
+    assert_eq!(bench.arrive(0, 1_000), Received { readable: true, fin: false });
+    assert_eq!(bench.offset(), 1_500);
+    assert_eq!(
+        bench.arrive(1_500, 2_000),
+        Received { readable: true, fin: true },
+        "with nothing past a hole"
+    );
+}
+
+#[test]
 fn a_fin_may_stand_at_the_edge() {
     let mut bench = Bench::delayed(config(), params());
     for from in (0..19_000).step_by(1_000) {
@@ -438,6 +452,8 @@ fn a_fin_may_stand_at_the_edge() {
     assert_eq!(bench.arrive_with(19_000, 20_000, true, 1), Received { readable: true, fin: true });
     let (_, numbers) = bench.drain()[0];
     assert_eq!((numbers.ack, numbers.window), (START + 20_001, 0));
+    assert_eq!(bench.read(30_000).len(), 20_000);
+    assert_eq!(bench.reasons(), [], "a window that nobody can use is not shown");
 }
 
 #[test]
@@ -529,6 +545,18 @@ fn hard_obligations_cannot_be_waived() {
     full.arrive(19_000, 19_001);
     assert_eq!(full.reasons(), [OBLIGED], "less is left");
     assert_eq!(full.script.lock().unwrap().truncated, 1);
+}
+
+#[test]
+fn filling_a_gap_up_to_the_edge_is_told_at_once_by_whatever_policy() {
+    let mut bench = Bench::scripted(SoftObligations::ALL);
+    for _ in 0..2 {
+        bench.answer(AckPlan::Withhold { until: Instant::FAR_FUTURE });
+    }
+    bench.arrive_with(1_000, 19_500, false, 19);
+    assert_eq!(bench.reasons(), []);
+    bench.arrive(0, 1_000);
+    assert_eq!((bench.reasons(), bench.rcv.window()), (vec![OBLIGED], 500));
 }
 
 #[test]

@@ -16,6 +16,10 @@
 //! the application read in a round trip. Twice would do for a sender in steady state, since an ACK shows its
 //! effect one round trip later; a sender in slow start doubles meanwhile. Memory is not taken before data
 //! arrives, so a generous window costs nothing while the reader keeps up.
+//!
+//! The round trip is the longest of three: that of the handshake, which knows no queue yet; this side's own
+//! SRTT, where it sends; and the shortest that TSecr showed in the round before, which is that of data sent on
+//! our ACKs, queue included. Too long a round trip only opens the window sooner.
 
 use crate::policy::ack::WindowHint;
 use crate::seq::SeqNum;
@@ -69,6 +73,10 @@ pub(super) struct RecvWindow {
     read: u32,
     /// When the round ends.
     round_end: Instant,
+    /// The shortest round trip that TSecr showed in the last round; zero where there was none.
+    rtt: Duration,
+    /// The same for this round, so far; `MAX` where there was none.
+    rtt_so_far: Duration,
     /// Shift of the window field.
     shift: u8,
 }
@@ -76,7 +84,15 @@ pub(super) struct RecvWindow {
 impl RecvWindow {
     /// A window of `size` bytes that nobody was told yet.
     pub(super) const fn new(size: u32) -> Self {
-        Self { edge: SeqNum(0), size, read: 0, round_end: Instant::ZERO, shift: 0 }
+        Self {
+            edge: SeqNum(0),
+            size,
+            read: 0,
+            round_end: Instant::ZERO,
+            rtt: Duration::ZERO,
+            rtt_so_far: Duration::MAX,
+            shift: 0,
+        }
     }
 
     /// The handshake is done: the peer knows the right edge `edge`, and `shift` scales from here on.
@@ -150,18 +166,28 @@ impl RecvWindow {
         }
     }
 
-    /// The application read `n` bytes. `rtt` is the round trip as far as it is known; where it is not, the
-    /// window opens fully.
+    /// Data arrived whose TSecr is so old.
+    pub(super) fn on_rtt(&mut self, rtt: Duration) {
+        self.rtt_so_far = self.rtt_so_far.min(rtt);
+    }
+
+    /// The application read `n` bytes. `rtt` is the round trip as far as it is known without timestamps; where
+    /// it is not known at all, the window opens fully.
     pub(super) fn on_read(&mut self, now: Instant, n: u32, rmss: u32, rtt: Option<Duration>, limit: u32) {
         let largest = self.largest(limit);
         if self.size >= largest {
             return;
         }
-        let Some(rtt) = rtt else {
-            self.size = largest;
-            return;
-        };
         if now >= self.round_end {
+            if self.rtt_so_far != Duration::MAX {
+                self.rtt = self.rtt_so_far;
+                self.rtt_so_far = Duration::MAX;
+            }
+            let rtt = rtt.unwrap_or(Duration::ZERO).max(self.rtt);
+            if rtt.is_zero() {
+                self.size = largest;
+                return;
+            }
             self.round_end = now + rtt.max(MIN_ROUND);
             self.read = 0;
         }

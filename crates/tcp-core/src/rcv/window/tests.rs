@@ -135,6 +135,29 @@ fn the_window_follows_the_reader_up_to_the_limit() {
     assert_eq!(window.size, 65_535);
 }
 
+/// A queue on the path makes the round trip longer than the handshake's; timestamps show it.
+#[test]
+fn the_window_counts_over_the_round_trip_with_its_queue() {
+    let grown = |seen: Option<Duration>| {
+        let mut window = open(65_535, 7, 6 << 20);
+        let mut now = Instant::from_secs(1);
+        for _ in 0..1_000 {
+            // 5 MB/s.
+            if let Some(rtt) = seen {
+                window.on_rtt(rtt);
+                window.on_rtt(rtt.saturating_mul(3));
+            }
+            window.on_read(now, 5_000, 1_448, Some(Duration::from_millis(10)), 6 << 20);
+            now += Duration::from_millis(1);
+        }
+        window.size
+    };
+    let headroom = 16 * 1_448;
+    assert_eq!(grown(None), 4 * 50_000 + headroom);
+    assert_eq!(grown(Some(Duration::from_millis(200))), 4 * 1_000_000 + headroom);
+    assert_eq!(grown(Some(Duration::from_millis(2))), 4 * 50_000 + headroom);
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Arrive(u32),
