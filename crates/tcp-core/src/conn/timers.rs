@@ -5,7 +5,11 @@ use crate::State;
 use crate::error::ConnError;
 use crate::events::WakeReason;
 use crate::snd::TimeoutVerdict;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
+
+/// How long nothing has arrived when an empty receive buffer gives its memory back. Long against a round trip,
+/// so that a connection in use does not take and give memory for each burst.
+const TRIM_AFTER: Duration = Duration::from_secs(1);
 
 impl Connection {
     /// The earliest deadline, and what it is for.
@@ -31,6 +35,7 @@ impl Connection {
         if self.wait_until != Instant::FAR_FUTURE {
             consider(Some(self.wait_until), WakeReason::FinWait2);
         }
+        consider(self.trim_at(), WakeReason::Trim);
         if self.config.keep_alive.is_some() {
             consider(self.keep_alive_at(), WakeReason::KeepAlive);
         }
@@ -73,6 +78,9 @@ impl Connection {
         if due(self.keep_alive_at()) && self.on_keep_alive(ctx) {
             return;
         }
+        if due(self.trim_at()) {
+            self.rcv.trim();
+        }
         if due(self.rcv.next_timeout()) {
             self.rcv.on_timeout(ctx, &self.config);
         }
@@ -94,6 +102,11 @@ impl Connection {
     /// RFC 9293, section 3.8.3: the limit R2 on time without progress.
     fn user_timeout_at(&self) -> Option<Instant> {
         Some(self.snd.stalled_since()? + self.config.user_timeout?)
+    }
+
+    /// When an empty receive buffer gives its memory back.
+    fn trim_at(&self) -> Option<Instant> {
+        self.rcv.has_idle_memory().then(|| self.last_arrival + TRIM_AFTER)
     }
 
     /// When the next keep-alive probe is due, or the connection is given up for want of an answer.

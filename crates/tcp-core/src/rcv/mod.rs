@@ -157,6 +157,11 @@ fn known(rtt: Duration) -> Option<Duration> {
     (rtt != Duration::MAX).then_some(rtt)
 }
 
+/// Nothing waits past a hole, and nothing is to be reported.
+fn is_idle(waiting: &Assembler) -> bool {
+    waiting.is_empty() && waiting.duplicate().is_none()
+}
+
 /// A segment size until the peer's is known: RFC 9293's default for IPv4 (section 3.7.1).
 const UNKNOWN_MSS: u32 = 536;
 
@@ -347,12 +352,16 @@ impl Receiver {
         self.acks.on_timeout(&view, update);
     }
 
+    /// True where [`trim`](Self::trim) would give memory back.
+    pub(crate) fn has_idle_memory(&self) -> bool {
+        let buffer = self.buf.capacity() > 0 && self.buf.is_empty() && self.buf.ahead() == 0;
+        buffer || self.waiting.as_ref().is_some_and(|waiting| is_idle(waiting))
+    }
+
     /// Gives back the memory that an idle connection does not need.
     pub(crate) fn trim(&mut self) {
         self.buf.release();
-        if self.waiting.as_ref().is_some_and(|waiting| waiting.is_empty() && waiting.duplicate().is_none()) {
-            self.waiting = None;
-        }
+        self.waiting.take_if(|waiting| is_idle(waiting));
     }
 
     /// Fills in the receiving half's fields of a snapshot.

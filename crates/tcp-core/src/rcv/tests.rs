@@ -477,10 +477,12 @@ fn what_was_held_is_given_back_when_idle() {
     bench.arrive(1_000, 2_000);
     bench.arrive(0, 1_000);
     bench.rcv.trim();
+    assert!(!bench.rcv.has_idle_memory());
     assert_eq!(bench.read(5_000), stream(0, 2_000), "nothing that is needed");
     bench.drain();
+    assert!(bench.rcv.has_idle_memory());
     bench.rcv.trim();
-    assert!(bench.rcv.waiting.is_none());
+    assert!(bench.rcv.waiting.is_none() && !bench.rcv.has_idle_memory());
     assert_eq!(bench.rcv.buf.capacity(), 0);
     bench.arrive(2_000, 3_000);
     assert_eq!(bench.read(5_000), stream(2_000, 3_000));
@@ -997,7 +999,10 @@ proptest! {
                         bench.drain();
                     }
                 }
-                Step::Trim => bench.rcv.trim(),
+                Step::Trim => {
+                    bench.rcv.trim();
+                    prop_assert!(!bench.rcv.has_idle_memory(), "or its timer would never rest");
+                }
             }
             // The model: RCV.NXT stands at the first byte that is not there, past the FIN once it is reached.
             let expected = held.iter().position(|held| !held).unwrap_or(held.len()) as u32;
