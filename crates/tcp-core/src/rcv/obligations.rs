@@ -256,10 +256,6 @@ impl Acks {
         if self.take_plan(plan) && self.is_holding() {
             self.due = Some(SendReason::AckByPolicy);
         }
-        // A policy may ask to be called at this very instant, but not again and again in it.
-        if self.timer <= view.now {
-            self.timer = view.now + Duration::from_nanos(1).max(ctx.granularity);
-        }
     }
 
     /// Puts a plan in force; true where it asks for an ACK at once.

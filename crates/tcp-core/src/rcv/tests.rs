@@ -365,10 +365,66 @@ fn without_sack_there_are_no_blocks_and_one_duplicate_ack_per_segment() {
     assert_eq!(sent.len(), 4, "RFC 5681, section 3.2: the peer counts them");
     assert!(sent.iter().all(|(_, numbers)| numbers.sack.is_empty()));
     assert!(sent.iter().all(|(_, numbers)| (numbers.ack, numbers.window) == (START, 20_000)));
+    bench.arrive_with(7_000, 9_000, false, 2);
     bench.arrive(0, 1_000);
-    assert_eq!(bench.read(4_000).len(), 4_000);
-    bench.arrive(6_000, 7_000);
-    assert_eq!(bench.drain().len(), 1, "the ACK that moves on makes up for the duplicates before it");
+    assert_eq!(bench.drain().len(), 1, "the ACK that moves on says more than the duplicates before it");
+}
+
+#[test]
+fn with_sack_one_ack_says_all() {
+    let mut bench = Bench::delayed(config(), params());
+    bench.arrive_with(1_000, 3_000, false, 2);
+    bench.arrive(4_000, 5_000);
+    assert_eq!(bench.blocks(), [(4_000, 5_000), (1_000, 3_000)]);
+}
+
+/// RFC 5681, section 2: only an ACK with an unchanged window counts as a duplicate.
+#[test]
+fn without_sack_a_read_does_not_disturb_duplicate_acks() {
+    for sack in [false, true] {
+        let mut bench = Bench::delayed(config(), OpenParams { sack, ..params() });
+        bench.arrive_with(0, 12_000, false, 12);
+        bench.drain();
+        let mut windows = vec![];
+        for i in 0..3 {
+            bench.arrive(13_000 + i * 1_000, 14_000 + i * 1_000);
+            windows.extend(bench.drain().iter().map(|(_, numbers)| numbers.window));
+            bench.read(4_000);
+        }
+        windows.extend(bench.drain().iter().map(|(_, numbers)| numbers.window));
+        assert_eq!(windows.iter().all(|window| *window == 8_000), !sack, "{windows:?}");
+    }
+}
+
+#[test]
+fn the_window_hint_is_for_one_ack() {
+    let mut bench = Bench::scripted(SoftObligations::ALL);
+    bench.answer(AckPlan::NOW);
+    bench.arrive_with(0, 19_100, false, 20);
+    bench.drain();
+    bench.read(500);
+    bench.answer(AckPlan::Now { window: WindowHint::AllFree });
+    bench.arrive(19_100, 19_200);
+    assert_eq!(bench.drain()[0].1.window, 1_300);
+    bench.read(500);
+    bench.arrive(19_200, 19_300);
+    bench.rcv.oblige(OBLIGED);
+    assert_eq!(bench.drain()[0].1.window, 1_200, "600 more are free: less than a segment");
+}
+
+#[test]
+fn a_window_update_that_is_only_useful_waits_for_a_policy_that_withholds() {
+    for plan in [AckPlan::Keep, AckPlan::Withhold { until: Instant::FAR_FUTURE }] {
+        let mut bench = Bench::scripted(SoftObligations::ALL);
+        bench.answer(AckPlan::NOW);
+        bench.arrive_with(0, 15_000, false, 15);
+        bench.drain();
+        bench.answer(plan);
+        bench.arrive(15_000, 15_001);
+        bench.read(12_000);
+        let expected: &[_] = if plan == AckPlan::Keep { &[SendReason::WindowUpdate] } else { &[] };
+        assert_eq!(bench.reasons(), expected);
+    }
 }
 
 #[test]

@@ -146,8 +146,8 @@ impl RecvWindow {
 
     /// Whether the window that a read opened is worth a segment of its own.
     ///
-    /// A bulk receiver that keeps up never sends one: its ACKs refresh the window, so what is left stays above
-    /// half of the size.
+    /// It is where the window at least doubles, by two segments or half of the size. A bulk receiver that keeps
+    /// up never sends one: its ACKs refresh the window, so what is left stays above half of the size.
     pub(super) fn update(&self, at: &Position, steady: bool) -> Update {
         let (left, quota) = (self.left(at.rcv_nxt), self.quota(at.rmss));
         let (_, edge) = self.offer(at, WindowHint::Sws, steady);
@@ -156,10 +156,7 @@ impl RecvWindow {
             Update::No
         } else if left < quota.max(self.unit()) && gain >= quota {
             Update::Reopens
-        } else if gain >= at.rmss.saturating_mul(2).min(self.size / 2)
-            && left <= self.size / 2
-            && left <= (left + gain) / 2
-        {
+        } else if gain >= left.max(at.rmss.saturating_mul(2).min(self.size / 2)) {
             Update::Useful
         } else {
             Update::No
