@@ -220,7 +220,7 @@ impl Connection {
             return None;
         }
         if plan.is_stream() {
-            let out = self.snd.claim(descriptor.class, reason, id.seq, id.payload)?;
+            let out = self.snd.claim(id.serial)?;
             return Some(Plan::outgoing(&out));
         }
         if descriptor.class == SegmentClass::PureAck && reason != SendReason::ChallengeAck {

@@ -1,16 +1,64 @@
 //! The sending half of a connection.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `buffer.rs` | the stream's bytes from SND.UNA on |
+//! | `scoreboard.rs`, `sacked.rs` | what was sent, its tags, pipe |
+//! | `window.rs` | the peer's window |
+//! | `transmit.rs` | what may leave, and what its departure commits |
+//! | `new_data.rs` | how much new data: windows, Nagle, SWS avoidance |
+//! | `pacer.rs` | when the next data may leave |
+//! | `reservations.rs` | packets that wait in the egress scheduler |
+//! | `on_ack.rs` | what an ACK says |
+//! | `rtt.rs`, `rate.rs` | RTT, RTO, delivery rate |
+//! | `timers.rs` | every deadline of the sender |
+//! | `view.rs` | what policies and `info` see |
+//!
+//! [`Sender`] holds what an idle connection needs; what outstanding data needs is in [`Flight`], which exists
+//! from the first departure until the connection has been idle for a while.
+
+mod buffer;
+mod new_data;
+mod on_ack;
+mod pacer;
+mod rate;
+mod reservations;
+mod rtt;
+mod sacked;
+pub(crate) mod scoreboard;
+mod timers;
+mod transmit;
+mod view;
+mod window;
+
+#[cfg(test)]
+mod tests;
 
 use crate::config::ConnConfig;
 use crate::conn::Ctx;
-use crate::events::WakeReason;
-use crate::info::Info;
+use crate::info::Blocked;
 use crate::packet::SendReason;
+use crate::policy::cc::CcInit;
 use crate::policy::sched::SegmentClass;
 use crate::policy::{CongestionControl, NewCongestionControl, RtoResponse};
+use crate::recovery::Recovery;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
+use crate::units::Window;
 use crate::wire::SackBlocks;
+use alloc::boxed::Box;
+use buffer::SendBuffer;
 use core::num::NonZeroU16;
+use pacer::Pacer;
+use rate::Delivery;
+use reservations::Reservations;
+use rtt::Rtt;
+use scoreboard::Scoreboard;
+use timers::Waiting;
+use window::PeerWindow;
+
+/// Segment size before the handshake has settled one (RFC 9293, section 3.7.1).
+const DEFAULT_SMSS: u32 = 536;
 
 /// What the handshake settled for the sender.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +112,23 @@ pub(crate) struct Outgoing {
     pub(crate) psh: bool,
 }
 
+impl Outgoing {
+    /// Sequence numbers that it takes.
+    pub(crate) fn seq_len(&self) -> u32 {
+        self.len + u32::from(self.fin)
+    }
+
+    /// One past its last sequence number.
+    pub(crate) fn end(&self) -> SeqNum {
+        self.seq + self.seq_len()
+    }
+
+    /// Wire segments that it stands for.
+    pub(crate) fn segments(&self) -> u32 {
+        self.segment_size.map_or(1, |size| self.len.div_ceil(u32::from(size.get())).max(1))
+    }
+}
+
 /// What a segment with ACK says to the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckSegment {
@@ -109,155 +174,266 @@ pub(crate) enum TimeoutVerdict {
 }
 
 /// SND.*, the send buffer, what was sent, and the policies of the sender.
+///
+/// Called by the connection: [`open`](Self::open) once; then [`next`](Self::next) until it is blocked, after
+/// every other call; [`sent`](Self::sent) for what left; [`on_ack`](Self::on_ack) for every acceptable segment
+/// with ACK; [`on_timeout`](Self::on_timeout) at [`next_timeout`](Self::next_timeout).
 #[derive(Debug)]
-pub(crate) struct Sender {}
+pub(crate) struct Sender {
+    pub(crate) buffer: SendBuffer,
+    pub(crate) snd_una: SeqNum,
+    /// Next sequence number to leave for the first time; what is reserved lies beyond it.
+    pub(crate) snd_nxt: SeqNum,
+    pub(crate) window: PeerWindow,
+    /// Payload bytes of a full segment.
+    pub(crate) smss: u32,
+    /// None before the handshake is complete.
+    pub(crate) cc: Option<Box<dyn CongestionControl>>,
+    /// None before the handshake is complete.
+    pub(crate) rto: Option<Box<dyn RtoResponse>>,
+    pub(crate) flight: Option<Box<Flight>>,
+    pub(crate) rtt: Rtt,
+    delivery: Delivery,
+    pub(crate) stats: Stats,
+    /// When the retransmission timer expires; [`Instant::FAR_FUTURE`] where it is off.
+    pub(crate) rto_at: Instant,
+    /// When `waiting` is over.
+    wait_at: Instant,
+    /// The last departure of data.
+    last_sent: Instant,
+    /// Since when SND.UNA has not moved although data is outstanding.
+    progress_at: Instant,
+    /// What the peer's window makes the sender wait for.
+    waiting: Waiting,
+    /// Probes of a closed window since it was last open.
+    probes: u8,
+    /// Why nothing leaves.
+    blocked: Blocked,
+    /// SACK is in use.
+    sack: bool,
+    /// Timestamps are in use.
+    timestamps: bool,
+    /// The peer has sent a SACK block.
+    sack_seen: bool,
+    /// The RTO response has been asked at least once.
+    pub(crate) rto_heard: bool,
+}
 
-#[expect(unused_variables, clippy::todo, reason = "replaced by the sender")]
+/// Totals of a connection.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    /// Payload bytes sent, retransmissions included.
+    bytes_sent: u64,
+    /// Payload bytes retransmitted.
+    bytes_retrans: u64,
+    /// Payload bytes acknowledged.
+    bytes_acked: u64,
+    /// Wire segments with data sent.
+    data_segs_out: u64,
+    /// Wire segments retransmitted.
+    total_retrans: u64,
+    /// Retransmission timeouts.
+    pub(crate) timeouts: u64,
+}
+
+/// What a sender with outstanding data needs.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) board: Scoreboard,
+    pub(crate) recovery: Recovery,
+    pub(crate) reserved: Reservations,
+    pacer: Pacer,
+    /// When the pacer permits what waits for it; [`Instant::FAR_FUTURE`] where nothing does.
+    pace_at: Instant,
+    /// Data up to here left while the congestion window held back more.
+    cwnd_limited: SeqNum,
+    /// End of the last segment smaller than the SMSS (Minshall's `snd_sml`).
+    small_end: SeqNum,
+    /// Segments of new data since the last ACK.
+    released: u32,
+}
+
+impl Flight {
+    fn new(una: SeqNum) -> Self {
+        Self {
+            board: Scoreboard::new(una),
+            recovery: Recovery::new(una),
+            reserved: Reservations::default(),
+            pacer: Pacer::default(),
+            pace_at: Instant::FAR_FUTURE,
+            cwnd_limited: una,
+            small_end: una,
+            released: 0,
+        }
+    }
+}
+
 impl Sender {
     /// A sender before ESTABLISHED: SND.UNA is `iss`, SND.NXT one more.
     pub(crate) fn new(config: &ConnConfig, iss: SeqNum) -> Self {
-        todo!()
+        let first = iss + 1;
+        Self {
+            buffer: SendBuffer::new(first),
+            snd_una: iss,
+            snd_nxt: first,
+            window: PeerWindow::new(0, SeqNum(0), iss),
+            smss: DEFAULT_SMSS,
+            cc: None,
+            rto: None,
+            flight: None,
+            rtt: Rtt::new(config.initial_rto, first),
+            delivery: Delivery::new(),
+            stats: Stats::default(),
+            rto_at: Instant::FAR_FUTURE,
+            wait_at: Instant::FAR_FUTURE,
+            last_sent: Instant::ZERO,
+            progress_at: Instant::ZERO,
+            waiting: Waiting::Nothing,
+            probes: 0,
+            blocked: Blocked::State,
+            sack: false,
+            timestamps: false,
+            sack_seen: false,
+            rto_heard: false,
+        }
     }
 
     /// The handshake is complete.
     pub(crate) fn open(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, params: &OpenParams) {
-        todo!()
+        let OpenParams { smss, snd_wnd, wl1, sack, timestamps, handshake_rtt, syn_retransmitted } = *params;
+        self.snd_una = self.snd_nxt;
+        self.window = PeerWindow::new(snd_wnd, wl1, self.snd_una);
+        self.smss = smss.max(1);
+        self.sack = sack;
+        self.timestamps = timestamps;
+        self.last_sent = ctx.now;
+        self.progress_at = ctx.now;
+        if syn_retransmitted {
+            self.rtt.after_syn_timeout(config);
+        }
+        if let Some(rtt) = handshake_rtt {
+            self.rtt.handshake(rtt, config, ctx.granularity);
+        }
+        // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
+        let window = if syn_retransmitted {
+            Window::from_bytes(u64::from(self.smss))
+        } else {
+            self.initial_window(config)
+        };
+        let mut init = CcInit::new(ctx.now, self.smss, window);
+        init.granularity = ctx.granularity;
+        self.cc = Some((config.policies.cc)(&init));
+        self.rto = Some((config.policies.rto)());
+        self.blocked = Blocked::No;
+    }
+
+    /// RFC 6928, section 2: min(10 SMSS, max(2 SMSS, 14600)), scaled to the configured number of segments.
+    fn initial_window(&self, config: &ConnConfig) -> Window {
+        let (smss, segments) = (u64::from(self.smss), u64::from(config.initial_window.max(1)));
+        Window::from_bytes((segments * smss).min((2 * smss).max(segments * 1460)))
     }
 
     /// Copies what fits of `data` into the send buffer.
     pub(crate) fn write(&mut self, config: &ConnConfig, data: &[u8]) -> usize {
-        todo!()
+        self.buffer.write(data, config.send_buffer as usize)
     }
 
     /// Free send buffer in place, at most `max` bytes.
     pub(crate) fn writable_slices(&mut self, config: &ConnConfig, max: usize) -> [&mut [u8]; 2] {
-        todo!()
+        self.buffer.writable_slices(max, config.send_buffer as usize)
     }
 
     /// `n` bytes of the slices are filled.
     pub(crate) fn commit_write(&mut self, n: usize) {
-        todo!()
+        self.buffer.commit(n);
     }
 
     /// Free bytes of the send buffer.
     pub(crate) fn write_space(&self, config: &ConnConfig) -> usize {
-        todo!()
+        self.buffer.space(config.send_buffer as usize)
     }
 
     /// A FIN follows what is written.
     pub(crate) fn queue_fin(&mut self) {
-        todo!()
-    }
-
-    /// What may leave at `now`. Pure as far as sequence space is concerned.
-    pub(crate) fn next(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Next {
-        todo!()
-    }
-
-    /// The packet waits in the egress scheduler under `serial`.
-    pub(crate) fn reserve(&mut self, out: &Outgoing, serial: u64) {
-        todo!()
-    }
-
-    /// A reserved packet is about to leave: what is still to be sent of it.
-    pub(crate) fn claim(
-        &mut self,
-        class: SegmentClass,
-        reason: SendReason,
-        seq: SeqNum,
-        len: u32,
-    ) -> Option<Outgoing> {
-        todo!()
-    }
-
-    /// A reserved retransmission that became void, by its serial.
-    pub(crate) fn take_voided(&mut self) -> Option<u64> {
-        todo!()
+        self.buffer.queue_fin();
     }
 
     /// Stream bytes `seq .. seq + len`, which must be in the send buffer.
     pub(crate) fn payload(&self, seq: SeqNum, len: u32) -> [&[u8]; 2] {
-        todo!()
-    }
-
-    /// The packet left.
-    pub(crate) fn sent(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &Outgoing) {
-        todo!()
-    }
-
-    /// A segment with ACK arrived.
-    pub(crate) fn on_ack(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, ack: &AckSegment) -> AckVerdict {
-        todo!()
-    }
-
-    /// The sender's earliest deadline.
-    pub(crate) fn next_timeout(&self) -> Option<(Instant, WakeReason)> {
-        todo!()
-    }
-
-    /// Serves every deadline of the sender up to `ctx.now`.
-    pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) -> TimeoutVerdict {
-        todo!()
+        self.buffer.payload(seq, len)
     }
 
     /// The path carries less: segments have `smss` payload bytes from here on.
     pub(crate) fn set_smss(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, smss: u32) {
-        todo!()
+        let old = core::mem::replace(&mut self.smss, smss.max(1));
+        if let Some(flight) = self.flight.as_deref_mut() {
+            // RFC 1191, section 5: what was dropped is sent again, and the window stays as it is.
+            flight.board.mark_larger_than(self.smss);
+        }
+        let view = self.flow_view(ctx.now);
+        if let Some(cc) = self.cc.as_deref_mut() {
+            cc.on_smss_change(&view, old);
+        }
+        self.restart_rto(ctx.now, config);
     }
 
     pub(crate) const fn smss(&self) -> u32 {
-        todo!()
+        self.smss
     }
 
     pub(crate) fn srtt(&self) -> Option<Duration> {
-        todo!()
+        self.rtt.srtt()
     }
 
     pub(crate) const fn snd_una(&self) -> SeqNum {
-        todo!()
+        self.snd_una
     }
 
     pub(crate) const fn snd_nxt(&self) -> SeqNum {
-        todo!()
+        self.snd_nxt
     }
 
     /// Nothing is unsent or unacknowledged.
     pub(crate) fn is_empty(&self) -> bool {
-        todo!()
-    }
-
-    /// Since when unacknowledged data has made no progress, or a zero window has blocked.
-    pub(crate) fn stalled_since(&self) -> Option<Instant> {
-        todo!()
+        let first = if self.cc.is_some() { self.snd_una } else { self.snd_nxt };
+        self.buffer.limit() == first
     }
 
     /// The connection is over: nothing is sent any more, memory is given back.
     pub(crate) fn discard(&mut self) {
-        todo!()
+        self.buffer.discard();
+        self.flight = None;
+        self.rto_at = Instant::FAR_FUTURE;
+        self.stop_waiting();
+        self.blocked = Blocked::State;
     }
 
     /// Gives back memory that an idle connection does not need.
     pub(crate) fn trim(&mut self) {
-        todo!()
+        self.buffer.trim();
+        if self.flight.as_deref().is_some_and(|flight| flight.board.is_empty() && flight.reserved.is_empty())
+        {
+            self.flight = None;
+        }
     }
 
     /// Swaps the congestion control.
     pub(crate) fn swap_cc(&mut self, ctx: &mut Ctx<'_>, make: &NewCongestionControl) {
-        todo!()
+        let Some(cc) = self.cc.as_mut() else { return };
+        let decision = cc.decision();
+        let mut init = CcInit::new(ctx.now, self.smss, decision.window);
+        init.ssthresh = decision.ssthresh;
+        init.granularity = ctx.granularity;
+        *cc = make(&init);
     }
 
     /// `None` before [`open`](Self::open).
     pub(crate) fn cc(&mut self) -> Option<&mut (dyn CongestionControl + 'static)> {
-        todo!()
+        self.cc.as_deref_mut()
     }
 
     /// `None` before [`open`](Self::open).
     pub(crate) fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
-        todo!()
-    }
-
-    /// Fills in the sender's fields.
-    pub(crate) fn info(&self, info: &mut Info) {
-        todo!()
+        self.rto.as_deref_mut()
     }
 }

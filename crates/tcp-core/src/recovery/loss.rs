@@ -1,0 +1,99 @@
+//! What an ACK proves lost.
+//!
+//! With SACK (RFC 6675): data is lost when three ranges, or more than two segments' bytes, are SACKed above it,
+//! or when three duplicate ACKs have come. Without SACK (RFC 5681, RFC 6582): three duplicate ACKs prove the
+//! head lost, and in recovery every partial ACK proves the next head lost. A duplicate ACK without SACK takes a
+//! segment off pipe, which is what inflating the window by it amounts to.
+
+use super::{DUP_THRESH, Recovery};
+use crate::policy::cc::Phase;
+use crate::seq::SeqNum;
+use crate::snd::scoreboard::Scoreboard;
+
+/// What loss detection looks at on an ACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    /// SND.UNA after the ACK.
+    pub(crate) una: SeqNum,
+    /// SACK is in use.
+    pub(crate) sack: bool,
+    /// Bytes by which the ACK advanced SND.UNA.
+    pub(crate) acked: u32,
+    /// Bytes newly SACKed.
+    pub(crate) newly_sacked: u32,
+    /// A duplicate in the sense of RFC 5681, section 2.
+    pub(crate) duplicate: bool,
+    pub(crate) smss: u32,
+}
+
+/// What loss detection found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Finding {
+    /// Bytes newly marked lost.
+    pub(crate) newly_lost: u32,
+    /// Fast recovery must begin.
+    pub(crate) begin: bool,
+}
+
+impl Recovery {
+    /// Marks what the ACK proves lost, and keeps the phases below recovery.
+    pub(crate) fn detect(&mut self, board: &mut Scoreboard, seen: &Evidence) -> Finding {
+        let mut finding = Finding::default();
+        if seen.sack {
+            finding.newly_lost = board.mark_lost_by_sack(DUP_THRESH, seen.smss);
+        }
+        if seen.acked > 0 {
+            self.dup_acks = 0;
+        } else if if seen.sack { seen.newly_sacked > 0 } else { seen.duplicate } {
+            self.dup_acks += 1;
+        }
+        match self.phase {
+            Phase::Open | Phase::Disorder => {
+                if !seen.sack {
+                    if seen.acked > 0 {
+                        board.clear_unnamed();
+                    } else if seen.duplicate {
+                        board.add_unnamed(seen.smss);
+                    }
+                }
+                // RFC 6582, section 3.2, step 2: duplicate ACKs that the retransmissions of the last episode
+                // caused prove nothing; the ACK must cover more than `recover`.
+                let fresh = seen.sack || seen.una.gt(self.recovery_point);
+                let counted = self.dup_acks >= DUP_THRESH && fresh;
+                if counted {
+                    // RFC 6675, section 5, step 4.3: the first segment is retransmitted whatever IsLost says.
+                    finding.newly_lost += board.mark_head_lost(seen.smss);
+                }
+                finding.begin = finding.newly_lost > 0 || counted;
+                if !finding.begin {
+                    let disorder = self.dup_acks > 0 || board.tally().sacked > 0;
+                    self.phase = if disorder { Phase::Disorder } else { Phase::Open };
+                }
+            }
+            Phase::Recovery if !seen.sack && seen.una.lt(self.recovery_point) => {
+                if seen.acked > 0 {
+                    // RFC 6582, section 3.2, step 3, partial acknowledgments.
+                    board.resolve_unnamed(seen.acked, seen.smss);
+                    finding.newly_lost += board.mark_head_lost(seen.smss);
+                    self.forced = true;
+                } else if seen.duplicate {
+                    board.add_unnamed(seen.smss);
+                }
+            }
+            Phase::Recovery | Phase::Loss => {}
+        }
+        finding
+    }
+
+    /// The episode is over: its recovery point is acknowledged. True where the phase changed.
+    pub(crate) fn end_if_acknowledged(&mut self, una: SeqNum, board: &mut Scoreboard) -> bool {
+        if !self.in_episode() || una.lt(self.recovery_point) {
+            return false;
+        }
+        board.clear_unnamed();
+        self.dup_acks = 0;
+        self.forced = false;
+        self.phase = if board.tally().sacked > 0 { Phase::Disorder } else { Phase::Open };
+        true
+    }
+}

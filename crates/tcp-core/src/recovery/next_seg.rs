@@ -1,0 +1,46 @@
+//! What goes out in recovery: NextSeg of RFC 6675, section 4. Rule 2, new data, is the caller's.
+
+use super::Recovery;
+use crate::policy::cc::Phase;
+use crate::seq::SeqNum;
+use crate::snd::scoreboard::Scoreboard;
+
+/// A piece of outstanding data to be sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Retransmission {
+    pub(crate) start: SeqNum,
+    pub(crate) end: SeqNum,
+}
+
+impl Recovery {
+    /// Rules 3 and 4, where there is no lost data left and no new data may leave: data that may be lost, and
+    /// once per episode the end of what is outstanding, whose loss nothing could show. At most `max` bytes.
+    pub(crate) fn speculative(&self, board: &Scoreboard, max: u32) -> Option<Retransmission> {
+        if self.phase != Phase::Recovery || board.highest_sacked().is_none() {
+            return None;
+        }
+        if let Some((start, end)) = board.next_hole(self.high_rxt, max) {
+            return Some(Retransmission { start, end });
+        }
+        if self.rescued {
+            return None;
+        }
+        let (start, end) = board.rescue(max)?;
+        Some(Retransmission { start, end })
+    }
+
+    /// `[start, end)` was sent again, or waits in the egress scheduler.
+    pub(crate) fn on_retransmission(&mut self, start: SeqNum, end: SeqNum, board: &Scoreboard) {
+        self.forced = false;
+        if self.phase != Phase::Recovery {
+            return;
+        }
+        // A rescue lies above everything that SACK reported, or repeats a retransmission. It does not move
+        // HighRxt (rule 4).
+        if start.lt(self.high_rxt) || board.highest_sacked().is_some_and(|highest| start.ge(highest)) {
+            self.rescued = true;
+        } else {
+            self.high_rxt = self.high_rxt.max(end);
+        }
+    }
+}

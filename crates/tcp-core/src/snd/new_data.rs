@@ -1,0 +1,97 @@
+//! How much new data may leave: the peer's window, the congestion window, Nagle, cork, and the sender's side of
+//! silly window avoidance (RFC 9293, section 3.8.6.2.1).
+//!
+//! With D the data that waits and U the usable part of the peer's window, a segment leaves if
+//!
+//! 1. min(D, U) is at least a full segment;
+//! 2. or D fits U and Nagle's rule permits a small segment;
+//! 3. or min(D, U) is at least half the largest window that the peer ever had, and Nagle permits it;
+//! 4. or the override timer has fired.
+
+use crate::config::{ConnConfig, Nagle};
+use crate::info::Blocked;
+use crate::seq::SeqNum;
+
+/// What decides about the length of a packet of new data.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    /// Payload bytes that wait.
+    pub(super) data: u32,
+    /// A FIN waits behind them.
+    pub(super) fin: bool,
+    /// Bytes that the peer's window still takes.
+    pub(super) usable: u32,
+    /// The largest window that the peer ever had.
+    pub(super) max_wnd: u32,
+    /// Bytes that the congestion window (or the clock) still takes.
+    pub(super) room: u32,
+    /// Most payload of one packet; at least `smss`.
+    pub(super) max_payload: u32,
+    pub(super) smss: u32,
+    /// A small segment may leave behind what is outstanding (Nagle's algorithm, cork).
+    pub(super) small: bool,
+    /// The SWS override timer has fired.
+    pub(super) override_sws: bool,
+}
+
+/// A packet of new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) len: u32,
+    pub(super) fin: bool,
+}
+
+impl Ask {
+    /// The length of the packet, or why none leaves.
+    pub(super) fn answer(&self) -> Result<Piece, Blocked> {
+        let Self { data, usable, room, smss, .. } = *self;
+        let most = data.min(self.max_payload).min(usable).min(room);
+        let whole = most / smss * smss;
+        if most == data && (whole == data || self.small || self.fin) {
+            // RFC 9293, section 3.10.4: the FIN rides on the last segment, where the window takes it.
+            let fin = self.fin && usable > data && room > 0;
+            return match data {
+                0 if fin => Ok(Piece { len: 0, fin }),
+                0 if self.fin => {
+                    Err(if room == 0 { Blocked::CongestionWindow } else { Blocked::ReceiveWindow })
+                }
+                0 => Err(Blocked::App),
+                _ => Ok(Piece { len: data, fin }),
+            };
+        }
+        if whole > 0 {
+            return Ok(Piece { len: whole, fin: false });
+        }
+        let wanted = data.min(smss);
+        if room < wanted && room <= usable {
+            return Err(Blocked::CongestionWindow);
+        }
+        if usable < wanted {
+            let half = u64::from(usable) * 2 >= u64::from(self.max_wnd);
+            if usable > 0 && (self.override_sws || (half && self.small)) {
+                return Ok(Piece { len: usable, fin: false });
+            }
+            return Err(Blocked::ReceiveWindow);
+        }
+        Err(Blocked::Nagle)
+    }
+}
+
+/// True where a small segment may leave although `una` to `nxt` is outstanding; `small_end` is the end of the
+/// last small segment sent, and `space` what is free of the send buffer.
+pub(super) fn small_segment_may_leave(
+    config: &ConnConfig,
+    una: SeqNum,
+    nxt: SeqNum,
+    small_end: SeqNum,
+    space: usize,
+) -> bool {
+    if config.cork && space > 0 {
+        return false;
+    }
+    match config.nagle {
+        Nagle::Off => true,
+        Nagle::Rfc896 => una == nxt,
+        Nagle::Minshall => una.ge(small_end),
+    }
+}

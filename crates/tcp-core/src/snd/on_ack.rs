@@ -1,0 +1,322 @@
+//! What a segment with ACK says, in this order: window; tags; the RTO response, which may consume the ACK; RTT;
+//! loss detection; congestion; timers.
+
+use super::rate::Covered;
+use super::{AckSegment, AckVerdict, Sender};
+use crate::config::ConnConfig;
+use crate::conn::Ctx;
+use crate::events::TraceEvent;
+use crate::policy::cc::{AckSample, CongestionEvent, Phase, RateSample};
+use crate::policy::rto::{AckFacts, RtoPhase};
+use crate::recovery::loss::{Evidence, Finding};
+use crate::seq::SeqNum;
+use crate::time::{Duration, Instant};
+
+/// What an ACK changed in the tags.
+#[derive(Debug, Default)]
+struct Tagged {
+    /// Bytes by which SND.UNA advanced.
+    acked: u32,
+    newly_sacked: u32,
+    /// A duplicate in the sense of RFC 5681, section 2.
+    duplicate: bool,
+    /// Send buffer was freed.
+    freed: bool,
+    /// What is acknowledged left while the congestion window held back more.
+    cwnd_limited: bool,
+    covered: Covered,
+}
+
+impl Sender {
+    /// A segment with ACK arrived.
+    pub(crate) fn on_ack(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &AckSegment) -> AckVerdict {
+        if seg.ack.gt(self.snd_nxt) {
+            return AckVerdict::TooNew;
+        }
+        // RFC 5961, section 5.2.
+        if seg.ack.lt(self.snd_una - self.window.max()) {
+            return AckVerdict::TooOld;
+        }
+        let prior_una = self.snd_una;
+        let same_window = seg.window == self.window.wnd();
+        if seg.ack.ge(prior_una) {
+            self.update_window(ctx, seg);
+        }
+        if self.flight.as_deref().is_none_or(|flight| flight.board.is_empty()) {
+            return self.fine(0, false);
+        }
+        let prior_pipe = self.pipe();
+        let mut facts = AckFacts::new(prior_una, seg.ack);
+        let tagged = self.tag(ctx, seg, same_window, &mut facts);
+        let Tagged { acked, ref covered, .. } = tagged;
+        let rate = self.delivery.on_ack(ctx.now, covered, self.rtt.min_rtt());
+        if let Some(rate) = &rate {
+            self.delivery.last = rate.rate();
+        }
+        let rtt_oldest =
+            covered.oldest_departure.map(|at| ctx.now.since(at)).or_else(|| timestamp_rtt(seg, acked));
+        let rtt_newest = covered.newest_departure.map(|at| ctx.now.since(at));
+
+        if acked > 0 {
+            self.progress_at = ctx.now;
+            self.stats.bytes_acked += u64::from(acked);
+            self.drop_void_reservations();
+        }
+        let consumed =
+            self.rto_heard && self.rto_response_on_ack(ctx, config, prior_pipe, &facts, rtt_oldest);
+        let probing = self.rto_heard && self.rto_phase() == RtoPhase::Probe;
+        if !consumed && !probing {
+            self.take_rtt(ctx, config, rtt_oldest, rtt_newest);
+            let finding = self.detect_loss(ctx, &tagged);
+            self.tell_congestion_control(ctx, &tagged, finding, prior_pipe, rtt_oldest, rtt_newest, rate);
+        }
+        if !probing {
+            self.end_episode(ctx);
+        }
+        if acked > 0 {
+            // RFC 6298, 5.2 and 5.3.
+            self.restart_rto(ctx.now, config);
+            if let Some(flight) = self.flight.as_deref_mut() {
+                flight.recovery.rto.expiries = 0;
+            }
+        }
+        if let Some(flight) = self.flight.as_deref_mut() {
+            flight.released = 0;
+        }
+        self.trace_congestion(ctx);
+        self.fine(acked, tagged.freed)
+    }
+
+    fn fine(&self, acked: u32, freed: bool) -> AckVerdict {
+        let fin_acked = self.buffer.has_fin() && self.snd_una.gt(self.buffer.end());
+        AckVerdict::Fine { acked, fin_acked, freed }
+    }
+
+    /// RFC 9293, section 3.10.7.4: SND.WND.
+    fn update_window(&mut self, ctx: &mut Ctx<'_>, seg: &AckSegment) {
+        let before = self.window.wnd();
+        self.window.update(seg);
+        let wnd = self.window.wnd();
+        if wnd == 0 {
+            if before > 0 {
+                ctx.counters.tcp_want_zero_window += 1;
+            }
+            // RFC 9293, section 3.8.6.1: a peer that answers probes lives, however long its window is closed.
+            self.progress_at = ctx.now;
+        } else if wnd != before {
+            self.stop_waiting();
+        }
+    }
+
+    /// Tags what the ACK and its SACK blocks cover.
+    fn tag(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        seg: &AckSegment,
+        same_window: bool,
+        facts: &mut AckFacts,
+    ) -> Tagged {
+        let prior_una = self.snd_una;
+        let mut tagged = Tagged { acked: facts.acked, ..Tagged::default() };
+        let Some(flight) = self.flight.as_deref_mut() else { return tagged };
+        tagged.cwnd_limited = flight.cwnd_limited.gt(prior_una);
+        if tagged.acked > 0 {
+            self.snd_una = seg.ack;
+            tagged.freed = self.buffer.release(seg.ack) > 0;
+            if !flight.board.acknowledge(seg.ack, &mut tagged.covered) {
+                // RFC 2018, section 8. What was SACKed counts as outstanding again; a timeout repairs it.
+                ctx.counters.tcp_sack_reneging += 1;
+                flight.board.forget_sacked();
+            }
+            flight.recovery.on_advance(seg.ack);
+            flight.cwnd_limited = flight.cwnd_limited.max(seg.ack);
+            flight.small_end = flight.small_end.max(seg.ack);
+            self.rtt.forget_before(prior_una);
+        }
+        if self.sack && !seg.sack.is_empty() {
+            self.take_sack(ctx, seg, facts, &mut tagged);
+        }
+        tagged.duplicate = seg.ack == prior_una && seg.payload_len == 0 && !seg.fin && same_window;
+        facts.newly_sacked = tagged.newly_sacked;
+        facts.duplicate = tagged.duplicate;
+        if self.rto_heard {
+            facts.echoes_original = self.echoes_original(ctx.now, seg);
+        }
+        tagged
+    }
+
+    fn take_sack(&mut self, ctx: &mut Ctx<'_>, seg: &AckSegment, facts: &mut AckFacts, tagged: &mut Tagged) {
+        let (una, nxt) = (self.snd_una, self.snd_nxt);
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        let blocks = seg.sack.as_slice();
+        for (i, &(start, end)) in blocks.iter().enumerate() {
+            if i == 0 && is_dsack(seg.ack, start, end, blocks.get(1)) {
+                ctx.counters.tcp_dsack_recv += 1;
+                facts.dsack = Some((start, end));
+                continue;
+            }
+            // A late ACK may report what is acknowledged meanwhile.
+            if start.lt(end) && end.le(una) {
+                continue;
+            }
+            if !start.lt(end) || start.le(una) || end.gt(nxt) {
+                ctx.counters.tcp_sack_discard += 1;
+                continue;
+            }
+            self.sack_seen = true;
+            if let Some(slot) = facts.sack.get_mut(usize::from(facts.sack_count)) {
+                *slot = (start, end);
+                facts.sack_count += 1;
+            }
+            tagged.newly_sacked += flight.board.sack(start, end, &mut tagged.covered);
+        }
+    }
+
+    /// RFC 3522, section 3.2: TSecr is older than the first retransmission of the episode.
+    fn echoes_original(&self, now: Instant, seg: &AckSegment) -> Option<bool> {
+        let first = self.flight.as_deref()?.recovery.first_retransmission?;
+        let age = seg.ts_now.wrapping_sub(seg.tsecr?);
+        Some(u64::from(age) > now.as_millis() - first.as_millis() && age < 1 << 31)
+    }
+
+    /// Samples the round-trip time. `srtt` of RFC 6298 takes one sample per round trip, the pacer's every one.
+    fn take_rtt(
+        &mut self,
+        ctx: &Ctx<'_>,
+        config: &ConnConfig,
+        oldest: Option<Duration>,
+        newest: Option<Duration>,
+    ) {
+        if let Some(rtt) = newest {
+            self.rtt.on_newest(rtt);
+        }
+        if let Some(rtt) = oldest {
+            self.rtt.on_oldest(rtt, self.snd_una, self.snd_nxt, config, ctx.granularity);
+        }
+    }
+
+    fn detect_loss(&mut self, ctx: &mut Ctx<'_>, tagged: &Tagged) -> Finding {
+        let evidence = Evidence {
+            una: self.snd_una,
+            sack: self.sack,
+            acked: tagged.acked,
+            newly_sacked: tagged.newly_sacked,
+            duplicate: tagged.duplicate,
+            smss: self.smss,
+        };
+        let Some(flight) = self.flight.as_deref_mut() else { return Finding::default() };
+        let from = flight.recovery.phase;
+        let finding = flight.recovery.detect(&mut flight.board, &evidence);
+        let to = flight.recovery.phase;
+        if from != to {
+            ctx.trace(|| TraceEvent::Phase { from, to });
+        }
+        finding
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the facts of one ACK, gathered in their order")]
+    fn tell_congestion_control(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        tagged: &Tagged,
+        finding: Finding,
+        prior_pipe: u32,
+        rtt_oldest: Option<Duration>,
+        rtt: Option<Duration>,
+        rate: Option<RateSample>,
+    ) {
+        if finding.begin {
+            self.begin_recovery(ctx, prior_pipe);
+        }
+        let mut sample = AckSample::new(tagged.acked, tagged.covered.segments);
+        sample.newly_sacked = tagged.newly_sacked;
+        sample.newly_delivered = tagged.covered.bytes;
+        sample.newly_lost = finding.newly_lost;
+        sample.duplicate = tagged.acked == 0;
+        sample.rtt = rtt;
+        sample.rtt_oldest = rtt_oldest;
+        sample.prior_pipe = prior_pipe;
+        sample.rate = rate;
+        let mut view = self.flow_view(ctx.now);
+        view.cwnd_limited = tagged.cwnd_limited;
+        if let Some(cc) = self.cc.as_deref_mut() {
+            cc.on_ack(&view, &sample);
+        }
+    }
+
+    /// Fast recovery begins.
+    pub(super) fn begin_recovery(&mut self, ctx: &mut Ctx<'_>, prior_pipe: u32) {
+        let (una, nxt) = (self.snd_una, self.snd_nxt);
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        let from = flight.recovery.phase;
+        flight.recovery.begin(Phase::Recovery, una, nxt);
+        ctx.trace(|| TraceEvent::Phase { from, to: Phase::Recovery });
+        if self.sack {
+            ctx.counters.tcp_sack_recovery += 1;
+        } else {
+            ctx.counters.tcp_reno_recovery += 1;
+        }
+        let view = self.flow_view(ctx.now);
+        if let Some(cc) = self.cc.as_deref_mut() {
+            cc.checkpoint(&view);
+            cc.on_congestion(&view, &CongestionEvent::Loss { prior_pipe });
+        }
+    }
+
+    /// Ends the episode whose recovery point is acknowledged. Where loss beyond it is known, the next one
+    /// begins at once.
+    fn end_episode(&mut self, ctx: &mut Ctx<'_>) {
+        let una = self.snd_una;
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        let from = flight.recovery.phase;
+        if !flight.recovery.end_if_acknowledged(una, &mut flight.board) {
+            return;
+        }
+        let to = flight.recovery.phase;
+        let lost = flight.board.tally().pending > 0;
+        ctx.trace(|| TraceEvent::Phase { from, to });
+        let view = self.flow_view(ctx.now);
+        if let Some(cc) = self.cc.as_deref_mut() {
+            cc.on_recovery_exit(&view);
+        }
+        if lost {
+            self.begin_recovery(ctx, self.pipe());
+        }
+    }
+
+    /// Gives up reserved retransmissions of what is acknowledged.
+    fn drop_void_reservations(&mut self) {
+        let una = self.snd_una;
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        if flight.reserved.is_empty() {
+            return;
+        }
+        while flight.reserved.take_void(|entry| entry.out.end().le(una) && entry.out.seq != una).is_some() {}
+    }
+
+    fn trace_congestion(&self, ctx: &mut Ctx<'_>) {
+        ctx.trace(|| {
+            let decision = self.cc.as_deref().map(|cc| cc.decision());
+            TraceEvent::Congestion {
+                cwnd: decision.map_or(0, |decision| decision.window.bytes()),
+                ssthresh: decision.map_or(u64::MAX, |decision| decision.ssthresh.bytes()),
+                pipe: self.pipe(),
+                srtt: self.rtt.srtt(),
+            }
+        });
+    }
+}
+
+/// RFC 2883, section 4: the first block reports a duplicate where it lies below the acknowledgment number, or
+/// within the second block.
+fn is_dsack(ack: SeqNum, start: SeqNum, end: SeqNum, second: Option<&(SeqNum, SeqNum)>) -> bool {
+    start.lt(end) && (end.le(ack) || second.is_some_and(|second| second.0.le(start) && end.le(second.1)))
+}
+
+/// RFC 7323, section 4.1: where only segments that left more than once are acknowledged, TSecr still tells
+/// which departure the ACK answers. None where SND.UNA did not advance. Rounded up to a tick.
+fn timestamp_rtt(seg: &AckSegment, acked: u32) -> Option<Duration> {
+    let tsecr = seg.tsecr.filter(|tsecr| *tsecr != 0 && acked > 0)?;
+    let ticks = seg.ts_now.wrapping_sub(tsecr);
+    (ticks < 1 << 31).then(|| Duration::from_millis(u64::from(ticks.max(1))))
+}

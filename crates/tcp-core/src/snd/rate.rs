@@ -1,0 +1,158 @@
+//! Delivery-rate samples (draft-ietf-ccwg-bbr, section 4.1).
+//!
+//! Each transmission remembers how much had been delivered when it left. When an ACK covers it, the difference
+//! is what was delivered over one flight, and the longer of the time it took to send and the time it took to
+//! be acknowledged is the interval: an ACK that was compressed or held on its way cannot show a rate above the
+//! sending rate.
+
+use super::scoreboard::Record;
+use crate::policy::cc::RateSample;
+use crate::seq::SeqNum;
+use crate::time::{Duration, Instant};
+use crate::units::Rate;
+
+/// The connection's counts (`C.*` of the draft).
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    /// Bytes acknowledged or SACKed since the connection began.
+    pub(crate) delivered: u64,
+    /// When `delivered` last grew.
+    delivered_at: Instant,
+    /// Departure of the segment that was most recently delivered, or of the first of the flight.
+    first_sent_at: Instant,
+    /// `delivered` at which the last bubble caused by the application is over; 0: none.
+    app_limited: u64,
+    /// The last sample's rate.
+    pub(crate) last: Rate,
+}
+
+/// What a transmission remembers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stamp {
+    /// When it left.
+    pub(crate) sent_at: Instant,
+    /// `delivered` then.
+    pub(crate) delivered: u64,
+    /// `delivered_at` then.
+    pub(crate) delivered_at: Instant,
+    /// `first_sent_at` then.
+    pub(crate) first_sent_at: Instant,
+}
+
+/// The newest transmission that an ACK covers.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    stamp: Stamp,
+    end: SeqNum,
+    app_limited: bool,
+    retransmission: bool,
+}
+
+/// What one ACK covers, gathered record by record.
+#[derive(Debug, Default)]
+pub(crate) struct Covered {
+    /// Bytes newly acknowledged or SACKed.
+    pub(crate) bytes: u32,
+    /// Segments of them.
+    pub(crate) segments: u32,
+    /// Departure of the newest covered segment never retransmitted.
+    pub(crate) newest_departure: Option<Instant>,
+    /// Departure of the oldest one.
+    pub(crate) oldest_departure: Option<Instant>,
+    newest: Option<Newest>,
+}
+
+impl Covered {
+    /// `record`, not covered before, is delivered.
+    pub(crate) fn add(&mut self, record: &Record) {
+        self.bytes += record.len();
+        self.segments += record.segments();
+        let (sent_at, retransmission) = (record.stamp.sent_at, record.ever_retransmitted());
+        if !retransmission {
+            self.newest_departure = Some(self.newest_departure.map_or(sent_at, |at| at.max(sent_at)));
+            self.oldest_departure = Some(self.oldest_departure.map_or(sent_at, |at| at.min(sent_at)));
+        }
+        let newer = match &self.newest {
+            None => true,
+            Some(newest) => {
+                sent_at > newest.stamp.sent_at
+                    || (sent_at == newest.stamp.sent_at && record.end.gt(newest.end))
+            }
+        };
+        if newer {
+            self.newest = Some(Newest {
+                stamp: record.stamp,
+                end: record.end,
+                app_limited: record.app_limited(),
+                retransmission,
+            });
+        }
+    }
+}
+
+impl Delivery {
+    pub(crate) const fn new() -> Self {
+        Self {
+            delivered: 0,
+            delivered_at: Instant::ZERO,
+            first_sent_at: Instant::ZERO,
+            app_limited: 0,
+            last: Rate::ZERO,
+        }
+    }
+
+    /// A segment leaves at `now`; `idle` where nothing is outstanding.
+    pub(crate) fn on_sent(&mut self, now: Instant, idle: bool) -> Stamp {
+        if idle {
+            self.first_sent_at = now;
+            self.delivered_at = now;
+        }
+        Stamp {
+            sent_at: now,
+            delivered: self.delivered,
+            delivered_at: self.delivered_at,
+            first_sent_at: self.first_sent_at,
+        }
+    }
+
+    /// The application has nothing to send while `pipe` bytes are out, below the window.
+    pub(crate) fn on_app_limited(&mut self, pipe: u32) {
+        self.app_limited = (self.delivered + u64::from(pipe)).max(1);
+    }
+
+    /// The flow is in a bubble that the application caused.
+    pub(crate) const fn is_app_limited(&self) -> bool {
+        self.app_limited != 0
+    }
+
+    /// Closes the sample of one ACK. None where it covered nothing, or where the interval is too short to be
+    /// believed (below the smallest RTT).
+    pub(crate) fn on_ack(
+        &mut self,
+        now: Instant,
+        covered: &Covered,
+        min_rtt: Option<Duration>,
+    ) -> Option<RateSample> {
+        if covered.bytes == 0 {
+            return None;
+        }
+        self.delivered += u64::from(covered.bytes);
+        self.delivered_at = now;
+        if self.app_limited != 0 && self.delivered > self.app_limited {
+            self.app_limited = 0;
+        }
+        let newest = covered.newest.as_ref()?;
+        self.first_sent_at = newest.stamp.sent_at;
+        let send_elapsed = newest.stamp.sent_at.since(newest.stamp.first_sent_at);
+        let ack_elapsed = now.since(newest.stamp.delivered_at);
+        let interval = send_elapsed.max(ack_elapsed);
+        if interval.is_zero() || min_rtt.is_some_and(|min| interval < min) {
+            return None;
+        }
+        let mut sample =
+            RateSample::new(self.delivered - newest.stamp.delivered, interval, newest.stamp.delivered);
+        sample.app_limited = newest.app_limited;
+        sample.retransmission = newest.retransmission;
+        Some(sample)
+    }
+}

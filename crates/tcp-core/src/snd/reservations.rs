@@ -1,0 +1,114 @@
+//! Packets that wait in the egress scheduler.
+//!
+//! A reserved packet counts against the window and pipe; departure time, RTT and RTO begin when it leaves. New
+//! data leaves in order of sequence whatever order the scheduler pops in: a pop names a slot, and the oldest
+//! reserved data takes it.
+
+use super::Outgoing;
+use crate::packet::SendReason;
+use crate::seq::SeqNum;
+use alloc::collections::VecDeque;
+
+/// One reserved packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reserved {
+    pub(crate) out: Outgoing,
+    /// Key of the scheduler's descriptor.
+    pub(crate) serial: u64,
+    /// Carries data (or a FIN) that never left.
+    pub(crate) new: bool,
+}
+
+/// The reserved packets of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations {
+    queue: VecDeque<Reserved>,
+    /// Sequence numbers of new data among them.
+    new_bytes: u32,
+    /// Serials of what became void.
+    voided: VecDeque<u64>,
+}
+
+impl Reservations {
+    /// Sequence numbers reserved past SND.NXT.
+    pub(crate) const fn new_bytes(&self) -> u32 {
+        self.new_bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty() && self.voided.is_empty()
+    }
+
+    /// A packet with stream bytes is reserved.
+    pub(crate) fn holds_data(&self) -> bool {
+        self.queue.iter().any(|reserved| reserved.out.class.is_data())
+    }
+
+    /// A packet with this reason is reserved.
+    pub(crate) fn holds(&self, reason: SendReason) -> bool {
+        self.queue.iter().any(|reserved| reserved.out.reason == reason)
+    }
+
+    pub(crate) fn push(&mut self, out: Outgoing, serial: u64, new: bool) {
+        if new {
+            self.new_bytes += out.seq_len();
+        }
+        self.queue.push_back(Reserved { out, serial, new });
+    }
+
+    /// The packet that leaves in the slot `serial`: the one that was reserved under it, or the oldest new data
+    /// where that is new data. Both exchange their slots then.
+    pub(crate) fn find(&mut self, serial: u64) -> Option<Reserved> {
+        let named = self.queue.iter().position(|entry| entry.serial == serial)?;
+        let entry = *self.queue.get(named)?;
+        if !entry.new {
+            return Some(entry);
+        }
+        let oldest = self.queue.iter().position(|entry| entry.new)?;
+        if oldest != named
+            && let Some(serial) = self.queue.get(oldest).map(|entry| entry.serial)
+        {
+            if let Some(slot) = self.queue.get_mut(named) {
+                slot.serial = serial;
+            }
+            if let Some(slot) = self.queue.get_mut(oldest) {
+                slot.serial = entry.serial;
+            }
+        }
+        self.queue.get(oldest).copied()
+    }
+
+    /// Removes the reservation that ends at `end`.
+    pub(crate) fn remove(&mut self, end: SeqNum, new: bool) -> Option<Reserved> {
+        let i = self.queue.iter().position(|entry| entry.new == new && entry.out.end() == end)?;
+        let entry = self.queue.remove(i)?;
+        if new {
+            self.new_bytes -= entry.out.seq_len();
+        }
+        Some(entry)
+    }
+
+    /// Removes the first retransmission that `void` names; its serial is to be reported.
+    pub(crate) fn take_void(&mut self, void: impl Fn(&Reserved) -> bool) -> Option<Reserved> {
+        let i = self.queue.iter().position(|entry| !entry.new && void(entry))?;
+        let entry = self.queue.remove(i)?;
+        self.voided.push_back(entry.serial);
+        Some(entry)
+    }
+
+    /// All new data becomes void, but for the slot `except`, which the scheduler has popped.
+    pub(crate) fn void_new(&mut self, except: u64) {
+        let voided = &mut self.voided;
+        self.queue.retain(|entry| {
+            if entry.new && entry.serial != except {
+                voided.push_back(entry.serial);
+            }
+            !entry.new
+        });
+        self.new_bytes = 0;
+    }
+
+    pub(crate) fn take_voided(&mut self) -> Option<u64> {
+        self.voided.pop_front()
+    }
+}

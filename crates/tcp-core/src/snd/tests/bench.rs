@@ -1,0 +1,328 @@
+//! A sender on a test bench: the peer is the test.
+
+use crate::config::ConnConfig;
+use crate::counters::Counters;
+use crate::events::WakeReason;
+use crate::info::{Blocked, Info};
+use crate::packet::SendReason;
+use crate::policy::cc::{
+    AckSample, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
+};
+use crate::seq::SeqNum;
+use crate::snd::{AckSegment, AckVerdict, Next, OpenParams, Outgoing, SendLimits, Sender};
+use crate::time::{Duration, Instant};
+use crate::units::Window;
+use crate::wire::SackBlocks;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use std::sync::Mutex;
+
+/// Close to the wrap, so that every test crosses it.
+pub(super) const ISS: SeqNum = SeqNum(u32::MAX - 5_000);
+pub(super) const SMSS: u32 = 1_000;
+
+pub(super) const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A packet that left: offset in the stream, payload, why.
+pub(super) type Left = (u32, u32, SendReason);
+
+/// A congestion control that does what the test says, and records what it hears.
+#[derive(Debug)]
+pub(super) struct Scripted(pub(super) Arc<Mutex<Script>>);
+
+#[derive(Debug)]
+pub(super) struct Script {
+    pub(super) decision: SendDecision,
+    pub(super) events: Vec<CongestionEvent>,
+    pub(super) acks: Vec<(FlowView, AckSample)>,
+    pub(super) restarts: Vec<Restart>,
+    pub(super) exits: u32,
+    pub(super) checkpoints: u32,
+    pub(super) undos: Vec<Undo>,
+}
+
+impl CongestionControl for Scripted {
+    fn name(&self) -> &'static str {
+        "scripted"
+    }
+    fn decision(&self) -> SendDecision {
+        self.0.lock().unwrap().decision
+    }
+    fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
+        self.0.lock().unwrap().acks.push((*view, *ack));
+        Reaction::None
+    }
+    fn on_congestion(&mut self, _: &FlowView, event: &CongestionEvent) {
+        self.0.lock().unwrap().events.push(*event);
+    }
+    fn on_recovery_exit(&mut self, _: &FlowView) {
+        self.0.lock().unwrap().exits += 1;
+    }
+    fn on_restart(&mut self, _: &FlowView, restart: &Restart) {
+        self.0.lock().unwrap().restarts.push(*restart);
+    }
+    fn checkpoint(&mut self, _: &FlowView) {
+        self.0.lock().unwrap().checkpoints += 1;
+    }
+    fn undo(&mut self, _: &FlowView, undo: &Undo) {
+        self.0.lock().unwrap().undos.push(*undo);
+    }
+}
+
+pub(super) struct Bench {
+    pub(super) snd: Sender,
+    pub(super) config: ConnConfig,
+    pub(super) counters: Counters,
+    pub(super) now: Instant,
+    pub(super) wnd: u32,
+    pub(super) max_payload: u32,
+    pub(super) script: Arc<Mutex<Script>>,
+    pub(super) serial: u64,
+}
+
+macro_rules! ctx {
+    ($bench:expr) => {
+        crate::conn::Ctx {
+            now: $bench.now,
+            id: crate::ConnId::for_test(0, 0),
+            granularity: crate::time::Duration::from_nanos(1),
+            counters: &mut $bench.counters,
+            tracer: None,
+        }
+    };
+}
+pub(super) use ctx;
+
+/// What a bench is opened with.
+pub(super) struct Setup {
+    pub(super) config: ConnConfig,
+    /// Congestion window in segments; `None`: the built-in NewReno.
+    pub(super) cwnd: Option<u32>,
+    pub(super) wnd: u32,
+    pub(super) sack: bool,
+    pub(super) rtt: Option<Duration>,
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        let config = ConnConfig { nagle: crate::config::Nagle::Off, ..ConnConfig::default() };
+        Self { config, cwnd: Some(10), wnd: 1 << 20, sack: true, rtt: Some(ms(100)) }
+    }
+}
+
+impl Setup {
+    pub(super) fn open(self) -> Bench {
+        let script = Arc::new(Mutex::new(Script {
+            decision: SendDecision::window(
+                Window::from_bytes(u64::from(self.cwnd.unwrap_or(0) * SMSS)),
+                Window::MAX,
+            ),
+            events: Vec::new(),
+            acks: Vec::new(),
+            restarts: Vec::new(),
+            exits: 0,
+            checkpoints: 0,
+            undos: Vec::new(),
+        }));
+        let mut config = self.config;
+        if self.cwnd.is_some() {
+            let script = script.clone();
+            config.policies.cc = Arc::new(move |_| Box::new(Scripted(script.clone())));
+        }
+        let mut bench = Bench {
+            snd: Sender::new(&config, ISS),
+            config,
+            counters: Counters::default(),
+            now: Instant::from_secs(1),
+            wnd: self.wnd,
+            max_payload: SMSS,
+            script,
+            serial: 0,
+        };
+        let mut ctx = ctx!(bench);
+        bench.snd.open(
+            &mut ctx,
+            &bench.config,
+            &OpenParams {
+                smss: SMSS,
+                snd_wnd: self.wnd,
+                wl1: SeqNum(1),
+                sack: self.sack,
+                timestamps: false,
+                handshake_rtt: self.rtt,
+                syn_retransmitted: false,
+            },
+        );
+        bench
+    }
+}
+
+impl Bench {
+    pub(super) fn seq(offset: u32) -> SeqNum {
+        ISS + 1 + offset
+    }
+
+    pub(super) fn offset(seq: SeqNum) -> u32 {
+        seq.distance_from(ISS + 1)
+    }
+
+    pub(super) fn set_cwnd(&mut self, segments: u32) {
+        self.script.lock().unwrap().decision.window = Window::from_bytes(u64::from(segments * SMSS));
+    }
+
+    pub(super) fn decide(&mut self, change: impl FnOnce(&mut SendDecision)) {
+        change(&mut self.script.lock().unwrap().decision);
+    }
+
+    pub(super) fn events(&self) -> Vec<CongestionEvent> {
+        self.script.lock().unwrap().events.clone()
+    }
+
+    pub(super) fn write(&mut self, len: u32) {
+        let data: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+        assert_eq!(self.snd.write(&self.config, &data), len as usize, "the send buffer takes it");
+    }
+
+    pub(super) fn next(&mut self) -> Option<Outgoing> {
+        let limits = SendLimits { max_payload: self.max_payload };
+        match self.snd.next(self.now, &self.config, &limits) {
+            Next::Send(out) => Some(out),
+            Next::Blocked => None,
+        }
+    }
+
+    pub(super) fn sent(&mut self, out: &Outgoing) {
+        let mut ctx = ctx!(self);
+        self.snd.sent(&mut ctx, &self.config, out);
+    }
+
+    /// One packet leaves.
+    pub(super) fn step(&mut self) -> Option<Left> {
+        let out = self.next()?;
+        assert_eq!(self.next(), Some(out), "asking changes nothing");
+        self.sent(&out);
+        Some((Self::offset(out.seq), out.len, out.reason))
+    }
+
+    /// Everything leaves that may.
+    pub(super) fn drain(&mut self) -> Vec<Left> {
+        let mut left = Vec::new();
+        while let Some(packet) = self.step() {
+            left.push(packet);
+            assert!(left.len() < 10_000, "the sender does not stop");
+        }
+        left
+    }
+
+    /// Offsets of what leaves.
+    pub(super) fn offsets(&mut self) -> Vec<u32> {
+        self.drain().iter().map(|packet| packet.0).collect()
+    }
+
+    pub(super) fn segment(&self, ack: u32, blocks: &[(u32, u32)]) -> AckSegment {
+        AckSegment {
+            seq: SeqNum(1),
+            ack: Self::seq(ack),
+            window: self.wnd,
+            sack: blocks.iter().map(|&(a, b)| (Self::seq(a), Self::seq(b))).collect::<SackBlocks>(),
+            tsecr: None,
+            ts_now: 0,
+            ece: false,
+            payload_len: 0,
+            fin: false,
+        }
+    }
+
+    pub(super) fn take(&mut self, segment: &AckSegment) -> AckVerdict {
+        let mut ctx = ctx!(self);
+        self.snd.on_ack(&mut ctx, &self.config, segment)
+    }
+
+    pub(super) fn ack(&mut self, ack: u32) {
+        self.sack(ack, &[]);
+    }
+
+    pub(super) fn sack(&mut self, ack: u32, blocks: &[(u32, u32)]) {
+        let segment = self.segment(ack, blocks);
+        assert!(matches!(self.take(&segment), AckVerdict::Fine { .. }));
+    }
+
+    pub(super) fn pass(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    /// Time passes up to the next deadline, which is served.
+    pub(super) fn fire(&mut self) -> WakeReason {
+        let (at, reason) = self.snd.next_timeout().expect("a timer runs");
+        assert!(at >= self.now, "a deadline was missed");
+        self.now = at;
+        let mut ctx = ctx!(self);
+        self.snd.on_timeout(&mut ctx, &self.config);
+        reason
+    }
+
+    pub(super) fn timer(&self) -> Option<(Duration, WakeReason)> {
+        self.snd.next_timeout().map(|(at, reason)| (at.since(self.now), reason))
+    }
+
+    pub(super) fn info(&self) -> Info {
+        let mut info = blank_info();
+        self.snd.info(&mut info);
+        info
+    }
+
+    pub(super) fn blocked(&self) -> Blocked {
+        self.info().blocked
+    }
+}
+
+fn blank_info() -> Info {
+    Info {
+        state: crate::State::Established,
+        local: "192.0.2.1:1".parse().unwrap(),
+        remote: "192.0.2.2:2".parse().unwrap(),
+        cc: "",
+        ack_policy: "",
+        rto_response: "",
+        ca_state: Default::default(),
+        timestamps: false,
+        sack: false,
+        wscale: None,
+        snd_mss: 0,
+        rcv_mss: 0,
+        rto: Duration::ZERO,
+        backoff: 0,
+        rtt: None,
+        rttvar: None,
+        min_rtt: None,
+        snd_cwnd: 0,
+        snd_ssthresh: None,
+        snd_wnd: 0,
+        rcv_wnd: 0,
+        unacked: 0,
+        sacked: 0,
+        lost: 0,
+        retrans: 0,
+        pipe: 0,
+        notsent_bytes: 0,
+        unread_bytes: 0,
+        ooo_bytes: 0,
+        pacing_rate: None,
+        delivery_rate: None,
+        bytes_sent: 0,
+        bytes_retrans: 0,
+        bytes_acked: 0,
+        bytes_received: 0,
+        segs_out: 0,
+        segs_in: 0,
+        data_segs_out: 0,
+        data_segs_in: 0,
+        total_retrans: 0,
+        acks_out: 0,
+        timeouts: 0,
+        blocked: Blocked::No,
+    }
+}

@@ -1,0 +1,1 @@
+//! Windows, Nagle, pacing, reservations.

@@ -1,0 +1,151 @@
+//! Every deadline of the sender: retransmission, persist and SWS override, the pacer, the congestion control's
+//! own timer, and giving memory back.
+
+use super::{Sender, TimeoutVerdict};
+use crate::config::ConnConfig;
+use crate::conn::Ctx;
+use crate::events::WakeReason;
+use crate::policy::cc::Clock;
+use crate::time::{Duration, Instant};
+
+/// How long a small usable window holds data back before the override (RFC 9293, section 3.8.6.2.1: 0.1 to
+/// 1 s).
+const SWS_OVERRIDE: Duration = Duration::from_millis(200);
+/// An empty sender keeps its memory for so long.
+const TRIM_AFTER: Duration = Duration::from_secs(1);
+
+/// What the peer's window makes an otherwise idle sender wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// Nothing.
+    Nothing,
+    /// The next probe of a closed window.
+    Persist,
+    /// The probe is due.
+    Probe,
+    /// The override of SWS avoidance.
+    Override,
+    /// The override is due.
+    Overridden,
+}
+
+impl Sender {
+    /// Starts the retransmission timer anew, or stops it where nothing is outstanding (RFC 6298, 5.2, 5.3).
+    pub(crate) fn restart_rto(&mut self, now: Instant, config: &ConnConfig) {
+        let outstanding = self.flight.as_deref().is_some_and(|flight| !flight.board.is_empty());
+        self.rto_at = if outstanding {
+            now + self.rtt.backed_off_rto(config).saturating_add(self.clock_wait(now))
+        } else {
+            Instant::FAR_FUTURE
+        };
+    }
+
+    /// The wait that a departure clock itself imposes: an ACK cannot come for what it has not let go.
+    fn clock_wait(&self, now: Instant) -> Duration {
+        let (Some(cc), Some(flight)) = (self.cc.as_deref(), self.flight.as_deref()) else {
+            return Duration::ZERO;
+        };
+        let decision = cc.decision();
+        match decision.clock {
+            Clock::Ack => Duration::ZERO,
+            Clock::Departure { .. } => flight.pacer.earliest(&decision, self.rtt.srtt_pace()).since(now),
+        }
+    }
+
+    /// The peer's window keeps the sender from sending although nothing is outstanding: arms the timer that
+    /// ends this.
+    pub(super) fn wait_for_window(&mut self, now: Instant, config: &ConnConfig) {
+        if self.waiting != Waiting::Nothing {
+            return;
+        }
+        if self.window.wnd() == 0 {
+            // RFC 9293, section 3.8.6.1: the first probe after one RTO, then with exponential back-off.
+            self.waiting = Waiting::Persist;
+            let backed_off = self.rtt.rto().saturating_mul(1 << self.probes.min(32));
+            self.wait_at = now + backed_off.min(config.max_rto);
+            if self.probes == 0 {
+                self.progress_at = now;
+            }
+        } else {
+            self.waiting = Waiting::Override;
+            self.wait_at = now + SWS_OVERRIDE;
+        }
+    }
+
+    /// The window opened, or there is nothing to wait for any more.
+    pub(super) fn stop_waiting(&mut self) {
+        self.waiting = Waiting::Nothing;
+        self.wait_at = Instant::FAR_FUTURE;
+        self.probes = 0;
+    }
+
+    /// The sender's earliest deadline.
+    pub(crate) fn next_timeout(&self) -> Option<(Instant, WakeReason)> {
+        let waiting =
+            if self.waiting == Waiting::Persist { WakeReason::Persist } else { WakeReason::SwsOverride };
+        let mut first = (self.rto_at, WakeReason::Rto);
+        let mut consider = |at: Instant, reason| {
+            if at < first.0 {
+                first = (at, reason);
+            }
+        };
+        consider(self.wait_at, waiting);
+        if let Some(flight) = self.flight.as_deref() {
+            consider(flight.pace_at, WakeReason::Pace);
+        }
+        consider(self.trim_at(), WakeReason::Trim);
+        if let Some(at) = self.cc.as_deref().and_then(|cc| cc.next_timeout()) {
+            consider(at, WakeReason::Policy);
+        }
+        (first.0 != Instant::FAR_FUTURE).then_some(first)
+    }
+
+    /// When an empty sender gives its memory back.
+    fn trim_at(&self) -> Instant {
+        let idle = match self.flight.as_deref() {
+            Some(flight) => flight.board.is_empty() && flight.reserved.is_empty(),
+            None => self.buffer.has_memory(),
+        };
+        if idle && self.is_empty() {
+            self.last_sent.max(self.progress_at) + TRIM_AFTER
+        } else {
+            Instant::FAR_FUTURE
+        }
+    }
+
+    /// Serves every deadline of the sender up to `ctx.now`.
+    pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) -> TimeoutVerdict {
+        if self.rto_at <= ctx.now {
+            self.on_rto_expiry(ctx, config);
+        }
+        if self.wait_at <= ctx.now {
+            self.wait_at = Instant::FAR_FUTURE;
+            self.waiting = match self.waiting {
+                Waiting::Persist | Waiting::Probe => Waiting::Probe,
+                Waiting::Override | Waiting::Overridden => Waiting::Overridden,
+                Waiting::Nothing => Waiting::Nothing,
+            };
+        }
+        if let Some(flight) = self.flight.as_deref_mut()
+            && flight.pace_at <= ctx.now
+        {
+            flight.pace_at = Instant::FAR_FUTURE;
+        }
+        if self.trim_at() <= ctx.now {
+            self.trim();
+        }
+        if self.cc.as_deref().and_then(|cc| cc.next_timeout()).is_some_and(|at| at <= ctx.now) {
+            let view = self.flow_view(ctx.now);
+            if let Some(cc) = self.cc.as_deref_mut() {
+                cc.on_timeout(&view);
+            }
+        }
+        TimeoutVerdict::Fine
+    }
+
+    /// Since when unacknowledged data has made no progress, or a zero window has blocked.
+    pub(crate) fn stalled_since(&self) -> Option<Instant> {
+        let outstanding = self.snd_nxt.gt(self.snd_una) && self.cc.is_some();
+        (outstanding || self.probes > 0).then_some(self.progress_at)
+    }
+}
