@@ -85,11 +85,6 @@ impl Assembler {
         self.ranges.is_empty()
     }
 
-    /// The number of ranges.
-    pub(crate) fn len(&self) -> usize {
-        self.ranges.len()
-    }
-
     /// The ranges `[start, end)`, in order of sequence.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (SeqNum, SeqNum)> + '_ {
         self.ranges.iter().map(|range| (range.start, range.end))
@@ -190,13 +185,6 @@ impl Assembler {
     /// reported once (RFC 2883, section 4, rule 2).
     pub(crate) fn on_ack_sent(&mut self) {
         self.duplicate.0 = self.duplicate.1;
-    }
-
-    /// Gives the memory back if nothing is out of order.
-    pub(crate) fn release(&mut self) {
-        if self.ranges.is_empty() {
-            self.ranges = Vec::new();
-        }
     }
 
     /// Remembers the first duplicate piece of a segment for the next ACK. RFC 2883, section 4, reports the most
