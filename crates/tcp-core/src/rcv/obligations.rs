@@ -136,10 +136,12 @@ impl Acks {
             self.duplicates = 0;
         }
         let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_data(view, data));
-        if self.take_plan(plan) {
+        let asked = self.take_plan(plan);
+        let hard = owed.hard || matches!(data.class, DataClass::Probe | DataClass::Unacceptable);
+        if hard || (!asked && self.owes(ctx, view, data.class)) {
+            self.oblige(SendReason::AckByObligation);
+        } else if asked {
             self.due.get_or_insert(SendReason::AckByPolicy);
-        } else if self.owes(ctx, view, data.class, owed.hard) {
-            self.due.get_or_insert(SendReason::AckByObligation);
         } else {
             return;
         }
@@ -149,29 +151,24 @@ impl Acks {
         }
     }
 
-    /// Whether the core owes an ACK for an arrival for which the policy did not ask for one.
-    fn owes(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, class: DataClass, hard: bool) -> bool {
+    /// Whether the core owes an ACK that a policy may waive, and the one in force does not.
+    fn owes(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, class: DataClass) -> bool {
         let waives = self.waives;
         let (soft, waived) = match class {
-            DataClass::New => (false, true),
+            DataClass::New | DataClass::Probe | DataClass::Unacceptable => (false, true),
             // RFC 5681, section 4.2: out-of-order and gap-filling data SHOULD be acknowledged immediately.
             DataClass::OutOfOrder => (true, waives.out_of_order),
             DataClass::Hole => (true, waives.gap_filling),
             DataClass::Duplicate => (true, waives.duplicate),
-            DataClass::Probe | DataClass::Unacceptable => (true, false),
         };
         // RFC 9293, section 3.8.6.3 (SHLD-18): an ACK for at least every second full-sized segment.
         let second = view.unacked() >= view.rmss.saturating_mul(2).max(1);
-        if !hard && !soft && !second {
+        if !soft && !second {
             return false;
         }
         let waived = self.withholding && waived && (!second || waives.every_second);
-        if waived && !hard {
-            ctx.counters.ack_obligations_waived += u64::from(self.due.is_none());
-            return false;
-        }
-        self.truncates |= self.withholding && self.due.is_none();
-        true
+        ctx.counters.ack_obligations_waived += u64::from(waived && self.due.is_none());
+        !waived
     }
 
     /// The application read; `update` is what the window makes of it.
