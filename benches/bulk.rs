@@ -1,0 +1,37 @@
+//! Bulk transfer in memory: both ends' work for each segment of 1,460 bytes, one ACK for 16 segments (or for one
+//! super-packet), beside smoltcp doing the same. Throughput is in segments: `1 s / rate` is the time for one.
+
+mod support;
+
+use ackline::core::policy::Policies;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use support::{SEGMENT, ours, smol};
+
+/// Segments of a batch of single packets.
+const BATCH: usize = 16;
+/// Segments of a super-packet.
+const SUPER: usize = 44;
+
+fn bulk(c: &mut Criterion) {
+    let mut group = c.benchmark_group("bulk");
+    for (name, link, segments) in [
+        ("checksums", ours::Link::Checksums, BATCH),
+        ("trusted", ours::Link::Trusted, BATCH),
+        ("super-packets", ours::Link::SuperPackets, SUPER),
+    ] {
+        let mut pair = ours::Pair::new(link, segments * SEGMENT, Policies::default());
+        pair.warm_up();
+        group.throughput(Throughput::Elements(segments as u64));
+        group.bench_function(BenchmarkId::new("ackline", name), |b| b.iter(|| pair.batch()));
+    }
+    for (name, checksums) in [("checksums", true), ("trusted", false)] {
+        let mut pair = smol::Pair::new(checksums, BATCH * SEGMENT);
+        pair.warm_up();
+        group.throughput(Throughput::Elements(BATCH as u64));
+        group.bench_function(BenchmarkId::new("smoltcp", name), |b| b.iter(|| pair.batch()));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, bulk);
+criterion_main!(benches);

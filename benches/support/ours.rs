@@ -1,0 +1,186 @@
+//! Two ackline endpoints, and packet buffers that stay where they are.
+
+use ackline::core::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
+use ackline::core::events::Event;
+use ackline::core::policy::builtin::Fifo;
+use ackline::core::wire::{RxChecksum, RxPacket, TxChecksumMode};
+use ackline::core::{ConnId, Duration, Endpoint, Instant, TxBudget};
+use core::convert::Infallible;
+use core::num::NonZeroU16;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+const PORT: u16 = 5_001;
+/// Idle connections to one port of the server, and how many open at once.
+const PER_PORT: usize = 20_000;
+const BURST: usize = 500;
+
+/// What the link between the two does.
+#[derive(Clone, Copy, Debug)]
+pub enum Link {
+    /// Packets of the MTU, with checksums computed and verified.
+    Checksums,
+    /// Packets of the MTU, trusted.
+    Trusted,
+    /// Super-packets of up to 64 KiB, trusted.
+    SuperPackets,
+}
+
+struct Slot {
+    bytes: Vec<u8>,
+    segment_size: Option<NonZeroU16>,
+}
+
+/// Packets on their way, in buffers that are used again.
+#[derive(Default)]
+struct Wire {
+    slots: Vec<Slot>,
+    used: usize,
+}
+
+impl Wire {
+    fn pump(&mut self, now: Instant, from: &mut Endpoint, to: &mut Endpoint, checksum: RxChecksum) -> usize {
+        self.used = 0;
+        let result = from.transmit(now, TxBudget::UNLIMITED, |packet| {
+            if self.used == self.slots.len() {
+                self.slots.push(Slot { bytes: Vec::with_capacity(1 << 16), segment_size: None });
+            }
+            let slot = &mut self.slots[self.used];
+            slot.bytes.clear();
+            slot.bytes.extend_from_slice(packet.header);
+            slot.bytes.extend_from_slice(packet.payload[0]);
+            slot.bytes.extend_from_slice(packet.payload[1]);
+            slot.segment_size = packet.segment_size;
+            self.used += 1;
+            Ok::<(), Infallible>(())
+        });
+        result.expect("memory takes every packet");
+        for slot in &self.slots[..self.used] {
+            let packet = RxPacket::new(&slot.bytes)
+                .with_segment_size(slot.segment_size)
+                .with_checksum(checksum);
+            to.ingest(now, packet);
+        }
+        self.used
+    }
+}
+
+/// A client that writes and a server that reads.
+pub struct Pair {
+    pub client: Endpoint,
+    pub server: Endpoint,
+    pub from: ConnId,
+    pub to: ConnId,
+    wire: Wire,
+    now: Instant,
+    checksum: RxChecksum,
+    data: Vec<u8>,
+    sink: Vec<u8>,
+    idle: usize,
+}
+
+impl Pair {
+    /// One established connection; every batch carries `batch` bytes.
+    pub fn new(link: Link, batch: usize, policies: ackline::core::policy::Policies) -> Self {
+        let host = |address| {
+            let mut host = EndpointConfig::default();
+            host.addresses = vec![address];
+            (host.tx_checksum, host.max_super_packet) = match link {
+                Link::Checksums => (TxChecksumMode::Complete, 0),
+                Link::Trusted => (TxChecksumMode::Omit, 0),
+                Link::SuperPackets => (TxChecksumMode::Omit, 65_535),
+            };
+            Endpoint::new(host, Box::new(Fifo::default()), [7; 32])
+        };
+        let (mut client, mut server) = (host(CLIENT), host(SERVER));
+        let mut config = ConnConfig::default();
+        config.policies = policies;
+        config.timestamps = false;
+        let config = Arc::new(config);
+        let now = Instant::from_nanos(1_000_000_000);
+        server.listen(now, ListenOn::Any, AcceptConfig::new(config.clone())).expect("nobody listens yet");
+        let target = Target::new(SocketAddr::new(SERVER, PORT));
+        let from = client.connect(now, target, config).expect("there is an address");
+        let mut pair = Self {
+            to: from,
+            from,
+            client,
+            server,
+            wire: Wire::default(),
+            now,
+            checksum: match link {
+                Link::Checksums => RxChecksum::Verify,
+                Link::Trusted | Link::SuperPackets => RxChecksum::Trusted,
+            },
+            data: (0..batch).map(|at| (at % 251) as u8).collect(),
+            sink: vec![0; batch],
+            idle: 0,
+        };
+        pair.settle();
+        pair.to = pair.accepted().expect("the handshake is over");
+        pair
+    }
+
+    fn accepted(&mut self) -> Option<ConnId> {
+        std::iter::from_fn(|| self.server.poll_event()).find_map(|event| match event {
+            Event::Accepted { conn, .. } => Some(conn),
+            _ => None,
+        })
+    }
+
+    /// Carries packets both ways until neither side has any.
+    pub fn settle(&mut self) {
+        loop {
+            self.now = self.now + Duration::from_micros(50);
+            let there = self.wire.pump(self.now, &mut self.client, &mut self.server, self.checksum);
+            let back = self.wire.pump(self.now, &mut self.server, &mut self.client, self.checksum);
+            if there + back == 0 {
+                return;
+            }
+        }
+    }
+
+    /// `count` more connections between the two, which then idle.
+    pub fn add_idle(&mut self, count: usize) {
+        let config = Arc::new(ConnConfig::default());
+        for first in (0..count).step_by(BURST) {
+            for _ in first..count.min(first + BURST) {
+                // A local port serves one connection to each remote port.
+                let remote = SocketAddr::new(SERVER, PORT + 1 + (self.idle / PER_PORT) as u16);
+                self.client.connect(self.now, Target::new(remote), config.clone()).expect("there is a port");
+                self.idle += 1;
+            }
+            self.settle();
+            while self.server.poll_event().is_some() {}
+            while self.client.poll_event().is_some() {}
+        }
+        assert_eq!(self.client.connections(), self.idle + 1);
+        assert_eq!(self.server.connections(), self.idle + 1);
+    }
+
+    /// Writes one batch, sends it, acknowledges it, reads it: the bytes that arrived.
+    pub fn batch(&mut self) -> usize {
+        self.now = self.now + Duration::from_micros(100);
+        self.client.handle_timeout(self.now);
+        self.server.handle_timeout(self.now);
+        let written = self.client.conn(self.from).expect("it lives").write(&self.data).expect("it is open");
+        self.wire.pump(self.now, &mut self.client, &mut self.server, self.checksum);
+        let mut server = self.server.conn(self.to).expect("it lives");
+        let read = server.read(self.now, &mut self.sink).expect("it is open");
+        self.wire.pump(self.now, &mut self.server, &mut self.client, self.checksum);
+        while self.server.poll_event().is_some() {}
+        while self.client.poll_event().is_some() {}
+        debug_assert_eq!(written, self.data.len());
+        read
+    }
+
+    /// Batches until the window is wide open and each one arrives whole.
+    pub fn warm_up(&mut self) {
+        for _ in 0..1_000 {
+            self.batch();
+        }
+        assert_eq!(self.batch(), self.data.len(), "a batch must leave in one go");
+    }
+}
