@@ -58,9 +58,8 @@ impl Wire {
         });
         result.expect("memory takes every packet");
         for slot in &self.slots[..self.used] {
-            let packet = RxPacket::new(&slot.bytes)
-                .with_segment_size(slot.segment_size)
-                .with_checksum(checksum);
+            let packet =
+                RxPacket::new(&slot.bytes).with_segment_size(slot.segment_size).with_checksum(checksum);
             to.ingest(now, packet);
         }
         self.used

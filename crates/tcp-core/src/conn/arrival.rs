@@ -120,6 +120,9 @@ impl Connection {
         handshake.learn(seg);
         self.establish(ctx, host, seg);
         self.change_state(ctx, Input::SynAck);
+        if self.shut {
+            self.change_state(ctx, Input::Close);
+        }
         self.rcv.oblige(SendReason::AckByObligation);
         self.take_text(ctx, ip, seg, seg.seq + 1);
         Disposition::Handled
@@ -150,6 +153,9 @@ impl Connection {
             if seg.ack == iss + 1 && handshake.transmissions > 0 {
                 self.establish(ctx, host, seg);
                 self.change_state(ctx, Input::AckOfSyn);
+                if self.shut {
+                    self.change_state(ctx, Input::Close);
+                }
                 self.rcv.oblige(SendReason::AckByObligation);
                 self.take_text(ctx, ip, seg, seg.seq + 1);
                 return Disposition::Handled;

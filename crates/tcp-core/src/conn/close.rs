@@ -13,7 +13,10 @@ impl Connection {
         }
         self.change_state(ctx, Input::Abort);
         self.error = self.error.or(error);
-        self.handshake = None;
+        // An RST that is still to be sent needs what the SYNs said.
+        if !self.rst_due {
+            self.handshake = None;
+        }
         self.challenge_due = false;
         self.probe_due = false;
         self.wait_until = Instant::FAR_FUTURE;

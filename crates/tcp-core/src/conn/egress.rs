@@ -316,7 +316,8 @@ impl Connection {
         handshake: &super::handshake::Handshake,
         header: &mut TcpHeader<'_>,
     ) {
-        let answers = self.state == State::SynReceived;
+        // Only from SYN-RECEIVED does an abort send anything before ESTABLISHED.
+        let answers = self.state == State::SynReceived || plan.reason == SendReason::Rst;
         if answers {
             header.flags = TcpFlags::ACK;
             header.ack = handshake.irs + 1;
@@ -383,6 +384,7 @@ impl Connection {
             SendReason::Rst => {
                 ctx.counters.tcp_out_rsts += 1;
                 self.rst_due = false;
+                self.handshake = None;
                 self.control_queued = false;
                 return;
             }
