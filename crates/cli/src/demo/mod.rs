@@ -103,9 +103,17 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
                 .map_err(|error| Failure::file("write to", "standard output", &error))?;
         }
         exchange(args, amount, network, &policies).await
-    })?;
-    report::print(args, &outcome)?;
-    outcome.verdict()
+    });
+    match outcome {
+        Ok(outcome) => {
+            report::print(args, &outcome)?;
+            outcome.verdict()
+        }
+        Err(failure) => {
+            report::print_failure(args, &failure)?;
+            Err(failure)
+        }
+    }
 }
 
 /// Both directions, one after the other.

@@ -53,9 +53,9 @@ struct Report<'a> {
     ok: bool,
     command: &'static str,
     version: &'static str,
-    device: &'static str,
+    device: Option<&'static str>,
     device_reason: Option<&'a str>,
-    offload: bool,
+    offload: Option<bool>,
     mtu: u32,
     cc: &'a str,
     ack: &'a str,
@@ -118,24 +118,44 @@ pub(super) fn print(args: &DemoArgs, outcome: &Outcome) -> Result<(), Failure> {
     output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
 }
 
+/// Says in JSON why nothing came about.
+pub(super) fn print_failure(args: &DemoArgs, failure: &Failure) -> Result<(), Failure> {
+    if !args.output.json {
+        return Ok(());
+    }
+    output::print(&output::json(&Report::new(args, Err(failure))))
+        .map_err(|error| Failure::file("write to", "standard output", &error))
+}
+
+impl<'a> Report<'a> {
+    fn new(args: &'a DemoArgs, link: Result<&'a Link, &Failure>) -> Self {
+        Self {
+            ok: false,
+            command: "demo",
+            version: env!("CARGO_PKG_VERSION"),
+            device: link.ok().map(|link| if link.in_memory.is_some() { "channel" } else { "tun" }),
+            device_reason: link.ok().and_then(|link| link.in_memory.as_deref()),
+            offload: link.ok().map(|link| link.offload),
+            mtu: args.mtu,
+            cc: &args.policies.cc,
+            ack: &args.policies.ack,
+            rto: &args.policies.rto,
+            sched: &args.policies.sched,
+            upload: None,
+            download: None,
+            error: link.err().map(ErrorReport::from),
+        }
+    }
+}
+
 fn json(args: &DemoArgs, outcome: &Outcome) -> String {
-    let Outcome { link, upload, download, .. } = outcome;
     let verdict = outcome.verdict();
     output::json(&Report {
         ok: verdict.is_ok(),
-        command: "demo",
-        version: env!("CARGO_PKG_VERSION"),
-        device: if link.in_memory.is_some() { "channel" } else { "tun" },
-        device_reason: link.in_memory.as_deref(),
-        offload: link.offload,
-        mtu: args.mtu,
-        cc: &args.policies.cc,
-        ack: &args.policies.ack,
-        rto: &args.policies.rto,
-        sched: &args.policies.sched,
-        upload: upload.as_ref().map(|d| DirectionReport::new(d, "ackline", outcome.far())),
-        download: download.as_ref().map(|d| DirectionReport::new(d, outcome.far(), "ackline")),
+        upload: outcome.upload.as_ref().map(|d| DirectionReport::new(d, "ackline", outcome.far())),
+        download: outcome.download.as_ref().map(|d| DirectionReport::new(d, outcome.far(), "ackline")),
         error: verdict.as_ref().err().map(ErrorReport::from),
+        ..Report::new(args, Ok(&outcome.link))
     })
 }
 

@@ -36,8 +36,14 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let runtime = tunnel::runtime()?;
     let progress = Progress::new("receiving", None, args.output);
     let outcome = runtime.block_on(async {
-        let mut signals = Signals::catch()?;
-        let (stack, listener) = listen(args, &tunnel, &policies)?;
+        let ready = Signals::catch().and_then(|signals| Ok((signals, listen(args, &tunnel, &policies)?)));
+        let (mut signals, (stack, listener)) = match ready {
+            Ok(ready) => ready,
+            Err(failure) => {
+                reporter.nothing(&progress, args.keep, &failure)?;
+                return Err(failure);
+            }
+        };
         if reporter.speaks() {
             progress.say(&format!("listening on {} (TUN {})", args.listen, args.tunnel.tun));
         }

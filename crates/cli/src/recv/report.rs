@@ -66,6 +66,7 @@ struct SummaryReport {
     #[serde(flatten)]
     figures: Figures,
     cpu_s: f64,
+    error: Option<ErrorReport>,
 }
 
 /// Says things in the way that the command line asks for.
@@ -113,6 +114,20 @@ impl Reporter {
         Ok(())
     }
 
+    /// It did not come to a transfer. For programs only: people are told by the failure.
+    pub(super) fn nothing(&self, progress: &Progress, keep: bool, failure: &Failure) -> Result<(), Failure> {
+        if !self.options.json {
+            return Ok(());
+        }
+        let outcome = Err(failure.clone());
+        let (bytes, time) = (0, Duration::ZERO);
+        if keep {
+            return self.summary(progress, Totals::default(), time, time, &outcome);
+        }
+        let outcome = outcome.map(|()| None);
+        self.transfer(progress, &Transfer { peer: None, local: None, bytes, time, cpu: None, outcome })
+    }
+
     /// An aborted transfer among others, which goes on standard error whatever is asked for.
     pub(super) fn aborted(&self, progress: &Progress, failure: &Failure) {
         progress.say(&format!("ackline: {failure}; nothing of it was kept"));
@@ -125,17 +140,19 @@ impl Reporter {
         totals: Totals,
         time: Duration,
         cpu: Duration,
+        outcome: &Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Totals { complete, aborted, bytes } = totals;
         if self.options.json {
             return self.print(&SummaryReport {
-                ok: aborted == 0,
+                ok: outcome.is_ok(),
                 command: "recv",
                 event: "summary",
                 complete,
                 aborted,
                 figures: Figures::new(bytes, time),
                 cpu_s: cpu.as_secs_f64(),
+                error: outcome.as_ref().err().map(ErrorReport::from),
             });
         }
         if self.speaks() {

@@ -69,13 +69,13 @@ pub(super) async fn serve(
         }
     }
     progress.clear();
-    reporter.summary(progress, ledger.totals, watch.elapsed(), watch.cpu())?;
-    gone?;
-    match ledger.totals.aborted {
+    let outcome = gone.and(match ledger.totals.aborted {
         0 => Ok(()),
         1 => Err(Failure::new(Exit::Incomplete, "1 transfer was aborted")),
         n => Err(Failure::new(Exit::Incomplete, format!("{n} transfers were aborted"))),
-    }
+    });
+    reporter.summary(progress, ledger.totals, watch.elapsed(), watch.cpu(), &outcome)?;
+    outcome
 }
 
 /// Serves one connection; it ends early where `stopped` becomes true.

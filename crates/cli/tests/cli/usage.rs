@@ -115,6 +115,19 @@ fn a_failure_is_told_in_json_too() {
 }
 
 #[test]
+fn a_device_that_cannot_be_had_is_told_in_json_too() {
+    // The loopback interface is no TUN device, and without rights for one there is none at all.
+    for (args, event) in [(&["recv"][..], "transfer"), (&["recv", "--keep"], "summary")] {
+        let ended = run(&[args, &["--json", "--tun", "lo", "-l", ":1", "-o", "/tmp"]].concat());
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+        let report = ended.json();
+        assert_eq!((&report["ok"], &report["event"]), (&false.into(), &event.into()), "{report}");
+        assert_eq!(report["error"]["kind"], "device");
+        assert_eq!(ended.complaint().strip_prefix("ackline: "), report["error"]["message"].as_str());
+    }
+}
+
+#[test]
 fn unknown_options_and_commands_are_wrong_usage() {
     for args in
         [&["--nonsense"][..], &["frobnicate"], &["send"], &["recv"], &["demo", "--cc"], &["list", "x"]]
