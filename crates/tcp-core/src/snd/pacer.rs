@@ -100,6 +100,7 @@ impl Pacer {
         decision: &SendDecision,
         srtt: Option<Duration>,
     ) {
+        let first = self.len == 0;
         self.last = now;
         self.len = len.max(1);
         let Some(gap) = Gap::of(decision, srtt) else {
@@ -107,8 +108,8 @@ impl Pacer {
             return;
         };
         let from = match decision.revise {
-            Revise::Banked => self.next.max(now - QUANTUM),
-            Revise::NextDeparture | Revise::Retroactive => now,
+            Revise::Banked if !first => self.next.max(now - QUANTUM),
+            Revise::Banked | Revise::NextDeparture | Revise::Retroactive => now,
         };
         let carry = if decision.revise == Revise::Retroactive { 0 } else { self.carry };
         let (wait, carry) = gap.of_bytes(len, carry);

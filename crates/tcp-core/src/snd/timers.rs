@@ -145,7 +145,7 @@ impl Sender {
 
     /// Since when unacknowledged data has made no progress, or a zero window has blocked.
     pub(crate) fn stalled_since(&self) -> Option<Instant> {
-        let outstanding = self.snd_nxt.gt(self.snd_una) && self.cc.is_some();
+        let outstanding = self.flight.as_deref().is_some_and(|flight| !flight.board.is_empty());
         (outstanding || self.probes > 0).then_some(self.progress_at)
     }
 }

@@ -1,1 +1,323 @@
-//! Windows, Nagle, pacing, reservations.
+//! Windows, Nagle, FIN, reservations, ACK acceptability, delivery rate.
+
+use super::bench::{Bench, ISS, SMSS, Setup, ms};
+use crate::config::Nagle;
+use crate::info::Blocked;
+use crate::packet::SendReason::{Fin, NewData, RtoRetransmit};
+use crate::policy::sched::{ControlKind, SegmentClass};
+use crate::seq::SeqNum;
+use crate::snd::AckVerdict;
+
+fn nagle(nagle: Nagle) -> Bench {
+    let mut setup = Setup::default();
+    setup.config.nagle = nagle;
+    setup.open()
+}
+
+#[test]
+fn nagle_of_rfc_896_waits_for_everything() {
+    let mut bench = nagle(Nagle::Rfc896);
+    bench.write(100);
+    assert_eq!(bench.drain(), [(0, 100, NewData)], "nothing is outstanding");
+    bench.write(1100);
+    assert_eq!(bench.drain(), [(100, 1000, NewData)], "full segments leave");
+    assert_eq!(bench.blocked(), Blocked::Nagle);
+    bench.ack(100);
+    assert_eq!(bench.drain(), []);
+    bench.ack(1100);
+    assert_eq!(bench.drain(), [(1100, 100, NewData)]);
+}
+
+#[test]
+fn nagle_of_minshall_waits_for_small_segments_only() {
+    let mut bench = nagle(Nagle::Minshall);
+    bench.write(1100);
+    assert_eq!(bench.drain(), [(0, 1000, NewData), (1000, 100, NewData)]);
+    bench.write(50);
+    assert_eq!(bench.drain(), []);
+    bench.ack(1000);
+    assert_eq!(bench.drain(), []);
+    bench.ack(1100);
+    assert_eq!(bench.drain(), [(1100, 50, NewData)]);
+}
+
+#[test]
+fn nagle_off_and_cork() {
+    let mut bench = nagle(Nagle::Off);
+    bench.write(10);
+    bench.drain();
+    bench.write(10);
+    assert_eq!(bench.drain(), [(10, 10, NewData)]);
+    bench.config.cork = true;
+    bench.write(1010);
+    assert_eq!(bench.drain(), [(20, 1000, NewData)]);
+    assert_eq!(bench.blocked(), Blocked::Nagle);
+    bench.config.cork = false;
+    assert_eq!(bench.drain(), [(1020, 10, NewData)]);
+}
+
+#[test]
+fn fin_rides_on_the_last_segment_and_ignores_nagle() {
+    let mut bench = nagle(Nagle::Rfc896);
+    bench.write(1500);
+    bench.snd.queue_fin();
+    bench.drain();
+    assert_eq!(bench.snd.snd_nxt(), ISS + 1 + 1501);
+    assert!(!bench.snd.is_empty());
+    assert_eq!(bench.snd.write(&bench.config, b"more"), 0);
+    let segment = bench.segment(1500, &[]);
+    assert_eq!(bench.take(&segment), AckVerdict::Fine { acked: 1500, fin_acked: false, freed: true });
+    // The FIN is lost: it goes out again, alone.
+    bench.fire();
+    let out = bench.next().unwrap();
+    assert_eq!((out.fin, out.len, out.class), (true, 0, SegmentClass::Retransmit));
+    bench.sent(&out);
+    let segment = bench.segment(1501, &[]);
+    assert_eq!(bench.take(&segment), AckVerdict::Fine { acked: 1, fin_acked: true, freed: false });
+    assert!(bench.snd.is_empty());
+    assert_eq!(bench.take(&segment), AckVerdict::Fine { acked: 0, fin_acked: true, freed: false });
+}
+
+#[test]
+fn fin_alone() {
+    let mut bench = Setup::default().open();
+    bench.snd.queue_fin();
+    let out = bench.next().unwrap();
+    assert_eq!((out.class, out.reason), (SegmentClass::Control(ControlKind::Fin), Fin));
+    bench.sent(&out);
+    assert_eq!(bench.drain(), []);
+    assert_eq!(bench.snd.payload(out.seq, 1), [&[] as &[u8], &[]]);
+    bench.fire();
+    assert_eq!(bench.drain(), [(0, 0, RtoRetransmit)]);
+}
+
+#[test]
+fn push_marks_the_end_of_what_is_written() {
+    let mut bench = Setup::default().open();
+    bench.write(1500);
+    let first = bench.next().unwrap();
+    bench.sent(&first);
+    let last = bench.next().unwrap();
+    assert_eq!((first.psh, last.psh), (false, true));
+}
+
+#[test]
+fn super_packets_are_whole_segments_but_for_the_last() {
+    let mut bench = Setup { cwnd: Some(13), ..Setup::default() }.open();
+    bench.max_payload = 5500;
+    bench.write(20_300);
+    let sizes: std::vec::Vec<u32> = bench.drain().iter().map(|left| left.1).collect();
+    assert_eq!(sizes, [5000, 5000, 3000], "the window ends the last");
+    bench.ack(13_000);
+    let out = bench.next().unwrap();
+    assert_eq!(out.segment_size.map(|size| size.get()), Some(1000));
+    bench.set_cwnd(30);
+    let sizes: std::vec::Vec<u32> = bench.drain().iter().map(|left| left.1).collect();
+    assert_eq!(sizes, [5000, 2300]);
+    assert_eq!(bench.info().data_segs_out, 13 + 8);
+}
+
+#[test]
+fn windows_bound_what_is_out() {
+    let mut bench = Setup { wnd: 4500, ..Setup::default() }.open();
+    bench.write(50 * SMSS);
+    assert_eq!(bench.drain().len(), 4, "no small segment into the rest of the window");
+    assert_eq!(bench.blocked(), Blocked::ReceiveWindow);
+    bench.wnd = 100 * SMSS;
+    bench.ack(0);
+    assert_eq!(bench.drain().len(), 6);
+    assert_eq!(bench.blocked(), Blocked::CongestionWindow);
+    bench.config.cwnd_cap = Some(5000);
+    bench.ack(6000);
+    assert_eq!(bench.drain().len(), 1);
+}
+
+#[test]
+fn old_segments_do_not_change_the_window() {
+    let mut bench = Setup::default().open();
+    bench.write(50 * SMSS);
+    bench.drain();
+    let mut newer = bench.segment(2000, &[]);
+    (newer.seq, newer.window) = (SeqNum(100), 7000);
+    bench.take(&newer);
+    let mut older = bench.segment(2000, &[]);
+    (older.seq, older.window) = (SeqNum(50), 9000);
+    bench.take(&older);
+    assert_eq!(bench.info().snd_wnd, 7000);
+}
+
+/// RFC 5961, section 5.2.
+#[test]
+fn acks_outside_the_acceptable_range() {
+    let mut bench = Setup { wnd: 10_000, ..Setup::default() }.open();
+    bench.write(30 * SMSS);
+    bench.drain();
+    let mut segment = bench.segment(0, &[]);
+    segment.ack = bench.snd.snd_nxt() + 1;
+    assert_eq!(bench.take(&segment), AckVerdict::TooNew);
+    segment.ack = bench.snd.snd_una() - 10_000;
+    assert!(matches!(bench.take(&segment), AckVerdict::Fine { .. }));
+    segment.ack = bench.snd.snd_una() - 10_001;
+    assert_eq!(bench.take(&segment), AckVerdict::TooOld);
+}
+
+#[test]
+fn reserved_packets_count_and_start_nothing() {
+    let mut bench = Setup::default().open();
+    bench.write(50 * SMSS);
+    for serial in 0..10 {
+        let out = bench.next().unwrap();
+        assert_eq!(Bench::offset(out.seq), serial * 1000);
+        bench.snd.reserve(&out, u64::from(serial));
+    }
+    assert_eq!(bench.next(), None);
+    assert_eq!((bench.info().pipe, bench.info().unacked), (10_000, 0));
+    assert_eq!(bench.timer(), None, "nothing left");
+    bench.pass(ms(500));
+    // Popped out of order: the stream leaves in order.
+    for serial in [3, 0, 1, 2] {
+        let out = bench.snd.claim(serial).unwrap();
+        bench.sent(&out);
+    }
+    assert_eq!(bench.snd.snd_nxt(), ISS + 1 + 4000);
+    assert_eq!(bench.snd.claim(3), None, "its slot is used");
+    bench.pass(ms(100));
+    bench.ack(4000);
+    assert_eq!(bench.info().min_rtt, Some(ms(100)), "from the departure");
+}
+
+#[test]
+fn reserved_retransmission_becomes_void() {
+    let mut bench = Setup::default().open();
+    bench.write(10 * SMSS);
+    bench.drain();
+    bench.sack(0, &[(2000, 9000)]);
+    let head = bench.next().unwrap();
+    bench.snd.reserve(&head, 7);
+    let pipe = bench.info().pipe;
+    let second = bench.next().unwrap();
+    assert_eq!(Bench::offset(second.seq), 1000, "the head is not offered again");
+    bench.snd.reserve(&second, 8);
+    assert_eq!(bench.info().pipe, pipe + 1000);
+    // The head was only late.
+    bench.ack(1000);
+    assert_eq!(bench.snd.take_voided(), Some(7));
+    assert_eq!(bench.snd.take_voided(), None);
+    assert_eq!(bench.snd.claim(7), None);
+    bench.sack(1000, &[(1000, 2000), (1000, 9000)]);
+    assert_eq!(bench.snd.claim(8), Some(second), "a DSACK proves nothing about it");
+    bench.ack(10_000);
+    assert_eq!(bench.snd.claim(8), None);
+    assert_eq!(bench.info().pipe, 0);
+}
+
+#[test]
+fn shrunk_window_voids_reserved_data() {
+    let mut bench = Setup::default().open();
+    bench.write(3 * SMSS);
+    for serial in 0..3 {
+        let out = bench.next().unwrap();
+        bench.snd.reserve(&out, serial);
+    }
+    bench.wnd = 1000;
+    bench.ack(0);
+    let out = bench.snd.claim(0).unwrap();
+    bench.sent(&out);
+    assert_eq!(bench.snd.claim(1), None);
+    assert_eq!(bench.snd.take_voided(), Some(2));
+    assert_eq!(bench.info().pipe, 1000);
+    bench.wnd = 10_000;
+    bench.ack(1000);
+    assert_eq!(bench.offsets(), [1000, 2000]);
+}
+
+#[test]
+fn one_paced_packet_is_reserved_at_a_time() {
+    let mut bench = Setup::default().open();
+    bench.decide(|d| {
+        d.pacing = crate::policy::cc::Pacing::AtRate(crate::Rate::from_bytes_per_second(1_000_000))
+    });
+    bench.write(10 * SMSS);
+    let out = bench.next().unwrap();
+    bench.snd.reserve(&out, 0);
+    bench.pass(ms(100));
+    assert_eq!((bench.next(), bench.blocked()), (None, Blocked::Pacing));
+}
+
+/// 1000 bytes per 10 ms: the rate at which ACKs come back.
+#[test]
+fn delivery_rate() {
+    let mut bench = Setup::default().open();
+    bench.write(40 * SMSS);
+    bench.drain();
+    bench.pass(ms(90));
+    for i in 1..=30 {
+        bench.pass(ms(10));
+        bench.ack(i * 1000);
+        bench.drain();
+    }
+    assert_eq!(bench.info().delivery_rate, Some(crate::Rate::from_bytes_per_second(100_000)));
+    let acks = bench.script.lock().unwrap().acks.clone();
+    let (view, sample) = acks.last().unwrap();
+    assert!(!sample.rate.unwrap().app_limited);
+    assert_eq!((view.delivered, sample.newly_delivered, sample.segments), (30_000, 1000, 1));
+    assert_eq!(sample.rtt, Some(ms(100)));
+    assert!(view.cwnd_limited);
+}
+
+#[test]
+fn app_limited_flow_is_told_from_a_limited_window() {
+    let mut bench = Setup::default().open();
+    bench.write(4 * SMSS);
+    bench.drain();
+    assert_eq!(bench.blocked(), Blocked::App);
+    bench.pass(ms(100));
+    bench.write(4 * SMSS);
+    bench.drain();
+    bench.ack(4000);
+    bench.drain();
+    bench.pass(ms(100));
+    bench.ack(8000);
+    let acks = bench.script.lock().unwrap().acks.clone();
+    assert!(acks.iter().all(|(view, _)| !view.cwnd_limited));
+    assert!(acks[1].1.rate.unwrap().app_limited);
+}
+
+#[test]
+fn initial_window_after_a_lost_syn() {
+    use crate::snd::{OpenParams, Sender};
+    use crate::time::{Duration, Instant};
+    let config = crate::ConnConfig::default();
+    let mut counters = crate::counters::Counters::default();
+    let mut ctx = crate::conn::Ctx {
+        now: Instant::from_secs(1),
+        id: crate::ConnId::for_test(0, 0),
+        granularity: Duration::from_nanos(1),
+        counters: &mut counters,
+        tracer: None,
+    };
+    let mut open = |smss, syn_retransmitted| {
+        let mut snd = Sender::new(&config, ISS);
+        let params = OpenParams {
+            smss,
+            snd_wnd: 1 << 20,
+            wl1: SeqNum(0),
+            sack: true,
+            timestamps: false,
+            handshake_rtt: None,
+            syn_retransmitted,
+        };
+        snd.open(&mut ctx, &config, &params);
+        (snd.cc().unwrap().decision().window.bytes(), snd.rtt.rto())
+    };
+    assert_eq!(open(1460, false), (14_600, Duration::from_secs(1)), "RFC 6928");
+    assert_eq!(open(536, false), (5_360, Duration::from_secs(1)));
+    assert_eq!(open(9000, false).0, 18_000);
+    // RFC 5681, section 3.1; RFC 6298, 5.7.
+    assert_eq!(open(1460, true), (1_460, Duration::from_secs(3)));
+}
+
+#[test]
+fn idle_sender_is_small() {
+    assert!(size_of::<crate::snd::Sender>() <= 384, "{}", size_of::<crate::snd::Sender>());
+}

@@ -1,1 +1,400 @@
-//! Timers.
+//! Retransmission, persist, override and pacing timers; giving memory back.
+
+use super::bench::{Bench, SMSS, Setup, ctx, ms};
+use crate::events::WakeReason::{Pace, Persist, Rto, SwsOverride, Trim};
+use crate::info::Blocked;
+use crate::packet::SendReason::{FastRetransmit, NewData, RtoRetransmit, WindowProbe};
+use crate::policy::cc::{Clock, CongestionEvent, Pacing, Phase, RestartCause, Revise, SsthreshRule, Undo};
+use crate::policy::rto::{
+    AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoRtt, RtoSend, RtoStep, RtoTags, RtoTimer, RtoVerdict,
+    RtoView,
+};
+use crate::time::{Duration, Instant};
+use crate::units::{Rate, Window};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+/// RTT 100 ms, so RTO = 100 + 4 * 50 ms.
+#[test]
+fn rto_runs_from_the_first_departure_and_restarts_on_progress() {
+    let mut bench = Setup::default().open();
+    assert_eq!(bench.timer(), None);
+    bench.write(20 * SMSS);
+    bench.drain();
+    assert_eq!(bench.timer(), Some((ms(300), Rto)), "RFC 6298, 5.1");
+    bench.pass(ms(50));
+    bench.sack(0, &[(1000, 2000)]);
+    assert_eq!(bench.timer(), Some((ms(250), Rto)), "a duplicate is no progress");
+    bench.pass(ms(50));
+    bench.ack(2000);
+    // SRTT 100 ms, RTTVAR 3/4 * 50 ms.
+    assert_eq!(bench.timer(), Some((ms(250), Rto)), "RFC 6298, 5.3");
+    bench.ack(10_000);
+    bench.drain();
+    bench.ack(20_000);
+    assert!(!matches!(bench.timer(), Some((_, Rto))), "RFC 6298, 5.2");
+}
+
+#[test]
+fn rto_backs_off_and_waits_for_the_device() {
+    let mut bench = Setup::default().open();
+    bench.write(SMSS);
+    bench.drain();
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        waits.push(bench.timer().unwrap().0);
+        assert_eq!(bench.fire(), Rto);
+        assert_eq!(bench.drain(), [(0, 1000, RtoRetransmit)]);
+    }
+    assert_eq!(waits, [ms(300), ms(600), ms(1200), ms(2400)]);
+    assert_eq!(bench.counters.tcp_timeouts, 4);
+    // The device is full: what the expiry wants is not sent twice, and does not back off twice.
+    bench.fire();
+    let waiting = bench.next().unwrap();
+    bench.fire();
+    assert_eq!((bench.counters.tcp_timeouts, bench.next()), (5, Some(waiting)));
+    assert_eq!(bench.info().backoff, 5);
+    // Karn: the ACK of a retransmission is no sample, and the back-off stays until there is one.
+    bench.ack(1000);
+    assert_eq!(bench.info().backoff, 5);
+    bench.write(SMSS);
+    bench.drain();
+    assert_eq!(bench.timer(), Some((ms(9600), Rto)));
+    bench.pass(ms(100));
+    bench.ack(2000);
+    assert_eq!(bench.info().backoff, 0);
+}
+
+/// RFC 7323: with timestamps the ACK of a retransmission is a sample.
+#[test]
+fn timestamps_give_samples_of_retransmissions() {
+    let mut bench = Setup::default().open();
+    bench.write(SMSS);
+    bench.drain();
+    bench.fire();
+    bench.drain();
+    bench.pass(ms(80));
+    let mut segment = bench.segment(1000, &[]);
+    (segment.ts_now, segment.tsecr) = (5_080, Some(5_000));
+    bench.take(&segment);
+    assert_eq!(bench.info().backoff, 0);
+    assert_eq!(bench.info().rtt, Some(Duration::from_micros(97_500)));
+    assert_eq!(bench.info().min_rtt, Some(ms(100)), "a tick is too coarse for a minimum");
+}
+
+#[test]
+fn closed_window_is_probed_with_back_off_for_ever() {
+    let mut bench = Setup { wnd: 3000, ..Setup::default() }.open();
+    bench.write(10 * SMSS);
+    assert_eq!(bench.drain().len(), 3);
+    assert_eq!(bench.blocked(), Blocked::ReceiveWindow);
+    bench.wnd = 0;
+    bench.pass(ms(100));
+    bench.ack(3000);
+    assert_eq!(bench.drain(), []);
+    assert_eq!(bench.counters.tcp_want_zero_window, 1);
+    let mut waits = Vec::new();
+    for _ in 0..5 {
+        let (wait, reason) = bench.timer().unwrap();
+        assert_eq!(reason, Persist);
+        waits.push(wait.as_millis());
+        bench.fire();
+        let probes = bench.drain();
+        assert_eq!(probes.len(), 1);
+        assert_eq!((probes[0].1, probes[0].2), (0, WindowProbe));
+        // The peer answers: it lives, so that the connection is not given up.
+        bench.ack(3000);
+        bench.drain();
+        assert_eq!(bench.snd.stalled_since(), Some(bench.now));
+    }
+    assert_eq!(waits, [250, 500, 1000, 2000, 4000]);
+    assert_eq!(bench.counters.tcp_win_probe, 5);
+    bench.wnd = 5000;
+    bench.ack(3000);
+    assert_eq!(bench.drain().len(), 5);
+    bench.pass(ms(100));
+    bench.wnd = 0;
+    bench.ack(8000);
+    bench.drain();
+    assert!(bench.timer().unwrap().0 < ms(300), "the next closing starts anew");
+}
+
+#[test]
+fn unanswered_probes_count_as_a_stall() {
+    let mut bench = Setup { wnd: 0, ..Setup::default() }.open();
+    bench.write(10);
+    bench.drain();
+    let start = bench.now;
+    for _ in 0..3 {
+        assert_eq!(bench.fire(), Persist);
+        bench.drain();
+    }
+    assert_eq!(bench.snd.stalled_since(), Some(start));
+}
+
+/// RFC 9293, section 3.8.6.2.1.
+#[test]
+fn small_window_is_used_after_the_override() {
+    let mut bench = Setup { wnd: 4000, ..Setup::default() }.open();
+    bench.write(10 * SMSS);
+    bench.drain();
+    bench.pass(ms(100));
+    bench.wnd = 500;
+    bench.ack(4000);
+    assert_eq!(bench.drain(), []);
+    assert_eq!(bench.timer(), Some((ms(200), SwsOverride)));
+    bench.fire();
+    assert_eq!(bench.drain(), [(4000, 500, NewData)]);
+    // Half the largest window that the peer ever had is enough without waiting.
+    let mut bench = Setup { wnd: 900, ..Setup::default() }.open();
+    bench.write(10 * SMSS);
+    assert_eq!(bench.drain(), [(0, 900, NewData)]);
+}
+
+#[test]
+fn idle_memory_is_given_back() {
+    let mut bench = Setup::default().open();
+    bench.write(SMSS);
+    bench.drain();
+    bench.pass(ms(100));
+    bench.ack(1000);
+    assert_eq!(bench.timer(), Some((ms(1000), Trim)));
+    bench.fire();
+    assert!(bench.snd.flight.is_none());
+    assert_eq!(bench.timer(), None);
+    bench.write(SMSS);
+    assert_eq!(bench.drain().len(), 1);
+}
+
+#[test]
+fn restart_after_idle() {
+    let mut bench = Setup::default().open();
+    bench.write(SMSS);
+    bench.drain();
+    bench.pass(ms(100));
+    bench.ack(1000);
+    bench.pass(ms(100));
+    bench.write(SMSS);
+    bench.drain();
+    assert!(bench.script.lock().unwrap().restarts.is_empty(), "no longer than the RTO");
+    bench.pass(ms(100));
+    bench.ack(2000);
+    bench.pass(ms(400));
+    bench.write(SMSS);
+    bench.drain();
+    let restarts = bench.script.lock().unwrap().restarts.clone();
+    assert_eq!(restarts.len(), 1);
+    assert_eq!((restarts[0].cause, restarts[0].idle), (RestartCause::Idle, ms(500)));
+    assert_eq!(restarts[0].window, Window::from_bytes(10_000), "RFC 6928: min(10 SMSS, max(2 SMSS, 14600))");
+}
+
+fn departures(bench: &mut Bench, count: usize) -> Vec<u64> {
+    let start = bench.now;
+    let mut times = Vec::new();
+    while times.len() < count {
+        if bench.step().is_some() {
+            times.push(bench.now.since(start).as_micros());
+        } else {
+            assert_eq!(bench.blocked(), Blocked::Pacing);
+            assert_eq!(bench.fire(), Pace);
+        }
+    }
+    times
+}
+
+#[test]
+fn paced_departures_keep_their_distance() {
+    let mut bench = Setup::default().open();
+    bench.write(100 * SMSS);
+    bench.decide(|d| d.pacing = Pacing::AtRate(Rate::from_bytes_per_second(3_000_000)));
+    // 1000 bytes take 333.3 us; the thirds are carried.
+    assert_eq!(departures(&mut bench, 4), [0, 333, 666, 1000]);
+
+    let mut bench = Setup::default().open();
+    bench.write(100 * SMSS);
+    bench.decide(|d| d.pacing = Pacing::WindowOverRtt { gain: 512 });
+    // Two windows of ten segments in 100 ms.
+    assert_eq!(departures(&mut bench, 3), [0, 5000, 10_000]);
+}
+
+#[test]
+fn super_packets_are_sized_to_a_millisecond_of_pace() {
+    let mut bench = Setup::default().open();
+    bench.set_cwnd(100);
+    bench.max_payload = 60 * SMSS;
+    bench.write(100 * SMSS);
+    bench.decide(|d| d.pacing = Pacing::AtRate(Rate::from_bytes_per_second(4_500_000)));
+    assert_eq!(bench.drain(), [(0, 4000, NewData)]);
+}
+
+#[test]
+fn revise_decides_about_a_pending_departure() {
+    let gap = |millis| Pacing::Gap { time: ms(millis), over: Window::from_bytes(u64::from(SMSS)) };
+    for (revise, wait) in [(Revise::Retroactive, 4), (Revise::NextDeparture, 10), (Revise::Banked, 10)] {
+        let mut bench = Setup::default().open();
+        bench.write(100 * SMSS);
+        bench.decide(|d| (d.pacing, d.revise) = (gap(10), revise));
+        bench.drain();
+        assert_eq!(bench.timer(), Some((ms(10), Pace)));
+        bench.decide(|d| d.pacing = gap(4));
+        bench.drain();
+        assert_eq!(bench.timer(), Some((ms(wait), Pace)), "{revise:?}");
+    }
+}
+
+#[test]
+fn departure_clock_ignores_the_window() {
+    let mut bench = Setup::default().open();
+    bench.write(100 * SMSS);
+    bench.decide(|d| {
+        d.window = Window::from_raw(1);
+        d.clock = Clock::Departure { max_outstanding: 3 };
+        d.pacing = Pacing::Gap { time: ms(10), over: Window::from_bytes(u64::from(SMSS)) };
+    });
+    assert_eq!(departures(&mut bench, 3), [0, 10_000, 20_000]);
+    bench.drain();
+    assert_eq!(bench.blocked(), Blocked::CongestionWindow);
+    // From the latest departure, with the clock's own wait.
+    assert_eq!(bench.timer(), Some((ms(310), Rto)));
+    bench.pass(ms(5));
+    bench.ack(1000);
+    assert_eq!(bench.drain(), []);
+    assert_eq!(bench.fire(), Pace);
+    assert_eq!(bench.drain().len(), 1);
+}
+
+#[test]
+fn window_below_a_segment_does_not_stop_the_flow() {
+    let mut bench = Setup::default().open();
+    bench.decide(|d| d.window = Window::from_raw(1));
+    bench.write(2 * SMSS);
+    assert_eq!(bench.drain(), [(0, 1000, NewData)]);
+    bench.ack(1000);
+    assert_eq!(bench.drain(), [(1000, 1000, NewData)]);
+}
+
+/// A response that waits for evidence, as F-RTO and DCLOR do.
+#[derive(Debug, Default)]
+struct Prober {
+    phase: RtoPhase,
+    probed: Option<crate::SeqNum>,
+}
+
+impl RtoResponse for Prober {
+    fn name(&self) -> &'static str {
+        "prober"
+    }
+    fn on_rto(&mut self, view: &RtoView) -> RtoStep {
+        self.phase = RtoPhase::Probe;
+        self.probed = Some(view.flow.snd_nxt);
+        let mut step = RtoStep::consume();
+        step.send = RtoSend::NewElseHighest;
+        step.tags = RtoTags::ClearSack;
+        step.gate = RtoGate::Closed;
+        step.timer = RtoTimer::Backoff;
+        step
+    }
+    fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
+        if self.phase != RtoPhase::Probe {
+            return None;
+        }
+        let mut step = RtoStep::consume();
+        step.gate = RtoGate::Closed;
+        if ack.covers(self.probed?) {
+            self.phase = RtoPhase::Open;
+            step.gate = RtoGate::ByCc;
+            if ack.ack.gt(self.probed?) {
+                step.tags = RtoTags::Unmark;
+                step.cc = RtoCc::Undo(Undo::All);
+                step.rtt = RtoRtt::Take;
+                step.verdict = Some(RtoVerdict::Spurious);
+            } else {
+                self.phase = RtoPhase::Repair;
+                step.tags = RtoTags::AllLost;
+                step.cc = RtoCc::Timeout {
+                    window: Window::from_bytes(u64::from(2 * view.flow.smss)),
+                    ssthresh: SsthreshRule::AtMost(Window::from_bytes(5_000)),
+                };
+                step.verdict = Some(RtoVerdict::Lossy);
+            }
+        }
+        Some(step)
+    }
+    fn phase(&self) -> RtoPhase {
+        self.phase
+    }
+}
+
+fn probing() -> Bench {
+    let mut setup = Setup::default();
+    setup.config.policies.rto = Arc::new(|| Box::new(Prober::default()));
+    let mut bench = setup.open();
+    bench.write(60 * SMSS);
+    bench.drain();
+    bench.fire();
+    assert_eq!(bench.drain(), [(10_000, 1000, RtoRetransmit)], "new data, and nothing else");
+    bench
+}
+
+#[test]
+fn response_finds_a_timeout_spurious() {
+    let mut bench = probing();
+    for i in 1..=10 {
+        bench.pass(ms(10));
+        bench.ack(i * 1000);
+        assert_eq!(bench.drain(), [], "the gate is closed");
+    }
+    assert!(bench.script.lock().unwrap().acks.is_empty(), "no growth on consumed ACKs");
+    assert_eq!(bench.info().rtt, Some(ms(100)), "no sample while it probes");
+    bench.ack(11_000);
+    assert_eq!(bench.script.lock().unwrap().undos, [Undo::All]);
+    assert_eq!(bench.info().ca_state, Phase::Open);
+    assert_eq!(bench.counters.tcp_undo, 1);
+    assert_eq!(bench.drain().len(), 10);
+    assert_eq!(bench.info().total_retrans, 0);
+}
+
+#[test]
+fn response_finds_a_timeout_genuine() {
+    let mut bench = probing();
+    bench.sack(0, &[(10_000, 11_000)]);
+    assert_eq!(bench.info().ca_state, Phase::Loss);
+    assert!(matches!(bench.events()[..], [CongestionEvent::Timeout { first: true, .. }]));
+    bench.set_cwnd(2);
+    assert_eq!(bench.drain(), [(0, 1000, FastRetransmit), (1000, 1000, FastRetransmit)]);
+    // Losses below the recovery point reduce nothing again.
+    bench.sack(2000, &[(5000, 10_000)]);
+    assert_eq!(bench.events().len(), 1);
+}
+
+/// The core's rule: after three undecided timeouts the conventional response takes over, head first.
+#[test]
+fn undecided_response_is_replaced() {
+    let mut bench = probing();
+    for _ in 0..2 {
+        bench.fire();
+        assert_eq!(bench.drain().len(), 1);
+    }
+    bench.fire();
+    bench.set_cwnd(1);
+    assert_eq!(bench.drain(), [(0, 1000, RtoRetransmit)]);
+    assert!(matches!(bench.events()[..], [CongestionEvent::Timeout { .. }]));
+    bench.set_cwnd(2);
+    bench.ack(1000);
+    assert_eq!(bench.drain(), [(1000, 1000, FastRetransmit), (2000, 1000, FastRetransmit)]);
+    assert_eq!(bench.script.lock().unwrap().acks.len(), 1, "the window grows again");
+}
+
+#[test]
+fn timers_survive_the_end() {
+    let mut bench = Setup::default().open();
+    bench.write(20 * SMSS);
+    bench.drain();
+    bench.snd.discard();
+    assert_eq!(bench.timer(), None);
+    let mut ctx = ctx!(bench);
+    ctx.now = Instant::from_secs(1_000);
+    bench.snd.on_timeout(&mut ctx, &bench.config);
+    assert_eq!(bench.snd.stalled_since(), None);
+}
