@@ -11,6 +11,10 @@ impl Connection {
         if self.state == State::Closed && self.error.is_some() {
             return;
         }
+        // TIME-WAIT begins with the news that its end would bring.
+        if !matches!(self.state, State::TimeWait | State::Closed) {
+            self.notices.add(Notices::CLOSED);
+        }
         self.change_state(ctx, Input::Abort);
         self.error = self.error.or(error);
         // An RST that is still to be sent needs what the SYNs said.
@@ -21,7 +25,6 @@ impl Connection {
         self.probe_due = false;
         self.wait_until = Instant::FAR_FUTURE;
         self.snd.discard();
-        self.notices.add(Notices::CLOSED);
     }
 
     /// Both sides have closed, and this side must wait out old duplicates (RFC 9293, section 3.6).

@@ -535,6 +535,25 @@ fn time_wait_lasts_its_time_and_restarts_on_a_fin() {
 }
 
 #[test]
+fn the_end_is_told_once() {
+    let mut bench = Bench::in_state(State::FinWait2);
+    bench.arrive(&segment(FIN | ACK, IRS + 1, ISS + 2, &[]));
+    assert_eq!(bench.conn.state(), State::TimeWait);
+    assert!(bench.conn.take_notices().contains(Notices::CLOSED));
+    bench.now += bench.conn.config.time_wait;
+    bench.conn.on_timeout(ctx!(bench));
+    assert_eq!((bench.conn.state(), bench.conn.take_notices()), (State::Closed, Notices::default()));
+
+    for state in [State::SynSent, State::Established, State::LastAck] {
+        let mut bench = Bench::in_state(state);
+        for told in [true, false] {
+            bench.conn.abort(ctx!(bench), ConnError::Aborted);
+            assert_eq!(bench.conn.take_notices().contains(Notices::CLOSED), told, "{state}");
+        }
+    }
+}
+
+#[test]
 fn a_newer_syn_reuses_time_wait() {
     let mut bench = Bench::in_state(State::TimeWait);
     let newer = segment(SYN, IRS + 1_000, SeqNum(0), &[]);
