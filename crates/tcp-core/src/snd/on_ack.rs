@@ -139,6 +139,7 @@ impl Sender {
         tagged.duplicate = seg.ack == prior_una && seg.payload_len == 0 && !seg.fin && same_window;
         facts.newly_sacked = tagged.newly_sacked;
         facts.duplicate = tagged.duplicate;
+        facts.ece = seg.ece;
         if self.rto_heard {
             facts.echoes_original = self.echoes_original(ctx.now, seg);
         }

@@ -349,7 +349,7 @@ impl Sender {
     /// Remembers the end of a small segment for Minshall's rule.
     fn note_small(&mut self, out: &Outgoing) {
         if let Some(flight) = self.flight.as_deref_mut()
-            && out.len % self.smss != 0
+            && !out.len.is_multiple_of(self.smss)
         {
             flight.small_end = out.seq + out.len;
         }

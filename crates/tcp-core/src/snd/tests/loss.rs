@@ -1,7 +1,6 @@
 //! Loss detection and recovery.
 
 use super::bench::{Bench, SMSS, Setup, ms};
-use crate::config::ConnConfig;
 use crate::packet::SendReason::{FastRetransmit, LimitedTransmit, NewData, RtoRetransmit};
 use crate::policy::cc::{CongestionEvent, Phase};
 
@@ -156,9 +155,7 @@ fn bytes_above_prove_a_loss() {
 /// RFC 6675, NextSeg: lost data, then new data, then rule 3, then one rescue.
 #[test]
 fn next_seg_order() {
-    let mut setup = Setup::default();
-    setup.cwnd = Some(20);
-    let mut bench = setup.open();
+    let mut bench = Setup { cwnd: Some(20), ..Setup::default() }.open();
     bench.write(12 * SMSS);
     assert_eq!(bench.drain().len(), 12);
     bench.pass(ms(100));
@@ -179,9 +176,7 @@ fn next_seg_order() {
 
 #[test]
 fn sack_of_part_of_a_super_packet_splits_it() {
-    let mut setup = Setup::default();
-    setup.cwnd = Some(40);
-    let mut bench = setup.open();
+    let mut bench = Setup { cwnd: Some(40), ..Setup::default() }.open();
     bench.max_payload = 20 * SMSS;
     bench.write(41 * SMSS);
     assert_eq!(bench.drain(), [(0, 20_000, NewData), (20_000, 20_000, NewData)]);
@@ -303,9 +298,4 @@ fn smaller_path_mtu_sends_again_without_reduction() {
     assert_eq!(left.len(), 20);
     assert!(left.iter().all(|packet| packet.1 == 500 && packet.2 == FastRetransmit));
     assert!(bench.events().is_empty());
-}
-
-#[test]
-fn config_default_is_what_the_tests_assume() {
-    assert!(ConnConfig::default().limited_transmit);
 }
