@@ -1,0 +1,8 @@
+//! Stacks that talk to each other over a pair of devices in memory.
+
+mod closing;
+mod common;
+mod connecting;
+mod exchanging;
+mod failing;
+mod waiting;
