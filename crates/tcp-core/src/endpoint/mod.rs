@@ -1,4 +1,18 @@
 //! Many connections on one host: the type that a driver drives.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `ingest.rs` | from a packet to the connection, the listener, or the answer that it gets |
+//! | `icmp.rs` | pings, and ICMP errors |
+//! | `listen.rs`, `open.rs` | passive and active opens |
+//! | `egress.rs`, `ready.rs`, `stray.rs` | what leaves, whose turn it is, packets without a connection |
+//! | `service.rs` | timers, events, and the end of connections |
+//! | `handle.rs` | the application's side of a connection |
+//! | `slots.rs`, `demux.rs`, `wheel.rs` | where connections are kept: by handle, by name, by deadline |
+//! | `isn.rs`, `ports.rs`, `rate_limit.rs`, `rng.rs` | what must not be guessed, and not be provoked |
+//!
+//! Whatever the number of connections, a packet and a timer cost O(1): nothing here walks over connections but
+//! [`Endpoint::unlisten`].
 
 pub(crate) mod demux;
 mod egress;
