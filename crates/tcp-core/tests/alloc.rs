@@ -1,0 +1,173 @@
+//! Memory: none is allocated per segment, and an idle connection takes little.
+
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::wire::{RxChecksum, TxChecksumMode};
+use ackline_tcp_core::{
+    AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket,
+    Target, TxBudget,
+};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// Most that an idle established connection may take, in bytes.
+const IDLE: u64 = 768;
+
+struct Pair {
+    now: Instant,
+    a: Endpoint,
+    b: Endpoint,
+}
+
+fn endpoint(host: u8, super_packets: bool) -> Endpoint {
+    let mut config = EndpointConfig::default();
+    config.addresses = vec![IpAddr::from([10, 0, 0, host])];
+    if super_packets {
+        config.max_super_packet = 65_535;
+        config.tx_checksum = TxChecksumMode::Partial;
+    }
+    Endpoint::new(config, Box::new(Fifo::default()), [host; 32])
+}
+
+/// Gives everything that `from` has to send to `to`, in place.
+fn pass(now: Instant, from: &mut Endpoint, to: &mut Endpoint) -> usize {
+    let report = from.transmit(now, TxBudget::UNLIMITED, |packet| {
+        let checksum = match packet.segment_size {
+            Some(_) => RxChecksum::Partial,
+            None => RxChecksum::Trusted,
+        };
+        let rx = RxPacket::new(packet.header)
+            .with_more(packet.payload)
+            .with_segment_size(packet.segment_size)
+            .with_checksum(checksum);
+        to.ingest(now, rx);
+        Ok::<(), ()>(())
+    });
+    report.map_or(0, |report| report.packets)
+}
+
+impl Pair {
+    fn new(super_packets: bool) -> Self {
+        let mut b = endpoint(2, super_packets);
+        let mut accept = AcceptConfig::default();
+        accept.backlog = u32::MAX;
+        b.listen(Instant::ZERO, ListenOn::Port(80), accept).unwrap();
+        Self { now: Instant::from_secs(1), a: endpoint(1, super_packets), b }
+    }
+
+    /// Opens `connections`; returns the last accepted one and its peer.
+    fn open(&mut self, connections: u32, config: &Arc<ConnConfig>) -> (ConnId, ConnId) {
+        let mut last = None;
+        for number in 0..connections {
+            let remote = SocketAddr::from(([10, 0, 0, 2], 80));
+            let mut target = Target::from(remote);
+            // More connections than ephemeral ports are not needed here, but they should be cheap to name.
+            target.local_port = Some(1_000 + number as u16);
+            let client = self.a.connect(self.now, target, config.clone()).unwrap();
+            while pass(self.now, &mut self.a, &mut self.b) + pass(self.now, &mut self.b, &mut self.a) > 0 {}
+            self.now += Duration::from_micros(10);
+            while let Some(event) = self.b.poll_event() {
+                if let Event::Accepted { conn, .. } = event {
+                    last = Some((client, conn));
+                }
+            }
+            while self.a.poll_event().is_some() {}
+        }
+        last.expect("connections were accepted")
+    }
+
+    /// One round: A writes all that fits, B reads all that came. Returns packets from A.
+    fn round(&mut self, client: ConnId, server: ConnId, data: &[u8]) -> usize {
+        self.now += Duration::from_micros(20);
+        let now = self.now;
+        for endpoint in [&mut self.a, &mut self.b] {
+            if endpoint.poll_timeout().is_some_and(|wakeup| wakeup.at <= now) {
+                endpoint.handle_timeout(now);
+            }
+        }
+        let mut writer = self.a.conn(client).expect("open");
+        while writer.write(data).expect("writable") > 0 {}
+        let packets = pass(now, &mut self.a, &mut self.b);
+        let mut reader = self.b.conn(server).expect("open");
+        let readable = reader.peek().map(<[u8]>::len).iter().sum();
+        reader.consume(now, readable);
+        pass(now, &mut self.b, &mut self.a);
+        for endpoint in [&mut self.a, &mut self.b] {
+            while endpoint.poll_event().is_some() {}
+        }
+        packets
+    }
+}
+
+fn no_allocation_in_steady_state(super_packets: bool) {
+    let mut pair = Pair::new(super_packets);
+    let (client, server) = pair.open(1, &Arc::default());
+    let data = vec![0x5a; 1 << 16];
+    // Until windows and buffers are as large as they get.
+    for _ in 0..200 {
+        pair.round(client, server, &data);
+    }
+    let mut packets = 0;
+    let before = pair.b.conn(server).unwrap().info().bytes_received;
+    let counted = allocation_counter::measure(|| {
+        for _ in 0..100 {
+            packets += pair.round(client, server, &data);
+        }
+    });
+    let bytes = pair.b.conn(server).unwrap().info().bytes_received - before;
+    assert!(packets >= 100 && bytes > 10_000_000, "{packets} packets, {bytes} bytes");
+    assert_eq!(counted.count_total, 0, "{packets} packets, {bytes} bytes: {counted:?}");
+}
+
+#[test]
+fn segments_allocate_nothing() {
+    no_allocation_in_steady_state(false);
+}
+
+#[test]
+fn super_packets_allocate_nothing() {
+    no_allocation_in_steady_state(true);
+}
+
+#[test]
+fn an_idle_connection_is_small() {
+    // Neither a power of two (where growing vectors are exactly full) nor just above one.
+    const CONNECTIONS: u32 = 6_000;
+    let config = Arc::new(ConnConfig::default());
+    let mut pair = Pair::new(false);
+    let counted = allocation_counter::measure(|| {
+        pair.open(CONNECTIONS, &config);
+    });
+    assert_eq!((pair.a.connections(), pair.b.connections()), (CONNECTIONS as usize, CONNECTIONS as usize));
+    let bytes = u64::try_from(counted.bytes_current).unwrap() / u64::from(2 * CONNECTIONS);
+    println!("{bytes} bytes per idle established connection");
+    assert!(bytes <= IDLE, "{bytes} bytes per idle established connection");
+}
+
+#[test]
+fn an_idle_connection_is_small_again_after_use() {
+    let mut pair = Pair::new(false);
+    let config = Arc::new(ConnConfig::default());
+    let data = vec![0x5a; 1 << 16];
+    let (client, server) = pair.open(1, &config);
+    let mut before = None;
+    let counted = allocation_counter::measure(|| {
+        for _ in 0..100 {
+            pair.round(client, server, &data);
+        }
+        // Whatever is left is read and acknowledged, and then nothing happens for a while.
+        for _ in 0..1_000 {
+            let timeouts = [&pair.a, &pair.b].map(|endpoint| endpoint.poll_timeout().map(|wakeup| wakeup.at));
+            let Some(at) = timeouts.into_iter().flatten().min() else { break };
+            pair.now = pair.now.max(at);
+            pair.a.handle_timeout(pair.now);
+            pair.b.handle_timeout(pair.now);
+            while pass(pair.now, &mut pair.a, &mut pair.b) + pass(pair.now, &mut pair.b, &mut pair.a) > 0 {
+                let mut reader = pair.b.conn(server).expect("open");
+                let readable = reader.peek().map(<[u8]>::len).iter().sum();
+                reader.consume(pair.now, readable);
+            }
+            before.get_or_insert(pair.now);
+        }
+    });
+    assert!(counted.bytes_current < 4 * IDLE as i64, "{} bytes stay", counted.bytes_current);
+}

@@ -1,0 +1,296 @@
+//! The way out: a full device, departures, shapers, deferral.
+
+use crate::net::{A, B, Link, Net, Plan, Wire, host_config, socket};
+use ackline_tcp_core::events::WakeReason;
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::policy::sched::{
+    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
+};
+use ackline_tcp_core::{ConnConfig, ConnId, Duration, Instant, TxBudget};
+use std::collections::VecDeque;
+
+const LONG: Duration = Duration::from_secs(3_600);
+const MIB: u64 = 1 << 20;
+
+fn transfer(mut net: Net, bytes: u64) -> Net {
+    net.hosts[B].serve = Plan::send(bytes / 4);
+    net.listen(B, 80, ConnConfig::default());
+    for _ in 0..4 {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(bytes));
+    }
+    let done = net.run_until(LONG, |net| {
+        net.hosts.iter().all(|host| host.streams.len() == 4 && host.streams.values().all(|it| it.ended))
+    });
+    assert!(done, "stuck at {:?}: {:#?}", net.now, net.hosts.each_ref().map(|host| &host.streams));
+    for (host, bytes) in [(A, bytes / 4), (B, bytes)] {
+        assert!(net.hosts[host].streams.values().all(|stream| stream.read == bytes));
+    }
+    net
+}
+
+#[test]
+fn a_device_that_refuses_loses_nothing() {
+    for (seed, base) in [Net::new as fn(u64, Link) -> Net, Net::offloaded].into_iter().enumerate() {
+        let net = transfer(base(seed as u64, Link { refused: 300, ..Link::default() }), MIB);
+        let counters = net.hosts[A].endpoint.counters();
+        assert!(counters.tx_refused > 5, "{}", counters.tx_refused);
+        assert_eq!(counters.tcp_retrans_segs, 0, "a refused packet is not lost");
+    }
+}
+
+#[test]
+fn a_refused_packet_is_held_and_goes_first() {
+    let mut net = Net::new(1, Link::default());
+    net.listen(B, 80, ConnConfig::default());
+    let id = net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: 0, read_size: 100 });
+    net.run_until(LONG, |net| net.hosts[A].events.len() == 1);
+    let now = net.now;
+    let _ = net.endpoint(A).conn(id);
+    let written = net.endpoint(A).conn(id).map(|mut conn| conn.write(&[7; 5_000]));
+    // The harness has closed the sending side of an application with nothing to send.
+    assert!(written.is_some());
+    let mut offered: Vec<Vec<Wire>> = vec![];
+    for _ in 0..3 {
+        let mut packets = vec![];
+        let result = net.endpoint(A).transmit(now, TxBudget::UNLIMITED, |packet| {
+            packets.push(Wire::of(&packet));
+            Err("full")
+        });
+        if packets.is_empty() {
+            assert!(result.is_ok());
+            continue;
+        }
+        assert_eq!(result, Err("full"));
+        assert_eq!(packets.len(), 1, "one try per call");
+        offered.push(packets);
+    }
+    assert!(offered.windows(2).all(|pair| pair[0] == pair[1]), "the same packet each time");
+}
+
+#[test]
+fn departures_are_reported_one_by_one() {
+    let link = Link { serialise: Some(Duration::from_micros(50)), ..Link::default() };
+    let net = transfer(Net::new(3, link), MIB);
+    assert_eq!(net.hosts[A].endpoint.counters().tcp_retrans_segs, 0);
+}
+
+#[test]
+fn a_budget_ends_a_call_and_says_so() {
+    let mut net = Net::new(4, Link::default());
+    for _ in 0..10 {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(1));
+    }
+    let now = net.now;
+    for left in [7, 4, 1] {
+        let report = net.endpoint(A).transmit(now, TxBudget::packets(3), |_| Ok::<(), ()>(())).unwrap();
+        assert_eq!((report.packets, report.more), (3, true), "{left} are left");
+    }
+    let report = net.endpoint(A).transmit(now, TxBudget::packets(3), |_| Ok::<(), ()>(())).unwrap();
+    assert_eq!((report.packets, report.more, report.bytes), (1, false, 60));
+}
+
+/// One packet per interval, in order.
+#[derive(Debug)]
+struct Metronome {
+    queue: VecDeque<Descriptor>,
+    interval: Duration,
+    next: Instant,
+    keeps_acks: bool,
+    /// More than this many packets of data are deferred.
+    limit: usize,
+    waiting: VecDeque<ConnId>,
+    departed: Vec<u64>,
+}
+
+impl Metronome {
+    fn new(interval: Duration) -> Self {
+        Self {
+            queue: VecDeque::new(),
+            interval,
+            next: Instant::ZERO,
+            keeps_acks: false,
+            limit: usize::MAX,
+            waiting: VecDeque::new(),
+            departed: vec![],
+        }
+    }
+}
+
+impl EgressScheduler for Metronome {
+    fn name(&self) -> &'static str {
+        "metronome"
+    }
+
+    fn admit(&mut self, _now: Instant, ask: &Ask) -> Admission {
+        if ask.class.is_data() && self.queue.len() >= self.limit {
+            self.waiting.extend(ask.conn);
+            return Admission::Deferred;
+        }
+        Admission::Granted
+    }
+
+    fn push(&mut self, _now: Instant, packet: Descriptor) {
+        self.queue.push_back(packet);
+    }
+
+    fn pop(&mut self, now: Instant, _link: &LinkView) -> Popped {
+        if self.queue.is_empty() {
+            return Popped::Empty;
+        }
+        if now < self.next {
+            return Popped::NotBefore(self.next);
+        }
+        self.next = now + self.interval;
+        self.queue.pop_front().map_or(Popped::Empty, Popped::Packet)
+    }
+
+    fn departed(&mut self, _now: Instant, packet: &Descriptor) {
+        self.departed.push(packet.id.serial);
+    }
+
+    fn poll_resume(&mut self) -> Option<ConnId> {
+        if self.queue.len() < self.limit { self.waiting.pop_front() } else { None }
+    }
+
+    fn forget(&mut self, _now: Instant, which: Forget) {
+        self.queue.retain(|packet| match which {
+            Forget::Packet(serial) => packet.id.serial != serial,
+            Forget::Conn(conn) => packet.conn != Some(conn),
+        });
+        if let Forget::Conn(conn) = which {
+            self.waiting.retain(|waiting| *waiting != conn);
+        }
+    }
+
+    fn backlog(&self, _scope: Scope) -> Backlog {
+        let bytes = self.queue.iter().map(|packet| u64::from(packet.len)).sum();
+        Backlog { packets: self.queue.len(), bytes }
+    }
+
+    fn keeps_ack_numbers(&self) -> bool {
+        self.keeps_acks
+    }
+}
+
+#[test]
+fn a_shaper_sets_the_wake_up() {
+    let interval = Duration::from_millis(2);
+    let configs = [host_config(A), host_config(B)];
+    let mut net = Net::with(5, Link::default(), configs, || Box::new(Metronome::new(interval)));
+    for _ in 0..3 {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(1));
+    }
+    assert_eq!(net.intercept(A).len(), 1);
+    let wakeup = net.endpoint(A).poll_timeout().unwrap();
+    assert_eq!((wakeup.at, wakeup.reason, wakeup.conn), (net.now + interval, WakeReason::Shaper, None));
+    net.now = wakeup.at;
+    assert_eq!(net.intercept(A).len(), 1);
+    assert_eq!(
+        net.endpoint(A).scheduler().backlog(Scope::All).packets,
+        1,
+        "all that waits stands in the queue"
+    );
+}
+
+#[test]
+fn a_shaped_host_delivers_everything() {
+    for serialise in [None, Some(Duration::from_micros(10))] {
+        let link = Link { serialise, ..Link::default() };
+        let make = || Box::new(Metronome::new(Duration::from_micros(100))) as Box<dyn EgressScheduler>;
+        transfer(Net::with(6, link, [host_config(A), host_config(B)], make), MIB / 4);
+    }
+}
+
+#[test]
+fn acks_that_keep_their_numbers_deliver_everything() {
+    let make = || {
+        let mut scheduler = Metronome::new(Duration::from_micros(100));
+        scheduler.keeps_acks = true;
+        Box::new(scheduler) as Box<dyn EgressScheduler>
+    };
+    for refused in [0, 200] {
+        let link = Link { refused, loss: 5, ..Link::default() };
+        transfer(Net::with(7, link, [host_config(A), host_config(B)], make), MIB / 4);
+    }
+}
+
+#[test]
+fn deferred_connections_are_resumed() {
+    for (serialise, limit) in
+        [(None, 1), (Some(Duration::from_micros(10)), 3), (Some(Duration::from_micros(300)), 8)]
+    {
+        let make = || {
+            let mut scheduler = Metronome::new(Duration::from_micros(100));
+            scheduler.limit = limit;
+            Box::new(scheduler) as Box<dyn EgressScheduler>
+        };
+        let link = Link { serialise, loss: 5, refused: 50, ..Link::default() };
+        transfer(Net::with(8, link, [host_config(A), host_config(B)], make), MIB / 4);
+    }
+}
+
+#[test]
+fn straight_and_scheduled_packets_are_the_same() {
+    /// A FIFO that must be asked about each packet.
+    #[derive(Debug, Default)]
+    struct Opaque(Fifo);
+    impl EgressScheduler for Opaque {
+        fn name(&self) -> &'static str {
+            "opaque"
+        }
+        fn push(&mut self, now: Instant, packet: Descriptor) {
+            self.0.push(now, packet);
+        }
+        fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+            self.0.pop(now, link)
+        }
+        fn forget(&mut self, now: Instant, which: Forget) {
+            self.0.forget(now, which);
+        }
+        fn backlog(&self, scope: Scope) -> Backlog {
+            self.0.backlog(scope)
+        }
+    }
+    let run = |make: fn() -> Box<dyn EgressScheduler>| {
+        let link = Link { loss: 20, late: 20, duplicates: 20, ..Link::default() };
+        let net = transfer(Net::with(9, link, [host_config(A), host_config(B)], make), MIB / 2);
+        (net.digest, net.left, net.now)
+    };
+    assert_eq!(run(|| Box::new(Fifo::default())), run(|| Box::new(Opaque::default())));
+}
+
+#[test]
+fn only_data_is_asked_to_wait() {
+    /// Defers whatever it is asked for, and names nobody.
+    #[derive(Debug, Default)]
+    struct Never {
+        inner: Fifo,
+        pushed: Vec<SegmentClass>,
+    }
+    impl EgressScheduler for Never {
+        fn name(&self) -> &'static str {
+            "never"
+        }
+        fn admit(&mut self, _now: Instant, _ask: &Ask) -> Admission {
+            Admission::Deferred
+        }
+        fn push(&mut self, now: Instant, packet: Descriptor) {
+            self.pushed.push(packet.class);
+            self.inner.push(now, packet);
+        }
+        fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+            self.inner.pop(now, link)
+        }
+        fn forget(&mut self, now: Instant, which: Forget) {
+            self.inner.forget(now, which);
+        }
+        fn backlog(&self, scope: Scope) -> Backlog {
+            self.inner.backlog(scope)
+        }
+    }
+    for serialise in [None, Some(Duration::from_micros(10))] {
+        let make = || Box::new(Never::default()) as Box<dyn EgressScheduler>;
+        let link = Link { serialise, loss: 10, ..Link::default() };
+        transfer(Net::with(10, link, [host_config(A), host_config(B)], make), MIB / 8);
+    }
+}

@@ -1,0 +1,203 @@
+//! Limits: backlog, connections, ports, names; and what becomes of what is refused.
+
+use crate::net::{A, B, Link, Net, Plan, address, host_config, socket};
+use ackline_tcp_core::error::{ConnError, ConnectError, ListenError};
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::{
+    AcceptConfig, ConnConfig, Duration, EndpointConfig, Event, Instant, ListenOn, State, Target,
+};
+use std::sync::Arc;
+
+fn net(a: EndpointConfig, b: EndpointConfig) -> Net {
+    Net::with(1, Link::default(), [a, b], || Box::new(Fifo::default()))
+}
+
+fn accept(backlog: u32) -> AcceptConfig {
+    let mut accept = AcceptConfig::default();
+    accept.backlog = backlog;
+    accept
+}
+
+#[test]
+fn a_full_backlog_drops_syns_until_there_is_room() {
+    let mut net = net(host_config(A), host_config(B));
+    let now = net.now;
+    net.endpoint(B).listen(now, ListenOn::Port(80), accept(3)).unwrap();
+    for _ in 0..5 {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(10));
+    }
+    // Nobody takes the events of B.
+    let mut accepted = 0;
+    for wire in net.intercept(A) {
+        accepted +=
+            usize::from(matches!(net.inject(B, &wire.bytes), ackline_tcp_core::Ingested::Accepted(_)));
+    }
+    assert_eq!(accepted, 3);
+    let counters = net.endpoint(B).counters();
+    assert_eq!((counters.listen_overflows, counters.listen_drops), (2, 2));
+    // The SYNs come again, and by then the application has accepted the others.
+    assert!(net.run_until(Duration::from_secs(60), |net| {
+        net.hosts[B].streams.len() == 5 && net.hosts[B].streams.values().all(|stream| stream.ended)
+    }));
+}
+
+#[test]
+fn half_open_connections_leave_the_backlog_when_they_time_out() {
+    let mut net = net(host_config(A), host_config(B));
+    let now = net.now;
+    net.endpoint(B).listen(now, ListenOn::Port(80), accept(1)).unwrap();
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(10));
+    let syn = net.intercept(A).remove(0);
+    net.inject(B, &syn.bytes);
+    assert_eq!(net.endpoint(B).connections(), 1);
+    // SYN-ACKs go nowhere.
+    for _ in 0..20 {
+        net.intercept(B);
+        let Some(wakeup) = net.endpoint(B).poll_timeout() else { break };
+        net.now = wakeup.at;
+        let now = net.now;
+        net.endpoint(B).handle_timeout(now);
+    }
+    assert_eq!(net.endpoint(B).connections(), 0);
+    assert_eq!(net.endpoint(B).poll_event(), None, "the application never heard of it");
+    assert!(matches!(net.inject(B, &syn.bytes), ackline_tcp_core::Ingested::Accepted(_)));
+}
+
+#[test]
+fn a_full_endpoint_refuses_and_counts() {
+    let mut small = host_config(B);
+    small.max_connections = 2;
+    let mut net = net(host_config(A), small);
+    net.listen(B, 80, ConnConfig::default());
+    for _ in 0..3 {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: u64::MAX, read_size: 100 });
+    }
+    net.run(Duration::from_millis(100));
+    assert_eq!(net.endpoint(B).connections(), 2);
+    assert_eq!(net.endpoint(B).counters().connections_refused, 1);
+    let now = net.now;
+    let refused = net.endpoint(B).connect(now, Target::from(socket(A, 80)), Arc::default());
+    assert_eq!(refused, Err(ConnectError::TooManyConnections));
+}
+
+#[test]
+fn connect_says_what_is_wrong() {
+    let mut config = host_config(A);
+    config.addresses.truncate(1);
+    config.ephemeral_ports = 5_000..=5_002;
+    let mut net = net(config, host_config(B));
+    let now = net.now;
+    let mut connect = |target: Target| net.endpoint(A).connect(now, target, Arc::default()).map(|_| ());
+    let to = |remote: &str| Target::from(remote.parse::<std::net::SocketAddr>().unwrap());
+    for bad in ["10.0.0.2:0", "0.0.0.0:80", "224.0.0.1:80", "255.255.255.255:80"] {
+        assert_eq!(connect(to(bad)), Err(ConnectError::BadRemote), "{bad}");
+    }
+    assert_eq!(connect(to("[fd00::2]:80")), Err(ConnectError::NoLocalAddress));
+    let mut foreign = to("10.0.0.2:80");
+    foreign.local_address = Some(address(B));
+    assert_eq!(connect(foreign), Err(ConnectError::NoLocalAddress));
+
+    let mut named = to("10.0.0.2:80");
+    named.local_port = Some(7);
+    assert_eq!(connect(named), Ok(()));
+    assert_eq!(connect(named), Err(ConnectError::InUse));
+    for _ in 0..3 {
+        assert_eq!(connect(to("10.0.0.2:80")), Ok(()));
+    }
+    assert_eq!(connect(to("10.0.0.2:80")), Err(ConnectError::NoFreePort));
+    assert_eq!(connect(to("10.0.0.2:81")), Ok(()), "ports are per peer");
+}
+
+#[test]
+fn listen_says_what_is_wrong() {
+    let mut net = net(host_config(A), host_config(B));
+    let mut listen = |on| net.endpoint(A).listen(Instant::ZERO, on, AcceptConfig::default()).map(|_| ());
+    assert_eq!(listen(ListenOn::Address(socket(B, 80))), Err(ListenError::NotLocal));
+    assert_eq!(listen(ListenOn::Address(socket(A, 80))), Ok(()));
+    assert_eq!(listen(ListenOn::Address(socket(A, 80))), Err(ListenError::InUse));
+    assert_eq!(listen(ListenOn::Port(0)), Err(ListenError::NoPort));
+}
+
+#[test]
+fn the_listener_of_the_address_goes_before_the_others() {
+    let mut net = net(host_config(A), host_config(B));
+    let now = net.now;
+    let mut listen = |on| net.endpoint(B).listen(now, on, AcceptConfig::default()).unwrap();
+    let any = listen(ListenOn::Any);
+    let port = listen(ListenOn::Port(80));
+    let exact = listen(ListenOn::Address(socket(B, 80)));
+    for (to, expected) in [("10.0.0.2:80", exact), ("[fd00::2]:80", port), ("10.0.0.2:81", any)] {
+        net.connect(A, to.parse().unwrap(), ConnConfig::default(), Plan::send(1));
+        net.run(Duration::from_secs(1));
+        let last = net.hosts[B].events.iter().rev().find_map(|event| match event {
+            Event::Accepted { listener, .. } => Some(*listener),
+            _ => None,
+        });
+        assert_eq!(last, Some(expected), "{to}");
+    }
+}
+
+#[test]
+fn unlisten_resets_whom_nobody_accepted() {
+    let mut net = net(host_config(A), host_config(B));
+    let now = net.now;
+    let listener = net.endpoint(B).listen(now, ListenOn::Port(80), accept(10)).unwrap();
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: 0, read_size: 100 });
+    let syn = net.intercept(A).remove(0);
+    net.inject(B, &syn.bytes);
+    net.endpoint(B).unlisten(now, listener);
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.stream(A).closed, Some(Some(ConnError::Refused)));
+    assert_eq!(net.endpoint(B).connections(), 0);
+    assert!(net.hosts[B].events.is_empty());
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(0));
+    net.run(Duration::from_secs(1));
+    assert!(net.hosts[A].streams.values().all(|it| it.closed == Some(Some(ConnError::Refused))));
+}
+
+#[test]
+fn a_newer_syn_takes_over_from_time_wait() {
+    let mut net = net(host_config(A), host_config(B));
+    net.hosts[B].serve = Plan::send(0);
+    net.listen(B, 80, ConnConfig::default());
+    let target = |port| {
+        let mut target = Target::from(socket(B, 80));
+        target.local_port = Some(port);
+        target
+    };
+    // B closes first, and so waits.
+    let now = net.now;
+    let first = net.endpoint(A).connect(now, target(5_000), Arc::default()).unwrap();
+    net.run(Duration::from_secs(1));
+    let now = net.now;
+    net.endpoint(A).release(now, first);
+    net.run(Duration::from_secs(1));
+    assert_eq!((net.endpoint(A).connections(), net.endpoint(B).counters().tcp_tw), (0, 1));
+
+    let now = net.now;
+    let second = net.endpoint(A).connect(now, target(5_000), Arc::default()).unwrap();
+    net.run(Duration::from_secs(1));
+    assert_eq!(net.endpoint(A).conn(second).unwrap().state(), State::CloseWait);
+    assert_eq!(net.endpoint(B).counters().tcp_tw_recycled, 1);
+    assert_ne!(first, second, "a handle is never given out twice");
+    assert!(net.endpoint(A).conn(first).is_none());
+}
+
+#[test]
+fn nobody_there_times_out() {
+    let mut net = net(host_config(A), host_config(B));
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(1));
+    net.hosts[B].endpoint = ackline_tcp_core::Endpoint::new(
+        {
+            let mut config = host_config(B);
+            config.addresses.clear();
+            config
+        },
+        Box::new(Fifo::default()),
+        [0; 32],
+    );
+    net.run(Duration::from_secs(1_000));
+    assert_eq!(net.stream(A).closed, Some(Some(ConnError::TimedOut)));
+    assert_eq!(net.left[A], 7, "RFC 9293 leaves it open; Linux sends the SYN seven times");
+    assert_eq!(net.endpoint(A).connections(), 0);
+}

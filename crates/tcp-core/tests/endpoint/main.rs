@@ -1,0 +1,8 @@
+//! Endpoints as a driver sees them.
+
+mod adversary;
+mod egress;
+mod limits;
+mod net;
+mod stray;
+mod transfer;

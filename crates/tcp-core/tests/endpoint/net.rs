@@ -1,0 +1,413 @@
+//! Two endpoints back to back in memory, in virtual time, over a link that can delay, lose, duplicate, reorder
+//! and stall.
+
+use ackline_tcp_core::policy::EgressScheduler;
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::wire::{RxChecksum, TxChecksum, TxChecksumMode};
+use ackline_tcp_core::{
+    AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket,
+    Target, TxBudget, TxId, TxPacket,
+};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{Hash, Hasher};
+use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU16;
+use std::sync::{Arc, OnceLock};
+
+/// What the link does to packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    /// Time from one end to the other.
+    pub(crate) delay: Duration,
+    /// Packets lost, of a thousand.
+    pub(crate) loss: u32,
+    /// Packets that come twice, of a thousand.
+    pub(crate) duplicates: u32,
+    /// Packets that come up to three delays late, of a thousand.
+    pub(crate) late: u32,
+    /// Packets refused by the device when they are offered, of a thousand.
+    pub(crate) refused: u32,
+    /// The driver takes one packet at a time, and reports its departure after this long.
+    pub(crate) serialise: Option<Duration>,
+}
+
+impl Default for Link {
+    fn default() -> Self {
+        Self { delay: Duration::from_millis(5), loss: 0, duplicates: 0, late: 0, refused: 0, serialise: None }
+    }
+}
+
+/// A packet on the link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wire {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) segment_size: Option<NonZeroU16>,
+    pub(crate) checksum: RxChecksum,
+}
+
+impl Wire {
+    pub(crate) fn of(packet: &TxPacket<'_>) -> Self {
+        let checksum = match packet.checksum {
+            TxChecksum::Complete => RxChecksum::Verify,
+            TxChecksum::Partial { .. } => RxChecksum::Partial,
+            TxChecksum::Omitted => RxChecksum::Trusted,
+        };
+        let bytes = [packet.header, packet.payload[0], packet.payload[1]].concat();
+        Self { bytes, segment_size: packet.segment_size, checksum }
+    }
+
+    pub(crate) fn rx(&self) -> RxPacket<'_> {
+        RxPacket::new(&self.bytes).with_segment_size(self.segment_size).with_checksum(self.checksum)
+    }
+}
+
+/// One side of the link.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) streams: BTreeMap<ConnId, Stream>,
+    /// Everything that the endpoint told.
+    pub(crate) events: Vec<Event>,
+    /// What accepted connections do.
+    pub(crate) serve: Plan,
+    /// Packets taken by the device that have not left.
+    sending: VecDeque<(Instant, TxId, Wire)>,
+}
+
+/// What an application does with a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Plan {
+    /// Bytes to write, and then to close.
+    pub(crate) send: u64,
+    /// Bytes per call of `read`; 0: nothing is read.
+    pub(crate) read_size: usize,
+}
+
+impl Plan {
+    pub(crate) const fn send(bytes: u64) -> Self {
+        Self { send: bytes, read_size: 1 << 16 }
+    }
+}
+
+/// An application's side of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stream {
+    pub(crate) plan: Plan,
+    pub(crate) written: u64,
+    pub(crate) read: u64,
+    pub(crate) ended: bool,
+    pub(crate) closed: Option<Option<ackline_tcp_core::error::ConnError>>,
+}
+
+/// Length of what every stream repeats: a prime, so that no piece of a stream can stand for another.
+const PERIOD: u64 = 65_521;
+
+/// What every stream repeats, twice.
+fn pattern() -> &'static [u8] {
+    static PATTERN: OnceLock<Vec<u8>> = OnceLock::new();
+    PATTERN.get_or_init(|| {
+        let mut period = vec![0; PERIOD as usize];
+        ChaCha8Rng::seed_from_u64(0).fill_bytes(&mut period);
+        period.repeat(2)
+    })
+}
+
+/// The bytes of every stream from `position` on, at least [`PERIOD`] of them.
+fn bytes_from(position: u64) -> &'static [u8] {
+    &pattern()[(position % PERIOD) as usize..]
+}
+
+pub(crate) const A: usize = 0;
+pub(crate) const B: usize = 1;
+
+pub(crate) fn address(host: usize) -> IpAddr {
+    IpAddr::from([10, 0, 0, 1 + host as u8])
+}
+
+pub(crate) fn socket(host: usize, port: u16) -> SocketAddr {
+    SocketAddr::new(address(host), port)
+}
+
+pub(crate) fn host_config(host: usize) -> EndpointConfig {
+    let mut config = EndpointConfig::default();
+    config.addresses = vec![address(host), format!("fd00::{}", host + 1).parse().unwrap()];
+    config
+}
+
+/// Both hosts, the link, and the time.
+#[derive(Debug)]
+pub(crate) struct Net {
+    pub(crate) now: Instant,
+    pub(crate) hosts: [Host; 2],
+    pub(crate) link: Link,
+    rng: ChaCha8Rng,
+    /// By arrival and order of departure.
+    in_flight: BTreeMap<(Instant, u64), (usize, Wire)>,
+    departures: u64,
+    /// Hash of everything that left, in order.
+    pub(crate) digest: u64,
+    /// Packets that left each host.
+    pub(crate) left: [u64; 2],
+}
+
+impl Net {
+    pub(crate) fn new(seed: u64, link: Link) -> Self {
+        Self::with(seed, link, [host_config(A), host_config(B)], || Box::new(Fifo::default()))
+    }
+
+    /// With 64 KiB super-packets and checksums left to the device.
+    pub(crate) fn offloaded(seed: u64, link: Link) -> Self {
+        let configs = [A, B].map(|host| {
+            let mut config = host_config(host);
+            config.max_super_packet = 65_535;
+            config.tx_checksum = TxChecksumMode::Partial;
+            config
+        });
+        Self::with(seed, link, configs, || Box::new(Fifo::default()))
+    }
+
+    pub(crate) fn with(
+        seed: u64,
+        link: Link,
+        configs: [EndpointConfig; 2],
+        scheduler: impl Fn() -> Box<dyn EgressScheduler>,
+    ) -> Self {
+        println!("seed {seed}, {link:?}");
+        let mut number = seed as u8;
+        let hosts = configs.map(|config| {
+            number = number.wrapping_add(1);
+            Host {
+                endpoint: Endpoint::new(config, scheduler(), [number; 32]),
+                streams: BTreeMap::new(),
+                events: vec![],
+                serve: Plan::send(0),
+                sending: VecDeque::new(),
+            }
+        });
+        Self {
+            now: Instant::from_secs(1),
+            hosts,
+            link,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            in_flight: BTreeMap::new(),
+            departures: 0,
+            digest: 0,
+            left: [0; 2],
+        }
+    }
+
+    pub(crate) fn endpoint(&mut self, host: usize) -> &mut Endpoint {
+        &mut self.hosts[host].endpoint
+    }
+
+    pub(crate) fn listen(&mut self, host: usize, port: u16, config: ConnConfig) {
+        let accept = AcceptConfig::new(Arc::new(config));
+        self.hosts[host].endpoint.listen(self.now, ListenOn::Port(port), accept).expect("a free port");
+    }
+
+    pub(crate) fn connect(&mut self, from: usize, to: SocketAddr, config: ConnConfig, plan: Plan) -> ConnId {
+        let host = &mut self.hosts[from];
+        let id = host.endpoint.connect(self.now, Target::from(to), Arc::new(config)).expect("can connect");
+        host.streams.insert(id, Stream { plan, ..Stream::default() });
+        id
+    }
+
+    fn chance(&mut self, of_a_thousand: u32) -> bool {
+        of_a_thousand > 0 && self.rng.next_u32() % 1000 < of_a_thousand
+    }
+
+    /// Runs until `done`, or until nothing happens any more, or for `limit` of virtual time.
+    pub(crate) fn run_until(&mut self, limit: Duration, mut done: impl FnMut(&Self) -> bool) -> bool {
+        let end = self.now + limit;
+        let mut idle_rounds = 0;
+        loop {
+            self.settle();
+            if done(self) {
+                return true;
+            }
+            let Some(next) = self.next_instant() else { return false };
+            if next > end {
+                self.now = end;
+                return false;
+            }
+            idle_rounds = if next > self.now { 0 } else { idle_rounds + 1 };
+            assert!(idle_rounds < 10_000, "time stands still at {:?}", self.now);
+            self.now = self.now.max(next);
+            self.deliver();
+            for host in &mut self.hosts {
+                if host.endpoint.poll_timeout().is_some_and(|wakeup| wakeup.at <= self.now) {
+                    host.endpoint.handle_timeout(self.now);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn run(&mut self, limit: Duration) {
+        self.run_until(limit, |_| false);
+    }
+
+    fn next_instant(&self) -> Option<Instant> {
+        let arrival = self.in_flight.keys().next().map(|(at, _)| *at);
+        let timeouts = self.hosts.iter().filter_map(|host| host.endpoint.poll_timeout().map(|it| it.at));
+        let departures = self.hosts.iter().filter_map(|host| host.sending.front().map(|it| it.0));
+        arrival.into_iter().chain(timeouts).chain(departures).min()
+    }
+
+    fn deliver(&mut self) {
+        while let Some(entry) = self.in_flight.first_entry()
+            && entry.key().0 <= self.now
+        {
+            let (to, wire) = entry.remove();
+            self.hosts[to].endpoint.ingest(self.now, wire.rx());
+        }
+        for from in [A, B] {
+            while let Some((at, ..)) = self.hosts[from].sending.front()
+                && *at <= self.now
+                && let Some((_, id, wire)) = self.hosts[from].sending.pop_front()
+            {
+                self.launch(from, wire);
+                self.hosts[from].endpoint.departed(self.now, id);
+            }
+        }
+    }
+
+    /// Transmits and lets the applications work until neither has anything left to do.
+    pub(crate) fn settle(&mut self) {
+        for from in [A, B] {
+            loop {
+                self.transmit(from);
+                if !self.hosts[from].work(self.now) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, from: usize) {
+        loop {
+            let mut taken = vec![];
+            let refused = self.chance(self.link.refused).then(|| self.rng.next_u32() as usize % 3);
+            let budget = match self.link.serialise {
+                Some(_) if !self.hosts[from].sending.is_empty() => return,
+                Some(_) => TxBudget::with_departures(1),
+                None => TxBudget::packets(8),
+            };
+            let host = &mut self.hosts[from];
+            let result = host.endpoint.transmit(self.now, budget, |packet| {
+                if refused == Some(taken.len()) {
+                    return Err("full");
+                }
+                taken.push((packet.id, Wire::of(&packet)));
+                Ok(())
+            });
+            for (id, wire) in taken {
+                match self.link.serialise {
+                    Some(time) => self.hosts[from].sending.push_back((self.now + time, id, wire)),
+                    None => self.launch(from, wire),
+                }
+            }
+            match result {
+                Ok(report) if !report.more => return,
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+
+    /// A packet is on the link.
+    fn launch(&mut self, from: usize, wire: Wire) {
+        let mut hasher = std::hash::DefaultHasher::new();
+        (self.digest, &wire.bytes).hash(&mut hasher);
+        self.digest = hasher.finish();
+        self.left[from] += 1;
+        let copies = match () {
+            () if self.chance(self.link.loss) => 0,
+            () if self.chance(self.link.duplicates) => 2,
+            () => 1,
+        };
+        for _ in 0..copies {
+            let mut delay = self.link.delay;
+            if self.chance(self.link.late) {
+                delay = delay.saturating_mul(1 + u64::from(self.rng.next_u32() % 3));
+            }
+            self.departures += 1;
+            self.in_flight.insert((self.now + delay, self.departures), (1 - from, wire.clone()));
+        }
+    }
+
+    /// Delivers `bytes` to `to` as a packet from outside.
+    pub(crate) fn inject(&mut self, to: usize, bytes: &[u8]) -> ackline_tcp_core::Ingested {
+        self.hosts[to].endpoint.ingest(self.now, RxPacket::new(bytes))
+    }
+
+    /// What `from` transmits now, delivered nowhere.
+    pub(crate) fn intercept(&mut self, from: usize) -> Vec<Wire> {
+        let mut taken = vec![];
+        self.hosts[from]
+            .endpoint
+            .transmit(self.now, TxBudget::UNLIMITED, |packet| {
+                taken.push(Wire::of(&packet));
+                Ok::<(), ()>(())
+            })
+            .expect("the device takes everything");
+        taken
+    }
+
+    /// The only stream of a host.
+    pub(crate) fn stream(&self, host: usize) -> Stream {
+        assert_eq!(self.hosts[host].streams.len(), 1);
+        *self.hosts[host].streams.values().next().unwrap()
+    }
+}
+
+impl Host {
+    /// Takes events and does what they ask for; true where something may have to be transmitted.
+    fn work(&mut self, now: Instant) -> bool {
+        let mut worked = false;
+        while let Some(event) = self.endpoint.poll_event() {
+            worked = true;
+            self.events.push(event);
+            if let Event::Accepted { conn, .. } = event {
+                self.streams.insert(conn, Stream { plan: self.serve, ..Stream::default() });
+            }
+            if let Event::Closed { conn, error } = event
+                && let Some(stream) = self.streams.get_mut(&conn)
+            {
+                assert_eq!(stream.closed, None, "closed once");
+                stream.closed = Some(error);
+            }
+            self.attend(now, event.conn());
+            if let Event::Closed { conn, .. } = event {
+                self.endpoint.release(now, conn);
+            }
+        }
+        worked
+    }
+
+    /// Writes and reads what can be written and read.
+    fn attend(&mut self, now: Instant, id: ConnId) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let Some(mut conn) = self.endpoint.conn(id) else { return };
+        let mut buffer = vec![0; stream.plan.read_size];
+        loop {
+            let read = conn.read(now, &mut buffer).unwrap_or(0);
+            if read == 0 {
+                break;
+            }
+            assert!(buffer[..read] == bytes_from(stream.read)[..read], "bytes {}.. of {id:?}", stream.read);
+            stream.read += read as u64;
+        }
+        stream.ended |= conn.at_end();
+        while stream.written < stream.plan.send {
+            let left = (stream.plan.send - stream.written).min(PERIOD);
+            match conn.write(&bytes_from(stream.written)[..left as usize]) {
+                Ok(0) | Err(_) => return,
+                Ok(written) => stream.written += written as u64,
+            }
+        }
+        if conn.state().is_synchronized() {
+            conn.shutdown(now);
+        }
+    }
+}
