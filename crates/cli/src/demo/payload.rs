@@ -6,7 +6,7 @@
 
 use super::Amount;
 use ackline::core::Instant;
-use xxhash_rust::xxh3::Xxh3;
+use twox_hash::XxHash3_128;
 
 const PIECE: usize = 64 << 10;
 const BLOCK: usize = 256 << 10;
@@ -23,17 +23,17 @@ impl std::fmt::Display for Digest {
 
 /// Hashes what is received.
 pub(super) struct Checker {
-    hash: Box<Xxh3>,
+    hash: Box<XxHash3_128>,
     bytes: u64,
 }
 
 impl Checker {
     pub(super) fn new() -> Self {
-        Self { hash: Box::new(Xxh3::new()), bytes: 0 }
+        Self { hash: Box::new(XxHash3_128::new()), bytes: 0 }
     }
 
     pub(super) fn update(&mut self, data: &[u8]) {
-        self.hash.update(data);
+        self.hash.write(data);
         self.bytes += data.len() as u64;
     }
 
@@ -42,7 +42,7 @@ impl Checker {
     }
 
     pub(super) fn digest(&self) -> Digest {
-        Digest(self.hash.digest128())
+        Digest(self.hash.finish_128())
     }
 }
 
@@ -177,6 +177,12 @@ mod tests {
         assert_ne!(digest(&repeated), sent);
         data[100_000] ^= 1;
         assert_ne!(digest(&data), sent);
+    }
+
+    #[test]
+    fn the_hash_is_xxh3() {
+        // The reference implementation's hash of nothing.
+        assert_eq!(Checker::new().digest().to_string(), "99aa06d3014798d86001c324468d497f");
     }
 
     #[test]
