@@ -1,0 +1,189 @@
+//! Policies in whole connections: any combination of them moves every byte, they can be swapped and configured
+//! while data flows, and hostile ones cannot break what the core guarantees.
+
+mod hostile;
+mod path;
+
+use ackline::core::policy::spec::Entry;
+use ackline::core::policy::{EgressScheduler, Params};
+use ackline::core::{ConnConfig, Duration, Instant};
+use ackline::policies;
+use path::{Path, PathConfig};
+use proptest::prelude::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn names<T: ?Sized>(tables: &[&[Entry<T>]]) -> Vec<&'static str> {
+    tables.iter().flat_map(|table| table.iter().map(|entry| entry.name)).collect()
+}
+
+fn config(cc: &str, ack: &str, rto: &str) -> ConnConfig {
+    let mut config = ConnConfig::default();
+    config.policies = policies::connection(cc, ack, rto).unwrap();
+    config
+}
+
+fn schedulers(spec: &str) -> [Box<dyn EgressScheduler>; 2] {
+    let make = policies::egress_scheduler(spec).unwrap();
+    [make(), make()]
+}
+
+fn params(text: &str) -> Params {
+    text.parse().unwrap()
+}
+
+#[test]
+fn every_combination_moves_every_byte_over_a_bad_path() {
+    for cc in names(policies::CC) {
+        for ack in names(policies::ACK) {
+            for rto in names(policies::RTO) {
+                for sched in names(policies::SCHED) {
+                    let bad = PathConfig { loss: 20, late: 20, ..PathConfig::default() };
+                    let mut path = Path::new(bad, config(cc, ack, rto), 300_000, schedulers(sched));
+                    path.finish_within(MINUTE);
+                    let info = path.info().expect("the client has not let go");
+                    assert_eq!((info.cc, info.ack_policy, info.rto_response), (cc, ack, rto));
+                }
+            }
+        }
+    }
+}
+
+/// What is done to a connection in mid-life.
+#[derive(Clone, Debug)]
+enum Change {
+    Cc(&'static str),
+    Ack(&'static str),
+    ConfigureCc(&'static str),
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let cc = prop::sample::select(vec!["reno", "cubic", "cubic:beta=0.5,hystart=off", "cubic:pacing=on"]);
+    let acks = ["immediate", "delayed", "linux-like", "delayed:segments=8,delay=100ms", "linux-like:quick=0"];
+    prop_oneof![
+        cc.prop_map(Change::Cc),
+        prop::sample::select(acks.to_vec()).prop_map(Change::Ack),
+        prop::sample::select(vec!["beta=0.9", "c=2,fast_convergence=off"]).prop_map(Change::ConfigureCc),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Swaps at any time, also in recovery, keep the window where it was and lose nothing.
+    #[test]
+    fn policies_can_be_swapped_while_data_flows(
+        changes in prop::collection::vec((0_u64..400, change()), 1..12),
+        loss in 0_u64..30,
+        seed in any::<u64>(),
+    ) {
+        let bad = PathConfig { loss, late: 10, seed, ..PathConfig::default() };
+        let start = config("cubic", "linux-like", "conventional");
+        let mut path = Path::new(bad, start, 600_000, schedulers("fifo"));
+        // Once the handshake is over.
+        while path.received == 0 {
+            let next = path.now + Duration::from_millis(5);
+            path.run_until(next);
+        }
+        for (wait, change) in changes {
+            let next = path.now + Duration::from_millis(wait);
+            path.run_until(next);
+            let (now, id) = (path.now, path.conn);
+            let mut conn = path.client.conn(id).expect("the client has not let go");
+            let before = conn.info();
+            match change {
+                Change::Cc(spec) => {
+                    conn.set_congestion_control(now, &*policies::congestion_control(spec).unwrap());
+                    let after = conn.info();
+                    prop_assert_eq!(after.cc, spec.split(':').next().unwrap());
+                    prop_assert_eq!(after.snd_cwnd, before.snd_cwnd);
+                    prop_assert_eq!(after.snd_ssthresh, before.snd_ssthresh);
+                }
+                Change::Ack(spec) => {
+                    conn.set_ack_policy(now, &*policies::ack_policy(spec).unwrap());
+                    prop_assert_eq!(conn.info().ack_policy, spec.split(':').next().unwrap());
+                }
+                Change::ConfigureCc(text) => {
+                    let name = before.cc;
+                    let cc = conn.congestion_control().expect("it is established");
+                    prop_assert_eq!(cc.configure(&params(text)).is_ok(), name == "cubic");
+                }
+            }
+        }
+        path.finish_within(MINUTE);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_packets_at_the_same_instants() {
+    let run = |seed| {
+        let bad = PathConfig { loss: 20, late: 20, seed, ..PathConfig::default() };
+        let mut path =
+            Path::new(bad, config("cubic", "linux-like", "conventional"), 200_000, schedulers("fifo"));
+        path.finish_within(MINUTE);
+        (path.digest, path.now)
+    };
+    assert_eq!(run(7), run(7));
+    assert_ne!(run(7), run(8));
+}
+
+#[test]
+fn a_shaped_host_sends_at_its_rate() {
+    // 10 Mbit/s of IP packets are 9.65 Mbit/s of data in segments of 1448 bytes with 52 bytes of headers.
+    let mut path = Path::new(
+        PathConfig::default(),
+        config("cubic", "linux-like", "conventional"),
+        5_000_000,
+        schedulers("fifo:rate=10mbit,burst=0"),
+    );
+    let start = path.now;
+    path.finish_within(MINUTE);
+    let seconds = path.now.since(start).as_secs_f64();
+    let expected = 5_000_000.0 * 8.0 / 10e6 * 1500.0 / 1448.0;
+    assert!((expected..expected * 1.03).contains(&seconds), "{seconds} s instead of {expected} s");
+}
+
+#[test]
+fn the_rate_of_a_running_host_can_be_changed() {
+    let mut path = Path::new(
+        PathConfig::default(),
+        config("cubic", "linux-like", "conventional"),
+        u64::MAX,
+        schedulers("fifo:rate=10mbit"),
+    );
+    let mut arrivals = [0; 3];
+    for (period, arrived) in arrivals.iter_mut().enumerate() {
+        let begin = path.now;
+        if period == 1 {
+            path.client.scheduler().configure(&params("rate=2mbit")).unwrap();
+        } else if period == 2 {
+            path.client.scheduler().configure(&params("rate=20mbit")).unwrap();
+        }
+        let before = path.received;
+        path.run_until(begin + Duration::from_secs(4));
+        *arrived = (path.received - before) * 8 / 4 / 1_000_000;
+    }
+    // Mbit/s of data, rounded down.
+    assert_eq!(arrivals, [9, 1, 19]);
+}
+
+#[test]
+fn a_parameter_out_of_range_leaves_a_running_policy_alone() {
+    let mut path = Path::new(
+        PathConfig::default(),
+        config("cubic", "delayed", "conventional"),
+        100_000_000,
+        schedulers("fifo"),
+    );
+    path.run_until(Instant::from_secs(2));
+    let (now, id) = (path.now, path.conn);
+    let mut conn = path.client.conn(id).unwrap();
+    let error = conn.congestion_control().unwrap().configure(&params("beta=0.5,c=-1")).unwrap_err();
+    assert_eq!(error.to_string(), "c=-1 is not possible: c must be a number from 0.001 to 100");
+    let error = conn.ack_policy().unwrap().configure(&params("delay=1s")).unwrap_err();
+    assert!(error.to_string().starts_with("delay=1s is not possible"), "{error}");
+    assert_eq!(now, path.now);
+    let later = path.now + Duration::from_secs(1);
+    path.run_until(later);
+    assert!(path.received > 0);
+}
