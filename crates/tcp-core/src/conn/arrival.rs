@@ -109,10 +109,12 @@ impl Connection {
             self.simultaneous_open(ctx, seg);
             return Disposition::Handled;
         }
-        // RFC 7323, section 3.2: a TSecr that this clock never showed belongs to another connection.
+        // RFC 7323, section 3.2: TSecr echoes the TSval of our SYN. One that no SYN of ours showed belongs to
+        // another connection. Zero is let pass: some hosts echo nothing in a SYN-ACK.
         if self.config.timestamps
             && let Some(ts) = seg.options.timestamps
-            && self.ts.age(ctx.now, ts.ecr).is_none()
+            && ts.ecr != 0
+            && !self.ts.age(ctx.now, ts.ecr).is_some_and(|age| handshake.sent_a_syn_so_long_ago(ctx.now, age))
         {
             ctx.counters.tcp_paws_active += 1;
             return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
@@ -329,8 +331,8 @@ impl Connection {
             self.die(ctx, None);
             return Some(Disposition::NewSyn { iss_floor });
         }
-        if flags.contains(TcpFlags::FIN) {
-            // Section 3.10.7.4, eighth: acknowledge the FIN again and restart the 2 MSL timer.
+        if flags.contains(TcpFlags::FIN) && seg.seq + seg.seg_len() == self.rcv.rcv_nxt() {
+            // Section 3.10.7.4, eighth: the peer's FIN once more. Acknowledge it, and restart the 2 MSL timer.
             self.rcv.oblige(SendReason::AckByObligation);
             self.wait_until = ctx.now + self.config.time_wait;
             return Some(Disposition::Handled);

@@ -91,6 +91,11 @@ impl Handshake {
         self.due = false;
     }
 
+    /// Some transmission of our SYN left `age` ago, or may have, to the millisecond of the timestamp clock.
+    pub(super) fn sent_a_syn_so_long_ago(&self, now: Instant, age: Duration) -> bool {
+        self.first_sent.is_some_and(|sent| age <= now.since(sent) + Duration::from_millis(1))
+    }
+
     /// RTT of the handshake; none where the SYN was retransmitted (Karn).
     fn rtt(&self, now: Instant) -> Option<Duration> {
         (self.transmissions == 1).then_some(self.first_sent).flatten().map(|sent| now.since(sent))

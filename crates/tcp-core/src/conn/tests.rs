@@ -554,6 +554,37 @@ fn the_end_is_told_once() {
 }
 
 #[test]
+fn a_fin_that_is_not_the_peers_own_does_not_prolong_time_wait() {
+    let mut bench = Bench::in_state(State::TimeWait);
+    let before = bench.conn.next_deadline();
+    bench.now += Duration::from_secs(10);
+    for seq in [IRS + 5, IRS - 100_000] {
+        bench.arrive(&segment(FIN | ACK, seq, ISS + 2, &[]));
+    }
+    assert_eq!(bench.conn.next_deadline(), before);
+}
+
+#[test]
+fn a_syn_ack_must_echo_the_timestamp_of_our_syn() {
+    let mut bench = Bench::with(|ctx, host| {
+        Connection::connect(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5)
+    });
+    let val = bench.drain()[0].options.timestamps.unwrap().val;
+    bench.now += Duration::from_millis(30);
+    let syn_ack = |ecr| TcpSegment {
+        options: TcpOptions { timestamps: Some(Timestamps { val: 77, ecr }), ..TcpOptions::NONE },
+        ..segment(SYN | ACK, IRS, ISS + 1, &[])
+    };
+    for ecr in [val - 10, val + 40, val.wrapping_add(1 << 31)] {
+        assert!(matches!(bench.arrive(&syn_ack(ecr)), Disposition::Reset(_)), "{ecr}");
+        assert_eq!(bench.conn.state(), State::SynSent);
+    }
+    assert_eq!(bench.counters.tcp_paws_active, 3);
+    assert_eq!(bench.arrive(&syn_ack(val)), Disposition::Handled);
+    assert_eq!(bench.conn.state(), State::Established);
+}
+
+#[test]
 fn a_newer_syn_reuses_time_wait() {
     let mut bench = Bench::in_state(State::TimeWait);
     let newer = segment(SYN, IRS + 1_000, SeqNum(0), &[]);

@@ -57,6 +57,7 @@ impl Receiver {
         if seq == self.rcv_nxt {
             ctx.counters.tcp_rcv_collapsed += 1;
         }
+        self.acks.holds(ctx.now);
         self.tell_policy(ctx, config, &DataArrival::new(seq, end, class), Owed::default());
     }
 

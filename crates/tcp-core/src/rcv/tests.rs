@@ -683,14 +683,19 @@ fn no_policy_holds_longer_than_the_limit() {
 }
 
 #[test]
-fn out_of_order_data_is_held_no_longer_either() {
+fn out_of_order_and_duplicate_data_are_held_no_longer_either() {
     let mut bench = Bench::scripted(SoftObligations::ALL);
-    bench.answer(AckPlan::Withhold { until: Instant::FAR_FUTURE });
-    bench.arrive(500, 600);
-    assert_eq!(bench.reasons(), []);
-    bench.now += bench.config.ack_hold_limit;
-    bench.timeout();
-    assert_eq!(bench.blocks(), [(500, 600)]);
+    bench.answer(AckPlan::NOW);
+    bench.arrive(0, 100);
+    bench.drain();
+    for (from, to) in [(500, 600), (0, 100)] {
+        bench.answer(AckPlan::Withhold { until: Instant::FAR_FUTURE });
+        bench.arrive(from, to);
+        assert_eq!(bench.reasons(), []);
+        bench.now += bench.config.ack_hold_limit;
+        bench.timeout();
+        assert_eq!(bench.blocks()[0], (from, to));
+    }
 }
 
 #[test]
