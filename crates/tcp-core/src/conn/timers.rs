@@ -4,7 +4,6 @@ use super::{Connection, Ctx, transition::Input};
 use crate::State;
 use crate::error::ConnError;
 use crate::events::WakeReason;
-use crate::snd::TimeoutVerdict;
 use crate::time::{Duration, Instant};
 
 /// How long nothing has arrived when an empty receive buffer gives its memory back. Long against a round trip,
@@ -84,10 +83,8 @@ impl Connection {
         if due(self.rcv.next_timeout()) {
             self.rcv.on_timeout(ctx, &self.config);
         }
-        if due(self.snd.next_timeout().map(|(at, _)| at))
-            && self.snd.on_timeout(ctx, &self.config) == TimeoutVerdict::GiveUp
-        {
-            self.time_out(ctx);
+        if due(self.snd.next_timeout().map(|(at, _)| at)) {
+            self.snd.on_timeout(ctx, &self.config);
         }
     }
 

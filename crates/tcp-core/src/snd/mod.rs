@@ -165,14 +165,6 @@ pub(crate) enum AckVerdict {
     },
 }
 
-/// What an expired timer of the sender means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TimeoutVerdict {
-    Fine,
-    /// The connection must be given up.
-    GiveUp,
-}
-
 /// SND.*, the send buffer, what was sent, and the policies of the sender.
 ///
 /// Called by the connection: [`open`](Self::open) once; then [`next`](Self::next) until it is blocked, after

@@ -59,7 +59,6 @@ impl Sender {
 
         if acked > 0 {
             self.progress_at = ctx.now;
-            self.stats.bytes_acked += u64::from(acked);
             self.drop_void_reservations();
         }
         let consumed =
@@ -122,7 +121,9 @@ impl Sender {
         tagged.cwnd_limited = flight.cwnd_limited.gt(prior_una);
         if tagged.acked > 0 {
             self.snd_una = seg.ack;
-            tagged.freed = self.buffer.release(seg.ack) > 0;
+            let bytes = self.buffer.release(seg.ack);
+            tagged.freed = bytes > 0;
+            self.stats.bytes_acked += u64::from(bytes);
             if !flight.board.acknowledge(seg.ack, &mut tagged.covered) {
                 // RFC 2018, section 8. What was SACKed counts as outstanding again; a timeout repairs it.
                 ctx.counters.tcp_sack_reneging += 1;
@@ -228,6 +229,9 @@ impl Sender {
     ) {
         if finding.begin {
             self.begin_recovery(ctx, prior_pipe);
+        }
+        if tagged.acked == 0 && tagged.newly_sacked == 0 && !tagged.duplicate {
+            return;
         }
         let mut sample = AckSample::new(tagged.acked, tagged.covered.segments);
         sample.newly_sacked = tagged.newly_sacked;

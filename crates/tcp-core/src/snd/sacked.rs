@@ -61,7 +61,12 @@ impl SackedRanges {
 
     /// One past the highest byte reported.
     pub(crate) fn highest(&self) -> Option<SeqNum> {
-        self.ranges.back().map(|range| range.1)
+        self.last().map(|range| range.1)
+    }
+
+    /// The highest range.
+    pub(crate) fn last(&self) -> Option<(SeqNum, SeqNum)> {
+        self.ranges.back().copied()
     }
 
     /// RFC 6675, IsLost: everything not SACKed below the result has `dup_thresh` ranges, or more than

@@ -437,11 +437,11 @@ impl Scoreboard {
 
     /// RFC 6675, NextSeg, rule 4: the highest data that is not SACKed, at most `max` bytes of it.
     pub(crate) fn rescue(&self, max: u32) -> Option<(SeqNum, SeqNum)> {
-        let record = self.records.iter().rev().find(|record| !record.is(tag::SACKED))?;
-        if record.is(tag::RESERVED) {
-            return None;
-        }
-        Some((record.start.max(record.end - max), record.end))
+        let end = self.records.back()?.end;
+        let end = self.sacked.last().filter(|range| range.1 == end).map_or(end, |range| range.0);
+        let record = self.records.get(self.index_of(end - 1))?;
+        let rescued = record.start.lt(end) && !record.is(tag::RESERVED);
+        rescued.then(|| (record.start.max(end - max), end))
     }
 
     /// The end of the run of records from the `i`-th on that satisfy `wanted`, not beyond `limit`.

@@ -1,7 +1,7 @@
 //! Every deadline of the sender: retransmission, persist and SWS override, the pacer, the congestion control's
 //! own timer, and giving memory back.
 
-use super::{Sender, TimeoutVerdict};
+use super::Sender;
 use crate::config::ConnConfig;
 use crate::conn::Ctx;
 use crate::events::WakeReason;
@@ -114,7 +114,7 @@ impl Sender {
     }
 
     /// Serves every deadline of the sender up to `ctx.now`.
-    pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) -> TimeoutVerdict {
+    pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         if self.rto_at <= ctx.now {
             self.on_rto_expiry(ctx, config);
         }
@@ -140,7 +140,6 @@ impl Sender {
                 cc.on_timeout(&view);
             }
         }
-        TimeoutVerdict::Fine
     }
 
     /// Since when unacknowledged data has made no progress, or a zero window has blocked.

@@ -257,8 +257,8 @@ impl Bench {
     /// Time passes up to the next deadline, which is served.
     pub(super) fn fire(&mut self) -> WakeReason {
         let (at, reason) = self.snd.next_timeout().expect("a timer runs");
-        assert!(at >= self.now, "a deadline was missed");
-        self.now = at;
+        // A driver may be late.
+        self.now = self.now.max(at);
         let mut ctx = ctx!(self);
         self.snd.on_timeout(&mut ctx, &self.config);
         reason
