@@ -400,11 +400,14 @@ impl Connection {
             self.notices.add(Notices::FLUSHED);
         }
         let before = self.state;
+        if before == State::LastAck {
+            self.die(ctx, None);
+            return;
+        }
         self.change_state(ctx, Input::AckOfFin);
         match (before, self.state) {
             (State::FinWait1, State::FinWait2) => self.arm_fin_wait_2(ctx),
             (State::Closing, State::TimeWait) => self.enter_time_wait(ctx),
-            (State::LastAck, State::Closed) => self.die(ctx, None),
             _ => {}
         }
     }

@@ -544,6 +544,11 @@ fn the_end_is_told_once() {
     bench.conn.on_timeout(ctx!(bench));
     assert_eq!((bench.conn.state(), bench.conn.take_notices()), (State::Closed, Notices::default()));
 
+    let mut bench = Bench::in_state(State::LastAck);
+    bench.arrive(&segment(ACK, IRS + 2, ISS + 2, &[]));
+    assert_eq!(bench.conn.state(), State::Closed);
+    assert!(bench.conn.take_notices().contains(Notices::CLOSED));
+
     for state in [State::SynSent, State::Established, State::LastAck] {
         let mut bench = Bench::in_state(state);
         for told in [true, false] {
