@@ -92,7 +92,8 @@ against_kernel! {
     fn damage_plain(world) from plain(DAMAGE, 0x1b); { survives(world, DAMAGE, 2 * MIB).await; }
     fn everything(world) from setup(EVERYTHING, 0x1c); { survives(world, EVERYTHING, MIB).await; }
     fn everything_to_super_packets(world) from whole(EVERYTHING, 0x1d); {
-        survives(world, EVERYTHING, 2 * MIB).await;
+        // Few packets: enough of them for each fate to come up.
+        survives(world, EVERYTHING, 8 * MIB).await;
     }
     fn everything_plain(world) from plain(EVERYTHING, 0x1e); { survives(world, EVERYTHING, MIB).await; }
     fn everything_without_sack(world) from setup(EVERYTHING, 0x1f).connections(|config| config.sack = false); {

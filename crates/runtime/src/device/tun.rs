@@ -103,6 +103,9 @@ impl TunConfig {
             netlink.add_address(index, address)?;
         }
         netlink.set_up(index)?;
+        for address in &self.addresses {
+            netlink.await_address(address.net.addr())?;
+        }
         for &network in &self.routes {
             netlink.add_route(index, network, None)?;
         }

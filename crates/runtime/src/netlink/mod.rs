@@ -180,8 +180,8 @@ impl Netlink {
         }
     }
 
-    /// Gives the interface an address. An IPv6 address is usable at once: no duplicate address detection. An
-    /// address that is already there is no error.
+    /// Gives the interface an address. An IPv6 address gets no duplicate address detection; still the kernel
+    /// takes a moment: see [`await_address`](Self::await_address). An address that is already there is no error.
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`; where the families of address and peer differ; without IPv6 in the kernel.
@@ -209,6 +209,43 @@ impl Netlink {
         match result {
             Ok(()) | Err(Errno::EXIST) => Ok(()),
             Err(errno) => Err(Error::system("add an address", errno)),
+        }
+    }
+
+    /// Waits until the kernel takes packets for its own `address`, at most two seconds. An IPv6 address gets the
+    /// route that leads to it from a work queue, some time after its interface is up; until then packets for it
+    /// are dropped.
+    ///
+    /// # Errors
+    /// Where it does not within that time: the interface is down, or has no such address.
+    pub fn await_address(&mut self, address: IpAddr) -> Result<()> {
+        const ACTION: &str = "wait for an address to become usable";
+        for _ in 0..2000 {
+            if self.is_local(address).map_err(Error::on(ACTION))? {
+                return Ok(());
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        Err(Error::system(ACTION, Errno::TIMEDOUT))
+    }
+
+    /// Packets for `address` stay on this host.
+    fn is_local(&mut self, address: IpAddr) -> std::result::Result<bool, Errno> {
+        let octets = octets(address);
+        // struct rtmsg, as in `add_route`; everything but family and prefix length is for the kernel to say.
+        let body = [family(address), (octets.len() * 8) as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        let mut local = false;
+        let outcome = self.transact(
+            libc::RTM_GETROUTE,
+            0,
+            &body,
+            |request| request.attribute(libc::RTA_DST, &octets),
+            |kind, body| local |= kind == libc::RTM_NEWROUTE && body.get(7) == Some(&libc::RTN_LOCAL),
+        );
+        match outcome {
+            Ok(()) => Ok(local),
+            Err(Errno::NETUNREACH | Errno::HOSTUNREACH) => Ok(false),
+            Err(errno) => Err(errno),
         }
     }
 
