@@ -199,6 +199,8 @@ pub(crate) struct Sender {
     waiting: Waiting,
     /// Probes of a closed window since it was last open.
     probes: u8,
+    /// Congestion control's timer was served and did not move on: it is not served before the next ACK.
+    cc_timer_stuck: bool,
     /// Why nothing leaves.
     blocked: Blocked,
     /// SACK is in use.
@@ -282,6 +284,7 @@ impl Sender {
             progress_at: Instant::ZERO,
             waiting: Waiting::Nothing,
             probes: 0,
+            cc_timer_stuck: false,
             blocked: Blocked::State,
             sack: false,
             timestamps: false,

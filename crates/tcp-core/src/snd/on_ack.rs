@@ -37,6 +37,7 @@ impl Sender {
         if seg.ack.lt(self.snd_una - self.window.max()) {
             return AckVerdict::TooOld;
         }
+        self.cc_timer_stuck = false;
         let prior_una = self.snd_una;
         let same_window = seg.window == self.window.wnd();
         if seg.ack.ge(prior_una) {

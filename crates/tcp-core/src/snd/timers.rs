@@ -94,10 +94,16 @@ impl Sender {
             consider(flight.pace_at, WakeReason::Pace);
         }
         consider(self.trim_at(), WakeReason::Trim);
-        if let Some(at) = self.cc.as_deref().and_then(|cc| cc.next_timeout()) {
+        if let Some(at) = self.cc_timer() {
             consider(at, WakeReason::Policy);
         }
         (first.0 != Instant::FAR_FUTURE).then_some(first)
+    }
+
+    /// When congestion control wants to be called. An instant that stays due however often it is served would
+    /// keep the driver busy for ever.
+    fn cc_timer(&self) -> Option<Instant> {
+        self.cc.as_deref().filter(|_| !self.cc_timer_stuck)?.next_timeout()
     }
 
     /// When an empty sender gives its memory back.
@@ -134,11 +140,12 @@ impl Sender {
         if self.trim_at() <= ctx.now {
             self.trim();
         }
-        if self.cc.as_deref().and_then(|cc| cc.next_timeout()).is_some_and(|at| at <= ctx.now) {
+        if self.cc_timer().is_some_and(|at| at <= ctx.now) {
             let view = self.flow_view(ctx.now);
             if let Some(cc) = self.cc.as_deref_mut() {
                 cc.on_timeout(&view);
             }
+            self.cc_timer_stuck = self.cc_timer().is_some_and(|at| at <= ctx.now);
         }
     }
 
