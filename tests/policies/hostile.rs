@@ -5,12 +5,14 @@ use crate::{MINUTE, config, schedulers};
 use ackline::core::policy::ack::{AckPlan, AckPolicy, DataArrival, RecvView, SoftObligations};
 use ackline::core::policy::builtin::Fifo;
 use ackline::core::policy::cc::{
-    AckSample, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
+    AckSample, Clock, CongestionControl, CongestionEvent, FlowView, Pacing, Reaction, Restart, Revise,
+    SendDecision, Undo,
 };
+use ackline::core::policy::rto::{AckFacts, RtoGate, RtoPhase, RtoResponse, RtoStep, RtoView};
 use ackline::core::policy::sched::{
     Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
 };
-use ackline::core::{ConnConfig, Duration, Instant, Window};
+use ackline::core::{ConnConfig, Duration, Instant, Rate, Window};
 use std::sync::Arc;
 
 fn defaults() -> ConnConfig {
@@ -138,4 +140,139 @@ fn a_window_far_below_a_segment_slows_a_transfer_down_and_does_not_stop_it() {
 fn an_endless_window_is_bounded_by_the_receiver() {
     let time = run_fixed(Window::MAX, 10_000_000, Duration::from_secs(60));
     assert!(time > Duration::from_millis(20));
+}
+
+/// Asks to be called again at an instant that has passed, and makes up its decisions.
+#[derive(Debug)]
+struct Erratic(u64);
+
+impl Erratic {
+    fn next(&mut self) {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+    }
+}
+
+impl CongestionControl for Erratic {
+    fn name(&self) -> &'static str {
+        "erratic"
+    }
+
+    fn decision(&self) -> SendDecision {
+        let roll = self.0 >> 32;
+        let window = Window::from_bytes(1 << (roll % 24));
+        let mut decision = SendDecision::window(window, Window::from_bytes(roll));
+        decision.pacing = match roll >> 8 & 3 {
+            0 => Pacing::Unpaced,
+            1 => Pacing::WindowOverRtt { gain: (roll >> 12) as u16 },
+            2 => Pacing::AtRate(Rate::from_bytes_per_second(roll)),
+            _ => Pacing::Gap { time: Duration::from_nanos(roll), over: window },
+        };
+        decision.clock =
+            if roll >> 10 & 7 == 0 { Clock::Departure { max_outstanding: 3 } } else { Clock::Ack };
+        decision.revise = [Revise::Retroactive, Revise::NextDeparture, Revise::Banked][(roll % 3) as usize];
+        decision.burst = (roll >> 13 & 7) as u32;
+        decision
+    }
+
+    fn on_ack(&mut self, _view: &FlowView, _ack: &AckSample) -> Reaction {
+        self.next();
+        Reaction::Reduced
+    }
+
+    fn on_congestion(&mut self, _view: &FlowView, _event: &CongestionEvent) {
+        self.next();
+    }
+
+    fn on_restart(&mut self, _view: &FlowView, _restart: &Restart) {}
+    fn checkpoint(&mut self, _view: &FlowView) {}
+    fn undo(&mut self, _view: &FlowView, _undo: &Undo) {}
+
+    fn next_timeout(&self) -> Option<Instant> {
+        Some(Instant::from_secs(1))
+    }
+
+    fn on_timeout(&mut self, _view: &FlowView) {
+        self.next();
+    }
+}
+
+#[test]
+fn an_erratic_congestion_control_neither_stops_nor_livelocks_a_transfer() {
+    for seed in 0..20 {
+        let mut config = defaults();
+        config.policies.cc = Arc::new(move |_| Box::new(Erratic(seed)));
+        let lossy = PathConfig { loss: 20, late: 20, seed, ..PathConfig::default() };
+        let mut path = Path::new(lossy, config, 100_000, schedulers("fifo"));
+        path.finish_within(Duration::from_secs(3_600));
+    }
+}
+
+/// Sends nothing at a timeout, closes the gate and waits for evidence for ever.
+#[derive(Debug)]
+struct Undecided;
+
+impl RtoResponse for Undecided {
+    fn name(&self) -> &'static str {
+        "undecided"
+    }
+
+    fn on_rto(&mut self, _view: &RtoView) -> RtoStep {
+        let mut step = RtoStep::consume();
+        step.gate = RtoGate::Closed;
+        step
+    }
+
+    fn on_ack(&mut self, _view: &RtoView, _ack: &AckFacts) -> Option<RtoStep> {
+        Some(RtoStep::consume())
+    }
+
+    fn phase(&self) -> RtoPhase {
+        RtoPhase::Probe
+    }
+}
+
+#[test]
+fn an_rto_response_that_never_decides_is_replaced() {
+    let mut config = defaults();
+    config.policies.rto = Arc::new(|| Box::new(Undecided));
+    let lossy = PathConfig { loss: 100, ..PathConfig::default() };
+    let mut path = Path::new(lossy, config, 100_000, schedulers("fifo"));
+    path.finish_within(Duration::from_secs(3_600));
+}
+
+/// Says that packets wait for an instant that has come.
+#[derive(Debug, Default)]
+struct Stuttering(Fifo, u32);
+
+impl EgressScheduler for Stuttering {
+    fn name(&self) -> &'static str {
+        "stuttering"
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        self.0.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        self.1 += 1;
+        if self.1 % 2 == 0 && self.0.backlog(Scope::All).packets > 0 {
+            return Popped::NotBefore(now);
+        }
+        self.0.pop(now, link)
+    }
+
+    fn forget(&mut self, now: Instant, which: Forget) {
+        self.0.forget(now, which);
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        self.0.backlog(scope)
+    }
+}
+
+#[test]
+fn a_scheduler_that_waits_for_the_past_does_not_livelock_a_host() {
+    let stuttering = || -> Box<dyn EgressScheduler> { Box::new(Stuttering::default()) };
+    let mut path = Path::new(PathConfig::default(), defaults(), 100_000, [stuttering(), stuttering()]);
+    path.finish_within(MINUTE);
 }

@@ -98,7 +98,11 @@ impl Path {
 
     /// Runs until the transfer is finished or `end` has come.
     pub(crate) fn run_until(&mut self, end: Instant) {
+        let (mut last, mut rounds) = (self.now, 0);
         while !self.finished {
+            rounds = if self.now == last { rounds + 1 } else { 0 };
+            last = self.now;
+            assert!(rounds < 1_000, "{rounds} rounds at {last:?}: livelock");
             self.serve(0);
             self.serve(1);
             let arrivals = self.wires.iter().filter_map(|wire| wire.iter().map(|(at, _)| *at).min());
