@@ -51,7 +51,7 @@ fn harmless_options(protocol: u8) -> impl Strategy<Value = Extension> {
 }
 
 fn routing() -> impl Strategy<Value = Extension> {
-    let header = (any::<u8>(), prop_oneof![3 => Just(0u8), 1 => any::<u8>()], 0usize..4);
+    let header = (any::<u8>(), prop_oneof![3 => Just(0u8), 1 => 1u8..4, 1 => any::<u8>()], 0usize..4);
     header.prop_flat_map(|(kind, segments_left, words)| {
         vec(any::<u8>(), 4 + 8 * words).prop_map(move |data| Extension {
             protocol: ROUTING,

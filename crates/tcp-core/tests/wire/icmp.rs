@@ -1,9 +1,9 @@
 //! ICMP and ICMPv6: echo, and errors about our own segments.
 
-use crate::strategies::{addresses, payload, segment};
+use crate::strategies::{Segment, addresses, payload, segment};
 use ackline_tcp_core::wire::{
-    HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, IcmpMessage, PROTOCOL_TCP, RxPacket, Transport,
-    Unreachable, WireError, emit_icmp, parse,
+    HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, IcmpMessage, PROTOCOL_TCP, RxPacket, TcpHeader,
+    Transport, Unreachable, WireError, emit_icmp, parse,
 };
 use core::net::{IpAddr, SocketAddr};
 use etherparse::{Icmpv4Type, Icmpv6Type, NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
@@ -190,6 +190,23 @@ proptest! {
         let bit = bit.index((packet.len() - at) * 8);
         packet[at + bit / 8] ^= 1 << (bit % 8);
         prop_assert_eq!(received(&packet).unwrap_err(), WireError::IcmpChecksum);
+    }
+}
+
+#[test]
+fn packet_too_big_tells_the_mtu() {
+    let segment = |src: &str, dst: &str| {
+        let header = TcpHeader::new(src.parse().unwrap(), dst.parse().unwrap());
+        (header.src.ip(), Segment { header, payload: vec![], cut: 0 }.packet())
+    };
+    let (v4, quote_v4) = segment("192.0.2.1:1", "192.0.2.2:2");
+    let (v6, quote_v6) = segment("[2001:db8::1]:1", "[2001:db8::2]:2");
+    // RFC 1191, section 4: the upper half of the field is unused. RFC 4443, section 3.2: all of it is the MTU.
+    let v4 = message(v4, v4, 3, 4, [0xab, 0xcd, 0x05, 0xa0], &quote_v4);
+    let v6 = message(v6, v6, 2, 0, [0x00, 0x01, 0x05, 0xa0], &quote_v6);
+    for (packet, expected) in [(v4, 1_440), (v6, 66_976)] {
+        let IcmpMessage::Error(error) = received(&packet).unwrap() else { panic!() };
+        assert_eq!(error.kind, IcmpErrorKind::PacketTooBig { mtu: expected });
     }
 }
 
