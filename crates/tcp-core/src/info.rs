@@ -35,7 +35,7 @@ pub struct Info {
     pub rcv_mss: u32,
     /// Retransmission timeout in force, without back-off.
     pub rto: Duration,
-    /// Consecutive timeouts without progress.
+    /// Doublings of the timeout in force (RFC 6298, 5.5); a valid RTT sample ends them.
     pub backoff: u32,
     /// Smoothed RTT (RFC 6298).
     pub rtt: Option<Duration>,

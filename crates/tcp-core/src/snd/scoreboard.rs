@@ -495,8 +495,27 @@ impl Scoreboard {
                 record.set(tag::AGAIN, true);
             }
         });
+        self.join(start, end);
         if self.next_lost.within(start, end) {
             self.next_lost = end;
+        }
+    }
+
+    /// Makes one record of those in `[start, end)`, which left as one packet, so that its segments begin at
+    /// multiples of their size from its start.
+    fn join(&mut self, start: SeqNum, end: SeqNum) {
+        let (first, last) = (self.index_of(start), self.index_of(end - 1));
+        let alike = |record: &Record| record.tags & tag::SACKED == 0;
+        if last <= first || !self.records.range(first..=last).all(alike) {
+            return;
+        }
+        let lost = self.records.range(first..=last).all(|record| record.is(tag::LOST));
+        self.records.drain(first + 1..=last).for_each(|record| self.tally.remove(&record));
+        if let Some(record) = self.records.get_mut(first) {
+            self.tally.remove(record);
+            record.end = end;
+            record.set(tag::LOST, lost);
+            self.tally.add(record);
         }
     }
 

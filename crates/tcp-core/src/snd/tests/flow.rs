@@ -319,5 +319,5 @@ fn initial_window_after_a_lost_syn() {
 
 #[test]
 fn idle_sender_is_small() {
-    assert!(size_of::<crate::snd::Sender>() <= 384, "{}", size_of::<crate::snd::Sender>());
+    assert!(size_of::<crate::snd::Sender>() <= 288);
 }
