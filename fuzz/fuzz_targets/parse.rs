@@ -57,7 +57,9 @@ fn emit_again(segment: &TcpSegment<'_>, src: SocketAddr, dst: SocketAddr) {
     let mut buf = HeaderBuf::new();
     emit_tcp(&header, [&payload, &[]], TxChecksumMode::Complete, &mut buf).expect("far from too long");
     let packet = [buf.as_slice(), &payload].concat();
-    let Transport::Tcp(again) = parse(&RxPacket::new(&packet)).expect("valid").transport else { panic!("TCP") };
+    let Transport::Tcp(again) = parse(&RxPacket::new(&packet)).expect("valid").transport else {
+        panic!("TCP")
+    };
     assert_eq!((again.seq, again.ack, again.flags), (segment.seq, segment.ack, segment.flags));
     assert_eq!((again.window, again.urgent), (segment.window, segment.urgent));
     // Where there is not enough room, the last SACK blocks are left out.
@@ -72,7 +74,9 @@ fn emit_again(segment: &TcpSegment<'_>, src: SocketAddr, dst: SocketAddr) {
 /// Segments of one octet each.
 fn split(headers: &[u8], segment: &TcpSegment<'_>) {
     let size = NonZeroU16::MIN;
-    let Ok(mut segments) = gso::split(headers, segment.payload, size, TxChecksumMode::Complete) else { return };
+    let Ok(mut segments) = gso::split(headers, segment.payload, size, TxChecksumMode::Complete) else {
+        return;
+    };
     let (mut buf, mut sent) = (HeaderBuf::new(), 0);
     while let Some((_, data)) = segments.next_into(&mut buf) {
         sent += data.len();
