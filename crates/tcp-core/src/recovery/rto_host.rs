@@ -23,14 +23,14 @@ use crate::time::{Duration, Instant};
 pub(crate) struct RtoHost {
     /// Consecutive expiries without a cumulative ACK.
     pub(crate) expiries: u32,
-    /// Consecutive expiries that left the response waiting for evidence.
+    /// Consecutive expiries without a decision.
     undecided: u32,
     /// The conventional response has taken over until the recovery point is acknowledged.
     takeover: bool,
     /// What an expiry (or a step on an ACK) wants sent, and did not leave yet.
     pub(crate) send: Option<RtoSend>,
     /// What may be sent apart from that.
-    pub(crate) gate: RtoGate,
+    gate: RtoGate,
 }
 
 impl Default for RtoHost {
@@ -100,13 +100,34 @@ impl Sender {
         self.rtt.back_off();
         let step = RtoStep { timer: RtoTimer::Restart, ..step };
         self.apply(ctx, config, &step, None);
-        let probing = self.rto_phase() == RtoPhase::Probe;
+        // Whoever neither leaves Probe nor repeats the head has not decided.
+        let undecided = self.rto_phase() == RtoPhase::Probe || step.send != RtoSend::Head;
         let Some(flight) = self.flight.as_deref_mut() else { return };
         let host = &mut flight.recovery.rto;
-        host.undecided = if probing { host.undecided.saturating_add(1) } else { 0 };
+        host.undecided = if undecided { host.undecided.saturating_add(1) } else { 0 };
         let expiries = host.expiries;
         let rto = self.rtt.backed_off_rto(config);
         ctx.trace(|| TraceEvent::Rto { expiries, rto });
+    }
+
+    /// What may be sent apart from what an expiry wants sent. Only a response that waits for evidence may hold
+    /// data back.
+    pub(crate) fn rto_gate(&self) -> RtoGate {
+        match self.flight.as_deref() {
+            Some(flight) if self.rto_heard && self.rto_phase() == RtoPhase::Probe => flight.recovery.rto.gate,
+            _ => RtoGate::ByCc,
+        }
+    }
+
+    /// SND.UNA advanced.
+    pub(crate) fn on_rto_progress(&mut self) {
+        let probing = self.rto_phase() == RtoPhase::Probe;
+        if let Some(flight) = self.flight.as_deref_mut() {
+            flight.recovery.rto.expiries = 0;
+            if !probing {
+                flight.recovery.rto.undecided = 0;
+            }
+        }
     }
 
     /// Shows an ACK to the response. True where a step consumed it.
@@ -123,12 +144,14 @@ impl Sender {
         if takeover {
             return false;
         }
+        let probing = self.rto_phase() == RtoPhase::Probe;
         let view = self.rto_view(ctx.now, prior_pipe, in_episode);
         let Some(step) = self.rto.as_deref_mut().and_then(|response| response.on_ack(&view, facts)) else {
             return false;
         };
         self.apply(ctx, config, &step, rtt);
-        if self.rto_phase() != RtoPhase::Probe
+        if probing
+            && self.rto_phase() != RtoPhase::Probe
             && let Some(flight) = self.flight.as_deref_mut()
         {
             flight.recovery.rto.undecided = 0;

@@ -76,9 +76,7 @@ impl Sender {
         if acked > 0 {
             // RFC 6298, 5.2 and 5.3.
             self.restart_rto(ctx.now, config);
-            if let Some(flight) = self.flight.as_deref_mut() {
-                flight.recovery.rto.expiries = 0;
-            }
+            self.on_rto_progress();
         }
         if let Some(flight) = self.flight.as_deref_mut() {
             flight.released = 0;

@@ -160,7 +160,7 @@ impl Sender {
             clocked: false,
             max_payload: limits.max_payload / smss * smss,
         };
-        match flight.recovery.rto.gate {
+        match self.rto_gate() {
             RtoGate::ByCc => {}
             RtoGate::Closed => return Err(Blocked::CongestionWindow),
             RtoGate::NewOnly { window, from } => {

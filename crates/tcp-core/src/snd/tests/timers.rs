@@ -386,6 +386,43 @@ fn undecided_response_is_replaced() {
     assert_eq!(bench.script.lock().unwrap().acks.len(), 1, "the window grows again");
 }
 
+/// A response that wants nothing sent, ever, and takes every ACK for itself.
+#[derive(Debug)]
+struct Mute;
+
+impl RtoResponse for Mute {
+    fn name(&self) -> &'static str {
+        "mute"
+    }
+    fn on_rto(&mut self, _: &RtoView) -> RtoStep {
+        let mut step = RtoStep::consume();
+        (step.gate, step.timer) = (RtoGate::Closed, RtoTimer::Stop);
+        step
+    }
+    fn on_ack(&mut self, _: &RtoView, _: &AckFacts) -> Option<RtoStep> {
+        Some(RtoStep::consume())
+    }
+    fn phase(&self) -> RtoPhase {
+        RtoPhase::Open
+    }
+}
+
+#[test]
+fn mute_response_cannot_stop_the_flow() {
+    let mut setup = Setup::default();
+    setup.config.policies.rto = Arc::new(|| Box::new(Mute));
+    let mut bench = setup.open();
+    bench.write(60 * SMSS);
+    bench.drain();
+    for _ in 0..3 {
+        assert_eq!(bench.fire(), Rto);
+        assert_eq!(bench.drain(), []);
+    }
+    assert_eq!(bench.info().backoff, 3);
+    bench.fire();
+    assert_eq!(bench.step(), Some((0, 1000, RtoRetransmit)));
+}
+
 #[test]
 fn timers_survive_the_end() {
     let mut bench = Setup::default().open();
