@@ -52,7 +52,9 @@ fn main() -> Outcome<()> {
     let tun = Tun::create(&if has("plain") { config.plain() } else { config })?;
     let listener = KernelListener::bind((KERNEL, PORT))?;
     let (listening, wait) = mpsc::channel();
-    let peer = std::thread::spawn(move || kernel(&listener, &wait, options));
+    let peer = std::thread::Builder::new()
+        .name("kernel-side".to_owned())
+        .spawn(move || kernel(&listener, &wait, options))?;
 
     let runtime = if has("multi") {
         Builder::new_multi_thread().worker_threads(2).enable_all().build()?
