@@ -139,7 +139,8 @@ impl Stack {
         self.shard.lock().stats()
     }
 
-    /// Lets `act` configure or read the egress scheduler. The stack stands still while it runs.
+    /// Lets `act` configure or read the egress scheduler. The stack stands still while it runs, so it must not
+    /// wait, nor use the stack or a stream of it.
     pub fn with_scheduler<R>(&self, act: impl FnOnce(&mut dyn EgressScheduler) -> R) -> R {
         self.shard.act(|state, _, _| act(state.endpoint.scheduler()))
     }

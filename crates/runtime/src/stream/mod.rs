@@ -128,7 +128,7 @@ impl TcpStream {
     }
 
     /// Lets `act` use the core's view of the connection: to configure or read its policies, for instance. The
-    /// stack stands still while it runs.
+    /// stack stands still while it runs, so it must not wait, nor use the stack or a stream of it.
     ///
     /// # Errors
     /// `NetworkDown` where the device is gone.
@@ -145,7 +145,8 @@ impl TcpStream {
     /// Lets `use_data` see what was received, in place and in order, and say how many bytes it used up; these
     /// are freed. Waits until there is something. The two pieces are empty at the end of the stream.
     ///
-    /// The stack stands still while `use_data` runs: hash or copy, do not wait.
+    /// The stack stands still while `use_data` runs: it may hash or copy, but must not wait, nor use the stack or
+    /// a stream of it.
     ///
     /// # Errors
     /// As reading.
@@ -159,7 +160,7 @@ impl TcpStream {
     /// Lets `fill` write into at most `max` bytes of the send buffer in place and say how many bytes it wrote.
     /// Waits until there is room.
     ///
-    /// The stack stands still while `fill` runs.
+    /// The stack stands still while `fill` runs: it must not wait, nor use the stack or a stream of it.
     ///
     /// # Errors
     /// As writing.

@@ -2,7 +2,11 @@
 
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::{Stack, TcpListener, TcpStream};
-use ackline_tcp_core::{ConnConfig, ListenOn};
+use ackline_tcp_core::policy::CongestionControl;
+use ackline_tcp_core::policy::cc::{
+    AckSample, CongestionEvent, FlowView, Pacing, Reaction, Restart, SendDecision, Undo,
+};
+use ackline_tcp_core::{ConnConfig, ListenOn, Rate, Window};
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -99,4 +103,43 @@ pub(crate) fn assert_same(received: &[u8], sent: &[u8]) {
 
 pub(crate) fn socket(address: IpAddr, port: u16) -> SocketAddr {
     SocketAddr::new(address, port)
+}
+
+/// A congestion control that nothing moves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fixed(SendDecision);
+
+impl Fixed {
+    /// A window of `bytes`, sent as fast as it opens.
+    pub(crate) const fn window(bytes: u64) -> Self {
+        let window = Window::from_bytes(bytes);
+        Self(SendDecision::window(window, window))
+    }
+
+    /// A window of `bytes`, whose data leaves at `rate`.
+    pub(crate) const fn paced(bytes: u64, rate: Rate) -> Self {
+        Self(Self::window(bytes).0.paced(Pacing::AtRate(rate)))
+    }
+}
+
+impl CongestionControl for Fixed {
+    fn name(&self) -> &'static str {
+        "fixed"
+    }
+
+    fn decision(&self) -> SendDecision {
+        self.0
+    }
+
+    fn on_ack(&mut self, _: &FlowView, _: &AckSample) -> Reaction {
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, _: &FlowView, _: &CongestionEvent) {}
+
+    fn on_restart(&mut self, _: &FlowView, _: &Restart) {}
+
+    fn checkpoint(&mut self, _: &FlowView) {}
+
+    fn undo(&mut self, _: &FlowView, _: &Undo) {}
 }

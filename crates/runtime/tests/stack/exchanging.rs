@@ -1,16 +1,14 @@
 //! Data goes both ways, whole and in order.
 
 use crate::common::{
-    Connected, FAR, FAR6, PORT, assert_same, connected, connected_over, hosts, pattern, read_all, soon,
+    Connected, FAR, FAR6, Fixed, PORT, assert_same, connected, connected_over, hosts, pattern, read_all, soon,
 };
 use ackline_runtime::TcpStream;
 use ackline_runtime::device::channel::ChannelConfig;
+use ackline_tcp_core::policy::AckPolicy;
 use ackline_tcp_core::policy::ack::{AckInit, AckPlan, DataArrival, RecvView};
-use ackline_tcp_core::policy::cc::{
-    AckSample, CcInit, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
-};
-use ackline_tcp_core::policy::{AckPolicy, CongestionControl};
-use ackline_tcp_core::{ConnConfig, ListenOn, State, Window};
+use ackline_tcp_core::policy::cc::CcInit;
+use ackline_tcp_core::{ConnConfig, ListenOn, State};
 use std::io;
 use std::net::IpAddr;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -246,7 +244,7 @@ async fn policies_are_swapped_while_data_flows() {
         (name, read_all(&mut far).await.expect("read"))
     });
     near.write_all(&sent[..1 << 20]).await.expect("written");
-    near.set_congestion_control(&|_: &CcInit| Box::new(FixedWindow)).expect("connected");
+    near.set_congestion_control(&|_: &CcInit| Box::new(Fixed::window(100_000))).expect("connected");
     near.set_nodelay(true).expect("connected");
     assert_eq!(near.info().expect("connected").cc, "fixed");
     near.write_all(&sent[1 << 20..]).await.expect("written");
@@ -271,29 +269,4 @@ impl AckPolicy for EverySegment {
     fn on_timeout(&mut self, _: &RecvView) -> AckPlan {
         AckPlan::NOW
     }
-}
-
-#[derive(Debug)]
-struct FixedWindow;
-
-impl CongestionControl for FixedWindow {
-    fn name(&self) -> &'static str {
-        "fixed"
-    }
-
-    fn decision(&self) -> SendDecision {
-        SendDecision::window(Window::from_bytes(100_000), Window::from_bytes(100_000))
-    }
-
-    fn on_ack(&mut self, _: &FlowView, _: &AckSample) -> Reaction {
-        Reaction::None
-    }
-
-    fn on_congestion(&mut self, _: &FlowView, _: &CongestionEvent) {}
-
-    fn on_restart(&mut self, _: &FlowView, _: &Restart) {}
-
-    fn checkpoint(&mut self, _: &FlowView) {}
-
-    fn undo(&mut self, _: &FlowView, _: &Undo) {}
 }

@@ -5,4 +5,6 @@ mod common;
 mod connecting;
 mod exchanging;
 mod failing;
+mod impaired;
+mod pacing;
 mod waiting;

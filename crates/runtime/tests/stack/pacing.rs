@@ -1,0 +1,56 @@
+//! Departures that pacing holds back: the timer and the spinning driver.
+
+use crate::common::{FAR, Fixed, NEAR, PORT, assert_same, pattern, read_all, soon};
+use ackline_runtime::Stack;
+use ackline_runtime::device::channel::{Channel, ChannelConfig};
+use ackline_runtime::stats::Stats;
+use ackline_runtime::timer::now;
+use ackline_tcp_core::policy::cc::CcInit;
+use ackline_tcp_core::{ConnConfig, ListenOn, Rate};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt as _;
+
+/// Sends 250 kB at 10 Mbit/s; how long that took, and what the near driver measured.
+async fn paced(spin: Duration) -> (Duration, Stats) {
+    let mut slow = ConnConfig::default();
+    let rate = Rate::from_bits_per_second(10_000_000);
+    slow.policies.cc = Arc::new(move |_: &CcInit| Box::new(Fixed::paced(1 << 20, rate)));
+    let (near, far) = Channel::pair(ChannelConfig::default().plain());
+    let near = Stack::builder(near).address(NEAR).connections(slow).spin(spin).spawn().expect("a timerfd");
+    let far = Stack::builder(far).address(FAR).spawn().expect("a timerfd");
+    let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
+    let (opened, accepted) = tokio::join!(near.connect((FAR, PORT)), listener.accept());
+    let (mut opened, (mut accepted, _)) = (opened.expect("connected"), accepted.expect("accepted"));
+
+    let sent = pattern(1, 250_000);
+    let start = now();
+    opened.write_all(&sent).await.expect("written");
+    opened.shutdown().await.expect("closed");
+    assert_same(&soon(read_all(&mut accepted)).await.expect("read"), &sent);
+    (now().since(start).into(), near.stats())
+}
+
+/// 250 kB at 10 Mbit/s take 200 ms. The upper limit leaves room for a busy machine.
+fn assert_takes_its_time(elapsed: Duration) {
+    let limits = Duration::from_millis(185)..Duration::from_secs(5);
+    assert!(limits.contains(&elapsed), "{elapsed:?}");
+}
+
+#[tokio::test]
+async fn paced_data_leaves_at_its_rate() {
+    let (elapsed, stats) = paced(Duration::ZERO).await;
+    assert_takes_its_time(elapsed);
+    assert!(stats.timer_expiries > 20, "{} expiries", stats.timer_expiries);
+    assert!(stats.lateness.count() >= stats.timer_expiries / 2);
+    assert!(stats.departure_gaps.count() > 150, "{} gaps", stats.departure_gaps.count());
+}
+
+#[tokio::test]
+async fn a_spinning_driver_serves_departures_itself() {
+    let (elapsed, stats) = paced(Duration::from_millis(10)).await;
+    assert_takes_its_time(elapsed);
+    // A departure every 1.2 ms: the driver never sleeps.
+    assert!(stats.timer_expiries < 20, "{} expiries", stats.timer_expiries);
+    assert!(stats.driver_runs > 1_000, "{} runs", stats.driver_runs);
+}
