@@ -109,6 +109,10 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
         (**self).keeps_ack_numbers()
     }
 
+    fn is_transparent(&self) -> bool {
+        (**self).is_transparent()
+    }
+
     fn metrics(&self, report: &mut Metrics<'_>) {
         (**self).metrics(report);
     }

@@ -2,6 +2,7 @@
 
 use crate::net::{A, B, Link, Net, Plan, Wire, host_config, socket};
 use ackline_tcp_core::events::WakeReason;
+use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
     Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
@@ -293,4 +294,43 @@ fn only_data_is_asked_to_wait() {
         let link = Link { serialise, loss: 10, ..Link::default() };
         transfer(Net::with(10, link, [host_config(A), host_config(B)], make), MIB / 8);
     }
+}
+
+#[test]
+fn a_transparent_scheduler_is_left_out() {
+    /// Says that it would do nothing, and counts what it is given.
+    #[derive(Debug, Default)]
+    struct Transparent {
+        inner: Fifo,
+        pushed: u64,
+    }
+    impl EgressScheduler for Transparent {
+        fn name(&self) -> &'static str {
+            "transparent"
+        }
+        fn is_transparent(&self) -> bool {
+            true
+        }
+        fn push(&mut self, now: Instant, packet: Descriptor) {
+            self.pushed += 1;
+            self.inner.push(now, packet);
+        }
+        fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+            self.inner.pop(now, link)
+        }
+        fn forget(&mut self, now: Instant, which: Forget) {
+            self.inner.forget(now, which);
+        }
+        fn backlog(&self, scope: Scope) -> Backlog {
+            self.inner.backlog(scope)
+        }
+        fn metrics(&self, report: &mut Metrics<'_>) {
+            report.report("pushed", self.pushed as f64);
+        }
+    }
+    let make = || Box::new(Transparent::default()) as Box<dyn EgressScheduler>;
+    let mut net = transfer(Net::with(11, Link::default(), [host_config(A), host_config(B)], make), MIB);
+    let mut pushed = 0.0;
+    net.endpoint(A).scheduler().metrics(&mut Metrics::new(&mut |_, value| pushed = value));
+    assert_eq!((pushed, net.left[A] > 1_000), (0.0, true));
 }
