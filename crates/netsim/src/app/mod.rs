@@ -1,0 +1,146 @@
+//! Applications: what writes and reads at the ends.
+
+mod bulk;
+mod sink;
+
+pub use bulk::{Amount, Bulk};
+pub use sink::{Reading, Sink};
+
+use crate::rng::SimRng;
+use ackline_tcp_core::config::{AcceptConfig, ConnConfig};
+use ackline_tcp_core::error::{ConnError, ConnectError, ListenError};
+use ackline_tcp_core::{Conn, ConnId, Endpoint, Instant, ListenOn, ListenerId, Target};
+use std::any::Any;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// An application on a host. Each call belongs to one instant; what it writes leaves at that instant.
+pub trait App: Debug + Send + Any {
+    /// Its start time has come.
+    fn start(&mut self, cx: &mut AppCx<'_>);
+
+    /// Something happened to one of its connections.
+    fn event(&mut self, cx: &mut AppCx<'_>, conn: ConnId, event: AppEvent);
+
+    /// A timer that it set has come, by the number that it gave. Timers are never cancelled: an application that does not need
+    /// one any more ignores it.
+    fn timer(&mut self, cx: &mut AppCx<'_>, number: u64) {
+        let _ = (cx, number);
+    }
+
+    /// Reports what it measured, by name.
+    fn metrics(&self, report: &mut dyn FnMut(&str, f64));
+}
+
+/// What happened to a connection of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AppEvent {
+    /// A connection that it opened is established.
+    Connected,
+    /// A listener of its own took this connection.
+    Accepted,
+    /// There is something to read, or the stream has ended.
+    Readable,
+    /// The send buffer has room again.
+    Writable,
+    /// All that was written, and the FIN, is acknowledged.
+    Flushed,
+    /// The connection is over.
+    Closed(Option<ConnError>),
+}
+
+/// An application's access to its host, for the time of one call.
+#[derive(Debug)]
+pub struct AppCx<'a> {
+    pub(crate) now: Instant,
+    pub(crate) app: u32,
+    pub(crate) endpoint: &'a mut Endpoint,
+    pub(crate) owners: &'a mut Owners,
+    pub(crate) timers: &'a mut Vec<(Instant, u32, u64)>,
+    pub(crate) rng: &'a mut SimRng,
+}
+
+impl AppCx<'_> {
+    /// The time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The application's own random numbers.
+    pub fn rng(&mut self) -> &mut SimRng {
+        self.rng
+    }
+
+    /// Opens a connection, whose events come to this application.
+    ///
+    /// # Errors
+    /// Those of [`Endpoint::connect`].
+    pub fn connect(&mut self, to: Target, config: Arc<ConnConfig>) -> Result<ConnId, ConnectError> {
+        let conn = self.endpoint.connect(self.now, to, config)?;
+        self.owners.set(conn, self.app);
+        Ok(conn)
+    }
+
+    /// Listens. Accepted connections belong to this application.
+    ///
+    /// # Errors
+    /// Those of [`Endpoint::listen`].
+    pub fn listen(&mut self, on: ListenOn, accept: AcceptConfig) -> Result<ListenerId, ListenError> {
+        let listener = self.endpoint.listen(self.now, on, accept)?;
+        self.owners.listeners.push((listener, self.app));
+        Ok(listener)
+    }
+
+    /// The connection; `None` where it is gone.
+    pub fn conn(&mut self, conn: ConnId) -> Option<Conn<'_>> {
+        self.endpoint.conn(conn)
+    }
+
+    /// Lets go of a connection.
+    pub fn release(&mut self, conn: ConnId) {
+        self.endpoint.release(self.now, conn);
+        self.owners.clear(conn);
+    }
+
+    /// Calls [`App::timer`] with `number` at `at`.
+    pub fn set_timer(&mut self, at: Instant, number: u64) {
+        self.timers.push((at, self.app, number));
+    }
+}
+
+/// Which application has which connection and listener.
+#[derive(Debug, Default)]
+pub(crate) struct Owners {
+    /// By the connection's index.
+    conns: Vec<Option<(ConnId, u32)>>,
+    listeners: Vec<(ListenerId, u32)>,
+}
+
+impl Owners {
+    pub(crate) fn of(&self, conn: ConnId) -> Option<u32> {
+        self.conns.get(conn.index()).copied().flatten().filter(|(id, _)| *id == conn).map(|(_, app)| app)
+    }
+
+    pub(crate) fn of_listener(&self, listener: ListenerId) -> Option<u32> {
+        self.listeners.iter().find(|(id, _)| *id == listener).map(|(_, app)| *app)
+    }
+
+    pub(crate) fn set(&mut self, conn: ConnId, app: u32) {
+        if self.conns.len() <= conn.index() {
+            self.conns.resize(conn.index() + 1, None);
+        }
+        self.conns[conn.index()] = Some((conn, app));
+    }
+
+    fn clear(&mut self, conn: ConnId) {
+        if self.of(conn).is_some() {
+            self.conns[conn.index()] = None;
+        }
+    }
+
+    /// Connections that belong to an application, by index.
+    pub(crate) fn conns(&self) -> impl Iterator<Item = (ConnId, u32)> + '_ {
+        self.conns.iter().copied().flatten()
+    }
+}

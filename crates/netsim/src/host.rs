@@ -1,0 +1,147 @@
+//! A host: one endpoint, its applications, and the loop that drives it by the core's contract.
+
+use crate::app::{App, AppCx, AppEvent, Owners};
+use crate::packet::{Origin, Packet, PacketPool};
+use crate::rng::SimRng;
+use ackline_tcp_core::{ConnId, Endpoint, Event, Instant, RxPacket, TxBudget, TxId};
+use std::convert::Infallible;
+
+/// How a host's packets reach its links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Egress {
+    /// Everything that TCP sends goes to the link's queue at once.
+    #[default]
+    Queued,
+    /// The link has no queue: it takes one packet when it is idle and reports its departure, so that the endpoint's egress
+    /// scheduler decides what waits. For hosts with one outgoing link.
+    Fed,
+}
+
+/// An application and its random numbers.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) app: Box<dyn App>,
+    pub(crate) rng: SimRng,
+}
+
+/// A host at work.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) egress: Egress,
+    pub(crate) apps: Vec<Slot>,
+    pub(crate) owners: Owners,
+    /// Timers that applications asked for during the last call.
+    pub(crate) timers: Vec<(Instant, u32, u64)>,
+    /// When the simulation wakes the endpoint next.
+    pub(crate) timer_at: Instant,
+    /// News that wait until the endpoint has transmitted.
+    news: Vec<(u32, ConnId, AppEvent)>,
+    /// Packets that wait to be carried to a link.
+    #[expect(clippy::vec_box, reason = "a packet moves from queue to queue as a pointer")]
+    pub(crate) outbox: Vec<Box<Packet>>,
+}
+
+impl Host {
+    pub(crate) fn new(endpoint: Endpoint, egress: Egress) -> Self {
+        Self {
+            endpoint,
+            egress,
+            apps: vec![],
+            owners: Owners::default(),
+            timers: vec![],
+            timer_at: Instant::FAR_FUTURE,
+            news: vec![],
+            outbox: vec![],
+        }
+    }
+
+    pub(crate) fn ingest(&mut self, now: Instant, packet: &Packet) {
+        self.endpoint.ingest(now, RxPacket::new(&packet.bytes));
+    }
+
+    pub(crate) fn departed(&mut self, now: Instant, packet: TxId) {
+        self.endpoint.departed(now, packet);
+    }
+
+    /// Calls an application.
+    pub(crate) fn call(&mut self, now: Instant, app: u32, f: impl FnOnce(&mut dyn App, &mut AppCx<'_>)) {
+        let Self { endpoint, apps, owners, timers, .. } = self;
+        let Some(slot) = apps.get_mut(app as usize) else { return };
+        let mut cx = AppCx { now, app, endpoint, owners, timers, rng: &mut slot.rng };
+        f(slot.app.as_mut(), &mut cx);
+    }
+
+    /// What follows every input: readers read, TCP sends, then writers write and TCP sends again.
+    ///
+    /// `room` says how many packets the links take: without limit, or one where an idle link is fed.
+    pub(crate) fn settle(&mut self, now: Instant, mut room: usize, pool: &mut PacketPool, number: &mut u64) {
+        loop {
+            self.take_news(now);
+            room -= self.transmit(now, room, pool, number);
+            if self.news.is_empty() {
+                return;
+            }
+            let mut news = core::mem::take(&mut self.news);
+            for (app, conn, event) in news.drain(..) {
+                self.call(now, app, |app, cx| app.event(cx, conn, event));
+            }
+            self.news = news;
+        }
+    }
+
+    /// Readable comes to the application before TCP sends, everything else after.
+    fn take_news(&mut self, now: Instant) {
+        while let Some(event) = self.endpoint.poll_event() {
+            let conn = event.conn();
+            let event = match event {
+                Event::Accepted { listener, conn } => {
+                    let Some(app) = self.owners.of_listener(listener) else { continue };
+                    self.owners.set(conn, app);
+                    self.call(now, app, |app, cx| app.event(cx, conn, AppEvent::Accepted));
+                    continue;
+                }
+                Event::Readable(_) => {
+                    if let Some(app) = self.owners.of(conn) {
+                        self.call(now, app, |app, cx| app.event(cx, conn, AppEvent::Readable));
+                    }
+                    continue;
+                }
+                Event::Connected(_) => AppEvent::Connected,
+                Event::Writable(_) => AppEvent::Writable,
+                Event::Flushed(_) => AppEvent::Flushed,
+                Event::Closed { error, .. } => AppEvent::Closed(error),
+                _ => continue,
+            };
+            if let Some(app) = self.owners.of(conn) {
+                self.news.push((app, conn, event));
+            }
+        }
+    }
+
+    fn transmit(&mut self, now: Instant, room: usize, pool: &mut PacketPool, number: &mut u64) -> usize {
+        let budget = match self.egress {
+            Egress::Queued => TxBudget::packets(room),
+            Egress::Fed => TxBudget::with_departures(room),
+        };
+        let Self { endpoint, outbox, .. } = self;
+        let pricing = endpoint.config().pricing;
+        let before = outbox.len();
+        let sent = endpoint.transmit(now, budget, |tx| {
+            *number += 1;
+            let origin = Origin { conn: tx.conn, class: tx.class, reason: tx.reason, tx: tx.id };
+            let mut packet = pool.take(*number, now, origin);
+            packet.bytes.extend_from_slice(tx.header);
+            packet.bytes.extend_from_slice(tx.payload[0]);
+            packet.bytes.extend_from_slice(tx.payload[1]);
+            let payload = tx.payload[0].len() + tx.payload[1].len();
+            packet.price = pricing.price(packet.bytes.len() as u32, payload as u32, 1);
+            outbox.push(packet);
+            Ok::<(), Infallible>(())
+        });
+        match sent {
+            Ok(_) => outbox.len() - before,
+            Err(never) => match never {},
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! A deterministic network simulator in virtual time. Its hosts are ackline endpoints, its packets the octets that they
+//! build and parse; nothing is modelled twice.
+//!
+//! ```text
+//!   Sim ── hosts (endpoint + applications) ── links (queue, rate, impairments, delay) ── routers
+//!    └─ one queue of events, ordered by (time, creation)
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod app;
+mod event;
+mod host;
+pub mod impair;
+mod link;
+mod observe;
+mod packet;
+pub mod pattern;
+pub mod queue;
+mod rng;
+mod service;
+mod sim;
+mod topology;
+
+pub use event::{EventQueue, Order};
+pub use host::Egress;
+pub use link::{LinkSpec, LinkStats};
+pub use observe::{Observer, PacketEvent};
+pub use packet::{EcnField, Origin, Packet};
+pub use rng::SimRng;
+pub use service::{DELIVERY, Service, Trace, TraceError, serialisation};
+pub use sim::{AppId, Change, Sim, View};
+pub use topology::{LinkId, NodeId};

@@ -1,0 +1,176 @@
+//! One direction of a link.
+//!
+//! ```text
+//!   queue ──► serialise at the rate ──► impairments ──► propagate for the delay ──► the other end
+//! ```
+//!
+//! Packets that propagate stand in a queue of the link's own, so that the simulation's heap holds one event for all of them.
+
+use crate::event::Order;
+use crate::impair::Impairment;
+use crate::packet::Packet;
+use crate::queue::{DropReason, DropTail, Limit, Queue};
+use crate::rng::SimRng;
+use crate::service::Service;
+use crate::topology::NodeId;
+use ackline_tcp_core::{Duration, Instant};
+use std::collections::VecDeque;
+
+/// What a link is made of.
+#[derive(Debug)]
+pub struct LinkSpec {
+    /// How fast it serialises.
+    pub service: Service,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Bytes added to each packet on this link (Ethernet: 38 with preamble and gap).
+    pub framing: u32,
+    /// What stands before it. Not used where the sending host [feeds the link](crate::Egress::Fed) itself.
+    pub queue: Box<dyn Queue>,
+    /// What happens to packets on the way, in this order.
+    pub impairments: Vec<Box<dyn Impairment>>,
+}
+
+impl LinkSpec {
+    /// A link of `rate` bits per second and this delay, with an unlimited buffer and no impairment.
+    #[must_use]
+    pub fn new(rate: u64, delay: Duration) -> Self {
+        Self {
+            service: Service::Rate(rate),
+            delay,
+            framing: 0,
+            queue: Box::new(DropTail::new(Limit::Unlimited)),
+            impairments: vec![],
+        }
+    }
+
+    /// The same, with another queue.
+    #[must_use]
+    pub fn with_queue(self, queue: Box<dyn Queue>) -> Self {
+        Self { queue, ..self }
+    }
+
+    /// The same, with one more impairment.
+    #[must_use]
+    pub fn with_impairment(mut self, impairment: impl Impairment + 'static) -> Self {
+        self.impairments.push(Box::new(impairment));
+        self
+    }
+}
+
+/// What a link has seen. Every packet offered is, in the end, delivered or dropped, and duplicates are counted apart:
+/// `offered + duplicated = delivered + dropped + on the link`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LinkStats {
+    /// Packets that came to the queue (or that the host fed to the link).
+    pub offered: u64,
+    /// Packets that arrived at the other end.
+    pub delivered: u64,
+    /// Bytes of them, by price and framing.
+    pub delivered_bytes: u64,
+    /// Packets dropped because the buffer was full.
+    pub overflows: u64,
+    /// Packets dropped by the AQM.
+    pub aqm_drops: u64,
+    /// Packets lost by an impairment.
+    pub impaired: u64,
+    /// Copies that an impairment made.
+    pub duplicated: u64,
+    /// Packets marked CE.
+    pub marked: u64,
+    /// Time spent serialising.
+    pub busy: Duration,
+}
+
+impl LinkStats {
+    /// Packets that did not arrive.
+    #[must_use]
+    pub const fn dropped(&self) -> u64 {
+        self.overflows + self.aqm_drops + self.impaired
+    }
+
+    pub(crate) fn count_drop(&mut self, reason: DropReason) {
+        match reason {
+            DropReason::Overflow => self.overflows += 1,
+            DropReason::Aqm => self.aqm_drops += 1,
+            DropReason::Impairment | DropReason::NoRoute | DropReason::HopLimit => self.impaired += 1,
+        }
+    }
+}
+
+/// A link at work.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) from: NodeId,
+    pub(crate) to: NodeId,
+    pub(crate) spec: LinkSpec,
+    /// The sending host feeds packets one by one.
+    pub(crate) fed: bool,
+    /// Nothing is serialised while it is down or stalled.
+    pub(crate) stopped: bool,
+    /// The packet being serialised.
+    pub(crate) in_service: Option<Box<Packet>>,
+    /// Packets that propagate, in the order of their arrival.
+    flying: VecDeque<(Order, Box<Packet>)>,
+    last_arrival: Instant,
+    pub(crate) rng: SimRng,
+    pub(crate) stats: LinkStats,
+}
+
+impl Link {
+    pub(crate) fn new(from: NodeId, to: NodeId, spec: LinkSpec, rng: SimRng) -> Self {
+        Self {
+            from,
+            to,
+            spec,
+            fed: false,
+            stopped: false,
+            in_service: None,
+            flying: VecDeque::new(),
+            last_arrival: Instant::ZERO,
+            rng,
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Bytes that the link serialises for `packet`.
+    pub(crate) fn cost(&self, packet: &Packet) -> u64 {
+        u64::from(packet.price) + u64::from(self.spec.framing)
+    }
+
+    /// Packets that are queued, serialised or propagating.
+    pub(crate) fn inside(&self) -> usize {
+        self.spec.queue.packets() + usize::from(self.in_service.is_some()) + self.flying.len()
+    }
+
+    /// When a packet that left at `now` arrives.
+    pub(crate) fn arrival(&mut self, now: Instant, extra: Duration, reorders: bool) -> Instant {
+        let at = now + self.spec.delay.saturating_add(extra);
+        if reorders {
+            return at;
+        }
+        self.last_arrival = self.last_arrival.max(at);
+        self.last_arrival
+    }
+
+    /// The packet propagates. True where it is the next to arrive.
+    pub(crate) fn fly(&mut self, order: Order, packet: Box<Packet>) -> bool {
+        let after = self.flying.iter().rev().take_while(|(other, _)| *other > order).count();
+        let place = self.flying.len() - after;
+        self.flying.insert(place, (order, packet));
+        place == 0
+    }
+
+    /// The packet that arrives at `now`, and the order of the one behind it.
+    pub(crate) fn land(&mut self, now: Instant) -> Option<Box<Packet>> {
+        if self.flying.front()?.0.at > now {
+            return None;
+        }
+        self.flying.pop_front().map(|(_, packet)| packet)
+    }
+
+    pub(crate) fn next_arrival(&self) -> Option<Order> {
+        self.flying.front().map(|(order, _)| *order)
+    }
+}

@@ -1,0 +1,34 @@
+//! Who watches a simulation: recorders, captures, tests.
+
+use crate::packet::Packet;
+use crate::queue::DropReason;
+use crate::sim::View;
+use crate::topology::LinkId;
+use ackline_tcp_core::Instant;
+use std::fmt::Debug;
+
+/// What happened to a packet on a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketEvent {
+    /// It came to the link, before any decision about it.
+    Offered,
+    /// Its last bit left the sending end.
+    Left,
+    /// It arrived at the other end.
+    Delivered,
+    /// It was dropped.
+    Dropped(DropReason),
+}
+
+/// Watches a simulation. All methods do nothing by default.
+pub trait Observer: Debug + Send {
+    /// Something happened to a packet on `link`.
+    fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
+        let _ = (now, link, event, packet);
+    }
+
+    /// A sampling instant: everything can be looked at.
+    fn sample(&mut self, now: Instant, view: &mut View<'_>) {
+        let _ = (now, view);
+    }
+}

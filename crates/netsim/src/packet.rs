@@ -1,0 +1,223 @@
+//! Packets on their way: the real octets that the core built, and what an observer knows beside them.
+
+use crate::topology::NodeId;
+use ackline_tcp_core::packet::SendReason;
+use ackline_tcp_core::policy::sched::SegmentClass;
+use ackline_tcp_core::{ConnId, Instant, TxId};
+use std::net::IpAddr;
+
+/// One IP packet inside the simulated network.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    /// The packet, from the IP header's first octet.
+    pub bytes: Vec<u8>,
+    /// Bytes that a link serialises for it, framing apart, by the sender's pricing.
+    pub price: u32,
+    /// When it left its host.
+    pub sent_at: Instant,
+    /// When it entered the queue in which it is, or was last.
+    pub queued_at: Instant,
+    /// Number of the packet within the simulation; a duplicate has the number of its original.
+    pub number: u64,
+    /// The node that its destination address belongs to, as its sender saw it; `None` where nobody knows (any more), and
+    /// routers must look into the octets.
+    pub to: Option<NodeId>,
+    /// Who sent it, for recorders.
+    pub origin: Origin,
+}
+
+/// Where a packet came from and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The connection at the sending host, where there is one.
+    pub conn: Option<ConnId>,
+    /// What kind of packet it is.
+    pub class: SegmentClass,
+    /// Why it was sent.
+    pub reason: SendReason,
+    /// The sender's handle, for reports of departure.
+    pub tx: TxId,
+}
+
+/// The ECN field of an IP header (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnField {
+    /// The transport does not understand ECN.
+    NotEct,
+    /// ECT(0), ECT(1).
+    Ect,
+    /// Congestion experienced.
+    Ce,
+}
+
+impl Packet {
+    /// Destination address; `None` where the octets are no IP packet (any more).
+    #[must_use]
+    pub fn destination(&self) -> Option<IpAddr> {
+        match self.bytes.first()? >> 4 {
+            4 => Some(IpAddr::from(<[u8; 4]>::try_from(self.bytes.get(16..20)?).ok()?)),
+            6 => Some(IpAddr::from(<[u8; 16]>::try_from(self.bytes.get(24..40)?).ok()?)),
+            _ => None,
+        }
+    }
+
+    fn traffic_class(&self) -> Option<u8> {
+        let bytes = &self.bytes;
+        match bytes.first()? >> 4 {
+            4 => bytes.get(1).copied(),
+            6 => Some(bytes[0] << 4 | bytes.get(1)? >> 4),
+            _ => None,
+        }
+    }
+
+    /// The ECN field.
+    #[must_use]
+    pub fn ecn(&self) -> EcnField {
+        match self.traffic_class().unwrap_or(0) & 3 {
+            0 => EcnField::NotEct,
+            3 => EcnField::Ce,
+            _ => EcnField::Ect,
+        }
+    }
+
+    /// Sets CE where the packet is ECN-capable. False where it is not.
+    pub fn mark(&mut self) -> bool {
+        match self.ecn() {
+            EcnField::NotEct => return false,
+            EcnField::Ce => return true,
+            EcnField::Ect => {}
+        }
+        if self.bytes[0] >> 4 == 4 {
+            let old = u16::from_be_bytes([self.bytes[0], self.bytes[1]]);
+            self.bytes[1] |= 3;
+            let new = u16::from_be_bytes([self.bytes[0], self.bytes[1]]);
+            self.update_header_checksum(old, new);
+        } else {
+            self.bytes[1] |= 3 << 4;
+        }
+        true
+    }
+
+    /// Counts the hop limit down. False where it is used up.
+    pub fn hop(&mut self) -> bool {
+        let at = match self.bytes.first().map(|first| first >> 4) {
+            Some(4) => 8,
+            Some(6) => 7,
+            _ => return false,
+        };
+        let Some(limit) = self.bytes.get(at).copied().filter(|limit| *limit > 1) else { return false };
+        if at == 8 {
+            let old = u16::from_be_bytes([self.bytes[8], self.bytes[9]]);
+            self.bytes[8] = limit - 1;
+            let new = u16::from_be_bytes([self.bytes[8], self.bytes[9]]);
+            self.update_header_checksum(old, new);
+        } else {
+            self.bytes[at] = limit - 1;
+        }
+        true
+    }
+
+    /// RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
+    fn update_header_checksum(&mut self, old: u16, new: u16) {
+        let Some(field) = self.bytes.get(10..12) else { return };
+        let checksum = u16::from_be_bytes([field[0], field[1]]);
+        let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+        sum = (sum & 0xffff) + (sum >> 16);
+        sum = (sum & 0xffff) + (sum >> 16);
+        self.bytes[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    }
+}
+
+/// Packets that are not in use, so that a long run allocates only as many as were ever on their way at once.
+#[derive(Debug, Default)]
+pub(crate) struct PacketPool {
+    #[expect(clippy::vec_box, reason = "a packet moves from queue to queue as a pointer")]
+    free: Vec<Box<Packet>>,
+}
+
+impl PacketPool {
+    /// An empty packet with these facts.
+    pub(crate) fn take(&mut self, number: u64, at: Instant, origin: Origin) -> Box<Packet> {
+        match self.free.pop() {
+            Some(mut packet) => {
+                packet.bytes.clear();
+                packet.price = 0;
+                packet.to = None;
+                (packet.number, packet.sent_at, packet.queued_at, packet.origin) = (number, at, at, origin);
+                packet
+            }
+            None => Box::new(Packet {
+                bytes: Vec::new(),
+                price: 0,
+                sent_at: at,
+                queued_at: at,
+                number,
+                to: None,
+                origin,
+            }),
+        }
+    }
+
+    /// The packet is not needed any more.
+    pub(crate) fn give(&mut self, packet: Box<Packet>) {
+        self.free.push(packet);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod test_packets {
+    use super::*;
+    use ackline_tcp_core::policy::sched::ControlKind;
+
+    /// An IPv4 packet of `len` bytes, ECN-capable or not.
+    pub(crate) fn ipv4(number: u64, len: usize, ect: bool) -> Box<Packet> {
+        let mut bytes = vec![0_u8; len.max(20)];
+        bytes[0] = 0x45;
+        bytes[1] = if ect { 2 } else { 0 };
+        bytes[8] = 64;
+        bytes[16..20].copy_from_slice(&[10, 0, 0, 2]);
+        let sum: u32 =
+            bytes[..20].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        bytes[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+        Box::new(Packet {
+            price: bytes.len() as u32,
+            bytes,
+            sent_at: Instant::ZERO,
+            queued_at: Instant::ZERO,
+            number,
+            to: None,
+            origin: Origin {
+                conn: None,
+                class: SegmentClass::Control(ControlKind::Other),
+                reason: SendReason::NewData,
+                tx: TxId(number),
+            },
+        })
+    }
+
+    fn header_sums_to_ones(packet: &Packet) -> bool {
+        let sum: u32 = packet.bytes[..20]
+            .chunks_exact(2)
+            .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
+            .sum();
+        (sum & 0xffff) + (sum >> 16) == 0xffff
+    }
+
+    #[test]
+    fn marks_only_what_is_capable_and_keeps_the_checksum() {
+        let mut packet = ipv4(0, 100, true);
+        assert!(header_sums_to_ones(&packet));
+        assert!(packet.mark());
+        assert_eq!(packet.ecn(), EcnField::Ce);
+        assert!(packet.hop());
+        assert!(header_sums_to_ones(&packet), "RFC 1624");
+        assert!(!ipv4(0, 100, false).mark());
+    }
+
+    #[test]
+    fn hop_limit_ends_a_packet() {
+        let mut packet = ipv4(0, 40, false);
+        assert_eq!((0..64).filter(|_| packet.hop()).count(), 63);
+    }
+}

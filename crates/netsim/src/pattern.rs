@@ -1,0 +1,69 @@
+//! The data that applications send: octets that follow from their place in the stream, so that a reader notices every one that
+//! is wrong, missing or out of place, without keeping a copy.
+
+use std::sync::LazyLock;
+
+/// Length of the pattern: a prime, so that no shift by a buffer, a window or a segment goes unnoticed.
+const PERIOD: usize = 65_521;
+
+static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    // xorshift64 (Marsaglia, 2003), from a fixed start.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut octets: Vec<u8> = (0..PERIOD)
+        .map(|_| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            (state >> 24) as u8
+        })
+        .collect();
+    octets.extend_from_within(..);
+    octets
+});
+
+/// At least one, at most `max` octets of the stream from `offset` on, in one piece.
+#[must_use]
+pub fn piece(offset: u64, max: usize) -> &'static [u8] {
+    let start = (offset % PERIOD as u64) as usize;
+    &PATTERN[start..start + max.min(PERIOD)]
+}
+
+/// Writes the octets of the stream from `offset` on into `buf`.
+pub fn fill(offset: u64, buf: &mut [u8]) {
+    let mut done = 0;
+    while done < buf.len() {
+        let piece = piece(offset + done as u64, buf.len() - done);
+        buf[done..done + piece.len()].copy_from_slice(piece);
+        done += piece.len();
+    }
+}
+
+/// True where `octets` are those of the stream from `offset` on.
+#[must_use]
+pub fn check(offset: u64, octets: &[u8]) -> bool {
+    let mut done = 0;
+    while done < octets.len() {
+        let piece = piece(offset + done as u64, octets.len() - done);
+        if octets[done..done + piece.len()] != *piece {
+            return false;
+        }
+        done += piece.len();
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notices_what_is_out_of_place() {
+        let mut octets = vec![0; 200_000];
+        fill(123, &mut octets);
+        assert!(check(123, &octets));
+        assert!(!check(124, &octets));
+        assert!(check(123 + 1_460, &octets[1_460..]));
+        octets[199_999] ^= 1;
+        assert!(!check(123, &octets));
+    }
+}

@@ -1,0 +1,202 @@
+//! CoDel (RFC 8289): drops or marks when the sojourn time has stayed above a target for an interval, then more often,
+//! by the inverse square root of the number of drops.
+
+use super::{Action, DropReason, Limit, PacketFifo, Queue, QueueCx};
+use crate::packet::Packet;
+use ackline_tcp_core::{Duration, Instant};
+
+/// Settings of [`CoDel`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CoDelParams {
+    /// Size of the buffer.
+    pub limit: Limit,
+    /// Acceptable standing sojourn time (RFC 8289, section 4.4: 5 ms).
+    pub target: Duration,
+    /// Time in which it must be met (section 4.3: 100 ms).
+    pub interval: Duration,
+    /// Bytes at or below which nothing is dropped: one full packet.
+    pub mtu: u32,
+    /// What happens to a picked packet.
+    pub action: Action,
+}
+
+impl Default for CoDelParams {
+    fn default() -> Self {
+        Self {
+            limit: Limit::Packets(1_000),
+            target: Duration::from_millis(5),
+            interval: Duration::from_millis(100),
+            mtu: 1_500,
+            action: Action::Mark,
+        }
+    }
+}
+
+/// A CoDel queue. Names are those of RFC 8289, section 5.
+#[derive(Debug)]
+pub struct CoDel {
+    fifo: PacketFifo,
+    params: CoDelParams,
+    first_above_time: Option<Instant>,
+    drop_next: Instant,
+    count: u32,
+    lastcount: u32,
+    dropping: bool,
+}
+
+impl CoDel {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(params: CoDelParams) -> Self {
+        Self {
+            fifo: PacketFifo::default(),
+            params,
+            first_above_time: None,
+            drop_next: Instant::ZERO,
+            count: 0,
+            lastcount: 0,
+            dropping: false,
+        }
+    }
+
+    /// Section 5.3: the next packet, and whether it may be dropped.
+    fn dodequeue(&mut self, cx: &QueueCx<'_>) -> (Option<Box<Packet>>, bool) {
+        let Some(packet) = self.fifo.pop(cx) else {
+            self.first_above_time = None;
+            return (None, false);
+        };
+        let sojourn = cx.now.since(packet.queued_at);
+        if sojourn < self.params.target || self.fifo.bytes() <= u64::from(self.params.mtu) {
+            self.first_above_time = None;
+            return (Some(packet), false);
+        }
+        match self.first_above_time {
+            None => {
+                self.first_above_time = Some(cx.now + self.params.interval);
+                (Some(packet), false)
+            }
+            Some(first) => (Some(packet), cx.now >= first),
+        }
+    }
+
+    /// Section 5.2: interval / sqrt(count).
+    fn control_law(&self, from: Instant) -> Instant {
+        let nanos = self.params.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
+        from + Duration::from_nanos(nanos as u64)
+    }
+}
+
+impl Queue for CoDel {
+    fn name(&self) -> &'static str {
+        "codel"
+    }
+
+    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Box<Packet>) {
+        if self.params.limit.admits(cx, &self.fifo, &packet) {
+            self.fifo.push(cx, packet);
+        } else {
+            cx.drop(packet, DropReason::Overflow);
+        }
+    }
+
+    /// Section 5.4.
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Box<Packet>> {
+        let now = cx.now;
+        let (mut packet, mut ok_to_drop) = self.dodequeue(cx);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.count = self.count.saturating_add(1);
+                if let Some(kept) = cx.signal(packet?, self.params.action) {
+                    self.drop_next = self.control_law(self.drop_next);
+                    return Some(kept);
+                }
+                (packet, ok_to_drop) = self.dodequeue(cx);
+                if ok_to_drop {
+                    self.drop_next = self.control_law(self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            match cx.signal(packet?, self.params.action) {
+                Some(kept) => packet = Some(kept),
+                None => packet = self.dodequeue(cx).0,
+            }
+            self.dropping = true;
+            // Section 5.4: go on at the rate that controlled the queue before, where that was not long ago.
+            let delta = self.count.saturating_sub(self.lastcount);
+            let recent = now.since(self.drop_next) < self.params.interval.saturating_mul(16);
+            self.count = if delta > 1 && recent { delta } else { 1 };
+            self.drop_next = self.control_law(now);
+            self.lastcount = self.count;
+        }
+        packet
+    }
+
+    fn packets(&self) -> usize {
+        self.fifo.packets()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.fifo.bytes()
+    }
+
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        report("count", f64::from(self.count));
+        report("dropping", f64::from(u8::from(self.dropping)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bench::Bench;
+    use super::*;
+
+    /// Packets of 1,000 bytes through 8 Mbit/s, 1 ms each, behind a standing queue: when each drop happens.
+    fn drop_times(seconds: u64) -> Vec<Instant> {
+        let params = CoDelParams { limit: Limit::Unlimited, action: Action::Drop, ..CoDelParams::default() };
+        let mut bench = Bench::new(CoDel::new(params), 8_000_000, 0);
+        let mut times = vec![];
+        (0..200).for_each(|_| bench.arrive(1_000, false));
+        for _ in 0..seconds * 1_000 {
+            bench.now += Duration::from_millis(1);
+            bench.arrive(1_000, false);
+            bench.leave();
+            // What was dropped is made up for, so that the queue stands.
+            for _ in 0..bench.dropped.len() - times.len() {
+                times.push(bench.now);
+                bench.arrive(1_000, false);
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn drops_by_the_control_law() {
+        let times = drop_times(3);
+        // Sojourn time passes the target at 6 ms or before; the first drop is an interval later.
+        let first = times[0].as_millis();
+        assert!((100..=107).contains(&first), "{first}");
+        // Then intervals of 100 ms / sqrt(count), to the next departure of a packet.
+        let mut expected = times[0].as_nanos() as f64;
+        for (count, time) in times.iter().enumerate().skip(1).take(40) {
+            expected += 100e6 / libm::sqrt(count as f64);
+            let late = time.as_nanos() as f64 - expected;
+            assert!((-1e3..=1.01e6).contains(&late), "drop {count}: {late} ns late");
+        }
+    }
+
+    #[test]
+    fn leaves_a_short_queue_alone() {
+        let mut bench = Bench::new(CoDel::new(CoDelParams::default()), 8_000_000, 0);
+        for _ in 0..10_000 {
+            bench.now += Duration::from_millis(1);
+            bench.arrive(1_000, true);
+            bench.leave();
+        }
+        assert_eq!((bench.marked, bench.dropped.len()), (0, 0));
+    }
+}

@@ -1,0 +1,33 @@
+//! Packets in the order of their arrival, and the bytes that they are.
+
+use super::QueueCx;
+use crate::packet::Packet;
+use std::collections::VecDeque;
+
+/// A first-in first-out store that knows its bytes.
+#[derive(Debug, Default)]
+pub(super) struct PacketFifo {
+    packets: VecDeque<Box<Packet>>,
+    bytes: u64,
+}
+
+impl PacketFifo {
+    pub(super) fn push(&mut self, cx: &QueueCx<'_>, packet: Box<Packet>) {
+        self.bytes += cx.cost(&packet);
+        self.packets.push_back(packet);
+    }
+
+    pub(super) fn pop(&mut self, cx: &QueueCx<'_>) -> Option<Box<Packet>> {
+        let packet = self.packets.pop_front()?;
+        self.bytes -= cx.cost(&packet);
+        Some(packet)
+    }
+
+    pub(super) fn packets(&self) -> usize {
+        self.packets.len()
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}

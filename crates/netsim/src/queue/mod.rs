@@ -1,0 +1,202 @@
+//! What stands before a link: queues, and the active queue management (AQM) that marks or drops.
+//!
+//! Decisions at enqueue see the backlog that the arriving packet finds: without it, and without the packet that the link is
+//! serialising.
+
+mod codel;
+mod drop_tail;
+mod fifo;
+mod red;
+mod threshold;
+
+pub use codel::{CoDel, CoDelParams};
+pub use drop_tail::DropTail;
+pub use red::{Adaptive, Red, RedParams};
+pub use threshold::{Ramp, Step};
+
+use crate::packet::Packet;
+use crate::rng::SimRng;
+use ackline_tcp_core::{Duration, Instant};
+use fifo::PacketFifo;
+use std::fmt::Debug;
+
+/// A queue before a link.
+pub trait Queue: Debug + Send {
+    /// The name under which it is chosen (`drop-tail`).
+    fn name(&self) -> &'static str;
+
+    /// A packet arrives. It is kept, or goes to `cx` as dropped.
+    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Box<Packet>);
+
+    /// The link is idle: the packet that leaves next. Packets dropped on the way go to `cx`.
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Box<Packet>>;
+
+    /// Packets that wait.
+    fn packets(&self) -> usize;
+
+    /// Bytes that wait, by price and framing.
+    fn bytes(&self) -> u64;
+
+    /// Reports the queue's own variables, by name.
+    fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
+        let _ = report;
+    }
+}
+
+/// The surroundings of one event of a queue.
+#[derive(Debug)]
+pub struct QueueCx<'a> {
+    /// The time of the event.
+    pub now: Instant,
+    /// Bits per second of the link behind the queue.
+    pub rate: u64,
+    /// Bytes that the link adds to the price of each packet.
+    pub framing: u32,
+    /// The queue's random numbers.
+    pub rng: &'a mut SimRng,
+    /// Packets that the queue dropped during the event.
+    pub dropped: &'a mut Vec<(Box<Packet>, DropReason)>,
+    /// Packets that it marked.
+    pub marked: &'a mut u64,
+}
+
+impl QueueCx<'_> {
+    fn cost(&self, packet: &Packet) -> u64 {
+        u64::from(packet.price) + u64::from(self.framing)
+    }
+
+    /// The bytes that the link serialises in `time`.
+    fn bytes_in(&self, time: Duration) -> u64 {
+        let bits = u128::from(self.rate) * u128::from(time.as_nanos()) / 1_000_000_000;
+        u64::try_from(bits / 8).unwrap_or(u64::MAX)
+    }
+
+    /// Marks the packet where marking is on and the packet is ECN-capable; drops it else. The packet, where it
+    /// was marked.
+    fn signal(&mut self, mut packet: Box<Packet>, action: Action) -> Option<Box<Packet>> {
+        if action == Action::Mark && packet.mark() {
+            *self.marked += 1;
+            return Some(packet);
+        }
+        self.drop(packet, DropReason::Aqm);
+        None
+    }
+
+    fn drop(&mut self, packet: Box<Packet>, reason: DropReason) {
+        self.dropped.push((packet, reason));
+    }
+}
+
+/// What an AQM does with a packet that it picked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Action {
+    /// Marks it CE where it is ECN-capable (RFC 3168), and drops it else.
+    #[default]
+    Mark,
+    /// Drops it.
+    Drop,
+}
+
+/// Why a packet did not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DropReason {
+    /// The buffer was full.
+    Overflow,
+    /// The AQM picked it.
+    Aqm,
+    /// An impairment lost it.
+    Impairment,
+    /// No route leads to its destination, or it is no IP packet any more.
+    NoRoute,
+    /// Its hop limit was used up.
+    HopLimit,
+}
+
+impl DropReason {
+    /// The reason as a word, for records.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Overflow => "overflow",
+            Self::Aqm => "aqm",
+            Self::Impairment => "impairment",
+            Self::NoRoute => "no-route",
+            Self::HopLimit => "hop-limit",
+        }
+    }
+}
+
+/// How much a buffer holds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// Bytes, by price and framing.
+    Bytes(u64),
+    /// Packets.
+    Packets(usize),
+    /// What the link serialises in this time.
+    Time(Duration),
+    /// Anything.
+    Unlimited,
+}
+
+impl Limit {
+    /// True where `packet` fits behind what waits.
+    fn admits(self, cx: &QueueCx<'_>, queue: &PacketFifo, packet: &Packet) -> bool {
+        match self {
+            Self::Bytes(limit) => queue.bytes() + cx.cost(packet) <= limit,
+            Self::Packets(limit) => queue.packets() < limit,
+            Self::Time(limit) => queue.bytes() + cx.cost(packet) <= cx.bytes_in(limit),
+            Self::Unlimited => true,
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod bench {
+    //! Drives one queue by hand.
+
+    use super::*;
+    use crate::packet::test_packets::ipv4;
+
+    /// A queue before a link, with the clock in the test's hand.
+    pub(crate) struct Bench<Q> {
+        pub(crate) queue: Q,
+        pub(crate) now: Instant,
+        pub(crate) rate: u64,
+        pub(crate) rng: SimRng,
+        pub(crate) dropped: Vec<(Box<Packet>, DropReason)>,
+        pub(crate) marked: u64,
+        number: u64,
+    }
+
+    impl<Q: Queue> Bench<Q> {
+        pub(crate) fn new(queue: Q, rate: u64, seed: u64) -> Self {
+            Self {
+                queue,
+                now: Instant::ZERO,
+                rate,
+                rng: SimRng::new(seed, 0),
+                dropped: vec![],
+                marked: 0,
+                number: 0,
+            }
+        }
+
+        fn with<R>(&mut self, f: impl FnOnce(&mut Q, &mut QueueCx<'_>) -> R) -> R {
+            let Self { queue, now, rate, rng, dropped, marked, .. } = self;
+            f(queue, &mut QueueCx { now: *now, rate: *rate, framing: 0, rng, dropped, marked })
+        }
+
+        pub(crate) fn arrive(&mut self, len: usize, ect: bool) {
+            let mut packet = ipv4(self.number, len, ect);
+            packet.queued_at = self.now;
+            self.number += 1;
+            self.with(|queue, cx| queue.enqueue(cx, packet));
+        }
+
+        pub(crate) fn leave(&mut self) -> Option<Box<Packet>> {
+            self.with(|queue, cx| queue.dequeue(cx))
+        }
+    }
+}

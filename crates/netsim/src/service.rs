@@ -1,0 +1,181 @@
+//! How fast a link serialises: at a rate, or whenever a recorded trace of deliveries says.
+
+use ackline_tcp_core::{Duration, Instant};
+use thiserror::Error;
+
+/// When the last bit of a packet leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// Bits per second.
+    Rate(u64),
+    /// No time at all.
+    Instant,
+    /// A recorded trace.
+    Trace(Trace),
+}
+
+impl Service {
+    /// The rate in bits per second, over a whole period of a trace; `u64::MAX` where no time is taken.
+    #[must_use]
+    pub fn rate(&self) -> u64 {
+        match self {
+            Self::Rate(rate) => *rate,
+            Self::Instant => u64::MAX,
+            Self::Trace(trace) => trace.mean_rate(),
+        }
+    }
+
+    /// When a packet of `bytes` whose first bit is ready at `now` has left. A fraction of a nanosecond counts as a
+    /// whole one.
+    pub(crate) fn done_at(&mut self, now: Instant, bytes: u64) -> Instant {
+        match self {
+            Self::Rate(rate) => now + serialisation(*rate, bytes),
+            Self::Instant => now,
+            Self::Trace(trace) => trace.deliver(now, bytes),
+        }
+    }
+}
+
+/// The time that a link of `rate` bits per second takes for `bytes`, rounded up to the nanosecond.
+#[must_use]
+pub fn serialisation(rate: u64, bytes: u64) -> Duration {
+    if rate == 0 {
+        return Duration::MAX;
+    }
+    let nanos = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(rate));
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// Bytes that one line of a trace delivers: mahimahi's MTU.
+pub const DELIVERY: u64 = 1_504;
+
+/// A packet-delivery trace in mahimahi's format: each line is a time in milliseconds at which 1,504 bytes can leave. The
+/// last line is the period after which the trace begins again. What nothing uses is lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    lines: Vec<u64>,
+    /// Deliveries used up so far, over all periods.
+    position: u64,
+    /// What is left of the delivery at `left_at`.
+    left: u64,
+    left_at: Instant,
+}
+
+/// Why a trace cannot be read.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum TraceError {
+    /// A line is no number.
+    #[error("line {line}: `{text}` is no time in whole milliseconds")]
+    NotANumber {
+        /// Counted from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+    /// Time goes back.
+    #[error("line {line}: {time} ms comes after {before} ms; times must not go back")]
+    Backwards {
+        /// Counted from 1.
+        line: usize,
+        /// The line's time.
+        time: u64,
+        /// The time before it.
+        before: u64,
+    },
+    /// There is no delivery, or the period is zero.
+    #[error("the trace needs a delivery later than 0 ms")]
+    Empty,
+}
+
+impl Trace {
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// See [`TraceError`].
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        let mut lines: Vec<u64> = vec![];
+        for (index, text) in text.lines().enumerate().filter(|(_, text)| !text.trim().is_empty()) {
+            let line = index + 1;
+            let time = text.trim();
+            let time: u64 =
+                time.parse().map_err(|_| TraceError::NotANumber { line, text: time.to_owned() })?;
+            if let Some(&before) = lines.last().filter(|before| **before > time) {
+                return Err(TraceError::Backwards { line, time, before });
+            }
+            lines.push(time);
+        }
+        if lines.last().is_none_or(|period| *period == 0) {
+            return Err(TraceError::Empty);
+        }
+        Ok(Self { lines, position: 0, left: 0, left_at: Instant::ZERO })
+    }
+
+    fn period(&self) -> u64 {
+        self.lines.last().copied().unwrap_or(1)
+    }
+
+    fn mean_rate(&self) -> u64 {
+        self.lines.len() as u64 * DELIVERY * 8 * 1_000 / self.period()
+    }
+
+    fn time_of(&self, position: u64) -> Instant {
+        let count = self.lines.len() as u64;
+        let line = self.lines[(position % count) as usize];
+        Instant::from_millis((position / count) * self.period() + line)
+    }
+
+    fn deliver(&mut self, now: Instant, bytes: u64) -> Instant {
+        let mut need = bytes;
+        if self.left_at == now {
+            let used = need.min(self.left);
+            self.left -= used;
+            need -= used;
+        }
+        let mut done = now;
+        while need > 0 {
+            // Deliveries of the past are lost; whole periods are skipped at once.
+            let periods = now.as_millis() / self.period();
+            self.position = self.position.max(periods.saturating_sub(1) * self.lines.len() as u64);
+            while self.time_of(self.position) < now {
+                self.position += 1;
+            }
+            done = self.time_of(self.position);
+            self.position += 1;
+            let used = need.min(DELIVERY);
+            need -= used;
+            (self.left, self.left_at) = (DELIVERY - used, done);
+        }
+        done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn serialises_to_the_nanosecond() {
+        assert_eq!(serialisation(10_000_000, 1_500), Duration::from_nanos(1_200_000));
+        assert_eq!(serialisation(3, 1), Duration::from_nanos(2_666_666_667));
+        assert_eq!(Service::Instant.done_at(Instant::from_secs(1), 9_000), Instant::from_secs(1));
+    }
+
+    #[test]
+    fn trace_delivers_when_it_says() {
+        let mut trace = Trace::parse("1\n1\n5\n").unwrap();
+        let at = |ms| Instant::from_millis(ms);
+        assert_eq!(trace.deliver(at(0), 1_504), at(1));
+        assert_eq!(trace.deliver(at(1), 1_000), at(1));
+        assert_eq!(trace.deliver(at(1), 504), at(1), "the rest of the second delivery");
+        assert_eq!(trace.deliver(at(1), 3_000), at(6), "one at 5 ms, one in the next period");
+        assert_eq!(trace.deliver(at(1_000_002), 10), at(1_000_005), "what nothing used is lost");
+        assert_eq!(trace.mean_rate(), 3 * 1_504 * 8 * 200);
+    }
+
+    #[test]
+    fn trace_says_what_is_wrong() {
+        assert_eq!(Trace::parse("1\nx"), Err(TraceError::NotANumber { line: 2, text: "x".to_owned() }));
+        assert_eq!(Trace::parse("3\n2"), Err(TraceError::Backwards { line: 2, time: 2, before: 3 }));
+        assert_eq!(Trace::parse("0\n"), Err(TraceError::Empty));
+    }
+}

@@ -1,0 +1,617 @@
+//! The simulation: nodes, links, and the events that move packets between them.
+
+use crate::app::App;
+use crate::event::EventQueue;
+use crate::host::{Egress, Host, Slot};
+use crate::impair::{Fate, ImpairCx};
+use crate::link::{Link, LinkSpec, LinkStats};
+use crate::observe::{Observer, PacketEvent};
+use crate::packet::{Packet, PacketPool};
+use crate::queue::{DropReason, Queue, QueueCx};
+use crate::rng::SimRng;
+use crate::service::Service;
+use crate::topology::{LinkId, NodeId, Routes};
+use ackline_tcp_core::config::EndpointConfig;
+use ackline_tcp_core::policy::EgressScheduler;
+use ackline_tcp_core::{ConnId, Duration, Endpoint, Instant};
+use std::any::Any;
+use std::collections::HashMap;
+use std::net::IpAddr;
+
+/// A change of the network at a given time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The link serialises otherwise from the next packet on.
+    Service(LinkId, Service),
+    /// Packets that leave the link from then on take this long.
+    Delay(LinkId, Duration),
+    /// The link stops serialising; its queue fills, and routes stay.
+    Stall(LinkId),
+    /// A stalled link goes on.
+    Resume(LinkId),
+    /// The link goes down: routes avoid it, what is queued waits.
+    Down(LinkId),
+    /// The link comes up again.
+    Up(LinkId),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// The link has serialised a packet.
+    LinkDone(LinkId),
+    /// A packet arrives at the link's other end.
+    LinkArrival(LinkId),
+    /// The endpoint asked to be woken.
+    HostTimer(NodeId),
+    AppStart(NodeId, u32),
+    AppTimer(NodeId, u32, u64),
+    Change(usize),
+    Sample,
+}
+
+/// A node.
+#[derive(Debug)]
+enum Node {
+    Router,
+    Host(Box<Host>),
+}
+
+/// An application's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct AppId {
+    node: NodeId,
+    app: u32,
+}
+
+impl AppId {
+    /// The host on which it runs.
+    #[must_use]
+    pub const fn node(self) -> NodeId {
+        self.node
+    }
+}
+
+/// A network of hosts and links in virtual time. Nothing happens outside [`run_until`](Self::run_until), and the same calls with
+/// the same seed give the same octets in the same nanoseconds.
+#[derive(Debug)]
+pub struct Sim {
+    seed: u64,
+    now: Instant,
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    /// Which links are down.
+    down: Vec<bool>,
+    routes: Routes,
+    routes_stale: bool,
+    node_of: HashMap<IpAddr, NodeId>,
+    events: EventQueue<Event>,
+    changes: Vec<Change>,
+    observers: Vec<Box<dyn Observer>>,
+    sample_every: Option<Duration>,
+    pool: PacketPool,
+    packets: u64,
+    processed: u64,
+    unroutable: u64,
+    dropped: Vec<(Box<Packet>, DropReason)>,
+}
+
+/// Streams of random numbers, by who draws from them.
+const STREAM_ENDPOINT: u64 = 1 << 32;
+const STREAM_LINK: u64 = 2 << 32;
+const STREAM_APP: u64 = 3 << 32;
+
+impl Sim {
+    /// An empty network. All randomness follows from `seed`.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            now: Instant::ZERO,
+            nodes: vec![],
+            links: vec![],
+            down: vec![],
+            routes: Routes::default(),
+            routes_stale: true,
+            node_of: HashMap::new(),
+            events: EventQueue::default(),
+            changes: vec![],
+            observers: vec![],
+            sample_every: None,
+            pool: PacketPool::default(),
+            packets: 0,
+            processed: 0,
+            unroutable: 0,
+            dropped: vec![],
+        }
+    }
+
+    /// Adds a router.
+    pub fn add_router(&mut self) -> NodeId {
+        self.add_node(Node::Router)
+    }
+
+    /// Adds a host whose endpoint has this configuration and scheduler. `config.addresses` are the host's.
+    pub fn add_host(
+        &mut self,
+        config: EndpointConfig,
+        scheduler: Box<dyn EgressScheduler>,
+        egress: Egress,
+    ) -> NodeId {
+        let addresses = config.addresses.clone();
+        let seed = SimRng::new(self.seed, STREAM_ENDPOINT + self.nodes.len() as u64).seed();
+        let host = Host::new(Endpoint::new(config, scheduler, seed), egress);
+        let node = self.add_node(Node::Host(Box::new(host)));
+        self.node_of.extend(addresses.into_iter().map(|address| (address, node)));
+        node
+    }
+
+    fn add_node(&mut self, node: Node) -> NodeId {
+        self.nodes.push(node);
+        self.routes_stale = true;
+        NodeId(self.nodes.len() as u32 - 1)
+    }
+
+    /// Adds one direction of a link.
+    pub fn add_link(&mut self, from: NodeId, to: NodeId, spec: LinkSpec) -> LinkId {
+        let rng = SimRng::new(self.seed, STREAM_LINK + self.links.len() as u64);
+        let mut link = Link::new(from, to, spec, rng);
+        link.fed = self.host(from).is_some_and(|host| host.egress == Egress::Fed);
+        self.links.push(link);
+        self.down.push(false);
+        self.routes_stale = true;
+        LinkId(self.links.len() as u32 - 1)
+    }
+
+    /// Adds an application that starts at `start`.
+    ///
+    /// # Panics
+    /// Where `node` is no host.
+    pub fn add_app(&mut self, node: NodeId, start: Instant, app: impl App) -> AppId {
+        let seed = self.seed;
+        let Node::Host(host) = &mut self.nodes[node.index()] else {
+            panic!("{node:?} is a router, and applications run on hosts");
+        };
+        let number = host.apps.len() as u32;
+        let rng = SimRng::new(seed, STREAM_APP + (u64::from(node.0) << 16) + u64::from(number));
+        host.apps.push(Slot { app: Box::new(app), rng });
+        self.events.schedule(start, Event::AppStart(node, number));
+        AppId { node, app: number }
+    }
+
+    /// Changes the network at `at`.
+    pub fn add_change(&mut self, at: Instant, change: Change) {
+        self.changes.push(change);
+        self.events.schedule(at, Event::Change(self.changes.len() - 1));
+    }
+
+    /// Adds an observer.
+    pub fn add_observer(&mut self, observer: Box<dyn Observer>) {
+        self.observers.push(observer);
+    }
+
+    /// Takes the observers out, with what they have gathered.
+    pub fn take_observers(&mut self) -> Vec<Box<dyn Observer>> {
+        core::mem::take(&mut self.observers)
+    }
+
+    /// Calls [`Observer::sample`] every `interval` from `first` on.
+    pub fn sample_every(&mut self, first: Instant, interval: Duration) {
+        self.sample_every = Some(interval);
+        self.events.schedule(first, Event::Sample);
+    }
+
+    /// The time up to which everything has happened.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Packets that hosts have sent.
+    #[must_use]
+    pub const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Events that have happened.
+    #[must_use]
+    pub const fn processed(&self) -> u64 {
+        self.processed
+    }
+
+    /// Packets that no route led to.
+    #[must_use]
+    pub const fn unroutable(&self) -> u64 {
+        self.unroutable
+    }
+
+    /// The application, where it is a `T`.
+    #[must_use]
+    pub fn app<T: App>(&self, id: AppId) -> Option<&T> {
+        let app: &dyn Any = self.host(id.node)?.apps.get(id.app as usize)?.app.as_ref();
+        app.downcast_ref()
+    }
+
+    /// The application, whatever it is.
+    #[must_use]
+    pub fn any_app(&self, id: AppId) -> Option<&dyn App> {
+        Some(self.host(id.node)?.apps.get(id.app as usize)?.app.as_ref())
+    }
+
+    /// What can be looked at from outside.
+    pub fn view(&mut self) -> View<'_> {
+        View { nodes: &mut self.nodes, links: &self.links }
+    }
+
+    /// Lets everything happen up to and including `end`.
+    pub fn run_until(&mut self, end: Instant) {
+        self.update_routes();
+        while self.events.next_at().is_some_and(|at| at <= end) {
+            let Some((at, event)) = self.events.pop() else { break };
+            debug_assert!(at >= self.now, "time goes forward");
+            self.now = at;
+            self.processed += 1;
+            self.handle(event);
+        }
+        self.now = end;
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::LinkDone(link) => self.link_done(link),
+            Event::LinkArrival(link) => self.link_arrival(link),
+            Event::HostTimer(node) => self.host_timer(node),
+            Event::AppStart(node, app) => {
+                self.call_app(node, app, |app, cx| app.start(cx));
+            }
+            Event::AppTimer(node, app, number) => {
+                self.call_app(node, app, |app, cx| app.timer(cx, number));
+            }
+            Event::Change(index) => self.change(index),
+            Event::Sample => self.sample(),
+        }
+    }
+
+    fn host(&self, node: NodeId) -> Option<&Host> {
+        match self.nodes.get(node.index())? {
+            Node::Host(host) => Some(host),
+            Node::Router => None,
+        }
+    }
+
+    fn call_app(&mut self, node: NodeId, app: u32, f: impl FnOnce(&mut dyn App, &mut crate::app::AppCx<'_>)) {
+        if let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) {
+            host.call(self.now, app, f);
+        }
+        self.settle(node);
+    }
+
+    fn host_timer(&mut self, node: NodeId) {
+        let now = self.now;
+        let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) else { return };
+        if host.timer_at != now {
+            // It was moved; another event stands for it.
+            return;
+        }
+        host.timer_at = Instant::FAR_FUTURE;
+        if host.endpoint.poll_timeout().is_some_and(|wakeup| wakeup.at <= now) {
+            host.endpoint.handle_timeout(now);
+        }
+        self.settle(node);
+    }
+
+    /// The host has had its input: applications and TCP react, packets go to their links, timers are set.
+    fn settle(&mut self, node: NodeId) {
+        let now = self.now;
+        let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) else { return };
+        let room = match host.egress {
+            Egress::Queued => usize::MAX,
+            Egress::Fed => {
+                let idle = |link: &&Link| link.from == node && link.in_service.is_none() && !link.stopped;
+                usize::from(self.links.iter().any(|link| idle(&link)))
+            }
+        };
+        host.settle(now, room, &mut self.pool, &mut self.packets);
+        for (at, app, number) in host.timers.drain(..) {
+            self.events.schedule(at.max(now), Event::AppTimer(node, app, number));
+        }
+        if let Some(wakeup) = host.endpoint.poll_timeout() {
+            let at = wakeup.at.max(now);
+            // A later deadline waits for the event that stands; that one then finds the new deadline.
+            if at < host.timer_at {
+                host.timer_at = at;
+                self.events.schedule(at, Event::HostTimer(node));
+            }
+        }
+        let mut outbox = core::mem::take(&mut host.outbox);
+        for packet in outbox.drain(..) {
+            self.route(node, packet);
+        }
+        if let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) {
+            host.outbox = outbox;
+        }
+    }
+
+    fn route(&mut self, at: NodeId, mut packet: Box<Packet>) {
+        if packet.to.is_none() {
+            packet.to = packet.destination().and_then(|address| self.node_of.get(&address).copied());
+        }
+        match packet.to.and_then(|to| self.routes.next(at, to)) {
+            Some(link) => self.offer(link, packet),
+            None => {
+                self.unroutable += 1;
+                self.pool.give(packet);
+            }
+        }
+    }
+
+    fn offer(&mut self, id: LinkId, mut packet: Box<Packet>) {
+        let now = self.now;
+        let link = &mut self.links[id.index()];
+        link.stats.offered += 1;
+        packet.queued_at = now;
+        notify(&mut self.observers, now, id, PacketEvent::Offered, &packet);
+        if link.fed {
+            self.serve(id, packet);
+            return;
+        }
+        with_queue(link, now, &mut self.dropped, |queue, cx| queue.enqueue(cx, packet));
+        self.after_queue(id);
+        self.serve_next(id);
+    }
+
+    /// Takes what the queue dropped out of the world.
+    fn after_queue(&mut self, id: LinkId) {
+        for (packet, reason) in self.dropped.drain(..) {
+            self.links[id.index()].stats.count_drop(reason);
+            notify(&mut self.observers, self.now, id, PacketEvent::Dropped(reason), &packet);
+            self.pool.give(packet);
+        }
+    }
+
+    /// An idle link takes the next packet of its queue.
+    fn serve_next(&mut self, id: LinkId) {
+        let link = &mut self.links[id.index()];
+        if link.in_service.is_some() || link.stopped || link.spec.queue.packets() == 0 {
+            return;
+        }
+        let next = with_queue(link, self.now, &mut self.dropped, |queue, cx| queue.dequeue(cx));
+        self.after_queue(id);
+        if let Some(packet) = next {
+            self.serve(id, packet);
+        }
+    }
+
+    fn serve(&mut self, id: LinkId, packet: Box<Packet>) {
+        let link = &mut self.links[id.index()];
+        let cost = link.cost(&packet);
+        let done = link.spec.service.done_at(self.now, cost);
+        link.stats.busy = link.stats.busy.saturating_add(done.since(self.now));
+        link.in_service = Some(packet);
+        self.events.schedule(done, Event::LinkDone(id));
+    }
+
+    fn link_done(&mut self, id: LinkId) {
+        let now = self.now;
+        let link = &mut self.links[id.index()];
+        let Some(mut packet) = link.in_service.take() else { return };
+        notify(&mut self.observers, now, id, PacketEvent::Left, &packet);
+        let (tx, from, fed) = (packet.origin.tx, link.from, link.fed);
+
+        let mut fate = Fate::default();
+        for impairment in &mut link.spec.impairments {
+            impairment.apply(&mut ImpairCx { now, rng: &mut link.rng }, &mut packet, &mut fate);
+            if fate.lost {
+                break;
+            }
+        }
+        if fate.lost {
+            link.stats.impaired += 1;
+            notify(&mut self.observers, now, id, PacketEvent::Dropped(DropReason::Impairment), &packet);
+            self.pool.give(packet);
+        } else {
+            for _ in 0..fate.copies {
+                link.stats.duplicated += 1;
+                let copy = packet.clone();
+                fly(link, &mut self.events, now, id, fate, copy);
+            }
+            fly(link, &mut self.events, now, id, fate, packet);
+        }
+
+        if fed {
+            if let Some(Node::Host(host)) = self.nodes.get_mut(from.index()) {
+                host.departed(now, tx);
+            }
+            self.settle(from);
+        } else {
+            self.serve_next(id);
+        }
+    }
+
+    fn link_arrival(&mut self, id: LinkId) {
+        let now = self.now;
+        let link = &mut self.links[id.index()];
+        let Some(mut packet) = link.land(now) else { return };
+        if let Some(order) = link.next_arrival() {
+            self.events.schedule_in_order(order, Event::LinkArrival(id));
+        }
+        link.stats.delivered += 1;
+        link.stats.delivered_bytes += link.cost(&packet);
+        notify(&mut self.observers, now, id, PacketEvent::Delivered, &packet);
+        let at = link.to;
+        match &mut self.nodes[at.index()] {
+            Node::Host(host) => {
+                host.ingest(now, &packet);
+                self.pool.give(packet);
+                self.settle(at);
+            }
+            Node::Router => {
+                if packet.hop() {
+                    self.route(at, packet);
+                } else {
+                    self.unroutable += 1;
+                    self.pool.give(packet);
+                }
+            }
+        }
+    }
+
+    fn change(&mut self, index: usize) {
+        let (id, restarted) = match self.changes[index].clone() {
+            Change::Service(id, service) => {
+                self.links[id.index()].spec.service = service;
+                (id, false)
+            }
+            Change::Delay(id, delay) => {
+                self.links[id.index()].spec.delay = delay;
+                (id, false)
+            }
+            Change::Stall(id) | Change::Down(id) => {
+                self.links[id.index()].stopped = true;
+                (id, false)
+            }
+            Change::Resume(id) | Change::Up(id) => {
+                self.links[id.index()].stopped = false;
+                (id, true)
+            }
+        };
+        if let Change::Down(_) | Change::Up(_) = self.changes[index] {
+            self.down[id.index()] = !restarted;
+            self.routes_stale = true;
+            self.update_routes();
+        }
+        if restarted {
+            let (from, fed) = (self.links[id.index()].from, self.links[id.index()].fed);
+            if fed {
+                self.settle(from);
+            } else {
+                self.serve_next(id);
+            }
+        }
+    }
+
+    fn update_routes(&mut self) {
+        if !core::mem::take(&mut self.routes_stale) {
+            return;
+        }
+        let ends: Vec<_> = self
+            .links
+            .iter()
+            .zip(&self.down)
+            .map(|(link, down)| (!down).then_some((link.from, link.to)))
+            .collect();
+        self.routes = Routes::compute(self.nodes.len(), &ends);
+    }
+
+    fn sample(&mut self) {
+        let mut view = View { nodes: &mut self.nodes, links: &self.links };
+        for observer in &mut self.observers {
+            observer.sample(self.now, &mut view);
+        }
+        if let Some(interval) = self.sample_every {
+            self.events.schedule(self.now + interval, Event::Sample);
+        }
+    }
+}
+
+fn notify(
+    observers: &mut [Box<dyn Observer>],
+    now: Instant,
+    link: LinkId,
+    event: PacketEvent,
+    packet: &Packet,
+) {
+    for observer in observers {
+        observer.packet(now, link, event, packet);
+    }
+}
+
+fn with_queue<R>(
+    link: &mut Link,
+    now: Instant,
+    dropped: &mut Vec<(Box<Packet>, DropReason)>,
+    f: impl FnOnce(&mut dyn Queue, &mut QueueCx<'_>) -> R,
+) -> R {
+    let mut cx = QueueCx {
+        now,
+        rate: link.spec.service.rate(),
+        framing: link.spec.framing,
+        rng: &mut link.rng,
+        dropped,
+        marked: &mut link.stats.marked,
+    };
+    f(link.spec.queue.as_mut(), &mut cx)
+}
+
+fn fly(
+    link: &mut Link,
+    events: &mut EventQueue<Event>,
+    now: Instant,
+    id: LinkId,
+    fate: Fate,
+    packet: Box<Packet>,
+) {
+    let order = events.reserve(link.arrival(now, fate.delay, fate.reorders));
+    if link.fly(order, packet) {
+        events.schedule_in_order(order, Event::LinkArrival(id));
+    }
+}
+
+/// Everything that can be looked at while a simulation stands still.
+#[derive(Debug)]
+pub struct View<'a> {
+    nodes: &'a mut [Node],
+    links: &'a [Link],
+}
+
+impl View<'_> {
+    /// The host's endpoint; `None` for a router.
+    pub fn endpoint(&mut self, node: NodeId) -> Option<&mut Endpoint> {
+        match self.nodes.get_mut(node.index())? {
+            Node::Host(host) => Some(&mut host.endpoint),
+            Node::Router => None,
+        }
+    }
+
+    /// The connections that applications of `node` have, with the number of the application.
+    #[must_use]
+    pub fn conns(&self, node: NodeId) -> Vec<(ConnId, u32)> {
+        match self.nodes.get(node.index()) {
+            Some(Node::Host(host)) => host.owners.conns().collect(),
+            _ => vec![],
+        }
+    }
+
+    /// Hosts.
+    #[must_use]
+    pub fn hosts(&self) -> Vec<NodeId> {
+        let is_host = |node: &Node| matches!(node, Node::Host(_));
+        (0..self.nodes.len())
+            .filter(|index| is_host(&self.nodes[*index]))
+            .map(|index| NodeId(index as u32))
+            .collect()
+    }
+
+    /// Links, in the order in which they were made.
+    #[must_use]
+    pub fn links(&self) -> Vec<LinkId> {
+        (0..self.links.len() as u32).map(LinkId).collect()
+    }
+
+    /// The queue before a link.
+    #[must_use]
+    pub fn queue(&self, link: LinkId) -> &dyn Queue {
+        self.links[link.index()].spec.queue.as_ref()
+    }
+
+    /// What a link has seen.
+    #[must_use]
+    pub fn stats(&self, link: LinkId) -> LinkStats {
+        self.links[link.index()].stats
+    }
+
+    /// Packets that are queued before, serialised by or propagating on a link.
+    #[must_use]
+    pub fn inside(&self, link: LinkId) -> usize {
+        self.links[link.index()].inside()
+    }
+}
