@@ -3,7 +3,7 @@
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
 use ackline_netsim::impair::{Corrupt, Duplicate, GilbertElliott, Jitter, Loss, Reorder};
 use ackline_netsim::queue::{DropTail, Limit};
-use ackline_netsim::{AppId, Egress, LinkId, LinkSpec, NodeId, Observer, PacketEvent, Packet, Sim};
+use ackline_netsim::{AppId, Egress, LinkId, LinkSpec, NodeId, Observer, Packet, PacketEvent, Sim};
 use ackline_tcp_core::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::{Duration, Instant};
@@ -71,7 +71,8 @@ impl Observer for FirstArrivals {
 
 #[test]
 fn a_packet_takes_serialisation_plus_delay_on_each_link() {
-    let mut net = Dumbbell::new(1, clean(10_000_000, 10, 100_000), clean(10_000_000, 10, 100_000), Egress::Queued);
+    let mut net =
+        Dumbbell::new(1, clean(10_000_000, 10, 100_000), clean(10_000_000, 10, 100_000), Egress::Queued);
     let arrivals = FirstArrivals::default();
     net.sim.add_observer(Box::new(arrivals.clone()));
     net.transfer(Amount::Bytes(1));
@@ -86,7 +87,8 @@ fn a_packet_takes_serialisation_plus_delay_on_each_link() {
 #[test]
 fn a_long_transfer_fills_the_link() {
     for egress in [Egress::Queued, Egress::Fed] {
-        let mut net = Dumbbell::new(1, clean(100_000_000, 10, 250_000), clean(100_000_000, 10, 250_000), egress);
+        let mut net =
+            Dumbbell::new(1, clean(100_000_000, 10, 250_000), clean(100_000_000, 10, 250_000), egress);
         let (_, sink) = net.transfer(Amount::Endless);
         net.sim.run_until(Instant::from_secs(20));
         let received = net.sim.app::<Sink>(sink).unwrap().received();
