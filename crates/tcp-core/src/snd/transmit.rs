@@ -228,6 +228,9 @@ impl Sender {
         let (smss, una) = (self.smss, self.snd_una);
         let wnd_end = una + self.window.wnd();
         let Some(flight) = self.flight.as_deref_mut() else { return Ok(None) };
+        if flight.board.tally().pending == 0 {
+            return Ok(None);
+        }
         let forced = flight.recovery.forced;
         let most = if forced { smss } else { gate.max_payload.min(gate.room / smss * smss) };
         let Some((start, end)) = flight.board.next_lost(most.max(smss)) else { return Ok(None) };
