@@ -29,6 +29,8 @@ struct Gate {
     retransmit: bool,
     /// The congestion window, in bytes; what is beyond it leaves by limited transmit.
     window: u64,
+    /// The configured cap is below what congestion control allows: it is not its window that holds data back.
+    capped: bool,
     /// No data leaves before.
     earliest: Instant,
     /// Departures keep a distance: none is queued behind another.
@@ -112,8 +114,7 @@ impl Sender {
     }
 
     /// A probe of the closed window: an octet that is acknowledged already, which the peer must answer with an
-    /// ACK that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would have an octet of new data
-    /// sent; it would lie beyond the window, and have to be sent again wherever the window stays closed.
+    /// ACK that shows its window (RFC 9293, section 3.10.7.4).
     fn window_probe(&self) -> Option<Outgoing> {
         let queued = self.flight.as_deref()?.reserved.holds(SendReason::WindowProbe);
         (!queued).then_some(Outgoing {
@@ -156,6 +157,7 @@ impl Sender {
             room: u32::MAX,
             retransmit: true,
             window: u64::MAX,
+            capped: config.cwnd_cap.is_some_and(|cap| decision.window > Window::from_bytes(cap)),
             earliest: Instant::ZERO,
             paced: false,
             clocked: false,
@@ -229,15 +231,14 @@ impl Sender {
         let (smss, una) = (self.smss, self.snd_una);
         let wnd_end = una + self.window.wnd();
         let Some(flight) = self.flight.as_deref_mut() else { return Ok(None) };
-        if flight.board.tally().pending == 0 {
-            return Ok(None);
-        }
         let forced = flight.recovery.forced;
         let most = if forced { smss } else { gate.max_payload.min(gate.room / smss * smss) };
         let Some((start, end)) = flight.board.next_lost(most.max(smss)) else { return Ok(None) };
         if !forced {
             if gate.room < end.distance_from(start).min(smss) {
-                flight.cwnd_limited = self.snd_nxt;
+                if !gate.capped {
+                    flight.cwnd_limited = self.snd_nxt;
+                }
                 return Err(Blocked::CongestionWindow);
             }
             hold_back(flight, now, gate, self.snd_nxt)?;
@@ -287,7 +288,7 @@ impl Sender {
             Ok(piece) => piece,
             Err(blocked) => {
                 match blocked {
-                    Blocked::CongestionWindow => flight.cwnd_limited = nxt,
+                    Blocked::CongestionWindow if !gate.capped => flight.cwnd_limited = nxt,
                     Blocked::ReceiveWindow if nxt == self.snd_una => self.wait_for_window(now, config),
                     _ => {}
                 }
@@ -296,7 +297,7 @@ impl Sender {
         };
         hold_back(flight, now, gate, nxt)?;
         // The window, not the application, ends this packet.
-        if len < ask.data && len >= gate.room / self.smss * self.smss {
+        if !gate.capped && len < ask.data && len >= gate.room / self.smss * self.smss {
             flight.cwnd_limited = nxt + len;
         }
         let limited = flight.recovery.phase == Phase::Disorder
