@@ -11,9 +11,10 @@
 //! Where it fails: it needs a loss (or CE) per epoch, so deep buffers are filled; with very short RTTs it is
 //! Reno ([section 4.3](https://www.rfc-editor.org/rfc/rfc9438#section-4.3)).
 //!
-//! Deviations from the RFC, all towards caution: the reduction starts from the smaller of flight size and
-//! window (data that limited transmit adds does not count: RFC 5681, section 3.2), never raises a window that
-//! a restart cut, and growth per ACK is scaled by the bytes that it acknowledges instead of being counted once.
+//! Where it reads the RFC its own way: a reduction starts from the window where the window limits the flow, and
+//! from the flight size elsewhere. (An ACK that covers many segments leaves a small flight behind until the
+//! window is filled again, and what limited transmit adds does not count: RFC 5681, section 3.2.) It never
+//! raises a window that a restart cut. Growth per ACK is scaled by the bytes that it acknowledges.
 
 mod curve;
 mod params;
@@ -169,8 +170,9 @@ impl Cubic {
         self.state.cwnd = self.state.cwnd.max(window(epoch.grow(&step, &params)));
     }
 
-    /// RFC 9438, sections 4.6 and 4.7, up to the window itself. `flight` in bytes.
-    fn lower_ssthresh(&mut self, flight: u32, smss: u32) {
+    /// RFC 9438, sections 4.6 and 4.7, up to the window itself. `flight` in bytes. Returns what beta leaves,
+    /// in bytes.
+    fn lower_ssthresh(&mut self, view: &FlowView, flight: u32) -> f64 {
         let cwnd = bytes(self.state.cwnd);
         self.state.w_max = Some(match self.state.w_max {
             Some(w_max) if self.params.fast_convergence && cwnd < w_max => {
@@ -180,8 +182,10 @@ impl Cubic {
         });
         self.state.cwnd_prior = cwnd;
         self.state.epoch = None;
-        let reduced = f64::from(flight).min(cwnd) * self.params.beta;
-        self.state.ssthresh = window(reduced.max(2.0 * f64::from(smss)));
+        let used = if view.cwnd_limited { cwnd } else { cwnd.min(f64::from(flight)) };
+        let reduced = used * self.params.beta;
+        self.state.ssthresh = window(reduced.max(2.0 * f64::from(view.smss)));
+        reduced
     }
 }
 
@@ -227,21 +231,21 @@ impl CongestionControl for Cubic {
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         match *event {
             CongestionEvent::Loss { .. } => {
-                self.lower_ssthresh(view.flight_size, view.smss);
+                self.lower_ssthresh(view, view.flight_size);
                 self.state.cwnd = self.state.cwnd.min(self.state.ssthresh);
             }
             CongestionEvent::Ecn => {
                 // RFC 9438, section 4.6: after ECE the window may fall to one segment, ssthresh to two.
-                let cwnd = bytes(self.state.cwnd);
-                let reduced = f64::from(view.flight_size).min(cwnd) * self.params.beta;
-                self.lower_ssthresh(view.flight_size, view.smss);
+                let reduced = self.lower_ssthresh(view, view.flight_size);
                 self.state.cwnd = self.state.cwnd.min(window(reduced.max(f64::from(view.smss))));
             }
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 match ssthresh {
                     SsthreshRule::Keep => {}
                     SsthreshRule::AtMost(most) => self.state.ssthresh = self.state.ssthresh.min(most),
-                    SsthreshRule::ByCc if first => self.lower_ssthresh(flight_size, view.smss),
+                    SsthreshRule::ByCc if first => {
+                        self.lower_ssthresh(view, flight_size);
+                    }
                     SsthreshRule::ByCc => {}
                 }
                 // RFC 9438, section 4.8: the next stage begins at its own plateau.

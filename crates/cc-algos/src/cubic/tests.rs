@@ -125,11 +125,16 @@ fn a_loss_leaves_beta_of_the_window() {
 }
 
 #[test]
-fn a_loss_is_reduced_from_the_flight_of_an_application_limited_flow() {
-    let mut flow = Flow::new(100.0, 50, CubicParams::default());
-    flow.view.flight_size = 40 * SMSS;
-    flow.lose();
-    assert_near(flow.cwnd(), 28.0, 1e-3);
+fn a_loss_is_reduced_from_what_the_flow_used_of_its_window() {
+    // An application-limited flow: from its flight. A flow that waits for its window, and whose last ACK covered
+    // 60 segments at once: from the window.
+    for (cwnd_limited, expected) in [(false, 28.0), (true, 70.0)] {
+        let mut flow = Flow::new(100.0, 50, CubicParams::default());
+        flow.view.cwnd_limited = cwnd_limited;
+        flow.view.flight_size = 40 * SMSS;
+        flow.lose();
+        assert_near(flow.cwnd(), expected, 1e-3);
+    }
 }
 
 #[test]

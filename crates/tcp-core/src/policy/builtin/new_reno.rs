@@ -3,7 +3,7 @@
 //! ```text
 //!   cwnd < ssthresh:  cwnd += min(acked, 2 SMSS)          slow start
 //!   otherwise:        cwnd += SMSS per cwnd bytes acked   congestion avoidance
-//!   loss:             ssthresh = max(pipe / 2, 2 SMSS), cwnd = ssthresh
+//!   loss:             ssthresh = max(flight / 2, 2 SMSS), cwnd = ssthresh
 //! ```
 
 use crate::policy::Metrics;
@@ -35,16 +35,17 @@ impl NewReno {
         }
     }
 
-    /// RFC 5681, equation 4, on the flight at the time of the event.
-    fn lower_ssthresh(&mut self, flight: u32, smss: u32) {
-        let half = u64::from(flight / 2).max(2 * u64::from(smss));
-        self.ssthresh = Window::from_bytes(half);
+    /// RFC 5681, equation 4. Where the window limits the flow, the window stands for the flight: an ACK that
+    /// covers many segments leaves a small flight behind until the window is filled again.
+    fn lower_ssthresh(&mut self, view: &FlowView, flight: u32) {
+        let used = if view.cwnd_limited { self.cwnd.bytes() } else { u64::from(flight) };
+        self.ssthresh = Window::from_bytes((used / 2).max(2 * u64::from(view.smss)));
         self.acked = 0;
     }
 
     /// Halves the flight. A window that a restart has cut below that stays.
-    fn reduce(&mut self, flight: u32, smss: u32) {
-        self.lower_ssthresh(flight, smss);
+    fn reduce(&mut self, view: &FlowView, flight: u32) {
+        self.lower_ssthresh(view, flight);
         self.cwnd = self.cwnd.min(self.ssthresh);
     }
 }
@@ -88,13 +89,13 @@ impl CongestionControl for NewReno {
 
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         match *event {
-            CongestionEvent::Loss { prior_pipe } => self.reduce(prior_pipe, view.smss),
-            CongestionEvent::Ecn => self.reduce(view.pipe, view.smss),
+            CongestionEvent::Loss { prior_pipe } => self.reduce(view, prior_pipe),
+            CongestionEvent::Ecn => self.reduce(view, view.pipe),
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 match ssthresh {
                     SsthreshRule::Keep => {}
                     SsthreshRule::AtMost(most) => self.ssthresh = self.ssthresh.min(most),
-                    SsthreshRule::ByCc if first => self.lower_ssthresh(flight_size, view.smss),
+                    SsthreshRule::ByCc if first => self.lower_ssthresh(view, flight_size),
                     SsthreshRule::ByCc => {}
                 }
                 self.cwnd = self.cwnd.min(window);
