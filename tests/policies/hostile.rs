@@ -255,7 +255,7 @@ impl EgressScheduler for Stuttering {
 
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
         self.1 += 1;
-        if self.1 % 2 == 0 && self.0.backlog(Scope::All).packets > 0 {
+        if self.1.is_multiple_of(2) && self.0.backlog(Scope::All).packets > 0 {
             return Popped::NotBefore(now);
         }
         self.0.pop(now, link)

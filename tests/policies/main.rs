@@ -127,6 +127,26 @@ fn the_same_seed_gives_the_same_packets_at_the_same_instants() {
     assert_ne!(run(7), run(8));
 }
 
+/// Each 10,000th packet is lost, RTT 100 ms. RFC 9438, section 5.1, table 1: an average window of 187 segments for
+/// CUBIC (whose model knows no fast convergence); for Reno sqrt(3 / 2p) = 122.
+#[test]
+fn the_average_window_is_that_of_the_deterministic_loss_model() {
+    for (cc, expected) in [("cubic:fast_convergence=off", 187.0), ("reno", 122.0)] {
+        let path =
+            PathConfig { delay: Duration::from_millis(50), periodic_loss: 10_000, ..PathConfig::default() };
+        let mut config = config(cc, "immediate", "conventional");
+        // A little above CUBIC's largest window in the cycle, 187 * 4 / (3 + beta) = 202: the curve is so flat at
+        // its plateau that a larger one takes minutes to come down.
+        config.cwnd_cap = Some(208 * 1448);
+        let mut path = Path::new(path, config, u64::MAX, schedulers("fifo"));
+        path.run_until(Instant::from_secs(21));
+        let before = path.received;
+        path.run_until(Instant::from_secs(71));
+        let window = (path.received - before) as f64 / 500.0 / 1448.0;
+        assert!((window / expected - 1.0).abs() < 0.04, "{cc}: {window} segments instead of {expected}");
+    }
+}
+
 #[test]
 fn a_shaped_host_sends_at_its_rate() {
     // 10 Mbit/s of IP packets are 9.65 Mbit/s of data in segments of 1448 bytes with 52 bytes of headers.

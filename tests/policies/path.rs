@@ -20,11 +20,13 @@ pub(crate) struct PathConfig {
     /// Packets of 1000 that take half a delay longer than the others.
     pub late: u64,
     pub seed: u64,
+    /// Each so-manieth packet with data is lost; 0: none.
+    pub periodic_loss: u64,
 }
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { delay: Duration::from_millis(10), loss: 0, late: 0, seed: 1 }
+        Self { delay: Duration::from_millis(10), loss: 0, late: 0, seed: 1, periodic_loss: 0 }
     }
 }
 
@@ -37,6 +39,8 @@ pub(crate) struct Path {
     pub conn: ConnId,
     config: PathConfig,
     rng: u64,
+    /// Packets with data that the client has sent.
+    data_packets: u64,
     /// Packets to the client, to the server.
     wires: [VecDeque<(Instant, Vec<u8>)>; 2],
     size: u64,
@@ -81,6 +85,7 @@ impl Path {
             conn,
             config,
             rng: config.seed,
+            data_packets: 0,
             wires: [VecDeque::new(), VecDeque::new()],
             size,
             written: 0,
@@ -163,7 +168,11 @@ impl Path {
             for byte in now.as_nanos().to_le_bytes().iter().chain(&packet) {
                 self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
             }
-            let lost = self.random() < self.config.loss;
+            let mut lost = self.random() < self.config.loss;
+            if side == 0 && packet.len() > 100 {
+                self.data_packets += 1;
+                lost |= self.config.periodic_loss > 0 && self.data_packets % self.config.periodic_loss == 0;
+            }
             let late =
                 if self.random() < self.config.late { self.config.delay.div(2) } else { Duration::ZERO };
             if !lost {
