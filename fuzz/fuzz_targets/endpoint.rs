@@ -2,7 +2,7 @@
 #![no_main]
 
 #[expect(dead_code, reason = "only the tests look at what became of a script")]
-#[path = "../../crates/tcp-core/tests/scripted/script.rs"]
+#[path = "../../tests/scripted/script/mod.rs"]
 mod script;
 
 use libfuzzer_sys::fuzz_target;

@@ -4,7 +4,7 @@
 //! accepted is read to its end, emitted again, and split; what comes of that must be accepted too.
 #![no_main]
 
-use ackline_tcp_core::wire::{
+use ackline::core::wire::{
     HeaderBuf, RxChecksum, RxPacket, TcpHeader, TcpSegment, Transport, TxChecksumMode, emit_tcp, gso, parse,
 };
 use core::net::SocketAddr;
@@ -92,7 +92,7 @@ fn mend_ipv4(octets: &mut [u8]) {
     let header_len = octets.first().map_or(0, |first| usize::from(first & 15) * 4);
     if let Some(header) = octets.get_mut(..header_len).filter(|header| header.len() >= 20) {
         header[10..12].fill(0);
-        let checksum = ackline_tcp_core::wire::checksum::checksum(header);
+        let checksum = ackline::core::wire::checksum::checksum(header);
         header[10..12].copy_from_slice(&checksum.to_be_bytes());
     }
 }

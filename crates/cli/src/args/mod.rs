@@ -197,7 +197,7 @@ pub(crate) struct TunnelArgs {
     /// Making one needs CAP_NET_ADMIN. An ordinary user can use one that root has made for them:
     /// ip tuntap add dev ack0 mode tun user NAME; ip addr add 198.18.0.1/24 dev ack0; ip link set ack0 up.
     /// An existing interface keeps its addresses and MTU, and --peer is not needed.
-    #[arg(long, value_name = "NAME", default_value = "ack0")]
+    #[arg(long, value_name = "NAME", default_value = "ack0", value_parser = values::interface)]
     pub(crate) tun: String,
     /// Address of the stack and length of its network's prefix; once per IP version
     ///

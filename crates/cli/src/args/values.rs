@@ -34,6 +34,15 @@ pub(crate) fn mtu(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "not an MTU; write a number of bytes from 576 to 65535".to_owned())
 }
 
+/// The name of a network interface.
+pub(crate) fn interface(text: &str) -> Result<String, String> {
+    let wrong = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();
+    if text.is_empty() || text.len() > 15 || text == "." || text == ".." || text.contains(wrong) {
+        return Err("not an interface name; at most 15 bytes, without '/', ':' and spaces".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 /// An address with the length of its network's prefix.
 pub(crate) fn cidr(text: &str) -> Result<IpNet, String> {
     let net: IpNet = text.parse().map_err(|_| match text.parse::<IpAddr>() {

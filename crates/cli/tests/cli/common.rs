@@ -1,7 +1,9 @@
 //! Running the `ackline` binary and looking at what it said.
 
+use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 /// Longest time that any command of these tests may take.
@@ -47,30 +49,71 @@ pub(crate) fn ackline(args: &[&str]) -> Command {
 
 /// Runs a command to its end.
 pub(crate) fn run(args: &[&str]) -> Ended {
-    ackline(args).spawn().map(wait).expect("the binary starts")
+    Running::start(&mut ackline(args)).end()
 }
 
-/// Waits for a command that was started; kills it where it takes too long.
-pub(crate) fn wait(mut child: Child) -> Ended {
-    // Its output is read meanwhile, so that a full pipe stops nobody.
-    let id = child.id();
-    let stdin = child.stdin.take();
-    let (done, waiting) = std::sync::mpsc::channel::<()>();
-    let watchdog = std::thread::spawn(move || {
-        if waiting.recv_timeout(PATIENCE) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-            signal(id, rustix::process::Signal::KILL);
+/// A command that runs; it is killed where the test forgets it or fails.
+pub(crate) struct Running {
+    child: Option<Child>,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        Self::try_start(command).expect("the program starts")
+    }
+
+    pub(crate) fn try_start(command: &mut Command) -> Option<Self> {
+        command.spawn().ok().map(|child| Self { child: Some(child) })
+    }
+
+    pub(crate) fn child(&mut self) -> &mut Child {
+        self.child.as_mut().expect("there until the end")
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        send_signal(self.child.as_ref().expect("there until the end").id(), signal);
+    }
+
+    /// Does something while its output is read, which would otherwise stop it.
+    pub(crate) fn end_while(self, act: impl FnOnce()) -> Ended {
+        std::thread::scope(|scope| {
+            let end = scope.spawn(|| self.end());
+            act();
+            end.join().expect("no panic")
+        })
+    }
+
+    /// Waits for it; kills it where it takes too long.
+    pub(crate) fn end(mut self) -> Ended {
+        let mut child = self.child.take().expect("there until the end");
+        drop(child.stdin.take());
+        let (done, waiting) = std::sync::mpsc::channel::<()>();
+        let id = child.id();
+        let watchdog = std::thread::spawn(move || {
+            if waiting.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                send_signal(id, Signal::KILL);
+            }
+        });
+        let output = child.wait_with_output().expect("the child is ours");
+        drop(done);
+        watchdog.join().expect("no panic");
+        output.into()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Fails where it has ended.
+            let _ = child.kill();
+            let _ = child.wait();
         }
-    });
-    drop(stdin);
-    let output = child.wait_with_output().expect("the child is ours");
-    drop(done);
-    watchdog.join().expect("no panic");
-    output.into()
+    }
 }
 
 /// Sends a signal to a child that has not been waited for.
-pub(crate) fn signal(id: u32, signal: rustix::process::Signal) {
-    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw).expect("a process id");
+fn send_signal(id: u32, signal: Signal) {
+    let id = i32::try_from(id).ok().and_then(Pid::from_raw).expect("a process id");
     // Fails where it has just ended.
     let _ = rustix::process::kill_process(id, signal);
 }

@@ -1,6 +1,6 @@
 //! What needs no device: help, lists, completions, and wrong input, which is answered by one line and a status.
 
-use crate::common::{run, scratch, text};
+use crate::common::{Running, ackline, run, scratch, text};
 use serde_json::Value;
 
 /// Runs `args`, which are wrong, and returns the complaint.
@@ -38,7 +38,7 @@ fn a_parameter_out_of_range_is_answered_with_the_range() {
 
 #[test]
 fn bad_values_are_answered_with_what_would_be_right() {
-    let cases: [(&[&str], &str); 12] = [
+    let cases: [(&[&str], &str); 14] = [
         (&["demo", "--size", "1X"], "--size \"1X\": not a size; write bytes, or 64k, 10M, 1G"),
         (&["demo", "--seconds", "soon"], "--seconds \"soon\": not a time"),
         (&["demo", "--mtu", "100"], "from 576 to 65535"),
@@ -50,6 +50,11 @@ fn bad_values_are_answered_with_what_would_be_right() {
             "--local \"10.0.0.300/24\": not an address with a prefix",
         ),
         (&["send", "--local", "10.0.0.2", "-", "h:1"], "the prefix length is missing; write 10.0.0.2/24"),
+        (
+            &["send", "--tun", "much-too-long-a-name", "-", "h:1"],
+            "--tun \"much-too-long-a-name\": not an interface",
+        ),
+        (&["send", "--tun", "a/b", "-", "h:1"], "at most 15 bytes"),
         (&["send", "--peer", "nobody", "-", "h:1"], "--peer \"nobody\": not an IP address"),
         (&["recv", "--listen", "name:80"], "\"name\" is not an IP address"),
         (&["recv", "--listen", ":0"], "\"0\" is not a port"),
@@ -216,8 +221,8 @@ fn completions_name_the_commands() {
 
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let mut child = crate::common::ackline(&["completions", "bash"]).spawn().expect("starts");
-    drop(child.stdout.take());
-    let ended = crate::common::wait(child);
+    let mut child = Running::start(&mut ackline(&["completions", "bash"]));
+    drop(child.child().stdout.take());
+    let ended = child.end();
     assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""));
 }

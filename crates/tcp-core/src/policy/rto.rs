@@ -22,7 +22,7 @@ pub trait RtoResponse: Debug + Send {
     fn on_rto(&mut self, view: &RtoView) -> RtoStep;
 
     /// An acceptable ACK arrived, before loss detection and congestion control see it. A step consumes the
-    /// ACK: no window growth on it.
+    /// ACK: no window growth on it. Called from the connection's first expiry on.
     fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
         let _ = (view, ack);
         None

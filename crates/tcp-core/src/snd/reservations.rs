@@ -59,6 +59,12 @@ impl Reservations {
     /// The packet that leaves in the slot `serial`: the one that was reserved under it, or the oldest new data
     /// where that is new data. Both exchange their slots then.
     pub(crate) fn find(&mut self, serial: u64) -> Option<Reserved> {
+        // The common scheduler pops in the order in which packets were pushed.
+        if let Some(first) = self.queue.front()
+            && first.serial == serial
+        {
+            return Some(*first);
+        }
         let named = self.queue.iter().position(|entry| entry.serial == serial)?;
         let entry = *self.queue.get(named)?;
         if !entry.new {
@@ -80,8 +86,13 @@ impl Reservations {
 
     /// Removes the reservation that ends at `end`.
     pub(crate) fn remove(&mut self, end: SeqNum, new: bool) -> Option<Reserved> {
-        let i = self.queue.iter().position(|entry| entry.new == new && entry.out.end() == end)?;
-        let entry = self.queue.remove(i)?;
+        let wanted = |entry: &Reserved| entry.new == new && entry.out.end() == end;
+        let entry = if wanted(self.queue.front()?) {
+            self.queue.pop_front()?
+        } else {
+            let i = self.queue.iter().position(wanted)?;
+            self.queue.remove(i)?
+        };
         if new {
             self.new_bytes -= entry.out.seq_len();
         }

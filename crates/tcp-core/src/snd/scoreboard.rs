@@ -404,9 +404,6 @@ impl Scoreboard {
 
     /// RFC 6675, NextSeg, rule 1: the first lost data that was not sent again, at most `max` bytes of it.
     pub(crate) fn next_lost(&mut self, max: u32) -> Option<(SeqNum, SeqNum)> {
-        if self.tally.pending == 0 {
-            return None;
-        }
         let mut i = self.index_of(self.next_lost);
         while let Some(record) = self.records.get(i) {
             if record.wants_retransmission() {

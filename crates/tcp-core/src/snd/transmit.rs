@@ -114,7 +114,8 @@ impl Sender {
     }
 
     /// A probe of the closed window: an octet that is acknowledged already, which the peer must answer with an
-    /// ACK that shows its window (RFC 9293, section 3.10.7.4).
+    /// ACK that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would have an octet of new data
+    /// sent; it would lie beyond the window, and have to be sent again wherever the window stays closed.
     fn window_probe(&self) -> Option<Outgoing> {
         let queued = self.flight.as_deref()?.reserved.holds(SendReason::WindowProbe);
         (!queued).then_some(Outgoing {
@@ -231,6 +232,9 @@ impl Sender {
         let (smss, una) = (self.smss, self.snd_una);
         let wnd_end = una + self.window.wnd();
         let Some(flight) = self.flight.as_deref_mut() else { return Ok(None) };
+        if flight.board.tally().pending == 0 {
+            return Ok(None);
+        }
         let forced = flight.recovery.forced;
         let most = if forced { smss } else { gate.max_payload.min(gate.room / smss * smss) };
         let Some((start, end)) = flight.board.next_lost(most.max(smss)) else { return Ok(None) };

@@ -1,0 +1,205 @@
+//! `ackline send` to kernel sockets.
+
+use crate::common::{Running, ackline, noise, run, scratch, text, until};
+use crate::net::*;
+use ackline::runtime::testing::skip;
+use rustix::process::Signal;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Stdio;
+use std::time::Duration;
+
+#[test]
+fn send_brings_a_file_to_the_kernel() {
+    with_tun("send::send_brings_a_file_to_the_kernel", || {
+        for options in [&[][..], &["--plain"], &["--mtu", "576"], &["--cc", "reno", "--ack", "immediate"]] {
+            let (_directory, path) = scratch("data");
+            let data = noise(3_000_001, 1);
+            std::fs::write(&path, &data).expect("written");
+            let (listener, to) = kernel_listener();
+            let child =
+                Running::start(&mut ackline(&[&["send", "--json", text(&path), &to], options].concat()));
+            let (stream, from) = accept(&listener);
+            let arrived = read_all(stream).expect("read to the end");
+            assert!(arrived == data, "{options:?}: {} bytes arrived", arrived.len());
+            let ended = child.end();
+            succeeded(&ended);
+            let report = ended.json();
+            assert_eq!(report["ok"], true);
+            assert_eq!(report["bytes"], data.len());
+            assert_eq!(report["offload"], !options.contains(&"--plain"));
+            let local: SocketAddr = report["local"].as_str().expect("text").parse().expect("an address");
+            assert_eq!(local.port(), from.port());
+            assert!(report["gbit_s"].as_f64().expect("a number") > 0.0, "{report}");
+        }
+    });
+}
+
+#[test]
+fn send_takes_standard_input() {
+    with_tun("send::send_takes_standard_input", || {
+        let (listener, to) = kernel_listener();
+        let mut child = Running::start(ackline(&["send", "-q", "-", &to]).stdin(Stdio::piped()));
+        let data = noise(700_000, 2);
+        let mut stdin = child.child().stdin.take().expect("a pipe");
+        let (stream, _) = accept(&listener);
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                for part in data.chunks(50_001) {
+                    stdin.write_all(part).expect("taken");
+                }
+                drop(stdin);
+            });
+            assert!(read_all(stream).expect("read to the end") == data);
+            writer.join().expect("no panic");
+        });
+        let ended = child.end();
+        succeeded(&ended);
+        assert!(ended.stdout.is_empty() && ended.stderr.is_empty(), "{ended:?}");
+    });
+}
+
+#[test]
+fn both_ways_over_ipv6() {
+    with_tun("send::both_ways_over_ipv6", || {
+        if TcpListener::bind("[::1]:0").is_err() {
+            skip("send::both_ways_over_ipv6", &"the kernel has no IPv6");
+            return;
+        }
+        let (_directory, path) = scratch("data");
+        let data = noise(500_000, 3);
+        std::fs::write(&path, &data).expect("written");
+        let listener = TcpListener::bind("[::]:0").expect("a listener");
+        let to = format!("[fd00::1]:{}", listener.local_addr().expect("bound").port());
+        let child = Running::start(&mut ackline(&["send", "-q", "--local", "fd00::2/64", text(&path), &to]));
+        let (stream, _) = accept(&listener);
+        assert!(read_all(stream).expect("read to the end") == data);
+        succeeded(&child.end());
+
+        let child = Running::start(&mut ackline(&["recv", "-q", "-l", "[fd00::2]:5001"]));
+        let stream = until("a connection", || {
+            let to = "[fd00::2]:5001".parse().expect("an address");
+            TcpStream::connect_timeout(&to, Duration::from_secs(10)).ok()
+        });
+        let ended = child.end_while(|| assert_eq!(deliver(stream, &data).expect("taken"), 0));
+        succeeded(&ended);
+        assert!(ended.stdout == data);
+    });
+}
+
+#[test]
+fn a_refusing_peer_is_told_with_advice() {
+    with_tun("send::a_refusing_peer_is_told_with_advice", || {
+        let ended = run(&["send", "--json", "/dev/null", "198.18.0.1:9"]);
+        assert_eq!(ended.status, Some(4), "{ended:?}");
+        assert_eq!(
+            ended.complaint(),
+            "ackline: cannot reach 198.18.0.1:9: connection refused (is a receiver running? for instance: nc -l 9)"
+        );
+        assert_eq!(ended.json()["error"]["kind"], "network");
+    });
+}
+
+#[test]
+fn a_silent_peer_is_given_up() {
+    with_tun("send::a_silent_peer_is_given_up", || {
+        // Nobody has this address, and the kernel does not forward.
+        let ended = run(&["send", "--timeout", "300ms", "/dev/null", "198.18.0.77:9"]);
+        assert_eq!(ended.status, Some(4), "{ended:?}");
+        assert_eq!(ended.complaint(), "ackline: cannot reach 198.18.0.77:9: no answer for 0.3 s");
+        let ended = run(&["recv", "--timeout", "300ms", "-l", ":1"]);
+        assert_eq!(ended.status, Some(4), "{ended:?}");
+        assert_eq!(ended.complaint(), "ackline: nobody connected to *:1 within 0.3 s");
+    });
+}
+
+#[test]
+fn a_peer_that_stops_reading_is_given_up() {
+    with_tun("send::a_peer_that_stops_reading_is_given_up", || {
+        let (_directory, path) = scratch("data");
+        std::fs::write(&path, noise(30_000_000, 9)).expect("written");
+        let (listener, to) = kernel_listener();
+        let child = Running::start(&mut ackline(&["send", "--timeout", "500ms", text(&path), &to]));
+        let (stream, _) = accept(&listener);
+        let ended = child.end();
+        assert_eq!(ended.status, Some(4), "{ended:?}");
+        assert!(ended.complaint().contains("no progress with 198.18.0.1:"), "{ended:?}");
+        assert!(ended.complaint().ends_with("of 28.61 MiB"), "{ended:?}");
+        // A part must not look like the whole.
+        assert_eq!(read_all(stream).expect_err("reset").kind(), io::ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn a_resetting_receiver_is_told() {
+    with_tun("send::a_resetting_receiver_is_told", || {
+        let (_directory, path) = scratch("data");
+        std::fs::write(&path, noise(30_000_000, 10)).expect("written");
+        let (listener, to) = kernel_listener();
+        let child = Running::start(&mut ackline(&["send", text(&path), &to]));
+        let (mut stream, _) = accept(&listener);
+        stream.read_exact(&mut [0; 10_000]).expect("data");
+        reset(stream);
+        let ended = child.end();
+        assert_eq!(ended.status, Some(4), "{ended:?}");
+        assert!(ended.complaint().contains(&format!("{to} reset the connection after ")), "{ended:?}");
+    });
+}
+
+#[test]
+fn an_interrupted_sender_resets() {
+    with_tun("send::an_interrupted_sender_resets", || {
+        let (listener, to) = kernel_listener();
+        let mut child = Running::start(ackline(&["send", "-", &to]).stdin(Stdio::piped()));
+        let mut stdin = child.child().stdin.take().expect("a pipe");
+        stdin.write_all(b"the beginning").expect("taken");
+        let (mut stream, _) = accept(&listener);
+        stream.read_exact(&mut [0; 13]).expect("data");
+        child.signal(Signal::TERM);
+        assert_eq!(read_all(stream).expect_err("reset").kind(), io::ErrorKind::ConnectionReset);
+        let ended = child.end();
+        assert_eq!(ended.status, Some(143), "{ended:?}");
+        assert_eq!(ended.complaint(), "ackline: SIGTERM: stopped after 13 B; the connection was reset");
+    });
+}
+
+#[test]
+fn a_receiver_that_talks_back_does_not_stop_the_sender() {
+    with_tun("send::a_receiver_that_talks_back_does_not_stop_the_sender", || {
+        let (_directory, path) = scratch("data");
+        let data = noise(20_000_000, 11);
+        std::fs::write(&path, &data).expect("written");
+        let (listener, to) = kernel_listener();
+        let child = Running::start(&mut ackline(&["send", "-q", text(&path), &to]));
+        // An echo server whose answers fill every buffer unless somebody reads them.
+        let (mut stream, _) = accept(&listener);
+        let mut echoed = 0;
+        let mut buffer = vec![0; 65_536];
+        loop {
+            match stream.read(&mut buffer).expect("data") {
+                0 => break,
+                count => {
+                    stream.write_all(&buffer[..count]).expect("read by the other end");
+                    echoed += count;
+                }
+            }
+        }
+        drop(stream);
+        assert_eq!(echoed, data.len());
+        succeeded(&child.end());
+    });
+}
+
+#[test]
+fn missing_rights_are_told_with_what_to_grant() {
+    with_tun("send::missing_rights_are_told_with_what_to_grant", || {
+        let Some(ended) = as_nobody(&["send", "/dev/null", "198.18.0.1:9"]) else {
+            skip("send::missing_rights_are_told_with_what_to_grant", &"cannot become another user");
+            return;
+        };
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+        let complaint = ended.complaint();
+        assert!(complaint.contains("/dev/net/tun") || complaint.contains("CAP_NET_ADMIN"), "{complaint}");
+        assert!(complaint.contains("as root"), "{complaint}");
+    });
+}
