@@ -59,13 +59,25 @@ impl Endpoint {
         let local = SocketAddr::new(ip.dst, segment.dst_port);
         let remote = SocketAddr::new(ip.src, segment.src_port);
         let tuple = FourTuple::new(local, remote);
-        match self.lookup(&tuple) {
-            Some(index) => self.give_to_conn(now, index, &tuple, ip, segment),
+        // Segments of a connection come in bursts.
+        let found = if self.is_named(self.latest, &tuple) { Some(self.latest) } else { self.lookup(&tuple) };
+        match found {
+            Some(index) => {
+                self.latest = index;
+                self.give_to_conn(now, index, &tuple, ip, segment)
+            }
             None => match self.check_addresses(ip) {
                 Some(dropped) => dropped,
                 None => self.give_to_listener(now, &tuple, segment, None),
             },
         }
+    }
+
+    /// Segments find the connection at `index` by the name `tuple`.
+    fn is_named(&self, index: u32, tuple: &FourTuple) -> bool {
+        self.slots.slot(index).is_some_and(|slot| {
+            slot.flags.has(Flags::NAMED) && slot.conn.as_deref().is_some_and(|conn| conn.tuple() == tuple)
+        })
     }
 
     /// The connection of this name.

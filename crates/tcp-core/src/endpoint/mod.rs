@@ -71,6 +71,8 @@ pub struct Endpoint {
     slots: Slots,
     /// Connections by their addresses and ports.
     demux: Demux,
+    /// Whose segment came last: the connection that was at this index, if it is still there.
+    latest: u32,
     listeners: Listeners,
     /// The earliest deadline of each connection, by its index.
     wheel: TimingWheel,
@@ -126,6 +128,7 @@ impl Endpoint {
         Self {
             slots: Slots::default(),
             demux: Demux::new(keys.demux),
+            latest: 0,
             listeners: Listeners::default(),
             wheel: TimingWheel::new(),
             egress: Egress::new(scheduler, &config),
