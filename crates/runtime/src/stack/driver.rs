@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 /// Packets that one turn takes before it answers them.
-const RX_BATCH: usize = 64;
+const RX_BATCH: usize = 128;
 
-/// Bytes after which a turn answers although more packets wait: a peer with a full window waits for the ACK,
-/// and the data is still in the cache when the application is woken.
-const RX_BATCH_BYTES: usize = 256 << 10;
+/// Bytes after which a turn answers although more packets wait, for a peer with a full window waits for the ACK.
+/// An ACK is dear: on a TUN device the kernel's sender uses it, and sends, inside the write that carries it.
+const RX_BATCH_BYTES: usize = 1 << 20;
 
 /// The future that drives a [`Stack`](super::Stack); [`Builder::spawn`](super::Builder::spawn) hands it to
 /// tokio.
