@@ -17,9 +17,11 @@ impl Endpoint {
     /// See [`Endpoint::ingest`].
     pub(super) fn take_packet(&mut self, now: Instant, packet: &RxPacket<'_>) -> Ingested {
         self.observe.counters.ip_in_receives += 1;
-        let datagram = match wire::parse(packet) {
+        // By reference: it is large.
+        let parsed = wire::parse(packet);
+        let datagram = match &parsed {
             Ok(datagram) => datagram,
-            Err(error) => return self.refuse_packet(error),
+            Err(error) => return self.refuse_packet(*error),
         };
         match &datagram.transport {
             Transport::Tcp(segment) => self.take_segment(now, &datagram.ip, segment),
