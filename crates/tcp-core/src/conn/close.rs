@@ -50,19 +50,9 @@ impl Connection {
         }
         self.shut = true;
         match self.state {
-            State::SynSent => {
-                // Section 3.10.4: before the handshake a CLOSE deletes the connection; what is written and
-                // waits for it must still go, so the FIN waits for the handshake where there is data.
-                if self.snd.is_empty() {
-                    self.die(ctx, None);
-                }
-            }
-            State::SynReceived => {
-                if self.handshake.is_none() {
-                    self.snd.queue_fin();
-                    self.change_state(ctx, Input::Close);
-                }
-            }
+            // Section 3.10.4: before the handshake a CLOSE deletes the connection; what is written and waits
+            // for it must still go, so the FIN waits for the handshake where there is data.
+            State::SynSent if self.snd.is_empty() => self.die(ctx, None),
             State::Established | State::CloseWait => {
                 self.snd.queue_fin();
                 self.change_state(ctx, Input::Close);

@@ -42,8 +42,6 @@ pub(super) struct Handshake {
     peer: TcpOptions,
     /// Window field of the peer's last segment, unscaled.
     peer_window: u32,
-    /// MSS that we announce, in bytes without options.
-    pub(super) mss: u16,
     /// Our shift.
     pub(super) wscale: u8,
 }
@@ -62,7 +60,6 @@ impl Handshake {
             rto: config.initial_rto,
             peer: TcpOptions::default(),
             peer_window: 0,
-            mss: 0,
             wscale: wscale_for(config.recv_buffer),
         }
     }

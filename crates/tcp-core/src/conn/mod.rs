@@ -142,7 +142,7 @@ impl Connection {
         syn: &TcpSegment<'_>,
     ) -> Self {
         let mut conn = Self::closed(ctx, tuple, config, iss, ts_offset);
-        conn.state = State::Listen;
+        conn.change_state(ctx, Input::PassiveOpen);
         let mut handshake = Handshake::passive(ctx.now, iss, host, &conn.config);
         handshake.learn(syn);
         conn.handshake = Some(Box::new(handshake));
@@ -200,11 +200,6 @@ impl Connection {
     /// CLOSED, with nothing left to send: it may be forgotten once the application has let go.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.state, State::Closed) && !self.rst_due
-    }
-
-    /// The application has let go.
-    pub(crate) const fn is_released(&self) -> bool {
-        self.released
     }
 
     /// Takes what there is to tell the application.

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A connection stands in the ready queue while it may have something to send, so a call costs what the active
-//! connections cost, however many there are. They take turns of one [quantum](Egress::quantum) of bytes each.
+//! connections cost, however many there are. They take [turns](Ready) of one quantum of bytes each.
 //! Towards a device that takes all there is, a packet is popped as soon as it is pushed; one that reports
 //! departures is asked for a packet at a time, and the scheduler is first given everything that waits. Where the
 //! scheduler is [transparent](EgressScheduler::is_transparent) and empty, the packet goes straight to the device.

@@ -58,7 +58,7 @@ impl Conn<'_> {
     }
 
     /// Copies as much of `data` into the send buffer as fits; 0 means that it is full and
-    /// [`Event::Writable`] will come.
+    /// [`Event::Writable`](crate::Event::Writable) will come.
     ///
     /// # Errors
     /// Where nothing can be written any more, or not yet.

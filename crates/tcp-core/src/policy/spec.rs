@@ -11,7 +11,7 @@ use crate::time::Duration;
 use crate::units::Rate;
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::{self, Display};

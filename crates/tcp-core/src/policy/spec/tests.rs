@@ -3,6 +3,7 @@ use crate::policy::NewCongestionControl;
 use crate::policy::builtin::NewReno;
 use crate::policy::cc::CcInit;
 use alloc::boxed::Box;
+use alloc::string::ToString;
 use proptest::prelude::*;
 
 fn make_any(params: &Params) -> Result<Arc<NewCongestionControl>, SpecError> {
