@@ -115,7 +115,8 @@ impl Connection {
     pub(crate) fn next(&mut self, now: Instant, host: &EndpointConfig, data_deferred: bool) -> Option<Plan> {
         if self.rst_due {
             return (!self.control_queued).then(|| {
-                Plan::control(SegmentClass::Control(ControlKind::Rst), SendReason::Rst, self.snd.snd_nxt())
+                let class = SegmentClass::Control(ControlKind::Rst);
+                Plan::control(class, SendReason::Rst, self.seq_without_data())
             });
         }
         match self.state {
@@ -177,8 +178,13 @@ impl Connection {
         self.rcv.ack_wanted(self.acks_queued)
     }
 
-    const fn pure_ack(&self, reason: SendReason) -> Plan {
-        Plan::control(SegmentClass::PureAck, reason, self.snd.snd_nxt())
+    fn pure_ack(&self, reason: SendReason) -> Plan {
+        Plan::control(SegmentClass::PureAck, reason, self.seq_without_data())
+    }
+
+    /// SEG.SEQ of an ACK or RST.
+    fn seq_without_data(&self) -> SeqNum {
+        self.snd.seq_without_data(1 << self.snd_wscale)
     }
 
     /// The largest payload that may leave as one packet.

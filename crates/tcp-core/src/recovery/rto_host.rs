@@ -223,17 +223,23 @@ impl Sender {
     pub(crate) fn rto_segment(&self) -> Option<(SeqNum, SeqNum)> {
         let flight = self.flight.as_deref()?;
         let smss = self.smss;
-        match flight.recovery.rto.send? {
-            RtoSend::Nothing => None,
-            RtoSend::Head => flight.board.segment_at(self.snd_una, smss),
-            RtoSend::Again(seq) => flight.board.segment_at(seq.max(self.snd_una), smss),
+        let from = match flight.recovery.rto.send? {
+            RtoSend::Nothing => return None,
+            RtoSend::Head => self.snd_una,
+            RtoSend::Again(seq) => seq.max(self.snd_una),
             RtoSend::NewElseHighest => {
-                let end = self.buffer.limit().min(self.snd_una + self.window.wnd()).min(self.snd_nxt + smss);
+                let end = self.buffer.limit().min(self.wnd_end()).min(self.snd_nxt + smss);
                 if end.gt(self.snd_nxt) && flight.reserved.new_bytes() == 0 {
                     return Some((self.snd_nxt, end));
                 }
-                flight.board.segment_at(flight.board.highest()?, smss)
+                flight.board.highest()?
             }
-        }
+        };
+        let fitting = |seq| {
+            let (start, end) = flight.board.segment_at(seq, smss)?;
+            self.fit_window(start, end).map(|end| (start, end))
+        };
+        // Where the peer has taken the window back from what was asked for, the head can still leave.
+        fitting(from).or_else(|| fitting(self.snd_una))
     }
 }

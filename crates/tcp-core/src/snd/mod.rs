@@ -388,6 +388,44 @@ impl Sender {
         self.snd_nxt
     }
 
+    /// SEG.SEQ of a segment without data: SND.NXT, unless the peer has taken back so much window that it would
+    /// not accept that number, nor anything else that the segment says; then the window's edge.
+    ///
+    /// `grain` is the unit in bytes in which the peer states its window: an edge may seem to move back by less
+    /// than that without meaning it. Behind a closed window the peer takes nothing but the edge, and drops
+    /// retransmissions with all that they say.
+    pub(crate) fn seq_without_data(&self, grain: u32) -> SeqNum {
+        // Before ESTABLISHED the window is not known.
+        if self.cc.is_none() {
+            return self.snd_nxt;
+        }
+        let edge = self.wnd_end();
+        let taken_back = self.snd_nxt.saturating_distance_from(edge);
+        if taken_back < grain && self.window.wnd() > 0 { self.snd_nxt } else { edge.min(self.snd_nxt) }
+    }
+
+    /// The right edge of the peer's window.
+    pub(crate) fn wnd_end(&self) -> SeqNum {
+        self.snd_una + self.window.wnd()
+    }
+
+    /// The end of a retransmission of `[start, end)` that the peer can take where it has taken back window: old
+    /// data inside the window is retransmitted, and the rest is not (RFC 9293, section 3.8.6, SHLD-16; a peer
+    /// may drop a segment that ends beyond the edge as a whole). The head goes out into a closed window too, as
+    /// its probe. `None` where nothing of it can be sent.
+    pub(crate) fn fit_window(&self, start: SeqNum, end: SeqNum) -> Option<SeqNum> {
+        let edge = self.wnd_end();
+        if end.le(edge) {
+            return Some(end);
+        }
+        match edge.saturating_distance_from(start) {
+            0 if start == self.snd_una => Some(end.min(start + self.smss)),
+            0 => None,
+            room if room < self.smss => Some(edge),
+            room => Some(start + room / self.smss * self.smss),
+        }
+    }
+
     /// Nothing is unsent or unacknowledged.
     pub(crate) fn is_empty(&self) -> bool {
         let first = if self.cc.is_some() { self.snd_una } else { self.snd_nxt };

@@ -229,8 +229,7 @@ impl Sender {
 
     /// Lost data, lowest first (RFC 6675, NextSeg, rule 1).
     fn next_lost(&mut self, now: Instant, gate: &Gate) -> Result<Option<Outgoing>, Blocked> {
-        let (smss, una) = (self.smss, self.snd_una);
-        let wnd_end = una + self.window.wnd();
+        let smss = self.smss;
         let Some(flight) = self.flight.as_deref_mut() else { return Ok(None) };
         if flight.board.tally().pending == 0 {
             return Ok(None);
@@ -247,10 +246,7 @@ impl Sender {
             }
             hold_back(flight, now, gate, self.snd_nxt)?;
         }
-        // A window that shrank takes the head alone: the peer could only drop the rest.
-        if end.gt(wnd_end) && start != una {
-            return Err(Blocked::ReceiveWindow);
-        }
+        let end = self.fit_window(start, end).ok_or(Blocked::ReceiveWindow)?;
         Ok(Some(self.retransmission(start, end, SendReason::FastRetransmit)))
     }
 
@@ -263,12 +259,14 @@ impl Sender {
             return Err(Blocked::CongestionWindow);
         }
         hold_back(flight, now, gate, self.snd_nxt)?;
-        Ok(Some(self.retransmission(piece.start, piece.end, SendReason::FastRetransmit)))
+        let end = self.fit_window(piece.start, piece.end).ok_or(Blocked::ReceiveWindow)?;
+        Ok(Some(self.retransmission(piece.start, end, SendReason::FastRetransmit)))
     }
 
     /// New data (RFC 6675, NextSeg, rule 2).
     fn next_new(&mut self, now: Instant, config: &ConnConfig, gate: &Gate) -> Result<Outgoing, Blocked> {
         let space = self.buffer.space(config.send_buffer as usize);
+        let wnd_end = self.wnd_end();
         let Some(flight) = self.flight.as_deref_mut() else { return Err(Blocked::State) };
         let nxt = self.snd_nxt + flight.reserved.new_bytes();
         if self.buffer.limit().le(nxt) {
@@ -280,7 +278,7 @@ impl Sender {
         let ask = Ask {
             data: self.buffer.end().saturating_distance_from(nxt),
             fin: self.buffer.has_fin(),
-            usable: (self.snd_una + self.window.wnd()).saturating_distance_from(nxt),
+            usable: wnd_end.saturating_distance_from(nxt),
             max_wnd: self.window.max(),
             room: gate.room,
             max_payload: gate.max_payload,

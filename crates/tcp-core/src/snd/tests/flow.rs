@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, ISS, SMSS, Setup, ms};
 use crate::config::Nagle;
+use crate::events::WakeReason;
 use crate::info::Blocked;
 use crate::packet::SendReason::{Fin, NewData, RtoRetransmit};
 use crate::policy::sched::{ControlKind, SegmentClass};
@@ -229,6 +230,59 @@ fn shrunk_window_voids_reserved_data() {
     bench.wnd = 10_000;
     bench.ack(1000);
     assert_eq!(bench.offsets(), [1000, 2000]);
+}
+
+#[test]
+fn a_window_that_was_taken_back_bounds_retransmissions_and_empty_segments() {
+    let mut bench = Setup { wnd: 8000, ..Setup::default() }.open();
+    bench.write(8 * SMSS);
+    bench.drain();
+    assert_eq!(bench.snd.seq_without_data(1), Bench::seq(8000));
+
+    // The peer has lost everything and ran out of memory.
+    bench.set_cwnd(1);
+    bench.wnd = 1700;
+    bench.ack(0);
+    assert_eq!(bench.snd.seq_without_data(1), Bench::seq(1700), "what it would accept");
+    assert_eq!(bench.fire(), WakeReason::Rto);
+    assert_eq!(bench.drain(), [(0, 1000, RtoRetransmit)]);
+    bench.wnd = 700;
+    bench.ack(0);
+    assert_eq!(bench.fire(), WakeReason::Rto);
+    assert_eq!(bench.drain(), [(0, 700, RtoRetransmit)]);
+    bench.wnd = 0;
+    bench.ack(700);
+    assert_eq!(bench.snd.seq_without_data(1), Bench::seq(700));
+    assert_eq!(bench.fire(), WakeReason::Rto);
+    assert_eq!(bench.drain(), [(700, 300, RtoRetransmit)], "the head probes a closed window");
+
+    // The window opens: the rest follows.
+    bench.wnd = 8000;
+    let mut acked = 1000;
+    while acked < 8000 {
+        bench.ack(acked);
+        let left = bench.drain();
+        assert_eq!(left.first().map(|packet| packet.0), Some(acked), "{left:?}");
+        acked += 1000;
+    }
+    bench.ack(8000);
+    assert_eq!(bench.snd.seq_without_data(1), Bench::seq(8000));
+}
+
+#[test]
+fn a_window_stated_in_coarse_units_does_not_count_as_taken_back() {
+    let mut bench = Setup { wnd: 1920, ..Setup::default() }.open();
+    bench.write(1920);
+    bench.drain();
+    // 1,820 bytes are left of the window; the peer can state multiples of 128.
+    bench.wnd = 1792;
+    bench.ack(100);
+    assert_eq!(bench.snd.seq_without_data(128), Bench::seq(1920));
+    assert_eq!(bench.snd.seq_without_data(1), Bench::seq(1892));
+    // A closed window is meant.
+    bench.wnd = 0;
+    bench.ack(1880);
+    assert_eq!(bench.snd.seq_without_data(128), Bench::seq(1880));
 }
 
 #[test]
