@@ -88,3 +88,8 @@ pub use ackline_tcp_core::{ConnConfig, Endpoint, EndpointConfig};
 pub use ackline_runtime as runtime;
 #[cfg(feature = "runtime")]
 pub use ackline_runtime::{Stack, TcpListener, TcpStream};
+
+/// The examples of the README compile.
+#[cfg(all(doctest, feature = "runtime"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
