@@ -224,6 +224,10 @@ impl Netlink {
             if self.is_local(address).map_err(Error::on(ACTION))? {
                 return Ok(());
             }
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "setting up an interface blocks, before any traffic"
+            )]
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
         Err(Error::system(ACTION, Errno::TIMEDOUT))
