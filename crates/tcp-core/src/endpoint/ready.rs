@@ -63,3 +63,56 @@ impl Ready {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use std::vec;
+
+    /// Who sends in `packets` packets, where the connection `i` always has one of `sizes[i]` bytes.
+    fn serve(quantum: u32, sizes: &[u32], packets: usize) -> Vec<u32> {
+        let mut ready = Ready::new(quantum);
+        let mut slots: Vec<Slot> = sizes.iter().map(|_| Slot::default()).collect();
+        for (index, slot) in slots.iter_mut().enumerate() {
+            ready.enter(slot, index as u32);
+            ready.enter(slot, index as u32);
+        }
+        let mut served = vec![];
+        for _ in 0..packets {
+            let index = ready.current().unwrap();
+            served.push(index);
+            ready.spend(index, sizes[index as usize]);
+        }
+        served
+    }
+
+    #[test]
+    fn full_packets_take_turns_one_by_one() {
+        assert_eq!(serve(1_500, &[1_500, 1_500, 1_400], 7), [0, 1, 2, 0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn small_packets_get_as_many_bytes_as_large_ones() {
+        assert_eq!(serve(1_500, &[1_500, 500], 8), [0, 1, 1, 1, 0, 1, 1, 1]);
+        let served = serve(65_535, &[65_000, 1_500], 440);
+        let large = served.iter().filter(|index| **index == 0).count();
+        assert_eq!(large, 10, "43 packets of 1,500 bytes for each of 65,000");
+    }
+
+    #[test]
+    fn whoever_has_nothing_left_comes_again_when_it_is_woken() {
+        let mut slots = Slots::default();
+        let mut ready = Ready::new(1_500);
+        assert_eq!(ready.current(), None);
+        ready.leave(&mut slots);
+        let mut slot = Slot::default();
+        ready.enter(&mut slot, 3);
+        assert_eq!((ready.current(), ready.is_empty()), (Some(3), false));
+        ready.leave(&mut slots);
+        assert!(ready.is_empty() && ready.current().is_none());
+        slot.flags.clear(Flags::READY);
+        ready.enter(&mut slot, 3);
+        assert_eq!(ready.current(), Some(3));
+    }
+}
