@@ -1,5 +1,6 @@
 //! Stacks that talk to each other over a pair of devices in memory.
 
+mod churn;
 mod closing;
 mod common;
 mod connecting;

@@ -331,3 +331,19 @@ fn round_up(at: Instant, step: Duration) -> Instant {
     let (nanos, step) = (at.as_nanos(), step.as_nanos().max(1));
     Instant::from_nanos(nanos.checked_next_multiple_of(step).unwrap_or(nanos))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deadlines_are_rounded_up_to_the_granularity() {
+        let rounded =
+            |nanos, step| round_up(Instant::from_nanos(nanos), Duration::from_nanos(step)).as_nanos();
+        assert_eq!(rounded(101, 50), 150);
+        assert_eq!(rounded(150, 50), 150);
+        assert_eq!(rounded(7, 1), 7);
+        assert_eq!(rounded(7, 0), 7, "no granularity");
+        assert_eq!(rounded(u64::MAX, 50), u64::MAX, "the end of time");
+    }
+}
