@@ -3,6 +3,7 @@
 use crate::app::{App, AppCx, AppEvent, Owners};
 use crate::packet::{Origin, Packet, PacketPool};
 use crate::rng::SimRng;
+use ackline_tcp_core::wire::{RxChecksum, TxChecksum};
 use ackline_tcp_core::{ConnId, Endpoint, Event, Instant, RxPacket, TxBudget, TxId};
 use std::convert::Infallible;
 
@@ -57,7 +58,8 @@ impl Host {
     }
 
     pub(crate) fn ingest(&mut self, now: Instant, packet: &Packet) {
-        self.endpoint.ingest(now, RxPacket::new(&packet.bytes));
+        let checksum = if packet.checksummed { RxChecksum::Verify } else { RxChecksum::Trusted };
+        self.endpoint.ingest(now, RxPacket::new(&packet.bytes).with_checksum(checksum));
     }
 
     pub(crate) fn departed(&mut self, now: Instant, packet: TxId) {
@@ -135,6 +137,7 @@ impl Host {
             packet.bytes.extend_from_slice(tx.payload[0]);
             packet.bytes.extend_from_slice(tx.payload[1]);
             let payload = tx.payload[0].len() + tx.payload[1].len();
+            packet.checksummed = tx.checksum == TxChecksum::Complete;
             packet.price = pricing.price(packet.bytes.len() as u32, payload as u32, 1);
             outbox.push(packet);
             Ok::<(), Infallible>(())

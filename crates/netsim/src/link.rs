@@ -111,6 +111,8 @@ pub(crate) struct Link {
     pub(crate) stopped: bool,
     /// The packet being serialised.
     pub(crate) in_service: Option<Box<Packet>>,
+    /// When what is being serialised, or was last, has left.
+    pub(crate) busy_until: Instant,
     /// Packets that propagate, in the order of their arrival.
     flying: VecDeque<(Order, Box<Packet>)>,
     last_arrival: Instant,
@@ -127,6 +129,7 @@ impl Link {
             fed: false,
             stopped: false,
             in_service: None,
+            busy_until: Instant::ZERO,
             flying: VecDeque::new(),
             last_arrival: Instant::ZERO,
             rng,

@@ -5,6 +5,7 @@ use crate::queue::DropReason;
 use crate::sim::View;
 use crate::topology::LinkId;
 use ackline_tcp_core::Instant;
+use std::any::Any;
 use std::fmt::Debug;
 
 /// What happened to a packet on a link.
@@ -12,6 +13,8 @@ use std::fmt::Debug;
 pub enum PacketEvent {
     /// It came to the link, before any decision about it.
     Offered,
+    /// Its first bit leaves: it waited from [`Packet::queued_at`] until now.
+    Started,
     /// Its last bit left the sending end.
     Left,
     /// It arrived at the other end.
@@ -21,7 +24,12 @@ pub enum PacketEvent {
 }
 
 /// Watches a simulation. All methods do nothing by default.
-pub trait Observer: Debug + Send {
+pub trait Observer: Debug + Send + Any {
+    /// True where it keeps octets whose transport checksums must be right.
+    fn needs_checksums(&self) -> bool {
+        false
+    }
+
     /// Something happened to a packet on `link`.
     fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
         let _ = (now, link, event, packet);
@@ -32,3 +40,13 @@ pub trait Observer: Debug + Send {
         let _ = (now, view);
     }
 }
+
+/// An observer's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ObserverId(pub(crate) usize);
+
+/// Stands where an observer was taken out.
+#[derive(Debug)]
+pub(crate) struct Nobody;
+
+impl Observer for Nobody {}

@@ -22,6 +22,8 @@ pub struct Packet {
     /// The node that its destination address belongs to, as its sender saw it; `None` where nobody knows (any more), and
     /// routers must look into the octets.
     pub to: Option<NodeId>,
+    /// Its sender computed the transport checksum, so its receiver verifies it.
+    pub checksummed: bool,
     /// Who sent it, for recorders.
     pub origin: Origin,
 }
@@ -143,6 +145,7 @@ impl PacketPool {
                 packet.bytes.clear();
                 packet.price = 0;
                 packet.to = None;
+                packet.checksummed = true;
                 (packet.number, packet.sent_at, packet.queued_at, packet.origin) = (number, at, at, origin);
                 packet
             }
@@ -153,6 +156,7 @@ impl PacketPool {
                 queued_at: at,
                 number,
                 to: None,
+                checksummed: true,
                 origin,
             }),
         }
@@ -187,6 +191,7 @@ pub(crate) mod test_packets {
             queued_at: Instant::ZERO,
             number,
             to: None,
+            checksummed: true,
             origin: Origin {
                 conn: None,
                 class: SegmentClass::Control(ControlKind::Other),

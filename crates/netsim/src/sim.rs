@@ -5,14 +5,16 @@ use crate::event::EventQueue;
 use crate::host::{Egress, Host, Slot};
 use crate::impair::{Fate, ImpairCx};
 use crate::link::{Link, LinkSpec, LinkStats};
-use crate::observe::{Observer, PacketEvent};
+use crate::observe::{Nobody, Observer, ObserverId, PacketEvent};
 use crate::packet::{Packet, PacketPool};
 use crate::queue::{DropReason, Queue, QueueCx};
 use crate::rng::SimRng;
+use crate::routes::Routes;
 use crate::service::Service;
-use crate::topology::{LinkId, NodeId, Routes};
+use crate::topology::{LinkId, NodeId};
 use ackline_tcp_core::config::EndpointConfig;
 use ackline_tcp_core::policy::EgressScheduler;
+use ackline_tcp_core::wire::TxChecksumMode;
 use ackline_tcp_core::{ConnId, Duration, Endpoint, Instant};
 use std::any::Any;
 use std::collections::HashMap;
@@ -33,6 +35,19 @@ pub enum Change {
     Down(LinkId),
     /// The link comes up again.
     Up(LinkId),
+}
+
+/// Whether hosts compute and verify transport checksums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checksums {
+    /// Where it can matter: where an impairment [damages](crate::impair::Impairment::corrupts) packets, or an observer
+    /// [keeps](Observer::needs_checksums) their octets. Elsewhere nothing happens to a packet that a checksum would find.
+    #[default]
+    Auto,
+    /// Always.
+    Computed,
+    /// Never, so that damage reaches the applications.
+    Omitted,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +102,7 @@ pub struct Sim {
     events: EventQueue<Event>,
     changes: Vec<Change>,
     observers: Vec<Box<dyn Observer>>,
+    checksums: Checksums,
     sample_every: Option<Duration>,
     pool: PacketPool,
     packets: u64,
@@ -116,6 +132,7 @@ impl Sim {
             events: EventQueue::default(),
             changes: vec![],
             observers: vec![],
+            checksums: Checksums::default(),
             sample_every: None,
             pool: PacketPool::default(),
             packets: 0,
@@ -185,13 +202,30 @@ impl Sim {
     }
 
     /// Adds an observer.
-    pub fn add_observer(&mut self, observer: Box<dyn Observer>) {
-        self.observers.push(observer);
+    pub fn add_observer(&mut self, observer: impl Observer) -> ObserverId {
+        self.observers.push(Box::new(observer));
+        ObserverId(self.observers.len() - 1)
     }
 
-    /// Takes the observers out, with what they have gathered.
-    pub fn take_observers(&mut self) -> Vec<Box<dyn Observer>> {
-        core::mem::take(&mut self.observers)
+    /// The observer, where it is a `T`.
+    #[must_use]
+    pub fn observer<T: Observer>(&self, id: ObserverId) -> Option<&T> {
+        let observer: &dyn Any = self.observers.get(id.0)?.as_ref();
+        observer.downcast_ref()
+    }
+
+    /// Takes an observer out, with what it has gathered; `None` where it is no `T`, or was taken before.
+    pub fn take_observer<T: Observer>(&mut self, id: ObserverId) -> Option<Box<T>> {
+        self.observer::<T>(id)?;
+        let place = self.observers.get_mut(id.0)?;
+        let nobody: Box<dyn Observer> = Box::new(Nobody);
+        let observer = core::mem::replace(place, nobody) as Box<dyn Any>;
+        observer.downcast().ok()
+    }
+
+    /// Says whether hosts compute and verify transport checksums; [`Checksums::Auto`] where nobody says.
+    pub const fn set_checksums(&mut self, checksums: Checksums) {
+        self.checksums = checksums;
     }
 
     /// Calls [`Observer::sample`] every `interval` from `first` on.
@@ -239,12 +273,13 @@ impl Sim {
 
     /// What can be looked at from outside.
     pub fn view(&mut self) -> View<'_> {
-        View { nodes: &mut self.nodes, links: &self.links }
+        View { now: self.now, nodes: &mut self.nodes, links: &self.links }
     }
 
     /// Lets everything happen up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
         self.update_routes();
+        self.update_checksums();
         while self.events.next_at().is_some_and(|at| at <= end) {
             let Some((at, event)) = self.events.pop() else { break };
             debug_assert!(at >= self.now, "time goes forward");
@@ -386,6 +421,8 @@ impl Sim {
         let cost = link.cost(&packet);
         let done = link.spec.service.done_at(self.now, cost);
         link.stats.busy = link.stats.busy.saturating_add(done.since(self.now));
+        link.busy_until = done;
+        notify(&mut self.observers, self.now, id, PacketEvent::Started, &packet);
         link.in_service = Some(packet);
         self.events.schedule(done, Event::LinkDone(id));
     }
@@ -499,11 +536,30 @@ impl Sim {
             .zip(&self.down)
             .map(|(link, down)| (!down).then_some((link.from, link.to)))
             .collect();
-        self.routes = Routes::compute(self.nodes.len(), &ends);
+        let routers: Vec<_> = self.nodes.iter().map(|node| matches!(node, Node::Router)).collect();
+        self.routes = Routes::compute(&routers, &ends);
+    }
+
+    fn update_checksums(&mut self) {
+        let compute = match self.checksums {
+            Checksums::Computed => true,
+            Checksums::Omitted => false,
+            Checksums::Auto => {
+                let mut impairments = self.links.iter().flat_map(|link| &link.spec.impairments);
+                impairments.any(|impairment| impairment.corrupts())
+                    || self.observers.iter().any(|observer| observer.needs_checksums())
+            }
+        };
+        let mode = if compute { TxChecksumMode::Complete } else { TxChecksumMode::Omit };
+        for node in &mut self.nodes {
+            if let Node::Host(host) = node {
+                host.endpoint.set_tx_checksum(mode);
+            }
+        }
     }
 
     fn sample(&mut self) {
-        let mut view = View { nodes: &mut self.nodes, links: &self.links };
+        let mut view = View { now: self.now, nodes: &mut self.nodes, links: &self.links };
         for observer in &mut self.observers {
             observer.sample(self.now, &mut view);
         }
@@ -559,6 +615,7 @@ fn fly(
 /// Everything that can be looked at while a simulation stands still.
 #[derive(Debug)]
 pub struct View<'a> {
+    now: Instant,
     nodes: &'a mut [Node],
     links: &'a [Link],
 }
@@ -603,10 +660,27 @@ impl View<'_> {
         self.links[link.index()].spec.queue.as_ref()
     }
 
-    /// What a link has seen.
+    /// What a link has seen up to this instant.
     #[must_use]
     pub fn stats(&self, link: LinkId) -> LinkStats {
-        self.links[link.index()].stats
+        let link = &self.links[link.index()];
+        let mut stats = link.stats;
+        stats.busy = stats.busy.saturating_sub(link.busy_until.since(self.now));
+        stats
+    }
+
+    /// The two ends of a link.
+    #[must_use]
+    pub fn ends(&self, link: LinkId) -> (NodeId, NodeId) {
+        let link = &self.links[link.index()];
+        (link.from, link.to)
+    }
+
+    /// Bits per second that a link serialises, over a whole period where it follows a trace; `u64::MAX` where it takes
+    /// no time.
+    #[must_use]
+    pub fn rate(&self, link: LinkId) -> u64 {
+        self.links[link.index()].spec.service.rate()
     }
 
     /// Packets that are queued before, serialised by or propagating on a link.

@@ -32,4 +32,8 @@ impl Impairment for Corrupt {
         }
         packet.to = None;
     }
+
+    fn corrupts(&self) -> bool {
+        true
+    }
 }

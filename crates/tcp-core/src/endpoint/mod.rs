@@ -45,7 +45,7 @@ use crate::id::{ConnId, ListenerId, TxId};
 use crate::packet::{TxBudget, TxPacket, TxReport};
 use crate::policy::EgressScheduler;
 use crate::time::{Duration, Instant};
-use crate::wire::RxPacket;
+use crate::wire::{RxPacket, TxChecksumMode};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -149,6 +149,11 @@ impl Endpoint {
     #[must_use]
     pub fn config(&self) -> &EndpointConfig {
         &self.config
+    }
+
+    /// Who fills in transport checksums from the next packet on.
+    pub fn set_tx_checksum(&mut self, mode: TxChecksumMode) {
+        self.config.tx_checksum = mode;
     }
 
     /// Listens.

@@ -74,7 +74,7 @@ fn a_packet_takes_serialisation_plus_delay_on_each_link() {
     let mut net =
         Dumbbell::new(1, clean(10_000_000, 10, 100_000), clean(10_000_000, 10, 100_000), Egress::Queued);
     let arrivals = FirstArrivals::default();
-    net.sim.add_observer(Box::new(arrivals.clone()));
+    net.sim.add_observer(arrivals.clone());
     net.transfer(Amount::Bytes(1));
     net.sim.run_until(Instant::from_millis(20));
     // A SYN with MSS, SACK, timestamps and window scale has 60 bytes: 480 ns at 1 Gbit/s, 48 us at 10 Mbit/s.
@@ -138,7 +138,7 @@ fn the_same_seed_gives_the_same_run() {
         let lossy = || clean(50_000_000, 10, 100_000).with_impairment(Loss::new(0.005));
         let mut net = Dumbbell::new(seed, lossy(), lossy(), Egress::Queued);
         let arrivals = FirstArrivals::default();
-        net.sim.add_observer(Box::new(arrivals.clone()));
+        net.sim.add_observer(arrivals.clone());
         net.transfer(Amount::Bytes(3_000_000));
         net.sim.run_until(Instant::from_secs(60));
         let arrivals = arrivals.0.lock().unwrap().clone();

@@ -1,0 +1,5 @@
+//! Whole networks with real endpoints.
+
+mod common;
+mod dumbbell;
+mod topologies;
