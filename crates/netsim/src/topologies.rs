@@ -74,7 +74,7 @@ pub struct HostAt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The side: 0 for senders, 1 for receivers; in a [parking lot](parking_lot) the senders of hop h are side 2 h + 2, its
-    /// receivers 2 h + 3; in a [star](star) all are side 0.
+    /// receivers 2 h + 3; in a [star] all are side 0.
     pub side: u8,
     /// The place on that side, from 0.
     pub index: usize,
