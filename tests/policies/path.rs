@@ -171,7 +171,8 @@ impl Path {
             let mut lost = self.random() < self.config.loss;
             if side == 0 && packet.len() > 100 {
                 self.data_packets += 1;
-                lost |= self.config.periodic_loss > 0 && self.data_packets.is_multiple_of(self.config.periodic_loss);
+                lost |= self.config.periodic_loss > 0
+                    && self.data_packets.is_multiple_of(self.config.periodic_loss);
             }
             let late =
                 if self.random() < self.config.late { self.config.delay.div(2) } else { Duration::ZERO };
