@@ -97,6 +97,57 @@ pub struct Info {
     pub blocked: Blocked,
 }
 
+impl Info {
+    /// A connection in `state` that has done nothing yet.
+    pub(crate) const fn empty(state: crate::State, local: SocketAddr, remote: SocketAddr) -> Self {
+        Self {
+            state,
+            local,
+            remote,
+            cc: "",
+            ack_policy: "",
+            rto_response: "",
+            ca_state: Phase::Open,
+            timestamps: false,
+            sack: false,
+            wscale: None,
+            snd_mss: 0,
+            rcv_mss: 0,
+            rto: Duration::ZERO,
+            backoff: 0,
+            rtt: None,
+            rttvar: None,
+            min_rtt: None,
+            snd_cwnd: 0,
+            snd_ssthresh: None,
+            snd_wnd: 0,
+            rcv_wnd: 0,
+            unacked: 0,
+            sacked: 0,
+            lost: 0,
+            retrans: 0,
+            pipe: 0,
+            notsent_bytes: 0,
+            unread_bytes: 0,
+            ooo_bytes: 0,
+            pacing_rate: None,
+            delivery_rate: None,
+            bytes_sent: 0,
+            bytes_retrans: 0,
+            bytes_acked: 0,
+            bytes_received: 0,
+            segs_out: 0,
+            segs_in: 0,
+            data_segs_out: 0,
+            data_segs_in: 0,
+            total_retrans: 0,
+            acks_out: 0,
+            timeouts: 0,
+            blocked: Blocked::State,
+        }
+    }
+}
+
 /// Why a sender does not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]

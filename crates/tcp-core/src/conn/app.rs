@@ -4,8 +4,7 @@ use super::{Connection, Ctx, Notices};
 use crate::State;
 use crate::config::Nagle;
 use crate::error::StreamError;
-use crate::info::{Blocked, Info};
-use crate::policy::cc::Phase;
+use crate::info::Info;
 use crate::policy::{AckPolicy, CongestionControl, NewAckPolicy, NewCongestionControl, RtoResponse};
 use alloc::sync::Arc;
 
@@ -133,49 +132,13 @@ impl Connection {
     /// A snapshot.
     pub(crate) fn info(&self) -> Info {
         let mut info = Info {
-            state: self.state,
-            local: self.tuple.local(),
-            remote: self.tuple.remote(),
-            cc: "",
-            ack_policy: "",
-            rto_response: "",
-            ca_state: Phase::Open,
             timestamps: self.ts.enabled(),
             sack: self.sack,
             wscale: self.rcv_wscale.map(|shift| (self.snd_wscale, shift)),
-            snd_mss: 0,
-            rcv_mss: 0,
             rto: self.config.initial_rto,
-            backoff: 0,
-            rtt: None,
-            rttvar: None,
-            min_rtt: None,
-            snd_cwnd: 0,
-            snd_ssthresh: None,
-            snd_wnd: 0,
-            rcv_wnd: 0,
-            unacked: 0,
-            sacked: 0,
-            lost: 0,
-            retrans: 0,
-            pipe: 0,
-            notsent_bytes: 0,
-            unread_bytes: 0,
-            ooo_bytes: 0,
-            pacing_rate: None,
-            delivery_rate: None,
-            bytes_sent: 0,
-            bytes_retrans: 0,
-            bytes_acked: 0,
-            bytes_received: 0,
             segs_out: self.segs_out,
             segs_in: self.segs_in,
-            data_segs_out: 0,
-            data_segs_in: 0,
-            total_retrans: 0,
-            acks_out: 0,
-            timeouts: 0,
-            blocked: Blocked::State,
+            ..Info::empty(self.state, self.tuple.local(), self.tuple.remote())
         };
         self.snd.info(&mut info);
         self.rcv.info(&mut info);

@@ -2,13 +2,12 @@ use super::{AckNumbers, Incoming, OpenParams, Received, Receiver};
 use crate::config::ConnConfig;
 use crate::conn::Ctx;
 use crate::counters::Counters;
-use crate::info::{Blocked, Info};
+use crate::info::Info;
 use crate::packet::SendReason;
 use crate::policy::ack::{
     AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, NewAckPolicy, RecvView, SoftObligations,
     WindowHint,
 };
-use crate::policy::cc::Phase;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::Payload;
@@ -881,51 +880,7 @@ fn the_receive_window_grows_with_what_is_read() {
 
 fn info() -> Info {
     let nowhere = "192.0.2.1:1".parse().unwrap();
-    Info {
-        state: crate::State::Established,
-        local: nowhere,
-        remote: nowhere,
-        cc: "",
-        ack_policy: "",
-        rto_response: "",
-        ca_state: Phase::Open,
-        timestamps: false,
-        sack: false,
-        wscale: None,
-        snd_mss: 0,
-        rcv_mss: 0,
-        rto: Duration::ZERO,
-        backoff: 0,
-        rtt: None,
-        rttvar: None,
-        min_rtt: None,
-        snd_cwnd: 0,
-        snd_ssthresh: None,
-        snd_wnd: 0,
-        rcv_wnd: 0,
-        unacked: 0,
-        sacked: 0,
-        lost: 0,
-        retrans: 0,
-        pipe: 0,
-        notsent_bytes: 0,
-        unread_bytes: 0,
-        ooo_bytes: 0,
-        pacing_rate: None,
-        delivery_rate: None,
-        bytes_sent: 0,
-        bytes_retrans: 0,
-        bytes_acked: 0,
-        bytes_received: 0,
-        segs_out: 0,
-        segs_in: 0,
-        data_segs_out: 0,
-        data_segs_in: 0,
-        total_retrans: 0,
-        acks_out: 0,
-        timeouts: 0,
-        blocked: Blocked::No,
-    }
+    Info::empty(crate::State::Established, nowhere, nowhere)
 }
 
 #[derive(Clone, Copy, Debug)]
