@@ -3,12 +3,13 @@
 use crate::stack::Stack;
 use crate::stack::shard::Anchor;
 use crate::stream::TcpStream;
-use ackline_tcp_core::{ListenOn, ListenerId};
-use std::future::poll_fn;
+use ackline_tcp_core::{ConnId, ListenOn, ListenerId};
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use tokio::sync::Notify;
+use tokio::task::coop::consume_budget;
 
 /// A listener of a [`Stack`]. Dropping it stops listening and resets the connections that nobody accepted.
 #[derive(Debug)]
@@ -16,11 +17,13 @@ pub struct TcpListener {
     shard: Arc<Anchor>,
     id: ListenerId,
     on: ListenOn,
+    /// Told of each connection that is queued, and of the end.
+    arrivals: Arc<Notify>,
 }
 
 impl TcpListener {
-    pub(crate) fn new(shard: Arc<Anchor>, id: ListenerId, on: ListenOn) -> Self {
-        Self { shard, id, on }
+    pub(crate) fn new(shard: Arc<Anchor>, id: ListenerId, on: ListenOn, arrivals: Arc<Notify>) -> Self {
+        Self { shard, id, on, arrivals }
     }
 
     /// Listens on a stack; the same as [`Stack::listen`].
@@ -40,28 +43,30 @@ impl TcpListener {
     /// The next established connection, and the peer's address. Where the listener takes any address, the
     /// stream's [`local_addr`](TcpStream::local_addr) is the destination that the peer asked for.
     ///
+    /// Several tasks may wait at once. Dropping the future loses no connection.
+    ///
     /// # Errors
     /// `NetworkDown` where the device is gone, `NotConnected` once the stack shuts down.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        poll_fn(|cx| self.poll_accept(cx)).await
+        consume_budget().await;
+        loop {
+            let mut arrival = pin!(self.arrivals.notified());
+            // Before the look at the queue, so that nothing that arrives in between is missed.
+            arrival.as_mut().enable();
+            while let Some(id) = self.next()? {
+                // A connection that died and was forgotten in the queue is nobody's loss.
+                if let Ok(stream) = TcpStream::new(self.shard.clone(), id) {
+                    let peer = stream.peer_addr();
+                    return Ok((stream, peer));
+                }
+            }
+            arrival.await;
+        }
     }
 
-    /// [`accept`](Self::accept) for hand-written futures. Several tasks may wait at once.
-    ///
-    /// # Errors
-    /// As [`accept`](Self::accept).
-    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
-        let budget = ready!(tokio::task::coop::poll_proceed(cx));
-        loop {
-            let accepted = self.shard.lock().accept(self.id, cx.waker())?;
-            let Some(id) = accepted else { return Poll::Pending };
-            budget.made_progress();
-            // A connection that died and was forgotten in the queue is nobody's loss.
-            if let Ok(stream) = TcpStream::new(self.shard.clone(), id) {
-                let peer = stream.peer_addr();
-                return Poll::Ready(Ok((stream, peer)));
-            }
-        }
+    /// The next connection that waits.
+    fn next(&self) -> io::Result<Option<ConnId>> {
+        self.shard.lock().accept(self.id)
     }
 }
 

@@ -99,8 +99,8 @@ impl Stack {
     /// # Errors
     /// As [`listen`](Self::listen).
     pub fn listen_with(&self, on: ListenOn, config: AcceptConfig) -> io::Result<TcpListener> {
-        let id = self.shard.act(|state, now, _| state.listen(now, on, config))?;
-        Ok(TcpListener::new(self.shard.clone(), id, on))
+        let (id, arrivals) = self.shard.act(|state, now, _| state.listen(now, on, config))?;
+        Ok(TcpListener::new(self.shard.clone(), id, on, arrivals))
     }
 
     /// Stops listening and refuses new connections, waits until every connection has been closed by its

@@ -10,6 +10,7 @@ use crate::timer::{self, Timer};
 use ackline_tcp_core::{Duration, Endpoint, Instant};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
+use tokio::sync::Notify;
 
 /// One endpoint, shared by its driver task and by all handles.
 #[derive(Debug)]
@@ -83,18 +84,38 @@ impl Shard {
     }
 }
 
-/// Wakers to be called once the lock is free.
+/// Whom to wake once the lock is free.
 #[derive(Debug, Default)]
-pub(crate) struct Wakes(Vec<Waker>);
+pub(crate) struct Wakes {
+    wakers: Vec<Waker>,
+    arrivals: Vec<Arc<Notify>>,
+    ended: Vec<Arc<Notify>>,
+}
 
 impl Wakes {
     pub(crate) fn extend(&mut self, wakers: impl IntoIterator<Item = Waker>) {
-        self.0.extend(wakers);
+        self.wakers.extend(wakers);
+    }
+
+    /// One of those who wait for a listener's connections.
+    pub(crate) fn arrival(&mut self, listener: &Arc<Notify>) {
+        self.arrivals.push(listener.clone());
+    }
+
+    /// All of those who wait for a listener's connections, of which there will be none.
+    pub(crate) fn ended(&mut self, listener: &Arc<Notify>) {
+        self.ended.push(listener.clone());
     }
 
     pub(crate) fn wake_all(&mut self) {
-        for waker in self.0.drain(..) {
+        for waker in self.wakers.drain(..) {
             waker.wake();
+        }
+        for listener in self.arrivals.drain(..) {
+            listener.notify_one();
+        }
+        for listener in self.ended.drain(..) {
+            listener.notify_waiters();
         }
     }
 }

@@ -123,6 +123,29 @@ async fn several_tasks_accept_from_one_listener() {
 }
 
 #[tokio::test]
+async fn an_accept_given_up_takes_no_connection_along() {
+    let (near, far) = default_hosts();
+    let listener = Arc::new(far.listen(ListenOn::Port(PORT)).expect("a free port"));
+    let accept = || {
+        let listener = listener.clone();
+        tokio::spawn(async move { listener.accept().await.expect("accepted").0 })
+    };
+    let mut opened = Vec::new();
+    for _ in 0..50 {
+        let (given_up, kept) = (accept(), accept());
+        tokio::task::yield_now().await;
+        opened.push(soon(near.connect((FAR, PORT))).await.expect("connected"));
+        // It may have got the connection already.
+        given_up.abort();
+        if given_up.await.is_err() {
+            soon(kept).await.expect("no panic");
+        } else {
+            kept.abort();
+        }
+    }
+}
+
+#[tokio::test]
 async fn data_that_came_before_accept_is_there() {
     let (near, far) = default_hosts();
     let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");

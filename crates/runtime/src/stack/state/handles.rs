@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
+use tokio::sync::Notify;
 
 impl State {
     pub(super) fn slot(&mut self, conn: ConnId) -> Option<&mut Slot> {
@@ -78,29 +79,27 @@ impl State {
         now: Instant,
         on: ListenOn,
         config: AcceptConfig,
-    ) -> io::Result<ListenerId> {
+    ) -> io::Result<(ListenerId, Arc<Notify>)> {
         self.check_open()?;
         let backlog = config.backlog.max(1) as usize;
         let id = self.endpoint.listen(now, on, config).map_err(io_error::listen)?;
-        self.listeners.insert(id, Accepting { queue: VecDeque::new(), backlog, wakers: Vec::new() });
-        Ok(id)
+        let arrivals = Arc::new(Notify::new());
+        let accepting = Accepting { queue: VecDeque::new(), backlog, arrivals: arrivals.clone() };
+        self.listeners.insert(id, accepting);
+        Ok((id, arrivals))
     }
 
-    /// The next established connection of a listener; registers `waker` where there is none.
-    pub(crate) fn accept(&mut self, listener: ListenerId, waker: &Waker) -> io::Result<Option<ConnId>> {
-        let closed = self.check_open();
+    /// The next established connection of a listener.
+    pub(crate) fn accept(&mut self, listener: ListenerId) -> io::Result<Option<ConnId>> {
+        let open = self.check_open();
         let Some(accepting) = self.listeners.get_mut(&listener) else {
-            closed?;
+            open?;
             return Err(io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"));
         };
-        if let Some(conn) = accepting.queue.pop_front() {
-            return Ok(Some(conn));
+        match accepting.queue.pop_front() {
+            Some(conn) => Ok(Some(conn)),
+            None => open.map(|()| None),
         }
-        closed?;
-        if !accepting.wakers.iter().any(|known| known.will_wake(waker)) {
-            accepting.wakers.push(waker.clone());
-        }
-        Ok(None)
     }
 
     pub(crate) fn unlisten(&mut self, now: Instant, listener: ListenerId) {
@@ -151,8 +150,8 @@ impl State {
         self.closing = true;
         let listeners: Vec<_> = self.listeners.keys().copied().collect();
         for listener in listeners {
-            if let Some(accepting) = self.listeners.get_mut(&listener) {
-                wakes.extend(accepting.wakers.drain(..));
+            if let Some(accepting) = self.listeners.get(&listener) {
+                wakes.ended(&accepting.arrivals);
             }
             self.unlisten(now, listener);
         }

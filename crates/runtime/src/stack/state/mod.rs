@@ -12,7 +12,9 @@ use ackline_tcp_core::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io;
+use std::sync::Arc;
 use std::task::Waker;
+use tokio::sync::Notify;
 
 /// Packets that one turn may send before others get the lock.
 const TX_BATCH: usize = 64;
@@ -94,7 +96,7 @@ struct Accepting {
     queue: VecDeque<ConnId>,
     /// Longest `queue`.
     backlog: usize,
-    wakers: Vec<Waker>,
+    arrivals: Arc<Notify>,
 }
 
 /// Why the stack stopped.
@@ -236,7 +238,7 @@ impl State {
         match self.listeners.get_mut(&listener) {
             Some(accepting) if accepting.queue.len() < accepting.backlog => {
                 accepting.queue.push_back(conn);
-                wakes.extend(accepting.wakers.drain(..));
+                wakes.arrival(&accepting.arrivals);
             }
             _ => {
                 self.meters.accept_overflows += 1;
@@ -268,8 +270,8 @@ impl State {
             wakes.extend(slot.read.take());
             wakes.extend(slot.write.take());
         }
-        for accepting in self.listeners.values_mut() {
-            wakes.extend(accepting.wakers.drain(..));
+        for accepting in self.listeners.values() {
+            wakes.ended(&accepting.arrivals);
         }
         wakes.extend(self.closers.drain(..));
         wakes.extend(self.driver.take());
