@@ -23,6 +23,20 @@ pub enum PacketEvent {
     Dropped(DropReason),
 }
 
+impl PacketEvent {
+    /// The event as a word, or the reason of a drop.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Offered => "offered",
+            Self::Started => "started",
+            Self::Left => "left",
+            Self::Delivered => "delivered",
+            Self::Dropped(reason) => reason.as_str(),
+        }
+    }
+}
+
 /// Watches a simulation. All methods do nothing by default.
 pub trait Observer: Debug + Send + Any {
     /// True where it keeps octets whose transport checksums must be right.

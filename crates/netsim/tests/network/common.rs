@@ -1,7 +1,7 @@
 //! What the tests of whole networks share.
 
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
-use ackline_netsim::topologies::HostAt;
+use ackline_netsim::topologies::{self, Duplex, HostAt, HostSpec, Pair};
 use ackline_netsim::{AppId, LinkSpec, Sim};
 use ackline_tcp_core::config::{AcceptConfig, ConnConfig, ListenOn, Target};
 use ackline_tcp_core::{Duration, Instant};
@@ -30,4 +30,9 @@ pub(crate) fn sink(sim: &mut Sim, host: &HostAt) -> AppId {
 pub(crate) fn transfer(sim: &mut Sim, from: &HostAt, to: &HostAt, amount: Amount) -> AppId {
     let bulk = Bulk::new(target(to), Arc::new(ConnConfig::default()), amount);
     sim.add_app(from.node, Instant::from_millis(1), bulk)
+}
+
+/// Two default hosts at the ends of one link.
+pub(crate) fn pair(sim: &mut Sim, link: Duplex) -> Pair {
+    topologies::pair(sim, HostSpec::default(), HostSpec::default(), link)
 }

@@ -1,0 +1,72 @@
+//! Words for what the core says in enums, for records and captures.
+
+use ackline_tcp_core::info::Blocked;
+use ackline_tcp_core::packet::SendReason;
+use ackline_tcp_core::policy::cc::Phase;
+use ackline_tcp_core::policy::sched::{ControlKind, SegmentClass};
+
+/// Why a packet was sent.
+#[must_use]
+pub const fn send_reason(reason: SendReason) -> &'static str {
+    match reason {
+        SendReason::Syn => "syn",
+        SendReason::SynAck => "syn-ack",
+        SendReason::NewData => "new-data",
+        SendReason::LimitedTransmit => "limited-transmit",
+        SendReason::FastRetransmit => "fast-retransmit",
+        SendReason::RtoRetransmit => "rto-retransmit",
+        SendReason::Fin => "fin",
+        SendReason::WindowProbe => "window-probe",
+        SendReason::KeepAlive => "keep-alive",
+        SendReason::AckByPolicy => "ack-by-policy",
+        SendReason::AckByTimer => "ack-by-timer",
+        SendReason::AckByObligation => "ack-by-obligation",
+        SendReason::WindowUpdate => "window-update",
+        SendReason::ChallengeAck => "challenge-ack",
+        SendReason::Rst => "rst",
+        SendReason::EchoReply => "echo-reply",
+        _ => "other",
+    }
+}
+
+/// What kind of packet it is.
+#[must_use]
+pub const fn segment_class(class: SegmentClass) -> &'static str {
+    match class {
+        SegmentClass::PureAck => "pure-ack",
+        SegmentClass::Data => "data",
+        SegmentClass::Retransmit => "retransmit",
+        SegmentClass::Control(ControlKind::Syn) => "syn",
+        SegmentClass::Control(ControlKind::Fin) => "fin",
+        SegmentClass::Control(ControlKind::Rst) => "rst",
+        SegmentClass::Control(ControlKind::Probe) => "probe",
+        SegmentClass::Control(ControlKind::Other) => "other",
+    }
+}
+
+/// The phase of loss handling.
+#[must_use]
+pub const fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Open => "open",
+        Phase::Disorder => "disorder",
+        Phase::Recovery => "recovery",
+        Phase::Loss => "loss",
+    }
+}
+
+/// Why nothing is sent.
+#[must_use]
+pub const fn blocked(blocked: Blocked) -> &'static str {
+    match blocked {
+        Blocked::No => "no",
+        Blocked::App => "app",
+        Blocked::ReceiveWindow => "receive-window",
+        Blocked::CongestionWindow => "congestion-window",
+        Blocked::Pacing => "pacing",
+        Blocked::Nagle => "nagle",
+        Blocked::Scheduler => "scheduler",
+        Blocked::State => "state",
+        _ => "other",
+    }
+}

@@ -1,0 +1,235 @@
+//! Captures as pcapng files (draft-ietf-opsawg-pcapng): raw IP packets, nanoseconds, one interface per capture point, and
+//! with each packet a comment that says why it was sent and, where it was dropped, why.
+//!
+//! ```text
+//!   Section Header │ Interface Description × points │ Enhanced Packet × packets
+//! ```
+
+use crate::labels;
+use crate::observe::{Observer, PacketEvent};
+use crate::packet::Packet;
+use crate::topology::LinkId;
+use ackline_tcp_core::Instant;
+use std::fmt;
+use std::io::{self, Write};
+
+/// Where on a link to capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Point {
+    /// Before the queue: what comes to the link, also what is dropped there.
+    Offered,
+    /// When the last bit has left the sending end, before impairments.
+    Left,
+    /// At the other end.
+    Delivered,
+    /// What is dropped on the link, when it is dropped.
+    Dropped,
+}
+
+impl Point {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Offered => "offered",
+            Self::Left => "left",
+            Self::Delivered => "delivered",
+            Self::Dropped => "dropped",
+        }
+    }
+
+    const fn sees(self, event: PacketEvent) -> bool {
+        matches!(
+            (self, event),
+            (Self::Offered, PacketEvent::Offered)
+                | (Self::Left, PacketEvent::Left)
+                | (Self::Delivered, PacketEvent::Delivered)
+                | (Self::Dropped, PacketEvent::Dropped(_))
+        )
+    }
+}
+
+/// One capture point, which becomes an interface of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapturePoint {
+    /// The link.
+    pub link: LinkId,
+    /// Where on it.
+    pub point: Point,
+    /// The interface's name; the point is appended.
+    pub name: String,
+}
+
+/// Writes what passes some points of a network to a file. While it watches, hosts compute checksums.
+pub struct Capture<W> {
+    file: W,
+    points: Vec<CapturePoint>,
+    packets: u64,
+    error: Option<io::Error>,
+    block: Vec<u8>,
+}
+
+impl<W> fmt::Debug for Capture<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { points, packets, error, .. } = self;
+        f.debug_struct("Capture")
+            .field("points", points)
+            .field("packets", packets)
+            .field("error", error)
+            .finish_non_exhaustive()
+    }
+}
+
+/// LINKTYPE_RAW: the packet begins with its IPv4 or IPv6 header.
+const LINKTYPE_RAW: u16 = 101;
+/// Block types.
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+/// Options.
+const COMMENT: u16 = 1;
+const SHB_USERAPPL: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_TSRESOL: u16 = 9;
+/// An option's length has 16 bits.
+const MAX_OPTION: usize = 65_532;
+
+impl<W: Write> Capture<W> {
+    /// Begins a file that captures at `points`.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn new(file: W, points: Vec<CapturePoint>) -> io::Result<Self> {
+        let mut capture = Self { file, points, packets: 0, error: None, block: vec![] };
+        capture.begin(SECTION_HEADER);
+        // Byte order, version 1.0, and a section of unknown length.
+        capture.block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes());
+        capture.block.extend_from_slice(&[1, 0, 0, 0]);
+        capture.block.extend_from_slice(&u64::MAX.to_le_bytes());
+        capture.option(SHB_USERAPPL, concat!("ackline ", env!("CARGO_PKG_VERSION")).as_bytes());
+        capture.end_options();
+        capture.write_block()?;
+        for index in 0..capture.points.len() {
+            let CapturePoint { point, name, .. } = &capture.points[index];
+            let name = format!("{name} ({})", point.name());
+            capture.begin(INTERFACE_DESCRIPTION);
+            capture.block.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
+            capture.block.extend_from_slice(&[0; 2]);
+            // No limit of the captured length.
+            capture.block.extend_from_slice(&0_u32.to_le_bytes());
+            capture.option(IF_NAME, name.as_bytes());
+            // 10^-9 s.
+            capture.option(IF_TSRESOL, &[9]);
+            capture.end_options();
+            capture.write_block()?;
+        }
+        Ok(capture)
+    }
+
+    /// Packets written.
+    #[must_use]
+    pub const fn packets(&self) -> u64 {
+        self.packets
+    }
+
+    /// Ends the file.
+    ///
+    /// # Errors
+    /// The first error since it was begun.
+    pub fn finish(mut self) -> io::Result<W> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        self.file.flush()?;
+        Ok(self.file)
+    }
+
+    fn begin(&mut self, kind: u32) {
+        self.block.clear();
+        self.block.extend_from_slice(&kind.to_le_bytes());
+        // The length, when it is known.
+        self.block.extend_from_slice(&[0; 4]);
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        let value = &value[..value.len().min(MAX_OPTION)];
+        self.block.extend_from_slice(&code.to_le_bytes());
+        self.block.extend_from_slice(&(value.len() as u16).to_le_bytes());
+        self.block.extend_from_slice(value);
+        self.pad();
+    }
+
+    fn end_options(&mut self) {
+        self.block.extend_from_slice(&[0; 4]);
+    }
+
+    /// A block states its length at both ends.
+    fn write_block(&mut self) -> io::Result<()> {
+        let length = (self.block.len() as u32 + 4).to_le_bytes();
+        self.block[4..8].copy_from_slice(&length);
+        self.block.extend_from_slice(&length);
+        self.file.write_all(&self.block)
+    }
+
+    fn write_packet(
+        &mut self,
+        now: Instant,
+        interface: u32,
+        packet: &Packet,
+        comment: &str,
+    ) -> io::Result<()> {
+        let time = now.as_nanos();
+        let length = (packet.bytes.len() as u32).to_le_bytes();
+        self.begin(ENHANCED_PACKET);
+        self.block.extend_from_slice(&interface.to_le_bytes());
+        self.block.extend_from_slice(&((time >> 32) as u32).to_le_bytes());
+        self.block.extend_from_slice(&(time as u32).to_le_bytes());
+        self.block.extend_from_slice(&length);
+        self.block.extend_from_slice(&length);
+        self.block.extend_from_slice(&packet.bytes);
+        self.pad();
+        self.option(COMMENT, comment.as_bytes());
+        self.end_options();
+        self.write_block()
+    }
+}
+
+impl<W: Write + Send + 'static> Observer for Capture<W> {
+    fn needs_checksums(&self) -> bool {
+        true
+    }
+
+    fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
+        if self.error.is_some() {
+            return;
+        }
+        for interface in 0..self.points.len() {
+            let point = &self.points[interface];
+            if point.link != link || !point.point.sees(event) {
+                continue;
+            }
+            let written = self.write_packet(now, interface as u32, packet, &comment(event, packet));
+            match written {
+                Ok(()) => self.packets += 1,
+                Err(error) => self.error = Some(error),
+            }
+        }
+    }
+}
+
+fn comment(event: PacketEvent, packet: &Packet) -> String {
+    let origin = &packet.origin;
+    let reason = labels::send_reason(origin.reason);
+    let class = labels::segment_class(origin.class);
+    let mut text = match event {
+        PacketEvent::Dropped(why) => format!("dropped: {}; ", why.as_str()),
+        _ => String::new(),
+    };
+    text += &format!("sent: {reason}; class: {class}; packet: {}", packet.number);
+    if let Some(conn) = origin.conn {
+        text += &format!("; connection: {}", conn.index());
+    }
+    text
+}

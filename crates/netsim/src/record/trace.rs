@@ -1,0 +1,144 @@
+//! Packets one by one.
+
+use super::Select;
+use crate::labels;
+use crate::observe::PacketEvent;
+use crate::packet::{EcnField, Packet};
+use crate::topology::LinkId;
+use ackline_tcp_core::Instant;
+use ackline_tcp_core::wire::{self, RxChecksum, RxPacket, Transport};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+/// Which packets to keep.
+#[derive(Clone, Debug)]
+pub struct TraceOptions {
+    /// On these links.
+    pub links: Select<LinkId>,
+    /// When they arrive at the other end and when they are dropped, always; and when they come to the queue, and when their
+    /// first and last bit leaves, where this is set.
+    pub all_events: bool,
+    /// Rows kept; further ones are [counted](PacketTrace::omitted).
+    pub limit: usize,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        Self { links: Select::All, all_events: false, limit: 100_000 }
+    }
+}
+
+/// What happened to packets, in order.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PacketTrace {
+    /// The first rows.
+    pub rows: Vec<TraceRow>,
+    /// Rows that found no place.
+    pub omitted: u64,
+}
+
+/// One thing that happened to one packet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceRow {
+    /// When, ns.
+    pub at_ns: u64,
+    /// Place of the link among all links.
+    pub link: usize,
+    /// What: `offered`, `started`, `left`, `delivered`, or why it was dropped: `overflow`, `aqm`, `impairment`.
+    pub event: Cow<'static, str>,
+    /// True where it was dropped.
+    pub dropped: bool,
+    /// Number of the packet; duplicates share it.
+    pub packet: u64,
+    /// Place of the connection on the sending host.
+    pub conn: Option<usize>,
+    /// What kind of packet.
+    pub class: Cow<'static, str>,
+    /// Why it was sent.
+    pub reason: Cow<'static, str>,
+    /// IP bytes.
+    pub ip_bytes: u32,
+    /// ECN field: `not-ect`, `ect`, `ce`.
+    pub ecn: Cow<'static, str>,
+    /// What its TCP header says; `None` where there is none (any more).
+    pub tcp: Option<TcpRow>,
+}
+
+/// The TCP header of a packet, as it stands there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpRow {
+    /// Source port.
+    pub src_port: u16,
+    /// Destination port.
+    pub dst_port: u16,
+    /// Sequence number.
+    pub seq: u32,
+    /// Acknowledgment number.
+    pub ack: u32,
+    /// Payload bytes.
+    pub payload: u32,
+    /// Flags, as in octets 12 and 13 of the header without the data offset.
+    pub flags: u16,
+    /// Window field, not scaled.
+    pub window: u16,
+}
+
+/// Keeps rows.
+#[derive(Debug)]
+pub(super) struct Tracer {
+    options: TraceOptions,
+    trace: PacketTrace,
+}
+
+impl Tracer {
+    pub(super) fn new(options: TraceOptions) -> Self {
+        Self { options, trace: PacketTrace::default() }
+    }
+
+    pub(super) const fn trace(&self) -> &PacketTrace {
+        &self.trace
+    }
+
+    pub(super) fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
+        let essential = matches!(event, PacketEvent::Delivered | PacketEvent::Dropped(_));
+        if !(self.options.all_events || essential) || !self.options.links.has(&link) {
+            return;
+        }
+        if self.trace.rows.len() >= self.options.limit {
+            self.trace.omitted += 1;
+            return;
+        }
+        self.trace.rows.push(TraceRow {
+            at_ns: now.as_nanos(),
+            link: link.index(),
+            event: event.as_str().into(),
+            dropped: matches!(event, PacketEvent::Dropped(_)),
+            packet: packet.number,
+            conn: packet.origin.conn.map(|conn| conn.index()),
+            class: labels::segment_class(packet.origin.class).into(),
+            reason: labels::send_reason(packet.origin.reason).into(),
+            ip_bytes: packet.bytes.len() as u32,
+            ecn: match packet.ecn() {
+                EcnField::NotEct => "not-ect",
+                EcnField::Ect => "ect",
+                EcnField::Ce => "ce",
+            }
+            .into(),
+            tcp: tcp_row(packet),
+        });
+    }
+}
+
+fn tcp_row(packet: &Packet) -> Option<TcpRow> {
+    let datagram = wire::parse(&RxPacket::new(&packet.bytes).with_checksum(RxChecksum::Trusted)).ok()?;
+    let Transport::Tcp(segment) = datagram.transport else { return None };
+    Some(TcpRow {
+        src_port: segment.src_port,
+        dst_port: segment.dst_port,
+        seq: segment.seq.0,
+        ack: segment.ack.0,
+        payload: segment.payload.len() as u32,
+        flags: segment.flags.bits(),
+        window: segment.window,
+    })
+}

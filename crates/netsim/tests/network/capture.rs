@@ -1,0 +1,128 @@
+//! Captures, read by programs that are not ours.
+
+use crate::common::{link, pair, sink, transfer};
+use ackline_netsim::Sim;
+use ackline_netsim::app::Amount;
+use ackline_netsim::impair::{DropList, Which};
+use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
+use ackline_netsim::topologies::Duplex;
+use ackline_tcp_core::Instant;
+use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use pcap_file::DataLink;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
+use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
+use pcap_file::pcapng::{Block, PcapNgReader};
+
+#[derive(Debug)]
+struct Captured {
+    interface: u32,
+    at_ns: u64,
+    seq: u32,
+    payload: usize,
+    comment: String,
+}
+
+/// Reads a capture, and verifies every checksum.
+fn read(file: &[u8]) -> (Vec<String>, Vec<Captured>) {
+    let mut reader = PcapNgReader::new(file).unwrap();
+    let mut names = vec![];
+    let mut packets = vec![];
+    while let Some(block) = reader.next_block() {
+        match block.unwrap() {
+            Block::InterfaceDescription(interface) => {
+                assert_eq!(interface.linktype, DataLink::RAW);
+                assert!(interface.options.contains(&InterfaceDescriptionOption::IfTsResol(9)));
+                names.extend(interface.options.iter().find_map(|option| match option {
+                    InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
+                    _ => None,
+                }));
+            }
+            Block::EnhancedPacket(packet) => {
+                assert_eq!(packet.original_len as usize, packet.data.len());
+                let sliced = SlicedPacket::from_ip(&packet.data).unwrap();
+                let Some(NetSlice::Ipv4(ip)) = &sliced.net else { panic!("{sliced:?}") };
+                let header = ip.header().to_header();
+                assert_eq!(header.calc_header_checksum(), header.header_checksum);
+                let Some(TransportSlice::Tcp(tcp)) = &sliced.transport else { panic!("{sliced:?}") };
+                assert_eq!(tcp.calc_checksum_ipv4(header.source, header.destination), Ok(tcp.checksum()));
+                let comment = packet.options.iter().find_map(|option| match option {
+                    EnhancedPacketOption::Comment(comment) => Some(comment.to_string()),
+                    _ => None,
+                });
+                packets.push(Captured {
+                    interface: packet.interface_id,
+                    at_ns: packet.timestamp.as_nanos() as u64,
+                    seq: tcp.sequence_number(),
+                    payload: tcp.payload().len(),
+                    comment: comment.unwrap(),
+                });
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    (names, packets)
+}
+
+#[test]
+fn independent_readers_agree_about_a_capture() {
+    let mut sim = Sim::new(1);
+    let there = link(10_000_000, 10).with_impairment(DropList::new(Which::NthData(vec![3])));
+    let pair = pair(&mut sim, Duplex { there, back: link(10_000_000, 10) });
+    sink(&mut sim, &pair.receiver);
+    transfer(&mut sim, &pair.sender, &pair.receiver, Amount::Bytes(100_000));
+    let points = [Point::Offered, Point::Delivered, Point::Dropped].map(|point| CapturePoint {
+        link: pair.sender.access.there,
+        point,
+        name: "sender".to_owned(),
+    });
+    let capture = sim.add_observer(Capture::new(Vec::new(), points.to_vec()).unwrap());
+    sim.run_until(Instant::from_secs(5));
+    let capture = sim.take_observer::<Capture<Vec<u8>>>(capture).unwrap();
+    let written = capture.packets();
+    let (names, packets) = read(&capture.finish().unwrap());
+
+    assert_eq!(names, ["sender (offered)", "sender (delivered)", "sender (dropped)"]);
+    assert_eq!(packets.len() as u64, written);
+    let at = |interface| packets.iter().filter(move |packet| packet.interface == interface);
+    // The SYN of 60 bytes takes 48 us and 10 ms.
+    let syn: Vec<_> = packets.iter().filter(|packet| packet.comment.contains("sent: syn;")).collect();
+    assert_eq!([syn[0].at_ns, syn[1].at_ns], [1_000_000, 1_000_000 + 48_000 + 10_000_000]);
+    assert_eq!(syn[0].comment, "sent: syn; class: syn; packet: 1; connection: 0");
+
+    let dropped: Vec<_> = at(2).collect();
+    assert_eq!(dropped.len(), 1);
+    assert!(dropped[0].comment.starts_with("dropped: impairment; sent: new-data; class: data;"));
+    let again: Vec<_> = at(0).filter(|packet| packet.comment.contains("sent: fast-retransmit;")).collect();
+    assert_eq!((again.len(), again[0].seq), (1, dropped[0].seq));
+    // 100,000 bytes came through, each once.
+    assert_eq!(at(1).map(|packet| packet.payload).sum::<usize>(), 100_000);
+    assert_eq!(at(0).count(), at(1).count() + at(2).count());
+}
+
+#[test]
+fn a_full_disk_is_reported() {
+    #[derive(Debug)]
+    struct Full(usize);
+    impl std::io::Write for Full {
+        fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+            if octets.len() > self.0 {
+                return Err(std::io::ErrorKind::StorageFull.into());
+            }
+            self.0 -= octets.len();
+            Ok(octets.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut sim = Sim::new(1);
+    let pair = pair(&mut sim, Duplex::symmetric(|| link(10_000_000, 10)));
+    sink(&mut sim, &pair.receiver);
+    transfer(&mut sim, &pair.sender, &pair.receiver, Amount::Bytes(20_000));
+    let point =
+        CapturePoint { link: pair.sender.access.there, point: Point::Left, name: "sender".to_owned() };
+    let capture = sim.add_observer(Capture::new(Full(5_000), vec![point]).unwrap());
+    sim.run_until(Instant::from_secs(5));
+    let capture = sim.take_observer::<Capture<Full>>(capture).unwrap();
+    assert_eq!(capture.finish().unwrap_err().kind(), std::io::ErrorKind::StorageFull);
+}
