@@ -1,4 +1,36 @@
 //! ackline on tokio: devices, namespaces, timers, and TCP streams on top of them.
+//!
+//! ```text
+//!   TcpStream  TcpListener          application tasks
+//!        └───┬───┘
+//!   one lock: Endpoint, device, timer     whoever holds it runs them
+//!        ┌───┴───┐
+//!     Driver task                   packets in, deadlines, a full device that has room again
+//! ```
+//!
+//! - [`Stack`]: a host with its addresses on one [`Device`]. It opens connections and listens.
+//! - [`TcpStream`], [`TcpListener`]: as those of tokio, and more: [`info`](TcpStream::info), live change of policies,
+//!   reading and writing in place.
+//! - [`device`]: TUN with segmentation and checksum offload, `tun-tap`, memory, and bad paths for tests.
+//! - [`netns`], [`netlink`]: a network of one's own, and addresses in it.
+//! - [`stats`]: what the driver measures of itself.
+//!
+//! # Who does the work
+//!
+//! A write, a read or a close runs the stack at once, in the task that calls it: what may leave leaves before the
+//! call returns, without a switch of tasks. The [`Driver`](stack::Driver), a task of its own, does what no call asks
+//! for. It takes all packets that wait, up to a limit, with one time stamp, answers them together, and wakes each
+//! application task once.
+//!
+//! So driver and applications share one lock, which no waiting system call is made under. A runtime with one thread
+//! never contends for it, and is the fastest for a few busy connections. Where applications compute a lot, give
+//! them other threads, and let them read and write by copy ([`AsyncRead`](tokio::io::AsyncRead)) rather than in
+//! place, so that they hold the lock for the copy only.
+//!
+//! # Back-pressure
+//!
+//! A write waits while the send buffer is full; a reader that does not read closes the peer's window. A full device
+//! makes the endpoint keep what it has, so that nothing is dropped between TCP and the device.
 #![deny(unsafe_code)]
 
 pub mod device;
