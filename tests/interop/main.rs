@@ -2,8 +2,7 @@
 //! own, and smoltcp's in memory.
 //!
 //! Every byte is compared with what was sent. Where a TUN device cannot be had, a line says `SKIPPED` with the
-//! test's name. Transfers of 1 GiB are left out unless asked for:
-//! `cargo test --release --test interop -- --include-ignored`.
+//! test's name.
 
 #[macro_use]
 mod support;

@@ -66,7 +66,7 @@ against_kernel! {
     fn kernel_opens_64_mib_plain(world) from Setup::plain(); { large(&world, Opens::Kernel, 64 * MIB).await; }
     fn stack_opens_64_mib_plain(world) from Setup::plain(); { large(&world, Opens::Stack, 64 * MIB).await; }
 
-    #[ignore = "1 GiB each way: for builds with optimisations"]
+    fn kernel_opens_1_gib(world) from Setup::offload(); { large(&world, Opens::Kernel, 1024 * MIB).await; }
     fn stack_opens_1_gib(world) from Setup::offload(); { large(&world, Opens::Stack, 1024 * MIB).await; }
 
     fn both_ways_at_once_64_mib(world) from Setup::offload(); {
