@@ -8,8 +8,8 @@ use ackline::runtime::{TcpStream, timer};
 use std::io;
 use tokio::io::AsyncWriteExt as _;
 
-/// Bytes that are made or checked in one go, under the stack's lock and in the cache.
-const BITE: usize = 256 << 10;
+/// Bytes that are made or checked in one go, under the stack's lock and in the second-level cache.
+const BITE: usize = 128 << 10;
 
 /// Sends all of `payload` and waits until the other end has acknowledged it.
 pub(super) async fn send(

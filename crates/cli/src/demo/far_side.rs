@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Bytes that one read of a kernel socket asks for.
-const READ: usize = 256 << 10;
+const READ: usize = 128 << 10;
 
 /// What the far end will say.
 pub(super) struct FarSide {
