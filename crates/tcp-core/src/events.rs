@@ -118,7 +118,7 @@ pub trait Tracer: Debug + Send {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TraceEvent {
-    /// A segment was sent.
+    /// A segment was sent; or several with consecutive data, right after one another.
     Sent {
         /// First sequence number.
         seq: SeqNum,

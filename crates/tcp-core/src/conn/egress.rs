@@ -15,7 +15,7 @@ use crate::rcv::{self, AckNumbers};
 use crate::seq::SeqNum;
 use crate::snd::{Next, Outgoing, SendLimits};
 use crate::time::Instant;
-use crate::wire::{EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, emit_tcp};
+use crate::wire::{EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, TxChecksumMode, emit_tcp};
 use core::num::NonZeroU16;
 
 /// Octets of one SACK block, and of the option's head with its padding (RFC 2018, section 3).
@@ -75,6 +75,22 @@ impl Plan {
         self.segment_size.map_or(1, |size| self.len.div_ceil(u32::from(size.get())).max(1))
     }
 
+    /// What leaves first of a run: its first `len` payload bytes.
+    pub(crate) fn first(&self, len: u32) -> Self {
+        if len >= self.len {
+            return *self;
+        }
+        let segment_size = self.segment_size.filter(|size| u32::from(size.get()) < len);
+        Self { len, segment_size, fin: false, psh: false, ..*self }
+    }
+
+    /// One packet of a run: the `len` payload bytes, or fewer at the end, that follow the first `skip`.
+    pub(crate) fn packet_at(&self, skip: u32, len: u32) -> Self {
+        let rest = self.len.saturating_sub(skip);
+        let rest = Self { seq: self.seq + skip, len: rest, ..*self };
+        Self { segment_size: None, ..rest.first(len) }
+    }
+
     /// True where the sender half made it: it carries stream bytes or a FIN, or probes the peer's window.
     const fn is_stream(&self) -> bool {
         matches!(self.class, SegmentClass::Data | SegmentClass::Retransmit)
@@ -111,8 +127,14 @@ pub(crate) struct Built {
 
 impl Connection {
     /// What to send next; `None` where nothing may leave. Where the egress scheduler has deferred data,
-    /// everything but that.
-    pub(crate) fn next(&mut self, now: Instant, host: &EndpointConfig, data_deferred: bool) -> Option<Plan> {
+    /// everything but that. New data may be a run of up to `run` packets, to be split before it leaves.
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        host: &EndpointConfig,
+        data_deferred: bool,
+        run: u32,
+    ) -> Option<Plan> {
         if self.rst_due {
             return (!self.control_queued).then(|| {
                 let class = SegmentClass::Control(ControlKind::Rst);
@@ -135,7 +157,7 @@ impl Connection {
             return Some(self.pure_ack(reason));
         }
         if self.state != State::TimeWait {
-            let limits = SendLimits { max_payload: self.max_payload(host) };
+            let limits = self.send_limits(host, run);
             if let Next::Send(out) = self.snd.next(now, &self.config, &limits) {
                 let plan = Plan::outgoing(&out);
                 if !(data_deferred && plan.may_be_deferred()) {
@@ -187,11 +209,13 @@ impl Connection {
         self.snd.seq_without_data(1 << self.snd_wscale)
     }
 
-    /// The largest payload that may leave as one packet.
-    fn max_payload(&self, host: &EndpointConfig) -> u32 {
+    fn send_limits(&self, host: &EndpointConfig, run: u32) -> SendLimits {
         let smss = self.snd.smss();
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
-        host.max_super_packet.saturating_sub(headers).max(smss)
+        let max_payload = host.max_super_packet.saturating_sub(headers).max(smss);
+        // A run is built as one packet.
+        let max_run = smss.saturating_mul(run).min(u32::from(u16::MAX) - headers).max(max_payload);
+        SendLimits { max_payload, max_run }
     }
 
     /// The packet was queued in the egress scheduler under `serial`.
@@ -269,7 +293,7 @@ impl Connection {
         headers.saturating_mul(plan.segments()).saturating_add(plan.len)
     }
 
-    /// Builds the headers of `plan` into `buf`.
+    /// Builds the headers of `plan` into `buf`, with a checksum as `checksum` says.
     ///
     /// # Errors
     /// Where the packet cannot be expressed on the wire.
@@ -278,6 +302,7 @@ impl Connection {
         now: Instant,
         host: &EndpointConfig,
         plan: &Plan,
+        checksum: TxChecksumMode,
         buf: &mut HeaderBuf,
     ) -> Result<Built, EmitError> {
         let mut header = TcpHeader::new(self.tuple.local(), self.tuple.remote());
@@ -309,7 +334,7 @@ impl Connection {
         if plan.psh {
             header.flags = header.flags.union(TcpFlags::PSH);
         }
-        let emitted = emit_tcp(&header, self.payload(plan), host.tx_checksum, buf)?;
+        let emitted = emit_tcp(&header, self.payload(plan), checksum, buf)?;
         Ok(Built { emitted, ack, flags: header.flags, ack_number: header.ack })
     }
 

@@ -199,7 +199,7 @@ impl Bench {
     fn drain(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         let mut buf = HeaderBuf::new();
-        while let Some(plan) = self.conn.next(self.now, &self.host, false) {
+        while let Some(plan) = self.conn.next(self.now, &self.host, false, 1) {
             sent.push(self.emit(&plan, &mut buf));
             assert!(sent.len() < 1_000, "the connection never falls silent");
         }
@@ -207,7 +207,10 @@ impl Bench {
     }
 
     fn emit(&mut self, plan: &Plan, buf: &mut HeaderBuf) -> Sent {
-        let built = self.conn.build(self.now, &self.host, plan, buf).expect("a plan can be built");
+        let built = self
+            .conn
+            .build(self.now, &self.host, plan, self.host.tx_checksum, buf)
+            .expect("a plan can be built");
         let mut bytes = buf.as_slice().to_vec();
         for piece in self.conn.payload(plan) {
             bytes.extend_from_slice(piece);

@@ -10,7 +10,8 @@
 //! connections cost, however many there are. They take [turns](Ready) of one quantum of bytes each.
 //! Towards a device that takes all there is, a packet is popped as soon as it is pushed; one that reports
 //! departures is asked for a packet at a time, and the scheduler is first given everything that waits. Where the
-//! scheduler is [transparent](EgressScheduler::is_transparent) and empty, the packet goes straight to the device.
+//! scheduler is [transparent](EgressScheduler::is_transparent) and empty, packets go straight to the device; and
+//! if that takes no super-packets, a connection's new data is built as one all the same, and split on the way.
 //!
 //! No scheduler can stop the host: only data can be deferred, and what it deferred is admitted all the same
 //! once nothing is queued or on the wire.
@@ -20,16 +21,17 @@ use super::ready::Ready;
 use super::slots::{Flags, Slots};
 use super::stray::Strays;
 use crate::config::EndpointConfig;
-use crate::conn::Plan;
+use crate::conn::{Connection, Plan};
 use crate::error::ConnError;
 use crate::id::{ConnId, TxId};
 use crate::packet::{TxBudget, TxPacket, TxReport};
 use crate::policy::EgressScheduler;
 use crate::policy::sched::{Admission, Ask, Descriptor, Forget, LinkView, Popped, SegmentClass};
 use crate::time::Instant;
-use crate::wire::HeaderBuf;
+use crate::wire::{HeaderBuf, TxChecksumMode, gso};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use core::num::NonZeroU16;
 
 /// The way out of an endpoint.
 #[derive(Debug)]
@@ -54,7 +56,12 @@ pub(super) struct Egress {
     not_before: Option<Instant>,
     /// Where headers are built.
     pub(super) header: HeaderBuf,
+    /// Where those of one packet of a run are built.
+    segment_header: HeaderBuf,
 }
+
+/// Most packets of a run: beyond that it saves nothing, and others wait for their turn.
+const MAX_RUN: usize = 16;
 
 impl Egress {
     pub(super) fn new(scheduler: Box<dyn EgressScheduler>, host: &EndpointConfig) -> Self {
@@ -70,6 +77,7 @@ impl Egress {
             serial: 0,
             not_before: None,
             header: HeaderBuf::new(),
+            segment_header: HeaderBuf::new(),
         }
     }
 
@@ -199,6 +207,12 @@ impl Egress {
     }
 }
 
+/// Keeps a packet that went past the scheduler and that the device refused.
+fn hold(host: &EndpointConfig, conn: &mut Connection, id: ConnId, plan: &Plan, serial: u64) -> Descriptor {
+    conn.reserve(plan, serial);
+    plan.descriptor(id, serial, host.pricing.price(conn.ip_len(plan), plan.len, plan.segments()))
+}
+
 impl Endpoint {
     /// See [`Endpoint::transmit`].
     pub(super) fn transmit_all<E>(
@@ -211,15 +225,14 @@ impl Endpoint {
         let mut report = TxReport::default();
         while report.packets < budget.packets {
             let sent = if straight && self.egress.is_idle() {
-                self.send_straight(now, &mut emit)?
+                self.send_straight(now, budget.packets - report.packets, &mut emit)?
             } else {
                 self.send_scheduled(now, budget.reports_departures, &mut emit)?
             };
             match sent {
-                Sent::Bytes(bytes) => {
-                    report.packets += 1;
+                Sent::Packets { packets, bytes } => {
+                    report.packets += packets;
                     report.bytes += bytes;
-                    self.observe.counters.ip_out_requests += 1;
                 }
                 Sent::Void => {}
                 Sent::NothingLeft => return Ok(report),
@@ -229,27 +242,85 @@ impl Endpoint {
         Ok(report)
     }
 
-    /// Sends the next packet past the scheduler, which is empty and would only pass it on.
+    /// Sends the next packet past the scheduler, which is empty and would only pass it on; or a run of at most
+    /// `most` packets of new data, which costs TCP hardly more than one.
     fn send_straight<E>(
         &mut self,
         now: Instant,
+        most: usize,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<Sent, E> {
-        let Some((index, plan)) = self.next_plan(now) else { return Ok(Sent::NothingLeft) };
+        let run = if self.config.max_super_packet == 0 { most.min(MAX_RUN) } else { 1 };
+        let Some((index, plan)) = self.next_plan(now, run as u32) else { return Ok(Sent::NothingLeft) };
         let id = self.slots.id(index);
-        let serial = self.egress.next_serial();
-        match self.offer(now, id, &plan, serial, emit) {
-            Ok(Sent::Bytes(bytes)) => {
-                self.egress.ready.spend(index, bytes as u32);
-                Ok(Sent::Bytes(bytes))
+        let sent = match plan.segment_size {
+            Some(size) if self.config.max_super_packet == 0 => self.offer_run(now, id, &plan, size, emit),
+            _ => {
+                let serial = self.egress.next_serial();
+                self.offer(now, id, &plan, serial, emit).inspect_err(|_| {
+                    self.egress.held =
+                        self.slots.conn_mut(index).map(|conn| hold(&self.config, conn, id, &plan, serial));
+                })
             }
-            Ok(sent) => Ok(sent),
-            Err(error) => {
-                if let Some(conn) = self.slots.conn_mut(index) {
-                    conn.reserve(&plan, serial);
-                    let price = self.config.pricing.price(conn.ip_len(&plan), plan.len, plan.segments());
-                    self.egress.held = Some(plan.descriptor(id, serial, price));
-                }
+        }?;
+        if let Sent::Packets { bytes, .. } = sent {
+            self.egress.ready.spend(index, bytes as u32);
+        }
+        Ok(sent)
+    }
+
+    /// Splits a run of new data into the packets that it stands for, offers them one by one, and commits those
+    /// that the device takes.
+    fn offer_run<E>(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        plan: &Plan,
+        size: NonZeroU16,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<Sent, E> {
+        let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(Sent::Void) };
+        let Egress { header, segment_header, serial, held, .. } = &mut self.egress;
+        let built = conn.build(now, &self.config, plan, TxChecksumMode::Omit, header);
+        let segments =
+            gso::split(header.as_slice(), conn.payload(plan).into(), size, self.config.tx_checksum);
+        let (Ok(built), Ok(mut segments)) = (built, segments) else {
+            conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+            return Ok(Sent::Void);
+        };
+        let (mut packets, mut bytes, mut taken, mut refused) = (0, 0, 0, None);
+        while let Some((emitted, payload)) = segments.next_into(segment_header) {
+            let [first, second, _] = payload.slices();
+            let packet = TxPacket {
+                id: TxId(*serial),
+                header: segment_header.as_slice(),
+                payload: [first, second],
+                segment_size: None,
+                checksum: emitted.checksum,
+                conn: Some(id),
+                class: plan.class,
+                reason: plan.reason,
+            };
+            *serial += 1;
+            let len = packet.len() as u64;
+            if let Err(error) = emit(packet) {
+                refused = Some(error);
+                break;
+            }
+            packets += 1;
+            bytes += len;
+            taken += payload.len() as u32;
+        }
+        if packets > 0 {
+            self.observe.counters.ip_out_requests += packets as u64;
+            conn.sent(&mut self.observe.ctx(now, id, &self.config), &plan.first(taken), &built);
+        }
+        match refused {
+            None => Ok(Sent::Packets { packets, bytes }),
+            Some(error) => {
+                self.observe.counters.tx_refused += 1;
+                let next = plan.packet_at(taken, u32::from(size.get()));
+                *held = Some(hold(&self.config, conn, id, &next, *serial - 1));
                 Err(error)
             }
         }
@@ -273,8 +344,8 @@ impl Endpoint {
             _ => self.emit_stray(&descriptor, emit),
         };
         match sent {
-            Ok(Sent::Bytes(_)) if reports_departures => self.egress.on_wire.push_back(descriptor),
-            Ok(Sent::Bytes(_)) => self.egress.scheduler.departed(now, &descriptor),
+            Ok(Sent::Packets { .. }) if reports_departures => self.egress.on_wire.push_back(descriptor),
+            Ok(Sent::Packets { .. }) => self.egress.scheduler.departed(now, &descriptor),
             Ok(_) => self.egress.scheduler.forget(now, Forget::Packet(descriptor.id.serial)),
             Err(_) => {}
         }
@@ -300,7 +371,7 @@ impl Endpoint {
     }
 
     /// The next packet of the connection whose turn it is; `None` where none has anything to send.
-    fn next_plan(&mut self, now: Instant) -> Option<(u32, Plan)> {
+    fn next_plan(&mut self, now: Instant, run: u32) -> Option<(u32, Plan)> {
         loop {
             let Some(index) = self.egress.ready.current() else {
                 self.egress.resume_if_idle(&mut self.slots);
@@ -315,7 +386,7 @@ impl Endpoint {
                 if slot.flags.set(Flags::TOUCHED) {
                     self.touched.push(index);
                 }
-                if let Some(plan) = conn.next(now, &self.config, slot.flags.has(Flags::DEFERRED)) {
+                if let Some(plan) = conn.next(now, &self.config, slot.flags.has(Flags::DEFERRED), run) {
                     return Some((index, plan));
                 }
             }
@@ -325,7 +396,7 @@ impl Endpoint {
 
     /// Queues one packet of the connection whose turn it is; false where none has anything to send.
     fn push_one(&mut self, now: Instant) -> bool {
-        while let Some((index, plan)) = self.next_plan(now) {
+        while let Some((index, plan)) = self.next_plan(now, 1) {
             let id = self.slots.id(index);
             let Some(slot) = self.slots.slot_mut(index) else { return false };
             let Some(conn) = slot.conn.as_deref_mut() else { return false };
@@ -368,7 +439,7 @@ impl Endpoint {
         let egress = &self.egress;
         egress.held.is_some()
             || (egress.queued > 0 && egress.not_before.is_none_or(|at| at <= now))
-            || self.next_plan(now).is_some()
+            || self.next_plan(now, 1).is_some()
     }
 
     /// Sends what is still to be sent of a packet that the scheduler had.
@@ -409,7 +480,7 @@ impl Endpoint {
     ) -> Result<Sent, E> {
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(Sent::Void) };
         let header = &mut self.egress.header;
-        let Ok(built) = conn.build(now, &self.config, plan, header) else {
+        let Ok(built) = conn.build(now, &self.config, plan, self.config.tx_checksum, header) else {
             // No configuration and no peer leads here; the connection cannot go on.
             conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
             return Ok(Sent::Void);
@@ -429,8 +500,9 @@ impl Endpoint {
             self.observe.counters.tx_refused += 1;
             return Err(error);
         }
+        self.observe.counters.ip_out_requests += 1;
         conn.sent(&mut self.observe.ctx(now, id, &self.config), plan, &built);
-        Ok(Sent::Bytes(bytes))
+        Ok(Sent::Packets { packets: 1, bytes })
     }
 
     /// See [`Endpoint::departed`].
@@ -449,8 +521,13 @@ impl Endpoint {
 /// What became of an attempt to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sent {
-    /// The device took so many IP bytes.
-    Bytes(u64),
+    /// The device took them.
+    Packets {
+        /// How many; super-packets count once.
+        packets: usize,
+        /// Their IP bytes.
+        bytes: u64,
+    },
     /// A queued packet need not be sent any more.
     Void,
     /// Nothing may leave.

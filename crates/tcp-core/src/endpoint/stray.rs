@@ -202,7 +202,7 @@ impl Endpoint {
     pub(super) fn stamp(&mut self, now: Instant, id: ConnId, plan: &Plan, serial: u64) -> Option<SeqNum> {
         let conn = self.slots.conn_mut(id.index)?;
         let mut header = HeaderBuf::new();
-        let built = conn.build(now, &self.config, plan, &mut header).ok()?;
+        let built = conn.build(now, &self.config, plan, self.config.tx_checksum, &mut header).ok()?;
         conn.sent(&mut self.observe.ctx(now, id, &self.config), plan, &built);
         let (checksum, reason) = (built.emitted.checksum, plan.reason);
         self.egress.strays.insert(serial, Stray::Ack { conn: id, header, checksum, reason });
@@ -240,6 +240,7 @@ impl Endpoint {
             self.egress.held = Some(*descriptor);
             return Err(error);
         }
+        counters.ip_out_requests += 1;
         match stray {
             Stray::Reset { .. } => {
                 counters.tcp_out_rsts += 1;
@@ -250,6 +251,6 @@ impl Endpoint {
             Stray::Ack { .. } => {}
         }
         self.egress.strays.remove(serial);
-        Ok(Sent::Bytes(bytes))
+        Ok(Sent::Packets { packets: 1, bytes })
     }
 }

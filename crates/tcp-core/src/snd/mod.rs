@@ -84,6 +84,9 @@ pub(crate) struct OpenParams {
 pub(crate) struct SendLimits {
     /// Most payload bytes in one packet that the device takes; at least the SMSS.
     pub(crate) max_payload: u32,
+    /// Most payload bytes of new data in packets that leave one right after the other, where neither the pacer
+    /// nor a clock has a say; at least `max_payload`.
+    pub(crate) max_run: u32,
 }
 
 /// What the sender wants.

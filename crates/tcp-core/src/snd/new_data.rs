@@ -25,7 +25,7 @@ pub(super) struct Ask {
     pub(super) max_wnd: u32,
     /// Bytes that the congestion window (or the clock) still takes.
     pub(super) room: u32,
-    /// Most payload of one packet; at least `smss`.
+    /// Most payload of what leaves at once; at least `smss`.
     pub(super) max_payload: u32,
     pub(super) smss: u32,
     /// A small segment may leave behind what is outstanding (Nagle's algorithm, cork).

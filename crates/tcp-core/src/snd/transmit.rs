@@ -7,7 +7,7 @@ use super::new_data::{Ask, Piece, small_segment_may_leave};
 use super::pacer::Gap;
 use super::timers::Waiting;
 use super::{Flight, Next, Outgoing, SendLimits, Sender};
-use crate::config::ConnConfig;
+use crate::config::{ConnConfig, Nagle};
 use crate::conn::Ctx;
 use crate::info::Blocked;
 use crate::packet::SendReason;
@@ -39,6 +39,8 @@ struct Gate {
     clocked: bool,
     /// Most payload of one packet.
     max_payload: u32,
+    /// Most payload of new data that leaves at once.
+    max_run: u32,
 }
 
 impl Sender {
@@ -163,6 +165,7 @@ impl Sender {
             paced: false,
             clocked: false,
             max_payload: limits.max_payload / smss * smss,
+            max_run: limits.max_run / smss * smss,
         };
         match self.rto_gate() {
             RtoGate::ByCc => {}
@@ -183,6 +186,7 @@ impl Sender {
                 let out = flight.board.segments_out(most).saturating_add(reserved);
                 gate.room = most.saturating_sub(out).saturating_mul(smss);
                 gate.max_payload = smss;
+                gate.max_run = smss;
                 gate.clocked = true;
             }
             Clock::Ack => {
@@ -202,6 +206,7 @@ impl Sender {
             gate.paced = true;
             let quantum = clamp(gap.quantum()) / smss * smss;
             gate.max_payload = gate.max_payload.min(quantum.max(smss));
+            gate.max_run = gate.max_payload;
         }
         Ok(gate)
     }
@@ -275,15 +280,18 @@ impl Sender {
             }
             return Err(Blocked::App);
         }
+        let data = self.buffer.end().saturating_distance_from(nxt);
+        let may_be_small = small_segment_may_leave(config, self.snd_una, nxt, flight.small_end, space);
         let ask = Ask {
-            data: self.buffer.end().saturating_distance_from(nxt),
+            data,
             fin: self.buffer.has_fin(),
             usable: wnd_end.saturating_distance_from(nxt),
             max_wnd: self.window.max(),
             room: gate.room,
-            max_payload: gate.max_payload,
+            max_payload: gate.max_run,
             smss: self.smss,
-            small: small_segment_may_leave(config, self.snd_una, nxt, flight.small_end, space),
+            // RFC 896: behind the full segments that leave with it, a small one is not the first.
+            small: may_be_small && (config.nagle != Nagle::Rfc896 || data <= self.smss),
             override_sws: self.waiting == Waiting::Overridden,
         };
         let Piece { len, fin } = match ask.answer() {

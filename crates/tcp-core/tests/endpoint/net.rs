@@ -318,7 +318,8 @@ impl Net {
     /// A packet is on the link.
     fn launch(&mut self, from: usize, wire: Wire) {
         let mut hasher = std::hash::DefaultHasher::new();
-        (self.digest, &wire.bytes).hash(&mut hasher);
+        // Without the identification and its checksum, which mean nothing where DF is set (RFC 6864).
+        (self.digest, &wire.bytes[..4], &wire.bytes[12..]).hash(&mut hasher);
         self.digest = hasher.finish();
         self.left[from] += 1;
         let copies = match () {

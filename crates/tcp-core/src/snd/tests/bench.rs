@@ -187,7 +187,7 @@ impl Bench {
     }
 
     pub(super) fn next(&mut self) -> Option<Outgoing> {
-        let limits = SendLimits { max_payload: self.max_payload };
+        let limits = SendLimits { max_payload: self.max_payload, max_run: self.max_payload };
         match self.snd.next(self.now, &self.config, &limits) {
             Next::Send(out) => Some(out),
             Next::Blocked => None,
