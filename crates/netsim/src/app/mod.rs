@@ -1,15 +1,26 @@
 //! Applications: what writes and reads at the ends.
 
+mod bsd_writer;
 mod bulk;
+mod download;
+mod draw;
+mod request;
 mod sink;
+mod source;
+mod stream;
 
+pub use bsd_writer::{BsdWriter, CHUNK, CopyRule};
 pub use bulk::{Amount, Bulk};
+pub use download::{Downloader, FileServer};
+pub use draw::Draw;
+pub use request::{Client, ClientOptions, Exchange, Server};
 pub use sink::{Reading, Sink};
+pub use source::{Schedule, Source};
 
 use crate::rng::SimRng;
 use ackline_tcp_core::config::{AcceptConfig, ConnConfig};
 use ackline_tcp_core::error::{ConnError, ConnectError, ListenError};
-use ackline_tcp_core::{Conn, ConnId, Endpoint, Instant, ListenOn, ListenerId, Target};
+use ackline_tcp_core::{Conn, ConnId, Duration, Endpoint, Instant, ListenOn, ListenerId, Target};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -28,8 +39,33 @@ pub trait App: Debug + Send + Any {
         let _ = (cx, number);
     }
 
-    /// Reports what it measured, by name.
+    /// Reports what it measured, by name. Units stand in the names: `completion_s`, `received_bytes`; else they are counts.
     fn metrics(&self, report: &mut dyn FnMut(&str, f64));
+
+    /// Reports times that it measured one by one, by name: when each ended, and how long it was.
+    fn samples(&self, report: &mut dyn FnMut(&str, &[Timed])) {
+        let _ = report;
+    }
+}
+
+/// When something ended, and how long it took.
+pub type Timed = (Instant, Duration);
+
+/// What a host's work costs in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCosts {
+    /// To wake a process that waits.
+    pub wake_up: Duration,
+    /// To copy 1,024 bytes.
+    pub copy_kb: Duration,
+}
+
+impl HostCosts {
+    /// The time to copy so many bytes.
+    #[must_use]
+    pub const fn copy(&self, bytes: usize) -> Duration {
+        self.copy_kb.mul_ratio(bytes as u64, 1_024)
+    }
 }
 
 /// What happened to a connection of an application.

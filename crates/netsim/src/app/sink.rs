@@ -1,10 +1,10 @@
 //! A listener that reads whatever comes, and checks every octet of it.
 
-use super::{App, AppCx, AppEvent};
+use super::stream::PerConn;
+use super::{App, AppCx, AppEvent, HostCosts};
 use crate::pattern;
 use ackline_tcp_core::config::AcceptConfig;
 use ackline_tcp_core::{ConnId, Duration, Instant, ListenOn};
-use std::collections::HashMap;
 
 /// How fast to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +18,19 @@ pub enum Reading {
         /// Time between two reads.
         interval: Duration,
     },
+    /// All there is, after the host has woken the reader and copied it, at these costs.
+    Copying(HostCosts),
 }
 
 #[derive(Debug, Default)]
 struct Stream {
     received: u64,
+    /// A timer is set.
     waiting: bool,
+    /// The number of its timers.
+    number: Option<u64>,
+    /// Bytes of the copy under way.
+    copying: usize,
 }
 
 /// Accepts connections, reads and checks them, and closes each after its peer.
@@ -32,9 +39,9 @@ pub struct Sink {
     on: ListenOn,
     accept: AcceptConfig,
     reading: Reading,
-    streams: HashMap<ConnId, Stream>,
-    /// Slow readers' timers, by number.
-    due: Vec<ConnId>,
+    streams: PerConn<Stream>,
+    /// Streams that are not read at once, by the number of their timers.
+    slow: Vec<ConnId>,
     accepted: u64,
     complete: u64,
     failed: u64,
@@ -51,8 +58,8 @@ impl Sink {
             on,
             accept,
             reading,
-            streams: HashMap::new(),
-            due: vec![],
+            streams: PerConn::default(),
+            slow: vec![],
             accepted: 0,
             complete: 0,
             failed: 0,
@@ -109,13 +116,28 @@ impl Sink {
         }
     }
 
-    fn schedule(&mut self, cx: &mut AppCx<'_>, id: ConnId, interval: Duration) {
+    /// Sets the timer of a stream.
+    fn read_in(&mut self, cx: &mut AppCx<'_>, id: ConnId, time: Duration) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        if !stream.waiting {
-            stream.waiting = true;
-            cx.set_timer(cx.now() + interval, self.due.len() as u64);
-            self.due.push(id);
+        stream.waiting = true;
+        let number = *stream.number.get_or_insert_with(|| {
+            self.slow.push(id);
+            self.slow.len() as u64 - 1
+        });
+        cx.set_timer(cx.now() + time, number);
+    }
+
+    /// Begins to copy all there is, `after` a time.
+    fn copy(&mut self, cx: &mut AppCx<'_>, id: ConnId, costs: HostCosts, after: Duration) {
+        let there: usize = cx.conn(id).map_or(0, |conn| conn.peek().iter().map(|octets| octets.len()).sum());
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.copying = there;
+            self.read_in(cx, id, after.saturating_add(costs.copy(there)));
         }
+    }
+
+    fn is_waiting(&mut self, id: ConnId) -> bool {
+        self.streams.get_mut(&id).is_some_and(|stream| stream.waiting)
     }
 }
 
@@ -131,9 +153,11 @@ impl App for Sink {
                 self.accepted += 1;
                 self.streams.insert(conn, Stream::default());
             }
+            AppEvent::Readable if self.is_waiting(conn) => {}
             AppEvent::Readable => match self.reading {
                 Reading::Instant => self.read(cx, conn, usize::MAX),
-                Reading::Slow { interval, .. } => self.schedule(cx, conn, interval),
+                Reading::Slow { interval, .. } => self.read_in(cx, conn, interval),
+                Reading::Copying(costs) => self.copy(cx, conn, costs, costs.wake_up),
             },
             AppEvent::Closed(error) => {
                 if self.streams.remove(&conn).is_some() {
@@ -146,15 +170,16 @@ impl App for Sink {
     }
 
     fn timer(&mut self, cx: &mut AppCx<'_>, number: u64) {
-        let Reading::Slow { bytes, interval } = self.reading else { return };
-        let Some(&id) = self.due.get(number as usize) else { return };
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.waiting = false;
-        }
-        self.read(cx, id, bytes);
+        let Some(&id) = self.slow.get(number as usize) else { return };
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.waiting = false;
+        let copying = stream.copying;
+        self.read(cx, id, if let Reading::Slow { bytes, .. } = self.reading { bytes } else { copying });
         let more = cx.conn(id).is_some_and(|conn| !conn.peek()[0].is_empty());
-        if more {
-            self.schedule(cx, id, interval);
+        match self.reading {
+            Reading::Slow { interval, .. } if more => self.read_in(cx, id, interval),
+            Reading::Copying(costs) if more => self.copy(cx, id, costs, Duration::ZERO),
+            _ => {}
         }
     }
 

@@ -1,5 +1,6 @@
 //! Whole networks with real endpoints.
 
+mod apps;
 mod capture;
 mod common;
 mod dumbbell;

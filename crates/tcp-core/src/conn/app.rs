@@ -23,7 +23,9 @@ impl Connection {
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<usize, StreamError> {
         self.check_writable()?;
         let written = self.snd.write(&self.config, data);
-        self.wants_space |= written < data.len();
+        if written < data.len() {
+            self.wants_space = self.usual_space();
+        }
         Ok(written)
     }
 
@@ -37,7 +39,9 @@ impl Connection {
         let slices = self.snd.writable_slices(&self.config, max);
         let room = slices[0].len() + slices[1].len();
         if room == 0 {
-            self.wants_space |= max > 0;
+            if max > 0 {
+                self.wants_space = self.usual_space();
+            }
             return Ok(0);
         }
         let written = fill(slices).min(room);
@@ -50,11 +54,22 @@ impl Connection {
         self.snd.write_space(&self.config)
     }
 
-    /// The application waits for space: it is told when a third of the buffer is free, so that it is not woken
-    /// for every ACK.
+    /// What an application waits for whose write was cut short: a third of the buffer, so that it is not woken for
+    /// every ACK.
+    fn usual_space(&self) -> u32 {
+        (self.config.send_buffer / 3).max(1)
+    }
+
+    /// The application waits for so many free bytes.
+    pub(crate) fn want_space(&mut self, bytes: usize) {
+        self.wants_space = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, self.config.send_buffer.max(1));
+        self.offer_space();
+    }
+
+    /// Tells an application that waits for space when there is enough.
     pub(super) fn offer_space(&mut self) {
-        if self.write_space() >= (self.config.send_buffer / 3) as usize {
-            self.wants_space = false;
+        if self.wants_space > 0 && self.write_space() >= self.wants_space as usize {
+            self.wants_space = 0;
             self.notices.add(Notices::WRITABLE);
         }
     }

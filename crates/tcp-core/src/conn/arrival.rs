@@ -382,7 +382,7 @@ impl Connection {
                 false
             }
             AckVerdict::Fine { fin_acked, freed, .. } => {
-                if freed && self.wants_space {
+                if freed {
                     self.offer_space();
                 }
                 if fin_acked {

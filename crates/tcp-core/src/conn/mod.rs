@@ -102,8 +102,8 @@ pub(crate) struct Connection {
     shut: bool,
     /// The application let go.
     released: bool,
-    /// A write was cut short.
-    wants_space: bool,
+    /// Free bytes of the send buffer that the application waits for; 0: it does not.
+    wants_space: u32,
     /// The FIN's acknowledgment was reported.
     flushed: bool,
     /// SACK is in use.
@@ -176,7 +176,7 @@ impl Connection {
             rst_due: false,
             shut: false,
             released: false,
-            wants_space: false,
+            wants_space: 0,
             flushed: false,
             sack: false,
             acks_queued: 0,

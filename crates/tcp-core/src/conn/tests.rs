@@ -615,6 +615,27 @@ fn close_sends_a_fin_after_the_data() {
 }
 
 #[test]
+fn a_writer_is_told_when_the_space_that_it_wants_is_free() {
+    let mut bench = Bench::in_state(State::Established);
+    let space = bench.conn.write_space();
+    bench.conn.take_notices();
+    bench.conn.want_space(space);
+    assert!(bench.conn.take_notices().take_first() == Some(Notices::WRITABLE), "at once");
+
+    bench.conn.write(&[1; 2_000]).unwrap();
+    bench.drain();
+    bench.conn.want_space(space - 1_000);
+    let mut ack = |bench: &mut Bench, acked| {
+        let (seq, ack) = (bench.rcv_nxt(), ISS + 1 + acked);
+        bench.arrive(&segment(ACK, seq, ack, &[]));
+        bench.conn.take_notices().take_first() == Some(Notices::WRITABLE)
+    };
+    assert!(!ack(&mut bench, 999));
+    assert!(ack(&mut bench, 1_000));
+    assert!(!ack(&mut bench, 2_000), "once");
+}
+
+#[test]
 fn data_written_before_the_handshake_leaves_after_it() {
     let mut bench = Bench::in_state(State::SynSent);
     assert_eq!(bench.conn.write(b"early"), Ok(5));

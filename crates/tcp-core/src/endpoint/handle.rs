@@ -84,6 +84,12 @@ impl Conn<'_> {
         self.conn().write_space()
     }
 
+    /// Asks for [`Event::Writable`](crate::Event::Writable) when `bytes` of the send buffer are free (at most all of it), at once
+    /// where they are. Without it the event comes after a write was cut short, when a third of the buffer is free.
+    pub fn want_write_space(&mut self, bytes: usize) {
+        self.act(self.endpoint.now, |conn, _| conn.want_space(bytes));
+    }
+
     /// Copies received data into `buf` and frees it; 0 with a non-empty `buf` means that nothing is there
     /// yet, or, where [`at_end`](Self::at_end) says so, that the stream has ended.
     ///
