@@ -76,7 +76,7 @@ against_kernel! {
 
     fn the_kernel_refuses_where_nobody_listens(world) from Setup::offload(); {
         for to in [KERNEL4, KERNEL6] {
-            let error = world.stack.connect((to, 4321)).await.expect_err("nobody listens");
+            let error = world.connect((to, 4321)).await.expect_err("nobody listens");
             assert_eq!(error.kind(), ConnectionRefused);
         }
         assert_eq!(world.stack.counters().tcp_attempt_fails, 2);
@@ -87,7 +87,7 @@ against_kernel! {
         config.initial_rto = ackline_tcp_core::Duration::from_millis(100);
     }); {
         // The kernel does not forward, and says nothing.
-        let error = world.stack.connect((Ipv4Addr::new(198, 51, 100, 1), 80)).await.expect_err("nobody");
+        let error = world.connect((Ipv4Addr::new(198, 51, 100, 1), 80)).await.expect_err("nobody");
         assert_eq!(error.kind(), TimedOut);
         assert_eq!(world.stack.counters().req_syn_retrans, 2);
     }

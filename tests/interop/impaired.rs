@@ -77,7 +77,7 @@ against_kernel! {
     fn loss_of_1_percent_plain(world) from plain(LOSS_1, 0x12); { survives(world, LOSS_1, 4 * MIB).await; }
     fn loss_of_5_percent(world) from setup(LOSS_5, 0x13); { survives(world, LOSS_5, MIB).await; }
     fn loss_of_5_percent_of_super_packets(world) from whole(LOSS_5, 0x14); {
-        survives(world, LOSS_5, 8 * MIB).await;
+        survives(world, LOSS_5, 4 * MIB).await;
     }
     fn duplicates(world) from setup(DUPLICATES, 0x15); { survives(world, DUPLICATES, 4 * MIB).await; }
     fn duplicates_of_super_packets(world) from whole(DUPLICATES, 0x16); {

@@ -13,6 +13,7 @@ mod impaired;
 mod kernel_settings;
 mod many;
 mod mtu;
+mod policies;
 mod slow_reader;
 mod smoltcp;
 mod transfer;

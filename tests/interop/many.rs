@@ -67,7 +67,7 @@ async fn stack_opens(world: World) {
         });
     }
     for key in 0..CONNECTIONS {
-        let stack = world.stack.clone();
+        let stack = world.clone();
         let to = if key % 2 == 0 { Ip::V4 } else { Ip::V6 }.kernel();
         tasks.spawn(async move {
             let (from, to) = stack.connect((to, 7)).await.expect("connected").into_split();

@@ -3,6 +3,7 @@
 use super::support::stream::{self, bytes, read_all, write_all};
 use super::support::watchdog::Watchdog;
 use super::support::{KERNEL4, STACK4};
+use ackline::policies;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Impairment};
 use ackline_runtime::device::{Device, TxChecksum};
@@ -142,7 +143,11 @@ fn exchange(name: &str, opens: Opens, len: u64, impairment: Impairment) {
     let work = async {
         let (near, far) = Channel::pair(ChannelConfig::default().plain());
         let near = Impaired::new(near, ImpairConfig::both(impairment, SEED));
-        let stack = Stack::builder(near).address(STACK4).spawn().expect("a stack");
+        let stack = Stack::builder(near)
+            .address(STACK4)
+            .connections(policies::conn_config())
+            .spawn()
+            .expect("a stack");
         let listener = stack.listen(ListenOn::Port(PORT)).expect("listens");
         let peer = Peer { port: Port(far, Vec::new()), sends: len, receives: len };
         let peer = peer.run(|socket, cx| match opens {

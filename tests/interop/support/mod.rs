@@ -3,6 +3,7 @@
 pub(crate) mod stream;
 pub(crate) mod watchdog;
 
+use ackline::policies;
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Monitor};
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::netlink::InterfaceAddress;
@@ -46,6 +47,8 @@ pub(crate) struct Setup {
     pub(crate) mtu: u32,
     pub(crate) impair: Option<ImpairConfig>,
     pub(crate) connections: ConnConfig,
+    /// The egress scheduler's name and parameters.
+    pub(crate) scheduler: &'static str,
     /// Files below `/proc/sys/net/ipv4` and what to write into them, for this namespace's kernel.
     pub(crate) sysctls: Vec<(&'static str, &'static str)>,
     /// The stack answers for every address, and the kernel sends it what goes to 203.0.113.0/24.
@@ -58,7 +61,8 @@ impl Setup {
             offload: true,
             mtu: 1500,
             impair: None,
-            connections: ConnConfig::default(),
+            connections: policies::conn_config(),
+            scheduler: policies::DEFAULT_SCHED,
             sysctls: Vec::new(),
             tunnel: false,
         }
@@ -79,6 +83,10 @@ impl Setup {
     pub(crate) fn connections(mut self, change: impl FnOnce(&mut ConnConfig)) -> Self {
         change(&mut self.connections);
         self
+    }
+
+    pub(crate) fn scheduler(self, scheduler: &'static str) -> Self {
+        Self { scheduler, ..self }
     }
 
     pub(crate) fn sysctl(mut self, name: &'static str, value: &'static str) -> Self {
@@ -122,24 +130,24 @@ impl Setup {
     }
 
     fn start_on(&self, device: impl Device + 'static, path: Option<Monitor>) -> Result<World, Error> {
-        let mut builder =
-            Stack::builder(device).address(STACK4).address(STACK6).connections(self.connections.clone());
+        let scheduler = policies::egress_scheduler(self.scheduler).expect("a scheduler");
+        let mut builder = Stack::builder(device).address(STACK4).address(STACK6).scheduler(scheduler());
         if self.tunnel {
             builder = builder.any_address();
         }
         let stack = builder.spawn().map_err(|source| Error::System { action: "start the stack", source })?;
-        Ok(World { stack, path, offload: self.offload, accept: Arc::new(self.connections.clone()) })
+        Ok(World { stack, path, offload: self.offload, connections: Arc::new(self.connections.clone()) })
     }
 }
 
 /// A stack, with the kernel at the other end of its device. Everything of a test happens on one thread.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) stack: Stack,
     /// The bad path between the two, where there is one.
     pub(crate) path: Option<Monitor>,
     pub(crate) offload: bool,
-    accept: Arc<ConnConfig>,
+    connections: Arc<ConnConfig>,
 }
 
 /// Runs `test` in a world of its own, within [`LIMIT`].
@@ -233,15 +241,28 @@ impl World {
                 socket.bind(SocketAddr::new(ip.kernel(), 0)).expect("bound");
                 let listener = socket.listen(16).expect("the kernel listens");
                 let to = listener.local_addr().expect("bound");
-                let (accepted, stream) = tokio::join!(listener.accept(), self.stack.connect(to));
+                let (accepted, stream) = tokio::join!(listener.accept(), self.connect(to));
                 (accepted.expect("the kernel accepts").0, stream.expect("the stack connects"))
             }
         }
     }
 
+    /// The stack opens a connection.
+    pub(crate) async fn connect(
+        &self,
+        to: impl Into<ackline_runtime::stack::ToAddress>,
+    ) -> std::io::Result<ackline_runtime::TcpStream> {
+        self.stack.connect_with(to, self.connections.clone()).await
+    }
+
+    /// The settings of connections from here on.
+    pub(crate) fn use_connections(&mut self, config: ConnConfig) {
+        self.connections = Arc::new(config);
+    }
+
     /// The stack listens on a port of every address.
     pub(crate) fn listen(&self, port: u16) -> ackline_runtime::TcpListener {
-        let config = AcceptConfig::new(self.accept.clone());
+        let config = AcceptConfig::new(self.connections.clone());
         self.stack.listen_with(ListenOn::Port(port), config).expect("the stack listens")
     }
 

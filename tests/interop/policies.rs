@@ -1,0 +1,132 @@
+//! Every policy that has a name, against the kernel.
+
+use super::support::stream::{self, read, read_all, write_all};
+use super::support::{Ip, Opens, Setup, World};
+use ackline::core::ConnConfig;
+use ackline::core::policy::spec::Entry;
+use ackline::policies::{self, ACK, CC, DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, RTO};
+use ackline_runtime::device::impair::{ImpairConfig, Impairment};
+use ackline_runtime::timer;
+use ackline_tcp_core::Duration;
+
+const MIB: u64 = 1 << 20;
+
+/// A path of 2 ms that loses, reorders and doubles.
+fn bad_path() -> Setup {
+    let impairment = Impairment {
+        loss: 1.0,
+        duplicate: 1.0,
+        reorder: 1.0,
+        reorder_by: Duration::from_micros(500),
+        delay: Duration::from_millis(1),
+        ..Impairment::default()
+    };
+    Setup::offload().impair(ImpairConfig::both(impairment, 0x901))
+}
+
+/// All names of a kind of policy.
+fn names<T: ?Sized>(tables: &[&[Entry<T>]]) -> Vec<&'static str> {
+    tables.iter().copied().flatten().map(|entry| entry.name).collect()
+}
+
+fn config(cc: &str, ack: &str, rto: &str) -> ConnConfig {
+    let mut config = ConnConfig::default();
+    config.policies = policies::connection(cc, ack, rto).expect("a name from the tables");
+    config
+}
+
+async fn both_ways(world: &World, len: u64) {
+    let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
+    tokio::join!(write_all(&mut stack, 1, len), read_all(&mut kernel, 1, len));
+    tokio::join!(write_all(&mut kernel, 2, len), read_all(&mut stack, 2, len));
+}
+
+async fn every_congestion_control(mut world: World, len: u64) {
+    for name in names(CC) {
+        eprintln!("{}", name);
+        world.use_connections(config(name, DEFAULT_ACK, DEFAULT_RTO));
+        let (_kernel, stack) = world.connection(Opens::Stack, Ip::V4).await;
+        assert_eq!(stack.info().expect("connected").cc, name);
+        both_ways(&world, len).await;
+    }
+}
+
+async fn every_ack_policy(mut world: World, len: u64) {
+    for name in names(ACK) {
+        eprintln!("{}", name);
+        world.use_connections(config(DEFAULT_CC, name, DEFAULT_RTO));
+        let (_kernel, stack) = world.connection(Opens::Kernel, Ip::V4).await;
+        assert_eq!(stack.info().expect("connected").ack_policy, name);
+        both_ways(&world, len).await;
+    }
+}
+
+against_kernel! {
+    fn congestion_controls(world) from Setup::offload(); { every_congestion_control(world, 8 * MIB).await; }
+    fn congestion_controls_plain(world) from Setup::plain(); { every_congestion_control(world, 4 * MIB).await; }
+    fn congestion_controls_on_a_bad_path(world) from bad_path(); {
+        every_congestion_control(world, MIB).await;
+    }
+    fn ack_policies(world) from Setup::offload(); { every_ack_policy(world, 8 * MIB).await; }
+    fn ack_policies_plain(world) from Setup::plain(); { every_ack_policy(world, 4 * MIB).await; }
+    fn ack_policies_on_a_bad_path(world) from bad_path(); { every_ack_policy(world, MIB).await; }
+
+    fn rto_responses_on_a_bad_path(world) from bad_path(); {
+        let mut world = world;
+        for name in names(RTO) {
+            eprintln!("{}", name);
+            world.use_connections(config(DEFAULT_CC, DEFAULT_ACK, name));
+            both_ways(&world, MIB).await;
+        }
+    }
+
+    fn the_cores_own_policies(world) from Setup::offload(); {
+        let mut world = world;
+        world.use_connections(ConnConfig::default());
+        both_ways(&world, 8 * MIB).await;
+    }
+
+    fn a_shaper_keeps_its_rate(world) from Setup::offload().scheduler("fifo:rate=50mbit,burst=5ms"); {
+        let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
+        let len = 2 * MIB;
+        let start = timer::now();
+        tokio::join!(write_all(&mut stack, 1, len), read_all(&mut kernel, 1, len));
+        let seconds = timer::now().since(start).as_secs_f64();
+        let ideal = len as f64 * 8.0 / 50e6;
+        // Headers make it longer; the burst, the first 5 ms, makes it shorter.
+        assert!(seconds > ideal * 0.95, "{seconds} s, where {ideal} s are the least");
+        assert!(seconds < ideal * 3.0, "{seconds} s for what takes {ideal} s");
+        // Only what leaves is shaped.
+        tokio::join!(write_all(&mut kernel, 2, 8 * MIB), read_all(&mut stack, 2, 8 * MIB));
+    }
+
+    fn policies_change_while_data_flows(world) from Setup::offload(); {
+        let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
+        let names_of = |turn: u64| {
+            let (ccs, acks) = (names(CC), names(ACK));
+            (ccs[turn as usize % ccs.len()], acks[turn as usize % acks.len()])
+        };
+        for turn in 0..12 {
+            let (cc, ack) = names_of(turn);
+            stack
+                .set_congestion_control(&*policies::congestion_control(cc).expect("known"))
+                .expect("connected");
+            stack.set_ack_policy(&*policies::ack_policy(ack).expect("known")).expect("connected");
+            let info = stack.info().expect("connected");
+            assert_eq!((info.cc, info.ack_policy), (cc, ack));
+            // What one turn leaves under way, the next one's policies take over.
+            let kernel_turn = async {
+                stream::write(&mut kernel, turn, MIB).await.expect("written");
+                if turn > 0 {
+                    read(&mut kernel, turn - 1, MIB).await;
+                }
+            };
+            let stack_turn = async {
+                stream::write(&mut stack, turn, MIB).await.expect("written");
+                read(&mut stack, turn, MIB).await;
+            };
+            tokio::join!(kernel_turn, stack_turn);
+        }
+        read(&mut kernel, 11, MIB).await;
+    }
+}
