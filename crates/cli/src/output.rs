@@ -50,7 +50,11 @@ pub(crate) fn gbit_s(bytes: u64, time: Duration) -> f64 {
 
 /// `bytes` over `time` with a decimal unit: `20.5 Gbit/s`.
 pub(crate) fn rate(bytes: u64, time: Duration) -> String {
-    let bits = gbit_s(bytes, time) * 1e9;
+    bit_rate(gbit_s(bytes, time) * 1e9)
+}
+
+/// Bits per second with a decimal unit.
+pub(crate) fn bit_rate(bits: f64) -> String {
     let (value, unit) = match bits {
         b if b >= 1e9 => (b / 1e9, "Gbit/s"),
         b if b >= 1e6 => (b / 1e6, "Mbit/s"),

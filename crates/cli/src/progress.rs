@@ -1,7 +1,9 @@
 //! How far a transfer is: counted for time-outs and reports, drawn where a person looks on.
 
 use crate::args::OutputArgs;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::output;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use std::fmt;
 use std::io::IsTerminal as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -23,13 +25,17 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(total, target);
         let template = match total {
             Some(_) => {
-                "{msg} {bar:30} {percent:>3}% {binary_bytes} of {binary_total_bytes}, {binary_bytes_per_sec}, {eta} left"
+                "{msg} {bar:30} {percent:>3}% {binary_bytes} of {binary_total_bytes}, {rate}, {eta} left"
             }
-            None => "{msg} {spinner} {binary_bytes} in {elapsed}, {binary_bytes_per_sec}",
+            None => "{msg} {spinner} {binary_bytes} in {elapsed}, {rate}",
         };
         // The templates are constants; where one were wrong the default style would do.
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
+            let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
+                // Where the bar cannot be drawn there is nobody to tell.
+                let _ = text.write_str(&output::bit_rate(state.per_sec() * 8.0));
+            };
+            bar.set_style(style.progress_chars("=> ").with_key("rate", rate));
         }
         bar.set_message(label.to_owned());
         Self { bytes: AtomicU64::new(0), bar, owner: true }

@@ -6,7 +6,7 @@ use ackline::runtime::testing::skip;
 use rustix::process::Signal;
 use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 #[test]
@@ -84,6 +84,38 @@ fn both_ways_over_ipv6() {
         let ended = child.end_while(|| assert_eq!(deliver(stream, &data).expect("taken"), 0));
         succeeded(&ended);
         assert!(ended.stdout == data);
+    });
+}
+
+/// As `ip tuntap` makes it for a user: it is there before and after.
+#[test]
+fn an_interface_that_exists_is_used_as_it_is() {
+    const NAME: &str = "send::an_interface_that_exists_is_used_as_it_is";
+    with_tun(NAME, || {
+        let ip = |args: &str| {
+            Command::new("ip").args(args.split(' ')).status().is_ok_and(|status| status.success())
+        };
+        if !ip("tuntap add dev own0 mode tun") {
+            return skip(NAME, &"there is no program called ip that can make a TUN device");
+        }
+        let down = run(&["send", "--tun", "own0", "/dev/null", "203.0.113.1:9"]);
+        assert_eq!(down.status, Some(3), "{down:?}");
+        assert_eq!(down.complaint(), "ackline: the interface own0 is down: ip link set own0 up");
+        assert!(ip("addr add 203.0.113.1/24 dev own0") && ip("link set own0 up"));
+        let (_directory, path) = scratch("data");
+        let data = noise(200_000, 12);
+        std::fs::write(&path, &data).expect("written");
+        for options in [&[][..], &["--plain"]] {
+            let listener = TcpListener::bind("203.0.113.1:0").expect("a listener");
+            let to = listener.local_addr().expect("bound").to_string();
+            let args = ["send", "-q", "--tun", "own0", "--local", "203.0.113.5/24", text(&path), &to];
+            let child = Running::start(&mut ackline(&[&args, options].concat()));
+            let (stream, from) = accept(&listener);
+            assert_eq!(from.ip().to_string(), "203.0.113.5");
+            assert!(read_all(stream).expect("read to the end") == data, "{options:?}");
+            succeeded(&child.end());
+        }
+        assert!(ip("link show own0"));
     });
 }
 
