@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("ackline: {failure}");
+            output::say(&format!("ackline: {failure}"));
             ExitCode::from(failure.exit.code())
         }
     }
@@ -53,7 +53,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         (Some(why), Some(ContextValue::String(option)), Some(ContextValue::String(value))) => {
             let option = option.split(' ').next().unwrap_or(option);
             let failure = Failure::usage(format!("{option} {value:?}: {why}"));
-            eprintln!("ackline: {failure}");
+            output::say(&format!("ackline: {failure}"));
             ExitCode::from(failure.exit.code())
         }
         _ => {

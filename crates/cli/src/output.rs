@@ -13,6 +13,11 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     }
 }
 
+/// Writes a line to standard error. Where that is closed there is nobody to tell.
+pub(crate) fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
 /// A JSON document with a line end behind it.
 pub(crate) fn json(value: &impl Serialize) -> String {
     // Fails only for maps with keys that are no strings; the CLI's documents are structs.

@@ -66,7 +66,7 @@ impl Progress {
 
     /// Prints a line on standard error without tearing the bar.
     pub(crate) fn say(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("{line}"));
+        self.bar.suspend(|| output::say(line));
     }
 
     /// Takes the bar from the screen.

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         output::print(&output::json(&report))
             .map_err(|error| Failure::file("write to", "standard output", &error))?;
     } else if outcome.is_ok() && !args.output.quiet {
-        eprintln!(
+        output::say(&format!(
             "sent {} in {}, {}; {} retransmissions, round trip {} (least {})",
             output::bytes(bytes),
             output::seconds(time),
@@ -112,7 +112,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             path.retransmits,
             output::round_trip(path.rtt_mean),
             output::round_trip(path.rtt_min),
-        );
+        ));
     }
     outcome
 }

@@ -48,7 +48,7 @@ struct TransferReport {
     event: &'static str,
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
-    file: Option<PathBuf>,
+    file: Option<String>,
     #[serde(flatten)]
     figures: Figures,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,13 +90,14 @@ impl Reporter {
     pub(super) fn transfer(&self, progress: &Progress, transfer: &Transfer) -> Result<(), Failure> {
         let Transfer { peer, local, bytes, time, cpu, outcome } = transfer;
         if self.options.json {
+            let file = outcome.as_ref().ok().and_then(Option::as_ref);
             return self.print(&TransferReport {
                 ok: outcome.is_ok(),
                 command: "recv",
                 event: "transfer",
                 peer: *peer,
                 local: *local,
-                file: outcome.as_ref().ok().cloned().flatten(),
+                file: file.map(|file| file.to_string_lossy().into_owned()),
                 figures: Figures::new(*bytes, *time),
                 cpu_s: cpu.map(|cpu| cpu.as_secs_f64()),
                 error: outcome.as_ref().err().map(ErrorReport::from),
@@ -164,7 +165,7 @@ impl Reporter {
     fn print(&self, document: &impl Serialize) -> Result<(), Failure> {
         let line = output::json_line(document);
         if self.data_on_stdout {
-            eprint!("{line}");
+            output::say(line.trim_end());
             return Ok(());
         }
         output::print(&line).map_err(|error| Failure::file("write to", "standard output", &error))

@@ -10,6 +10,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,7 +42,7 @@ impl Target {
                 Ok(real) if real.is_dir() => Self::Directory(path.to_owned()),
                 Ok(real) if real.is_file() => Self::File(real),
                 Ok(real) => Self::Special(real),
-                Err(error) if error.kind() == io::ErrorKind::NotFound && path.file_name().is_some() => {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && names_a_file(path) => {
                     Self::File(path.to_owned())
                 }
                 Err(error) => return Err(Failure::file("write", path.display(), &error)),
@@ -81,6 +82,11 @@ impl Target {
             }
         }
     }
+}
+
+/// Whether a path can be a file's: it ends with a name, and not with a slash.
+fn names_a_file(path: &Path) -> bool {
+    path.file_name().is_some() && !path.as_os_str().as_bytes().ends_with(b"/")
 }
 
 /// A peer's address as the beginning of a file name.
@@ -309,6 +315,8 @@ mod tests {
             failure.to_string().starts_with("cannot write /no/such/directory/file: no such file"),
             "{failure}"
         );
+        let failure = Target::new(Some(Path::new("/tmp/no-such-directory/")), false).expect_err("no file");
+        assert_eq!(failure.exit, Exit::File);
         let failure = Target::new(Some(Path::new("-")), true).expect_err("not with --keep");
         assert_eq!(failure.exit, Exit::Usage);
         assert!(Target::new(Some(Path::new("/dev/null")), true).is_err());
