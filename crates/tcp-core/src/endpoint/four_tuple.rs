@@ -40,6 +40,23 @@ impl FourTuple {
         }
     }
 
+    /// True where `new` gives this name. It compares without making one, which is for each packet to pay.
+    #[must_use]
+    pub(crate) fn is(&self, local: IpAddr, local_port: u16, remote: IpAddr, remote_port: u16) -> bool {
+        if self.local_port() != local_port || self.remote_port() != remote_port {
+            return false;
+        }
+        match (&self.0, local, remote) {
+            (Bytes::V4(bytes), IpAddr::V4(local), IpAddr::V4(remote)) => {
+                bytes[..4] == local.octets() && bytes[4..8] == remote.octets()
+            }
+            (Bytes::V6(bytes), IpAddr::V6(local), IpAddr::V6(remote)) => {
+                bytes[..16] == local.octets() && bytes[16..32] == remote.octets()
+            }
+            _ => false,
+        }
+    }
+
     /// Local address.
     #[must_use]
     pub(crate) fn local_ip(&self) -> IpAddr {
@@ -158,6 +175,22 @@ mod tests {
             prop_assert_eq!((tuple.local_port(), tuple.remote_port()), (local_port, remote_port));
             prop_assert_eq!((tuple.local_ip(), tuple.remote_ip()), (local.ip(), remote.ip()));
             prop_assert_eq!(tuple.as_bytes().len(), if v6 { 36 } else { 12 });
+        }
+
+        #[test]
+        fn is_what_an_equal_one_is_made_of(
+            v6: bool, a in 0u8..3, b in 0u8..3, c in 0u8..3, d in 0u8..3, ports in prop::array::uniform4(1u16..3),
+        ) {
+            let address = |last: u8, port: u16| match v6 {
+                true => SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, u16::from(last)], port)),
+                false => SocketAddr::from(([10, 0, 0, last], port)),
+            };
+            let tuple = FourTuple::new(address(a, ports[0]), address(b, ports[1]));
+            let (local, remote) = (address(c, ports[2]), address(d, ports[3]));
+            let is = tuple.is(local.ip(), local.port(), remote.ip(), remote.port());
+            prop_assert_eq!(is, tuple == FourTuple::new(local, remote));
+            let mapped = Ipv4Addr::new(10, 0, 0, a).to_ipv6_mapped().into();
+            prop_assert!(!tuple.is(mapped, ports[0], address(b, 0).ip(), ports[1]));
         }
     }
 }

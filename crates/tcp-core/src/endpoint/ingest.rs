@@ -58,27 +58,29 @@ impl Endpoint {
 
     fn take_segment(&mut self, now: Instant, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
         self.observe.counters.tcp_in_segs += u64::from(segment.wire_segments);
-        let local = SocketAddr::new(ip.dst, segment.dst_port);
-        let remote = SocketAddr::new(ip.src, segment.src_port);
-        let tuple = FourTuple::new(local, remote);
         // Segments of a connection come in bursts.
-        let found = if self.is_named(self.latest, &tuple) { Some(self.latest) } else { self.lookup(&tuple) };
-        match found {
-            Some(index) => {
-                self.latest = index;
-                self.give_to_conn(now, index, &tuple, ip, segment)
-            }
-            None => match self.check_addresses(ip) {
-                Some(dropped) => dropped,
-                None => self.give_to_listener(now, &tuple, segment, None),
-            },
+        if self.is_named(self.latest, ip, segment) {
+            return self.give_to_conn(now, self.latest, ip, segment);
+        }
+        let tuple = named_by(ip, segment);
+        if let Some(index) = self.lookup(&tuple) {
+            self.latest = index;
+            return self.give_to_conn(now, index, ip, segment);
+        }
+        match self.check_addresses(ip) {
+            Some(dropped) => dropped,
+            None => self.give_to_listener(now, &tuple, segment, None),
         }
     }
 
-    /// Segments find the connection at `index` by the name `tuple`.
-    fn is_named(&self, index: u32, tuple: &FourTuple) -> bool {
+    /// The segment is for the connection at `index`.
+    fn is_named(&self, index: u32, ip: &IpInfo, segment: &TcpSegment<'_>) -> bool {
         self.slots.slot(index).is_some_and(|slot| {
-            slot.flags.has(Flags::NAMED) && slot.conn.as_deref().is_some_and(|conn| conn.tuple() == tuple)
+            slot.flags.has(Flags::NAMED)
+                && slot
+                    .conn
+                    .as_deref()
+                    .is_some_and(|conn| conn.tuple().is(ip.dst, segment.dst_port, ip.src, segment.src_port))
         })
     }
 
@@ -87,14 +89,7 @@ impl Endpoint {
         self.demux.find(tuple, |index| self.slots.conn(index).is_some_and(|conn| conn.tuple() == tuple))
     }
 
-    fn give_to_conn(
-        &mut self,
-        now: Instant,
-        index: u32,
-        tuple: &FourTuple,
-        ip: &IpInfo,
-        segment: &TcpSegment<'_>,
-    ) -> Ingested {
+    fn give_to_conn(&mut self, now: Instant, index: u32, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
         let id = self.slots.id(index);
         let Some(conn) = self.slots.conn_mut(index) else { return Ingested::Handled };
         let mut ctx = self.observe.ctx(now, id, &self.config);
@@ -108,10 +103,10 @@ impl Endpoint {
         match disposition {
             Disposition::Handled => {}
             Disposition::Reset(rst) => {
-                self.send_reset(now, *tuple, rst);
+                self.send_reset(now, named_by(ip, segment), rst);
             }
             Disposition::NewSyn { iss_floor } => {
-                return self.give_to_listener(now, tuple, segment, Some(iss_floor));
+                return self.give_to_listener(now, &named_by(ip, segment), segment, Some(iss_floor));
             }
         }
         Ingested::Conn(id)
@@ -229,6 +224,12 @@ impl Endpoint {
     pub(super) fn is_local(&self, address: IpAddr) -> bool {
         self.config.any_address || self.config.addresses.contains(&address)
     }
+}
+
+/// The connection that a segment names.
+fn named_by(ip: &IpInfo, segment: &TcpSegment<'_>) -> FourTuple {
+    let local = SocketAddr::new(ip.dst, segment.dst_port);
+    FourTuple::new(local, SocketAddr::new(ip.src, segment.src_port))
 }
 
 /// The address can be that of one host.

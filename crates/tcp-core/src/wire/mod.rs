@@ -232,6 +232,9 @@ fn parse_tcp<'a>(
     packet: &RxPacket<'a>,
 ) -> Result<Datagram<'a>, WireError> {
     let parts = tcp::Parts::parse(upper, pseudo, packet.checksum, packet.segment_size)?;
+    if parts.raw_options.is_empty() {
+        return Ok(Datagram { ip, transport: Transport::Tcp(parts.with_options(TcpOptions::NONE, false)) });
+    }
     match options::lone_timestamps(parts.raw_options) {
         Some(timestamps) => {
             let segment = parts.with_options(TcpOptions::from(timestamps), false);
