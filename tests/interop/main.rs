@@ -2,7 +2,7 @@
 //! own, and smoltcp's in memory.
 //!
 //! Every byte is compared with what was sent. Where a TUN device cannot be had, a line says `SKIPPED` with the
-//! test's name.
+//! test's name. `ACKLINE_TEST_SEED` (a number) draws other fates on bad paths.
 
 #[macro_use]
 mod support;

@@ -2,7 +2,7 @@
 
 use super::support::stream::{self, bytes, read_all, write_all};
 use super::support::watchdog::Watchdog;
-use super::support::{KERNEL4, STACK4};
+use super::support::{KERNEL4, STACK4, seed};
 use ackline::policies;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Impairment};
@@ -17,7 +17,6 @@ use std::future::poll_fn;
 use std::net::IpAddr;
 
 const MIB: u64 = 1 << 20;
-const SEED: u64 = 0x530;
 /// The other end's address, as the kernel's in other tests.
 const SMOLTCP: IpAddr = KERNEL4;
 const PORT: u16 = 7;
@@ -34,15 +33,16 @@ struct Peer<D> {
     port: Port<D>,
     sends: u64,
     receives: u64,
+    seed: u64,
 }
 
 impl<D: Device> Peer<D> {
     async fn run(self, open: impl FnOnce(&mut Socket<'_>, &mut Context)) {
-        let Self { mut port, sends, receives } = self;
+        let Self { mut port, sends, receives, seed } = self;
         let began = timer::now();
         let now = || smoltcp::time::Instant::from_micros(timer::now().since(began).as_micros() as i64);
         let mut config = Config::new(HardwareAddress::Ip);
-        config.random_seed = SEED;
+        config.random_seed = seed;
         let mut interface = Interface::new(config, &mut port, now());
         interface.update_ip_addrs(|addresses| {
             addresses.push(IpCidr::new(IpAddress::from(SMOLTCP), 24)).expect("room for an address");
@@ -136,20 +136,20 @@ impl<D: Device> phy::TxToken for TxToken<'_, D> {
 
 /// `len` bytes each way at once between the stack and smoltcp, over a path with these impairments.
 fn exchange(name: &str, opens: Opens, len: u64, impairment: Impairment) {
-    eprintln!("seed {SEED:#x}");
+    let seed = seed(0x530);
     let limit = std::time::Duration::from_secs(120);
     let _watchdog = Watchdog::start(name, limit + limit / 4);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let work = async {
         let (near, far) = Channel::pair(ChannelConfig::default().plain());
-        let near = Impaired::new(near, ImpairConfig::both(impairment, SEED));
+        let near = Impaired::new(near, ImpairConfig::both(impairment, seed));
         let stack = Stack::builder(near)
             .address(STACK4)
             .connections(policies::conn_config())
             .spawn()
             .expect("a stack");
         let listener = stack.listen(ListenOn::Port(PORT)).expect("listens");
-        let peer = Peer { port: Port(far, Vec::new()), sends: len, receives: len };
+        let peer = Peer { port: Port(far, Vec::new()), sends: len, receives: len, seed };
         let peer = peer.run(|socket, cx| match opens {
             Opens::Smoltcp => socket.connect(cx, (IpAddress::from(STACK4), PORT), 50_000).expect("connects"),
             Opens::Stack => socket.listen(PORT).expect("listens"),

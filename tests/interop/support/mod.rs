@@ -120,8 +120,8 @@ impl Setup {
         let tun = Tun::create(&config)?;
         match self.impair {
             None => self.start_on(tun, None),
-            Some(impairments) => {
-                eprintln!("seed {:#x}", impairments.seed);
+            Some(mut impairments) => {
+                impairments.seed = seed(impairments.seed);
                 let device = Impaired::new(tun, impairments);
                 let monitor = device.monitor();
                 self.start_on(device, Some(monitor))
@@ -166,6 +166,15 @@ pub(crate) fn run(name: &str, setup: Setup, test: impl AsyncFnOnce(World) + Send
             Ok(())
         })
     });
+}
+
+/// The seed of a test: its own, or the one in the environment. Printed where the test fails.
+pub(crate) fn seed(own: u64) -> u64 {
+    let seed = std::env::var("ACKLINE_TEST_SEED")
+        .ok()
+        .map_or(own, |text| text.parse().unwrap_or_else(|_| panic!("ACKLINE_TEST_SEED={text} is no number")));
+    eprintln!("ACKLINE_TEST_SEED={seed}");
+    seed
 }
 
 /// Says what the stack counted, where the test fails.
