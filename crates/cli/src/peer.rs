@@ -8,8 +8,9 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-/// The addresses of `to` that a stack with the addresses `local` can connect to, in the resolver's order.
-pub(crate) fn resolve(to: &Destination, local: &[IpAddr]) -> Result<Vec<SocketAddr>, Failure> {
+/// The addresses of `to` that a stack can connect to, in the resolver's order. `kernel` are the addresses that the
+/// kernel has on the stack's device: one for each IP version that the stack speaks.
+pub(crate) fn resolve(to: &Destination, kernel: &[IpAddr]) -> Result<Vec<SocketAddr>, Failure> {
     let found = (to.host.as_str(), to.port).to_socket_addrs().map_err(|error| {
         // The resolver's own words stand behind a prefix of std's.
         let text = plain(&error);
@@ -23,8 +24,15 @@ pub(crate) fn resolve(to: &Destination, local: &[IpAddr]) -> Result<Vec<SocketAd
             all.push(address);
         }
     }
-    let usable: Vec<SocketAddr> =
-        all.iter().copied().filter(|to| local.iter().any(|from| from.is_ipv4() == to.is_ipv4())).collect();
+    if !all.is_empty() && all.iter().all(|to| to.ip().is_loopback()) {
+        let kernel: Vec<String> = kernel.iter().map(ToString::to_string).collect();
+        return Err(Failure::usage(format!(
+            "{to} is inside the kernel's own loopback; the stack reaches this machine's kernel at {}",
+            kernel.join(" and ")
+        )));
+    }
+    let speaks = |to: &SocketAddr| kernel.iter().any(|end| end.is_ipv4() == to.is_ipv4());
+    let usable: Vec<SocketAddr> = all.iter().copied().filter(speaks).collect();
     match (usable.is_empty(), all.first()) {
         (false, _) => Ok(usable),
         (true, Some(first)) => {
@@ -94,13 +102,26 @@ mod tests {
 
     #[test]
     fn addresses_of_both_versions_need_a_local_one_of_theirs() {
-        let v4: IpAddr = [198, 18, 0, 2].into();
-        let v6: IpAddr = "fd00::2".parse().expect("an address");
+        let v4: IpAddr = [198, 18, 0, 1].into();
+        let v6: IpAddr = "fd00::1".parse().expect("an address");
         assert_eq!(resolve(&destination("198.18.0.1:5"), &[v4]).expect("usable").len(), 1);
         assert_eq!(resolve(&destination("[fd00::1]:5"), &[v4, v6]).expect("usable").len(), 1);
         let failure = resolve(&destination("[fd00::1]:5"), &[v4]).expect_err("no IPv6 address");
         assert_eq!(failure.exit, Exit::Usage);
         assert!(failure.to_string().contains("[fd00::1]:5 has an IPv6 address only"), "{failure}");
+    }
+
+    #[test]
+    fn the_loopback_is_answered_with_the_address_to_use() {
+        let kernel: IpAddr = [198, 18, 0, 1].into();
+        for to in ["127.0.0.1:5001", "localhost:5001", "[::1]:5001"] {
+            let failure = resolve(&destination(to), &[kernel]).expect_err("not reachable");
+            assert_eq!(failure.exit, Exit::Usage);
+            assert!(
+                failure.to_string().ends_with("reaches this machine's kernel at 198.18.0.1"),
+                "{failure}"
+            );
+        }
     }
 
     #[test]

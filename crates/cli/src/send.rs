@@ -63,7 +63,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     };
 
     let runtime = tunnel::runtime()?;
-    let outcome = peer::resolve(&args.to, &tunnel.addresses()).and_then(|targets| {
+    let outcome = peer::resolve(&args.to, &tunnel.peers()).and_then(|targets| {
         runtime.block_on(async {
             let mut signals = Signals::catch()?;
             let device = tunnel.open()?;

@@ -78,6 +78,11 @@ impl Tunnel {
         self.ends.iter().map(|(net, _)| net.addr()).collect()
     }
 
+    /// The kernel's ends.
+    pub(crate) fn peers(&self) -> Vec<IpAddr> {
+        self.ends.iter().map(|(_, peer)| *peer).collect()
+    }
+
     /// Opens the interface, or makes it where there is none of that name.
     pub(crate) fn open(&self) -> Result<Tun, Failure> {
         match Netlink::open()?.interface(&self.name) {
