@@ -13,6 +13,8 @@ mod impaired;
 mod kernel_settings;
 mod many;
 mod mtu;
+mod open;
+mod path_mtu;
 mod policies;
 mod slow_reader;
 mod smoltcp;

@@ -76,6 +76,11 @@ against_kernel! {
     fn kernel_pauses(world) from Setup::offload(); { kernel_is_slow(world, Duration::from_secs(2)).await; }
     fn kernel_pauses_plain(world) from Setup::plain(); { kernel_is_slow(world, Duration::from_millis(500)).await; }
 
+    fn kernel_that_shrinks_its_window_pauses(world) from
+        Setup::plain().sysctl("tcp_shrink_window", "1"); {
+        kernel_is_slow(world, Duration::from_millis(500)).await;
+    }
+
     fn stack_pauses(world) from Setup::offload().connections(|config| config.recv_buffer = 256 << 10); {
         stack_is_slow(world, Duration::from_secs(2)).await;
     }
