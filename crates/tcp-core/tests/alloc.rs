@@ -4,13 +4,16 @@ use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{RxChecksum, TxChecksumMode};
 use ackline_tcp_core::{
     AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket,
-    Target, TxBudget,
+    Target, TxBudget, TxId,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Most that an idle established connection may take, in bytes.
 const IDLE: u64 = 768;
+
+/// Gives everything that the one has to send to the other.
+type Pass = fn(Instant, &mut Endpoint, &mut Endpoint) -> usize;
 
 struct Pair {
     now: Instant,
@@ -28,9 +31,16 @@ fn endpoint(host: u8, super_packets: bool) -> Endpoint {
     Endpoint::new(config, Box::new(Fifo::default()), [host; 32])
 }
 
-/// Gives everything that `from` has to send to `to`, in place.
-fn pass(now: Instant, from: &mut Endpoint, to: &mut Endpoint) -> usize {
-    let report = from.transmit(now, TxBudget::UNLIMITED, |packet| {
+/// Gives what `from` has to send to `to`, in place, as far as `budget` goes. The latest packet is noted in `last`.
+fn pass_some(
+    now: Instant,
+    budget: TxBudget,
+    from: &mut Endpoint,
+    to: &mut Endpoint,
+    last: &mut Option<TxId>,
+) -> usize {
+    let report = from.transmit(now, budget, |packet| {
+        *last = Some(packet.id);
         let checksum = match packet.segment_size {
             Some(_) => RxChecksum::Partial,
             None => RxChecksum::Trusted,
@@ -43,6 +53,23 @@ fn pass(now: Instant, from: &mut Endpoint, to: &mut Endpoint) -> usize {
         Ok::<(), ()>(())
     });
     report.map_or(0, |report| report.packets)
+}
+
+/// Gives everything that `from` has to send to `to`, in place.
+fn pass(now: Instant, from: &mut Endpoint, to: &mut Endpoint) -> usize {
+    pass_some(now, TxBudget::UNLIMITED, from, to, &mut None)
+}
+
+/// The same, a packet at a time, through the scheduler.
+fn pass_one_by_one(now: Instant, from: &mut Endpoint, to: &mut Endpoint) -> usize {
+    let (mut packets, mut last) = (0, None);
+    while pass_some(now, TxBudget::with_departures(1), from, to, &mut last) > 0 {
+        packets += 1;
+        if let Some(packet) = last.take() {
+            from.departed(now, packet);
+        }
+    }
+    packets
 }
 
 impl Pair {
@@ -76,7 +103,7 @@ impl Pair {
     }
 
     /// One round: A writes all that fits, B reads all that came. Returns packets from A.
-    fn round(&mut self, client: ConnId, server: ConnId, data: &[u8]) -> usize {
+    fn round(&mut self, client: ConnId, server: ConnId, data: &[u8], pass: Pass) -> usize {
         self.now += Duration::from_micros(20);
         let now = self.now;
         for endpoint in [&mut self.a, &mut self.b] {
@@ -98,19 +125,19 @@ impl Pair {
     }
 }
 
-fn no_allocation_in_steady_state(super_packets: bool) {
+fn no_allocation_in_steady_state(super_packets: bool, pass: Pass) {
     let mut pair = Pair::new(super_packets);
     let (client, server) = pair.open(1, &Arc::default());
     let data = vec![0x5a; 1 << 16];
     // Until windows and buffers are as large as they get.
     for _ in 0..200 {
-        pair.round(client, server, &data);
+        pair.round(client, server, &data, pass);
     }
     let mut packets = 0;
     let before = pair.b.conn(server).unwrap().info().bytes_received;
     let counted = allocation_counter::measure(|| {
         for _ in 0..100 {
-            packets += pair.round(client, server, &data);
+            packets += pair.round(client, server, &data, pass);
         }
     });
     let bytes = pair.b.conn(server).unwrap().info().bytes_received - before;
@@ -120,12 +147,17 @@ fn no_allocation_in_steady_state(super_packets: bool) {
 
 #[test]
 fn segments_allocate_nothing() {
-    no_allocation_in_steady_state(false);
+    no_allocation_in_steady_state(false, pass);
+}
+
+#[test]
+fn scheduled_segments_allocate_nothing() {
+    no_allocation_in_steady_state(false, pass_one_by_one);
 }
 
 #[test]
 fn super_packets_allocate_nothing() {
-    no_allocation_in_steady_state(true);
+    no_allocation_in_steady_state(true, pass);
 }
 
 #[test]
@@ -152,7 +184,7 @@ fn an_idle_connection_is_small_again_after_use() {
     let mut before = None;
     let counted = allocation_counter::measure(|| {
         for _ in 0..100 {
-            pair.round(client, server, &data);
+            pair.round(client, server, &data, pass);
         }
         // Whatever is left is read and acknowledged, and then nothing happens for a while.
         for _ in 0..1_000 {

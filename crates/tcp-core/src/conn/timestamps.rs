@@ -14,26 +14,23 @@ pub(crate) struct TimestampClock {
     offset: u32,
     /// TS.Recent: the TSval to echo.
     recent: u32,
-    /// When `recent` was taken.
+    /// When `recent` was taken; [`Instant::FAR_FUTURE`] unless both sides sent the option in their SYN.
     recent_at: Instant,
-    /// Both sides sent the option in their SYN.
-    enabled: bool,
 }
 
 impl TimestampClock {
     pub(crate) const fn new(offset: u32) -> Self {
-        Self { offset, recent: 0, recent_at: Instant::ZERO, enabled: false }
+        Self { offset, recent: 0, recent_at: Instant::FAR_FUTURE }
     }
 
     /// Both SYNs carried the option.
     pub(crate) const fn enable(&mut self, now: Instant, recent: u32) {
-        self.enabled = true;
         self.recent = recent;
         self.recent_at = now;
     }
 
     pub(crate) const fn enabled(&self) -> bool {
-        self.enabled
+        self.recent_at.as_nanos() != Instant::FAR_FUTURE.as_nanos()
     }
 
     /// TS.Recent.

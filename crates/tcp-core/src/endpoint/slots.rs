@@ -87,6 +87,10 @@ impl Slots {
     /// Stores the connection that `make` returns for its handle.
     pub(super) fn insert(&mut self, make: impl FnOnce(ConnId) -> Box<Connection>) -> ConnId {
         let index = self.free.pop().unwrap_or_else(|| {
+            if self.slots.len() == self.slots.capacity() {
+                // Not by doubling: what connections cost includes the room for more of them.
+                self.slots.reserve_exact((self.slots.len() / 4).max(8));
+            }
             self.slots.push(Slot::default());
             // The configured maximum of connections is a u32.
             (self.slots.len() - 1) as u32

@@ -117,6 +117,11 @@ impl TimingWheel {
         let slot = self.slot_for(deadline);
         let index = key as usize;
         if index >= self.nodes.len() {
+            if index >= self.nodes.capacity() {
+                // Not by doubling: what a key costs includes the room for more of them.
+                let more = (self.nodes.len() / 4).max(8);
+                self.nodes.reserve_exact((index + 1 - self.nodes.len()).max(more));
+            }
             self.nodes.resize(index + 1, Node::UNARMED);
         }
         let node = &mut self.nodes[index];
