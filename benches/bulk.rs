@@ -1,5 +1,6 @@
 //! Bulk transfer in memory: both ends' work for each segment of 1,460 bytes, one ACK for 16 segments (or for one
-//! super-packet), beside smoltcp doing the same. Throughput is in segments: `1 s / rate` is the time for one.
+//! super-packet), beside smoltcp doing the same. The writer copies from a slice, the reader consumes in place (ackline:
+//! `peek` and `consume`; smoltcp: `recv` with a closure). Throughput is in segments: `1 s / rate` is the time for one.
 
 mod support;
 
