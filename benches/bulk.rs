@@ -2,12 +2,16 @@
 //! super-packet), beside smoltcp doing the same. The writer copies from a slice, the reader consumes in place (ackline:
 //! `peek` and `consume`; smoltcp: `recv` with a closure). Throughput is in segments: `1 s / rate` is the time for one.
 
-mod support;
+#[path = "support/ours.rs"]
+mod ours;
+#[path = "support/smol.rs"]
+mod smol;
 
 use ackline::core::policy::Policies;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use support::{SEGMENT, ours, smol};
 
+/// Payload bytes of a full segment: an MTU of 1,500 without TCP options.
+const SEGMENT: usize = 1_460;
 /// Segments of a batch of single packets.
 const BATCH: usize = 16;
 /// Segments of a super-packet.
@@ -16,9 +20,9 @@ const SUPER: usize = 44;
 fn bulk(c: &mut Criterion) {
     let mut group = c.benchmark_group("bulk");
     for (name, link, segments) in [
-        ("checksums", ours::Link::Checksums, BATCH),
-        ("trusted", ours::Link::Trusted, BATCH),
-        ("super-packets", ours::Link::SuperPackets, SUPER),
+        ("checksums", ours::Link { checksums: true, super_packets: false }, BATCH),
+        ("trusted", ours::Link { checksums: false, super_packets: false }, BATCH),
+        ("super-packets", ours::Link { checksums: false, super_packets: true }, SUPER),
     ] {
         let mut pair = ours::Pair::new(link, segments * SEGMENT, Policies::default());
         pair.warm_up();

@@ -1,12 +1,15 @@
 //! What idle connections cost: memory for each, and the time of an active one among 0, 1,000 and 100,000 of them.
 
-mod support;
+#[path = "support/ours.rs"]
+mod ours;
 
+use ackline::core::config::{ConnConfig, Target};
 use ackline::core::policy::Policies;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use support::{SEGMENT, ours};
 
 /// Counts live bytes.
 struct Counting;
@@ -31,15 +34,41 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Segments of a batch, and payload bytes of a full segment: an MTU of 1,500 without TCP options.
 const BATCH: usize = 16;
+const SEGMENT: usize = 1_460;
+/// Idle connections to one port of the server, and how many open at once.
+const PER_PORT: usize = 20_000;
+const BURST: usize = 500;
+
+/// `count` more connections between the two hosts, which then idle.
+fn add_idle(pair: &mut ours::Pair, count: usize) {
+    let config = Arc::new(ConnConfig::default());
+    for opened in (0..count).step_by(BURST) {
+        for idle in opened..count.min(opened + BURST) {
+            // A local port serves one connection to each remote port.
+            let remote = SocketAddr::new(ours::SERVER, ours::PORT + 1 + (idle / PER_PORT) as u16);
+            pair.client.connect(pair.now, Target::new(remote), config.clone()).expect("there is a port");
+        }
+        pair.settle();
+        while pair.server.poll_event().is_some() {}
+        while pair.client.poll_event().is_some() {}
+    }
+    assert_eq!(pair.client.connections(), count + 1);
+    assert_eq!(pair.server.connections(), count + 1);
+}
 
 fn idle(c: &mut Criterion) {
     let mut group = c.benchmark_group("idle");
     group.throughput(Throughput::Elements(BATCH as u64));
     for connections in [0, 1_000, 100_000] {
-        let mut pair = ours::Pair::new(ours::Link::Trusted, BATCH * SEGMENT, Policies::default());
+        let mut pair = ours::Pair::new(
+            ours::Link { checksums: false, super_packets: false },
+            BATCH * SEGMENT,
+            Policies::default(),
+        );
         let before = LIVE.load(Ordering::Relaxed);
-        pair.add_idle(connections);
+        add_idle(&mut pair, connections);
         if connections > 0 {
             // Both ends of each connection live in this process.
             let each = (LIVE.load(Ordering::Relaxed) - before) / (2 * connections);

@@ -10,21 +10,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
-const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
-const PORT: u16 = 5_001;
-/// Idle connections to one port of the server, and how many open at once.
-const PER_PORT: usize = 20_000;
-const BURST: usize = 500;
+pub(crate) const SERVER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
+pub(crate) const PORT: u16 = 5_001;
 
 /// What the link between the two does.
 #[derive(Clone, Copy, Debug)]
-pub enum Link {
-    /// Packets of the MTU, with checksums computed and verified.
-    Checksums,
-    /// Packets of the MTU, trusted.
-    Trusted,
-    /// Super-packets of up to 64 KiB, trusted.
-    SuperPackets,
+pub(crate) struct Link {
+    /// Checksums are computed and verified, not trusted.
+    pub(crate) checksums: bool,
+    /// It takes super-packets of up to 64 KiB, not only packets of the MTU.
+    pub(crate) super_packets: bool,
 }
 
 /// Carries every packet that `from` sends to `to`, straight from the send buffer into the receive buffer, as a driver
@@ -42,28 +37,24 @@ fn pump(now: Instant, from: &mut Endpoint, to: &mut Endpoint, checksum: RxChecks
 }
 
 /// A client that writes and a server that reads.
-pub struct Pair {
-    pub client: Endpoint,
-    pub server: Endpoint,
-    pub from: ConnId,
-    pub to: ConnId,
-    now: Instant,
+pub(crate) struct Pair {
+    pub(crate) client: Endpoint,
+    pub(crate) server: Endpoint,
+    from: ConnId,
+    to: ConnId,
+    pub(crate) now: Instant,
     checksum: RxChecksum,
     data: Vec<u8>,
-    idle: usize,
 }
 
 impl Pair {
     /// One established connection; every batch carries `batch` bytes.
-    pub fn new(link: Link, batch: usize, policies: ackline::core::policy::Policies) -> Self {
+    pub(crate) fn new(link: Link, batch: usize, policies: ackline::core::policy::Policies) -> Self {
         let host = |address| {
             let mut host = EndpointConfig::default();
             host.addresses = vec![address];
-            (host.tx_checksum, host.max_super_packet) = match link {
-                Link::Checksums => (TxChecksumMode::Complete, 0),
-                Link::Trusted => (TxChecksumMode::Omit, 0),
-                Link::SuperPackets => (TxChecksumMode::Omit, 65_535),
-            };
+            host.tx_checksum = if link.checksums { TxChecksumMode::Complete } else { TxChecksumMode::Omit };
+            host.max_super_packet = if link.super_packets { 65_535 } else { 0 };
             Endpoint::new(host, Box::new(Fifo::default()), [7; 32])
         };
         let (mut client, mut server) = (host(CLIENT), host(SERVER));
@@ -81,12 +72,8 @@ impl Pair {
             client,
             server,
             now,
-            checksum: match link {
-                Link::Checksums => RxChecksum::Verify,
-                Link::Trusted | Link::SuperPackets => RxChecksum::Trusted,
-            },
+            checksum: if link.checksums { RxChecksum::Verify } else { RxChecksum::Trusted },
             data: (0..batch).map(|at| (at % 251) as u8).collect(),
-            idle: 0,
         };
         pair.settle();
         pair.to = pair.accepted().expect("the handshake is over");
@@ -101,9 +88,9 @@ impl Pair {
     }
 
     /// Carries packets both ways until neither side has any.
-    pub fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         loop {
-            self.now = self.now + Duration::from_micros(50);
+            self.now += Duration::from_micros(50);
             let there = pump(self.now, &mut self.client, &mut self.server, self.checksum);
             let back = pump(self.now, &mut self.server, &mut self.client, self.checksum);
             if there + back == 0 {
@@ -112,28 +99,10 @@ impl Pair {
         }
     }
 
-    /// `count` more connections between the two, which then idle.
-    pub fn add_idle(&mut self, count: usize) {
-        let config = Arc::new(ConnConfig::default());
-        for first in (0..count).step_by(BURST) {
-            for _ in first..count.min(first + BURST) {
-                // A local port serves one connection to each remote port.
-                let remote = SocketAddr::new(SERVER, PORT + 1 + (self.idle / PER_PORT) as u16);
-                self.client.connect(self.now, Target::new(remote), config.clone()).expect("there is a port");
-                self.idle += 1;
-            }
-            self.settle();
-            while self.server.poll_event().is_some() {}
-            while self.client.poll_event().is_some() {}
-        }
-        assert_eq!(self.client.connections(), self.idle + 1);
-        assert_eq!(self.server.connections(), self.idle + 1);
-    }
-
     /// Writes one batch from a slice, sends it, consumes it in place (as a reader does that parses or forwards what
     /// is there), acknowledges it: the bytes that arrived.
-    pub fn batch(&mut self) -> usize {
-        self.now = self.now + Duration::from_micros(100);
+    pub(crate) fn batch(&mut self) -> usize {
+        self.now += Duration::from_micros(100);
         self.client.handle_timeout(self.now);
         self.server.handle_timeout(self.now);
         let written = self.client.conn(self.from).expect("it lives").write(&self.data).expect("it is open");
@@ -149,7 +118,7 @@ impl Pair {
     }
 
     /// Batches until the window is wide open and each one arrives whole.
-    pub fn warm_up(&mut self) {
+    pub(crate) fn warm_up(&mut self) {
         for _ in 0..1_000 {
             self.batch();
         }

@@ -106,7 +106,7 @@ impl Host {
 }
 
 /// A client that writes and a server that reads.
-pub struct Pair {
+pub(crate) struct Pair {
     client: Host,
     server: Host,
     now: Instant,
@@ -115,7 +115,7 @@ pub struct Pair {
 
 impl Pair {
     /// One established connection; every batch carries `batch` bytes.
-    pub fn new(checksums: bool, batch: usize) -> Self {
+    pub(crate) fn new(checksums: bool, batch: usize) -> Self {
         let (a, b) = (IpAddress::v4(10, 0, 0, 1), IpAddress::v4(10, 0, 0, 2));
         let mut client = Host::new(a, checksums);
         let mut server = Host::new(b, checksums);
@@ -147,7 +147,7 @@ impl Pair {
     }
 
     /// Writes one batch from a slice, sends it, acknowledges it, consumes it in place: the bytes that arrived.
-    pub fn batch(&mut self) -> usize {
+    pub(crate) fn batch(&mut self) -> usize {
         let Self { client, data, .. } = self;
         client.socket().send_slice(data).expect("it is open");
         self.exchange();
@@ -162,7 +162,7 @@ impl Pair {
     }
 
     /// Batches until each one arrives whole.
-    pub fn warm_up(&mut self) {
+    pub(crate) fn warm_up(&mut self) {
         for _ in 0..1_000 {
             self.batch();
         }

@@ -3,7 +3,7 @@
 use super::stream::{Incoming, Outgoing, PerConn};
 use super::{App, AppCx, AppEvent, Draw, Timed};
 use ackline_tcp_core::config::{AcceptConfig, ConnConfig};
-use ackline_tcp_core::{ConnId, Duration, Instant, ListenOn, Target};
+use ackline_tcp_core::{ConnId, Instant, ListenOn, Target};
 use std::sync::Arc;
 
 /// Fetches files.

@@ -9,7 +9,7 @@
 use super::stream::{Incoming, Outgoing, PerConn};
 use super::{App, AppCx, AppEvent, Draw, Timed};
 use ackline_tcp_core::config::{AcceptConfig, ConnConfig};
-use ackline_tcp_core::{ConnId, Duration, Instant, ListenOn, Target};
+use ackline_tcp_core::{ConnId, Instant, ListenOn, Target};
 use std::sync::Arc;
 
 /// The sizes on which client and server have agreed, in bytes; both at least 1.

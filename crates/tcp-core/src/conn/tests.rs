@@ -625,7 +625,7 @@ fn a_writer_is_told_when_the_space_that_it_wants_is_free() {
     bench.conn.write(&[1; 2_000]).unwrap();
     bench.drain();
     bench.conn.want_space(space - 1_000);
-    let mut ack = |bench: &mut Bench, acked| {
+    let ack = |bench: &mut Bench, acked| {
         let (seq, ack) = (bench.rcv_nxt(), ISS + 1 + acked);
         bench.arrive(&segment(ACK, seq, ack, &[]));
         bench.conn.take_notices().take_first() == Some(Notices::WRITABLE)
