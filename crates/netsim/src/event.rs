@@ -79,8 +79,8 @@ impl<E> EventQueue<E> {
     }
 
     /// Takes the next event.
-    pub fn pop(&mut self) -> Option<(Instant, E)> {
-        self.heap.pop().map(|entry| (entry.order.at, entry.event))
+    pub fn pop(&mut self) -> Option<(Order, E)> {
+        self.heap.pop().map(|entry| (entry.order, entry.event))
     }
 
     /// Events that wait.

@@ -3,6 +3,7 @@
 use crate::app::{App, AppCx, AppEvent, Owners};
 use crate::packet::{Origin, Packet, PacketPool};
 use crate::rng::SimRng;
+use crate::topology::LinkId;
 use ackline_tcp_core::wire::{RxChecksum, TxChecksum};
 use ackline_tcp_core::{ConnId, Endpoint, Event, Instant, RxPacket, TxBudget, TxId};
 use std::convert::Infallible;
@@ -23,6 +24,8 @@ pub enum Egress {
 pub(crate) struct Slot {
     pub(crate) app: Box<dyn App>,
     pub(crate) rng: SimRng,
+    /// Its place among all applications of the simulation.
+    pub(crate) place: u32,
 }
 
 /// A host at work.
@@ -30,6 +33,8 @@ pub(crate) struct Slot {
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) egress: Egress,
+    /// The links that leave it.
+    pub(crate) links: Vec<LinkId>,
     pub(crate) apps: Vec<Slot>,
     pub(crate) owners: Owners,
     /// Timers that applications asked for during the last call.
@@ -48,6 +53,7 @@ impl Host {
         Self {
             endpoint,
             egress,
+            links: vec![],
             apps: vec![],
             owners: Owners::default(),
             timers: vec![],

@@ -111,8 +111,14 @@ pub(crate) struct Link {
     pub(crate) stopped: bool,
     /// The packet being serialised.
     pub(crate) in_service: Option<Box<Packet>>,
-    /// When what is being serialised, or was last, has left.
-    pub(crate) busy_until: Instant,
+    /// The place, among all events, of the end of what is being serialised or was last.
+    pub(crate) done: Order,
+    /// An event stands at `done`.
+    pub(crate) done_scheduled: bool,
+    /// The arrival of the packet in service, where nothing can happen to it on the way.
+    pub(crate) arrives: Option<Order>,
+    /// The delay when that packet's first bit left.
+    pub(crate) delay: Duration,
     /// Packets that propagate, in the order of their arrival.
     flying: VecDeque<(Order, Box<Packet>)>,
     last_arrival: Instant,
@@ -129,12 +135,25 @@ impl Link {
             fed: false,
             stopped: false,
             in_service: None,
-            busy_until: Instant::ZERO,
+            done: Order { at: Instant::ZERO, serial: 0 },
+            done_scheduled: false,
+            arrives: None,
+            delay: Duration::ZERO,
             flying: VecDeque::new(),
             last_arrival: Instant::ZERO,
             rng,
             stats: LinkStats::default(),
         }
+    }
+
+    /// True where a packet is being serialised after the event at `current`.
+    pub(crate) fn is_busy(&self, current: Order) -> bool {
+        self.in_service.is_some() || self.done > current
+    }
+
+    /// True where nothing happens to a packet when its last bit leaves: its arrival is known when its first bit does.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.fed && self.spec.impairments.is_empty()
     }
 
     /// Bytes that the link serialises for `packet`.
@@ -149,7 +168,7 @@ impl Link {
 
     /// When a packet that left at `now` arrives.
     pub(crate) fn arrival(&mut self, now: Instant, extra: Duration, reorders: bool) -> Instant {
-        let at = now + self.spec.delay.saturating_add(extra);
+        let at = now + self.delay.saturating_add(extra);
         if reorders {
             return at;
         }
@@ -159,6 +178,10 @@ impl Link {
 
     /// The packet propagates. True where it is the next to arrive.
     pub(crate) fn fly(&mut self, order: Order, packet: Box<Packet>) -> bool {
+        if self.flying.back().is_none_or(|(last, _)| *last < order) {
+            self.flying.push_back((order, packet));
+            return self.flying.len() == 1;
+        }
         let after = self.flying.iter().rev().take_while(|(other, _)| *other > order).count();
         let place = self.flying.len() - after;
         self.flying.insert(place, (order, packet));

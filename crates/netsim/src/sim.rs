@@ -1,7 +1,7 @@
 //! The simulation: nodes, links, and the events that move packets between them.
 
 use crate::app::App;
-use crate::event::EventQueue;
+use crate::event::{EventQueue, Order};
 use crate::host::{Egress, Host, Slot};
 use crate::impair::{Fate, ImpairCx};
 use crate::link::{Link, LinkSpec, LinkStats};
@@ -16,8 +16,8 @@ use ackline_tcp_core::config::EndpointConfig;
 use ackline_tcp_core::policy::EgressScheduler;
 use ackline_tcp_core::wire::TxChecksumMode;
 use ackline_tcp_core::{ConnId, Duration, Endpoint, Instant};
+use hashbrown::HashMap;
 use std::any::Any;
-use std::collections::HashMap;
 use std::net::IpAddr;
 
 /// A change of the network at a given time.
@@ -25,7 +25,7 @@ use std::net::IpAddr;
 pub enum Change {
     /// The link serialises otherwise from the next packet on.
     Service(LinkId, Service),
-    /// Packets that leave the link from then on take this long.
+    /// Packets whose first bit leaves from then on take this long.
     Delay(LinkId, Duration),
     /// The link stops serialising; its queue fills, and routes stay.
     Stall(LinkId),
@@ -58,8 +58,9 @@ enum Event {
     LinkArrival(LinkId),
     /// The endpoint asked to be woken.
     HostTimer(NodeId),
-    AppStart(NodeId, u32),
-    AppTimer(NodeId, u32, u64),
+    /// Applications by their place in the simulation.
+    AppStart(u32),
+    AppTimer(u32, u64),
     Change(usize),
     Sample,
 }
@@ -92,7 +93,11 @@ impl AppId {
 pub struct Sim {
     seed: u64,
     now: Instant,
+    /// The place of the event that happens.
+    current: Order,
     nodes: Vec<Node>,
+    /// Applications, in the order in which they were added.
+    apps: Vec<AppId>,
     links: Vec<Link>,
     /// Which links are down.
     down: Vec<bool>,
@@ -123,7 +128,9 @@ impl Sim {
         Self {
             seed,
             now: Instant::ZERO,
+            current: Order { at: Instant::ZERO, serial: 0 },
             nodes: vec![],
+            apps: vec![],
             links: vec![],
             down: vec![],
             routes: Routes::default(),
@@ -176,7 +183,11 @@ impl Sim {
         self.links.push(link);
         self.down.push(false);
         self.routes_stale = true;
-        LinkId(self.links.len() as u32 - 1)
+        let id = LinkId(self.links.len() as u32 - 1);
+        if let Some(Node::Host(host)) = self.nodes.get_mut(from.index()) {
+            host.links.push(id);
+        }
+        id
     }
 
     /// Adds an application that starts at `start`.
@@ -190,9 +201,12 @@ impl Sim {
         };
         let number = host.apps.len() as u32;
         let rng = SimRng::new(seed, STREAM_APP + (u64::from(node.0) << 16) + u64::from(number));
-        host.apps.push(Slot { app: Box::new(app), rng });
-        self.events.schedule(start, Event::AppStart(node, number));
-        AppId { node, app: number }
+        let id = AppId { node, app: number };
+        let place = self.apps.len() as u32;
+        host.apps.push(Slot { app: Box::new(app), rng, place });
+        self.apps.push(id);
+        self.events.schedule(start, Event::AppStart(place));
+        id
     }
 
     /// Changes the network at `at`.
@@ -281,9 +295,9 @@ impl Sim {
         self.update_routes();
         self.update_checksums();
         while self.events.next_at().is_some_and(|at| at <= end) {
-            let Some((at, event)) = self.events.pop() else { break };
-            debug_assert!(at >= self.now, "time goes forward");
-            self.now = at;
+            let Some((order, event)) = self.events.pop() else { break };
+            debug_assert!(order.at >= self.now, "time goes forward");
+            (self.now, self.current) = (order.at, order);
             self.processed += 1;
             self.handle(event);
         }
@@ -295,12 +309,8 @@ impl Sim {
             Event::LinkDone(link) => self.link_done(link),
             Event::LinkArrival(link) => self.link_arrival(link),
             Event::HostTimer(node) => self.host_timer(node),
-            Event::AppStart(node, app) => {
-                self.call_app(node, app, |app, cx| app.start(cx));
-            }
-            Event::AppTimer(node, app, number) => {
-                self.call_app(node, app, |app, cx| app.timer(cx, number));
-            }
+            Event::AppStart(app) => self.call_app(app, |app, cx| app.start(cx)),
+            Event::AppTimer(app, number) => self.call_app(app, |app, cx| app.timer(cx, number)),
             Event::Change(index) => self.change(index),
             Event::Sample => self.sample(),
         }
@@ -313,7 +323,8 @@ impl Sim {
         }
     }
 
-    fn call_app(&mut self, node: NodeId, app: u32, f: impl FnOnce(&mut dyn App, &mut crate::app::AppCx<'_>)) {
+    fn call_app(&mut self, app: u32, f: impl FnOnce(&mut dyn App, &mut crate::app::AppCx<'_>)) {
+        let AppId { node, app } = self.apps[app as usize];
         if let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) {
             host.call(self.now, app, f);
         }
@@ -328,10 +339,18 @@ impl Sim {
             return;
         }
         host.timer_at = Instant::FAR_FUTURE;
-        if host.endpoint.poll_timeout().is_some_and(|wakeup| wakeup.at <= now) {
-            host.endpoint.handle_timeout(now);
+        match host.endpoint.poll_timeout() {
+            Some(wakeup) if wakeup.at <= now => {
+                host.endpoint.handle_timeout(now);
+                self.settle(node);
+            }
+            // The deadline was moved, and nothing else happened.
+            Some(wakeup) => {
+                host.timer_at = wakeup.at;
+                self.events.schedule(wakeup.at, Event::HostTimer(node));
+            }
+            None => {}
         }
-        self.settle(node);
     }
 
     /// The host has had its input: applications and TCP react, packets go to their links, timers are set.
@@ -341,13 +360,14 @@ impl Sim {
         let room = match host.egress {
             Egress::Queued => usize::MAX,
             Egress::Fed => {
-                let idle = |link: &&Link| link.from == node && link.in_service.is_none() && !link.stopped;
-                usize::from(self.links.iter().any(|link| idle(&link)))
+                let mut links = host.links.iter().map(|link| &self.links[link.index()]);
+                usize::from(links.any(|link| link.in_service.is_none() && !link.stopped))
             }
         };
         host.settle(now, room, &mut self.pool, &mut self.packets);
         for (at, app, number) in host.timers.drain(..) {
-            self.events.schedule(at.max(now), Event::AppTimer(node, app, number));
+            let place = host.apps[app as usize].place;
+            self.events.schedule(at.max(now), Event::AppTimer(place, number));
         }
         if let Some(wakeup) = host.endpoint.poll_timeout() {
             let at = wakeup.at.max(now);
@@ -406,7 +426,13 @@ impl Sim {
     /// An idle link takes the next packet of its queue.
     fn serve_next(&mut self, id: LinkId) {
         let link = &mut self.links[id.index()];
-        if link.in_service.is_some() || link.stopped || link.spec.queue.packets() == 0 {
+        if link.stopped || link.spec.queue.packets() == 0 {
+            return;
+        }
+        if link.is_busy(self.current) {
+            if !core::mem::replace(&mut link.done_scheduled, true) {
+                self.events.schedule_in_order(link.done, Event::LinkDone(id));
+            }
             return;
         }
         let next = with_queue(link, self.now, &mut self.dropped, |queue, cx| queue.dequeue(cx));
@@ -421,17 +447,39 @@ impl Sim {
         let cost = link.cost(&packet);
         let done = link.spec.service.done_at(self.now, cost);
         link.stats.busy = link.stats.busy.saturating_add(done.since(self.now));
-        link.busy_until = done;
+        link.delay = link.spec.delay;
+        link.done = self.events.reserve(done);
         notify(&mut self.observers, self.now, id, PacketEvent::Started, &packet);
-        link.in_service = Some(packet);
-        self.events.schedule(done, Event::LinkDone(id));
+        let is_plain = link.is_plain();
+        if is_plain {
+            link.arrives = Some(self.events.reserve(link.arrival(done, Duration::ZERO, false)));
+        }
+        // Where nobody watches the last bit leave and nothing waits for it, it needs no event.
+        link.done_scheduled = !is_plain || !self.observers.is_empty() || link.spec.queue.packets() > 0;
+        if link.done_scheduled {
+            self.events.schedule_in_order(link.done, Event::LinkDone(id));
+        }
+        if is_plain && self.observers.is_empty() {
+            take_off(link, &mut self.events, id, packet);
+        } else {
+            link.in_service = Some(packet);
+        }
     }
 
     fn link_done(&mut self, id: LinkId) {
         let now = self.now;
         let link = &mut self.links[id.index()];
-        let Some(mut packet) = link.in_service.take() else { return };
+        link.done_scheduled = false;
+        let Some(mut packet) = link.in_service.take() else {
+            self.serve_next(id);
+            return;
+        };
         notify(&mut self.observers, now, id, PacketEvent::Left, &packet);
+        if link.arrives.is_some() {
+            take_off(link, &mut self.events, id, packet);
+            self.serve_next(id);
+            return;
+        }
         let (tx, from, fed) = (packet.origin.tx, link.from, link.fed);
 
         let mut fate = Fate::default();
@@ -598,6 +646,15 @@ fn with_queue<R>(
     f(link.spec.queue.as_mut(), &mut cx)
 }
 
+/// A packet whose arrival is known propagates.
+fn take_off(link: &mut Link, events: &mut EventQueue<Event>, id: LinkId, packet: Box<Packet>) {
+    if let Some(order) = link.arrives.take()
+        && link.fly(order, packet)
+    {
+        events.schedule_in_order(order, Event::LinkArrival(id));
+    }
+}
+
 fn fly(
     link: &mut Link,
     events: &mut EventQueue<Event>,
@@ -665,7 +722,7 @@ impl View<'_> {
     pub fn stats(&self, link: LinkId) -> LinkStats {
         let link = &self.links[link.index()];
         let mut stats = link.stats;
-        stats.busy = stats.busy.saturating_sub(link.busy_until.since(self.now));
+        stats.busy = stats.busy.saturating_sub(link.done.at.since(self.now));
         stats
     }
 

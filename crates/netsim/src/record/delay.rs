@@ -60,7 +60,7 @@ pub(super) struct Delays {
 impl Delays {
     pub(super) fn new(limit: usize) -> Self {
         Self {
-            // Three digits; it grows with the largest value. It is only refused for more digits.
+            // Three digits. It is refused for more than five.
             histogram: Histogram::new(3).ok(),
             exact: vec![],
             limit,
@@ -82,9 +82,9 @@ impl Delays {
         let before = nanos as f64 - self.mean;
         self.mean += before / self.count as f64;
         self.squares += before * (nanos as f64 - self.mean);
-        if let Some(histogram) = &mut self.histogram {
-            histogram.saturating_record(nanos);
-        }
+        // It grows to take any value.
+        let recorded = self.histogram.as_mut().map(|histogram| histogram.record(nanos));
+        debug_assert!(matches!(recorded, Some(Ok(()))), "{recorded:?}");
         if self.exact.len() < self.limit {
             self.exact.push((now.as_nanos(), nanos));
         }

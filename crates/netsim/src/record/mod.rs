@@ -21,9 +21,9 @@ use crate::packet::Packet;
 use crate::sim::View;
 use crate::topology::{LinkId, NodeId};
 use ackline_tcp_core::{ConnId, Instant};
+use hashbrown::HashMap;
 use queue::QueueRecorder;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use trace::Tracer;
 
 /// Which of many.
