@@ -110,7 +110,9 @@ impl ByteRing {
         let (first, second) = data[..stored].split_at(stored.min(self.until_wrap(start)));
         let at = self.index(start);
         self.buf[at..at + first.len()].copy_from_slice(first);
-        self.buf[..second.len()].copy_from_slice(second);
+        if !second.is_empty() {
+            self.buf[..second.len()].copy_from_slice(second);
+        }
         self.ahead = self.ahead.max((offset + stored) as u32);
         stored
     }

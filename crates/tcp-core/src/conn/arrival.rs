@@ -11,6 +11,7 @@ use crate::packet::SendReason;
 use crate::rcv::Incoming;
 use crate::seq::SeqNum;
 use crate::snd::{AckSegment, AckVerdict};
+use crate::time::Instant;
 use crate::wire::{Ecn, IpInfo, TcpFlags, TcpSegment};
 
 /// What the endpoint has to do after a segment.
@@ -65,6 +66,9 @@ impl Connection {
             flags: seg.flags,
         });
         self.segs_in += u64::from(seg.wire_segments);
+        if self.take_predicted(ctx, ip, seg) {
+            return Disposition::Handled;
+        }
         match self.state {
             State::Closed | State::Listen => match RstSpec::answer_to(seg) {
                 Some(rst) => Disposition::Reset(rst),
@@ -428,25 +432,8 @@ impl Connection {
                 return;
             }
         }
-        let ts_rtt = match seg.options.timestamps {
-            Some(ts) if self.ts.enabled() => self.ts.age(ctx.now, ts.ecr),
-            _ => None,
-        };
-        let received = self.rcv.on_data(
-            ctx,
-            &self.config,
-            &Incoming {
-                seq,
-                payload: seg.payload,
-                fin,
-                psh: seg.flags.contains(TcpFlags::PSH),
-                urg: seg.flags.contains(TcpFlags::URG),
-                ce: ip.ecn == Ecn::Ce,
-                segments: seg.wire_segments,
-                ts_rtt,
-                srtt: self.snd.srtt(),
-            },
-        );
+        let incoming = self.incoming(ctx.now, ip, seg, seq);
+        let received = self.rcv.on_data(ctx, &self.config, &incoming);
         if received.readable {
             self.notices.add(Notices::READABLE);
         }
@@ -460,8 +447,34 @@ impl Connection {
         }
     }
 
+    /// The data of `seg` from `seq` on, for the receiving half.
+    #[inline]
+    pub(super) fn incoming<'a>(
+        &self,
+        now: Instant,
+        ip: &IpInfo,
+        seg: &TcpSegment<'a>,
+        seq: SeqNum,
+    ) -> Incoming<'a> {
+        let ts_rtt = match seg.options.timestamps {
+            Some(ts) if self.ts.enabled() => self.ts.age(now, ts.ecr),
+            _ => None,
+        };
+        Incoming {
+            seq,
+            payload: seg.payload,
+            fin: seg.flags.contains(TcpFlags::FIN),
+            psh: seg.flags.contains(TcpFlags::PSH),
+            urg: seg.flags.contains(TcpFlags::URG),
+            ce: ip.ecn == Ecn::Ce,
+            segments: seg.wire_segments,
+            ts_rtt,
+            srtt: self.snd.srtt(),
+        }
+    }
+
     /// A segment of the peer arrived: it lives.
-    fn heard(&mut self, ctx: &Ctx<'_>) {
+    pub(super) fn heard(&mut self, ctx: &Ctx<'_>) {
         self.last_arrival = ctx.now;
         self.keep_alive_probes = 0;
         self.soft_error = None;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `transition.rs` | the state diagram, as a total function |
 //! | `handshake.rs` | SYNs: negotiation, retransmission, becoming ESTABLISHED |
+//! | `predict.rs` | the segment that a bulk receiver expects |
 //! | `arrival.rs` | segment arrival (section 3.10.7) |
 //! | `timestamps.rs` | RFC 7323's clock and PAWS |
 //! | `egress.rs` | what to send next, building it, and what its departure commits |
@@ -22,6 +23,7 @@ mod egress;
 mod handshake;
 mod icmp;
 mod notices;
+mod predict;
 mod timers;
 mod timestamps;
 mod transition;

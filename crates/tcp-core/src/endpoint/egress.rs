@@ -38,7 +38,7 @@ use core::num::NonZeroU16;
 pub(super) struct Egress {
     pub(super) scheduler: Box<dyn EgressScheduler>,
     /// Connections that may have something to send.
-    ready: Ready,
+    pub(super) ready: Ready,
     /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] says who stands
     /// here, [`Flags::DEFERRED`] who still waits.
     deferred: VecDeque<u32>,

@@ -90,8 +90,9 @@ impl Endpoint {
     }
 
     fn give_to_conn(&mut self, now: Instant, index: u32, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
-        let id = self.slots.id(index);
-        let Some(conn) = self.slots.conn_mut(index) else { return Ingested::Handled };
+        let Some(slot) = self.slots.slot_mut(index) else { return Ingested::Handled };
+        let id = slot.id(index);
+        let Some(conn) = slot.conn.as_deref_mut() else { return Ingested::Handled };
         let mut ctx = self.observe.ctx(now, id, &self.config);
         let disposition = conn.on_segment(&mut ctx, &self.config, &mut self.challenges, ip, segment);
         let over = conn.is_over();

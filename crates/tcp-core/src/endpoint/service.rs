@@ -13,18 +13,26 @@ use crate::time::Instant;
 
 impl Endpoint {
     /// Something happened to the connection at `index`: it may have something to send, to tell, or to wait for.
+    #[inline]
     pub(super) fn touch(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.slot_mut(index) else { return };
         if slot.flags.set(Flags::TOUCHED) {
             self.touched.push(index);
         }
+        if slot.queued == 0 {
+            self.egress.ready.enter(slot, index);
+        } else {
+            self.drop_void(now, index);
+        }
+    }
+
+    /// The same of a connection with packets in the scheduler.
+    fn drop_void(&mut self, now: Instant, index: u32) {
         // A void packet must not be popped: the scheduler's accounts would call it sent.
-        if slot.queued > 0 {
-            while let Some(conn) = self.slots.conn_mut(index)
-                && let Some(serial) = conn.take_voided()
-            {
-                self.egress.forget_packet(&mut self.slots, now, index, serial);
-            }
+        while let Some(conn) = self.slots.conn_mut(index)
+            && let Some(serial) = conn.take_voided()
+        {
+            self.egress.forget_packet(&mut self.slots, now, index, serial);
         }
         self.egress.wake(&mut self.slots, index);
     }

@@ -63,6 +63,11 @@ impl Flags {
 }
 
 impl Slot {
+    /// The handle of whatever connection is, or will be next, in this slot, which is the one at `index`.
+    pub(super) const fn id(&self, index: u32) -> ConnId {
+        ConnId { index, generation: self.generation }
+    }
+
     /// Nobody but the endpoint knows the connection: it is forgotten as soon as it is over.
     pub(super) const fn is_orphan(&self) -> bool {
         self.flags.has(Flags::RELEASED)
@@ -136,8 +141,7 @@ impl Slots {
 
     /// The handle of whatever connection is, or will be next, at `index`.
     pub(super) fn id(&self, index: u32) -> ConnId {
-        let generation = self.slots.get(index as usize).map_or(0, |slot| slot.generation);
-        ConnId { index, generation }
+        self.slots.get(index as usize).map_or(ConnId { index, generation: 0 }, |slot| slot.id(index))
     }
 
     /// The slot of a connection that still exists.

@@ -2,7 +2,7 @@
 //! check).
 //!
 //! Nearly every segment is the one that is expected, with nothing out of order: it takes the short way
-//! ([`Receiver::take_expected`]). Everything else is cut to the window, sorted in, and answered.
+//! ([`Receiver::on_expected`]). Everything else is cut to the window, sorted in, and answered.
 
 use super::obligations::Owed;
 use super::{Assembler, Incoming, Received, Receiver, UNKNOWN_MSS};
@@ -64,6 +64,17 @@ impl Receiver {
     /// Data or FIN of an acceptable segment.
     pub(crate) fn on_data(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &Incoming<'_>) -> Received {
         let len = seg.payload.len() as u32;
+        if !seg.fin && self.expects(seg.seq, len) {
+            self.on_expected(ctx, config, seg);
+            return Received { readable: true, fin: false };
+        }
+        self.measure(seg, len);
+        self.take_other(ctx, config, seg, len)
+    }
+
+    /// What a segment tells of round trips and of the peer's segment size.
+    #[inline]
+    fn measure(&mut self, seg: &Incoming<'_>, len: u32) {
         self.srtt = seg.srtt.unwrap_or(self.srtt);
         if len > 0 {
             self.data_segs_in += u64::from(seg.segments);
@@ -72,27 +83,24 @@ impl Receiver {
                 self.window.on_rtt(rtt);
             }
         }
-        let expected = seg.seq == self.rcv_nxt
-            && len > 0
-            && len <= self.window()
-            && !seg.fin
-            && self.fin.is_none()
-            && self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty());
-        if expected {
-            self.take_expected(ctx, config, seg, len)
-        } else {
-            self.take_other(ctx, config, seg, len)
-        }
     }
 
-    /// The next data in order, within the window, with nothing waiting past a hole.
-    fn take_expected(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        config: &ConnConfig,
-        seg: &Incoming<'_>,
-        len: u32,
-    ) -> Received {
+    /// A segment with `len` bytes from `seq` on, and no FIN, is the next one in order, within the window, with
+    /// nothing waiting past a hole.
+    #[inline]
+    pub(crate) fn expects(&self, seq: SeqNum, len: u32) -> bool {
+        seq == self.rcv_nxt
+            && len > 0
+            && len <= self.window()
+            && self.fin.is_none()
+            && self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty())
+    }
+
+    /// The segment that is [expected](Self::expects) arrived.
+    #[inline]
+    pub(crate) fn on_expected(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &Incoming<'_>) {
+        let len = seg.payload.len() as u32;
+        self.measure(seg, len);
         ctx.counters.tcp_hp_hits += u64::from(seg.segments);
         self.store(0, &seg.payload);
         self.deliver(len);
@@ -100,7 +108,6 @@ impl Receiver {
         let arrival = arrival(seg, seg.seq, seg.seq + len, DataClass::New);
         let owed = Owed { hard: self.nearly_full(), advanced: true, ..Owed::default() };
         self.tell_policy(ctx, config, &arrival, owed);
-        Received { readable: true, fin: false }
     }
 
     /// Any other acceptable segment.

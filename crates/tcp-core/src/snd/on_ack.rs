@@ -85,6 +85,24 @@ impl Sender {
         self.fine(acked, tagged.freed)
     }
 
+    /// True where nothing is outstanding, and a segment with data that acknowledges `ack` and shows a window of
+    /// `window` bytes says what is known: [`on_known_ack`](Self::on_known_ack) may take it in place of
+    /// [`on_ack`](Self::on_ack).
+    #[inline]
+    pub(crate) fn knows(&self, ack: SeqNum, window: u32) -> bool {
+        ack == self.snd_una
+            && window == self.window.wnd()
+            && window > 0
+            && self.flight.as_deref().is_none_or(|flight| flight.board.is_empty())
+    }
+
+    /// A segment arrived whose acknowledgment and window are known.
+    #[inline]
+    pub(crate) fn on_known_ack(&mut self, seq: SeqNum, ack: SeqNum, window: u32) {
+        self.cc_timer_stuck = false;
+        self.window.update(seq, ack, window);
+    }
+
     fn fine(&self, acked: u32, freed: bool) -> AckVerdict {
         let fin_acked = self.buffer.has_fin() && self.snd_una.gt(self.buffer.end());
         AckVerdict::Fine { acked, fin_acked, freed }
@@ -93,7 +111,7 @@ impl Sender {
     /// RFC 9293, section 3.10.7.4: SND.WND.
     fn update_window(&mut self, ctx: &mut Ctx<'_>, seg: &AckSegment) {
         let before = self.window.wnd();
-        self.window.update(seg);
+        self.window.update(seg.seq, seg.ack, seg.window);
         let wnd = self.window.wnd();
         if wnd == 0 {
             if before > 0 {

@@ -1,6 +1,5 @@
 //! The peer's receive window (RFC 9293, section 3.10.7.4).
 
-use super::AckSegment;
 use crate::seq::SeqNum;
 
 /// SND.WND and what decides about its updates.
@@ -30,13 +29,13 @@ impl PeerWindow {
     }
 
     /// Takes the window of an acceptable segment, unless an older one overtook a newer one.
-    pub(crate) fn update(&mut self, segment: &AckSegment) {
-        let newer = self.wl1.lt(segment.seq) || (self.wl1 == segment.seq && self.wl2.le(segment.ack));
+    pub(crate) fn update(&mut self, seq: SeqNum, ack: SeqNum, wnd: u32) {
+        let newer = self.wl1.lt(seq) || (self.wl1 == seq && self.wl2.le(ack));
         if newer {
-            self.wnd = segment.window;
-            self.max = self.max.max(segment.window);
-            self.wl1 = segment.seq;
-            self.wl2 = segment.ack;
+            self.wnd = wnd;
+            self.max = self.max.max(wnd);
+            self.wl1 = seq;
+            self.wl2 = ack;
         }
     }
 }
