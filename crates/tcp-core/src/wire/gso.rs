@@ -4,8 +4,9 @@
 //! interface makes of it: sequence numbers and lengths go on, FIN and PSH stay with the last packet, CWR with the first
 //! (RFC 3168, section 6.1.2: it is sent once), everything else is the same in all.
 
-use super::checksum::{self, Accumulator};
+use super::checksum::Accumulator;
 use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
+use super::field::be16;
 use super::tcp::{self, PROTOCOL_TCP};
 use super::{EmitError, IpVersion, Payload, TcpFlags, ipv4, ipv6};
 use core::num::NonZeroU16;
@@ -27,6 +28,8 @@ pub struct Segments<'a> {
     flags: TcpFlags,
     seq: u32,
     identification: u16,
+    /// Sum over the IPv4 header without total length, identification and checksum, which alone differ.
+    ip_sum: Accumulator,
     first: bool,
     done: bool,
 }
@@ -70,6 +73,12 @@ pub fn split<'a>(
         return Err(EmitError::BadHeaders);
     }
     let flags = TcpFlags::from_bits(u16::from_be_bytes([fixed[12], fixed[13]]));
+    let mut ip_sum = Accumulator::new();
+    if version == IpVersion::V4 {
+        for part in [0..2, 6..10, 12..ip_len] {
+            ip_sum.add(headers.get(part).unwrap_or_default());
+        }
+    }
     let segment_size = usize::from(segment_size.get());
     if payload.len() > segment_size
         && flags.intersects(TcpFlags::SYN.union(TcpFlags::RST).union(TcpFlags::URG))
@@ -91,6 +100,7 @@ pub fn split<'a>(
         flags,
         seq: u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]),
         identification,
+        ip_sum,
         first: true,
         done: false,
     })
@@ -118,10 +128,10 @@ impl<'a> Segments<'a> {
         buf.bytes.get_mut(..len)?.copy_from_slice(self.headers);
         let upper_len = len - tcp_at + data.len();
         let ip = buf.bytes.get_mut(..tcp_at)?;
-        let mut sum = match self.version {
+        match self.version {
             IpVersion::V4 => self.patch_ipv4(ip, upper_len)?,
             IpVersion::V6 => patch_ipv6(ip, upper_len)?,
-        };
+        }
 
         let fixed: &mut [u8; tcp::HEADER_LEN] = buf.bytes.get_mut(tcp_at..)?.first_chunk_mut()?;
         let mut flags = self.flags;
@@ -132,19 +142,23 @@ impl<'a> Segments<'a> {
             flags = flags.difference(TcpFlags::CWR);
         }
         fixed[4..8].copy_from_slice(&self.seq.to_be_bytes());
-        let [high, low] = flags.bits().to_be_bytes();
-        fixed[12] = fixed[12] & 0xfe | high;
-        fixed[13] = low;
+        // Stored as one field, as it may be read at once.
+        let offset = be16::<12, _>(fixed) & 0xfe00;
+        fixed[12..14].copy_from_slice(&(offset | flags.bits()).to_be_bytes());
         fixed[16..18].fill(0);
         let (field, checksum) = match self.mode {
             TxChecksumMode::Complete => {
+                let mut sum = self.pseudo_header(upper_len)?;
                 sum.add(buf.bytes.get(tcp_at..len)?);
                 for slice in data.slices() {
                     sum.add(slice);
                 }
                 (sum.checksum(), TxChecksum::Complete)
             }
-            TxChecksumMode::Partial => (sum.sum(), TxChecksum::Partial { start: tcp_at as u16, offset: 16 }),
+            TxChecksumMode::Partial => {
+                let sum = self.pseudo_header(upper_len)?;
+                (sum.sum(), TxChecksum::Partial { start: tcp_at as u16, offset: 16 })
+            }
             TxChecksumMode::Omit => (0, TxChecksum::Omitted),
         };
         tcp::set_checksum(&mut buf.bytes, tcp_at, field);
@@ -157,25 +171,38 @@ impl<'a> Segments<'a> {
         Some((Emitted { header_len: len, checksum }, data))
     }
 
-    /// Writes total length, identification and header checksum; returns the pseudo-header's sum.
-    fn patch_ipv4(&self, ip: &mut [u8], upper_len: usize) -> Option<Accumulator> {
+    /// The sum of the pseudo-header of a packet with so many octets above IP.
+    fn pseudo_header(&self, upper_len: usize) -> Option<Accumulator> {
+        Some(match self.version {
+            IpVersion::V4 => {
+                let (src, dst) = ipv4::addresses(self.headers.first_chunk()?);
+                Accumulator::pseudo_v4(src, dst, PROTOCOL_TCP, upper_len)
+            }
+            IpVersion::V6 => {
+                let (src, dst) = ipv6::addresses(self.headers.first_chunk()?);
+                Accumulator::pseudo_v6(src, dst, PROTOCOL_TCP, upper_len)
+            }
+        })
+    }
+
+    /// Writes total length, identification and header checksum.
+    fn patch_ipv4(&self, ip: &mut [u8], upper_len: usize) -> Option<()> {
         let total_len = (ip.len() + upper_len) as u16;
         let fixed: &mut [u8; ipv4::HEADER_LEN] = ip.first_chunk_mut()?;
         fixed[2..4].copy_from_slice(&total_len.to_be_bytes());
         fixed[4..6].copy_from_slice(&self.identification.to_be_bytes());
-        fixed[10..12].fill(0);
-        let (src, dst) = ipv4::addresses(fixed);
-        let checksum = checksum::checksum(ip);
-        ip.get_mut(10..12)?.copy_from_slice(&checksum.to_be_bytes());
-        Some(Accumulator::pseudo_v4(src, dst, PROTOCOL_TCP, upper_len))
+        let mut sum = self.ip_sum;
+        sum.add_u16(total_len);
+        sum.add_u16(self.identification);
+        fixed[10..12].copy_from_slice(&sum.checksum().to_be_bytes());
+        Some(())
     }
 }
 
-/// Writes the payload length, extension headers included; returns the pseudo-header's sum.
-fn patch_ipv6(ip: &mut [u8], upper_len: usize) -> Option<Accumulator> {
+/// Writes the payload length, extension headers included.
+fn patch_ipv6(ip: &mut [u8], upper_len: usize) -> Option<()> {
     let payload_len = (ip.len() - ipv6::HEADER_LEN + upper_len) as u16;
     let fixed: &mut [u8; ipv6::HEADER_LEN] = ip.first_chunk_mut()?;
     fixed[4..6].copy_from_slice(&payload_len.to_be_bytes());
-    let (src, dst) = ipv6::addresses(fixed);
-    Some(Accumulator::pseudo_v6(src, dst, PROTOCOL_TCP, upper_len))
+    Some(())
 }

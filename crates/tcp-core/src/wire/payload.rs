@@ -84,6 +84,12 @@ impl<'a> Payload<'a> {
     /// Takes the first `count` octets (all of them where there are fewer) out and returns them.
     #[must_use]
     pub fn split_to(&mut self, count: usize) -> Self {
+        let [first, second, third] = self.slices;
+        // Most often all of it lies in one slice.
+        if let Some((front, rest)) = first.split_at_checked(count) {
+            self.slices = [rest, second, third];
+            return Self::new([front, &[], &[]]);
+        }
         let mut front = *self;
         front.truncate(count);
         self.advance(count);
