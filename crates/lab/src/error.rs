@@ -1,0 +1,101 @@
+//! What can be wrong with a scenario, and where.
+
+use std::fmt;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Something in a scenario is not as it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScenarioError {
+    /// Name of the scenario: its file.
+    pub name: String,
+    /// Where.
+    pub place: Place,
+    /// The key, as a path from the top: `link.bottleneck.rate`. Empty where the text is no TOML.
+    pub key: String,
+    /// What is wrong, what is allowed, and what may have been meant.
+    pub message: String,
+}
+
+/// Where in a scenario.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In its text. Both are counted from 1; columns are characters.
+    Text {
+        /// Line.
+        line: usize,
+        /// Column.
+        column: usize,
+    },
+    /// In a value that stands beside the text: `--set` or a value of a sweep, as it was given.
+    Given(String),
+    /// Nowhere in particular.
+    Nowhere,
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        match &self.place {
+            Place::Text { line, column } => write!(f, ":{line}:{column}")?,
+            Place::Given(text) => write!(f, ": {text}")?,
+            Place::Nowhere => {}
+        }
+        f.write_str(": ")?;
+        if !self.key.is_empty() {
+            write!(f, "{}: ", self.key)?;
+        }
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// Why a batch of runs ended early.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The scenario, at one of its points.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A file or folder.
+    #[error("cannot {what} {}: {source}", path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// A file of a run folder does not hold what it should.
+    #[error("{}: {message}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A plot could not be drawn.
+    #[error("cannot draw {what}: {message}")]
+    Plot {
+        /// Which one.
+        what: String,
+        /// Why.
+        message: String,
+    },
+    /// The pool of threads could not be made.
+    #[error("cannot start {threads} threads: {message}")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// Why.
+        message: String,
+    },
+}
+
+impl RunError {
+    pub(crate) fn file(what: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
+        Self::File { what, path: path.to_owned(), source }
+    }
+}

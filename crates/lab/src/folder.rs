@@ -1,0 +1,130 @@
+//! The folder of a batch: what is finished stays, and a file is there as a whole or not at all.
+//!
+//! ```text
+//!   scenario.toml   the scenario, with what was set beside it
+//!   runs/           one JSON file per finished run, by point and repetition
+//!   runs.jsonl      all of them, one per line
+//!   flows.csv queues.csv summary.csv summary.md summary.txt
+//!   series/ plots/ pcap/ report.html   where asked for
+//! ```
+
+use crate::error::RunError;
+use crate::results::RunResult;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A folder for results.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder {
+    root: PathBuf,
+}
+
+/// Files that a run leaves beside its numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Extras {
+    pub(crate) series: bool,
+    pub(crate) plots: bool,
+    pub(crate) pcap: bool,
+}
+
+impl Extras {
+    const fn covers(self, wanted: Self) -> bool {
+        (self.series || !wanted.series) && (self.plots || !wanted.plots) && (self.pcap || !wanted.pcap)
+    }
+}
+
+/// A file of `runs/`.
+#[derive(Serialize, Deserialize)]
+struct Finished {
+    /// Hash of all on which the result depends.
+    key: String,
+    extras: Extras,
+    result: RunResult,
+}
+
+/// The name of a run's files.
+pub(crate) fn stem(point: usize, repetition: u32) -> String {
+    format!("p{point:04}-r{repetition:03}")
+}
+
+/// What a run depends on, as 128 bits.
+pub(crate) fn key(identity: &str) -> String {
+    format!("{:032x}", twox_hash::XxHash3_128::oneshot(identity.as_bytes()))
+}
+
+impl Folder {
+    /// Makes the folder where it is not there.
+    pub(crate) fn create(root: &Path) -> Result<Self, RunError> {
+        let folder = Self { root: root.to_owned() };
+        folder.make("runs")?;
+        Ok(folder)
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn make(&self, name: &str) -> Result<PathBuf, RunError> {
+        let path = self.root.join(name);
+        fs::create_dir_all(&path).map_err(|error| RunError::file("make the folder", &path, error))?;
+        Ok(path)
+    }
+
+    /// Writes a file below the folder: under another name first, which is then changed.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), RunError> {
+        let path = self.root.join(name);
+        let partial = partial(&path);
+        fs::write(&partial, content).map_err(|error| RunError::file("write", &partial, error))?;
+        fs::rename(&partial, &path).map_err(|error| RunError::file("rename", &partial, error))
+    }
+
+    /// The result of a finished run, where it is there, whole, of this very scenario, and with the files that are wanted.
+    pub(crate) fn finished(&self, stem: &str, key: &str, wanted: Extras) -> Option<RunResult> {
+        let text = fs::read_to_string(self.root.join(format!("runs/{stem}.json"))).ok()?;
+        let finished: Finished = serde_json::from_str(&text).ok()?;
+        (finished.key == key && finished.extras.covers(wanted)).then_some(finished.result)
+    }
+
+    pub(crate) fn finish(
+        &self,
+        stem: &str,
+        key: &str,
+        extras: Extras,
+        result: &RunResult,
+    ) -> Result<(), RunError> {
+        let finished = Finished { key: key.to_owned(), extras, result: result.clone() };
+        self.write(&format!("runs/{stem}.json"), json(&finished).as_bytes())
+    }
+}
+
+/// The name of a file that is not complete.
+pub(crate) fn partial(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".partial");
+    name.into()
+}
+
+/// One line of JSON.
+pub(crate) fn json<T: Serialize>(value: &T) -> String {
+    // Plain data with text keys; only those fail to serialise that are not.
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Reads the results of a folder that [`run`](crate::run()) has written.
+///
+/// # Errors
+/// Where it has no `runs.jsonl`, or one that does not hold results.
+pub fn load(folder: &Path) -> Result<Vec<RunResult>, RunError> {
+    let path = folder.join("runs.jsonl");
+    let text = fs::read_to_string(&path).map_err(|error| RunError::file("read", &path, error))?;
+    let lines = text.lines().enumerate();
+    lines
+        .map(|(number, line)| {
+            serde_json::from_str(line).map_err(|error| RunError::Content {
+                path: path.clone(),
+                message: format!("line {} is no result of a run: {error}", number + 1),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,56 @@
+//! The laboratory: scenarios in text files, run in virtual time; sweeps, statistics, tables and plots.
+//!
+//! A [`Scenario`] is read from TOML ([`scenario`] describes the format), may take other values
+//! ([`with_set`](Scenario::with_set)), and is run at all its points with all its seeds ([`run()`]). Whatever it gives follows from
+//! the text and the seed: not from the machine, nor from the number of threads.
+//!
+//! ```
+//! use ackline_lab::{RunOptions, Scenario, run};
+//!
+//! let text = r#"
+//!     duration = "2s"
+//!     [[node]]
+//!     name = "a"
+//!     [[node]]
+//!     name = "b"
+//!     [[link]]
+//!     name = "wire"
+//!     between = ["a", "b"]
+//!     rate = "10mbit"
+//!     delay = "5ms"
+//!     [[app]]
+//!     kind = "bulk"
+//!     from = "a"
+//!     to = "b"
+//! "#;
+//! let scenario = Scenario::parse(text, "example.toml")?.with_set(["link.wire.rate=20mbit"])?;
+//! let report = run(&scenario, &RunOptions::default())?;
+//! assert!(report.results[0].queues[0].utilisation > 0.9);
+//! println!("{}", report.summary.to_text());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod batch;
+mod error;
+mod examples;
+mod folder;
+mod meter;
+mod network;
+mod policies;
+pub mod results;
+mod run;
+pub mod scenario;
+pub mod stats;
+mod summary;
+pub mod tables;
+
+pub use batch::{Report, RunOptions, run};
+pub use error::{Place, RunError, ScenarioError};
+pub use examples::{EXAMPLES, Example, example};
+pub use folder::load;
+pub use policies::PolicyTables;
+pub use results::RunResult;
+pub use run::{Outcome, run_one};
+pub use scenario::{Param, Scenario};
+pub use summary::{Metric, PointSummary, Summary};

@@ -1,0 +1,64 @@
+//! Counts the data packets of each flow where they leave its sender.
+
+use ackline_netsim::{LinkId, Observer, Packet, PacketEvent};
+use ackline_tcp_core::Instant;
+use ackline_tcp_core::policy::sched::SegmentClass;
+use std::collections::HashMap;
+
+/// Packets with data, and retransmissions among them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) data: u64,
+    pub(crate) again: u64,
+}
+
+/// Counts within a window.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    from: Instant,
+    until: Instant,
+    /// Which links leave a host: packets are counted on the first one only.
+    first: Vec<bool>,
+    flow_of_port: HashMap<u16, usize>,
+    sent: Vec<Sent>,
+}
+
+impl Meter {
+    /// `ports`: of the flows, in order.
+    pub(crate) fn new(from: Instant, until: Instant, first: Vec<bool>, ports: &[u16]) -> Self {
+        let flow_of_port = ports.iter().enumerate().map(|(flow, port)| (*port, flow)).collect();
+        Self { from, until, first, flow_of_port, sent: vec![Sent::default(); ports.len()] }
+    }
+
+    pub(crate) fn sent(&self, flow: usize) -> Sent {
+        self.sent.get(flow).copied().unwrap_or_default()
+    }
+}
+
+/// Source and destination port of an IPv4 packet with TCP in it.
+fn ports(packet: &[u8]) -> Option<[u16; 2]> {
+    let header = usize::from(packet.first()? & 0xf) * 4;
+    let ports = packet.get(header..header + 4)?;
+    Some([u16::from_be_bytes([ports[0], ports[1]]), u16::from_be_bytes([ports[2], ports[3]])])
+}
+
+impl Observer for Meter {
+    fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
+        if event != PacketEvent::Offered
+            || !(self.from..self.until).contains(&now)
+            || !self.first.get(link.index()).is_some_and(|first| *first)
+        {
+            return;
+        }
+        let again = packet.origin.class == SegmentClass::Retransmit;
+        if !again && packet.origin.class != SegmentClass::Data {
+            return;
+        }
+        let Some(ports) = ports(&packet.bytes) else { return };
+        let flow = ports.iter().find_map(|port| self.flow_of_port.get(port));
+        if let Some(sent) = flow.and_then(|flow| self.sent.get_mut(*flow)) {
+            sent.data += 1;
+            sent.again += u64::from(again);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What a run gives: plain data, one JSON object per run.
+//!
+//! The *window* is the time in which things are measured: `measure.from` to `measure.until`.
+
+use crate::scenario::Param;
+use crate::stats::Spread;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// One run: one point of a sweep with one seed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunResult {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// The point, from 0.
+    pub point: usize,
+    /// The repetition, from 0.
+    pub repetition: u32,
+    /// The seed: `seed = ...` and `repeat = 1` repeat this run.
+    pub seed: u64,
+    /// The values of the point.
+    pub params: Vec<Param>,
+    /// Begin and end of the window, s.
+    pub window_s: (f64, f64),
+    /// Time between two samples, s.
+    pub interval_s: f64,
+    /// Each flow, in the order of the scenario.
+    pub flows: Vec<FlowResult>,
+    /// Each measured queue.
+    pub queues: Vec<QueueResult>,
+    /// Jain's index over the goodputs of [greedy flows](FlowResult::greedy); `None` where there are fewer than two.
+    pub jain: Option<f64>,
+    /// Packets that hosts sent.
+    pub packets: u64,
+    /// Packets that no route led to.
+    pub unroutable: u64,
+}
+
+/// One flow: an application that opens connections to another one, and sends or asks for data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FlowResult {
+    /// Its name.
+    pub name: String,
+    /// The application of the scenario that it belongs to.
+    pub app: String,
+    /// Who sends the data.
+    pub sender: String,
+    /// Who receives it.
+    pub receiver: String,
+    /// Name of the sender's congestion control; `None` where no connection was sampled.
+    pub cc: Option<String>,
+    /// When it starts, s.
+    pub start_s: f64,
+    /// It sends as fast as TCP lets it, and did so until the window ended.
+    pub greedy: bool,
+    /// Bytes that the receiving application read in order within the window, as bits per second of the whole window.
+    pub goodput_bps: f64,
+    /// Its share of the goodput of all flows.
+    pub share: f64,
+    /// Bytes that the receiving application read in the whole run.
+    pub received_bytes: u64,
+    /// Packets with data that the sender sent within the window, retransmissions included.
+    pub data_packets: u64,
+    /// Retransmissions among them.
+    pub retransmits: u64,
+    /// Smoothed RTT at the sampling instants of the window in which a connection was there, s.
+    pub srtt_s: Option<Spread>,
+    /// Congestion window at these instants, bytes.
+    pub cwnd_bytes: Option<Spread>,
+    /// Times that ended within the window, s: from a transfer's start to the acknowledgment of its last byte, from a download's
+    /// start to its last byte, from a request to the end of its response.
+    pub times_s: Vec<f64>,
+    /// Reads that found an octet which was never sent there: always zero, unless checksums are omitted.
+    pub wrong_reads: u64,
+    /// What the two applications report about themselves.
+    pub app_metrics: BTreeMap<String, f64>,
+}
+
+/// One queue and the link behind it, within the window.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueResult {
+    /// Name of the link.
+    pub link: String,
+    /// Name of the queue.
+    pub queue: String,
+    /// Bits per second at the end; `None` where the link takes no time.
+    pub rate_bps: Option<u64>,
+    /// Waiting times of packets, from arrival to the first bit on the link, s. Every packet counts; percentiles are right to a
+    /// thousandth.
+    pub delay_s: Option<Spread>,
+    /// The share of time in which the link was serialising.
+    pub utilisation: f64,
+    /// Bits per second, headers included, that arrived at the other end.
+    pub throughput_bps: f64,
+    /// Packets that came to the queue.
+    pub offered: u64,
+    /// Packets that arrived at the other end.
+    pub delivered: u64,
+    /// Packets dropped because the buffer was full.
+    pub overflows: u64,
+    /// Packets dropped by the AQM.
+    pub aqm_drops: u64,
+    /// Packets lost by impairments.
+    pub impaired: u64,
+    /// Packets marked CE.
+    pub marked: u64,
+}
+
+impl QueueResult {
+    /// The share of packets that came to the queue and were dropped, there or on the link.
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        share(self.overflows + self.aqm_drops + self.impaired, self.offered)
+    }
+
+    /// The share of packets that were marked.
+    #[must_use]
+    pub fn mark_share(&self) -> f64 {
+        share(self.marked, self.offered)
+    }
+}
+
+impl FlowResult {
+    /// The share of data packets that were retransmissions.
+    #[must_use]
+    pub fn retransmit_share(&self) -> f64 {
+        share(self.retransmits, self.data_packets)
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+/// A number of one run, for summaries and plots.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    /// What it is of, and which: `bulk goodput`.
+    pub name: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Its meaning in words, with window and population.
+    pub what: &'static str,
+    /// The number.
+    pub value: f64,
+}
+
+impl RunResult {
+    /// The numbers of the run, in a fixed order.
+    #[must_use]
+    pub fn readings(&self) -> Vec<Reading> {
+        let mut readings = vec![];
+        let mut add = |name: String, unit, what, value: f64| {
+            readings.push(Reading { name, unit, what, value });
+        };
+        for (app, flows) in self.by_app() {
+            let sum = |of: &dyn Fn(&FlowResult) -> f64| flows.iter().map(|flow| of(flow)).sum::<f64>();
+            let count = flows.len() as f64;
+            let total = sum(&|flow| flow.goodput_bps);
+            add(
+                format!("{app} goodput"),
+                "Mbit/s",
+                "application bytes read in order per second of the window, mean over flows",
+                total / count / 1e6,
+            );
+            if flows.len() > 1 {
+                add(format!("{app} total goodput"), "Mbit/s", "the same, sum over flows", total / 1e6);
+            }
+            let mut times: Vec<f64> = flows.iter().flat_map(|flow| flow.times_s.iter().copied()).collect();
+            times.sort_by(f64::total_cmp);
+            if let Some(spread) = Spread::of_sorted(&times) {
+                add(
+                    format!("{app} completed"),
+                    "",
+                    "transfers, downloads or requests that ended within the window, all flows",
+                    times.len() as f64,
+                );
+                add(format!("{app} time p50"), "s", "median of their times", spread.p50);
+                add(format!("{app} time p95"), "s", "95th percentile of their times", spread.p95);
+            }
+            let data = sum(&|flow| flow.data_packets as f64);
+            if data > 0.0 {
+                let again = sum(&|flow| flow.retransmits as f64);
+                add(
+                    format!("{app} retransmits"),
+                    "%",
+                    "of the data packets sent in the window, all flows",
+                    100.0 * again / data,
+                );
+            }
+            let rtts: Vec<&Spread> = flows.iter().filter_map(|flow| flow.srtt_s.as_ref()).collect();
+            let samples: u64 = rtts.iter().map(|rtt| rtt.count).sum();
+            if samples > 0 {
+                let mean = rtts.iter().map(|rtt| rtt.mean * rtt.count as f64).sum::<f64>() / samples as f64;
+                add(
+                    format!("{app} srtt"),
+                    "ms",
+                    "mean of the smoothed RTT at the sampling instants of the window, all flows",
+                    mean * 1e3,
+                );
+            }
+        }
+        for queue in &self.queues {
+            let link = &queue.link;
+            add(
+                format!("{link} utilisation"),
+                "%",
+                "share of the window in which the link was serialising",
+                100.0 * queue.utilisation,
+            );
+            if let Some(delay) = &queue.delay_s {
+                add(
+                    format!("{link} delay"),
+                    "ms",
+                    "mean waiting time of the packets that left the queue in the window",
+                    delay.mean * 1e3,
+                );
+                add(format!("{link} delay p95"), "ms", "95th percentile of these times", delay.p95 * 1e3);
+                add(format!("{link} delay p99"), "ms", "99th percentile of these times", delay.p99 * 1e3);
+            }
+            add(
+                format!("{link} loss"),
+                "%",
+                "packets dropped in the window, of those that came to the queue",
+                100.0 * queue.loss(),
+            );
+            if queue.queue != "drop-tail" {
+                add(
+                    format!("{link} marked"),
+                    "%",
+                    "packets marked CE in the window, of those that came to the queue",
+                    100.0 * queue.mark_share(),
+                );
+            }
+        }
+        if let Some(jain) = self.jain {
+            add(
+                "fairness".to_owned(),
+                "",
+                "Jain's index over the goodputs of greedy flows that had not ended with the window",
+                jain,
+            );
+        }
+        readings
+    }
+
+    /// Flows by application, in the order of the scenario.
+    #[must_use]
+    pub fn by_app(&self) -> Vec<(&str, Vec<&FlowResult>)> {
+        let mut apps: Vec<(&str, Vec<&FlowResult>)> = vec![];
+        for flow in &self.flows {
+            match apps.iter_mut().find(|(app, _)| *app == flow.app) {
+                Some((_, flows)) => flows.push(flow),
+                None => apps.push((&flow.app, vec![flow])),
+            }
+        }
+        apps
+    }
+}

@@ -1,0 +1,296 @@
+//! One run: build the network, let its time pass, read the meters.
+
+use crate::error::ScenarioError;
+use crate::meter::Meter;
+use crate::network::Network;
+use crate::results::{FlowResult, QueueResult, RunResult};
+use crate::scenario::Scenario;
+use crate::scenario::setup::{FlowSetup, Setup};
+use crate::stats::{Spread, jain};
+use ackline_netsim::app::Timed;
+use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
+use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
+use ackline_netsim::{AppId, LinkStats, Sim};
+use ackline_tcp_core::Instant;
+use std::collections::{BTreeMap, HashMap};
+use std::io::{BufWriter, Write};
+
+/// A run and all that was recorded of it.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The numbers.
+    pub result: RunResult,
+    /// Time series and packets.
+    pub record: Record,
+    /// For each connection of the record, the place of its flow among [`RunResult::flows`].
+    pub flow_of: Vec<Option<usize>>,
+    /// For each queue of the record, the name of its link.
+    pub link_names: Vec<String>,
+}
+
+/// Runs one point with one seed. Everything that the run gives follows from the arguments.
+///
+/// # Errors
+/// Those of the scenario at this point, which [`Scenario::parse`] has found before.
+pub fn run_one(scenario: &Scenario, point: usize, repetition: u32) -> Result<Outcome, ScenarioError> {
+    simulate(scenario, point, repetition, None).map(|(outcome, _)| outcome)
+}
+
+/// The error of a capture file, where it could not be written.
+pub(crate) type Captured = std::io::Result<()>;
+
+/// The same; what passes the measured links goes to `capture` as pcapng.
+pub(crate) fn simulate(
+    scenario: &Scenario,
+    point: usize,
+    repetition: u32,
+    capture: Option<Box<dyn Write + Send>>,
+) -> Result<(Outcome, Captured), ScenarioError> {
+    let setup = scenario.setup(point)?;
+    let seed = scenario.seed(repetition);
+    let mut net = Network::build(&setup, seed);
+    let window = (Instant::ZERO + setup.measure.from, Instant::ZERO + setup.measure.until);
+
+    let recorder = net.sim.add_observer(Recorder::new(options(&setup, &net, window)));
+    net.sim.sample_every(Instant::ZERO, setup.measure.interval);
+    let first = setup.links.iter().map(|link| setup.nodes[link.from].host.is_some()).collect();
+    let ports: Vec<u16> = net.flows.iter().map(|flow| flow.port).collect();
+    let meter = net.sim.add_observer(Meter::new(window.0, window.1, first, &ports));
+    let mut captured = Ok(());
+    let capture = match capture.map(|file| Capture::new(BufWriter::new(file), points(&setup, &net))) {
+        Some(Ok(capture)) => Some(net.sim.add_observer(capture)),
+        Some(Err(error)) => {
+            captured = Err(error);
+            None
+        }
+        None => None,
+    };
+
+    net.sim.run_until(window.0);
+    let before = Snapshot::take(&setup, &mut net);
+    net.sim.run_until(window.1);
+    let after = Snapshot::take(&setup, &mut net);
+    net.sim.run_until(Instant::ZERO + setup.duration);
+    let end = Snapshot::take(&setup, &mut net);
+
+    if let Some(id) = capture
+        && let Some(capture) = net.sim.take_observer::<Capture<BufWriter<Box<dyn Write + Send>>>>(id)
+    {
+        captured = capture.finish().map(drop);
+    }
+    let record =
+        net.sim.take_observer::<Recorder>(recorder).map(|recorder| recorder.record()).unwrap_or_default();
+    let meter = net.sim.take_observer::<Meter>(meter);
+    let reading = Reading { setup: &setup, net: &net, window, before: &before, after: &after, end: &end };
+    let flow_of = reading.flow_of(&record);
+    let link_names = record.queues.iter().map(|queue| setup.links[queue.link].name.clone()).collect();
+    let flows = reading.flows(&record, &flow_of, meter.as_deref());
+    let greedy: Vec<f64> = flows.iter().filter(|flow| flow.greedy).map(|flow| flow.goodput_bps).collect();
+    let result = RunResult {
+        scenario: scenario.name().to_owned(),
+        point,
+        repetition,
+        seed,
+        params: scenario.params(point),
+        window_s: (setup.measure.from.as_secs_f64(), setup.measure.until.as_secs_f64()),
+        interval_s: setup.measure.interval.as_secs_f64(),
+        flows,
+        queues: reading.queues(&record),
+        jain: jain(&greedy),
+        packets: net.sim.packets(),
+        unroutable: net.sim.unroutable(),
+    };
+    Ok((Outcome { result, record, flow_of, link_names }, captured))
+}
+
+fn options(setup: &Setup, net: &Network, (from, until): (Instant, Instant)) -> RecordOptions {
+    let mut hosts = vec![];
+    for flow in net.flows.iter().take(setup.measure.flows) {
+        if !hosts.contains(&flow.sender.0) {
+            hosts.push(flow.sender.0);
+        }
+    }
+    let links: Vec<_> = setup.measure.queues.iter().map(|place| net.links[*place]).collect();
+    let trace = setup.measure.trace.map(|limit| TraceOptions {
+        links: Select::Only(links.clone()),
+        limit,
+        ..TraceOptions::default()
+    });
+    RecordOptions {
+        hosts: Select::Only(hosts),
+        links: Select::Only(links),
+        max_points: 20_000,
+        // Both ends where a host both sends and receives.
+        max_connections: setup.measure.flows.saturating_mul(2),
+        from,
+        until,
+        exact_delays: 0,
+        trace,
+    }
+}
+
+fn points(setup: &Setup, net: &Network) -> Vec<CapturePoint> {
+    let points = setup.measure.queues.iter().flat_map(|place| {
+        [Point::Left, Point::Dropped].map(|point| CapturePoint {
+            link: net.links[*place],
+            point,
+            name: setup.links[*place].name.clone(),
+        })
+    });
+    points.collect()
+}
+
+/// Totals at one instant.
+struct Snapshot {
+    /// Bytes that each flow's receiver has read.
+    received: Vec<u64>,
+    /// Each measured link.
+    links: Vec<LinkStats>,
+}
+
+impl Snapshot {
+    fn take(setup: &Setup, net: &mut Network) -> Self {
+        let flows = setup.flows.iter().zip(&net.flows);
+        let received =
+            flows.map(|(flow, place)| received(&net.sim, flow, place.ends.opener, place.ends.acceptor));
+        let received = received.collect();
+        let view = net.sim.view();
+        let links = setup.measure.queues.iter().map(|place| view.stats(net.links[*place])).collect();
+        Self { received, links }
+    }
+}
+
+fn app_metrics(sim: &Sim, app: AppId) -> BTreeMap<String, f64> {
+    let mut metrics = BTreeMap::new();
+    if let Some(app) = sim.any_app(app) {
+        app.metrics(&mut |name, value| {
+            metrics.insert(name.to_owned(), value);
+        });
+    }
+    metrics
+}
+
+fn received(sim: &Sim, flow: &FlowSetup, opener: AppId, acceptor: AppId) -> u64 {
+    let reader = app_metrics(sim, if flow.kind.pulls() { opener } else { acceptor });
+    let number = |name: &str| reader.get(name).copied().unwrap_or(0.0) as u64;
+    match flow.kind.answer() {
+        Some(answer) => number("answered") * answer,
+        None => number("received_bytes"),
+    }
+}
+
+/// Times that an application measured and that ended in the window, in seconds.
+fn times(sim: &Sim, app: AppId, (from, until): (Instant, Instant)) -> Vec<f64> {
+    let mut times = vec![];
+    if let Some(app) = sim.any_app(app) {
+        app.samples(&mut |_, samples: &[Timed]| {
+            let inside = samples.iter().filter(|(at, _)| (from..=until).contains(at));
+            times.extend(inside.map(|(_, time)| time.as_secs_f64()));
+        });
+    }
+    times
+}
+
+/// What results are read from.
+struct Reading<'a> {
+    setup: &'a Setup,
+    net: &'a Network,
+    window: (Instant, Instant),
+    before: &'a Snapshot,
+    after: &'a Snapshot,
+    end: &'a Snapshot,
+}
+
+impl Reading<'_> {
+    fn seconds(&self) -> f64 {
+        self.window.1.since(self.window.0).as_secs_f64()
+    }
+
+    fn flow_of(&self, record: &Record) -> Vec<Option<usize>> {
+        let flows = self.net.flows.iter().enumerate();
+        let places: HashMap<(usize, u32), usize> =
+            flows.map(|(flow, place)| ((place.sender.0.index(), place.sender.1), flow)).collect();
+        record.connections.iter().map(|conn| places.get(&(conn.node, conn.app)).copied()).collect()
+    }
+
+    fn flows(&self, record: &Record, flow_of: &[Option<usize>], meter: Option<&Meter>) -> Vec<FlowResult> {
+        let mut conns: Vec<Vec<&ConnRecord>> = vec![vec![]; self.net.flows.len()];
+        for (conn, flow) in record.connections.iter().zip(flow_of) {
+            if let Some(flow) = flow {
+                conns[*flow].push(conn);
+            }
+        }
+        let read = |flow: usize| self.after.received[flow] - self.before.received[flow];
+        let total: u64 = (0..conns.len()).map(read).sum();
+        let flows = self.setup.flows.iter().zip(&self.net.flows).enumerate();
+        flows
+            .map(|(place, (flow, at))| {
+                let sim = &self.net.sim;
+                let mut metrics = app_metrics(sim, at.ends.opener);
+                let mut wrong = metrics.remove("wrong_reads").unwrap_or(0.0);
+                for (name, value) in app_metrics(sim, at.ends.acceptor) {
+                    if name == "wrong_reads" {
+                        wrong += value;
+                    } else {
+                        metrics.entry(format!("peer_{name}")).or_insert(value);
+                    }
+                }
+                let samples = || {
+                    let all = conns[place].iter().flat_map(|conn| &conn.samples);
+                    let (from, until) = (self.window.0.as_nanos(), self.window.1.as_nanos());
+                    all.filter(move |sample| (from..=until).contains(&sample.at_ns))
+                };
+                let srtt = samples().filter_map(|sample| sample.srtt_ns).map(|nanos| nanos as f64 / 1e9);
+                let sent = meter.map(|meter| meter.sent(place)).unwrap_or_default();
+                let times_s = times(sim, at.ends.opener, self.window);
+                let (from, to) = if flow.kind.pulls() { (flow.to, flow.from) } else { (flow.from, flow.to) };
+                let bytes = read(place);
+                FlowResult {
+                    name: flow.name.clone(),
+                    app: flow.app.clone(),
+                    sender: self.setup.nodes[from].name.clone(),
+                    receiver: self.setup.nodes[to].name.clone(),
+                    cc: conns[place].first().map(|conn| conn.cc.clone()),
+                    start_s: at.start.as_nanos() as f64 / 1e9,
+                    greedy: flow.kind.is_greedy() && at.start < self.window.1 && times_s.is_empty(),
+                    goodput_bps: bytes as f64 * 8.0 / self.seconds(),
+                    share: if total == 0 { 0.0 } else { bytes as f64 / total as f64 },
+                    received_bytes: self.end.received[place],
+                    data_packets: sent.data,
+                    retransmits: sent.again,
+                    srtt_s: Spread::of(srtt.collect()),
+                    cwnd_bytes: Spread::of(samples().map(|sample| sample.cwnd as f64).collect()),
+                    times_s,
+                    wrong_reads: wrong as u64,
+                    app_metrics: metrics,
+                }
+            })
+            .collect()
+    }
+
+    fn queues(&self, record: &Record) -> Vec<QueueResult> {
+        let queues = self.setup.measure.queues.iter().enumerate();
+        queues
+            .map(|(number, place)| {
+                let (before, after) = (&self.before.links[number], &self.after.links[number]);
+                let link = self.net.links[*place].index();
+                let queue = record.queues.iter().find(|queue| queue.link == link);
+                QueueResult {
+                    link: self.setup.links[*place].name.clone(),
+                    queue: queue.map(|queue| queue.queue.clone()).unwrap_or_default(),
+                    rate_bps: queue.and_then(|queue| queue.rate_bps),
+                    delay_s: queue.and_then(|queue| Spread::of_delays(&queue.delay)),
+                    utilisation: (after.busy - before.busy).as_secs_f64() / self.seconds(),
+                    throughput_bps: (after.delivered_bytes - before.delivered_bytes) as f64 * 8.0
+                        / self.seconds(),
+                    offered: after.offered - before.offered,
+                    delivered: after.delivered - before.delivered,
+                    overflows: after.overflows - before.overflows,
+                    aqm_drops: after.aqm_drops - before.aqm_drops,
+                    impaired: after.impaired - before.impaired,
+                    marked: after.marked - before.marked,
+                }
+            })
+            .collect()
+    }
+}

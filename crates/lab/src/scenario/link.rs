@@ -1,0 +1,265 @@
+//! What a link is made of, as a scenario says it.
+
+use super::reader::{Item, Table};
+use crate::error::ScenarioError;
+use ackline_netsim::impair::{
+    Corrupt, DropList, Duplicate, GilbertElliott, Impairment, Jitter, Loss, Reorder, Which,
+};
+use ackline_netsim::queue::{
+    Action, Adaptive, CoDel, CoDelParams, DropTail, Limit, Queue, Ramp, Red, RedParams, Step,
+};
+use ackline_netsim::{LinkSpec, Service, Trace};
+use ackline_tcp_core::{Duration, Instant};
+use std::path::Path;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct PathSetup {
+    pub(crate) service: Service,
+    pub(crate) delay: Duration,
+    pub(crate) framing: u32,
+    pub(crate) queue: QueueSetup,
+    pub(crate) impairments: Vec<ImpairSetup>,
+}
+
+/// A queue.
+#[derive(Clone, Debug)]
+pub(crate) enum QueueSetup {
+    DropTail(Limit),
+    Step { limit: Limit, threshold: u64, action: Action },
+    Ramp { limit: Limit, min: u64, max: u64, action: Action },
+    Red(RedParams),
+    CoDel(CoDelParams),
+}
+
+/// An impairment.
+#[derive(Clone, Debug)]
+pub(crate) enum ImpairSetup {
+    Loss(f64),
+    GilbertElliott { to_bad: f64, to_good: f64, good: f64, bad: f64 },
+    Nth(Vec<u64>),
+    NthData(Vec<u64>),
+    Between(Instant, Instant),
+    Duplicate(f64),
+    Corrupt(f64, u32),
+    Reorder(f64, Duration),
+    Jitter(Duration, bool),
+}
+
+/// Keys that make up one direction.
+pub(crate) const PATH_KEYS: &[&str] = &["rate", "trace", "delay", "framing", "queue", "impairments"];
+
+impl PathSetup {
+    /// No rate limit, no delay.
+    pub(crate) fn empty() -> Self {
+        Self {
+            service: Service::Instant,
+            delay: Duration::ZERO,
+            framing: 0,
+            queue: QueueSetup::DropTail(Limit::Packets(1_000)),
+            impairments: vec![],
+        }
+    }
+
+    /// `base` with what the table says. Trace files are found from `folder` on.
+    pub(crate) fn read(table: &Table<'_>, base: &Self, folder: &Path) -> Result<Self> {
+        let mut path = base.clone();
+        if let Some(item) = table.get("rate") {
+            path.service = Service::Rate(item.rate()?);
+        }
+        if let Some(item) = table.get("trace") {
+            if table.get("rate").is_some() {
+                return Err(item.error("a link has a rate or a trace, not both"));
+            }
+            path.service = Service::Trace(trace(&item, folder)?);
+        }
+        path.delay = table.or("delay", path.delay, Item::time)?;
+        path.framing = table.or("framing", path.framing, |item| Ok(item.integer(0..=65_535)? as u32))?;
+        if let Some(item) = table.get("queue") {
+            path.queue = queue(&item)?;
+        }
+        if let Some(item) = table.get("impairments") {
+            path.impairments = item.list()?.iter().map(impairment).collect::<Result<_>>()?;
+        }
+        Ok(path)
+    }
+
+    pub(crate) fn build(&self) -> LinkSpec {
+        let mut spec = LinkSpec::new(1, self.delay).with_queue(self.queue.build());
+        spec.service = self.service.clone();
+        spec.framing = self.framing;
+        spec.impairments = self.impairments.iter().map(ImpairSetup::build).collect();
+        spec
+    }
+}
+
+fn trace(item: &Item<'_>, folder: &Path) -> Result<Trace> {
+    let path = folder.join(item.text()?);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| item.error(format!("cannot read {}: {error}", path.display())))?;
+    Trace::parse(&text).map_err(|error| item.error(format!("{}: {error}", path.display())))
+}
+
+const QUEUES: &[(&str, &[&str])] = &[
+    ("drop-tail", &["kind", "limit"]),
+    ("step", &["kind", "limit", "threshold", "action"]),
+    ("ramp", &["kind", "limit", "min", "max", "action"]),
+    ("red", &["kind", "limit", "min", "max", "max_p", "wlog", "burst", "avpkt", "adaptive", "action"]),
+    ("codel", &["kind", "limit", "target", "interval", "mtu", "action"]),
+];
+
+/// Checks the `kind` of a table against those of `kinds`, and its keys against that kind's.
+fn kind<'k>(table: &Table<'_>, kinds: &[(&'k str, &[&str])]) -> Result<&'k str> {
+    let choices: Vec<(&str, usize)> =
+        kinds.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
+    let (name, keys) = kinds[table.need("kind")?.choice(&choices)?];
+    table.only_for(name, keys)?;
+    Ok(name)
+}
+
+fn queue(item: &Item<'_>) -> Result<QueueSetup> {
+    let table = item.table()?;
+    let kind = kind(&table, QUEUES)?;
+    let limit = table.or("limit", Limit::Packets(1_000), Item::limit)?;
+    let actions = [("mark", Action::Mark), ("drop", Action::Drop)];
+    let action = table.or("action", Action::Mark, |item| item.choice(&actions))?;
+    let bytes = |key: &str| table.need(key)?.bytes(0..=1 << 40);
+    Ok(match kind {
+        "drop-tail" => QueueSetup::DropTail(limit),
+        "step" => QueueSetup::Step { limit, threshold: bytes("threshold")?, action },
+        "ramp" => {
+            let (min, max) = (bytes("min")?, bytes("max")?);
+            if max <= min {
+                return Err(table.error("max must be larger than min"));
+            }
+            QueueSetup::Ramp { limit, min, max, action }
+        }
+        "codel" => {
+            let default = CoDelParams::default();
+            QueueSetup::CoDel(CoDelParams {
+                limit,
+                target: table.or("target", default.target, Item::some_time)?,
+                interval: table.or("interval", default.interval, Item::some_time)?,
+                mtu: table.or("mtu", default.mtu, |item| Ok(item.integer(0..=65_535)? as u32))?,
+                action,
+            })
+        }
+        _ => QueueSetup::Red(red(&table, limit, action)?),
+    })
+}
+
+fn red(table: &Table<'_>, limit: Limit, action: Action) -> Result<RedParams> {
+    let min = table.need("min")?.bytes(1..=1 << 40)?;
+    let max = table.need("max")?.bytes(1..=1 << 40)?;
+    if max <= min {
+        return Err(table.error("max must be larger than min"));
+    }
+    let avpkt = table.or("avpkt", 1_000, |item| Ok(item.integer(1..=65_535)? as u32))?;
+    let wlog = match (table.get("wlog"), table.get("burst")) {
+        (Some(_), Some(burst)) => return Err(burst.error("wlog says it already; give one of the two")),
+        (Some(wlog), None) => wlog.integer(0..=31)? as u32,
+        (None, Some(burst)) => RedParams::wlog_for(min, avpkt, burst.integer(1..=1_000_000)? as u32)
+            .ok_or_else(|| burst.error("no weight is that slow; at least min / avpkt packets are needed"))?,
+        // Floyd's default weight of 1/512.
+        (None, None) => 9,
+    };
+    let adaptive = table.or("adaptive", false, Item::switch)?.then(Adaptive::default);
+    Ok(RedParams {
+        limit,
+        min,
+        max,
+        max_p: table.or("max_p", 0.02, Item::share)?,
+        wlog,
+        avpkt,
+        adaptive,
+        action,
+    })
+}
+
+impl QueueSetup {
+    fn build(&self) -> Box<dyn Queue> {
+        match self.clone() {
+            Self::DropTail(limit) => Box::new(DropTail::new(limit)),
+            Self::Step { limit, threshold, action } => Box::new(Step::new(limit, threshold, action)),
+            Self::Ramp { limit, min, max, action } => Box::new(Ramp::new(limit, min, max, action)),
+            Self::Red(params) => Box::new(Red::new(params)),
+            Self::CoDel(params) => Box::new(CoDel::new(params)),
+        }
+    }
+}
+
+const IMPAIRMENTS: &[(&str, &[&str])] = &[
+    ("loss", &["kind", "probability"]),
+    ("gilbert-elliott", &["kind", "to_bad", "to_good", "good", "bad"]),
+    ("drop", &["kind", "packets", "data", "from", "until"]),
+    ("duplicate", &["kind", "probability"]),
+    ("corrupt", &["kind", "probability", "bits"]),
+    ("reorder", &["kind", "probability", "by"]),
+    ("jitter", &["kind", "limit", "reorders"]),
+];
+
+fn impairment(item: &Item<'_>) -> Result<ImpairSetup> {
+    let table = item.table()?;
+    let kind = kind(&table, IMPAIRMENTS)?;
+    let share = |key: &str| table.need(key)?.share();
+    Ok(match kind {
+        "loss" => ImpairSetup::Loss(share("probability")?),
+        "gilbert-elliott" => ImpairSetup::GilbertElliott {
+            to_bad: share("to_bad")?,
+            to_good: share("to_good")?,
+            good: table.or("good", 0.0, Item::share)?,
+            bad: table.or("bad", 1.0, Item::share)?,
+        },
+        "drop" => drop_list(&table)?,
+        "duplicate" => ImpairSetup::Duplicate(share("probability")?),
+        "corrupt" => {
+            let bits = table.or("bits", 1, |item| Ok(item.integer(1..=1_000)? as u32))?;
+            ImpairSetup::Corrupt(share("probability")?, bits)
+        }
+        "reorder" => ImpairSetup::Reorder(share("probability")?, table.need("by")?.some_time()?),
+        _ => {
+            let reorders = table.or("reorders", false, Item::switch)?;
+            ImpairSetup::Jitter(table.need("limit")?.some_time()?, reorders)
+        }
+    })
+}
+
+fn drop_list(table: &Table<'_>) -> Result<ImpairSetup> {
+    let numbers = |item: Item<'_>| -> Result<Vec<u64>> {
+        item.list()?.iter().map(|item| item.integer(1..=u64::MAX >> 1)).collect()
+    };
+    match (table.get("packets"), table.get("data"), table.get("from"), table.get("until")) {
+        (Some(list), None, None, None) => Ok(ImpairSetup::Nth(numbers(list)?)),
+        (None, Some(list), None, None) => Ok(ImpairSetup::NthData(numbers(list)?)),
+        (None, None, Some(from), Some(until)) => {
+            let (from, until) = (from.time()?, until.time()?);
+            if from >= until {
+                return Err(table.error("until must be later than from"));
+            }
+            Ok(ImpairSetup::Between(Instant::ZERO + from, Instant::ZERO + until))
+        }
+        _ => Err(table.error(
+            "give packets = [1, 2] (places among all packets), data = [1, 2] (places among those with data), or from and until (times)",
+        )),
+    }
+}
+
+impl ImpairSetup {
+    fn build(&self) -> Box<dyn Impairment> {
+        match self.clone() {
+            Self::Loss(probability) => Box::new(Loss::new(probability)),
+            Self::GilbertElliott { to_bad, to_good, good, bad } => {
+                Box::new(GilbertElliott::new(to_bad, to_good, good, bad))
+            }
+            Self::Nth(list) => Box::new(DropList::new(Which::Nth(list))),
+            Self::NthData(list) => Box::new(DropList::new(Which::NthData(list))),
+            Self::Between(from, until) => Box::new(DropList::new(Which::Between(from, until))),
+            Self::Duplicate(probability) => Box::new(Duplicate::new(probability)),
+            Self::Corrupt(probability, bits) => Box::new(Corrupt::new(probability, bits)),
+            Self::Reorder(probability, by) => Box::new(Reorder::new(probability, by)),
+            Self::Jitter(limit, reorders) => Box::new(Jitter::new(limit, reorders)),
+        }
+    }
+}

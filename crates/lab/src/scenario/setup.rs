@@ -1,0 +1,552 @@
+//! One point of a scenario, understood and checked: what a simulation is built from.
+
+use super::app::{self, AppKind};
+use super::conn;
+use super::link::{PATH_KEYS, PathSetup};
+use super::reader::{Item, Table};
+use crate::error::ScenarioError;
+use crate::policies::{DEFAULT_SCHED, PolicyTables};
+use ackline_netsim::{Checksums, Egress, Service};
+use ackline_tcp_core::Duration;
+use ackline_tcp_core::config::{ConnConfig, Pricing};
+use ackline_tcp_core::policy::NewEgressScheduler;
+use ackline_tcp_core::policy::spec::nearest;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// One point, ready to be built.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) duration: Duration,
+    pub(crate) seed: u64,
+    pub(crate) repeat: u32,
+    pub(crate) checksums: Checksums,
+    pub(crate) nodes: Vec<NodeSetup>,
+    pub(crate) links: Vec<LinkSetup>,
+    pub(crate) flows: Vec<FlowSetup>,
+    pub(crate) changes: Vec<ChangeSetup>,
+    pub(crate) measure: MeasureSetup,
+}
+
+/// A node.
+#[derive(Clone, Debug)]
+pub(crate) struct NodeSetup {
+    pub(crate) name: String,
+    /// `None`: a router.
+    pub(crate) host: Option<HostSetup>,
+}
+
+/// What a host is made of.
+#[derive(Clone)]
+pub(crate) struct HostSetup {
+    pub(crate) egress: Egress,
+    pub(crate) scheduler: Arc<NewEgressScheduler>,
+    pub(crate) pricing: Pricing,
+    pub(crate) mtu: u32,
+}
+
+impl fmt::Debug for HostSetup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { egress, scheduler: _, pricing, mtu } = self;
+        f.debug_struct("HostSetup")
+            .field("egress", egress)
+            .field("pricing", pricing)
+            .field("mtu", mtu)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkSetup {
+    /// `bottleneck`, `bottleneck.back`, or `left>right` where nobody named it.
+    pub(crate) name: String,
+    pub(crate) is_named: bool,
+    /// Places of nodes.
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) path: PathSetup,
+}
+
+/// A flow: one opener, one acceptor.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowSetup {
+    pub(crate) name: String,
+    /// The application it belongs to.
+    pub(crate) app: String,
+    pub(crate) from: usize,
+    pub(crate) to: usize,
+    pub(crate) start: Duration,
+    /// A random time up to this is added to the start.
+    pub(crate) jitter: Duration,
+    pub(crate) kind: AppKind,
+    pub(crate) conn: Arc<ConnConfig>,
+    pub(crate) accept: Arc<ConnConfig>,
+}
+
+/// A change of some links at a time.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeSetup {
+    pub(crate) at: Duration,
+    /// Places of links.
+    pub(crate) links: Vec<usize>,
+    pub(crate) what: What,
+}
+
+/// What changes.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Rate(u64),
+    Delay(Duration),
+    Stall,
+    Resume,
+    Down,
+    Up,
+}
+
+/// What is measured, and when.
+#[derive(Clone, Debug)]
+pub(crate) struct MeasureSetup {
+    pub(crate) from: Duration,
+    pub(crate) until: Duration,
+    pub(crate) interval: Duration,
+    /// Places of links.
+    pub(crate) queues: Vec<usize>,
+    /// Flows whose senders are sampled.
+    pub(crate) flows: usize,
+    pub(crate) series: bool,
+    pub(crate) trace: Option<usize>,
+}
+
+const TOP: &[&str] = &[
+    "title",
+    "description",
+    "duration",
+    "seed",
+    "repeat",
+    "checksums",
+    "conn",
+    "node",
+    "link",
+    "app",
+    "change",
+    "measure",
+    "sweep",
+    "case",
+];
+
+/// Most of each thing: a limit against typing errors, not of the simulator.
+const MAX_NODES: usize = 60_000;
+/// Each flow has a port.
+const MAX_FLOWS: usize = 50_000;
+
+/// Names that stand for one or more things.
+#[derive(Debug, Default)]
+struct Names(BTreeMap<String, Vec<usize>>);
+
+impl Names {
+    fn find(&self, item: &Item<'_>, what: &str) -> Result<Vec<usize>> {
+        let name = item.text()?;
+        if let Some(places) = self.0.get(name) {
+            return Ok(places.clone());
+        }
+        let mut text = format!("there is no {what} named {name:?}");
+        if let Some(near) = nearest(name, self.0.keys().map(String::as_str)) {
+            text += &format!("; did you mean {near:?}?");
+        } else if self.0.len() <= 12 {
+            let names: Vec<&str> = self.0.keys().map(String::as_str).collect();
+            text += &format!(" (there are {})", names.join(", "));
+        }
+        Err(item.error(text))
+    }
+
+    fn add(&mut self, name: String, places: Vec<usize>) -> bool {
+        self.0.insert(name, places).is_none()
+    }
+}
+
+impl Setup {
+    pub(crate) fn read(root: &Item<'_>, tables: &PolicyTables, folder: &Path) -> Result<Self> {
+        let top = root.table()?;
+        top.only(TOP)?;
+        let text = |key: &str| top.or(key, String::new(), |item| Ok(item.text()?.trim().to_owned()));
+        let duration = top.need("duration")?.some_time()?;
+        let checksums =
+            [("auto", Checksums::Auto), ("computed", Checksums::Computed), ("omitted", Checksums::Omitted)];
+        let mut defaults = conn::defaults(tables).map_err(|error| top.error(error.to_string()))?;
+        if let Some(item) = top.get("conn") {
+            defaults = conn::read(&item, tables, &defaults)?;
+        }
+        let (nodes, node_names) = nodes(&top.need("node")?, tables)?;
+        let (mut links, link_names) = match top.get("link") {
+            Some(item) => links(&item, &node_names, folder)?,
+            None => (vec![], Names::default()),
+        };
+        for link in links.iter_mut().filter(|link| !link.is_named) {
+            link.name = format!("{}>{}", nodes[link.from].name, nodes[link.to].name);
+        }
+        one_way_out(&top, &nodes, &links)?;
+        let apps = App { tables, defaults: Arc::new(defaults), nodes: &nodes, names: &node_names };
+        let flows = apps.flows(&top.need("app")?)?;
+        let changes = match top.get("change") {
+            Some(item) => changes(&item, &link_names)?,
+            None => vec![],
+        };
+        let measure = measure(&top, duration, &links, &link_names)?;
+        Ok(Self {
+            title: text("title")?,
+            description: text("description")?,
+            duration,
+            seed: top.or("seed", 1, |item| item.integer(0..=i64::MAX as u64))?,
+            repeat: top.or("repeat", 1, |item| Ok(item.integer(1..=100_000)? as u32))?,
+            checksums: top.or("checksums", Checksums::Auto, |item| item.choice(&checksums))?,
+            nodes,
+            links,
+            flows,
+            changes,
+            measure,
+        })
+    }
+}
+
+fn nodes(item: &Item<'_>, tables: &PolicyTables) -> Result<(Vec<NodeSetup>, Names)> {
+    let mut nodes = vec![];
+    let mut names = Names::default();
+    for item in item.list()? {
+        let table = item.table()?;
+        table.only(&["name", "kind", "count", "sched", "egress", "pricing", "mtu"])?;
+        let name = table.need("name")?.name()?;
+        let is_host = table.or("kind", true, |item| item.choice(&[("host", true), ("router", false)]))?;
+        let host = if is_host {
+            Some(host(&table, tables)?)
+        } else {
+            table.only_for("a router", &["name", "kind", "count"])?;
+            None
+        };
+        let count = table.maybe("count", |item| Ok(item.integer(1..=MAX_NODES as u64)? as usize))?;
+        let first = nodes.len();
+        let twice = |name: &str| table.error(format!("two nodes are named {name:?}"));
+        for number in 1..=count.unwrap_or(1) {
+            let name = if count.is_some() { format!("{name}-{number}") } else { name.clone() };
+            if count.is_some() && !names.add(name.clone(), vec![nodes.len()]) {
+                return Err(twice(&name));
+            }
+            nodes.push(NodeSetup { name, host: host.clone() });
+        }
+        if nodes.len() > MAX_NODES {
+            return Err(table.error(format!("these are more than {MAX_NODES} nodes")));
+        }
+        if !names.add(name.clone(), (first..nodes.len()).collect()) {
+            return Err(twice(&name));
+        }
+    }
+    Ok((nodes, names))
+}
+
+fn host(table: &Table<'_>, tables: &PolicyTables) -> Result<HostSetup> {
+    let scheduler = match table.get("sched") {
+        Some(item) => item.policy(|spec| tables.sched(spec))?,
+        None => tables.sched(DEFAULT_SCHED).map_err(|error| table.error(error.to_string()))?,
+    };
+    let egress = [("queued", Egress::Queued), ("fed", Egress::Fed)];
+    Ok(HostSetup {
+        egress: table.or("egress", Egress::Queued, |item| item.choice(&egress))?,
+        scheduler,
+        pricing: table.or("pricing", Pricing::default(), pricing)?,
+        mtu: table.or("mtu", 1_500, |item| Ok(item.integer(68..=65_535)? as u32))?,
+    })
+}
+
+/// `{ overhead = 38 }`: IP bytes and so many more; `{ ack = 40 }`: data costs its payload, all else so much.
+fn pricing(item: &Item<'_>) -> Result<Pricing> {
+    let table = item.table()?;
+    table.only(&["overhead", "ack"])?;
+    let size = |item: &Item<'_>| Ok(item.integer(0..=65_535)? as u16);
+    match (table.get("overhead"), table.get("ack")) {
+        (Some(overhead), None) => Ok(Pricing::Wire { overhead: size(&overhead)? }),
+        (None, Some(ack)) => Ok(Pricing::Paper { ack: size(&ack)? }),
+        _ => Err(table.error("write { overhead = BYTES } or { ack = BYTES }")),
+    }
+}
+
+fn links(item: &Item<'_>, nodes: &Names, folder: &Path) -> Result<(Vec<LinkSetup>, Names)> {
+    let mut links: Vec<LinkSetup> = vec![];
+    let mut names = Names::default();
+    for item in item.list()? {
+        let table = item.table()?;
+        let keys: Vec<&str> =
+            ["name", "between", "from", "to", "back"].iter().chain(PATH_KEYS).copied().collect();
+        table.only(&keys)?;
+        let name = table.maybe("name", Item::name)?;
+        let path = PathSetup::read(&table, &PathSetup::empty(), folder)?;
+        let (pairs, back) = match (table.get("between"), table.get("from"), table.get("to")) {
+            (Some(ends), None, None) => {
+                let [first, second] = <[Item<'_>; 2]>::try_from(ends.list()?)
+                    .map_err(|_| ends.error("a link is between two nodes: between = [\"a\", \"b\"]"))?;
+                let pairs = pairs(&ends, &nodes.find(&first, "node")?, &nodes.find(&second, "node")?)?;
+                let back = match table.get("back") {
+                    None => path.clone(),
+                    Some(item) => {
+                        let back = item.table()?;
+                        back.only_for("the way back", PATH_KEYS)?;
+                        PathSetup::read(&back, &path, folder)?
+                    }
+                };
+                (pairs, Some(back))
+            }
+            (None, Some(from), Some(to)) => {
+                if let Some(back) = table.get("back") {
+                    return Err(back.error("a link with from and to has one direction; use between for both"));
+                }
+                (pairs(&to, &nodes.find(&from, "node")?, &nodes.find(&to, "node")?)?, None)
+            }
+            _ => {
+                return Err(
+                    table.error("give between = [\"a\", \"b\"] for both directions, or from and to for one")
+                );
+            }
+        };
+        let (mut there, mut again) = (vec![], vec![]);
+        let many = pairs.len() > 1;
+        for (number, (from, to)) in pairs.iter().enumerate() {
+            if from == to {
+                return Err(table.error("a link leads from a node to another one"));
+            }
+            let label = |suffix: &str| match &name {
+                Some(name) if many => format!("{name}-{}{suffix}", number + 1),
+                Some(name) => format!("{name}{suffix}"),
+                None => String::new(),
+            };
+            // Links without a name are called by their ends, once these are known.
+            there.push(links.len());
+            let is_named = name.is_some();
+            links.push(LinkSetup { name: label(""), is_named, from: *from, to: *to, path: path.clone() });
+            if let Some(back) = &back {
+                again.push(links.len());
+                let path = back.clone();
+                links.push(LinkSetup { name: label(".back"), is_named, from: *to, to: *from, path });
+            }
+        }
+        if let Some(name) = name {
+            let mut new = true;
+            if many {
+                for place in there.iter().chain(&again) {
+                    new &= names.add(links[*place].name.clone(), vec![*place]);
+                }
+            }
+            new &= names.add(name.clone(), there);
+            if !again.is_empty() {
+                new &= names.add(format!("{name}.back"), again);
+            }
+            if !new {
+                return Err(table.error(format!("two links are named {name:?}")));
+            }
+        }
+    }
+    Ok((links, names))
+}
+
+/// One to one; or one to each of many, whichever side they are on.
+fn pairs(item: &Item<'_>, from: &[usize], to: &[usize]) -> Result<Vec<(usize, usize)>> {
+    match (from, to) {
+        ([one], _) => Ok(to.iter().map(|other| (*one, *other)).collect()),
+        (_, [one]) => Ok(from.iter().map(|other| (*other, *one)).collect()),
+        _ if from.len() == to.len() => Ok(from.iter().copied().zip(to.iter().copied()).collect()),
+        _ => Err(item.error(format!(
+            "{} nodes cannot be paired with {}: both must be as many, or one of them a single node",
+            from.len(),
+            to.len()
+        ))),
+    }
+}
+
+/// A host that feeds its link has one.
+fn one_way_out(top: &Table<'_>, nodes: &[NodeSetup], links: &[LinkSetup]) -> Result<()> {
+    for (place, node) in nodes.iter().enumerate() {
+        let fed = node.host.as_ref().is_some_and(|host| host.egress == Egress::Fed);
+        let out = links.iter().filter(|link| link.from == place);
+        if fed && out.count() > 1 {
+            return Err(
+                top.error(format!("{} has egress = \"fed\", and so at most one outgoing link", node.name))
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What applications are read with.
+struct App<'a> {
+    tables: &'a PolicyTables,
+    defaults: Arc<ConnConfig>,
+    nodes: &'a [NodeSetup],
+    names: &'a Names,
+}
+
+impl App<'_> {
+    fn flows(&self, item: &Item<'_>) -> Result<Vec<FlowSetup>> {
+        let mut flows: Vec<FlowSetup> = vec![];
+        let mut seen: Vec<String> = vec![];
+        for (number, item) in item.list()?.iter().enumerate() {
+            let table = item.table()?;
+            let kind = app::kind(&table)?;
+            let app = match table.get("name") {
+                Some(item) => item.name()?,
+                None => format!("app-{}", number + 1),
+            };
+            if seen.contains(&app) {
+                return Err(table.error(format!("two apps are named {app:?}")));
+            }
+            let (from, to) = (table.need("from")?, table.need("to")?);
+            let pairs = pairs(&to, &self.hosts(&from)?, &self.hosts(&to)?)?;
+            if let Some((one, _)) = pairs.iter().find(|(from, to)| from == to) {
+                return Err(to.error(format!("{} would talk to itself", self.nodes[*one].name)));
+            }
+            let conn = self.conn(table.get("conn"), &self.defaults)?;
+            let accept = self.conn(table.get("accept"), &conn)?;
+            let count = table.or("count", 1, |item| Ok(item.integer(1..=MAX_FLOWS as u64)? as usize))?;
+            let start = table.or("start", Duration::ZERO, Item::time)?;
+            let stagger = table.or("stagger", Duration::ZERO, Item::time)?;
+            let jitter = table.or("jitter", Duration::ZERO, Item::time)?;
+            let total = count * pairs.len();
+            if flows.len() + total > MAX_FLOWS {
+                return Err(table.error(format!("these are more than {MAX_FLOWS} flows")));
+            }
+            for place in 0..total {
+                let (from, to) = pairs[place % pairs.len()];
+                flows.push(FlowSetup {
+                    name: if total > 1 { format!("{app}-{}", place + 1) } else { app.clone() },
+                    app: app.clone(),
+                    from,
+                    to,
+                    start: start + stagger.saturating_mul(place as u64),
+                    jitter,
+                    kind: kind.clone(),
+                    conn: conn.clone(),
+                    accept: accept.clone(),
+                });
+            }
+            seen.push(app);
+        }
+        Ok(flows)
+    }
+
+    fn hosts(&self, item: &Item<'_>) -> Result<Vec<usize>> {
+        let places = self.names.find(item, "node")?;
+        match places.iter().find(|place| self.nodes[**place].host.is_none()) {
+            Some(router) => {
+                Err(item
+                    .error(format!("{} is a router; applications run on hosts", self.nodes[*router].name)))
+            }
+            None => Ok(places),
+        }
+    }
+
+    fn conn(&self, item: Option<Item<'_>>, base: &Arc<ConnConfig>) -> Result<Arc<ConnConfig>> {
+        match item {
+            Some(item) => conn::read(&item, self.tables, base).map(Arc::new),
+            None => Ok(base.clone()),
+        }
+    }
+}
+
+fn changes(item: &Item<'_>, links: &Names) -> Result<Vec<ChangeSetup>> {
+    let mut changes = vec![];
+    for item in item.list()? {
+        let table = item.table()?;
+        table.only(&["at", "link", "rate", "delay", "state", "for"])?;
+        let at = table.need("at")?.time()?;
+        let mut places = vec![];
+        for item in table.need("link")?.texts()? {
+            places.extend(links.find(&item, "link")?);
+        }
+        let period = table.maybe("for", Item::some_time)?;
+        if let (Some(_), None, Some(item)) = (period, table.get("state"), table.get("for")) {
+            return Err(item.error("only a state lasts for a time"));
+        }
+        let mut add = |at, what| changes.push(ChangeSetup { at, links: places.clone(), what });
+        let mut any = false;
+        if let Some(item) = table.get("rate") {
+            add(at, What::Rate(item.rate()?));
+            any = true;
+        }
+        if let Some(item) = table.get("delay") {
+            add(at, What::Delay(item.time()?));
+            any = true;
+        }
+        if let Some(item) = table.get("state") {
+            let states = [("stall", 0), ("resume", 1), ("down", 2), ("up", 3)];
+            let (what, after) = match item.choice(&states)? {
+                0 => (What::Stall, Some(What::Resume)),
+                1 => (What::Resume, None),
+                2 => (What::Down, Some(What::Up)),
+                _ => (What::Up, None),
+            };
+            add(at, what);
+            match (period, after) {
+                (Some(period), Some(after)) => add(at + period, after),
+                (Some(_), None) => return Err(item.error("only stall and down last for a time")),
+                (None, _) => {}
+            }
+            any = true;
+        }
+        if !any {
+            return Err(table.error("a change needs a rate, a delay or a state"));
+        }
+    }
+    Ok(changes)
+}
+
+fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Names) -> Result<MeasureSetup> {
+    let usual = Duration::from_nanos((duration.as_nanos() / 1_000).next_multiple_of(1_000_000));
+    let by_default = |named: bool| -> Vec<usize> {
+        let wanted = |link: &LinkSetup| match named {
+            true => link.is_named && !link.name.ends_with(".back"),
+            false => !matches!(link.path.service, Service::Instant),
+        };
+        (0..links.len()).filter(|place| wanted(&links[*place])).collect()
+    };
+    let mut queues = by_default(true);
+    if queues.is_empty() {
+        queues = by_default(false);
+    }
+    let mut measure = MeasureSetup {
+        from: Duration::ZERO,
+        until: duration,
+        interval: usual,
+        queues,
+        flows: 200,
+        series: false,
+        trace: None,
+    };
+    let Some(item) = top.get("measure") else { return Ok(measure) };
+    let table = item.table()?;
+    table.only(&["from", "until", "interval", "queues", "flows", "series", "trace"])?;
+    measure.from = table.or("from", measure.from, Item::time)?;
+    measure.until = table.or("until", duration, Item::time)?;
+    if measure.from >= measure.until || measure.until > duration {
+        return Err(
+            table.error("the window must lie within the duration, and from must be earlier than until")
+        );
+    }
+    measure.interval = table.or("interval", usual, Item::some_time)?;
+    if measure.interval.as_nanos() < duration.as_nanos() / 100_000 {
+        return Err(table.error("interval is so short that there would be more than 100,000 samples"));
+    }
+    if let Some(item) = table.get("queues") {
+        measure.queues = vec![];
+        for item in item.texts()? {
+            measure.queues.extend(names.find(&item, "link")?);
+        }
+    }
+    measure.flows =
+        table.or("flows", measure.flows, |item| Ok(item.integer(0..=MAX_FLOWS as u64)? as usize))?;
+    measure.series = table.or("series", false, Item::switch)?;
+    measure.trace = table.maybe("trace", |item| Ok(item.integer(1..=10_000_000)? as usize))?;
+    Ok(measure)
+}

@@ -1,0 +1,176 @@
+//! What is refused, and how it is said.
+
+use super::*;
+
+const NETWORK: &str = r#"
+duration = "2s"
+[[node]]
+name = "a"
+[[node]]
+name = "b"
+[[link]]
+name = "wire"
+between = ["a", "b"]
+rate = "10mbit"
+delay = "5ms"
+[[app]]
+name = "flow"
+kind = "bulk"
+from = "a"
+to = "b"
+"#;
+
+fn parse(text: &str) -> Result<Scenario, String> {
+    Scenario::parse(text, "net.toml").map_err(|error| error.to_string())
+}
+
+/// The error of the network with `from` replaced by `to`.
+fn error(from: &str, to: &str) -> String {
+    assert!(NETWORK.contains(from));
+    parse(&NETWORK.replacen(from, to, 1)).unwrap_err()
+}
+
+#[test]
+fn a_mistyped_key_is_refused_with_its_place_and_what_was_meant() {
+    assert_eq!(
+        error("rate = ", "rte = "),
+        "net.toml:10:1: link.wire.rte: unknown key; did you mean `rate`? (allowed: name, between, from, to, back, rate, \
+         trace, delay, framing, queue, impairments)"
+    );
+    assert_eq!(
+        error("kind = \"bulk\"", "kind = \"bulk\"\nsise = \"10k\""),
+        "net.toml:15:1: app.flow.sise: unknown key for bulk; did you mean `size`? (allowed: kind, name, from, to, start, \
+         count, stagger, jitter, conn, accept, size, duration, transfers, wait, reader)"
+    );
+    assert!(
+        error("duration", "durration")
+            .starts_with("net.toml:2:1: durration: unknown key; did you mean `duration`?")
+    );
+}
+
+#[test]
+fn a_wrong_value_is_refused_with_its_place_and_what_is_allowed() {
+    for (from, to, expected) in [
+        ("\"10mbit\"", "10", "net.toml:10:8: link.wire.rate: 10 is not possible: it must be a rate such as"),
+        (
+            "\"5ms\"",
+            "\"5\"",
+            "net.toml:11:9: link.wire.delay: \"5\" is not possible: it must be a time with its unit",
+        ),
+        ("to = \"b\"", "to = \"c\"", "net.toml:16:6: app.flow.to: there is no node named \"c\""),
+        ("to = \"b\"", "to = \"a\"", "net.toml:16:6: app.flow.to: a would talk to itself"),
+        (
+            "\"bulk\"",
+            "\"bulc\"",
+            "net.toml:14:8: app.flow.kind: \"bulc\" is not possible; did you mean \"bulk\"? (allowed: bulk, ",
+        ),
+        ("[\"a\", \"b\"]", "[\"a\"]", "net.toml:9:11: link.wire.between: a link is between two nodes"),
+        ("name = \"b\"", "name = \"a\"", "net.toml:5:1: node.a: two nodes are named \"a\""),
+        (
+            "duration = \"2s\"",
+            "duration = \"0s\"",
+            "net.toml:2:12: duration: \"0s\" is not possible: it must be longer than zero",
+        ),
+        ("rate =", "rate", "net.toml:10:"),
+    ] {
+        let error = error(from, to);
+        assert!(error.starts_with(expected), "{to}: {error}");
+    }
+}
+
+#[test]
+fn policies_are_resolved_where_they_stand() {
+    let error = parse(&format!("{NETWORK}conn = {{ cc = \"cubik\" }}")).unwrap_err();
+    assert_eq!(
+        error,
+        "net.toml:17:15: app.flow.conn.cc: unknown congestion control \"cubik\"; did you mean \"cubic\"? (ackline list cc)"
+    );
+}
+
+#[test]
+fn a_missing_key_is_named() {
+    assert_eq!(error("duration = \"2s\"", ""), "net.toml:1:1: `duration` is missing");
+    assert_eq!(error("from = \"a\"", ""), "net.toml:12:1: app.flow: `from` is missing");
+}
+
+#[test]
+fn values_are_set_by_path() {
+    let scenario = parse(NETWORK).unwrap();
+    let set = |values: &[&str]| scenario.with_set(values).map_err(|error| error.to_string());
+    let rate = |scenario: Scenario| scenario.setup(0).unwrap().links[0].path.service.rate();
+    assert_eq!(rate(scenario.clone()), 10_000_000);
+    assert_eq!(rate(set(&["link.wire.rate=20mbit"]).unwrap()), 20_000_000);
+    assert_eq!(rate(set(&["link.0.rate = 30mbit"]).unwrap()), 30_000_000);
+    assert_eq!(rate(set(&["link.*.rate=40mbit", "seed=7"]).unwrap()), 40_000_000);
+    let queue = set(&["link.wire.queue={ kind = \"codel\", target = \"2ms\" }"]).unwrap();
+    assert!(matches!(queue.setup(0).unwrap().links[1].path.queue, super::link::QueueSetup::CoDel(_)));
+    assert_eq!(
+        set(&["link.wier.rate=20mbit"]).unwrap_err(),
+        "net.toml: --set link.wier.rate=20mbit: link.wier.rate: nothing is named `wier` here; did you mean `wire`? (there are wire)"
+    );
+    assert_eq!(
+        set(&["link.wire.rate=20"]).unwrap_err(),
+        "net.toml: --set link.wire.rate=20: link.wire.rate: 20 is not possible: it must be a rate such as \"100kbit\", \"20mbit\" or \"1gbit\""
+    );
+    assert!(set(&["link.wire.rte=20mbit"]).unwrap_err().contains("did you mean `rate`?"));
+    assert!(set(&["duration"]).unwrap_err().contains("write path=value"));
+}
+
+#[test]
+fn sweeps_are_cartesian_and_the_last_axis_is_the_fastest() {
+    let text = format!(
+        "{NETWORK}\n[sweep]\nconn.cc = [\"reno\", \"cubic\"]\nlink.wire.delay = {{ from = \"1ms\", to = \"100ms\", steps = 3, scale = \"log\" }}\n"
+    );
+    let scenario = parse(&text).unwrap();
+    assert_eq!(scenario.swept().collect::<Vec<_>>(), ["conn.cc", "link.wire.delay"]);
+    let points: Vec<String> = (0..scenario.points())
+        .map(|point| {
+            scenario.params(point).iter().map(|param| param.value.clone()).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    assert_eq!(points, ["reno 1ms", "reno 10ms", "reno 100ms", "cubic 1ms", "cubic 10ms", "cubic 100ms"]);
+    assert_eq!(scenario.setup(2).unwrap().links[0].path.delay.as_millis(), 100);
+    let fixed = scenario.with_set(["conn.cc=reno"]).unwrap();
+    assert_eq!((fixed.points(), fixed.swept().count()), (3, 1));
+}
+
+#[test]
+fn cases_change_several_keys_at_once() {
+    let text = format!(
+        "{NETWORK}\n[[case]]\nname = \"plain\"\n[[case]]\nname = \"aqm\"\nset.conn.cc = \"reno\"\nset.\"link.wire.queue\" = {{ kind = \"codel\" }}\n"
+    );
+    let scenario = parse(&text).unwrap();
+    assert_eq!(scenario.points(), 2);
+    assert_eq!(scenario.params(1)[0], Param { path: "case".to_owned(), value: "aqm".to_owned() });
+    assert!(matches!(scenario.setup(0).unwrap().links[0].path.queue, super::link::QueueSetup::DropTail(_)));
+    assert!(matches!(scenario.setup(1).unwrap().links[0].path.queue, super::link::QueueSetup::CoDel(_)));
+}
+
+#[test]
+fn a_wrong_value_of_a_sweep_is_refused_before_anything_runs() {
+    let error = parse(&format!("{NETWORK}\n[sweep]\nlink.wire.rate = [\"1mbit\", \"2mbot\"]\n")).unwrap_err();
+    assert!(error.starts_with("net.toml:19:28: link.wire.rate: \"2mbot\" is not possible"), "{error}");
+    assert!(error.ends_with("[at link.wire.rate=2mbot]"), "{error}");
+    let error = parse(&format!("{NETWORK}\n[sweep]\nlink.wyre.rate = [\"1mbit\"]\n")).unwrap_err();
+    assert!(error.contains("did you mean `wire`?"), "{error}");
+}
+
+#[test]
+fn groups_are_paired() {
+    let text = NETWORK.replacen("name = \"a\"", "name = \"a\"\ncount = 3", 1);
+    let setup = parse(&text).unwrap().setup(0).unwrap();
+    assert_eq!(setup.nodes.len(), 4);
+    assert_eq!(setup.links.len(), 6);
+    let flows: Vec<_> = setup.flows.iter().map(|flow| (flow.name.as_str(), flow.from, flow.to)).collect();
+    assert_eq!(flows, [("flow-1", 0, 3), ("flow-2", 1, 3), ("flow-3", 2, 3)]);
+    assert_eq!(setup.links[3].name, "wire-2.back");
+}
+
+#[test]
+fn every_example_is_right() {
+    for example in crate::EXAMPLES {
+        let scenario = Scenario::parse(example.text, example.name).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(scenario.title(), example.title(), "{}", example.name);
+        assert!(example.text.contains("# What it shows:"), "{}", example.name);
+    }
+}

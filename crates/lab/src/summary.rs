@@ -1,0 +1,277 @@
+//! Summaries: for each point of a sweep, each number over its repetitions.
+
+use crate::results::RunResult;
+use crate::scenario::Param;
+use crate::stats::Estimate;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle, presets};
+use serde::Serialize;
+use std::fmt::Write as _;
+
+/// Numbers of all runs, by point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// What is varied.
+    pub axes: Vec<String>,
+    /// What is measured.
+    pub metrics: Vec<Metric>,
+    /// The points, in order.
+    pub points: Vec<PointSummary>,
+    /// Begin and end of the window, s.
+    pub window_s: (f64, f64),
+    /// Time between two samples, s.
+    pub interval_s: f64,
+}
+
+/// A number that runs give.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Metric {
+    /// Its name.
+    pub name: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// What it is of, in words.
+    pub what: &'static str,
+}
+
+impl Metric {
+    /// Name and unit.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        if self.unit.is_empty() { self.name.clone() } else { format!("{} [{}]", self.name, self.unit) }
+    }
+}
+
+/// One point.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PointSummary {
+    /// Its values.
+    pub params: Vec<Param>,
+    /// Runs.
+    pub runs: usize,
+    /// One estimate per metric; `None` where no run gave the number.
+    pub estimates: Vec<Option<Estimate>>,
+}
+
+impl Summary {
+    /// Of results in the order of points.
+    #[must_use]
+    pub fn of(results: &[RunResult]) -> Self {
+        let mut metrics: Vec<Metric> = vec![];
+        let mut points: Vec<(usize, Vec<Param>, Vec<&RunResult>)> = vec![];
+        for result in results {
+            let mut after = 0;
+            for reading in result.readings() {
+                // New ones go behind the one that they follow in their run.
+                match metrics.iter().position(|metric| metric.name == reading.name) {
+                    Some(place) => after = place + 1,
+                    None => {
+                        let metric = Metric { name: reading.name, unit: reading.unit, what: reading.what };
+                        metrics.insert(after, metric);
+                        after += 1;
+                    }
+                }
+            }
+            match points.last_mut().filter(|(point, _, _)| *point == result.point) {
+                Some((_, _, runs)) => runs.push(result),
+                None => points.push((result.point, result.params.clone(), vec![result])),
+            }
+        }
+        let points = points
+            .into_iter()
+            .map(|(_, params, runs)| {
+                let readings: Vec<_> = runs.iter().map(|run| run.readings()).collect();
+                let estimate = |metric: &Metric| {
+                    let of_run = |run: &Vec<crate::results::Reading>| {
+                        run.iter().find(|reading| reading.name == metric.name).map(|reading| reading.value)
+                    };
+                    let values: Vec<f64> = readings.iter().filter_map(of_run).collect();
+                    Estimate::of(&values)
+                };
+                PointSummary { params, runs: runs.len(), estimates: metrics.iter().map(estimate).collect() }
+            })
+            .collect();
+        let first = results.first();
+        Self {
+            axes: first
+                .map(|run| run.params.iter().map(|param| param.path.clone()).collect())
+                .unwrap_or_default(),
+            metrics,
+            points,
+            window_s: first.map_or((0.0, 0.0), |run| run.window_s),
+            interval_s: first.map_or(0.0, |run| run.interval_s),
+        }
+    }
+
+    /// What the numbers are, in sentences: window, samples, repetitions.
+    #[must_use]
+    pub fn caption(&self) -> String {
+        let (from, until) = self.window_s;
+        let most = self.points.iter().map(|point| point.runs).max().unwrap_or(0);
+        let mut text = format!(
+            "Window: {} s to {} s of each run; sampled every {} ms. ",
+            short(from),
+            short(until),
+            short(self.interval_s * 1e3)
+        );
+        if most > 1 {
+            let _ = write!(
+                text,
+                "Each value: mean over {most} runs with different seeds [95 % confidence interval of the mean, bootstrap]."
+            );
+        } else {
+            text += "One run per point.";
+        }
+        text
+    }
+
+    fn main_table(&self, style: TableStyle) -> Table {
+        let mut table = Table::new();
+        table.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
+        if let [point] = self.points.as_slice() {
+            table.set_header(vec!["", "value", "unit"]);
+            for (metric, estimate) in self.metrics.iter().zip(&point.estimates) {
+                table.add_row(vec![metric.name.clone(), cell(estimate.as_ref()), metric.unit.to_owned()]);
+            }
+        } else {
+            let header: Vec<String> =
+                self.axes.iter().cloned().chain(self.metrics.iter().map(Metric::heading)).collect();
+            table.set_header(header);
+            for point in &self.points {
+                let params = point.params.iter().map(|param| param.value.clone());
+                let cells = point.estimates.iter().map(|estimate| cell(estimate.as_ref()));
+                table.add_row(params.chain(cells).collect::<Vec<_>>());
+            }
+        }
+        align(&mut table);
+        table
+    }
+
+    /// The table for a terminal.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        format!("{}\n\n{}\n", self.caption(), trimmed(&self.main_table(presets::UTF8_HORIZONTAL_ONLY)))
+    }
+
+    /// Tables in Markdown: the means, what they mean, and, where there are repetitions, how they are spread.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut text =
+            format!("{}\n\n{}\n\n", self.caption(), trimmed(&self.main_table(presets::ASCII_MARKDOWN)));
+        for metric in &self.metrics {
+            let _ = writeln!(text, "- **{}**: {}", metric.heading(), metric.what);
+        }
+        if self.points.iter().any(|point| point.runs > 1) {
+            let _ = write!(text, "\nSpread over runs:\n\n{}\n", trimmed(&self.spread_table()));
+        }
+        text
+    }
+
+    fn spread_table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
+        let columns = ["metric", "runs", "mean", "sd", "min", "median", "p95", "max", "95 % CI of the mean"];
+        table.set_header(self.axes.iter().map(String::as_str).chain(columns).collect::<Vec<_>>());
+        for point in &self.points {
+            for (metric, estimate) in self.metrics.iter().zip(&point.estimates) {
+                let Some(estimate) = estimate else { continue };
+                let params = point.params.iter().map(|param| param.value.clone());
+                let numbers = [
+                    estimate.mean,
+                    estimate.sd.unwrap_or(0.0),
+                    estimate.min,
+                    estimate.p50,
+                    estimate.p95,
+                    estimate.max,
+                ];
+                let interval = estimate
+                    .ci
+                    .map_or(String::new(), |(low, high)| format!("{} to {}", short(low), short(high)));
+                let row = params
+                    .chain([metric.heading(), estimate.runs.to_string()])
+                    .chain(numbers.map(short))
+                    .chain([interval]);
+                table.add_row(row.collect::<Vec<_>>());
+            }
+        }
+        align(&mut table);
+        table
+    }
+
+    /// One line per point and metric, all digits.
+    #[must_use]
+    pub fn to_csv(&self) -> String {
+        let mut text = String::from("point");
+        for axis in &self.axes {
+            let _ = write!(text, ",{}", field(axis));
+        }
+        text += ",metric,unit,runs,mean,sd,min,p50,p95,max,ci95_low,ci95_high\n";
+        for (place, point) in self.points.iter().enumerate() {
+            for (metric, estimate) in self.metrics.iter().zip(&point.estimates) {
+                let Some(estimate) = estimate else { continue };
+                let _ = write!(text, "{place}");
+                for param in &point.params {
+                    let _ = write!(text, ",{}", field(&param.value));
+                }
+                let Estimate { runs, mean, sd, min, p50, p95, max, ci } = *estimate;
+                let optional = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+                let _ = writeln!(
+                    text,
+                    ",{},{},{runs},{mean},{},{min},{p50},{p95},{max},{},{}",
+                    field(&metric.name),
+                    metric.unit,
+                    optional(sd),
+                    optional(ci.map(|(low, _)| low)),
+                    optional(ci.map(|(_, high)| high)),
+                );
+            }
+        }
+        text
+    }
+}
+
+/// Numbers to the right.
+fn align(table: &mut Table) {
+    let count = table.column_count();
+    for place in 1..count {
+        if let Some(column) = table.column_mut(place) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+fn trimmed(table: &Table) -> String {
+    table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+fn cell(estimate: Option<&Estimate>) -> String {
+    match estimate {
+        None => "-".to_owned(),
+        Some(Estimate { mean, ci: None, .. }) => short(*mean),
+        Some(Estimate { mean, ci: Some((low, high)), .. }) => {
+            format!("{} [{}, {}]", short(*mean), short(*low), short(*high))
+        }
+    }
+}
+
+/// About four digits.
+pub(crate) fn short(number: f64) -> String {
+    let size = number.abs();
+    let text = match size {
+        _ if size == 0.0 => return "0".to_owned(),
+        _ if size >= 1_000.0 => format!("{number:.0}"),
+        _ if size >= 100.0 => format!("{number:.1}"),
+        _ if size >= 10.0 => format!("{number:.2}"),
+        _ if size >= 0.01 => format!("{number:.3}"),
+        _ => return format!("{number:.2e}"),
+    };
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// A field of a CSV file (RFC 4180).
+pub(crate) fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
