@@ -5,6 +5,7 @@ mod ours;
 
 use ackline::core::config::{ConnConfig, Target};
 use ackline::core::policy::Policies;
+use ackline::policies;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::SocketAddr;
@@ -42,8 +43,8 @@ const PER_PORT: usize = 20_000;
 const BURST: usize = 500;
 
 /// `count` more connections between the two hosts, which then idle.
-fn add_idle(pair: &mut ours::Pair, count: usize) {
-    let config = Arc::new(ConnConfig::default());
+fn add_idle(pair: &mut ours::Pair, count: usize, config: &ConnConfig) {
+    let config = Arc::new(config.clone());
     for opened in (0..count).step_by(BURST) {
         for idle in opened..count.min(opened + BURST) {
             // A local port serves one connection to each remote port.
@@ -58,21 +59,30 @@ fn add_idle(pair: &mut ours::Pair, count: usize) {
     assert_eq!(pair.server.connections(), count + 1);
 }
 
+fn new_pair(policies: Policies) -> ours::Pair {
+    let link = ours::Link { checksums: false, super_packets: false };
+    ours::Pair::new(link, BATCH * SEGMENT, policies)
+}
+
+/// Adds idle connections; the bytes that each end of one takes.
+fn added_memory(pair: &mut ours::Pair, count: usize, config: &ConnConfig) -> usize {
+    let before = LIVE.load(Ordering::Relaxed);
+    add_idle(pair, count, config);
+    // Both ends of each connection live in this process.
+    (LIVE.load(Ordering::Relaxed) - before).checked_div(2 * count).unwrap_or(0)
+}
+
 fn idle(c: &mut Criterion) {
     let mut group = c.benchmark_group("idle");
     group.throughput(Throughput::Elements(BATCH as u64));
     for connections in [0, 1_000, 100_000] {
-        let mut pair = ours::Pair::new(
-            ours::Link { checksums: false, super_packets: false },
-            BATCH * SEGMENT,
-            Policies::default(),
-        );
-        let before = LIVE.load(Ordering::Relaxed);
-        add_idle(&mut pair, connections);
+        let mut pair = new_pair(Policies::default());
+        let each = added_memory(&mut pair, connections, &ConnConfig::default());
         if connections > 0 {
-            // Both ends of each connection live in this process.
-            let each = (LIVE.load(Ordering::Relaxed) - before) / (2 * connections);
             println!("memory of one of {connections} idle connections: {each} bytes");
+            let each =
+                added_memory(&mut new_pair(policies::defaults()), connections, &policies::conn_config());
+            println!("the same with cubic and linux-like: {each} bytes");
         }
         pair.warm_up();
         group.bench_function(BenchmarkId::from_parameter(connections), |b| b.iter(|| pair.batch()));

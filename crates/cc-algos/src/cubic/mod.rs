@@ -52,8 +52,8 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
 pub struct Cubic {
     params: CubicParams,
     state: State,
-    /// The state before the last congestion episode (RFC 9438, section 4.9).
-    saved: State,
+    /// The state before the last congestion episode (RFC 9438, section 4.9); `None` before the first.
+    saved: Option<Box<State>>,
 }
 
 /// What an undo restores.
@@ -93,7 +93,7 @@ impl Cubic {
             epoch: None,
             hystart: HyStart::default(),
         };
-        Self { params, state, saved: state }
+        Self { params, state, saved: None }
     }
 
     /// The parameters in force.
@@ -274,18 +274,24 @@ impl CongestionControl for Cubic {
     fn on_smss_change(&mut self, _view: &FlowView, _old: u32) {
         // The curve is one of segments over time.
         self.state.epoch = None;
-        self.saved.epoch = None;
+        if let Some(saved) = self.saved.as_deref_mut() {
+            saved.epoch = None;
+        }
     }
 
     fn checkpoint(&mut self, _view: &FlowView) {
-        self.saved = self.state;
+        match self.saved.as_deref_mut() {
+            Some(saved) => *saved = self.state,
+            None => self.saved = Some(Box::new(self.state)),
+        }
     }
 
     fn undo(&mut self, _view: &FlowView, undo: &Undo) {
         let State { cwnd, ssthresh, .. } = self.state;
-        self.state = self.saved;
+        let saved = self.saved.as_deref().copied().unwrap_or(self.state);
+        self.state = saved;
         let least = match *undo {
-            Undo::All => (self.saved.cwnd, self.saved.ssthresh),
+            Undo::All => (saved.cwnd, saved.ssthresh),
             Undo::To { window, ssthresh } => {
                 // The restored curve passes through another window.
                 self.state.epoch = None;
@@ -310,7 +316,9 @@ impl CongestionControl for Cubic {
         let params = self.params.with(params)?;
         if params.c != self.params.c {
             self.state.epoch = None;
-            self.saved.epoch = None;
+            if let Some(saved) = self.saved.as_deref_mut() {
+                saved.epoch = None;
+            }
         }
         self.params = params;
         Ok(())
