@@ -39,6 +39,9 @@ impl Accumulator {
 
     /// Adds a string of octets of any length.
     pub fn add(&mut self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
         let sum = sum_words(bytes);
         if self.odd {
             self.sum += u64::from(fold(sum).swap_bytes());
@@ -120,9 +123,8 @@ const fn fold(sum: u64) -> u16 {
     sum as u16
 }
 
-/// The sum of 32-bit words in the machine's order; a last odd octet is the first of a word whose rest is zero.
-fn sum_words(bytes: &[u8]) -> u64 {
-    let (blocks, rest) = bytes.as_chunks::<64>();
+/// The sum of the 32-bit words of whole blocks, in the machine's order.
+fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
     let mut lanes = [0u64; 16];
     for block in blocks {
         let (words, _) = block.as_chunks::<4>();
@@ -130,7 +132,14 @@ fn sum_words(bytes: &[u8]) -> u64 {
             *lane += u64::from(u32::from_ne_bytes(*word));
         }
     }
-    let mut sum: u64 = lanes.iter().sum();
+    lanes.iter().sum()
+}
+
+/// The sum of 32-bit words in the machine's order; a last odd octet is the first of a word whose rest is zero.
+fn sum_words(bytes: &[u8]) -> u64 {
+    let (blocks, rest) = bytes.as_chunks::<64>();
+    // A header has no block, and need not pay for the lanes.
+    let mut sum = if blocks.is_empty() { 0 } else { sum_blocks(blocks) };
     let (words, rest) = rest.as_chunks::<4>();
     for word in words {
         sum += u64::from(u32::from_ne_bytes(*word));
