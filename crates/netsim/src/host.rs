@@ -4,6 +4,8 @@ use crate::app::{App, AppCx, AppEvent, Owners};
 use crate::packet::{Origin, Packet, PacketPool};
 use crate::rng::SimRng;
 use crate::topology::LinkId;
+use ackline_tcp_core::packet::SendReason;
+use ackline_tcp_core::policy::sched::{ControlKind, SegmentClass};
 use ackline_tcp_core::wire::{RxChecksum, TxChecksum};
 use ackline_tcp_core::{ConnId, Endpoint, Event, Instant, RxPacket, TxBudget, TxId};
 use std::convert::Infallible;
@@ -39,6 +41,8 @@ pub(crate) struct Host {
     pub(crate) owners: Owners,
     /// Timers that applications asked for during the last call.
     pub(crate) timers: Vec<(Instant, u32, u64)>,
+    /// Packets that applications sent past TCP during the last call.
+    pub(crate) raw: Vec<Vec<u8>>,
     /// When the simulation wakes the endpoint next.
     pub(crate) timer_at: Instant,
     /// News that wait until the endpoint has transmitted.
@@ -57,6 +61,7 @@ impl Host {
             apps: vec![],
             owners: Owners::default(),
             timers: vec![],
+            raw: vec![],
             timer_at: Instant::FAR_FUTURE,
             news: vec![],
             outbox: vec![],
@@ -74,9 +79,9 @@ impl Host {
 
     /// Calls an application.
     pub(crate) fn call(&mut self, now: Instant, app: u32, f: impl FnOnce(&mut dyn App, &mut AppCx<'_>)) {
-        let Self { endpoint, apps, owners, timers, .. } = self;
+        let Self { endpoint, apps, owners, timers, raw, .. } = self;
         let Some(slot) = apps.get_mut(app as usize) else { return };
-        let mut cx = AppCx { now, app, endpoint, owners, timers, rng: &mut slot.rng };
+        let mut cx = AppCx { now, app, endpoint, owners, timers, raw, rng: &mut slot.rng };
         f(slot.app.as_mut(), &mut cx);
     }
 
@@ -84,6 +89,7 @@ impl Host {
     ///
     /// `room` says how many packets the links take: without limit, or one where an idle link is fed.
     pub(crate) fn settle(&mut self, now: Instant, mut room: usize, pool: &mut PacketPool, number: &mut u64) {
+        self.send_raw(now, pool, number);
         loop {
             self.take_news(now);
             room -= self.transmit(now, room, pool, number);
@@ -95,6 +101,20 @@ impl Host {
                 self.call(now, app, |app, cx| app.event(cx, conn, event));
             }
             self.news = news;
+        }
+    }
+
+    /// Packets that applications sent past TCP.
+    fn send_raw(&mut self, now: Instant, pool: &mut PacketPool, number: &mut u64) {
+        let pricing = self.endpoint.config().pricing;
+        for bytes in self.raw.drain(..) {
+            *number += 1;
+            let class = SegmentClass::Control(ControlKind::Other);
+            let origin = Origin { conn: None, class, reason: SendReason::NewData, tx: TxId(u64::MAX) };
+            let mut packet = pool.take(*number, now, origin);
+            packet.price = pricing.price(bytes.len() as u32, bytes.len() as u32, 1);
+            packet.bytes.extend_from_slice(&bytes);
+            self.outbox.push(packet);
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod bsd_writer;
 mod bulk;
+mod datagrams;
 mod download;
 mod draw;
 mod request;
@@ -11,6 +12,7 @@ mod stream;
 
 pub use bsd_writer::{BsdWriter, CHUNK, CopyRule};
 pub use bulk::{Amount, Bulk};
+pub use datagrams::Datagrams;
 pub use download::{Downloader, FileServer};
 pub use draw::Draw;
 pub use request::{Client, ClientOptions, Exchange, Server};
@@ -93,6 +95,7 @@ pub struct AppCx<'a> {
     pub(crate) endpoint: &'a mut Endpoint,
     pub(crate) owners: &'a mut Owners,
     pub(crate) timers: &'a mut Vec<(Instant, u32, u64)>,
+    pub(crate) raw: &'a mut Vec<Vec<u8>>,
     pub(crate) rng: &'a mut SimRng,
 }
 
@@ -137,6 +140,11 @@ impl AppCx<'_> {
     pub fn release(&mut self, conn: ConnId) {
         self.endpoint.release(self.now, conn);
         self.owners.clear(conn);
+    }
+
+    /// Sends an IP packet past TCP, at this instant. Not for hosts that [feed](crate::Egress::Fed) their links.
+    pub fn send_packet(&mut self, packet: Vec<u8>) {
+        self.raw.push(packet);
     }
 
     /// Calls [`App::timer`] with `number` at `at`.

@@ -4,5 +4,7 @@ mod apps;
 mod capture;
 mod common;
 mod dumbbell;
+mod laws;
+mod random;
 mod record;
 mod topologies;
