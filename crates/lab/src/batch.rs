@@ -2,6 +2,8 @@
 
 use crate::error::RunError;
 use crate::folder::{Extras, Folder, json, key, partial, stem};
+use crate::plot;
+use crate::report::{self, Plots};
 use crate::results::RunResult;
 use crate::run::{Outcome, simulate};
 use crate::scenario::Scenario;
@@ -79,6 +81,9 @@ pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError
     Ok(report)
 }
 
+/// Points whose plots over time are in the report.
+const MAX_POINTS_DRAWN: usize = 12;
+
 struct Batch<'a> {
     scenario: &'a Scenario,
     folder: Option<Folder>,
@@ -119,6 +124,12 @@ impl<'a> Batch<'a> {
                 .write(&format!("series/{stem}.flows.csv"), tables::connections_csv(&outcome).as_bytes())?;
             folder
                 .write(&format!("series/{stem}.queues.csv"), tables::queue_series_csv(&outcome).as_bytes())?;
+        }
+        // The plots of one repetition stand for all.
+        if self.extras.plots && repetition == 0 {
+            for chart in plot::run_charts(&outcome) {
+                folder.write(&format!("plots/{stem}.{}.svg", chart.name), chart.to_svg_file()?.as_bytes())?;
+            }
         }
         folder.finish(&stem, &key, self.extras, &outcome.result)?;
         Ok((outcome.result, false))
@@ -161,6 +172,37 @@ impl<'a> Batch<'a> {
         ] {
             folder.write(name, content.as_bytes())?;
         }
+        if self.extras.plots {
+            self.report(folder, report)?;
+        }
         Ok(())
+    }
+
+    fn report(&self, folder: &Folder, report: &Report) -> Result<(), RunError> {
+        let mut groups = vec![];
+        let mut sweep = Plots {
+            heading: "Over the sweep".to_owned(),
+            note: "Means over the runs of each point; bands are 95 % confidence intervals.".to_owned(),
+            svgs: vec![],
+        };
+        for chart in plot::sweep_charts(&report.summary) {
+            folder.write(&format!("plots/{}.svg", chart.name), chart.to_svg_file()?.as_bytes())?;
+            sweep.svgs.push(chart.to_svg()?);
+        }
+        groups.push(sweep);
+        let points = self.scenario.points();
+        for point in (0..points).take(MAX_POINTS_DRAWN) {
+            let params = self.scenario.params(point);
+            let values: Vec<String> = params.iter().map(|param| format!("{} = {}", param.path, param.value)).collect();
+            let heading = if values.is_empty() { "Over time".to_owned() } else { values.join(", ") };
+            let note = format!("The run with seed {}.", self.scenario.seed(0));
+            groups.push(Plots { heading, note, svgs: folder.plots(&stem(point, 0))? });
+        }
+        if points > MAX_POINTS_DRAWN
+            && let Some(last) = groups.last_mut()
+        {
+            last.note += &format!(" The plots of the other {} points are in the folder plots.", points - MAX_POINTS_DRAWN);
+        }
+        folder.write("report.html", report::html(self.scenario, &report.summary, &groups).as_bytes())
     }
 }

@@ -9,6 +9,7 @@
 //! ```
 
 use crate::error::RunError;
+use crate::plot;
 use crate::results::RunResult;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -84,6 +85,24 @@ impl Folder {
         let text = fs::read_to_string(self.root.join(format!("runs/{stem}.json"))).ok()?;
         let finished: Finished = serde_json::from_str(&text).ok()?;
         (finished.key == key && finished.extras.covers(wanted)).then_some(finished.result)
+    }
+
+    /// The plots of a run, as elements for a page, in the order in which they are drawn.
+    pub(crate) fn plots(&self, stem: &str) -> Result<Vec<String>, RunError> {
+        let path = self.root.join("plots");
+        let entries = fs::read_dir(&path).map_err(|error| RunError::file("read the folder", &path, error))?;
+        let prefix = format!("{stem}.");
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name.starts_with(&prefix) && name.ends_with(".svg"))
+            .collect();
+        names.sort_by_key(|name| (plot::order(&name[prefix.len()..name.len() - 4]), name.clone()));
+        let read = |name: &String| {
+            let path = path.join(name);
+            let file = fs::read_to_string(&path).map_err(|error| RunError::file("read", &path, error))?;
+            Ok(plot::without_style(&file))
+        };
+        names.iter().map(read).collect()
     }
 
     pub(crate) fn finish(

@@ -28,6 +28,15 @@ pub struct Outcome {
     pub link_names: Vec<String>,
 }
 
+impl Outcome {
+    /// The name of the link at a place among all links; empty where its queue is not measured.
+    #[must_use]
+    pub fn name_of(&self, link: usize) -> &str {
+        let place = self.record.queues.iter().position(|queue| queue.link == link);
+        place.and_then(|place| self.link_names.get(place)).map_or("", String::as_str)
+    }
+}
+
 /// Runs one point with one seed. Everything that the run gives follows from the arguments.
 ///
 /// # Errors

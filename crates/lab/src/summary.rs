@@ -133,9 +133,10 @@ impl Summary {
                 table.add_row(vec![metric.name.clone(), cell(estimate.as_ref()), metric.unit.to_owned()]);
             }
         } else {
-            let header: Vec<String> =
-                self.axes.iter().cloned().chain(self.metrics.iter().map(Metric::heading)).collect();
-            table.set_header(header);
+            // On a terminal a word per line keeps columns narrow.
+            let broken = |heading: String| if style == presets::NOTHING { heading.replace(' ', "\n") } else { heading };
+            let metrics = self.metrics.iter().map(|metric| broken(metric.heading()));
+            table.set_header(self.axes.iter().cloned().chain(metrics).collect::<Vec<_>>());
             for point in &self.points {
                 let params = point.params.iter().map(|param| param.value.clone());
                 let cells = point.estimates.iter().map(|estimate| cell(estimate.as_ref()));
@@ -149,7 +150,7 @@ impl Summary {
     /// The table for a terminal.
     #[must_use]
     pub fn to_text(&self) -> String {
-        format!("{}\n\n{}\n", self.caption(), trimmed(&self.main_table(presets::UTF8_HORIZONTAL_ONLY)))
+        format!("{}\n\n{}\n", self.caption(), trimmed(&self.main_table(presets::NOTHING)))
     }
 
     /// Tables in Markdown: the means, what they mean, and, where there are repetitions, how they are spread.

@@ -84,7 +84,7 @@ fn descend(item: &Item<'_>, path: &str, axes: &mut Vec<Axis>) -> Result<()> {
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         let values = match &item.node().value {
             Value::Array(nodes) => list(nodes, &path),
-            Value::Table(_) if item.table()?.get("from").is_some() => range(&item, &path)?,
+            Value::Table(_) if item.table()?.get("steps").is_some() => range(&item, &path)?,
             Value::Table(_) => {
                 descend(&item, &path, axes)?;
                 continue;

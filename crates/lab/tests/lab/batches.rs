@@ -1,0 +1,174 @@
+//! Folders: the same bytes whatever the threads did, nothing run twice, nothing half-written.
+
+use ackline_lab::{Report, RunOptions, Scenario, load, run};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+const SCENARIO: &str = r#"
+title = "Tiny"
+duration = "3s"
+seed = 5
+repeat = 2
+[[node]]
+name = "a"
+count = 2
+[[node]]
+name = "b"
+[[node]]
+name = "r"
+kind = "router"
+[[link]]
+between = ["a", "r"]
+rate = "100mbit"
+delay = "1ms"
+[[link]]
+name = "neck"
+between = ["r", "b"]
+rate = "10mbit"
+delay = "10ms"
+queue = { kind = "drop-tail", limit = "30p" }
+impairments = [{ kind = "loss", probability = "0.1%" }]
+[[app]]
+name = "bulk"
+kind = "bulk"
+from = "a"
+to = "b"
+jitter = "50ms"
+[measure]
+from = "1s"
+series = true
+trace = 2000
+queues = ["neck", "neck.back"]
+[sweep]
+conn.cc = ["reno", "cubic"]
+"#;
+
+fn tiny() -> Scenario {
+    Scenario::parse(SCENARIO, "tiny.toml").unwrap()
+}
+
+fn into(folder: &Path, scenario: &Scenario, threads: usize) -> Report {
+    let options = RunOptions {
+        threads,
+        out: Some(folder.to_owned()),
+        plots: true,
+        pcap: true,
+        ..RunOptions::default()
+    };
+    run(scenario, &options).unwrap()
+}
+
+/// Every file below a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+                files.insert(name, fs::read(&path).unwrap());
+            }
+        }
+    }
+    files
+}
+
+#[test]
+fn one_and_two_threads_write_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    let report = into(&one, &tiny(), 1);
+    into(&two, &tiny(), 2);
+    let (one, two) = (files(&one), files(&two));
+    assert_eq!(one.keys().collect::<Vec<_>>(), two.keys().collect::<Vec<_>>());
+    for (name, bytes) in &one {
+        assert!(bytes == &two[name], "{name} differs");
+        assert!(!name.ends_with(".partial"), "{name}");
+    }
+    for name in [
+        "scenario.toml",
+        "runs.jsonl",
+        "flows.csv",
+        "queues.csv",
+        "summary.csv",
+        "summary.md",
+        "summary.txt",
+        "report.html",
+        "runs/p0001-r001.json",
+        "series/p0000-r000.flows.csv",
+        "series/p0000-r001.queues.csv",
+        "pcap/p0001-r000.pcapng",
+        "plots/p0000-r000.cwnd.svg",
+        "plots/p0000-r000.sequence.svg",
+        "plots/sweep-bulk-goodput.svg",
+    ] {
+        assert!(one.contains_key(name), "{name} is missing among {:?}", one.keys());
+    }
+    assert_eq!(report.results.len(), 4);
+    let html = String::from_utf8(one["report.html"].clone()).unwrap();
+    assert!(html.contains("<title>Tiny</title>") && html.contains("neck utilisation") && html.contains("repeat = 2"));
+    assert!(!html.contains("<link") && !html.contains("src=") && !html.contains("href="), "it holds everything itself");
+    assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());
+}
+
+#[test]
+fn seeds_differ_and_repeat() {
+    let report = run(&tiny(), &RunOptions::default()).unwrap();
+    let [first, second] = [&report.results[0], &report.results[1]];
+    assert_eq!((first.point, second.point, first.seed, second.seed), (0, 0, 5, 6));
+    assert_ne!(first.flows, second.flows);
+    // The seed that stands in a result repeats the run.
+    let again = tiny().with_set(["seed=6", "repeat=1"]).unwrap();
+    let again = run(&again, &RunOptions::default()).unwrap();
+    assert_eq!(again.results[0].flows, second.flows);
+}
+
+#[test]
+fn finished_runs_are_not_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path();
+    assert_eq!(into(out, &tiny(), 2).resumed, 0);
+    let before = files(out);
+
+    // As after an interruption: one run is missing, one is half there, one has been left under its temporary name.
+    fs::remove_file(out.join("runs/p0000-r001.json")).unwrap();
+    let half = &before["runs/p0001-r000.json"];
+    fs::write(out.join("runs/p0001-r000.json"), &half[..half.len() / 2]).unwrap();
+    fs::write(out.join("runs/p0001-r001.json.partial"), "{").unwrap();
+    let report = into(out, &tiny(), 1);
+    assert_eq!(report.resumed, 2);
+    let mut after = files(out);
+    after.remove("runs/p0001-r001.json.partial");
+    assert!(before == after, "the folder is as if nothing had happened");
+
+    // Another seed is another run; another value of a key that is swept is one of one point.
+    assert_eq!(into(out, &tiny().with_set(["seed=9"]).unwrap(), 2).resumed, 0);
+    assert_eq!(load(out).unwrap().iter().map(|run| run.seed).collect::<Vec<_>>(), [9, 10, 9, 10]);
+}
+
+#[test]
+fn what_was_not_written_yet_is_run_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = RunOptions { out: Some(folder.path().to_owned()), ..RunOptions::default() };
+    run(&tiny(), &plain).unwrap();
+    assert_eq!(run(&tiny(), &plain).unwrap().resumed, 4);
+    let captured = RunOptions { pcap: true, ..plain.clone() };
+    assert_eq!(run(&tiny(), &captured).unwrap().resumed, 0);
+    assert_eq!(run(&tiny(), &plain).unwrap().resumed, 4);
+}
+
+#[test]
+fn results_survive_their_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let report = into(folder.path(), &tiny(), 2);
+    assert_eq!(load(folder.path()).unwrap(), report.results);
+    let charts = ackline_lab::plot::overlay(&[folder.path().to_owned(), folder.path().to_owned()]).unwrap();
+    assert!(charts.iter().any(|chart| chart.name == "overlay-cwnd_bytes" && chart.lines.len() == 4));
+    fs::write(folder.path().join("runs.jsonl"), "{}\n").unwrap();
+    let error = load(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("runs.jsonl: line 1 is no result of a run"), "{error}");
+}

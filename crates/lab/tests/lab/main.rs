@@ -1,0 +1,5 @@
+//! Scenarios from text to folder.
+
+mod batches;
+mod library;
+mod runs;

@@ -1,0 +1,220 @@
+//! What runs measure, against closed forms.
+
+use ackline_lab::{RunOptions, Scenario, Summary, run, run_one};
+
+const LINE: &str = r#"
+duration = "10s"
+[[node]]
+name = "a"
+[[node]]
+name = "b"
+[[link]]
+name = "line"
+between = ["a", "b"]
+rate = "10mbit"
+delay = "10ms"
+queue = { kind = "drop-tail", limit = "50p" }
+[measure]
+from = "2s"
+"#;
+
+fn line(rest: &str) -> Scenario {
+    Scenario::parse(&format!("{LINE}{rest}"), "line.toml").unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn a_full_link_carries_what_headers_leave() {
+    let result = run_one(&line("[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n"), 0, 0).unwrap().result;
+    let queue = &result.queues[0];
+    assert!((queue.utilisation - 1.0).abs() < 1e-3, "{queue:?}");
+    assert!((queue.throughput_bps / 10e6 - 1.0).abs() < 2e-3, "{queue:?}");
+    // At most 50 packets wait, each of 1.2 ms, behind one in service.
+    assert!(queue.delay_s.unwrap().max <= 0.0612);
+    let flow = &result.flows[0];
+    // 1,448 of 1,500 bytes are payload.
+    assert!((flow.goodput_bps / (10e6 * 1_448.0 / 1_500.0) - 1.0).abs() < 0.01, "{flow:?}");
+    assert_eq!((flow.wrong_reads, flow.share, flow.greedy), (0, 1.0, true));
+    // Round trip: 20 ms, and the queue.
+    let srtt = flow.srtt_s.unwrap();
+    assert!(srtt.min > 0.020 && srtt.max < 0.085, "{srtt:?}");
+    assert_eq!(result.jain, None, "one flow is not fair or unfair");
+}
+
+#[test]
+fn each_kind_of_application_is_measured() {
+    let apps = r#"
+[[app]]
+name = "writes"
+kind = "writes"
+from = "a"
+to = "b"
+size = 1000
+interval = "10ms"
+conn = { nagle = "off" }
+[[app]]
+name = "requests"
+kind = "request"
+from = "b"
+to = "a"
+request = 100
+response = 5000
+think = "90ms"
+[[app]]
+name = "downloads"
+kind = "download"
+from = "b"
+to = "a"
+size = { uniform = ["5k", "10k"] }
+wait = { exponential = "200ms" }
+[[app]]
+name = "on-off"
+kind = "on-off"
+from = "a"
+to = "b"
+on = "5ms"
+off = "1s"
+conn = { send_buffer = "16k" }
+[[app]]
+name = "bsd"
+kind = "bsd-writer"
+from = "b"
+to = "a"
+size = "1M"
+copy = "partial"
+wake_up = "100us"
+copy_kb = "50us"
+reader = { bytes = "8k", interval = "20ms" }
+"#;
+    let result = run_one(&line(apps), 0, 0).unwrap().result;
+    let flow = |name: &str| result.flows.iter().find(|flow| flow.name == name).unwrap();
+    // A thousand bytes every 10 ms, and requests of 5,000 bytes every 90 ms and a round trip or two.
+    assert!((flow("writes").goodput_bps / 800e3 - 1.0).abs() < 0.02, "{:?}", flow("writes"));
+    let requests = flow("requests");
+    assert_eq!((requests.sender.as_str(), requests.receiver.as_str()), ("a", "b"));
+    assert!((50..=90).contains(&requests.times_s.len()), "{}", requests.times_s.len());
+    assert!(requests.times_s.iter().all(|time| (0.02..0.2).contains(time)));
+    assert!(flow("downloads").times_s.len() > 10 && flow("on-off").received_bytes > 50_000);
+    assert_eq!(flow("bsd").received_bytes, 1 << 20);
+    assert!(result.flows.iter().all(|flow| flow.wrong_reads == 0));
+    assert!(result.flows.iter().all(|flow| flow.cc.is_some()));
+    // The writer's last packet had left before the window began; its reader was behind.
+    let idle: Vec<_> = result.flows.iter().filter(|flow| flow.data_packets == 0).collect();
+    assert!(idle.len() == 1 && idle[0].name == "bsd" && idle[0].goodput_bps > 0.0, "{idle:?}");
+}
+
+#[test]
+fn changes_happen_when_they_should() {
+    let text = r#"
+[[app]]
+kind = "bulk"
+from = "a"
+to = "b"
+[[change]]
+at = "2s"
+link = "line"
+rate = "2mbit"
+[[change]]
+at = "6s"
+link = "line"
+state = "stall"
+for = "2s"
+"#;
+    let queue = |from: &str, until: &str| {
+        let set = [format!("measure.from={from}"), format!("measure.until={until}")];
+        let scenario = line(text).with_set(set).unwrap();
+        run_one(&scenario, 0, 0).unwrap().result.queues[0].throughput_bps
+    };
+    assert!((queue("1s", "2s") / 10e6 - 1.0).abs() < 0.01);
+    assert!((queue("3s", "5s") / 2e6 - 1.0).abs() < 0.01);
+    assert_eq!(queue("6500ms", "7500ms"), 0.0);
+}
+
+#[test]
+fn retransmissions_are_those_of_the_list_of_drops() {
+    let text = "[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nsize = \"300k\"\n";
+    let drops = "link.line.impairments=[{ kind = \"drop\", data = [20, 21, 90] }]";
+    let scenario = line(text).with_set([drops, "measure.from=0s", "link.line.queue.limit=unlimited"]).unwrap();
+    let result = run_one(&scenario, 0, 0).unwrap().result;
+    assert_eq!((result.flows[0].retransmits, result.queues[0].impaired), (3, 3));
+    assert_eq!(result.flows[0].received_bytes, 300 * 1_024);
+    assert_eq!(result.flows[0].times_s.len(), 1);
+}
+
+#[test]
+fn fairness_counts_greedy_flows_only() {
+    let text = r#"
+[[app]]
+name = "long"
+kind = "bulk"
+from = "a"
+to = "b"
+count = 3
+[[app]]
+name = "short"
+kind = "bulk"
+from = "a"
+to = "b"
+size = "20k"
+start = "3s"
+count = 4
+stagger = "100ms"
+"#;
+    let result = run_one(&line(text), 0, 0).unwrap().result;
+    let greedy: Vec<_> = result.flows.iter().filter(|flow| flow.greedy).map(|flow| flow.name.as_str()).collect();
+    assert_eq!(greedy, ["long-1", "long-2", "long-3"]);
+    let rates: Vec<f64> = result.flows[..3].iter().map(|flow| flow.goodput_bps).collect();
+    let sum: f64 = rates.iter().sum();
+    let squares: f64 = rates.iter().map(|rate| rate * rate).sum();
+    assert_eq!(result.jain, Some(sum * sum / (3.0 * squares)));
+    assert!((result.flows.iter().map(|flow| flow.share).sum::<f64>() - 1.0).abs() < 1e-9);
+    assert!(result.flows[3..].iter().all(|flow| flow.times_s.len() == 1));
+}
+
+/// Numbers that follow from the scenario alone: 1,000 bytes written every 100 ms, on a link that is far from full.
+#[test]
+fn summary_of_a_tiny_scenario() {
+    let text = r#"
+[[app]]
+name = "beat"
+kind = "writes"
+from = "a"
+to = "b"
+size = 1000
+interval = "100ms"
+conn = { timestamps = false, ack = "immediate" }
+"#;
+    let report = run(&line(text), &RunOptions::default()).unwrap();
+    // 80 writes in 8 s. A packet has 1,040 bytes and takes 832 us; its ACK 40 bytes and 32 us: 20.864 ms, never a queue.
+    let expected = "\
+Window: 2 s to 10 s of each run; sampled every 10 ms. One run per point.
+
+                   value    unit
+ beat goodput       0.08  Mbit/s
+ beat retransmits      0       %
+ beat srtt         20.86      ms
+ line utilisation  0.832       %
+ line delay            0      ms
+ line delay p95        0      ms
+ line delay p99        0      ms
+ line loss             0       %
+";
+    assert_eq!(report.summary.to_text(), expected);
+    let csv = report.summary.to_csv();
+    assert!(csv.starts_with("point,metric,unit,runs,mean,sd,min,p50,p95,max,ci95_low,ci95_high\n0,beat goodput,Mbit/s,1,0.08,,0.08,"), "{csv}");
+    assert_eq!(Summary::of(&report.results), report.summary);
+}
+
+#[test]
+fn markdown_says_how_values_are_spread() {
+    let text = "[[app]]\nname = \"bulk\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\njitter = \"20ms\"\n";
+    let set = ["repeat=3", "link.line.impairments=[{ kind = \"loss\", probability = 0.01 }]"];
+    let report = run(&line(text).with_set(set).unwrap(), &RunOptions::default()).unwrap();
+    let markdown = report.summary.to_markdown();
+    let heading = "| metric | runs | mean | sd | min | median | p95 | max | 95 % CI of the mean |";
+    let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(markdown.lines().any(|line| squeezed(line) == heading), "{markdown}");
+    assert!(markdown.contains("mean over 3 runs with different seeds [95 % confidence interval of the mean, bootstrap]"));
+    let estimate = report.summary.points[0].estimates[0].unwrap();
+    let (low, high) = estimate.ci.unwrap();
+    assert!(estimate.min <= low && low < estimate.mean && estimate.mean < high && high <= estimate.max);
+}
