@@ -193,7 +193,8 @@ impl<'a> Batch<'a> {
         let points = self.scenario.points();
         for point in (0..points).take(MAX_POINTS_DRAWN) {
             let params = self.scenario.params(point);
-            let values: Vec<String> = params.iter().map(|param| format!("{} = {}", param.path, param.value)).collect();
+            let values: Vec<String> =
+                params.iter().map(|param| format!("{} = {}", param.path, param.value)).collect();
             let heading = if values.is_empty() { "Over time".to_owned() } else { values.join(", ") };
             let note = format!("The run with seed {}.", self.scenario.seed(0));
             groups.push(Plots { heading, note, svgs: folder.plots(&stem(point, 0))? });
@@ -201,7 +202,10 @@ impl<'a> Batch<'a> {
         if points > MAX_POINTS_DRAWN
             && let Some(last) = groups.last_mut()
         {
-            last.note += &format!(" The plots of the other {} points are in the folder plots.", points - MAX_POINTS_DRAWN);
+            last.note += &format!(
+                " The plots of the other {} points are in the folder plots.",
+                points - MAX_POINTS_DRAWN
+            );
         }
         folder.write("report.html", report::html(self.scenario, &report.summary, &groups).as_bytes())
     }

@@ -134,7 +134,9 @@ impl Summary {
             }
         } else {
             // On a terminal a word per line keeps columns narrow.
-            let broken = |heading: String| if style == presets::NOTHING { heading.replace(' ', "\n") } else { heading };
+            let broken = |heading: String| {
+                if style == presets::NOTHING { heading.replace(' ', "\n") } else { heading }
+            };
             let metrics = self.metrics.iter().map(|metric| broken(metric.heading()));
             table.set_header(self.axes.iter().cloned().chain(metrics).collect::<Vec<_>>());
             for point in &self.points {

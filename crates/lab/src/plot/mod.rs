@@ -93,7 +93,8 @@ impl Chart {
     fn extent(&self, of: impl Fn(&Line) -> Vec<f64>, kind: &Kind) -> (f64, f64) {
         let fits = |value: &f64| value.is_finite() && (*kind != Kind::Log || *value > 0.0);
         let values = || self.lines.iter().flat_map(&of).filter(fits);
-        let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        let (low, high) =
+            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
         if low > high { (0.0, 1.0) } else { (low, high) }
     }
 
@@ -114,7 +115,10 @@ impl Chart {
         let text = text.replace(INK_TEXT, "currentColor");
         Ok(text.replacen(
             &format!("<svg width=\"{WIDTH}\" height=\"{HEIGHT}\""),
-            &format!("<svg role=\"img\" aria-label=\"{}\" width=\"{WIDTH}\" height=\"{HEIGHT}\"", escaped(&self.title)),
+            &format!(
+                "<svg role=\"img\" aria-label=\"{}\" width=\"{WIDTH}\" height=\"{HEIGHT}\"",
+                escaped(&self.title)
+            ),
             1,
         ))
     }
@@ -167,7 +171,8 @@ impl Chart {
                 chart.draw_series([Polygon::new(outline, colour.mix(0.2).filled())])?;
             }
             for (x, low, high) in &line.band {
-                chart.draw_series([PathElement::new(vec![(*x, *low), (*x, *high)], colour.stroke_width(1))])?;
+                chart
+                    .draw_series([PathElement::new(vec![(*x, *low), (*x, *high)], colour.stroke_width(1))])?;
             }
             let points = line.points.iter().copied();
             if matches!(line.style, Style::Line | Style::Marked) {

@@ -52,11 +52,18 @@ impl<'a> Flows<'a> {
             }
         }
         let most = apps.iter().map(|(_, conns)| conns.len()).max().unwrap_or(0);
-        let turns = (0..most).flat_map(|turn| apps.iter().filter_map(move |(_, conns)| conns.get(turn).copied()));
+        let turns =
+            (0..most).flat_map(|turn| apps.iter().filter_map(move |(_, conns)| conns.get(turn).copied()));
         Self(turns.take(MAX_FLOWS).collect())
     }
 
-    fn chart(&self, name: &str, title: &str, unit: &str, of: &dyn Fn(&ConnRecord) -> Vec<(f64, f64)>) -> Chart {
+    fn chart(
+        &self,
+        name: &str,
+        title: &str,
+        unit: &str,
+        of: &dyn Fn(&ConnRecord) -> Vec<(f64, f64)>,
+    ) -> Chart {
         let lines = self.0.iter().map(|(flow, conn)| Line {
             label: (*flow).to_owned(),
             points: thinned(&of(conn)),
@@ -84,7 +91,8 @@ impl<'a> Flows<'a> {
         let chart = |(owner, name): &(&str, &str)| {
             let title = format!("{name}, as the {} reports it", owner_name(owner));
             self.chart(&format!("{owner}-{name}"), &title, name, &|conn| {
-                let metric = conn.metrics.iter().find(|metric| metric.owner == *owner && metric.name == *name);
+                let metric =
+                    conn.metrics.iter().find(|metric| metric.owner == *owner && metric.name == *name);
                 let values = metric.map(|metric| metric.values.as_slice()).unwrap_or_default();
                 let points = conn.samples.iter().zip(values);
                 points.filter_map(|(sample, value)| Some((seconds(sample.at_ns), (*value)?))).collect()
@@ -210,8 +218,14 @@ fn times_cdf(outcome: &Outcome) -> Chart {
             }
             count += times.len();
             let share = |place: usize| (place + 1) as f64 / times.len() as f64;
-            let points: Vec<_> = times.iter().enumerate().map(|(place, time)| (*time, share(place))).collect();
-            Some(Line { label: app.to_owned(), points: thinned(&points), style: Style::Steps, ..Line::default() })
+            let points: Vec<_> =
+                times.iter().enumerate().map(|(place, time)| (*time, share(place))).collect();
+            Some(Line {
+                label: app.to_owned(),
+                points: thinned(&points),
+                style: Style::Steps,
+                ..Line::default()
+            })
         })
         .collect();
     let title = format!("Completion times of {count} transfers that ended within the window");
@@ -226,19 +240,27 @@ fn sequence(outcome: &Outcome) -> Option<Chart> {
     let first = trace.rows.iter().find(is_data)?;
     let (link, head) = (first.link, first.tcp?);
     let forth = trace.rows.iter().filter(|row| row.link == link).filter(is_data);
-    let mut lines = [("data", Style::Dots), ("sent again", Style::Crosses), ("dropped", Style::Crosses), ("acknowledged", Style::Steps)]
-        .map(|(label, style)| Line { label: label.to_owned(), style, ..Line::default() });
+    let mut lines = [
+        ("data", Style::Dots),
+        ("sent again", Style::Crosses),
+        ("dropped", Style::Crosses),
+        ("acknowledged", Style::Steps),
+    ]
+    .map(|(label, style)| Line { label: label.to_owned(), style, ..Line::default() });
     // Differences from the first number are small: they are signed.
     let since = |seq: u32| f64::from(seq.wrapping_sub(head.seq).cast_signed()) / 1_024.0;
     for row in forth {
-        let Some(tcp) = row.tcp.filter(|tcp| (tcp.src_port, tcp.dst_port) == (head.src_port, head.dst_port)) else {
+        let Some(tcp) = row.tcp.filter(|tcp| (tcp.src_port, tcp.dst_port) == (head.src_port, head.dst_port))
+        else {
             continue;
         };
         let kind = if row.dropped { 2 } else { usize::from(row.class == "retransmit") };
         lines[kind].points.push((seconds(row.at_ns), since(tcp.seq)));
     }
     for row in trace.rows.iter().filter(|row| row.link != link && !row.dropped) {
-        if let Some(tcp) = row.tcp.filter(|tcp| (tcp.src_port, tcp.dst_port) == (head.dst_port, head.src_port)) {
+        if let Some(tcp) =
+            row.tcp.filter(|tcp| (tcp.src_port, tcp.dst_port) == (head.dst_port, head.src_port))
+        {
             lines[3].points.push((seconds(row.at_ns), since(tcp.ack)));
         }
     }

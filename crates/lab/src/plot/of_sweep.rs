@@ -14,7 +14,9 @@ pub fn sweep_charts(summary: &Summary) -> Vec<Chart> {
 
 /// The same for several sweeps, each with a name.
 pub(super) fn charts(sweeps: &[(String, &Summary)]) -> Vec<Chart> {
-    let Some((_, first)) = sweeps.iter().find(|(_, summary)| !summary.points.is_empty()) else { return vec![] };
+    let Some((_, first)) = sweeps.iter().find(|(_, summary)| !summary.points.is_empty()) else {
+        return vec![];
+    };
     if sweeps.iter().all(|(_, summary)| summary.points.len() < 2) && sweeps.len() < 2 {
         return vec![];
     }

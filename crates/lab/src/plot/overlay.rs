@@ -80,8 +80,5 @@ fn series(text: &str, column: &str, scale: f64) -> Vec<Line> {
             line.points.push((at, value / scale));
         }
     }
-    lines
-        .into_iter()
-        .map(|(_, line)| Line { points: thinned(&line.points), ..line })
-        .collect()
+    lines.into_iter().map(|(_, line)| Line { points: thinned(&line.points), ..line }).collect()
 }

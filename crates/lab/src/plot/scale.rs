@@ -130,7 +130,10 @@ mod tests {
         assert_eq!(scale.ticks, [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
         assert_eq!(scale.map(&50.0, (0, 1_000)), 500);
         let scale = Scale::new(&Kind::Log, 1e6, 1e9);
-        assert_eq!(scale.ticks.iter().map(|tick| scale.format_ext(tick)).collect::<Vec<_>>(), ["1M", "10M", "100M", "1G"]);
+        assert_eq!(
+            scale.ticks.iter().map(|tick| scale.format_ext(tick)).collect::<Vec<_>>(),
+            ["1M", "10M", "100M", "1G"]
+        );
         let middle = libm::sqrt(1e6 * 1e9);
         assert_eq!(scale.map(&middle, (0, 1_000)), 500);
         let flat = Scale::new(&Kind::Linear, 5.0, 5.0);

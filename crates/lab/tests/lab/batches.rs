@@ -110,8 +110,15 @@ fn one_and_two_threads_write_the_same_bytes() {
     }
     assert_eq!(report.results.len(), 4);
     let html = String::from_utf8(one["report.html"].clone()).unwrap();
-    assert!(html.contains("<title>Tiny</title>") && html.contains("neck utilisation") && html.contains("repeat = 2"));
-    assert!(!html.contains("<link") && !html.contains("src=") && !html.contains("href="), "it holds everything itself");
+    assert!(
+        html.contains("<title>Tiny</title>")
+            && html.contains("neck utilisation")
+            && html.contains("repeat = 2")
+    );
+    assert!(
+        !html.contains("<link") && !html.contains("src=") && !html.contains("href="),
+        "it holds everything itself"
+    );
     assert_eq!(html.matches("<svg").count(), html.matches("</svg>").count());
 }
 

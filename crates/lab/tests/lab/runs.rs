@@ -133,7 +133,8 @@ for = "2s"
 fn retransmissions_are_those_of_the_list_of_drops() {
     let text = "[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\nsize = \"300k\"\n";
     let drops = "link.line.impairments=[{ kind = \"drop\", data = [20, 21, 90] }]";
-    let scenario = line(text).with_set([drops, "measure.from=0s", "link.line.queue.limit=unlimited"]).unwrap();
+    let scenario =
+        line(text).with_set([drops, "measure.from=0s", "link.line.queue.limit=unlimited"]).unwrap();
     let result = run_one(&scenario, 0, 0).unwrap().result;
     assert_eq!((result.flows[0].retransmits, result.queues[0].impaired), (3, 3));
     assert_eq!(result.flows[0].received_bytes, 300 * 1_024);
@@ -160,7 +161,8 @@ count = 4
 stagger = "100ms"
 "#;
     let result = run_one(&line(text), 0, 0).unwrap().result;
-    let greedy: Vec<_> = result.flows.iter().filter(|flow| flow.greedy).map(|flow| flow.name.as_str()).collect();
+    let greedy: Vec<_> =
+        result.flows.iter().filter(|flow| flow.greedy).map(|flow| flow.name.as_str()).collect();
     assert_eq!(greedy, ["long-1", "long-2", "long-3"]);
     let rates: Vec<f64> = result.flows[..3].iter().map(|flow| flow.goodput_bps).collect();
     let sum: f64 = rates.iter().sum();
@@ -213,7 +215,11 @@ fn markdown_says_how_values_are_spread() {
     let heading = "| metric | runs | mean | sd | min | median | p95 | max | 95 % CI of the mean |";
     let squeezed = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(markdown.lines().any(|line| squeezed(line) == heading), "{markdown}");
-    assert!(markdown.contains("mean over 3 runs with different seeds [95 % confidence interval of the mean, bootstrap]"));
+    assert!(
+        markdown.contains(
+            "mean over 3 runs with different seeds [95 % confidence interval of the mean, bootstrap]"
+        )
+    );
     let estimate = report.summary.points[0].estimates[0].unwrap();
     let (low, high) = estimate.ci.unwrap();
     assert!(estimate.min <= low && low < estimate.mean && estimate.mean < high && high <= estimate.max);
