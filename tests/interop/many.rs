@@ -2,6 +2,8 @@
 
 use super::support::stream::{self, read, read_all, write_all};
 use super::support::{Ip, Opens, STACK4, STACK6, Setup, World};
+use ackline_runtime::device::impair::{ImpairConfig, Impairment};
+use ackline_tcp_core::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net;
 use tokio::task::JoinSet;
@@ -77,6 +79,18 @@ async fn stack_opens(world: World) {
     finish(world, tasks).await;
 }
 
+/// A path of 2 ms that loses and reorders.
+fn bad_path() -> Setup {
+    let impairment = Impairment {
+        loss: 1.0,
+        reorder: 1.0,
+        reorder_by: Duration::from_micros(500),
+        delay: Duration::from_millis(1),
+        ..Impairment::default()
+    };
+    Setup::offload().impair(ImpairConfig::both(impairment, 0x100))
+}
+
 async fn finish(world: World, mut tasks: JoinSet<()>) {
     while let Some(task) = tasks.join_next().await {
         if let Err(error) = task {
@@ -94,6 +108,9 @@ against_kernel! {
     fn kernel_opens_a_hundred_plain(world) from Setup::plain(); { kernel_opens(world).await; }
     fn stack_opens_a_hundred(world) from Setup::offload(); { stack_opens(world).await; }
     fn stack_opens_a_hundred_plain(world) from Setup::plain(); { stack_opens(world).await; }
+
+    fn kernel_opens_a_hundred_on_a_bad_path(world) from bad_path(); { kernel_opens(world).await; }
+    fn stack_opens_a_hundred_on_a_bad_path(world) from bad_path(); { stack_opens(world).await; }
 
     fn connections_do_not_see_each_others_bytes(world) from Setup::offload(); {
         // One writes, all the others are silent: nothing may appear there.
