@@ -27,6 +27,9 @@ counters! {
     ip_in_csum_errors, "IpExtInCsumErrors", "Packets dropped for a wrong IPv4 header checksum.";
     ip_in_addr_errors, "IpInAddrErrors", "Packets dropped because their destination is not ours.";
     ip_in_unknown_protos, "IpInUnknownProtos", "Packets dropped for a transport protocol that is not TCP or ICMP.";
+    ip_in_ect1_pkts, "IpExtInECT1Pkts", "Packets received with ECT(1), counted as wire packets.";
+    ip_in_ect0_pkts, "IpExtInECT0Pkts", "Packets received with ECT(0), counted as wire packets.";
+    ip_in_ce_pkts, "IpExtInCEPkts", "Packets received with congestion experienced, counted as wire packets.";
     ip_reasm_fails, "IpReasmFails", "Fragments dropped: this stack does not reassemble.";
     ip_out_requests, "IpOutRequests", "IP packets sent; a super-packet counts once.";
     icmp_in_msgs, "IcmpInMsgs", "ICMP messages received.";
@@ -63,6 +66,9 @@ counters! {
     tcp_slow_start_retrans, "TcpExtTCPSlowStartRetrans", "Segments retransmitted after a timeout.";
     tcp_timeouts, "TcpExtTCPTimeouts", "Retransmission timeouts.";
     tcp_loss_probes, "TcpExtTCPLossProbes", "Tail loss probes sent.";
+    tcp_delivered_ce, "TcpExtTCPDeliveredCE", "Segments delivered whose ACK said ECE, where ECN is in use.";
+    tcp_ecn_reductions, "AcklineTcpEcnReductions", "Windows reduced because of ECE.";
+    tcp_ce_turns_merged, "AcklineTcpCETurnsMerged", "Runs of marked or unmarked segments not told apart: too many changes waited for an ACK.";
     tcp_dsack_old_sent, "TcpExtTCPDSACKOldSent", "DSACKs sent for data below RCV.NXT.";
     tcp_dsack_ofo_sent, "TcpExtTCPDSACKOfoSent", "DSACKs sent for data beyond RCV.NXT.";
     tcp_dsack_recv, "TcpExtTCPDSACKRecv", "DSACKs received.";

@@ -167,6 +167,18 @@ pub enum TraceEvent {
         /// Smoothed RTT.
         srtt: Option<Duration>,
     },
+    /// The handshake agreed on ECN.
+    EcnAgreed {
+        /// The kind in use.
+        mode: crate::config::Ecn,
+        /// This side's data is ECN-capable; false where it fell back after it had asked.
+        capable: bool,
+    },
+    /// The window was reduced because of ECE, and not again for data before `until`.
+    EcnReduced {
+        /// SND.NXT at the reduction.
+        until: SeqNum,
+    },
     /// The retransmission timer fired.
     Rto {
         /// Consecutive expiries.

@@ -27,6 +27,8 @@ pub struct Info {
     pub timestamps: bool,
     /// SACK is in use.
     pub sack: bool,
+    /// Explicit congestion notification in use.
+    pub ecn: crate::config::Ecn,
     /// Window scale that the peer announced and this side announced, where scaling is in use.
     pub wscale: Option<(u8, u8)>,
     /// Sender maximum segment size in payload bytes.
@@ -91,6 +93,12 @@ pub struct Info {
     pub total_retrans: u64,
     /// Pure ACKs sent.
     pub acks_out: u64,
+    /// Wire segments with data received that were marked with congestion experienced, where ECN is in use.
+    pub ce_received: u64,
+    /// Segments received with ECE, where ECN is in use.
+    pub ece_received: u64,
+    /// Wire segments delivered whose ACK said ECE.
+    pub delivered_ce: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
     /// Why nothing is being sent.
@@ -110,6 +118,7 @@ impl Info {
             ca_state: Phase::Open,
             timestamps: false,
             sack: false,
+            ecn: crate::config::Ecn::Off,
             wscale: None,
             snd_mss: 0,
             rcv_mss: 0,
@@ -142,6 +151,9 @@ impl Info {
             data_segs_in: 0,
             total_retrans: 0,
             acks_out: 0,
+            ce_received: 0,
+            ece_received: 0,
+            delivered_ce: 0,
             timeouts: 0,
             blocked: Blocked::State,
         }

@@ -153,6 +153,7 @@ impl Connection {
         // the window. The first is taken as the ACK that it is, the second is answered again.
         if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::RST) && seg.seq == irs {
             if !flags.contains(TcpFlags::ACK) {
+                handshake.hear_again(flags);
                 handshake.due = true;
                 return Disposition::Handled;
             }
@@ -467,6 +468,7 @@ impl Connection {
             psh: seg.flags.contains(TcpFlags::PSH),
             urg: seg.flags.contains(TcpFlags::URG),
             ce: ip.ecn == Ecn::Ce,
+            cwr: seg.flags.contains(TcpFlags::CWR),
             segments: seg.wire_segments,
             ts_rtt,
             srtt: self.snd.srtt(),

@@ -15,7 +15,9 @@ use crate::rcv::{self, AckNumbers};
 use crate::seq::SeqNum;
 use crate::snd::{Next, Outgoing, SendLimits};
 use crate::time::Instant;
-use crate::wire::{EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, TxChecksumMode, emit_tcp};
+use crate::wire::{
+    Ecn, EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, TxChecksumMode, emit_tcp,
+};
 use core::num::NonZeroU16;
 
 /// Octets of one SACK block, and of the option's head with its padding (RFC 2018, section 3).
@@ -325,6 +327,21 @@ impl Connection {
                 header.flags = header.flags.union(TcpFlags::RST);
                 header.options = TcpOptions::NONE;
             } else {
+                if numbers.ece {
+                    header.flags = header.flags.union(TcpFlags::ECE);
+                }
+                // RFC 3168, sections 6.1.4 to 6.1.6: no pure ACK, retransmission or probe is ECN-capable.
+                if let Some(ecn) = self.snd.ecn()
+                    && plan.class == SegmentClass::Data
+                    && plan.len > 0
+                {
+                    if ecn.capable {
+                        header.tos |= Ecn::Ect0.bits();
+                    }
+                    if ecn.cwr_due {
+                        header.flags = header.flags.union(TcpFlags::CWR);
+                    }
+                }
                 ack = Some(numbers);
             }
         }
@@ -356,7 +373,8 @@ impl Connection {
         match plan.reason {
             SendReason::Rst => header.flags = header.flags.union(TcpFlags::RST),
             SendReason::Syn | SendReason::SynAck => {
-                header.flags = header.flags.union(TcpFlags::SYN);
+                header.flags =
+                    header.flags.union(TcpFlags::SYN).union(self.ecn_setup(plan.reason, handshake));
                 // RFC 7323, section 2.2: never scaled in a SYN.
                 header.window = self.syn_window() as u16;
                 header.options = self.syn_options(host, handshake, now);
@@ -409,7 +427,7 @@ impl Connection {
                     if handshake.transmissions > 0 {
                         ctx.counters.req_syn_retrans += 1;
                     }
-                    handshake.sent(ctx.now, max_rto);
+                    handshake.sent(ctx.now, max_rto, built.flags.contains(TcpFlags::ECE));
                 }
             }
             SendReason::Rst => {

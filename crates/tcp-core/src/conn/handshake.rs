@@ -2,13 +2,16 @@
 
 use super::{Connection, Ctx, Notices, header_len, transition::Input};
 use crate::State;
-use crate::config::{ConnConfig, EndpointConfig};
+use crate::config::{ConnConfig, Ecn, EndpointConfig};
 use crate::error::ConnError;
+use crate::events::TraceEvent;
+use crate::packet::SendReason;
 use crate::rcv;
 use crate::seq::SeqNum;
 use crate::snd;
+use crate::snd::ecn::Agreed;
 use crate::time::{Duration, Instant};
-use crate::wire::{TcpOptions, TcpSegment};
+use crate::wire::{TcpFlags, TcpOptions, TcpSegment};
 
 /// Largest window shift (RFC 7323, section 2.3).
 const MAX_WSCALE: u8 = 14;
@@ -44,6 +47,12 @@ pub(super) struct Handshake {
     peer_window: u32,
     /// Our shift.
     pub(super) wscale: u8,
+    /// An ECN-setup SYN or SYN-ACK of ours left.
+    ecn_offered: bool,
+    /// One that is not left too: RFC 3168, section 6.1.1, forbids to set ECT then.
+    ecn_withdrawn: bool,
+    /// The peer's SYN or SYN-ACK is an ECN-setup one.
+    peer_ecn: bool,
 }
 
 impl Handshake {
@@ -61,6 +70,9 @@ impl Handshake {
             peer: TcpOptions::default(),
             peer_window: 0,
             wscale: wscale_for(config.recv_buffer),
+            ecn_offered: false,
+            ecn_withdrawn: false,
+            peer_ecn: false,
         }
     }
 
@@ -74,10 +86,25 @@ impl Handshake {
         self.peer = syn.options;
         // RFC 7323, section 2.2: the window of a SYN is never scaled.
         self.peer_window = u32::from(syn.window);
+        self.peer_ecn = is_ecn_setup(syn.flags);
     }
 
-    /// The SYN left.
-    pub(super) fn sent(&mut self, now: Instant, max_rto: Duration) {
+    /// The peer's SYN came once more: it may have given up on ECN (RFC 3168, section 6.1.1.1).
+    pub(super) fn hear_again(&mut self, flags: TcpFlags) {
+        self.peer_ecn &= is_ecn_setup(flags);
+    }
+
+    /// What both sides agreed on. RFC 3168, section 6.1.1: who once said no does not set ECT, but echoes marks all the
+    /// same, since the peer may have heard the yes alone.
+    fn ecn(&self, mode: Ecn) -> Option<Agreed> {
+        let agreed = mode != Ecn::Off && self.ecn_offered && self.peer_ecn;
+        agreed.then_some(Agreed { mode, capable: !self.ecn_withdrawn })
+    }
+
+    /// The SYN left, as an ECN-setup one or not.
+    pub(super) fn sent(&mut self, now: Instant, max_rto: Duration, ecn_setup: bool) {
+        self.ecn_offered |= ecn_setup;
+        self.ecn_withdrawn |= !ecn_setup;
         if self.transmissions > 0 {
             self.rto = self.rto.saturating_mul(2).min(max_rto);
         } else {
@@ -97,6 +124,13 @@ impl Handshake {
     fn rtt(&self, now: Instant) -> Option<Duration> {
         (self.transmissions == 1).then_some(self.first_sent).flatten().map(|sent| now.since(sent))
     }
+}
+
+/// RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK ECE alone. (Some hosts reflect the
+/// bits of the SYN that they do not know.)
+fn is_ecn_setup(flags: TcpFlags) -> bool {
+    let ece = flags.contains(TcpFlags::ECE);
+    ece && flags.contains(TcpFlags::CWR) != flags.contains(TcpFlags::ACK)
 }
 
 /// The smallest shift with which the whole buffer can be announced.
@@ -134,6 +168,19 @@ impl Connection {
         options
     }
 
+    /// The flags that make a SYN or SYN-ACK an ECN-setup one.
+    pub(super) fn ecn_setup(&self, reason: SendReason, handshake: &Handshake) -> TcpFlags {
+        if self.config.ecn == Ecn::Off {
+            return TcpFlags::NONE;
+        }
+        match reason {
+            // RFC 3168, section 6.1.1.1: where no answer comes, the bits may be the reason.
+            SendReason::Syn if handshake.transmissions == 0 => TcpFlags::ECE.union(TcpFlags::CWR),
+            SendReason::SynAck if handshake.peer_ecn && !handshake.ecn_withdrawn => TcpFlags::ECE,
+            _ => TcpFlags::NONE,
+        }
+    }
+
     /// Both SYNs are acknowledged: the halves start to work.
     ///
     /// `window` is the peer's window in bytes, scaled where the segment that carried it says so.
@@ -155,6 +202,10 @@ impl Connection {
 
         let smss = self.smss_for(host, peer.mss);
         let rtt = handshake.rtt(ctx.now);
+        let ecn = handshake.ecn(config.ecn);
+        if let Some(Agreed { mode, capable }) = ecn {
+            ctx.trace(|| TraceEvent::EcnAgreed { mode, capable });
+        }
         let snd_wnd = if seg.flags.contains(crate::wire::TcpFlags::SYN) {
             u32::from(seg.window)
         } else {
@@ -171,6 +222,7 @@ impl Connection {
                 timestamps: self.ts.enabled(),
                 handshake_rtt: rtt,
                 syn_retransmitted: handshake.transmissions > 1,
+                ecn,
             },
         );
         self.rcv.open(
@@ -182,6 +234,7 @@ impl Connection {
                 rmss: u32::from(self.announced_mss(host)).saturating_sub(self.option_len()),
                 sack: self.sack,
                 handshake_rtt: rtt,
+                ecn: ecn.map_or(Ecn::Off, |agreed| agreed.mode),
             },
         );
         self.notices.add(if handshake.passive { Notices::ACCEPTED } else { Notices::CONNECTED });

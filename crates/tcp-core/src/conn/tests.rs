@@ -48,6 +48,7 @@ struct Sent {
     window: u16,
     options: TcpOptions,
     reason: SendReason,
+    ecn: Ecn,
 }
 
 fn ip() -> IpInfo {
@@ -101,6 +102,8 @@ macro_rules! ctx {
         }
     };
 }
+
+mod ecn;
 
 impl Bench {
     fn with(make: impl FnOnce(&mut Ctx<'_>, &EndpointConfig) -> Connection) -> Self {
@@ -192,7 +195,12 @@ impl Bench {
     }
 
     fn arrive(&mut self, seg: &TcpSegment<'_>) -> Disposition {
-        self.conn.on_segment(ctx!(self), &self.host, &mut self.challenge, &ip(), seg)
+        self.arrive_marked(seg, Ecn::NotEct)
+    }
+
+    fn arrive_marked(&mut self, seg: &TcpSegment<'_>, ecn: Ecn) -> Disposition {
+        let ip = IpInfo { ecn, ..ip() };
+        self.conn.on_segment(ctx!(self), &self.host, &mut self.challenge, &ip, seg)
     }
 
     /// Sends everything that may leave, through the real builder and the real parser.
@@ -216,9 +224,8 @@ impl Bench {
             bytes.extend_from_slice(piece);
         }
         let packet = RxPacket::new(&bytes).with_checksum(RxChecksum::Verify);
-        let Ok(Transport::Tcp(seg)) = parse(&packet).map(|datagram| datagram.transport) else {
-            panic!("not a TCP segment: {bytes:02x?}");
-        };
+        let datagram = parse(&packet).expect("a well-formed packet");
+        let Transport::Tcp(seg) = datagram.transport else { panic!("not a TCP segment: {bytes:02x?}") };
         let sent = Sent {
             flags: seg.flags,
             seq: seg.seq,
@@ -227,6 +234,7 @@ impl Bench {
             window: seg.window,
             options: seg.options,
             reason: plan.reason,
+            ecn: datagram.ip.ecn,
         };
         self.conn.sent(ctx!(self), plan, &built);
         sent

@@ -8,7 +8,7 @@ use crate::conn::{Connection, Disposition, RstSpec};
 use crate::id::ConnId;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{self, IpInfo, RxPacket, TcpFlags, TcpSegment, Transport, WireError};
+use crate::wire::{self, Datagram, Ecn, IpInfo, RxPacket, TcpFlags, TcpSegment, Transport, WireError};
 use alloc::boxed::Box;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::num::NonZeroU32;
@@ -23,6 +23,9 @@ impl Endpoint {
             Ok(datagram) => datagram,
             Err(error) => return self.refuse_packet(*error),
         };
+        if datagram.ip.ecn != Ecn::NotEct {
+            self.count_codepoint(datagram);
+        }
         match &datagram.transport {
             Transport::Tcp(segment) => self.take_segment(now, &datagram.ip, segment),
             Transport::Icmp(message) => self.on_icmp(now, &datagram.ip, message),
@@ -33,6 +36,21 @@ impl Endpoint {
                     Ingested::Dropped("IpInUnknownProtos")
                 }
             },
+        }
+    }
+
+    /// A packet of an ECN-capable transport.
+    fn count_codepoint(&mut self, datagram: &Datagram<'_>) {
+        let packets = match &datagram.transport {
+            Transport::Tcp(segment) => u64::from(segment.wire_segments),
+            _ => 1,
+        };
+        let counters = &mut self.observe.counters;
+        match datagram.ip.ecn {
+            Ecn::NotEct => {}
+            Ecn::Ect1 => counters.ip_in_ect1_pkts += packets,
+            Ecn::Ect0 => counters.ip_in_ect0_pkts += packets,
+            Ecn::Ce => counters.ip_in_ce_pkts += packets,
         }
     }
 

@@ -216,7 +216,8 @@ pub enum Recovery {
 pub enum EcnUse {
     /// One [`CongestionEvent::Ecn`] per window of data (RFC 3168, section 6.1.2).
     PerWindow,
-    /// The CE bytes of each [`AckSample`]; the algorithm reacts in `on_ack` (RFC 8257).
+    /// The CE bytes of each [`AckSample`]; the algorithm reacts in `on_ack` (RFC 8257), and keeps account itself of
+    /// which windows were reduced: it hears of each loss.
     PerAck,
 }
 
@@ -343,9 +344,10 @@ pub struct AckSample {
     pub newly_delivered: u32,
     /// Bytes newly declared lost on this ACK.
     pub newly_lost: u32,
-    /// Bytes that the peer reports as CE-marked.
+    /// Bytes that the peer reports as CE-marked: with DCTCP's and with classic ECN `newly_delivered` where `ece` is
+    /// set.
     pub ce: u32,
-    /// ECE was set.
+    /// ECE was set, where ECN is in use. RFC 3168, section 6.1.2: such an ACK does not raise the window.
     pub ece: bool,
     /// The ACK advanced nothing (a duplicate in the sense of RFC 5681).
     pub duplicate: bool,

@@ -4,6 +4,7 @@
 //! Nearly every segment is the one that is expected, with nothing out of order: it takes the short way
 //! ([`Receiver::on_expected`]). Everything else is cut to the window, sorted in, and answered.
 
+use super::echo::Seen;
 use super::obligations::Owed;
 use super::{Assembler, Incoming, Received, Receiver, UNKNOWN_MSS};
 use crate::config::ConnConfig;
@@ -68,6 +69,9 @@ impl Receiver {
             self.on_expected(ctx, config, seg);
             return Received { readable: true, fin: false };
         }
+        if len > 0 {
+            self.take_mark(ctx, seg);
+        }
         self.measure(seg, len);
         self.take_other(ctx, config, seg, len)
     }
@@ -82,6 +86,16 @@ impl Receiver {
             if let Some(rtt) = seg.ts_rtt {
                 self.window.on_rtt(rtt);
             }
+        }
+    }
+
+    /// Tells the echo whether the data was marked, before RCV.NXT moves.
+    #[inline]
+    fn take_mark(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>) {
+        if let Some(echo) = self.echo.as_deref_mut() {
+            let Incoming { ce, cwr, segments, .. } = *seg;
+            let (rcv_nxt, highest_ack) = (self.rcv_nxt, self.highest_ack);
+            echo.on_data(ctx.counters, &Seen { ce, cwr, segments, rcv_nxt, highest_ack });
         }
     }
 
@@ -100,6 +114,7 @@ impl Receiver {
     #[inline]
     pub(crate) fn on_expected(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &Incoming<'_>) {
         let len = seg.payload.len() as u32;
+        self.take_mark(ctx, seg);
         self.measure(seg, len);
         ctx.counters.tcp_hp_hits += u64::from(seg.segments);
         self.store(0, &seg.payload);

@@ -16,21 +16,24 @@
 //! | `data.rs` | what becomes of a segment's data and FIN |
 //! | `assembler.rs` | which bytes past RCV.NXT are present; SACK and DSACK |
 //! | `window.rs` | the window that is advertised, and how it grows |
+//! | `echo.rs` | ECN: which ACKs carry ECE, and up to where they acknowledge |
 //! | `obligations.rs` | host of the ACK policy, and what the core owes whatever the policy says |
 
 pub(crate) mod assembler;
 mod data;
+mod echo;
 mod obligations;
 mod window;
 
 #[cfg(test)]
 mod tests;
 
-use crate::config::ConnConfig;
+use crate::config::{ConnConfig, Ecn};
 use crate::conn::Ctx;
 use crate::info::Info;
 use crate::packet::SendReason;
 use crate::policy::ack::{AckCause, AckInit, AckSent, RecvView};
+use crate::policy::builtin::CeEcho;
 use crate::policy::{AckPolicy, NewAckPolicy};
 use crate::ring::{ByteRing, MAX_CAPACITY};
 use crate::seq::SeqNum;
@@ -38,6 +41,7 @@ use crate::time::{Duration, Instant};
 use crate::wire::{Payload, SackBlocks};
 use alloc::boxed::Box;
 use assembler::Assembler;
+use echo::Echo;
 use obligations::Acks;
 use window::{Position, RecvWindow};
 
@@ -56,6 +60,8 @@ pub(crate) struct Receiver {
     acks: Acks,
     /// Out-of-order data; made when the first such segment arrives.
     waiting: Option<Box<Assembler>>,
+    /// Echo of marks, where ECN is in use.
+    echo: Option<Box<Echo>>,
     /// Sequence number of the peer's FIN, once it is known.
     fin: Option<SeqNum>,
     /// Next sequence number expected.
@@ -95,6 +101,8 @@ pub(crate) struct OpenParams {
     pub(crate) sack: bool,
     /// RTT of the handshake, where it was measured.
     pub(crate) handshake_rtt: Option<Duration>,
+    /// ECN in use.
+    pub(crate) ecn: Ecn,
 }
 
 /// Data or FIN of an acceptable segment.
@@ -112,6 +120,8 @@ pub(crate) struct Incoming<'a> {
     pub(crate) urg: bool,
     /// The IP header carried CE.
     pub(crate) ce: bool,
+    /// CWR was set.
+    pub(crate) cwr: bool,
     /// Wire segments that it stands for; at least 1.
     pub(crate) segments: u32,
     /// RTT of this side's segment that TSecr names.
@@ -138,6 +148,8 @@ pub(crate) struct AckNumbers {
     pub(crate) window: u16,
     /// SACK blocks; a DSACK, where one is due, comes first.
     pub(crate) sack: SackBlocks,
+    /// ECE is set.
+    pub(crate) ece: bool,
     /// The right edge that the window field stands for.
     edge: SeqNum,
 }
@@ -173,6 +185,7 @@ impl Receiver {
             window: RecvWindow::new(config.initial_recv_window.unwrap_or(u32::MAX)),
             acks: Acks::new(config.ack_hold_limit),
             waiting: None,
+            echo: None,
             fin: None,
             rcv_nxt: SeqNum(0),
             highest_ack: SeqNum(0),
@@ -196,6 +209,7 @@ impl Receiver {
         self.rmss = params.rmss.clamp(1, 0xffff) as u16;
         self.peer_mss = params.rmss.clamp(1, UNKNOWN_MSS) as u16;
         self.sack = params.sack;
+        self.echo = (params.ecn != Ecn::Off).then(|| Box::new(Echo::new(params.ecn)));
         let edge = self.rcv_nxt + syn_window(config);
         self.window.open(edge, params.wscale, limit(config));
         if !self.acks.has_policy() {
@@ -206,7 +220,10 @@ impl Receiver {
     /// Replaces the ACK policy. What its predecessor held back is acknowledged at once.
     pub(crate) fn swap_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
         let rmss = u32::from(self.peer_mss);
-        self.acks.install(make(&AckInit::new(ctx.now, rmss, known(self.handshake_rtt))));
+        let policy = make(&AckInit::new(ctx.now, rmss, known(self.handshake_rtt)));
+        // RFC 8257, section 3.2: whatever the policy, a change of CE is told at once.
+        let accurate = self.echo.as_deref().is_some_and(|echo| echo.mode() == Ecn::Dctcp);
+        self.acks.install(if accurate { Box::new(CeEcho::around(policy)) } else { policy });
     }
 
     /// The ACK policy; `None` before the connection is established.
@@ -291,7 +308,14 @@ impl Receiver {
             Some(waiting) if self.sack && sack_room > 0 => waiting.sack_blocks(sack_room).collect(),
             _ => SackBlocks::EMPTY,
         };
-        AckNumbers { ack: self.rcv_nxt, window, sack, edge }
+        match self.echo.as_deref() {
+            None => AckNumbers { ack: self.rcv_nxt, window, sack, ece: false, edge },
+            Some(echo) => {
+                let (ack, ece) = echo.next(self.rcv_nxt);
+                let (window, edge) = self.window.seen_from(ack, edge);
+                AckNumbers { ack, window, sack, ece, edge }
+            }
+        }
     }
 
     /// A segment with `numbers` left, for `reason`. `pure`: it carried neither data nor FIN.
@@ -306,6 +330,7 @@ impl Receiver {
         let advance = numbers.ack.saturating_distance_from(self.highest_ack);
         self.highest_ack = self.highest_ack.max(numbers.ack);
         self.window.advertised(numbers.edge);
+        let another = self.echo.as_deref_mut().is_some_and(|echo| echo.on_ack_sent(numbers.ack));
         self.acks_out += u64::from(pure);
         if self.closed != (numbers.window == 0) {
             self.closed = numbers.window == 0;
@@ -338,6 +363,9 @@ impl Receiver {
         };
         let view = self.view(ctx.now, config);
         self.acks.on_sent(ctx, &view, &AckSent::new(cause, advance), reports);
+        if another {
+            self.acks.oblige(SendReason::AckByObligation);
+        }
     }
 
     /// When the policy's timer or the hold limit is due.
@@ -374,6 +402,10 @@ impl Receiver {
         info.bytes_received = self.bytes_received;
         info.data_segs_in = self.data_segs_in;
         info.acks_out = self.acks_out;
+        if let Some(echo) = self.echo.as_deref() {
+            info.ecn = echo.mode();
+            info.ce_received = echo.marked;
+        }
     }
 
     /// Bytes that wait past a hole.

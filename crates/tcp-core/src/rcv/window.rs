@@ -139,6 +139,12 @@ impl RecvWindow {
         (units as u16, at.rcv_nxt + (units << self.shift))
     }
 
+    /// The window field of an ACK up to `ack` that shows the right edge `edge`, and the edge that the field can say.
+    pub(super) fn seen_from(&self, ack: SeqNum, edge: SeqNum) -> (u16, SeqNum) {
+        let units = edge.saturating_distance_from(ack).div_ceil(self.unit()).min(MAX_FIELD);
+        (units as u16, ack + (units << self.shift))
+    }
+
     /// An ACK with this right edge left.
     pub(super) fn advertised(&mut self, edge: SeqNum) {
         self.edge = self.edge.max(edge);

@@ -161,7 +161,7 @@ impl Sender {
 
     /// Does what a step says. `rtt`: what the ACK at hand measured.
     fn apply(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, step: &RtoStep, rtt: Option<Duration>) {
-        let RtoStep { send, tags, gate, cc, rtt: sample, timer, cwr: _, verdict } = *step;
+        let RtoStep { send, tags, gate, cc, rtt: sample, timer, cwr, verdict } = *step;
         let flight_size = self.flight_size();
         let first = self.flight.as_deref().is_none_or(|flight| flight.recovery.rto.expiries <= 1);
         if let Some(flight) = self.flight.as_deref_mut() {
@@ -187,6 +187,9 @@ impl Sender {
                 flight.recovery.recovery_point = self.snd_una - 1;
                 ctx.trace(|| TraceEvent::Phase { from, to: Phase::Open });
             }
+        }
+        if cwr || matches!(cc, RtoCc::Timeout { .. }) {
+            self.on_reduction();
         }
         let view = self.flow_view(ctx.now);
         if let Some(policy) = self.cc.as_deref_mut() {

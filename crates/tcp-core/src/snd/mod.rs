@@ -9,6 +9,7 @@
 //! | `new_data.rs` | how much new data: windows, Nagle, SWS avoidance |
 //! | `pacer.rs` | when the next data may leave |
 //! | `reservations.rs` | packets that wait in the egress scheduler |
+//! | `ecn.rs` | ECN: what ECE does, and CWR |
 //! | `on_ack.rs` | what an ACK says |
 //! | `rtt.rs`, `rate.rs` | RTT, RTO, delivery rate |
 //! | `timers.rs` | every deadline of the sender |
@@ -18,6 +19,7 @@
 //! from the first departure until the connection has been idle for a while.
 
 mod buffer;
+pub(crate) mod ecn;
 mod new_data;
 mod on_ack;
 mod pacer;
@@ -49,6 +51,7 @@ use crate::wire::SackBlocks;
 use alloc::boxed::Box;
 use buffer::SendBuffer;
 use core::num::NonZeroU16;
+use ecn::{Agreed, EcnSender};
 use pacer::Pacer;
 use rate::Delivery;
 use reservations::Reservations;
@@ -77,6 +80,8 @@ pub(crate) struct OpenParams {
     pub(crate) handshake_rtt: Option<Duration>,
     /// A SYN was retransmitted (RFC 6298, 5.7; RFC 5681, section 3.1).
     pub(crate) syn_retransmitted: bool,
+    /// ECN, where both sides agreed on it.
+    pub(crate) ecn: Option<Agreed>,
 }
 
 /// Limits of one packet.
@@ -187,6 +192,8 @@ pub(crate) struct Sender {
     /// None before the handshake is complete.
     pub(crate) rto: Option<Box<dyn RtoResponse>>,
     pub(crate) flight: Option<Box<Flight>>,
+    /// Where ECN is in use.
+    ecn: Option<Box<EcnSender>>,
     pub(crate) rtt: Rtt,
     delivery: Delivery,
     pub(crate) stats: Stats,
@@ -278,6 +285,7 @@ impl Sender {
             cc: None,
             rto: None,
             flight: None,
+            ecn: None,
             rtt: Rtt::new(config.initial_rto, first),
             delivery: Delivery::new(),
             stats: Stats::default(),
@@ -298,12 +306,14 @@ impl Sender {
 
     /// The handshake is complete.
     pub(crate) fn open(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, params: &OpenParams) {
-        let OpenParams { smss, snd_wnd, wl1, sack, timestamps, handshake_rtt, syn_retransmitted } = *params;
+        let OpenParams { smss, snd_wnd, wl1, sack, timestamps, handshake_rtt, syn_retransmitted, ecn } =
+            *params;
         self.snd_una = self.snd_nxt;
         self.window = PeerWindow::new(snd_wnd, wl1, self.snd_una);
         self.smss = smss.max(1);
         self.sack = sack;
         self.timestamps = timestamps;
+        self.ecn = ecn.map(|agreed| Box::new(EcnSender::new(agreed, self.snd_una)));
         self.last_sent = ctx.now;
         self.progress_at = ctx.now;
         if syn_retransmitted {

@@ -6,7 +6,7 @@ use super::{AckSegment, AckVerdict, Sender};
 use crate::config::ConnConfig;
 use crate::conn::Ctx;
 use crate::events::TraceEvent;
-use crate::policy::cc::{AckSample, CongestionEvent, Phase, RateSample};
+use crate::policy::cc::{AckSample, CongestionEvent, Phase, RateSample, Reaction};
 use crate::policy::rto::{AckFacts, RtoPhase};
 use crate::recovery::loss::{Evidence, Finding};
 use crate::seq::SeqNum;
@@ -14,7 +14,7 @@ use crate::time::{Duration, Instant};
 
 /// What an ACK changed in the tags.
 #[derive(Debug, Default)]
-struct Tagged {
+pub(super) struct Tagged {
     /// Bytes by which SND.UNA advanced.
     acked: u32,
     newly_sacked: u32,
@@ -23,8 +23,10 @@ struct Tagged {
     /// Send buffer was freed.
     freed: bool,
     /// What is acknowledged left while the congestion window held back more.
-    cwnd_limited: bool,
-    covered: Covered,
+    pub(super) cwnd_limited: bool,
+    /// ECE of an ACK that is not old, where ECN is in use.
+    ece: bool,
+    pub(super) covered: Covered,
 }
 
 impl Sender {
@@ -154,6 +156,10 @@ impl Sender {
         if self.sack && !seg.sack.is_empty() {
             self.take_sack(ctx, seg, facts, &mut tagged);
         }
+        if let Some(ecn) = self.ecn.as_deref_mut() {
+            ecn.on_advance(self.snd_una);
+            tagged.ece = seg.ece && seg.ack.ge(prior_una);
+        }
         tagged.duplicate = seg.ack == prior_una && seg.payload_len == 0 && !seg.fin && same_window;
         facts.newly_sacked = tagged.newly_sacked;
         facts.duplicate = tagged.duplicate;
@@ -247,6 +253,9 @@ impl Sender {
         if finding.begin {
             self.begin_recovery(ctx, prior_pipe);
         }
+        if tagged.ece {
+            self.on_ece(ctx, tagged);
+        }
         if tagged.acked == 0 && tagged.newly_sacked == 0 && !tagged.duplicate {
             return;
         }
@@ -255,6 +264,8 @@ impl Sender {
         sample.newly_delivered = tagged.covered.bytes;
         sample.newly_lost = finding.newly_lost;
         sample.duplicate = tagged.acked == 0;
+        sample.ece = tagged.ece;
+        sample.ce = if tagged.ece { sample.newly_delivered } else { 0 };
         sample.rtt = rtt;
         sample.rtt_oldest = rtt_oldest;
         sample.prior_pipe = prior_pipe;
@@ -262,7 +273,10 @@ impl Sender {
         let mut view = self.flow_view(ctx.now);
         view.cwnd_limited = tagged.cwnd_limited;
         if let Some(cc) = self.cc.as_deref_mut() {
-            cc.on_ack(&view, &sample);
+            let reaction = cc.on_ack(&view, &sample);
+            if reaction == Reaction::Reduced {
+                self.on_ecn_reduction(ctx);
+            }
         }
     }
 
@@ -278,10 +292,15 @@ impl Sender {
         } else {
             ctx.counters.tcp_reno_recovery += 1;
         }
+        let reduced = self.is_reduced_for_ecn();
         let view = self.flow_view(ctx.now);
         if let Some(cc) = self.cc.as_deref_mut() {
             cc.checkpoint(&view);
-            cc.on_congestion(&view, &CongestionEvent::Loss { prior_pipe });
+            // RFC 3168, section 6.1.2: one reduction per window of data, whatever the signals.
+            if !reduced {
+                cc.on_congestion(&view, &CongestionEvent::Loss { prior_pipe });
+                self.on_reduction();
+            }
         }
     }
 

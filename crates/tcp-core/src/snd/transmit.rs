@@ -427,6 +427,11 @@ impl Sender {
         if new {
             flight.board.push(self.snd_nxt, out.end(), stamp, self.smss, limited);
             self.snd_nxt = out.end();
+            if let Some(ecn) = self.ecn.as_deref_mut()
+                && out.len > 0
+            {
+                ecn.cwr_due = false;
+            }
             if !was_reserved {
                 flight.released = flight.released.saturating_add(out.segments());
                 self.note_small(out);

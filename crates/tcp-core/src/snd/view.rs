@@ -106,6 +106,10 @@ impl Sender {
         info.data_segs_out = self.stats.data_segs_out;
         info.total_retrans = self.stats.total_retrans;
         info.timeouts = self.stats.timeouts;
+        if let Some(ecn) = self.ecn.as_deref() {
+            info.ece_received = ecn.ece_received;
+            info.delivered_ce = ecn.delivered_ce;
+        }
         info.blocked = self.blocked;
     }
 }

@@ -35,6 +35,14 @@ impl NewReno {
         }
     }
 
+    /// Lowers window and `ssthresh` to `window`, and no further than two segments: for algorithms that differ from
+    /// NewReno only in how far they reduce.
+    pub fn reduce_to(&mut self, view: &FlowView, window: Window) {
+        self.ssthresh = window.max(Window::from_bytes(2 * u64::from(view.smss)));
+        self.cwnd = self.cwnd.min(self.ssthresh);
+        self.acked = 0;
+    }
+
     /// RFC 5681, equation 4. Where the window limits the flow, the window stands for the flight: an ACK that
     /// covers many segments leaves a small flight behind until the window is filled again.
     fn lower_ssthresh(&mut self, view: &FlowView, flight: u32) {
@@ -60,7 +68,8 @@ impl CongestionControl for NewReno {
     }
 
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
-        if view.phase == Phase::Recovery || !view.cwnd_limited || ack.acked == 0 {
+        // RFC 3168, section 6.1.2: an ACK with ECE does not raise the window.
+        if view.phase == Phase::Recovery || !view.cwnd_limited || ack.acked == 0 || ack.ece {
             return Reaction::None;
         }
         let smss = u64::from(view.smss);

@@ -42,6 +42,8 @@ pub(super) struct Script {
     pub(super) exits: u32,
     pub(super) checkpoints: u32,
     pub(super) undos: Vec<Undo>,
+    /// The answer to each ACK.
+    pub(super) reaction: Reaction,
 }
 
 impl CongestionControl for Scripted {
@@ -52,8 +54,9 @@ impl CongestionControl for Scripted {
         self.0.lock().unwrap().decision
     }
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
-        self.0.lock().unwrap().acks.push((*view, *ack));
-        Reaction::None
+        let mut script = self.0.lock().unwrap();
+        script.acks.push((*view, *ack));
+        script.reaction
     }
     fn on_congestion(&mut self, _: &FlowView, event: &CongestionEvent) {
         self.0.lock().unwrap().events.push(*event);
@@ -126,6 +129,7 @@ impl Setup {
             exits: 0,
             checkpoints: 0,
             undos: Vec::new(),
+            reaction: Reaction::None,
         }));
         let mut config = self.config;
         if self.cwnd.is_some() {
@@ -154,6 +158,7 @@ impl Setup {
                 timestamps: false,
                 handshake_rtt: self.rtt,
                 syn_retransmitted: false,
+                ecn: None,
             },
         );
         bench

@@ -1,0 +1,100 @@
+//! An ACK at once when the mark of arriving data changes, around any other policy (RFC 8257, section 3.2).
+//!
+//! Which ACKs then carry ECE is the core's business; this decides only that none of them waits. The core puts it
+//! around the policy of each connection that uses DCTCP's feedback.
+
+use crate::policy::ack::{AckPlan, AckPolicy, AckSent, DataArrival, RecvView, SoftObligations};
+use crate::policy::{Metrics, Params, SpecError};
+use alloc::boxed::Box;
+
+/// A policy that acknowledges changes of CE at once, and leaves all else to another.
+#[derive(Debug)]
+pub struct CeEcho {
+    inner: Box<dyn AckPolicy>,
+    name: &'static str,
+    /// The last data in order carried CE.
+    ce: bool,
+}
+
+impl CeEcho {
+    /// Around `inner`, under its name.
+    #[must_use]
+    pub fn around(inner: Box<dyn AckPolicy>) -> Self {
+        let name = inner.name();
+        Self { inner, name, ce: false }
+    }
+
+    /// Around `inner`, under another name.
+    #[must_use]
+    pub fn named(name: &'static str, inner: Box<dyn AckPolicy>) -> Self {
+        Self { inner, name, ce: false }
+    }
+}
+
+impl AckPolicy for CeEcho {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn waives(&self) -> SoftObligations {
+        self.inner.waives()
+    }
+
+    fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
+        let plan = self.inner.on_data(view, data);
+        let changed = data.ce != self.ce;
+        self.ce = data.ce;
+        if changed && !matches!(plan, AckPlan::Now { .. }) { AckPlan::NOW } else { plan }
+    }
+
+    fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
+        self.inner.on_ack_sent(view, sent)
+    }
+
+    fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
+        self.inner.on_app_read(view)
+    }
+
+    fn on_timeout(&mut self, view: &RecvView) -> AckPlan {
+        self.inner.on_timeout(view)
+    }
+
+    fn on_hold_truncated(&mut self, view: &RecvView) {
+        self.inner.on_hold_truncated(view);
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        self.inner.metrics(report);
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        self.inner.configure(params)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::ack::DataClass;
+    use crate::policy::builtin::DelayedAck;
+    use crate::seq::SeqNum;
+    use crate::time::Instant;
+
+    #[test]
+    fn only_a_change_is_acknowledged_at_once() {
+        let mut policy = CeEcho::around(Box::new(DelayedAck::default()));
+        let mut seq = SeqNum(0);
+        let mut at_once = |ce| {
+            let mut view = RecvView::new(Instant::from_millis(100), seq + 1000, 65_535, 1000);
+            view.highest_ack = seq;
+            view.oldest_unacked = Some(view.now);
+            let mut data = DataArrival::new(seq, seq + 1000, DataClass::New);
+            data.ce = ce;
+            seq += 1000;
+            policy.on_data(&view, &data) == AckPlan::NOW
+        };
+        let marks = [false, true, true, false, false, true];
+        assert_eq!(marks.map(&mut at_once), [false, true, false, true, false, true]);
+        assert_eq!(policy.name(), "delayed");
+    }
+}
