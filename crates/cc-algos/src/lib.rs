@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `reno` | NewReno's window | RFC 5681, RFC 6582, RFC 3465 |
 //! | `cubic` | a window that is a cubic function of time, with HyStart++ | RFC 9438, RFC 9406 |
+//! | `dctcp` | reduces the window by the share of marked data | RFC 8257 |
 //!
 //! [`CC`] and [`RTO`] are the tables from which names such as `cubic:beta=0.8` are resolved.
 #![no_std]
@@ -14,11 +15,13 @@ extern crate alloc;
 extern crate std;
 
 pub mod cubic;
+pub mod dctcp;
 pub mod hystart;
 mod reno;
 pub mod rto;
 
 pub use cubic::{Cubic, CubicParams};
+pub use dctcp::{Dctcp, DctcpParams};
 pub use hystart::HyStart;
 pub use rto::RTO;
 
@@ -26,4 +29,4 @@ use ackline_tcp_core::policy::NewCongestionControl;
 use ackline_tcp_core::policy::spec::Entry;
 
 /// The congestion controls of this crate.
-pub const CC: &[Entry<NewCongestionControl>] = &[cubic::ENTRY, reno::ENTRY];
+pub const CC: &[Entry<NewCongestionControl>] = &[cubic::ENTRY, reno::ENTRY, dctcp::ENTRY];

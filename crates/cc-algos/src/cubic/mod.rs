@@ -21,7 +21,7 @@ mod params;
 #[cfg(test)]
 mod tests;
 
-pub use params::CubicParams;
+pub use params::{BETA_ECN, CubicParams};
 
 use crate::hystart::{self, Growth, HyStart};
 use ackline_tcp_core::policy::cc::{
@@ -39,7 +39,7 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     name: "cubic",
     aliases: &[],
     summary: "the window follows a cubic curve of time around the last loss",
-    source: "RFC 9438, RFC 9406",
+    source: "RFC 9438, RFC 9406, RFC 8511",
     params: CubicParams::TABLE,
     make: |params| {
         let params = CubicParams::default().with(params)?;
@@ -172,18 +172,16 @@ impl Cubic {
 
     /// RFC 9438, sections 4.6 and 4.7, up to the window itself. `flight` in bytes. Returns what beta leaves,
     /// in bytes.
-    fn lower_ssthresh(&mut self, view: &FlowView, flight: u32) -> f64 {
+    fn lower_ssthresh(&mut self, view: &FlowView, flight: u32, beta: f64) -> f64 {
         let cwnd = bytes(self.state.cwnd);
         self.state.w_max = Some(match self.state.w_max {
-            Some(w_max) if self.params.fast_convergence && cwnd < w_max => {
-                cwnd * (1.0 + self.params.beta) / 2.0
-            }
+            Some(w_max) if self.params.fast_convergence && cwnd < w_max => cwnd * (1.0 + beta) / 2.0,
             _ => cwnd,
         });
         self.state.cwnd_prior = cwnd;
         self.state.epoch = None;
         let used = if view.cwnd_limited { cwnd } else { cwnd.min(f64::from(flight)) };
-        let reduced = used * self.params.beta;
+        let reduced = used * beta;
         self.state.ssthresh = window(reduced.max(2.0 * f64::from(view.smss)));
         reduced
     }
@@ -215,7 +213,8 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
-        if view.phase == Phase::Recovery || ack.acked == 0 {
+        // RFC 3168, section 6.1.2: an ACK with ECE does not raise the window.
+        if view.phase == Phase::Recovery || ack.acked == 0 || ack.ece {
             return Reaction::None;
         }
         let mut acked = u64::from(ack.acked);
@@ -231,12 +230,15 @@ impl CongestionControl for Cubic {
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         match *event {
             CongestionEvent::Loss { .. } => {
-                self.lower_ssthresh(view, view.flight_size);
+                self.lower_ssthresh(view, view.flight_size, self.params.beta);
                 self.state.cwnd = self.state.cwnd.min(self.state.ssthresh);
             }
             CongestionEvent::Ecn => {
                 // RFC 9438, section 4.6: after ECE the window may fall to one segment, ssthresh to two.
-                let reduced = self.lower_ssthresh(view, view.flight_size);
+                // RFC 8511, section 3.1: the milder factor is for congestion avoidance.
+                let abe = self.params.abe && !self.in_slow_start();
+                let beta = if abe { self.params.beta.max(BETA_ECN) } else { self.params.beta };
+                let reduced = self.lower_ssthresh(view, view.flight_size, beta);
                 self.state.cwnd = self.state.cwnd.min(window(reduced.max(f64::from(view.smss))));
             }
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
@@ -244,7 +246,7 @@ impl CongestionControl for Cubic {
                     SsthreshRule::Keep => {}
                     SsthreshRule::AtMost(most) => self.state.ssthresh = self.state.ssthresh.min(most),
                     SsthreshRule::ByCc if first => {
-                        self.lower_ssthresh(view, flight_size);
+                        self.lower_ssthresh(view, flight_size, self.params.beta);
                     }
                     SsthreshRule::ByCc => {}
                 }

@@ -3,6 +3,9 @@
 use ackline_tcp_core::policy::spec::ParamInfo;
 use ackline_tcp_core::policy::{Params, SpecError};
 
+/// What is left of the window after a mark with ABE (RFC 8511, section 3.1, for CUBIC).
+pub const BETA_ECN: f64 = 0.85;
+
 /// CUBIC's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -17,11 +20,13 @@ pub struct CubicParams {
     pub hystart: bool,
     /// Pace departures at 2 windows per round trip in slow start, at 1.2 above half of `ssthresh`.
     pub pacing: bool,
+    /// After ECE in congestion avoidance keep [`BETA_ECN`] of the window where `beta` is less (ABE, RFC 8511).
+    pub abe: bool,
 }
 
 impl Default for CubicParams {
     fn default() -> Self {
-        Self { beta: 0.7, c: 0.4, fast_convergence: true, hystart: true, pacing: false }
+        Self { beta: 0.7, c: 0.4, fast_convergence: true, hystart: true, pacing: false, abe: false }
     }
 }
 
@@ -58,6 +63,12 @@ impl CubicParams {
             range: "on|off",
             summary: "spread departures over the round trip",
         },
+        ParamInfo {
+            name: "abe",
+            default: "off",
+            range: "on|off",
+            summary: "keep 0.85 of the window after a mark by ECN (ABE)",
+        },
     ];
 
     /// The same with the given changes.
@@ -72,6 +83,7 @@ impl CubicParams {
                 "fast_convergence" => self.fast_convergence = param.switch()?,
                 "hystart" => self.hystart = param.switch()?,
                 "pacing" => self.pacing = param.switch()?,
+                "abe" => self.abe = param.switch()?,
                 _ => return Err(param.unknown("cubic", Self::TABLE)),
             }
         }
