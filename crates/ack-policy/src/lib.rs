@@ -5,6 +5,7 @@
 //! | `immediate` | for every arrival | RFC 9293 section 3.8.6.3 permits it |
 //! | `delayed` | for every second segment, or after a fixed delay | RFC 1122 section 4.2.3.2, RFC 5681 section 4.2 |
 //! | `linux-like` | for every arrival at first, then for every second segment or after an adaptive delay | Linux |
+//! | `ce-echo` | as another policy says, and at once when marking by ECN begins or ends | RFC 8257 section 3.2 |
 //!
 //! [`ACK`] is the table from which names such as `delayed:delay=100ms` are resolved. Whatever a policy says,
 //! the core sends the ACKs that RFC 9293 demands.
@@ -15,11 +16,12 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod ce_echo;
 mod delayed;
 mod immediate;
 mod linux_like;
 
-pub use ackline_tcp_core::policy::builtin::DelayedAck;
+pub use ackline_tcp_core::policy::builtin::{CeEcho, DelayedAck};
 pub use immediate::Immediate;
 pub use linux_like::LinuxLike;
 
@@ -27,7 +29,8 @@ use ackline_tcp_core::policy::NewAckPolicy;
 use ackline_tcp_core::policy::spec::Entry;
 
 /// The ACK policies of this crate.
-pub const ACK: &[Entry<NewAckPolicy>] = &[linux_like::ENTRY, delayed::ENTRY, immediate::ENTRY];
+pub const ACK: &[Entry<NewAckPolicy>] =
+    &[linux_like::ENTRY, delayed::ENTRY, immediate::ENTRY, ce_echo::ENTRY];
 
 #[cfg(test)]
 mod tests {
@@ -43,6 +46,8 @@ mod tests {
             ("delayed", ""),
             ("delayed", "segments=16,delay=0ms"),
             ("delayed", "segments=1"),
+            ("ce-echo", ""),
+            ("ce-echo", "inner=delayed"),
             ("linux-like", ""),
             ("linux-like", "quick=0,min=1ms,max=1ms"),
             ("linux-like", "quick=1000,min=1ms,max=499ms"),
