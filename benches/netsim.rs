@@ -65,7 +65,7 @@ const fn dumbbell(name: &'static str, flows: usize) -> Scenario {
 const fn growth(name: &'static str, flows: usize) -> Scenario {
     let rate = 10_000_000_000;
     let measured = Duration::from_millis(1_200);
-    Scenario { name, flows, rate, warm_up: Duration::from_secs(5), measured }
+    Scenario { name, flows, rate, warm_up: Duration::from_secs(3), measured }
 }
 
 const SCENARIOS: &[Scenario] = &[

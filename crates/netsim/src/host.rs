@@ -48,8 +48,7 @@ pub(crate) struct Host {
     /// News that wait until the endpoint has transmitted.
     news: Vec<(u32, ConnId, AppEvent)>,
     /// Packets that wait to be carried to a link.
-    #[expect(clippy::vec_box, reason = "a packet moves from queue to queue as a pointer")]
-    pub(crate) outbox: Vec<Box<Packet>>,
+    pub(crate) outbox: Vec<Packet>,
 }
 
 impl Host {
@@ -111,9 +110,8 @@ impl Host {
             *number += 1;
             let class = SegmentClass::Control(ControlKind::Other);
             let origin = Origin { conn: None, class, reason: SendReason::NewData, tx: TxId(u64::MAX) };
-            let mut packet = pool.take(*number, now, origin);
+            let mut packet = pool.make(*number, now, origin, [&bytes]);
             packet.price = pricing.price(bytes.len() as u32, bytes.len() as u32, 1);
-            packet.bytes.extend_from_slice(&bytes);
             self.outbox.push(packet);
         }
     }
@@ -158,10 +156,7 @@ impl Host {
         let sent = endpoint.transmit(now, budget, |tx| {
             *number += 1;
             let origin = Origin { conn: tx.conn, class: tx.class, reason: tx.reason, tx: tx.id };
-            let mut packet = pool.take(*number, now, origin);
-            packet.bytes.extend_from_slice(tx.header);
-            packet.bytes.extend_from_slice(tx.payload[0]);
-            packet.bytes.extend_from_slice(tx.payload[1]);
+            let mut packet = pool.make(*number, now, origin, [tx.header, tx.payload[0], tx.payload[1]]);
             let payload = tx.payload[0].len() + tx.payload[1].len();
             packet.checksummed = tx.checksum == TxChecksum::Complete;
             packet.price = pricing.price(packet.bytes.len() as u32, payload as u32, 1);

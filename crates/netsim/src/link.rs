@@ -110,7 +110,7 @@ pub(crate) struct Link {
     /// Nothing is serialised while it is down or stalled.
     pub(crate) stopped: bool,
     /// The packet being serialised.
-    pub(crate) in_service: Option<Box<Packet>>,
+    pub(crate) in_service: Option<Packet>,
     /// The place, among all events, of the end of what is being serialised or was last.
     pub(crate) done: Order,
     /// An event stands at `done`.
@@ -120,7 +120,7 @@ pub(crate) struct Link {
     /// The delay when that packet's first bit left.
     pub(crate) delay: Duration,
     /// Packets that propagate, in the order of their arrival.
-    flying: VecDeque<(Order, Box<Packet>)>,
+    flying: VecDeque<(Order, Packet)>,
     last_arrival: Instant,
     pub(crate) rng: SimRng,
     pub(crate) stats: LinkStats,
@@ -177,7 +177,7 @@ impl Link {
     }
 
     /// The packet propagates. True where it is the next to arrive.
-    pub(crate) fn fly(&mut self, order: Order, packet: Box<Packet>) -> bool {
+    pub(crate) fn fly(&mut self, order: Order, packet: Packet) -> bool {
         if self.flying.back().is_none_or(|(last, _)| *last < order) {
             self.flying.push_back((order, packet));
             return self.flying.len() == 1;
@@ -189,7 +189,7 @@ impl Link {
     }
 
     /// The packet that arrives at `now`, and the order of the one behind it.
-    pub(crate) fn land(&mut self, now: Instant) -> Option<Box<Packet>> {
+    pub(crate) fn land(&mut self, now: Instant) -> Option<Packet> {
         if self.flying.front()?.0.at > now {
             return None;
         }

@@ -9,7 +9,8 @@ use std::net::IpAddr;
 /// One IP packet inside the simulated network.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// The packet, from the IP header's first octet.
+    /// The packet, from the IP header's first octet. The hop limit is counted down in it only where checksums are
+    /// [computed](crate::Checksums).
     pub bytes: Vec<u8>,
     /// Bytes that a link serialises for it, framing apart, by the sender's pricing.
     pub price: u32,
@@ -24,6 +25,8 @@ pub struct Packet {
     pub to: Option<NodeId>,
     /// Its sender computed the transport checksum, so its receiver verifies it.
     pub checksummed: bool,
+    /// Routers that may still pass it on.
+    pub(crate) hops_left: u8,
     /// Who sent it, for recorders.
     pub origin: Origin,
 }
@@ -100,14 +103,20 @@ impl Packet {
         true
     }
 
+    /// Where the hop limit stands.
+    fn hop_limit_at(&self) -> Option<usize> {
+        match self.bytes.first()? >> 4 {
+            4 => Some(8),
+            6 => Some(7),
+            _ => None,
+        }
+    }
+
     /// Counts the hop limit down. False where it is used up.
     pub fn hop(&mut self) -> bool {
-        let at = match self.bytes.first().map(|first| first >> 4) {
-            Some(4) => 8,
-            Some(6) => 7,
-            _ => return false,
-        };
+        let Some(at) = self.hop_limit_at() else { return false };
         let Some(limit) = self.bytes.get(at).copied().filter(|limit| *limit > 1) else { return false };
+        self.hops_left = limit - 1;
         if at == 8 {
             let old = u16::from_be_bytes([self.bytes[8], self.bytes[9]]);
             self.bytes[8] = limit - 1;
@@ -117,6 +126,12 @@ impl Packet {
             self.bytes[at] = limit - 1;
         }
         true
+    }
+
+    /// The same where nobody looks into the packet on its way, and its octets need not be touched.
+    pub(crate) const fn hop_unseen(&mut self) -> bool {
+        self.hops_left = self.hops_left.saturating_sub(1);
+        self.hops_left > 0
     }
 
     /// RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
@@ -130,41 +145,45 @@ impl Packet {
     }
 }
 
-/// Packets that are not in use, so that a long run allocates only as many as were ever on their way at once.
+/// Octets of packets that are no more, so that a long run allocates only as many as were ever on their way at once.
 #[derive(Debug, Default)]
 pub(crate) struct PacketPool {
-    #[expect(clippy::vec_box, reason = "a packet moves from queue to queue as a pointer")]
-    free: Vec<Box<Packet>>,
+    free: Vec<Vec<u8>>,
 }
 
 impl PacketPool {
-    /// An empty packet with these facts.
-    pub(crate) fn take(&mut self, number: u64, at: Instant, origin: Origin) -> Box<Packet> {
-        match self.free.pop() {
-            Some(mut packet) => {
-                packet.bytes.clear();
-                packet.price = 0;
-                packet.to = None;
-                packet.checksummed = true;
-                (packet.number, packet.sent_at, packet.queued_at, packet.origin) = (number, at, at, origin);
-                packet
-            }
-            None => Box::new(Packet {
-                bytes: Vec::new(),
-                price: 0,
-                sent_at: at,
-                queued_at: at,
-                number,
-                to: None,
-                checksummed: true,
-                origin,
-            }),
+    /// A packet with these facts, of these octets.
+    pub(crate) fn make<const N: usize>(
+        &mut self,
+        number: u64,
+        at: Instant,
+        origin: Origin,
+        pieces: [&[u8]; N],
+    ) -> Packet {
+        let mut bytes = self.free.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.reserve(pieces.iter().map(|piece| piece.len()).sum());
+        for piece in pieces {
+            bytes.extend_from_slice(piece);
         }
+        let mut packet = Packet {
+            price: 0,
+            sent_at: at,
+            queued_at: at,
+            number,
+            to: None,
+            checksummed: true,
+            hops_left: 0,
+            origin,
+            bytes,
+        };
+        packet.hops_left = packet.hop_limit_at().and_then(|at| packet.bytes.get(at).copied()).unwrap_or(0);
+        packet
     }
 
     /// The packet is not needed any more.
-    pub(crate) fn give(&mut self, packet: Box<Packet>) {
-        self.free.push(packet);
+    pub(crate) fn give(&mut self, packet: Packet) {
+        self.free.push(packet.bytes);
     }
 }
 
@@ -174,7 +193,7 @@ pub(crate) mod test_packets {
     use ackline_tcp_core::policy::sched::ControlKind;
 
     /// An IPv4 packet of `len` bytes, ECN-capable or not.
-    pub(crate) fn ipv4(number: u64, len: usize, ect: bool) -> Box<Packet> {
+    pub(crate) fn ipv4(number: u64, len: usize, ect: bool) -> Packet {
         let mut bytes = vec![0_u8; len.max(20)];
         bytes[0] = 0x45;
         bytes[1] = if ect { 2 } else { 0 };
@@ -184,7 +203,7 @@ pub(crate) mod test_packets {
             bytes[..20].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         let folded = (sum & 0xffff) + (sum >> 16);
         bytes[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
-        Box::new(Packet {
+        Packet {
             price: bytes.len() as u32,
             bytes,
             sent_at: Instant::ZERO,
@@ -192,13 +211,14 @@ pub(crate) mod test_packets {
             number,
             to: None,
             checksummed: true,
+            hops_left: 64,
             origin: Origin {
                 conn: None,
                 class: SegmentClass::Control(ControlKind::Other),
                 reason: SendReason::NewData,
                 tx: TxId(number),
             },
-        })
+        }
     }
 
     fn header_sums_to_ones(packet: &Packet) -> bool {

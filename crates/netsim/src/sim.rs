@@ -108,12 +108,14 @@ pub struct Sim {
     changes: Vec<Change>,
     observers: Vec<Box<dyn Observer>>,
     checksums: Checksums,
+    /// Checksums are computed, because somebody looks at the octets.
+    computes: bool,
     sample_every: Option<Duration>,
     pool: PacketPool,
     packets: u64,
     processed: u64,
     unroutable: u64,
-    dropped: Vec<(Box<Packet>, DropReason)>,
+    dropped: Vec<(Packet, DropReason)>,
 }
 
 /// Streams of random numbers, by who draws from them.
@@ -140,6 +142,7 @@ impl Sim {
             changes: vec![],
             observers: vec![],
             checksums: Checksums::default(),
+            computes: false,
             sample_every: None,
             pool: PacketPool::default(),
             packets: 0,
@@ -386,7 +389,7 @@ impl Sim {
         }
     }
 
-    fn route(&mut self, at: NodeId, mut packet: Box<Packet>) {
+    fn route(&mut self, at: NodeId, mut packet: Packet) {
         if packet.to.is_none() {
             packet.to = packet.destination().and_then(|address| self.node_of.get(&address).copied());
         }
@@ -399,7 +402,7 @@ impl Sim {
         }
     }
 
-    fn offer(&mut self, id: LinkId, mut packet: Box<Packet>) {
+    fn offer(&mut self, id: LinkId, mut packet: Packet) {
         let now = self.now;
         let link = &mut self.links[id.index()];
         link.stats.offered += 1;
@@ -442,7 +445,7 @@ impl Sim {
         }
     }
 
-    fn serve(&mut self, id: LinkId, packet: Box<Packet>) {
+    fn serve(&mut self, id: LinkId, packet: Packet) {
         let link = &mut self.links[id.index()];
         let cost = link.cost(&packet);
         let done = link.spec.service.done_at(self.now, cost);
@@ -530,7 +533,9 @@ impl Sim {
                 self.settle(at);
             }
             Node::Router => {
-                if packet.hop() {
+                // Where octets are recorded or damaged, they are what counts.
+                let passes = if self.computes { packet.hop() } else { packet.hop_unseen() };
+                if passes {
                     self.route(at, packet);
                 } else {
                     self.unroutable += 1;
@@ -598,6 +603,7 @@ impl Sim {
                     || self.observers.iter().any(|observer| observer.needs_checksums())
             }
         };
+        self.computes = compute;
         let mode = if compute { TxChecksumMode::Complete } else { TxChecksumMode::Omit };
         for node in &mut self.nodes {
             if let Node::Host(host) = node {
@@ -632,7 +638,7 @@ fn notify(
 fn with_queue<R>(
     link: &mut Link,
     now: Instant,
-    dropped: &mut Vec<(Box<Packet>, DropReason)>,
+    dropped: &mut Vec<(Packet, DropReason)>,
     f: impl FnOnce(&mut dyn Queue, &mut QueueCx<'_>) -> R,
 ) -> R {
     let mut cx = QueueCx {
@@ -647,7 +653,7 @@ fn with_queue<R>(
 }
 
 /// A packet whose arrival is known propagates.
-fn take_off(link: &mut Link, events: &mut EventQueue<Event>, id: LinkId, packet: Box<Packet>) {
+fn take_off(link: &mut Link, events: &mut EventQueue<Event>, id: LinkId, packet: Packet) {
     if let Some(order) = link.arrives.take()
         && link.fly(order, packet)
     {
@@ -661,7 +667,7 @@ fn fly(
     now: Instant,
     id: LinkId,
     fate: Fate,
-    packet: Box<Packet>,
+    packet: Packet,
 ) {
     let order = events.reserve(link.arrival(now, fate.delay, fate.reorders));
     if link.fly(order, packet) {

@@ -60,7 +60,7 @@ impl CoDel {
     }
 
     /// Section 5.3: the next packet, and whether it may be dropped.
-    fn dodequeue(&mut self, cx: &QueueCx<'_>) -> (Option<Box<Packet>>, bool) {
+    fn dodequeue(&mut self, cx: &QueueCx<'_>) -> (Option<Packet>, bool) {
         let Some(packet) = self.fifo.pop(cx) else {
             self.first_above_time = None;
             return (None, false);
@@ -91,7 +91,7 @@ impl Queue for CoDel {
         "codel"
     }
 
-    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Box<Packet>) {
+    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Packet) {
         if self.params.limit.admits(cx, &self.fifo, &packet) {
             self.fifo.push(cx, packet);
         } else {
@@ -100,7 +100,7 @@ impl Queue for CoDel {
     }
 
     /// Section 5.4.
-    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Box<Packet>> {
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
         let now = cx.now;
         let (mut packet, mut ok_to_drop) = self.dodequeue(cx);
         if self.dropping {

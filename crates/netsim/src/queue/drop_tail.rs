@@ -23,7 +23,7 @@ impl Queue for DropTail {
         "drop-tail"
     }
 
-    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Box<Packet>) {
+    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Packet) {
         if self.limit.admits(cx, &self.fifo, &packet) {
             self.fifo.push(cx, packet);
         } else {
@@ -31,7 +31,7 @@ impl Queue for DropTail {
         }
     }
 
-    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Box<Packet>> {
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
         self.fifo.pop(cx)
     }
 

@@ -7,17 +7,17 @@ use std::collections::VecDeque;
 /// A first-in first-out store that knows its bytes.
 #[derive(Debug, Default)]
 pub(super) struct PacketFifo {
-    packets: VecDeque<Box<Packet>>,
+    packets: VecDeque<Packet>,
     bytes: u64,
 }
 
 impl PacketFifo {
-    pub(super) fn push(&mut self, cx: &QueueCx<'_>, packet: Box<Packet>) {
+    pub(super) fn push(&mut self, cx: &QueueCx<'_>, packet: Packet) {
         self.bytes += cx.cost(&packet);
         self.packets.push_back(packet);
     }
 
-    pub(super) fn pop(&mut self, cx: &QueueCx<'_>) -> Option<Box<Packet>> {
+    pub(super) fn pop(&mut self, cx: &QueueCx<'_>) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.bytes -= cx.cost(&packet);
         Some(packet)

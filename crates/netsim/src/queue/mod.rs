@@ -26,10 +26,10 @@ pub trait Queue: Debug + Send {
     fn name(&self) -> &'static str;
 
     /// A packet arrives. It is kept, or goes to `cx` as dropped.
-    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Box<Packet>);
+    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Packet);
 
     /// The link is idle: the packet that leaves next. Packets dropped on the way go to `cx`.
-    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Box<Packet>>;
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet>;
 
     /// Packets that wait.
     fn packets(&self) -> usize;
@@ -55,7 +55,7 @@ pub struct QueueCx<'a> {
     /// The queue's random numbers.
     pub rng: &'a mut SimRng,
     /// Packets that the queue dropped during the event.
-    pub dropped: &'a mut Vec<(Box<Packet>, DropReason)>,
+    pub dropped: &'a mut Vec<(Packet, DropReason)>,
     /// Packets that it marked.
     pub marked: &'a mut u64,
 }
@@ -73,7 +73,7 @@ impl QueueCx<'_> {
 
     /// Marks the packet where marking is on and the packet is ECN-capable; drops it else. The packet, where it
     /// was marked.
-    fn signal(&mut self, mut packet: Box<Packet>, action: Action) -> Option<Box<Packet>> {
+    fn signal(&mut self, mut packet: Packet, action: Action) -> Option<Packet> {
         if action == Action::Mark && packet.mark() {
             *self.marked += 1;
             return Some(packet);
@@ -82,7 +82,7 @@ impl QueueCx<'_> {
         None
     }
 
-    fn drop(&mut self, packet: Box<Packet>, reason: DropReason) {
+    fn drop(&mut self, packet: Packet, reason: DropReason) {
         self.dropped.push((packet, reason));
     }
 }
@@ -165,7 +165,7 @@ pub(crate) mod bench {
         pub(crate) now: Instant,
         pub(crate) rate: u64,
         pub(crate) rng: SimRng,
-        pub(crate) dropped: Vec<(Box<Packet>, DropReason)>,
+        pub(crate) dropped: Vec<(Packet, DropReason)>,
         pub(crate) marked: u64,
         number: u64,
     }
@@ -195,7 +195,7 @@ pub(crate) mod bench {
             self.with(|queue, cx| queue.enqueue(cx, packet));
         }
 
-        pub(crate) fn leave(&mut self) -> Option<Box<Packet>> {
+        pub(crate) fn leave(&mut self) -> Option<Packet> {
             self.with(|queue, cx| queue.dequeue(cx))
         }
     }

@@ -154,7 +154,7 @@ impl Queue for Red {
         "red"
     }
 
-    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Box<Packet>) {
+    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Packet) {
         self.update_average(cx);
         self.adapt(cx.now);
         let picked = self.picks(cx);
@@ -164,7 +164,7 @@ impl Queue for Red {
         }
     }
 
-    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Box<Packet>> {
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
         let packet = self.fifo.pop(cx);
         if self.fifo.packets() == 0 && self.idle_since.is_none() {
             self.idle_since = Some(cx.now);

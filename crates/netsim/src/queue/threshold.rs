@@ -25,12 +25,12 @@ impl Queue for Step {
         "step"
     }
 
-    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Box<Packet>) {
+    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Packet) {
         let picked = self.fifo.bytes() > self.threshold;
         admit(&mut self.fifo, self.limit, cx, packet, picked, self.action);
     }
 
-    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Box<Packet>> {
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
         self.fifo.pop(cx)
     }
 
@@ -77,13 +77,13 @@ impl Queue for Ramp {
         "ramp"
     }
 
-    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Box<Packet>) {
+    fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Packet) {
         let probability = self.probability();
         let picked = probability > 0.0 && cx.rng.chance(probability);
         admit(&mut self.fifo, self.limit, cx, packet, picked, self.action);
     }
 
-    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Box<Packet>> {
+    fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
         self.fifo.pop(cx)
     }
 
@@ -101,7 +101,7 @@ pub(super) fn admit(
     fifo: &mut PacketFifo,
     limit: Limit,
     cx: &mut QueueCx<'_>,
-    packet: Box<Packet>,
+    packet: Packet,
     picked: bool,
     action: Action,
 ) {
