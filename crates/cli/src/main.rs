@@ -6,12 +6,14 @@ mod failure;
 mod list;
 mod output;
 mod peer;
+mod plot;
 mod policies;
 mod progress;
 mod recv;
 mod report;
 mod send;
 mod signals;
+mod sim;
 mod source;
 mod traffic;
 mod tunnel;
@@ -33,6 +35,8 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(args),
         Command::Send(args) => send::run(args),
         Command::Recv(args) => recv::run(args),
+        Command::Sim(args) => sim::run(args),
+        Command::Plot(args) => plot::run(args),
         Command::List(args) => list::run(args),
         Command::Completions(args) => completions(args.shell),
     };

@@ -10,7 +10,7 @@ use std::time::Duration;
 use values::{Destination, ListenAt};
 
 /// A TCP stack in userspace: send and receive real data over a TUN device, with the congestion control, ACK
-/// policy, timeout response and egress scheduler of your choice.
+/// policy, timeout response and egress scheduler of your choice; and simulate the same stack in virtual time.
 #[derive(Parser)]
 #[command(name = "ackline", version, max_term_width = 100)]
 #[command(after_help = "Examples and exit statuses: ackline --help", after_long_help = TOP_EXAMPLES)]
@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     Send(SendArgs),
     Recv(RecvArgs),
+    Sim(SimArgs),
+    Plot(PlotArgs),
     List(ListArgs),
     Completions(CompletionsArgs),
 }
@@ -33,12 +35,13 @@ Examples:
   ackline demo                                    exchange data with the kernel's TCP, all by itself
   ackline recv --listen 198.18.0.2:5001 -o out    then, elsewhere:  nc -N 198.18.0.2 5001 < file
   nc -l 5001 > copy                               then:  ackline send file 198.18.0.1:5001
+  ackline sim --example fairness > my.toml        a network to start from, then:  ackline sim my.toml
   ackline list cc                                 what can be chosen, with every parameter
 
 Exit status:
   0      success
   1      data differs, or a transfer is incomplete
-  2      wrong usage: an unknown option, policy or address
+  2      wrong usage: an unknown option, policy or address, or a mistake in a scenario
   3      no TUN device: missing rights, a name in use
   4      network: peer unreachable, refusing or resetting, no progress in time
   5      file: not found, not readable or writable, disk full
@@ -248,6 +251,79 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) json: bool,
 }
+
+/// Run a scenario in virtual time
+///
+/// A scenario is a TOML file: nodes, links with queues, applications, policies, and values to sweep over. Every packet
+/// is built by one TCP endpoint and parsed by another. The same file and seed give the same output, on any machine
+/// and with any number of threads.
+#[derive(Args)]
+#[command(after_long_help = SIM_EXAMPLES)]
+pub(crate) struct SimArgs {
+    /// The scenario; - is standard input
+    #[arg(value_name = "FILE.toml", required_unless_present = "example")]
+    pub(crate) file: Option<PathBuf>,
+    /// Set a value of the scenario: link.bottleneck.rate=20mbit, conn.cc=reno; what is set is swept no more
+    ///
+    /// In a list of tables the path names one by its name, by its place from 0, or all by *.
+    #[arg(short, long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// First seed; each repetition takes the next
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Folder for results; runs that it holds already are not run again
+    ///
+    /// With --plot or --pcap and without --out: NAME-results in the current folder.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Draw plots and a report as one HTML file
+    #[arg(long)]
+    pub(crate) plot: bool,
+    /// Capture the packets of the measured links as pcapng
+    #[arg(long)]
+    pub(crate) pcap: bool,
+    /// Runs at the same time; results do not depend on it [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// Print an annotated scenario to start from; without NAME, list them
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with = "file")]
+    pub(crate) example: Option<Option<String>>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const SIM_EXAMPLES: &str = "\
+Examples:
+  ackline sim --example
+  ackline sim --example fairness > fairness.toml
+  ackline sim fairness.toml --out results --plot
+  ackline sim fairness.toml --set link.bottleneck.rate=100mbit --set repeat=1
+  ackline sim --example single-flow | ackline sim - --set conn.cc=cubic --json
+
+A mistake in a scenario is answered with file, line, key and what is allowed, and with exit status 2. A run that was \
+interrupted goes on where the same command is given again: what --out holds is kept, as long as scenario, values, seed and \
+version of ackline are the same.";
+
+/// Overlay the results of several runs in the same plots
+///
+/// Each metric against each parameter of the sweep, and windows and round-trip times over time where the folders have
+/// time series. Writes SVG files and prints their names.
+#[derive(Args)]
+#[command(after_long_help = PLOT_EXAMPLES)]
+pub(crate) struct PlotArgs {
+    /// Folders that ackline sim --out has written
+    #[arg(value_name = "RUN_DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// Folder for the plots
+    #[arg(short, long, value_name = "DIR", default_value = "plots")]
+    pub(crate) out: PathBuf,
+}
+
+const PLOT_EXAMPLES: &str = "\
+Examples:
+  ackline sim buffer-sweep.toml --out small
+  ackline sim buffer-sweep.toml --set link.wire.rate=1gbit --out large
+  ackline plot small large --out compared";
 
 /// List the policies that can be chosen, with their parameters
 #[derive(Args)]

@@ -6,4 +6,5 @@ mod demo;
 mod net;
 mod recv;
 mod send;
+mod sim;
 mod usage;

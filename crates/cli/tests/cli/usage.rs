@@ -4,7 +4,7 @@ use crate::common::{Running, ackline, run, scratch, text};
 use serde_json::Value;
 
 /// Runs `args`, which are wrong, and returns the complaint.
-fn refused(args: &[&str], status: i32) -> String {
+pub(crate) fn refused(args: &[&str], status: i32) -> String {
     let ended = run(args);
     assert_eq!(ended.status, Some(status), "{ended:?}");
     assert!(ended.stdout.is_empty(), "{ended:?}");
@@ -199,7 +199,7 @@ fn help_and_version_succeed_and_teach() {
     let version = run(&["--version"]);
     assert_eq!(version.status, Some(0));
     assert_eq!(version.stdout, concat!("ackline ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
-    for command in ["demo", "send", "recv"] {
+    for command in ["demo", "send", "recv", "sim", "plot"] {
         let help = run(&[command, "--help"]);
         assert_eq!(help.status, Some(0));
         let text = String::from_utf8(help.stdout).expect("UTF-8");
