@@ -5,7 +5,7 @@ use ackline_netsim::app::{
     Amount, BsdWriter, Bulk, Client, ClientOptions, CopyRule, Downloader, Draw, Exchange, FileServer,
     HostCosts, Reading, Schedule, Server, Sink, Source,
 };
-use ackline_netsim::topologies::{Duplex, Pair};
+use ackline_netsim::topologies::{self, Duplex, HostSpec, Pair};
 use ackline_netsim::{AppId, LinkSpec, Sim};
 use ackline_tcp_core::config::{AcceptConfig, ConnConfig, ListenOn, Nagle};
 use ackline_tcp_core::{Duration, Instant};
@@ -231,4 +231,41 @@ fn copy_rules_say_when_a_blocked_writer_goes_on() {
     sim.run_until(Instant::from_secs(10));
     assert_eq!(metric(&sim, writer, "copies"), 3.0);
     assert_eq!(sim.app::<Sink>(to).unwrap().complete(), 1);
+}
+
+/// A buffer of one chunk, and a receiver that holds its acknowledgment: a chunk leaves, and the writer waits for the round trip and the
+/// delayed ACK. With room for several chunks nobody waits for a timer.
+#[test]
+fn a_small_bsd_buffer_waits_for_the_delayed_ack() {
+    let rate = |buffer: u32| {
+        let mut sim = Sim::new(1);
+        let host = || {
+            let mut spec = HostSpec::default();
+            spec.config.mtu = 9_200;
+            spec
+        };
+        let wire = Duplex::symmetric(|| link(2_000_000, 85));
+        let pair = topologies::pair(&mut sim, host(), host(), wire);
+        let to = sink(&mut sim, &pair, Reading::Instant);
+        let mut config = ConnConfig::default();
+        config.send_buffer = buffer;
+        config.nagle = Nagle::Rfc896;
+        let rule = CopyRule::Whole(4_096);
+        let writer =
+            BsdWriter::new(target(&pair.receiver), Arc::new(config), rule, HostCosts::default(), None);
+        sim.add_app(pair.sender.node, Instant::ZERO, writer);
+        let (from, seconds) = (Instant::from_secs(10), 100);
+        sim.run_until(from);
+        let before = sim.app::<Sink>(to).unwrap().received();
+        sim.run_until(from + Duration::from_secs(seconds));
+        let sink = sim.app::<Sink>(to).unwrap();
+        assert_eq!(sink.wrong(), 0);
+        (sink.received() - before) as f64 / seconds as f64
+    };
+    // 170 ms of round trip, 40 ms of delayed ACK, and 4,096 + 52 and 52 bytes at 250 bytes a millisecond.
+    let cycle = 0.170 + 0.040 + (4_148.0 + 52.0) / 250_000.0;
+    let locked = rate(4_096);
+    assert!((locked / (4_096.0 / cycle) - 1.0).abs() < 0.01, "{locked} bytes a second");
+    let free = rate(40_960);
+    assert!(free > 0.9 * 40_960.0 / (0.170 + 40_960.0 / 250_000.0), "{free} bytes a second");
 }
