@@ -84,6 +84,23 @@ pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError
 /// Points whose plots over time are in the report.
 const MAX_POINTS_DRAWN: usize = 12;
 
+/// The summary as a page in Markdown: title, where it comes from, what the scenario says about itself, and tables.
+#[must_use]
+pub fn table_of(scenario: &Scenario, summary: &Summary) -> String {
+    let comment: Vec<&str> =
+        scenario.text().lines().map_while(|line| line.strip_prefix('#')).map(str::trim).collect();
+    let given: String = scenario.given().iter().map(|given| format!(" `{given}`")).collect();
+    let with = if given.is_empty() { String::new() } else { format!(", with{given}") };
+    format!(
+        "# {}\n\n{}\n\nScenario: `{}`{with}; seed {}.\n\n{}",
+        scenario.title(),
+        comment.join("\n"),
+        scenario.name(),
+        scenario.seed(0),
+        summary.to_markdown()
+    )
+}
+
 struct Batch<'a> {
     scenario: &'a Scenario,
     folder: Option<Folder>,
@@ -167,7 +184,7 @@ impl<'a> Batch<'a> {
             ("flows.csv", tables::flows_csv(&report.results)),
             ("queues.csv", tables::queues_csv(&report.results)),
             ("summary.csv", summary.to_csv()),
-            ("summary.md", format!("# {}\n\n{}", self.scenario.title(), summary.to_markdown())),
+            ("summary.md", table_of(self.scenario, summary)),
             ("summary.txt", summary.to_text()),
         ] {
             folder.write(name, content.as_bytes())?;
@@ -183,6 +200,7 @@ impl<'a> Batch<'a> {
         let mut sweep = Plots {
             heading: "Over the sweep".to_owned(),
             note: "Means over the runs of each point; bands are 95 % confidence intervals.".to_owned(),
+            open: true,
             svgs: vec![],
         };
         for chart in plot::sweep_charts(&report.summary) {
@@ -197,7 +215,7 @@ impl<'a> Batch<'a> {
                 params.iter().map(|param| format!("{} = {}", param.path, param.value)).collect();
             let heading = if values.is_empty() { "Over time".to_owned() } else { values.join(", ") };
             let note = format!("The run with seed {}.", self.scenario.seed(0));
-            groups.push(Plots { heading, note, svgs: folder.plots(&stem(point, 0))? });
+            groups.push(Plots { heading, note, open: point == 0, svgs: folder.plots(&stem(point, 0))? });
         }
         if points > MAX_POINTS_DRAWN
             && let Some(last) = groups.last_mut()

@@ -28,7 +28,19 @@ macro_rules! examples {
 }
 
 /// All of them, in the order in which they are best read.
-pub const EXAMPLES: &[Example] = examples!["single-flow", "fairness",];
+pub const EXAMPLES: &[Example] = examples![
+    "single-flow",
+    "fairness",
+    "rtt-unfairness",
+    "buffer-sweep",
+    "aqm",
+    "loss-sweep",
+    "asymmetric",
+    "short-flows",
+    "requests",
+    "path-change",
+    "stall",
+];
 
 /// The one called `name`.
 #[must_use]

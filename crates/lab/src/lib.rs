@@ -47,7 +47,7 @@ pub mod stats;
 mod summary;
 pub mod tables;
 
-pub use batch::{Report, RunOptions, run};
+pub use batch::{Report, RunOptions, run, table_of};
 pub use error::{Place, RunError, ScenarioError};
 pub use examples::{EXAMPLES, Example, example};
 pub use folder::load;

@@ -12,6 +12,8 @@ pub struct Plots {
     pub heading: String,
     /// What the plots are of, in a sentence.
     pub note: String,
+    /// Shown when the page is opened; else behind its heading.
+    pub open: bool,
     /// The plots, as SVG elements.
     pub svgs: Vec<String>,
 }
@@ -63,14 +65,20 @@ pub fn html(scenario: &Scenario, summary: &Summary, groups: &[Plots]) -> String 
         let _ = writeln!(text, "<dt>{}</dt><dd>{}</dd>", escaped(&metric.heading()), escaped(metric.what));
     }
     text += "</dl></details>\n";
+    if groups.iter().any(|group| !group.svgs.is_empty()) {
+        text += "<h2>Plots</h2>\n";
+    }
     for group in groups.iter().filter(|group| !group.svgs.is_empty()) {
-        let _ = writeln!(text, "<h2>{}</h2>", escaped(&group.heading));
+        let open = if group.open { " open" } else { "" };
+        let _ =
+            writeln!(text, "<details class=\"plots\"{open}><summary>{}</summary>", escaped(&group.heading));
         if !group.note.is_empty() {
             let _ = writeln!(text, "<p class=\"dim\">{}</p>", escaped(&group.note));
         }
         for svg in &group.svgs {
             let _ = writeln!(text, "<figure>{}</figure>", svg.trim());
         }
+        text += "</details>\n";
     }
     let _ = write!(
         text,

@@ -47,7 +47,8 @@ pub struct FlowResult {
     pub sender: String,
     /// Who receives it.
     pub receiver: String,
-    /// Name of the sender's congestion control; `None` where no connection was sampled.
+    /// Name of the sender's congestion control; `None` where no connection was sampled (a file server lets
+    /// go of each when the file is written).
     pub cc: Option<String>,
     /// When it starts, s.
     pub start_s: f64,

@@ -59,6 +59,8 @@ pub enum Style {
     Line,
     /// Joined, each with a dot.
     Marked,
+    /// Large dots.
+    Points,
     /// Each value holds until the next.
     Steps,
     /// Dots.
@@ -164,7 +166,7 @@ impl Chart {
             .draw()?;
         for (place, line) in self.lines.iter().enumerate() {
             let colour = COLOURS[place % COLOURS.len()];
-            if line.band.len() > 1 {
+            if line.band.len() > 1 && line.style != Style::Points {
                 let low = line.band.iter().map(|band| (band.0, band.1));
                 let high = line.band.iter().rev().map(|band| (band.0, band.2));
                 let outline: Vec<_> = low.chain(high).collect();
@@ -185,6 +187,9 @@ impl Chart {
                 }
                 Style::Marked => {
                     chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
+                }
+                Style::Points => {
+                    chart.draw_series(points.map(|point| Circle::new(point, 5, colour.filled())))?;
                 }
                 Style::Dots => {
                     chart.draw_series(points.map(|point| Circle::new(point, 1, colour.filled())))?;

@@ -2,7 +2,7 @@
 
 use super::{Chart, Kind, Line, Style, thinned};
 use crate::run::Outcome;
-use ackline_netsim::record::{ConnRecord, ConnSample, TraceRow};
+use ackline_netsim::record::{ConnRecord, ConnSample, Metric, TraceRow};
 use std::collections::BTreeSet;
 
 /// Flows that are drawn.
@@ -80,15 +80,20 @@ impl<'a> Flows<'a> {
         }
     }
 
-    /// What the policies report about themselves.
+    /// What the policies report about themselves, where it changes: first congestion control, then the others.
     fn policy_charts(&self) -> Vec<Chart> {
-        let names: BTreeSet<(&str, &str)> = self
-            .0
-            .iter()
-            .flat_map(|(_, conn)| &conn.metrics)
-            .map(|metric| (metric.owner.as_str(), metric.name.as_str()))
+        let metrics = self.0.iter().flat_map(|(_, conn)| &conn.metrics);
+        let changes = |metric: &&Metric| {
+            let mut values = metric.values.iter().flatten();
+            values.next().is_some_and(|first| values.any(|value| value != first))
+        };
+        let names: BTreeSet<(bool, &str, &str)> = metrics
+            // The window has its own plot.
+            .filter(|metric| metric.name != "cwnd")
+            .filter(changes)
+            .map(|metric| (metric.owner != "cc", metric.owner.as_str(), metric.name.as_str()))
             .collect();
-        let chart = |(owner, name): &(&str, &str)| {
+        let chart = |(_, owner, name): &(bool, &str, &str)| {
             let title = format!("{name}, as the {} reports it", owner_name(owner));
             self.chart(&format!("{owner}-{name}"), &title, name, &|conn| {
                 let metric =
@@ -98,7 +103,7 @@ impl<'a> Flows<'a> {
                 points.filter_map(|(sample, value)| Some((seconds(sample.at_ns), (*value)?))).collect()
             })
         };
-        names.iter().take(6).map(chart).collect()
+        names.iter().take(5).map(chart).collect()
     }
 }
 
@@ -237,9 +242,12 @@ fn times_cdf(outcome: &Outcome) -> Chart {
 fn sequence(outcome: &Outcome) -> Option<Chart> {
     let trace = outcome.record.trace.as_ref()?;
     let is_data = |row: &&TraceRow| row.tcp.is_some_and(|tcp| tcp.payload > 0);
-    let first = trace.rows.iter().find(is_data)?;
+    let (from, until) = outcome.result.window_s;
+    let rows: Vec<&TraceRow> =
+        trace.rows.iter().filter(|row| (from..=until).contains(&seconds(row.at_ns))).collect();
+    let first = rows.iter().copied().find(is_data)?;
     let (link, head) = (first.link, first.tcp?);
-    let forth = trace.rows.iter().filter(|row| row.link == link).filter(is_data);
+    let forth = rows.iter().copied().filter(|row| row.link == link).filter(is_data);
     let mut lines = [
         ("data", Style::Dots),
         ("sent again", Style::Crosses),
@@ -257,7 +265,7 @@ fn sequence(outcome: &Outcome) -> Option<Chart> {
         let kind = if row.dropped { 2 } else { usize::from(row.class == "retransmit") };
         lines[kind].points.push((seconds(row.at_ns), since(tcp.seq)));
     }
-    for row in trace.rows.iter().filter(|row| row.link != link && !row.dropped) {
+    for row in rows.iter().filter(|row| row.link != link && !row.dropped) {
         if let Some(tcp) =
             row.tcp.filter(|tcp| (tcp.src_port, tcp.dst_port) == (head.dst_port, head.src_port))
         {
@@ -270,7 +278,7 @@ fn sequence(outcome: &Outcome) -> Option<Chart> {
         name: "sequence".to_owned(),
         title: format!("Sequence numbers on {}", outcome.name_of(link)),
         x_label: "time [s]".to_owned(),
-        y_label: "KiB from the first byte".to_owned(),
+        y_label: "KiB from the first byte in the window".to_owned(),
         x: Kind::Linear,
         lines: lines.into_iter().filter(|line| !line.points.is_empty()).collect(),
         ..Chart::default()

@@ -84,6 +84,8 @@ fn value(point: &PointSummary, path: &str) -> Option<String> {
 fn chart(name: &str, axis: &Axis, sweeps: &[(String, &Summary)]) -> Chart {
     let mut lines: Vec<Line> = vec![];
     let mut unit = "";
+    // Between names there is nothing.
+    let style = if matches!(axis.kind, Kind::Names(_)) { Style::Points } else { Style::Marked };
     for (sweep, summary) in sweeps {
         let Some(place) = summary.metrics.iter().position(|metric| metric.name == name) else { continue };
         unit = summary.metrics[place].unit;
@@ -91,7 +93,7 @@ fn chart(name: &str, axis: &Axis, sweeps: &[(String, &Summary)]) -> Chart {
             let (Some(x), Some(estimate)) = (axis.place(point), point.estimates[place]) else { continue };
             let label = label(sweep, &point.params, &axis.path);
             let at = lines.iter().position(|line| line.label == label).unwrap_or_else(|| {
-                lines.push(Line { label, style: Style::Marked, ..Line::default() });
+                lines.push(Line { label, style, ..Line::default() });
                 lines.len() - 1
             });
             lines[at].points.push((x, estimate.mean));
