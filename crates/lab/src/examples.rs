@@ -34,6 +34,7 @@ pub const EXAMPLES: &[Example] = examples![
     "rtt-unfairness",
     "buffer-sweep",
     "aqm",
+    "ecn-step",
     "loss-sweep",
     "asymmetric",
     "short-flows",

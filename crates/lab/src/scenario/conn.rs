@@ -4,7 +4,7 @@ use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use crate::policies::{DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, PolicyTables};
 use ackline_tcp_core::ConnConfig;
-use ackline_tcp_core::config::{KeepAlive, Nagle};
+use ackline_tcp_core::config::{Ecn, KeepAlive, Nagle};
 use ackline_tcp_core::policy::Policies;
 use ackline_tcp_core::policy::spec::SpecError;
 
@@ -41,6 +41,7 @@ pub const CONN_KEYS: &[(&str, &str)] = &[
     ("restart_after_idle", "RFC 5681 section 4.1"),
     ("cork", "only full segments"),
     ("dscp", "0 to 63"),
+    ("ecn", "\"off\", \"classic\" (RFC 3168) or \"dctcp\" (RFC 8257)"),
 ];
 
 /// The defaults of a scenario's connections: those of a modern host.
@@ -135,6 +136,10 @@ fn set(config: &mut ConnConfig, key: &str, item: &Item<'_>) -> Result<()> {
         }
         "restart_after_idle" => config.restart_after_idle = item.switch()?,
         "cork" => config.cork = item.switch()?,
+        "ecn" => {
+            config.ecn =
+                item.choice(&[("off", Ecn::Off), ("classic", Ecn::Classic), ("dctcp", Ecn::Dctcp)])?;
+        }
         "dscp" => config.dscp = item.integer(0..=63)? as u8,
         _ => {}
     }

@@ -9,13 +9,10 @@ const FAST: [&str; 2] = ["1gbit", "10gbit"];
 fn each_runs_shortened() {
     for example in EXAMPLES {
         let scenario = Scenario::parse(example.text, example.name).unwrap();
-        let short = ["duration=3s", "measure.from=1s", "measure.until=3s", "repeat=1"];
+        let short = ["duration=1500ms", "measure.from=500ms", "measure.until=1500ms", "repeat=1"];
         let scenario = scenario.with_set(short).unwrap_or_else(|error| panic!("{error}"));
-        // The first point, the last, and one between.
-        let points = scenario.points();
-        let mut some = vec![0, points / 2, points - 1];
-        some.dedup();
-        for point in some {
+        // The first point and the last.
+        for point in [0, scenario.points() - 1] {
             if scenario.params(point).iter().any(|param| FAST.contains(&param.value.as_str())) {
                 continue;
             }

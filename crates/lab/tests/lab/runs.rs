@@ -99,9 +99,7 @@ reader = { bytes = "8k", interval = "20ms" }
     let unseen: Vec<_> = result.flows.iter().filter(|flow| flow.cc.is_none()).collect();
     // A file server lets go of a connection when it has written the file, and nobody samples it then.
     assert!(unseen.len() == 1 && unseen[0].name == "downloads", "{unseen:?}");
-    // The writer's last packet had left before the window began; its reader was behind.
-    let idle: Vec<_> = result.flows.iter().filter(|flow| flow.data_packets == 0).collect();
-    assert!(idle.len() == 1 && idle[0].name == "bsd" && idle[0].goodput_bps > 0.0, "{idle:?}");
+    assert!(result.flows.iter().all(|flow| flow.data_packets > 0));
 }
 
 #[test]
