@@ -9,6 +9,8 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KernelTcpInfo {
+    /// What was negotiated, as bits: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN-capable data was received.
+    pub options: u8,
     /// Sender maximum segment size in payload bytes.
     pub snd_mss: u32,
     /// Smoothed RTT.
@@ -38,6 +40,7 @@ impl KernelTcpInfo {
             |at: usize| raw.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes);
         let micros = |at: usize| word(at).map(|us| Duration::from_micros(us.into()));
         Self {
+            options: raw.get(5).copied().unwrap_or(0),
             snd_mss: word(16).unwrap_or(0),
             rtt: micros(68).unwrap_or_default(),
             // The kernel has all bits set where it has no sample.
