@@ -1,7 +1,8 @@
 //! From `--cc`, `--ack`, `--rto` and `--sched` to what they name.
 
-use crate::args::PolicyArgs;
+use crate::args::{EcnKind, PolicyArgs};
 use crate::failure::Failure;
+use ackline::core::config::Ecn;
 use ackline::core::policy::spec::SpecError;
 use ackline::core::policy::{NewEgressScheduler, Policies};
 use ackline::policies;
@@ -11,10 +12,11 @@ use std::sync::Arc;
 pub(crate) struct Chosen {
     pub(crate) connection: Policies,
     pub(crate) scheduler: Arc<NewEgressScheduler>,
+    pub(crate) ecn: Ecn,
 }
 
 impl PolicyArgs {
-    /// Finds all four.
+    /// Finds all of them.
     pub(crate) fn resolve(&self) -> Result<Chosen, Failure> {
         let option =
             |name: &'static str| move |error: SpecError| Failure::usage(format!("--{name}: {error}"));
@@ -25,6 +27,12 @@ impl PolicyArgs {
                 rto: policies::rto_response(&self.rto).map_err(option("rto"))?,
             },
             scheduler: policies::egress_scheduler(&self.sched).map_err(option("sched"))?,
+            ecn: match self.ecn {
+                None => policies::ecn_for(&self.cc),
+                Some(EcnKind::Off) => Ecn::Off,
+                Some(EcnKind::Classic) => Ecn::Classic,
+                Some(EcnKind::Dctcp) => Ecn::Dctcp,
+            },
         })
     }
 }

@@ -125,6 +125,7 @@ pub(crate) fn start(
 ) -> Result<Stack, Failure> {
     let mut connections = ConnConfig::default();
     connections.policies = policies.connection.clone();
+    connections.ecn = policies.ecn;
     tune(&mut connections);
     let mut builder = Stack::builder(device).connections(connections).scheduler((policies.scheduler)());
     for &address in addresses {

@@ -236,6 +236,21 @@ pub(crate) struct PolicyArgs {
     /// Egress scheduler: what leaves the host next
     #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_SCHED)]
     pub(crate) sched: String,
+    /// Explicit congestion notification, where the peer agrees
+    ///
+    /// Where this is not given: dctcp for --cc dctcp, off for all others.
+    #[arg(long, value_enum)]
+    pub(crate) ecn: Option<EcnKind>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EcnKind {
+    /// None
+    Off,
+    /// RFC 3168: a mark counts as a loss, once per round trip
+    Classic,
+    /// RFC 8257: the share of marks counts; both ends must be set to it
+    Dctcp,
 }
 
 /// What is said, and how.
