@@ -3,3 +3,4 @@
 mod batches;
 mod library;
 mod runs;
+mod tables;
