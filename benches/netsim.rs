@@ -87,7 +87,8 @@ fn build(scenario: &Scenario) -> (Sim, Chain) {
         LinkSpec::new(scenario.rate, one_way).with_queue(Box::new(queue))
     });
     let pairs = scenario.flows.min(PAIRS);
-    let access_rate = (scenario.rate * 4 / pairs as u64).max(1_000_000_000);
+    // Bursts of the bottleneck pass, whoever shares it.
+    let access_rate = (scenario.rate * 4).max(1_000_000_000);
     let mut edge = Edge {
         host: &mut |_| HostSpec {
             scheduler: policies::egress_scheduler("fifo").expect("it exists")(),
@@ -126,8 +127,17 @@ fn cpu() -> f64 {
 fn main() {
     let filter: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     println!(
-        "{:<14} {:>6} {:>10} {:>9} {:>8} {:>12} {:>9} {:>10}",
-        "scenario", "flows", "packets", "dropped", "cpu s", "packets/s", "ns/packet", "kB/flow"
+        "{:<14} {:>6} {:>9} {:>8} {:>6} {:>7} {:>6} {:>10} {:>10} {:>9}",
+        "scenario",
+        "flows",
+        "packets",
+        "dropped",
+        "acks",
+        "events",
+        "cpu s",
+        "packets/s",
+        "ns/packet",
+        "kB/flow"
     );
     for scenario in SCENARIOS {
         if !filter.is_empty() && !filter.iter().any(|wanted| scenario.name == wanted) {
@@ -139,17 +149,23 @@ fn main() {
         let start = Instant::ZERO + scenario.warm_up;
         sim.run_until(start);
         let first = sim.view().stats(link);
+        let (sent, events) = (sim.packets(), sim.processed());
         let cpu_first = cpu();
         sim.run_until(start + scenario.measured);
         let seconds = cpu() - cpu_first;
         let last = sim.view().stats(link);
         let packets = (last.delivered - first.delivered) as f64;
+        // Pure ACKs, and events of the simulation, for each data packet.
+        let acks = (sim.packets() - sent) as f64 / packets - 1.0;
+        let events = (sim.processed() - events) as f64 / packets;
         println!(
-            "{:<14} {:>6} {:>10} {:>9} {:>8.2} {:>12.0} {:>9.0} {:>10.1}",
+            "{:<14} {:>6} {:>9} {:>8} {:>6.2} {:>7.1} {:>6.2} {:>10.0} {:>10.0} {:>9.1}",
             scenario.name,
             scenario.flows,
             packets,
             last.overflows - first.overflows,
+            acks,
+            events,
             seconds,
             packets / seconds,
             seconds / packets * 1e9,
