@@ -209,6 +209,8 @@ impl Scenario {
         };
         let mut config = ConnConfig::default();
         (config.sack, config.timestamps) = (self.sack, self.timestamps);
+        // A burst of loss ends only with packets: it may well outlast the usual number of SYNs.
+        (config.syn_retries, config.max_rto) = (60, Duration::from_secs(5));
         (config.send_buffer, config.recv_buffer) = (self.send_buffer, self.recv_buffer);
         config.nagle = if self.nagle { Nagle::Rfc896 } else { Nagle::Off };
         let config = Arc::new(config);
