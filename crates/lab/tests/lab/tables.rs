@@ -3,7 +3,7 @@
 use ackline_lab::{RunOptions, Scenario, example, run, table_of};
 use std::path::Path;
 
-/// Those that take a second or two. All: `cargo run --release -p ackline-lab --example library`, then `git diff`.
+/// Those that take a second or two; `scenarios/tables --check` does all.
 const QUICK: [&str; 2] = ["stall", "requests"];
 
 #[test]
