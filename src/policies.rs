@@ -29,9 +29,9 @@
 //! ```
 
 use ackline_ack_policy::LinuxLike;
+pub use ackline_cc_algos::ecn_for;
 use ackline_cc_algos::{Cubic, CubicParams};
 use ackline_tcp_core::ConnConfig;
-use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::ack::AckInit;
 use ackline_tcp_core::policy::builtin::Conventional;
 use ackline_tcp_core::policy::cc::CcInit;
@@ -98,25 +98,6 @@ pub fn egress_scheduler(spec: &str) -> Result<Arc<NewEgressScheduler>, SpecError
 /// Those of the first name that is wrong.
 pub fn connection(cc: &str, ack: &str, rto: &str) -> Result<Policies, SpecError> {
     Ok(Policies { cc: congestion_control(cc)?, ack: ack_policy(ack)?, rto: rto_response(rto)? })
-}
-
-/// The kind of ECN that the congestion control of this name is made for: what
-/// [`ConnConfig::ecn`](ackline_tcp_core::ConnConfig::ecn) should be unless there is a reason, at both ends.
-///
-/// ```
-/// use ackline::core::config::Ecn;
-/// use ackline::policies;
-///
-/// let mut config = policies::conn_config();
-/// config.policies.cc = policies::congestion_control("dctcp:g=0.125")?;
-/// config.ecn = policies::ecn_for("dctcp:g=0.125");
-/// assert_eq!(config.ecn, Ecn::Dctcp);
-/// # Ok::<(), ackline::core::policy::spec::SpecError>(())
-/// ```
-#[must_use]
-pub fn ecn_for(cc: &str) -> Ecn {
-    let name = cc.split(':').next().unwrap_or_default();
-    if name.trim() == "dctcp" { Ecn::Dctcp } else { Ecn::Off }
 }
 
 /// CUBIC with HyStart++, ACKs like Linux, conventional timeouts: what a connection is best with unless there is

@@ -25,8 +25,25 @@ pub use dctcp::{Dctcp, DctcpParams};
 pub use hystart::HyStart;
 pub use rto::RTO;
 
+use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::NewCongestionControl;
 use ackline_tcp_core::policy::spec::Entry;
 
 /// The congestion controls of this crate.
 pub const CC: &[Entry<NewCongestionControl>] = &[cubic::ENTRY, reno::ENTRY, dctcp::ENTRY];
+
+/// The kind of ECN that the congestion control of this name is made for: what
+/// [`ConnConfig::ecn`](ackline_tcp_core::ConnConfig::ecn) should be unless there is a reason, at both ends.
+///
+/// ```
+/// use ackline_cc_algos::ecn_for;
+/// use ackline_tcp_core::config::Ecn;
+///
+/// assert_eq!(ecn_for("dctcp:g=0.125"), Ecn::Dctcp);
+/// assert_eq!(ecn_for("cubic"), Ecn::Off);
+/// ```
+#[must_use]
+pub fn ecn_for(cc: &str) -> Ecn {
+    let name = cc.split(':').next().unwrap_or_default();
+    if name.trim() == "dctcp" { Ecn::Dctcp } else { Ecn::Off }
+}

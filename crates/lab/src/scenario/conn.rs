@@ -3,6 +3,7 @@
 use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use crate::policies::{DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, PolicyTables};
+use ackline_cc_algos::ecn_for;
 use ackline_tcp_core::ConnConfig;
 use ackline_tcp_core::config::{Ecn, KeepAlive, Nagle};
 use ackline_tcp_core::policy::Policies;
@@ -41,7 +42,7 @@ pub const CONN_KEYS: &[(&str, &str)] = &[
     ("restart_after_idle", "RFC 5681 section 4.1"),
     ("cork", "only full segments"),
     ("dscp", "0 to 63"),
-    ("ecn", "\"off\", \"classic\" (RFC 3168) or \"dctcp\" (RFC 8257)"),
+    ("ecn", "\"off\", \"classic\" (RFC 3168) or \"dctcp\" (RFC 8257; what cc = \"dctcp\" asks for)"),
 ];
 
 /// The defaults of a scenario's connections: those of a modern host.
@@ -59,6 +60,12 @@ pub(crate) fn read(item: &Item<'_>, tables: &PolicyTables, base: &ConnConfig) ->
     table.only(&keys)?;
     let mut config = base.clone();
     policies(&table, tables, &mut config.policies)?;
+    // A congestion control that lives on marks asks for them, unless the scenario says otherwise.
+    if let Some(cc) = table.get("cc")
+        && config.ecn == Ecn::Off
+    {
+        config.ecn = ecn_for(cc.text()?);
+    }
     for (key, item) in table.iter() {
         set(&mut config, key, &item)?;
     }

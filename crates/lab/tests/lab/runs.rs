@@ -224,3 +224,34 @@ fn markdown_says_how_values_are_spread() {
     let (low, high) = estimate.ci.unwrap();
     assert!(estimate.min <= low && low < estimate.mean && estimate.mean < high && high <= estimate.max);
 }
+
+#[test]
+fn dctcp_asks_for_marks_unless_told_otherwise() {
+    let marked = |conn: &str| {
+        let text = format!(
+            r#"
+duration = "3s"
+conn = {{ {conn} }}
+[[node]]
+name = "a"
+[[node]]
+name = "b"
+[[link]]
+name = "neck"
+between = ["a", "b"]
+rate = "10mbit"
+delay = "5ms"
+queue = {{ kind = "step", limit = "200k", threshold = "10k" }}
+[[app]]
+kind = "bulk"
+from = "a"
+to = "b"
+"#
+        );
+        let scenario = Scenario::parse(&text, "dctcp.toml").unwrap();
+        run_one(&scenario, 0, 0).unwrap().result.queues.iter().any(|queue| queue.marked > 0)
+    };
+    assert!(marked("cc = \"dctcp\""));
+    assert!(!marked("cc = \"dctcp\", ecn = \"off\""));
+    assert!(!marked("cc = \"reno\""));
+}
