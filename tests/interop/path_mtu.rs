@@ -34,6 +34,12 @@ fn set_up(name: &str, networks: [&str; 2], mtu: u32) -> Result<u32, Error> {
     Ok(index)
 }
 
+/// Sets an option of this namespace's kernel.
+fn set_option(file: &str, value: &str) -> Result<(), Error> {
+    std::fs::write(format!("/proc/sys/net/{file}"), value)
+        .map_err(|source| Error::System { action: "set an option of the kernel", source })
+}
+
 /// Makes this namespace's kernel a router, with a second namespace behind it.
 fn build_network() -> Result<Namespace, Error> {
     let there = std::thread::scope(|scope| {
@@ -49,12 +55,13 @@ fn build_network() -> Result<Namespace, Error> {
         let router = |text: &str| Some(text.parse().expect("an address"));
         netlink.add_route(index, "10.79.0.0/24".parse().expect("a network"), router("10.80.0.1"))?;
         netlink.add_route(index, "fd79::/64".parse().expect("a network"), router("fd80::1"))?;
-        netlink.await_address(peer(Ip::V6))
+        netlink.await_address(peer(Ip::V6))?;
+        // The near end drops without a word what is larger than its own MTU, unless it is a super-packet. The far end
+        // sends a single full segment after a loss, and must find out by itself that it is too large (RFC 4821).
+        set_option("ipv4/tcp_mtu_probing", "1")
     })??;
-    for (file, value) in [("ipv4/ip_forward", "1"), ("ipv6/conf/all/forwarding", "1")] {
-        std::fs::write(format!("/proc/sys/net/{file}"), value)
-            .map_err(|source| Error::System { action: "make the kernel forward", source })?;
-    }
+    set_option("ipv4/ip_forward", "1")?;
+    set_option("ipv6/conf/all/forwarding", "1")?;
     Netlink::open()?.await_address("fd80::1".parse().expect("an address"))?;
     Ok(there)
 }
