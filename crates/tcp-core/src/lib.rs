@@ -15,6 +15,7 @@ pub mod events;
 pub mod id;
 pub mod info;
 pub mod packet;
+mod plan;
 pub mod policy;
 mod rcv;
 mod recovery;

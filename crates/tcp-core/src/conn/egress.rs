@@ -10,110 +10,19 @@ use crate::State;
 use crate::config::EndpointConfig;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;
-use crate::policy::sched::{ControlKind, Descriptor, DescriptorId, SegmentClass};
+use crate::plan::Plan;
+use crate::policy::sched::{ControlKind, Descriptor, SegmentClass};
 use crate::rcv::{self, AckNumbers};
 use crate::seq::SeqNum;
-use crate::snd::{Next, Outgoing, SendLimits};
+use crate::snd::{Next, SendLimits};
 use crate::time::Instant;
 use crate::wire::{
     Ecn, EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, TxChecksumMode, emit_tcp,
 };
-use core::num::NonZeroU16;
 
 /// Octets of one SACK block, and of the option's head with its padding (RFC 2018, section 3).
 const SACK_BLOCK_LEN: u32 = 8;
 const SACK_HEAD_LEN: u32 = 4;
-
-/// One packet that a connection wants to send. Built only when it leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    /// What kind, for the scheduler.
-    pub(crate) class: SegmentClass,
-    /// Why.
-    pub(crate) reason: SendReason,
-    /// First sequence number.
-    pub(crate) seq: SeqNum,
-    /// Payload bytes.
-    pub(crate) len: u32,
-    /// Payload bytes per wire segment, where it is a super-packet.
-    pub(crate) segment_size: Option<NonZeroU16>,
-    /// Carries our FIN.
-    pub(crate) fin: bool,
-    /// Carries PSH.
-    pub(crate) psh: bool,
-}
-
-impl Plan {
-    const fn control(class: SegmentClass, reason: SendReason, seq: SeqNum) -> Self {
-        Self { class, reason, seq, len: 0, segment_size: None, fin: false, psh: false }
-    }
-
-    const fn outgoing(out: &Outgoing) -> Self {
-        Self {
-            class: out.class,
-            reason: out.reason,
-            seq: out.seq,
-            len: out.len,
-            segment_size: out.segment_size,
-            fin: out.fin,
-            psh: out.psh,
-        }
-    }
-
-    const fn as_outgoing(&self) -> Outgoing {
-        Outgoing {
-            class: self.class,
-            reason: self.reason,
-            seq: self.seq,
-            len: self.len,
-            segment_size: self.segment_size,
-            fin: self.fin,
-            psh: self.psh,
-        }
-    }
-
-    /// Wire segments that it stands for.
-    pub(crate) fn segments(&self) -> u32 {
-        self.segment_size.map_or(1, |size| self.len.div_ceil(u32::from(size.get())).max(1))
-    }
-
-    /// What leaves first of a run: its first `len` payload bytes.
-    pub(crate) fn first(&self, len: u32) -> Self {
-        if len >= self.len {
-            return *self;
-        }
-        let segment_size = self.segment_size.filter(|size| u32::from(size.get()) < len);
-        Self { len, segment_size, fin: false, psh: false, ..*self }
-    }
-
-    /// One packet of a run: the `len` payload bytes, or fewer at the end, that follow the first `skip`.
-    pub(crate) fn packet_at(&self, skip: u32, len: u32) -> Self {
-        let rest = self.len.saturating_sub(skip);
-        let rest = Self { seq: self.seq + skip, len: rest, ..*self };
-        Self { segment_size: None, ..rest.first(len) }
-    }
-
-    /// True where the sender half made it: it carries stream bytes or a FIN, or probes the peer's window.
-    const fn is_stream(&self) -> bool {
-        matches!(self.class, SegmentClass::Data | SegmentClass::Retransmit)
-            || matches!(self.reason, SendReason::Fin | SendReason::WindowProbe)
-    }
-
-    /// Only data waits for the scheduler's leave, and not the segment that an expired retransmission timer sends.
-    pub(crate) fn may_be_deferred(&self) -> bool {
-        self.class.is_data() && self.reason != SendReason::RtoRetransmit
-    }
-
-    /// The scheduler's view of it.
-    pub(crate) fn descriptor(&self, conn: crate::ConnId, serial: u64, price: u32) -> Descriptor {
-        let mut id = DescriptorId::new(serial, self.seq, self.len);
-        id.segment_size = self.segment_size;
-        id.reason = self.reason;
-        let mut descriptor = Descriptor::new(id, Some(conn), self.class, price);
-        descriptor.segments = self.segments();
-        descriptor
-    }
-}
 
 /// A packet that was built: what `sent` must commit.
 #[derive(Clone, Copy, Debug)]
@@ -161,7 +70,7 @@ impl Connection {
         if self.state != State::TimeWait {
             let limits = self.send_limits(host, run);
             if let Next::Send(out) = self.snd.next(now, &self.config, &limits) {
-                let plan = Plan::outgoing(&out);
+                let plan = out;
                 if !(data_deferred && plan.may_be_deferred()) {
                     return Some(plan);
                 }
@@ -223,7 +132,7 @@ impl Connection {
     /// The packet was queued in the egress scheduler under `serial`.
     pub(crate) fn reserve(&mut self, plan: &Plan, serial: u64) {
         if plan.is_stream() {
-            self.snd.reserve(&plan.as_outgoing(), serial);
+            self.snd.reserve(plan, serial);
         } else {
             self.queue_control(plan);
         }
@@ -253,7 +162,7 @@ impl Connection {
         }
         if plan.is_stream() {
             let out = self.snd.claim(id.serial)?;
-            return Some(Plan::outgoing(&out));
+            return Some(out);
         }
         if descriptor.class == SegmentClass::PureAck && reason != SendReason::ChallengeAck {
             self.acks_queued = self.acks_queued.saturating_sub(1);
@@ -447,7 +356,7 @@ impl Connection {
                 self.probe_due = false;
             }
             _ if plan.is_stream() => {
-                self.snd.sent(ctx, &self.config, &plan.as_outgoing());
+                self.snd.sent(ctx, &self.config, plan);
             }
             _ => {}
         }

@@ -33,7 +33,7 @@ mod tests;
 
 pub(crate) use arrival::{Disposition, RstSpec};
 pub(crate) use ctx::Ctx;
-pub(crate) use egress::Plan;
+
 pub(crate) use icmp::IcmpError;
 pub(crate) use notices::Notices;
 

@@ -4,10 +4,11 @@
 use super::Endpoint;
 use super::egress::Sent;
 use crate::config::EndpointConfig;
-use crate::conn::{Plan, RstSpec};
+use crate::conn::RstSpec;
 use crate::endpoint::demux::FourTuple;
 use crate::id::{ConnId, TxId};
 use crate::packet::{SendReason, TxPacket};
+use crate::plan::Plan;
 use crate::policy::sched::{Ask, ControlKind, Descriptor, DescriptorId, SegmentClass};
 use crate::seq::SeqNum;
 use crate::time::Instant;

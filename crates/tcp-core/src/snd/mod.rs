@@ -39,9 +39,8 @@ mod tests;
 use crate::config::ConnConfig;
 use crate::conn::Ctx;
 use crate::info::Blocked;
-use crate::packet::SendReason;
+use crate::plan::Plan;
 use crate::policy::cc::CcInit;
-use crate::policy::sched::SegmentClass;
 use crate::policy::{CongestionControl, NewCongestionControl, RtoResponse};
 use crate::recovery::Recovery;
 use crate::seq::SeqNum;
@@ -50,7 +49,6 @@ use crate::units::Window;
 use crate::wire::SackBlocks;
 use alloc::boxed::Box;
 use buffer::SendBuffer;
-use core::num::NonZeroU16;
 use ecn::{Agreed, EcnSender};
 use pacer::Pacer;
 use rate::Delivery;
@@ -98,43 +96,9 @@ pub(crate) struct SendLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// This may leave.
-    Send(Outgoing),
+    Send(Plan),
     /// Nothing may leave; `Info::blocked` says why.
     Blocked,
-}
-
-/// One packet of the sender: stream bytes, a FIN, or a window probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Outgoing {
-    pub(crate) class: SegmentClass,
-    pub(crate) reason: SendReason,
-    /// First sequence number.
-    pub(crate) seq: SeqNum,
-    /// Payload bytes.
-    pub(crate) len: u32,
-    /// Payload bytes per wire segment, where there are several.
-    pub(crate) segment_size: Option<NonZeroU16>,
-    /// Carries our FIN.
-    pub(crate) fin: bool,
-    /// Ends a write that empties the send buffer.
-    pub(crate) psh: bool,
-}
-
-impl Outgoing {
-    /// Sequence numbers that it takes.
-    pub(crate) fn seq_len(&self) -> u32 {
-        self.len + u32::from(self.fin)
-    }
-
-    /// One past its last sequence number.
-    pub(crate) fn end(&self) -> SeqNum {
-        self.seq + self.seq_len()
-    }
-
-    /// Wire segments that it stands for.
-    pub(crate) fn segments(&self) -> u32 {
-        self.segment_size.map_or(1, |size| self.len.div_ceil(u32::from(size.get())).max(1))
-    }
 }
 
 /// What a segment with ACK says to the sender.

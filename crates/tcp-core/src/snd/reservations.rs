@@ -4,15 +4,15 @@
 //! data leaves in order of sequence whatever order the scheduler pops in: a pop names a slot, and the oldest
 //! reserved data takes it.
 
-use super::Outgoing;
 use crate::packet::SendReason;
+use crate::plan::Plan;
 use crate::seq::SeqNum;
 use alloc::collections::VecDeque;
 
 /// One reserved packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reserved {
-    pub(crate) out: Outgoing,
+    pub(crate) out: Plan,
     /// Key of the scheduler's descriptor.
     pub(crate) serial: u64,
     /// Carries data (or a FIN) that never left.
@@ -49,7 +49,7 @@ impl Reservations {
         self.queue.iter().any(|reserved| reserved.out.reason == reason)
     }
 
-    pub(crate) fn push(&mut self, out: Outgoing, serial: u64, new: bool) {
+    pub(crate) fn push(&mut self, out: Plan, serial: u64, new: bool) {
         if new {
             self.new_bytes += out.seq_len();
         }

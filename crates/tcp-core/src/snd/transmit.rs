@@ -6,11 +6,12 @@
 use super::new_data::{Ask, Piece, small_segment_may_leave};
 use super::pacer::Gap;
 use super::timers::Waiting;
-use super::{Flight, Next, Outgoing, SendLimits, Sender};
+use super::{Flight, Next, SendLimits, Sender};
 use crate::config::{ConnConfig, Nagle};
 use crate::conn::Ctx;
 use crate::info::Blocked;
 use crate::packet::SendReason;
+use crate::plan::Plan;
 use crate::policy::cc::{Clock, Phase, Recovery, Restart, RestartCause, SendDecision, SentSegment};
 use crate::policy::rto::{RtoGate, RtoPhase};
 use crate::policy::sched::{ControlKind, SegmentClass};
@@ -64,12 +65,7 @@ impl Sender {
         }
     }
 
-    fn choose(
-        &mut self,
-        now: Instant,
-        config: &ConnConfig,
-        limits: &SendLimits,
-    ) -> Result<Outgoing, Blocked> {
+    fn choose(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Result<Plan, Blocked> {
         if self.cc.is_none() {
             return Err(Blocked::State);
         }
@@ -101,7 +97,7 @@ impl Sender {
     }
 
     /// The segment that an expired timer sends, where it did not leave yet.
-    fn next_rto_segment(&mut self) -> Option<Outgoing> {
+    fn next_rto_segment(&mut self) -> Option<Plan> {
         self.flight.as_deref()?.recovery.rto.send?;
         let Some((start, end)) = self.rto_segment() else {
             self.flight.as_deref_mut()?.recovery.rto.send = None;
@@ -118,9 +114,9 @@ impl Sender {
     /// A probe of the closed window: an octet that is acknowledged already, which the peer must answer with an
     /// ACK that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would have an octet of new data
     /// sent; it would lie beyond the window, and have to be sent again wherever the window stays closed.
-    fn window_probe(&self) -> Option<Outgoing> {
+    fn window_probe(&self) -> Option<Plan> {
         let queued = self.flight.as_deref()?.reserved.holds(SendReason::WindowProbe);
-        (!queued).then_some(Outgoing {
+        (!queued).then_some(Plan {
             class: SegmentClass::Control(ControlKind::Probe),
             reason: SendReason::WindowProbe,
             seq: self.snd_una - 1,
@@ -233,7 +229,7 @@ impl Sender {
     }
 
     /// Lost data, lowest first (RFC 6675, NextSeg, rule 1).
-    fn next_lost(&mut self, now: Instant, gate: &Gate) -> Result<Option<Outgoing>, Blocked> {
+    fn next_lost(&mut self, now: Instant, gate: &Gate) -> Result<Option<Plan>, Blocked> {
         let smss = self.smss;
         let Some(flight) = self.flight.as_deref_mut() else { return Ok(None) };
         if flight.board.tally().pending == 0 {
@@ -256,7 +252,7 @@ impl Sender {
     }
 
     /// RFC 6675, NextSeg, rules 3 and 4.
-    fn next_speculative(&mut self, now: Instant, gate: &Gate) -> Result<Option<Outgoing>, Blocked> {
+    fn next_speculative(&mut self, now: Instant, gate: &Gate) -> Result<Option<Plan>, Blocked> {
         let smss = self.smss;
         let Some(flight) = self.flight.as_deref_mut() else { return Ok(None) };
         let Some(piece) = flight.recovery.speculative(&flight.board, smss) else { return Ok(None) };
@@ -269,7 +265,7 @@ impl Sender {
     }
 
     /// New data (RFC 6675, NextSeg, rule 2).
-    fn next_new(&mut self, now: Instant, config: &ConnConfig, gate: &Gate) -> Result<Outgoing, Blocked> {
+    fn next_new(&mut self, now: Instant, config: &ConnConfig, gate: &Gate) -> Result<Plan, Blocked> {
         let space = self.buffer.space(config.send_buffer as usize);
         let wnd_end = self.wnd_end();
         let Some(flight) = self.flight.as_deref_mut() else { return Err(Blocked::State) };
@@ -317,7 +313,7 @@ impl Sender {
             (_, true) => (SegmentClass::Data, SendReason::LimitedTransmit),
             (_, false) => (SegmentClass::Data, SendReason::NewData),
         };
-        Ok(Outgoing {
+        Ok(Plan {
             class,
             reason,
             seq: nxt,
@@ -329,10 +325,10 @@ impl Sender {
     }
 
     /// A packet with what `[start, end)` holds, FIN included.
-    fn retransmission(&self, start: SeqNum, end: SeqNum, reason: SendReason) -> Outgoing {
+    fn retransmission(&self, start: SeqNum, end: SeqNum, reason: SendReason) -> Plan {
         let data_end = end.min(self.buffer.end());
         let len = data_end.saturating_distance_from(start);
-        Outgoing {
+        Plan {
             class: SegmentClass::Retransmit,
             reason,
             seq: start,
@@ -348,7 +344,7 @@ impl Sender {
     }
 
     /// The packet waits in the egress scheduler under `serial`.
-    pub(crate) fn reserve(&mut self, out: &Outgoing, serial: u64) {
+    pub(crate) fn reserve(&mut self, out: &Plan, serial: u64) {
         let Some(flight) = self.flight.as_deref_mut() else { return };
         let new = out.end().gt(self.snd_nxt);
         flight.reserved.push(*out, serial, new);
@@ -362,7 +358,7 @@ impl Sender {
     }
 
     /// Remembers the end of a small segment for Minshall's rule.
-    fn note_small(&mut self, out: &Outgoing) {
+    fn note_small(&mut self, out: &Plan) {
         if let Some(flight) = self.flight.as_deref_mut()
             && !out.len.is_multiple_of(self.smss)
         {
@@ -372,7 +368,7 @@ impl Sender {
 
     /// The packet that was reserved under `serial` is about to leave: what is still to be sent. May be asked
     /// again where the device refused the packet.
-    pub(crate) fn claim(&mut self, serial: u64) -> Option<Outgoing> {
+    pub(crate) fn claim(&mut self, serial: u64) -> Option<Plan> {
         let (una, nxt) = (self.snd_una, self.snd_nxt);
         let flight = self.flight.as_deref_mut()?;
         let entry = flight.reserved.find(serial)?;
@@ -390,7 +386,7 @@ impl Sender {
                 flight.reserved.void_new(entry.serial);
                 return None;
             }
-            return Some(Outgoing { segment_size: self.segment_size(out.len), ..out });
+            return Some(Plan { segment_size: self.segment_size(out.len), ..out });
         }
         let (start, end) = (out.seq.max(una), out.end());
         if start.ge(end) || flight.board.is_sacked(start, end) {
@@ -407,7 +403,7 @@ impl Sender {
     }
 
     /// The packet left.
-    pub(crate) fn sent(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &Outgoing) {
+    pub(crate) fn sent(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &Plan) {
         let now = ctx.now;
         if out.reason == SendReason::WindowProbe {
             self.on_probe_sent(ctx, config, out);
@@ -479,7 +475,7 @@ impl Sender {
         }
     }
 
-    fn on_probe_sent(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &Outgoing) {
+    fn on_probe_sent(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &Plan) {
         ctx.counters.tcp_win_probe += 1;
         if let Some(flight) = self.flight.as_deref_mut() {
             flight.reserved.remove(out.end(), false);

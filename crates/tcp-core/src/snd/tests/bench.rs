@@ -5,11 +5,12 @@ use crate::counters::Counters;
 use crate::events::WakeReason;
 use crate::info::{Blocked, Info};
 use crate::packet::SendReason;
+use crate::plan::Plan;
 use crate::policy::cc::{
     AckSample, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
 };
 use crate::seq::SeqNum;
-use crate::snd::{AckSegment, AckVerdict, Next, OpenParams, Outgoing, SendLimits, Sender};
+use crate::snd::{AckSegment, AckVerdict, Next, OpenParams, SendLimits, Sender};
 use crate::time::{Duration, Instant};
 use crate::units::Window;
 use crate::wire::SackBlocks;
@@ -191,7 +192,7 @@ impl Bench {
         assert_eq!(self.snd.write(&self.config, &data), len as usize, "the send buffer takes it");
     }
 
-    pub(super) fn next(&mut self) -> Option<Outgoing> {
+    pub(super) fn next(&mut self) -> Option<Plan> {
         let limits = SendLimits { max_payload: self.max_payload, max_run: self.max_payload };
         match self.snd.next(self.now, &self.config, &limits) {
             Next::Send(out) => Some(out),
@@ -199,7 +200,7 @@ impl Bench {
         }
     }
 
-    pub(super) fn sent(&mut self, out: &Outgoing) {
+    pub(super) fn sent(&mut self, out: &Plan) {
         let mut ctx = ctx!(self);
         self.snd.sent(&mut ctx, &self.config, out);
     }

@@ -3,7 +3,7 @@
 use super::bench::{Bench, SMSS, Setup, ctx, ms};
 use crate::config::ConnConfig;
 use crate::events::WakeReason;
-use crate::snd::Outgoing;
+use crate::plan::Plan;
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -79,7 +79,7 @@ impl World {
         ranges
     }
 
-    fn put(&mut self, out: &Outgoing, lost: bool) {
+    fn put(&mut self, out: &Plan, lost: bool) {
         // A window probe carries nothing.
         if out.seq_len() == 0 {
             return;

@@ -1,0 +1,85 @@
+//! One packet that a connection wants to send: chosen by its halves, queued by the endpoint, built only when it leaves.
+
+use crate::id::ConnId;
+use crate::packet::SendReason;
+use crate::policy::sched::{Descriptor, DescriptorId, SegmentClass};
+use crate::seq::SeqNum;
+use core::num::NonZeroU16;
+
+/// One packet that a connection wants to send. Built only when it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// What kind, for the scheduler.
+    pub(crate) class: SegmentClass,
+    /// Why.
+    pub(crate) reason: SendReason,
+    /// First sequence number.
+    pub(crate) seq: SeqNum,
+    /// Payload bytes.
+    pub(crate) len: u32,
+    /// Payload bytes per wire segment, where it is a super-packet.
+    pub(crate) segment_size: Option<NonZeroU16>,
+    /// Carries our FIN.
+    pub(crate) fin: bool,
+    /// Ends a write that empties the send buffer.
+    pub(crate) psh: bool,
+}
+
+impl Plan {
+    /// A segment without data.
+    pub(crate) const fn control(class: SegmentClass, reason: SendReason, seq: SeqNum) -> Self {
+        Self { class, reason, seq, len: 0, segment_size: None, fin: false, psh: false }
+    }
+
+    /// Sequence numbers that it takes.
+    pub(crate) fn seq_len(&self) -> u32 {
+        self.len + u32::from(self.fin)
+    }
+
+    /// One past its last sequence number.
+    pub(crate) fn end(&self) -> SeqNum {
+        self.seq + self.seq_len()
+    }
+
+    /// Wire segments that it stands for.
+    pub(crate) fn segments(&self) -> u32 {
+        self.segment_size.map_or(1, |size| self.len.div_ceil(u32::from(size.get())).max(1))
+    }
+
+    /// What leaves first of a run: its first `len` payload bytes.
+    pub(crate) fn first(&self, len: u32) -> Self {
+        if len >= self.len {
+            return *self;
+        }
+        let segment_size = self.segment_size.filter(|size| u32::from(size.get()) < len);
+        Self { len, segment_size, fin: false, psh: false, ..*self }
+    }
+
+    /// One packet of a run: the `len` payload bytes, or fewer at the end, that follow the first `skip`.
+    pub(crate) fn packet_at(&self, skip: u32, len: u32) -> Self {
+        let rest = self.len.saturating_sub(skip);
+        let rest = Self { seq: self.seq + skip, len: rest, ..*self };
+        Self { segment_size: None, ..rest.first(len) }
+    }
+
+    /// True where the sender half made it: it carries stream bytes or a FIN, or probes the peer's window.
+    pub(crate) const fn is_stream(&self) -> bool {
+        matches!(self.class, SegmentClass::Data | SegmentClass::Retransmit)
+            || matches!(self.reason, SendReason::Fin | SendReason::WindowProbe)
+    }
+
+    /// Only data waits for the scheduler's leave, and not the segment that an expired retransmission timer sends.
+    pub(crate) fn may_be_deferred(&self) -> bool {
+        self.class.is_data() && self.reason != SendReason::RtoRetransmit
+    }
+
+    /// The scheduler's view of it.
+    pub(crate) fn descriptor(&self, conn: ConnId, serial: u64, price: u32) -> Descriptor {
+        let mut id = DescriptorId::new(serial, self.seq, self.len);
+        id.segment_size = self.segment_size;
+        id.reason = self.reason;
+        let mut descriptor = Descriptor::new(id, Some(conn), self.class, price);
+        descriptor.segments = self.segments();
+        descriptor
+    }
+}
