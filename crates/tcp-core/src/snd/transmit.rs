@@ -380,16 +380,18 @@ impl Sender {
             flight.reserved.remove(out.end(), false);
             return None;
         }
+        // Where the path MTU fell meanwhile, a packet that was planned as one segment is planned anew.
+        let too_large = out.segment_size.is_none() && out.len > self.smss;
         if entry.new {
             // RFC 9293, section 3.8.6: a window that shrank takes no new data beyond its edge.
-            if (nxt + out.len).gt(una + self.window.wnd()) {
+            if too_large || (nxt + out.len).gt(una + self.window.wnd()) {
                 flight.reserved.void_new(entry.serial);
                 return None;
             }
             return Some(Plan { segment_size: self.segment_size(out.len), ..out });
         }
         let (start, end) = (out.seq.max(una), out.end());
-        if start.ge(end) || flight.board.is_sacked(start, end) {
+        if too_large || start.ge(end) || flight.board.is_sacked(start, end) {
             flight.reserved.remove(end, false);
             flight.board.set_reserved(start, end, false);
             return None;

@@ -299,3 +299,23 @@ fn smaller_path_mtu_sends_again_without_reduction() {
     assert!(left.iter().all(|packet| packet.1 == 500 && packet.2 == FastRetransmit));
     assert!(bench.events().is_empty());
 }
+
+#[test]
+fn packets_that_wait_are_cut_anew_after_a_smaller_path_mtu() {
+    let mut bench = ten_out(true);
+    bench.sack(0, &[(1000, 10_000)]);
+    bench.set_cwnd(20);
+    let lost = bench.next().unwrap();
+    bench.snd.reserve(&lost, 0);
+    let new = bench.next().unwrap();
+    bench.snd.reserve(&new, 1);
+    assert_eq!((Bench::offset(lost.seq), lost.len), (0, 1000));
+    assert_eq!((Bench::offset(new.seq), new.len), (10_000, 1000));
+    let mut ctx = super::bench::ctx!(bench);
+    bench.snd.set_smss(&mut ctx, &bench.config, 500);
+    bench.max_payload = 500;
+    assert_eq!(bench.snd.claim(0), None);
+    assert_eq!(bench.snd.claim(1), None);
+    let left = bench.drain().into_iter().map(|packet| (packet.0, packet.1));
+    assert!(left.take(4).eq([(0, 500), (500, 500), (10_000, 500), (10_500, 500)]));
+}
