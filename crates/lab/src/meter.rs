@@ -1,5 +1,6 @@
-//! Counts the data packets of each flow where they leave its sender.
+//! Counts packets: those with data of each flow where they leave its sender, and those of each kind where they leave a link.
 
+use crate::results::Classes;
 use ackline_netsim::{LinkId, Observer, Packet, PacketEvent};
 use ackline_tcp_core::Instant;
 use ackline_tcp_core::policy::sched::SegmentClass;
@@ -21,13 +22,38 @@ pub(crate) struct Meter {
     first: Vec<bool>,
     flow_of_port: HashMap<u16, usize>,
     sent: Vec<Sent>,
+    /// Bytes of framing of each link, and what left it.
+    left: Vec<(u32, Classes)>,
 }
 
 impl Meter {
-    /// `ports`: of the flows, in order.
-    pub(crate) fn new(from: Instant, until: Instant, first: Vec<bool>, ports: &[u16]) -> Self {
+    /// `framing`: of the links, in order; `ports`: of the flows.
+    pub(crate) fn new(
+        from: Instant,
+        until: Instant,
+        first: Vec<bool>,
+        framing: &[u32],
+        ports: &[u16],
+    ) -> Self {
         let flow_of_port = ports.iter().enumerate().map(|(flow, port)| (*port, flow)).collect();
-        Self { from, until, first, flow_of_port, sent: vec![Sent::default(); ports.len()] }
+        let left = framing.iter().map(|framing| (*framing, Classes::default())).collect();
+        Self { from, until, first, flow_of_port, sent: vec![Sent::default(); ports.len()], left }
+    }
+
+    /// What left a link.
+    pub(crate) fn left(&self, link: LinkId) -> Classes {
+        self.left.get(link.index()).map(|(_, classes)| *classes).unwrap_or_default()
+    }
+
+    fn count(&mut self, link: LinkId, packet: &Packet) {
+        let Some((framing, classes)) = self.left.get_mut(link.index()) else { return };
+        let amount = match packet.origin.class {
+            SegmentClass::Data | SegmentClass::Retransmit => &mut classes.data,
+            SegmentClass::PureAck => &mut classes.ack,
+            SegmentClass::Control(_) => &mut classes.control,
+        };
+        amount.packets += 1;
+        amount.bytes += u64::from(packet.price) + u64::from(*framing);
     }
 
     pub(crate) fn sent(&self, flow: usize) -> Sent {
@@ -44,10 +70,13 @@ fn ports(packet: &[u8]) -> Option<[u16; 2]> {
 
 impl Observer for Meter {
     fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
-        if event != PacketEvent::Offered
-            || !(self.from..self.until).contains(&now)
-            || !self.first.get(link.index()).is_some_and(|first| *first)
-        {
+        if !(self.from..self.until).contains(&now) {
+            return;
+        }
+        if event == PacketEvent::Left {
+            self.count(link, packet);
+        }
+        if event != PacketEvent::Offered || !self.first.get(link.index()).is_some_and(|first| *first) {
             return;
         }
         let again = packet.origin.class == SegmentClass::Retransmit;

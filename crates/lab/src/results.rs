@@ -24,6 +24,9 @@ pub struct RunResult {
     pub window_s: (f64, f64),
     /// Time between two samples, s.
     pub interval_s: f64,
+    /// Length of the bins of [`FlowResult::received_bins`], s; `None` where the scenario asks for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bin_s: Option<f64>,
     /// Each flow, in the order of the scenario.
     pub flows: Vec<FlowResult>,
     /// Each measured queue.
@@ -60,6 +63,9 @@ pub struct FlowResult {
     pub share: f64,
     /// Bytes that the receiving application read in the whole run.
     pub received_bytes: u64,
+    /// The bytes that it read in each whole bin of the run, from the beginning on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub received_bins: Vec<u64>,
     /// Packets with data that the sender sent within the window, retransmissions included.
     pub data_packets: u64,
     /// Retransmissions among them.
@@ -105,6 +111,29 @@ pub struct QueueResult {
     pub impaired: u64,
     /// Packets marked CE.
     pub marked: u64,
+    /// What left by kind of packet; bytes as the link serialises them.
+    #[serde(default)]
+    pub classes: Classes,
+}
+
+/// Packets that left a link within the window, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Classes {
+    /// With bytes of the stream, sent for the first time or again.
+    pub data: Amount,
+    /// Acknowledgments without.
+    pub ack: Amount,
+    /// SYN, FIN, RST, probes, and what is not TCP.
+    pub control: Amount,
+}
+
+/// How much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Amount {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 impl QueueResult {

@@ -11,7 +11,7 @@ use ackline_netsim::app::Timed;
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
 use ackline_netsim::{AppId, LinkStats, Sim};
-use ackline_tcp_core::Instant;
+use ackline_tcp_core::{Duration, Instant};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufWriter, Write};
 
@@ -64,7 +64,8 @@ pub(crate) fn simulate(
     net.sim.sample_every(Instant::ZERO, setup.measure.interval);
     let first = setup.links.iter().map(|link| setup.nodes[link.from].host.is_some()).collect();
     let ports: Vec<u16> = net.flows.iter().map(|flow| flow.port).collect();
-    let meter = net.sim.add_observer(Meter::new(window.0, window.1, first, &ports));
+    let framing: Vec<u32> = setup.links.iter().map(|link| link.path.framing).collect();
+    let meter = net.sim.add_observer(Meter::new(window.0, window.1, first, &framing, &ports));
     let mut captured = Ok(());
     let capture = match capture.map(|file| Capture::new(BufWriter::new(file), points(&setup, &net))) {
         Some(Ok(capture)) => Some(net.sim.add_observer(capture)),
@@ -75,11 +76,12 @@ pub(crate) fn simulate(
         None => None,
     };
 
-    net.sim.run_until(window.0);
+    let mut bins = Bins::new(&setup);
+    bins.run_until(&mut net, window.0);
     let before = Snapshot::take(&setup, &mut net);
-    net.sim.run_until(window.1);
+    bins.run_until(&mut net, window.1);
     let after = Snapshot::take(&setup, &mut net);
-    net.sim.run_until(Instant::ZERO + setup.duration);
+    bins.run_until(&mut net, Instant::ZERO + setup.duration);
     let end = Snapshot::take(&setup, &mut net);
 
     if let Some(id) = capture
@@ -90,7 +92,9 @@ pub(crate) fn simulate(
     let record =
         net.sim.take_observer::<Recorder>(recorder).map(|recorder| recorder.record()).unwrap_or_default();
     let meter = net.sim.take_observer::<Meter>(meter);
-    let reading = Reading { setup: &setup, net: &net, window, before: &before, after: &after, end: &end };
+    let bins = bins.received;
+    let reading =
+        Reading { setup: &setup, net: &net, window, before: &before, after: &after, end: &end, bins: &bins };
     let flow_of = reading.flow_of(&record);
     let link_names = record.queues.iter().map(|queue| setup.links[queue.link].name.clone()).collect();
     let flows = reading.flows(&record, &flow_of, meter.as_deref());
@@ -103,8 +107,9 @@ pub(crate) fn simulate(
         params: scenario.params(point),
         window_s: (setup.measure.from.as_secs_f64(), setup.measure.until.as_secs_f64()),
         interval_s: setup.measure.interval.as_secs_f64(),
+        bin_s: setup.measure.bins.map(Duration::as_secs_f64),
         flows,
-        queues: reading.queues(&record),
+        queues: reading.queues(&record, meter.as_deref()),
         jain: jain(&greedy),
         packets: net.sim.packets(),
         unroutable: net.sim.unroutable(),
@@ -149,6 +154,43 @@ fn points(setup: &Setup, net: &Network) -> Vec<CapturePoint> {
     points.collect()
 }
 
+/// Lets time pass and counts what each flow's receiver has read by the end of each bin.
+struct Bins<'a> {
+    setup: &'a Setup,
+    /// The length of a bin, and the end of the one that has begun.
+    next: Option<(Duration, Instant)>,
+    /// Of each flow, in each bin that has ended.
+    received: Vec<Vec<u64>>,
+    /// Of each flow, up to the last bin's end.
+    total: Vec<u64>,
+}
+
+impl<'a> Bins<'a> {
+    fn new(setup: &'a Setup) -> Self {
+        let flows = setup.flows.len();
+        let next = setup.measure.bins.map(|bins| (bins, Instant::ZERO + bins));
+        Self { setup, next, received: vec![vec![]; flows], total: vec![0; flows] }
+    }
+
+    fn run_until(&mut self, net: &mut Network, until: Instant) {
+        while let Some((length, end)) = self.next.filter(|(_, end)| *end <= until) {
+            net.sim.run_until(end);
+            let total = received_by_flow(self.setup, net);
+            for ((bins, before), total) in self.received.iter_mut().zip(&mut self.total).zip(total) {
+                bins.push(total - *before);
+                *before = total;
+            }
+            self.next = Some((length, end + length));
+        }
+        net.sim.run_until(until);
+    }
+}
+
+fn received_by_flow(setup: &Setup, net: &Network) -> Vec<u64> {
+    let flows = setup.flows.iter().zip(&net.flows);
+    flows.map(|(flow, place)| received(&net.sim, flow, place.ends.opener, place.ends.acceptor)).collect()
+}
+
 /// Totals at one instant.
 struct Snapshot {
     /// Bytes that each flow's receiver has read.
@@ -159,10 +201,7 @@ struct Snapshot {
 
 impl Snapshot {
     fn take(setup: &Setup, net: &mut Network) -> Self {
-        let flows = setup.flows.iter().zip(&net.flows);
-        let received =
-            flows.map(|(flow, place)| received(&net.sim, flow, place.ends.opener, place.ends.acceptor));
-        let received = received.collect();
+        let received = received_by_flow(setup, net);
         let view = net.sim.view();
         let links = setup.measure.queues.iter().map(|place| view.stats(net.links[*place])).collect();
         Self { received, links }
@@ -208,6 +247,8 @@ struct Reading<'a> {
     before: &'a Snapshot,
     after: &'a Snapshot,
     end: &'a Snapshot,
+    /// What each flow's receiver read in each bin.
+    bins: &'a [Vec<u64>],
 }
 
 impl Reading<'_> {
@@ -265,6 +306,7 @@ impl Reading<'_> {
                     goodput_bps: bytes as f64 * 8.0 / self.seconds(),
                     share: if total == 0 { 0.0 } else { bytes as f64 / total as f64 },
                     received_bytes: self.end.received[place],
+                    received_bins: self.bins[place].clone(),
                     data_packets: sent.data,
                     retransmits: sent.again,
                     srtt_s: Spread::of(srtt.collect()),
@@ -277,7 +319,7 @@ impl Reading<'_> {
             .collect()
     }
 
-    fn queues(&self, record: &Record) -> Vec<QueueResult> {
+    fn queues(&self, record: &Record, meter: Option<&Meter>) -> Vec<QueueResult> {
         let queues = self.setup.measure.queues.iter().enumerate();
         queues
             .map(|(number, place)| {
@@ -298,6 +340,7 @@ impl Reading<'_> {
                     aqm_drops: after.aqm_drops - before.aqm_drops,
                     impaired: after.impaired - before.impaired,
                     marked: after.marked - before.marked,
+                    classes: meter.map(|meter| meter.left(self.net.links[*place])).unwrap_or_default(),
                 }
             })
             .collect()

@@ -80,7 +80,8 @@ pub enum Pricing {
         /// Bytes added to each packet.
         overhead: u16,
     },
-    /// The sizes of a paper: a data packet costs its payload, everything else a fixed size.
+    /// The sizes of a paper whose windows and packets have the same unit: a data packet costs its payload, so that one of
+    /// L bytes takes L bytes of the link and L bytes of the window; everything else costs a fixed size.
     Paper {
         /// Size of an ACK in bytes.
         ack: u16,

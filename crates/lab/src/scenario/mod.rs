@@ -32,13 +32,13 @@
 //!
 //! | table | keys |
 //! |---|---|
-//! | top | `title`, `description`, `duration`, `seed`, `repeat`, `checksums` |
+//! | top | `title`, `description`, `duration`, `seed`, `repeat`, `checksums`, `pricing` |
 //! | `[conn]` | [`CONN_KEYS`]: defaults of every connection |
 //! | `[[node]]` | `name`, `kind` (`host`, `router`), `count`, `sched`, `egress` (`queued`, `fed`), `pricing`, `mtu` |
 //! | `[[link]]` | `name`, `between` or `from` and `to`, `rate` or `trace`, `delay`, `framing`, `queue`, `impairments`, `back` |
 //! | `[[app]]` | `kind`, `name`, `from`, `to`, `start`, `count`, `stagger`, `jitter`, `conn`, `accept`, and those of its kind |
 //! | `[[change]]` | `at`, `link`, `rate`, `delay`, `state` (`stall`, `resume`, `down`, `up`), `for` |
-//! | `[measure]` | `from`, `until`, `interval`, `queues`, `flows`, `series`, `trace` |
+//! | `[measure]` | `from`, `until`, `interval`, `bins`, `queues`, `flows`, `series`, `trace` |
 //! | `[sweep]` | paths with a list of values, or a range `{ from, to, steps, scale }` |
 //! | `[[case]]` | `name`, `set`: several keys that change together |
 

@@ -116,6 +116,8 @@ pub(crate) struct MeasureSetup {
     pub(crate) from: Duration,
     pub(crate) until: Duration,
     pub(crate) interval: Duration,
+    /// Length of the bins in which the received bytes of each flow are counted.
+    pub(crate) bins: Option<Duration>,
     /// Places of links.
     pub(crate) queues: Vec<usize>,
     /// Flows whose senders are sampled.
@@ -131,6 +133,7 @@ const TOP: &[&str] = &[
     "seed",
     "repeat",
     "checksums",
+    "pricing",
     "conn",
     "node",
     "link",
@@ -183,7 +186,8 @@ impl Setup {
         if let Some(item) = top.get("conn") {
             defaults = conn::read(&item, tables, &defaults)?;
         }
-        let (nodes, node_names) = nodes(&top.need("node")?, tables)?;
+        let price = top.or("pricing", Pricing::default(), pricing)?;
+        let (nodes, node_names) = nodes(&top.need("node")?, tables, price)?;
         let (mut links, link_names) = match top.get("link") {
             Some(item) => links(&item, &node_names, folder)?,
             None => (vec![], Names::default()),
@@ -215,7 +219,8 @@ impl Setup {
     }
 }
 
-fn nodes(item: &Item<'_>, tables: &PolicyTables) -> Result<(Vec<NodeSetup>, Names)> {
+/// Hosts that do not say otherwise have the prices of `price`.
+fn nodes(item: &Item<'_>, tables: &PolicyTables, price: Pricing) -> Result<(Vec<NodeSetup>, Names)> {
     let mut nodes = vec![];
     let mut names = Names::default();
     for item in item.list()? {
@@ -224,7 +229,7 @@ fn nodes(item: &Item<'_>, tables: &PolicyTables) -> Result<(Vec<NodeSetup>, Name
         let name = table.need("name")?.name()?;
         let is_host = table.or("kind", true, |item| item.choice(&[("host", true), ("router", false)]))?;
         let host = if is_host {
-            Some(host(&table, tables)?)
+            Some(host(&table, tables, price)?)
         } else {
             table.only_for("a router", &["name", "kind", "count"])?;
             None
@@ -249,7 +254,7 @@ fn nodes(item: &Item<'_>, tables: &PolicyTables) -> Result<(Vec<NodeSetup>, Name
     Ok((nodes, names))
 }
 
-fn host(table: &Table<'_>, tables: &PolicyTables) -> Result<HostSetup> {
+fn host(table: &Table<'_>, tables: &PolicyTables, price: Pricing) -> Result<HostSetup> {
     let scheduler = match table.get("sched") {
         Some(item) => item.policy(|spec| tables.sched(spec))?,
         None => tables.sched(DEFAULT_SCHED).map_err(|error| table.error(error.to_string()))?,
@@ -258,12 +263,13 @@ fn host(table: &Table<'_>, tables: &PolicyTables) -> Result<HostSetup> {
     Ok(HostSetup {
         egress: table.or("egress", Egress::Queued, |item| item.choice(&egress))?,
         scheduler,
-        pricing: table.or("pricing", Pricing::default(), pricing)?,
+        pricing: table.or("pricing", price, pricing)?,
         mtu: table.or("mtu", 1_500, |item| Ok(item.integer(68..=65_535)? as u32))?,
     })
 }
 
-/// `{ overhead = 38 }`: IP bytes and so many more; `{ ack = 40 }`: data costs its payload, all else so much.
+/// `{ overhead = 38 }`: IP bytes and so many more; `{ ack = 40 }`: the sizes of a paper, where a data packet of 1,500 bytes is
+/// 1,500 bytes of the stream, on the link and in the window, and an ACK (or SYN, FIN, RST) is so much.
 fn pricing(item: &Item<'_>) -> Result<Pricing> {
     let table = item.table()?;
     table.only(&["overhead", "ack"])?;
@@ -519,6 +525,7 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
         from: Duration::ZERO,
         until: duration,
         interval: usual,
+        bins: None,
         queues,
         flows: 200,
         series: false,
@@ -526,7 +533,7 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
     };
     let Some(item) = top.get("measure") else { return Ok(measure) };
     let table = item.table()?;
-    table.only(&["from", "until", "interval", "queues", "flows", "series", "trace"])?;
+    table.only(&["from", "until", "interval", "bins", "queues", "flows", "series", "trace"])?;
     measure.from = table.or("from", measure.from, Item::time)?;
     measure.until = table.or("until", duration, Item::time)?;
     if measure.from >= measure.until || measure.until > duration {
@@ -537,6 +544,12 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
     measure.interval = table.or("interval", usual, Item::some_time)?;
     if measure.interval.as_nanos() < duration.as_nanos() / 100_000 {
         return Err(table.error("interval is so short that there would be more than 100,000 samples"));
+    }
+    measure.bins = table.maybe("bins", Item::some_time)?;
+    if let Some(bins) = measure.bins
+        && bins.as_nanos() < duration.as_nanos() / 10_000
+    {
+        return Err(table.error("bins are so short that there would be more than 10,000 of them"));
     }
     if let Some(item) = table.get("queues") {
         measure.queues = vec![];

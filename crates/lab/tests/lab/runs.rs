@@ -255,3 +255,59 @@ to = "b"
     assert!(!marked("cc = \"dctcp\", ecn = \"off\""));
     assert!(!marked("cc = \"reno\""));
 }
+
+#[test]
+fn with_a_papers_prices_a_packet_is_what_it_carries_on_the_link_and_in_the_window() {
+    let scenario = Scenario::parse(
+        r#"
+duration = "12s"
+pricing = { ack = 28 }
+[conn]
+cc = "reno"
+ack = "immediate"
+mss = 1500
+recv_buffer = "64k"
+initial_recv_window = "full"
+timestamps = false
+initial_rto = "3s"
+[[node]]
+name = "a"
+mtu = 1540
+[[node]]
+name = "b"
+mtu = 1540
+[[link]]
+name = "line"
+between = ["a", "b"]
+rate = "1gbit"
+delay = "500ms"
+back = { rate = "1gbit", delay = "500ms" }
+[[app]]
+kind = "bulk"
+from = "a"
+to = "b"
+[measure]
+from = "8s"
+until = "11s"
+bins = "1s"
+queues = ["line", "line.back"]
+[sweep]
+conn.mss = [256, 512, 1500]
+"#,
+        "prices.toml",
+    )
+    .unwrap();
+    for (point, mss) in [256, 512, 1500].into_iter().enumerate() {
+        let result = run_one(&scenario, point, 0).unwrap().result;
+        // One window of whole packets for each round trip of a second and a burst of at most 0.6 ms.
+        let window = 65_536 / mss;
+        let [there, back] = [result.queues[0].classes, result.queues[1].classes];
+        assert_eq!((there.data.packets, there.data.bytes), (3 * window, 3 * window * mss), "mss {mss}");
+        assert_eq!((back.ack.packets, back.ack.bytes), (3 * window, 3 * window * 28), "mss {mss}");
+        assert_eq!(there.ack.packets + there.control.packets + back.data.packets, 0);
+        let flow = &result.flows[0];
+        assert_eq!((flow.received_bins.len(), result.bin_s), (12, Some(1.0)));
+        assert_eq!(flow.received_bins[8..11], [window * mss; 3], "mss {mss}");
+        assert_eq!(flow.received_bins.iter().sum::<u64>(), flow.received_bytes);
+    }
+}
