@@ -100,7 +100,8 @@ impl TxBudget {
     }
 
     /// At most `packets` packets, and the driver calls [`Endpoint::departed`](crate::Endpoint::departed) for
-    /// each when its last bit has left.
+    /// each when its last bit has left. While its link is busy it calls with 0 packets, so that what arises
+    /// meanwhile takes its place in the scheduler.
     #[must_use]
     pub const fn with_departures(packets: usize) -> Self {
         Self { packets, reports_departures: true }

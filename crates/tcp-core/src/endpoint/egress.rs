@@ -224,6 +224,10 @@ impl Endpoint {
     ) -> Result<TxReport, E> {
         let straight = !budget.reports_departures && self.egress.scheduler.is_transparent();
         let mut report = TxReport::default();
+        if budget.reports_departures {
+            // Also while the link is busy: an acknowledgment takes its place when it arises, with its number.
+            self.give_all(now);
+        }
         while report.packets < budget.packets {
             let sent = if straight && self.egress.is_idle() {
                 self.send_straight(now, budget.packets - report.packets, &mut emit)?
@@ -353,11 +357,18 @@ impl Endpoint {
         sent
     }
 
+    /// Gives the scheduler everything that waits and that it admits.
+    fn give_all(&mut self, now: Instant) {
+        self.egress.resume_named(&mut self.slots);
+        while self.push_one(now) {}
+    }
+
     /// What the scheduler lets out next, after it was given what waits.
     fn next_descriptor(&mut self, now: Instant, give_all: bool) -> Option<Descriptor> {
-        self.egress.resume_named(&mut self.slots);
         if give_all {
-            while self.push_one(now) {}
+            self.give_all(now);
+        } else {
+            self.egress.resume_named(&mut self.slots);
         }
         loop {
             if let Some(descriptor) = self.egress.pop(now, &mut self.slots) {

@@ -200,6 +200,23 @@ fn a_shaper_sets_the_wake_up() {
 }
 
 #[test]
+fn what_arises_while_the_link_is_busy_takes_its_place_at_once() {
+    let configs = [host_config(A), host_config(B)];
+    let make = || Box::new(Metronome::new(Duration::ZERO)) as Box<dyn EgressScheduler>;
+    let mut net = Net::with(11, Link::default(), configs, make);
+    let connect = |net: &mut Net, packets| {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(1));
+        let now = net.now;
+        let budget = TxBudget::with_departures(packets);
+        let report = net.endpoint(A).transmit(now, budget, |_| Ok::<(), ()>(())).unwrap();
+        (report.packets, net.endpoint(A).scheduler().backlog(Scope::All).packets)
+    };
+    assert_eq!(connect(&mut net, 1), (1, 0), "the first SYN is on the link");
+    assert_eq!(connect(&mut net, 0), (0, 1));
+    assert_eq!(connect(&mut net, 0), (0, 2));
+}
+
+#[test]
 fn a_shaped_host_delivers_everything() {
     for serialise in [None, Some(Duration::from_micros(10))] {
         let link = Link { serialise, ..Link::default() };
