@@ -1,6 +1,10 @@
 //! What can be set: per endpoint, per listener, per connection. Defaults are those of a modern Linux host,
 //! where an RFC leaves the choice open.
 
+mod nagle;
+
+pub use nagle::{HalfRule, Nagle, NagleTest, SunOs};
+
 use crate::policy::Policies;
 use crate::time::Duration;
 use crate::wire::TxChecksumMode;
@@ -167,7 +171,8 @@ pub struct ConnConfig {
     /// How long FIN-WAIT-2 lasts once the application has let go of the connection (Linux: 60 s).
     pub fin_wait_2: Duration,
     /// The longest that an ACK is held, whatever the policy asks for; below 500 ms (RFC 9293, section
-    /// 3.8.6.3). The default stays below a peer's usual 200 ms minimum RTO.
+    /// 3.8.6.3; 500 ms itself only to repeat measurements of that delay). The default stays below a peer's usual
+    /// 200 ms minimum RTO.
     pub ack_hold_limit: Duration,
     /// Restart from the initial window after an idle RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
@@ -229,19 +234,6 @@ pub enum Ecn {
     /// RFC 8257: each ACK tells whether what it covers was marked. To be used with a congestion control that
     /// reacts to the share of marks, such as `dctcp`.
     Dctcp,
-}
-
-/// When a small segment may follow unacknowledged data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Nagle {
-    /// Always (`TCP_NODELAY`).
-    Off,
-    /// Not while any data is unacknowledged (RFC 896; RFC 9293, section 3.7.4).
-    Rfc896,
-    /// Not while a small segment is unacknowledged (Minshall's variant, as Linux has it).
-    #[default]
-    Minshall,
 }
 
 /// Keep-alive settings. Names and defaults are those of the socket options.

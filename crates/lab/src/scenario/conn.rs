@@ -4,10 +4,10 @@ use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use crate::policies::{DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, PolicyTables};
 use ackline_cc_algos::ecn_for;
-use ackline_tcp_core::ConnConfig;
-use ackline_tcp_core::config::{Ecn, KeepAlive, Nagle};
+use ackline_tcp_core::config::{Ecn, KeepAlive};
 use ackline_tcp_core::policy::Policies;
 use ackline_tcp_core::policy::spec::SpecError;
+use ackline_tcp_core::{ConnConfig, Duration};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -21,7 +21,10 @@ pub const CONN_KEYS: &[(&str, &str)] = &[
     ("recv_buffer", "limit of the receive buffer in bytes"),
     ("initial_recv_window", "receive window to begin with in bytes, or \"full\""),
     ("max_out_of_order_ranges", "ranges of out-of-order data held"),
-    ("nagle", "\"off\", \"rfc896\" or \"minshall\""),
+    (
+        "nagle",
+        "\"off\", \"rfc896\", \"minshall\", or \"sunos\": \"sunos:test=unsent|segment,half=gt|ge|off\"",
+    ),
     ("sack", "RFC 2018"),
     ("dsack", "RFC 2883"),
     ("timestamps", "RFC 7323"),
@@ -38,7 +41,7 @@ pub const CONN_KEYS: &[(&str, &str)] = &[
     ("keep_alive", "idle time, or \"off\""),
     ("time_wait", "time"),
     ("fin_wait_2", "time"),
-    ("ack_hold_limit", "time, below 500ms"),
+    ("ack_hold_limit", "time, below 500ms; 500ms itself to repeat measurements of that delay"),
     ("restart_after_idle", "RFC 5681 section 4.1"),
     ("cork", "only full segments"),
     ("dscp", "0 to 63"),
@@ -104,10 +107,7 @@ fn set(config: &mut ConnConfig, key: &str, item: &Item<'_>) -> Result<()> {
         "max_out_of_order_ranges" => {
             config.max_out_of_order_ranges = item.integer(0..=65_535)? as u16;
         }
-        "nagle" => {
-            let choices = [("off", Nagle::Off), ("rfc896", Nagle::Rfc896), ("minshall", Nagle::Minshall)];
-            config.nagle = item.choice(&choices)?;
-        }
+        "nagle" => config.nagle = item.policy(str::parse)?,
         "sack" => config.sack = item.switch()?,
         "dsack" => config.dsack = item.switch()?,
         "timestamps" => config.timestamps = item.switch()?,
@@ -134,9 +134,9 @@ fn set(config: &mut ConnConfig, key: &str, item: &Item<'_>) -> Result<()> {
         "fin_wait_2" => config.fin_wait_2 = item.time()?,
         "ack_hold_limit" => {
             let limit = item.some_time()?;
-            if limit.as_millis() >= 500 {
+            if limit > Duration::from_millis(500) {
                 return Err(
-                    item.error("an ACK must not be held for 500ms or longer (RFC 9293, section 3.8.6.3)")
+                    item.error("an ACK must not be held for longer than 500ms (RFC 9293, section 3.8.6.3)")
                 );
             }
             config.ack_hold_limit = limit;

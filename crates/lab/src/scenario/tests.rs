@@ -72,6 +72,16 @@ fn a_wrong_value_is_refused_with_its_place_and_what_is_allowed() {
             "net.toml:2:12: duration: \"0s\" is not possible: it must be longer than zero",
         ),
         ("rate =", "rate", "net.toml:10:"),
+        (
+            "duration",
+            "conn = { nagle = \"sunos:half=lt\" }\nduration",
+            "net.toml:2:18: conn.nagle: half=lt is not possible: half must be one of gt, ge, off",
+        ),
+        (
+            "duration",
+            "conn = { ack_hold_limit = \"501ms\" }\nduration",
+            "net.toml:2:27: conn.ack_hold_limit: an ACK must not be held for longer than 500ms",
+        ),
     ] {
         let error = error(from, to);
         assert!(error.starts_with(expected), "{to}: {error}");

@@ -7,8 +7,10 @@
 //! 2. or D fits U and Nagle's rule permits a small segment;
 //! 3. or min(D, U) is at least half the largest window that the peer ever had, and Nagle permits it;
 //! 4. or the override timer has fired.
+//!
+//! [`Nagle::SunOs`] has rules of its own ([`Ask::answer_sunos`]).
 
-use crate::config::{ConnConfig, Nagle};
+use crate::config::{ConnConfig, Nagle, NagleTest, SunOs};
 use crate::info::Blocked;
 use crate::seq::SeqNum;
 
@@ -30,8 +32,12 @@ pub(super) struct Ask {
     pub(super) smss: u32,
     /// A small segment may leave behind what is outstanding (Nagle's algorithm, cork).
     pub(super) small: bool,
+    /// But not behind the full segments that leave with it, which it would have to wait for.
+    pub(super) alone: bool,
     /// The SWS override timer has fired.
     pub(super) override_sws: bool,
+    /// The rules of SunOS are in force.
+    pub(super) sunos: Option<SunOs>,
 }
 
 /// A packet of new data.
@@ -47,7 +53,8 @@ impl Ask {
         let Self { data, usable, room, smss, .. } = *self;
         let most = data.min(self.max_payload).min(usable).min(room);
         let whole = most / smss * smss;
-        if most == data && (whole == data || self.small || self.fin) {
+        let tail = self.small && !(self.alone && data > smss);
+        if most == data && (whole == data || tail || self.fin) {
             // RFC 9293, section 3.10.4: the FIN rides on the last segment, where the window takes it.
             let fin = self.fin && usable > data && room > 0;
             return match data {
@@ -62,6 +69,9 @@ impl Ask {
         if whole > 0 {
             return Ok(Piece { len: whole, fin: false });
         }
+        if let Some(rule) = self.sunos {
+            return self.answer_sunos(rule, most);
+        }
         let wanted = data.min(smss);
         if room < wanted && room <= usable {
             return Err(Blocked::CongestionWindow);
@@ -74,6 +84,25 @@ impl Ask {
             return Err(Blocked::ReceiveWindow);
         }
         Err(Blocked::Nagle)
+    }
+
+    /// The rules of SunOS 4.1 for a segment of `most` bytes (Chang, Chan and Yeung, figure 15.2: steps 4 and 5 of the
+    /// adaptive ACK model) that is not full, or does not hold all that waits.
+    fn answer_sunos(&self, rule: SunOs, most: u32) -> Result<Piece, Blocked> {
+        if most == 0 {
+            let by_cwnd = self.room <= self.usable;
+            return Err(if by_cwnd { Blocked::CongestionWindow } else { Blocked::ReceiveWindow });
+        }
+        let tested = match rule.test {
+            NagleTest::Unsent => self.data,
+            NagleTest::Segment => most,
+        };
+        let half = rule.half.allows(tested, self.max_wnd);
+        if self.small || tested >= self.smss || half || self.override_sws {
+            Ok(Piece { len: most, fin: false })
+        } else {
+            Err(Blocked::Nagle)
+        }
     }
 }
 
@@ -91,7 +120,7 @@ pub(super) fn small_segment_may_leave(
     }
     match config.nagle {
         Nagle::Off => true,
-        Nagle::Rfc896 => una == nxt,
+        Nagle::Rfc896 | Nagle::SunOs(_) => una == nxt,
         Nagle::Minshall => una.ge(small_end),
     }
 }

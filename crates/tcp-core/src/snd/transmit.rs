@@ -286,9 +286,10 @@ impl Sender {
             room: gate.room,
             max_payload: gate.max_run,
             smss: self.smss,
-            // RFC 896: behind the full segments that leave with it, a small one is not the first.
-            small: may_be_small && (config.nagle != Nagle::Rfc896 || data <= self.smss),
+            small: may_be_small,
+            alone: matches!(config.nagle, Nagle::Rfc896 | Nagle::SunOs(_)),
             override_sws: self.waiting == Waiting::Overridden,
+            sunos: if let Nagle::SunOs(rule) = config.nagle { Some(rule) } else { None },
         };
         let Piece { len, fin } = match ask.answer() {
             Ok(piece) => piece,

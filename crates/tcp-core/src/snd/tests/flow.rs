@@ -1,13 +1,14 @@
 //! Windows, Nagle, FIN, reservations, ACK acceptability, delivery rate.
 
 use super::bench::{Bench, ISS, SMSS, Setup, ms};
-use crate::config::Nagle;
+use crate::config::{HalfRule, Nagle, NagleTest, SunOs};
 use crate::events::WakeReason;
 use crate::info::Blocked;
 use crate::packet::SendReason::{Fin, NewData, RtoRetransmit};
 use crate::policy::sched::{ControlKind, SegmentClass};
 use crate::seq::SeqNum;
 use crate::snd::AckVerdict;
+use crate::units::Window;
 
 fn nagle(nagle: Nagle) -> Bench {
     let mut setup = Setup::default();
@@ -40,6 +41,85 @@ fn nagle_of_minshall_waits_for_small_segments_only() {
     assert_eq!(bench.drain(), []);
     bench.ack(1100);
     assert_eq!(bench.drain(), [(1100, 50, NewData)]);
+}
+
+#[test]
+fn nagle_of_rfc_896_lets_half_the_window_leave_where_nothing_is_outstanding() {
+    let mut setup = Setup { wnd: 400, ..Setup::default() };
+    setup.config.nagle = Nagle::Rfc896;
+    let mut bench = setup.open();
+    bench.write(3000);
+    assert_eq!(bench.drain(), [(0, 400, NewData)], "RFC 9293, section 3.8.6.2.1, rule 3");
+    assert_eq!(bench.blocked(), Blocked::ReceiveWindow);
+}
+
+/// A sender with the rules of SunOS, a window of `wnd` bytes and `outstanding` bytes on their way.
+fn sunos(test: NagleTest, half: HalfRule, wnd: u32, outstanding: u32) -> Bench {
+    let mut setup = Setup { wnd, ..Setup::default() };
+    setup.config.nagle = Nagle::SunOs(SunOs { test, half });
+    let mut bench = setup.open();
+    if outstanding > 0 {
+        bench.write(outstanding);
+        assert_eq!(bench.drain(), [(0, outstanding, NewData)], "nothing is outstanding");
+    }
+    bench
+}
+
+#[test]
+fn sunos_sends_a_small_segment_only_alone_or_beyond_half_the_window() {
+    for (half, expected) in [(HalfRule::Gt, 601), (HalfRule::Ge, 600), (HalfRule::Off, 1000)] {
+        for test in [NagleTest::Unsent, NagleTest::Segment] {
+            let mut bench = sunos(test, half, 1200, 100);
+            let mut before = 0;
+            for waiting in [599, 600, 601, 1000] {
+                bench.write(waiting - before);
+                before = waiting;
+                if waiting < expected {
+                    assert_eq!(bench.drain(), [], "{test:?} {half:?} {waiting}");
+                    assert_eq!(bench.blocked(), Blocked::Nagle);
+                } else {
+                    assert_eq!(bench.drain(), [(100, waiting, NewData)], "{test:?} {half:?} {waiting}");
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sunos_compares_all_that_waits_or_only_what_the_window_takes() {
+    // 300 bytes of window are left, and more than a full segment waits.
+    let mut bench = sunos(NagleTest::Unsent, HalfRule::Gt, 1200, 900);
+    bench.write(2000);
+    assert_eq!(bench.drain(), [(900, 300, NewData)], "a sliver of the window is used");
+    assert_eq!(bench.blocked(), Blocked::ReceiveWindow);
+    let mut bench = sunos(NagleTest::Segment, HalfRule::Gt, 1200, 900);
+    bench.write(2000);
+    assert_eq!(bench.drain(), []);
+    assert_eq!(bench.blocked(), Blocked::Nagle);
+    bench.ack(900);
+    assert_eq!(bench.drain(), [(900, 1000, NewData)]);
+}
+
+#[test]
+fn sunos_with_nothing_outstanding_uses_any_window() {
+    for test in [NagleTest::Unsent, NagleTest::Segment] {
+        let mut bench = sunos(test, HalfRule::Off, 400, 0);
+        bench.write(3000);
+        assert_eq!(bench.drain(), [(0, 400, NewData)], "{test:?}");
+        bench.wnd = 700;
+        bench.ack(400);
+        assert_eq!(bench.drain(), [(400, 700, NewData)], "{test:?}");
+    }
+}
+
+#[test]
+fn sunos_sends_part_of_a_segment_into_the_congestion_window() {
+    let mut bench = sunos(NagleTest::Unsent, HalfRule::Gt, 1 << 20, 0);
+    bench.decide(|decision| decision.window = Window::from_bytes(2500));
+    bench.write(10_000);
+    assert_eq!(bench.drain(), [(0, 1000, NewData), (1000, 1000, NewData), (2000, 500, NewData)]);
+    assert_eq!(bench.blocked(), Blocked::CongestionWindow);
 }
 
 #[test]
