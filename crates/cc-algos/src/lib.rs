@@ -5,6 +5,7 @@
 //! | `reno` | NewReno's window | RFC 5681, RFC 6582, RFC 3465 |
 //! | `cubic` | a window that is a cubic function of time, with HyStart++ | RFC 9438, RFC 9406 |
 //! | `dctcp` | reduces the window by the share of marked data | RFC 8257 |
+//! | `ls-aimd-reno`, `ls-aimd-dctcp` | windows below one segment, on a departure clock | Ahmed 2019 |
 //!
 //! [`CC`] and [`RTO`] are the tables from which names such as `cubic:beta=0.8` are resolved.
 #![no_std]
@@ -17,12 +18,14 @@ extern crate std;
 pub mod cubic;
 pub mod dctcp;
 pub mod hystart;
+pub mod ls_aimd;
 mod reno;
 pub mod rto;
 
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
 pub use hystart::HyStart;
+pub use ls_aimd::{LsAimd, LsAimdParams};
 pub use rto::RTO;
 
 use ackline_tcp_core::config::Ecn;
@@ -30,7 +33,8 @@ use ackline_tcp_core::policy::NewCongestionControl;
 use ackline_tcp_core::policy::spec::Entry;
 
 /// The congestion controls of this crate.
-pub const CC: &[Entry<NewCongestionControl>] = &[cubic::ENTRY, reno::ENTRY, dctcp::ENTRY];
+pub const CC: &[Entry<NewCongestionControl>] =
+    &[cubic::ENTRY, reno::ENTRY, dctcp::ENTRY, ls_aimd::RENO, ls_aimd::DCTCP];
 
 /// The kind of ECN that the congestion control of this name is made for: what
 /// [`ConnConfig::ecn`](ackline_tcp_core::ConnConfig::ecn) should be unless there is a reason, at both ends.
@@ -45,5 +49,9 @@ pub const CC: &[Entry<NewCongestionControl>] = &[cubic::ENTRY, reno::ENTRY, dctc
 #[must_use]
 pub fn ecn_for(cc: &str) -> Ecn {
     let name = cc.split(':').next().unwrap_or_default();
-    if name.trim() == "dctcp" { Ecn::Dctcp } else { Ecn::Off }
+    match name.trim() {
+        "dctcp" | "ls-aimd-dctcp" => Ecn::Dctcp,
+        "ls-aimd-reno" => Ecn::Classic,
+        _ => Ecn::Off,
+    }
 }
