@@ -98,7 +98,7 @@ impl CongestionControl for Gentle {
             CongestionEvent::Timeout { first, window, ssthresh, .. } => {
                 match ssthresh {
                     SsthreshRule::ByCc if first => self.cut(view),
-                    SsthreshRule::AtMost(most) => self.ssthresh = self.ssthresh.min(most),
+                    SsthreshRule::AtMost(most) => self.ssthresh = most,
                     SsthreshRule::ByCc | SsthreshRule::Keep => {}
                 }
                 self.window = self.window.min(window);

@@ -15,6 +15,7 @@ pub const fn send_reason(reason: SendReason) -> &'static str {
         SendReason::LimitedTransmit => "limited-transmit",
         SendReason::FastRetransmit => "fast-retransmit",
         SendReason::RtoRetransmit => "rto-retransmit",
+        SendReason::RtoProbe => "rto-probe",
         SendReason::Fin => "fin",
         SendReason::WindowProbe => "window-probe",
         SendReason::KeepAlive => "keep-alive",

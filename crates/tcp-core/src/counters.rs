@@ -65,6 +65,8 @@ counters! {
     tcp_fast_retrans, "TcpExtTCPFastRetrans", "Segments retransmitted in fast recovery.";
     tcp_slow_start_retrans, "TcpExtTCPSlowStartRetrans", "Segments retransmitted after a timeout.";
     tcp_timeouts, "TcpExtTCPTimeouts", "Retransmission timeouts.";
+    tcp_spurious_rtos, "TcpExtTCPSpuriousRTOs", "Retransmission timeouts found to be spurious.";
+    tcp_stale_acks, "AcklineTcpStaleAcks", "ACKs that a response to a timeout took for none of the evidence that it waits for.";
     tcp_loss_probes, "TcpExtTCPLossProbes", "Tail loss probes sent.";
     tcp_delivered_ce, "TcpExtTCPDeliveredCE", "Segments delivered whose ACK said ECE, where ECN is in use.";
     tcp_ecn_reductions, "AcklineTcpEcnReductions", "Windows reduced because of ECE.";

@@ -4,6 +4,7 @@ use crate::error::ConnError;
 use crate::id::{ConnId, ListenerId};
 use crate::packet::SendReason;
 use crate::policy::cc::Phase;
+use crate::policy::rto::{RtoPhase, RtoVerdict};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::TcpFlags;
@@ -185,6 +186,23 @@ pub enum TraceEvent {
         expiries: u32,
         /// The timeout in force from here on.
         rto: Duration,
+    },
+    /// The response to a retransmission timeout changed its phase.
+    RtoPhase {
+        /// From.
+        from: RtoPhase,
+        /// To.
+        to: RtoPhase,
+    },
+    /// An ACK came while the response waits for evidence, and was none: it opens nothing and gives no sample.
+    StaleAck {
+        /// Acknowledgment number.
+        ack: SeqNum,
+    },
+    /// The response found out what the timeout was.
+    RtoVerdict {
+        /// What.
+        verdict: RtoVerdict,
     },
     /// A congestion episode was undone.
     Undo,

@@ -56,6 +56,9 @@ pub enum SendReason {
     FastRetransmit,
     /// The segment that an expired retransmission timer sends.
     RtoRetransmit,
+    /// The probe that an expired retransmission timer sends in place of it: new data, or the highest outstanding
+    /// segment.
+    RtoProbe,
     /// FIN without data.
     Fin,
     /// Probe of a closed window (RFC 9293, section 3.8.6.1).
@@ -76,6 +79,14 @@ pub enum SendReason {
     Rst,
     /// ICMP echo reply.
     EchoReply,
+}
+
+impl SendReason {
+    /// An expired retransmission timer sends it, whatever the windows, the pacer and the scheduler say.
+    #[must_use]
+    pub const fn is_rto(self) -> bool {
+        matches!(self, Self::RtoRetransmit | Self::RtoProbe)
+    }
 }
 
 /// How much a call of [`Endpoint::transmit`](crate::Endpoint::transmit) may send.

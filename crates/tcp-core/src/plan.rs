@@ -70,7 +70,7 @@ impl Plan {
 
     /// Only data waits for the scheduler's leave, and not the segment that an expired retransmission timer sends.
     pub(crate) fn may_be_deferred(&self) -> bool {
-        self.class.is_data() && self.reason != SendReason::RtoRetransmit
+        self.class.is_data() && !self.reason.is_rto()
     }
 
     /// The scheduler's view of it.

@@ -244,7 +244,7 @@ impl CongestionControl for Cubic {
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 match ssthresh {
                     SsthreshRule::Keep => {}
-                    SsthreshRule::AtMost(most) => self.state.ssthresh = self.state.ssthresh.min(most),
+                    SsthreshRule::AtMost(most) => self.state.ssthresh = most,
                     SsthreshRule::ByCc if first => {
                         self.lower_ssthresh(view, flight_size, self.params.beta);
                     }

@@ -430,7 +430,8 @@ pub enum CongestionEvent {
 pub enum SsthreshRule {
     /// Leave it.
     Keep,
-    /// At most this.
+    /// This, which the response took from the flight at the expiry, in place of the algorithm's own rule (which
+    /// might give more or less than what it is): the algorithm may take less, not more.
     AtMost(Window),
     /// The algorithm's own rule.
     ByCc,

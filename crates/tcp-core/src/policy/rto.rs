@@ -8,7 +8,7 @@
 use crate::policy::cc::{FlowView, SsthreshRule, Undo};
 use crate::policy::{Metrics, Params, SpecError};
 use crate::seq::SeqNum;
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::units::Window;
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -22,7 +22,8 @@ pub trait RtoResponse: Debug + Send {
     fn on_rto(&mut self, view: &RtoView) -> RtoStep;
 
     /// An acceptable ACK arrived, before loss detection and congestion control see it. A step consumes the
-    /// ACK: no window growth on it. Called from the connection's first expiry on.
+    /// ACK, unless it [passes](RtoStep::pass) it on. Called from the connection's first expiry on: while data is
+    /// outstanding for every ACK, and otherwise for those that carry a DSACK.
     fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
         let _ = (view, ack);
         None
@@ -30,6 +31,10 @@ pub trait RtoResponse: Debug + Send {
 
     /// Where the episode stands.
     fn phase(&self) -> RtoPhase;
+
+    /// The core took the last expiry out of the response's hands: the conventional response repairs what is
+    /// outstanding, and the response hears of nothing before the next expiry. It forgets the episode.
+    fn on_takeover(&mut self) {}
 
     /// Reports the response's own variables, by name.
     fn metrics(&self, report: &mut Metrics<'_>) {
@@ -74,7 +79,8 @@ pub struct RtoView {
     pub ssthresh: Window,
     /// Consecutive expiries for the segment at SND.UNA, this one included.
     pub expiries: u32,
-    /// Unsent bytes that fit the peer's window.
+    /// Bytes of new data that one segment may carry at once: what is unsent, at most an SMSS; 0 where that does
+    /// not fit the peer's window whole.
     pub unsent: u32,
     /// A FIN is among what is outstanding.
     pub fin_outstanding: bool,
@@ -86,8 +92,23 @@ pub struct RtoView {
     pub timestamps: bool,
     /// First sequence number of the highest outstanding segment with data.
     pub highest: SeqNum,
-    /// The sender was repairing losses when the timer fired.
+    /// The sender was repairing losses when the timer fired, or the ACK came.
     pub in_recovery: bool,
+    /// RTTVAR (RFC 6298). None before a sample.
+    pub rttvar: Option<Duration>,
+    /// Granularity of the driver's clock: RFC 6298's G.
+    pub granularity: Duration,
+    /// The initial window in bytes (RFC 6928).
+    pub initial_window: u64,
+    /// The peer has reported duplicate data on this connection (RFC 2883).
+    pub dsack_seen: bool,
+    /// The window was reduced for ECN since SND.UNA had left: RFC 3168, section 6.1.2, has none follow.
+    pub ecn_reduced: bool,
+    /// A tail loss probe that nothing answered: first sequence number, and whether it was new data (RFC 8985,
+    /// section 7.3).
+    pub tlp: Option<(SeqNum, bool)>,
+    /// Wire segments retransmitted on this connection.
+    pub retransmitted: u64,
 }
 
 impl RtoView {
@@ -106,6 +127,13 @@ impl RtoView {
             timestamps: true,
             highest: flow.snd_una,
             in_recovery: false,
+            rttvar: None,
+            granularity: Duration::ZERO,
+            initial_window: 10 * flow.smss as u64,
+            dsack_seen: false,
+            ecn_reduced: false,
+            tlp: None,
+            retransmitted: 0,
         }
     }
 }
@@ -128,9 +156,14 @@ pub struct AckFacts {
     pub sack_count: u8,
     /// A DSACK block (RFC 2883).
     pub dsack: Option<(SeqNum, SeqNum)>,
+    /// The segment carries a SACK option, whatever is in it.
+    pub sack_option: bool,
+    /// When the oldest segment left that the ACK newly covers and that left only once; `None` where all that it
+    /// newly covers left more than once.
+    pub original: Option<Instant>,
     /// The ACK echoes a timestamp older than the first retransmission of the episode (RFC 3522).
     pub echoes_original: Option<bool>,
-    /// ECE was set.
+    /// ECE was set, and ECN is in use.
     pub ece: bool,
     /// The segment is a pure duplicate: no data, same window, no advance.
     pub duplicate: bool,
@@ -148,6 +181,8 @@ impl AckFacts {
             sack: [(SeqNum(0), SeqNum(0)); 4],
             sack_count: 0,
             dsack: None,
+            sack_option: false,
+            original: None,
             echoes_original: None,
             ece: false,
             duplicate: false,
@@ -180,7 +215,10 @@ pub struct RtoStep {
     pub timer: RtoTimer,
     /// Send CWR with the next new data.
     pub cwr: bool,
-    /// The episode's outcome, for counters and traces.
+    /// A step on an ACK does not consume it: RTT, loss detection and congestion control see it as well (but
+    /// nothing of it in [`RtoPhase::Probe`]).
+    pub pass: bool,
+    /// What the response found out, for counters and traces.
     pub verdict: Option<RtoVerdict>,
 }
 
@@ -197,11 +235,13 @@ impl RtoStep {
             rtt: RtoRtt::Skip,
             timer: RtoTimer::Backoff,
             cwr: false,
+            pass: false,
             verdict: None,
         }
     }
 
-    /// A step that only consumes the ACK.
+    /// A step that only consumes the ACK. Where SND.UNA advances, the core restarts the timer all the same
+    /// (RFC 6298, 5.3).
     #[must_use]
     pub const fn consume() -> Self {
         Self {
@@ -210,10 +250,17 @@ impl RtoStep {
             gate: RtoGate::ByCc,
             cc: RtoCc::Untold,
             rtt: RtoRtt::Skip,
-            timer: RtoTimer::Restart,
+            timer: RtoTimer::Keep,
             cwr: false,
+            pass: false,
             verdict: None,
         }
+    }
+
+    /// A step beside which the ACK goes its usual way.
+    #[must_use]
+    pub const fn pass() -> Self {
+        Self { pass: true, ..Self::consume() }
     }
 }
 
@@ -226,7 +273,8 @@ pub enum RtoSend {
     Head,
     /// The one that starts at this sequence number.
     Again(SeqNum),
-    /// One segment of new data, or the highest outstanding one where none fits.
+    /// One segment of new data, [`RtoView::unsent`] bytes; where that is none, the highest outstanding one with
+    /// data, which starts at [`RtoView::highest`]. A FIN rides on new data; alone it is no probe.
     NewElseHighest,
 }
 
@@ -241,11 +289,13 @@ pub enum RtoTags {
     AllLost,
     /// Everything that is not SACKed is lost.
     UnsackedLost,
+    /// Everything before this sequence number that is not SACKed is lost; what follows is in the network.
+    LostBefore(SeqNum),
     /// Lost tags are cleared: nothing was lost.
     Unmark,
 }
 
-/// What may be sent until the next step.
+/// What may be sent until the next step. Without force in [`RtoPhase::Open`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoGate {
     /// What congestion control allows.
@@ -289,7 +339,8 @@ pub enum RtoRtt {
     Skip,
     /// Taken as usual.
     Take,
-    /// SRTT := max(SRTT before, sample), RTTVAR := max(RTTVAR before, sample / 2) (RFC 4015, section 3.1).
+    /// The newest segment that left only once gives the sample: SRTT := max(SRTT before, sample), RTTVAR :=
+    /// max(RTTVAR before, sample / 2), and the back-off ends (RFC 4015, section 3, step 11).
     Rfc4015 {
         /// SRTT to compare with.
         srtt: Duration,
@@ -305,15 +356,17 @@ pub enum RtoTimer {
     Backoff,
     /// Restarted with the value in force.
     Restart,
+    /// Not touched.
+    Keep,
     /// Stopped where nothing is outstanding, restarted otherwise.
     Stop,
 }
 
-/// How an episode ended.
+/// What a response found out about a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoVerdict {
-    /// Data was lost.
+    /// Data was lost, or may have been.
     Lossy,
-    /// The timeout was spurious.
+    /// The timeout was spurious: the episode is over, and nothing is lost.
     Spurious,
 }

@@ -2,13 +2,15 @@
 //!
 //! A response proposes, the core disposes. Three rules hold whatever a response wants: each expiry sends at
 //! most one segment and backs off; after [`ConnConfig::max_undecided_rtos`] expiries without a decision the
-//! conventional response takes over, head first; new data stays inside the peer's window.
+//! conventional response takes over, head first; new data stays inside the peer's window. An expiry is decided
+//! where it repeats the head and leaves the window to congestion control.
 //!
 //! A response hears of ACKs from the first expiry of a connection on: before that it has nothing to judge.
 
 use crate::config::ConnConfig;
 use crate::conn::Ctx;
 use crate::events::TraceEvent;
+use crate::packet::SendReason;
 use crate::policy::cc::{CongestionEvent, Phase, Restart, RestartCause};
 use crate::policy::rto::{
     AckFacts, RtoCc, RtoGate, RtoPhase, RtoRtt, RtoSend, RtoStep, RtoTags, RtoTimer, RtoVerdict,
@@ -27,6 +29,8 @@ pub(crate) struct RtoHost {
     undecided: u32,
     /// The conventional response has taken over until the recovery point is acknowledged.
     takeover: bool,
+    /// Congestion control was told of a timeout since SND.UNA advanced last.
+    told: bool,
     /// What an expiry (or a step on an ACK) wants sent, and did not leave yet.
     pub(crate) send: Option<RtoSend>,
     /// What may be sent apart from that.
@@ -35,9 +39,12 @@ pub(crate) struct RtoHost {
 
 impl Default for RtoHost {
     fn default() -> Self {
-        Self { expiries: 0, undecided: 0, takeover: false, send: None, gate: RtoGate::ByCc }
+        Self { expiries: 0, undecided: 0, takeover: false, told: false, send: None, gate: RtoGate::ByCc }
     }
 }
+
+/// RTT of the oldest and of the newest segment never retransmitted that an ACK covers.
+type Samples = (Option<Duration>, Option<Duration>);
 
 impl Sender {
     /// Where the response to the last timeout stands.
@@ -53,8 +60,14 @@ impl Sender {
         }
     }
 
+    /// Congestion control was told of a timeout since SND.UNA advanced last.
+    pub(crate) fn has_told_timeout(&self) -> bool {
+        self.flight.as_deref().is_some_and(|flight| flight.recovery.rto.told)
+    }
+
     /// The retransmission timer fired.
     pub(crate) fn on_rto_expiry(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+        let before = self.rto_phase();
         let Some(flight) = self.flight.as_deref_mut() else {
             self.rto_at = Instant::FAR_FUTURE;
             return;
@@ -76,18 +89,9 @@ impl Sender {
         let in_episode = flight.recovery.in_episode();
         let host = &mut flight.recovery.rto;
         host.expiries = host.expiries.saturating_add(1);
-        let limit = config.max_undecided_rtos;
-        let takeover = limit != 0 && host.undecided >= limit;
-        host.takeover = takeover;
+        host.takeover = false;
         host.gate = RtoGate::ByCc;
-        let view = self.rto_view(ctx.now, self.pipe(), in_episode);
-        let step = match self.rto.as_deref_mut() {
-            Some(response) if !takeover => {
-                self.rto_heard = true;
-                response.on_rto(&view)
-            }
-            _ => RtoStep::conventional(self.smss),
-        };
+        let step = self.step_on_expiry(ctx, config, in_episode);
         if let Some(flight) = self.flight.as_deref_mut() {
             let (una, nxt) = (self.snd_una, self.snd_nxt);
             let from = flight.recovery.phase;
@@ -96,25 +100,62 @@ impl Sender {
                 ctx.trace(|| TraceEvent::Phase { from, to: Phase::Loss });
             }
         }
+        if step.gate != RtoGate::ByCc {
+            self.void_reserved_data();
+        }
         // Each expiry backs off (RFC 6298, 5.5), whatever the step says about the timer.
-        self.rtt.back_off();
-        let step = RtoStep { timer: RtoTimer::Restart, ..step };
-        self.apply(ctx, config, &step, None);
-        // Whoever neither leaves Probe nor repeats the head has not decided.
-        let undecided = self.rto_phase() == RtoPhase::Probe || step.send != RtoSend::Head;
-        let Some(flight) = self.flight.as_deref_mut() else { return };
-        let host = &mut flight.recovery.rto;
-        host.undecided = if undecided { host.undecided.saturating_add(1) } else { 0 };
-        let expiries = host.expiries;
+        let step = RtoStep { timer: RtoTimer::Backoff, ..step };
+        self.apply(ctx, config, &step, (None, None));
+        let expiries = self.flight.as_deref().map_or(0, |flight| flight.recovery.rto.expiries);
         let rto = self.rtt.backed_off_rto(config);
         ctx.trace(|| TraceEvent::Rto { expiries, rto });
+        self.trace_rto_phase(ctx, before);
     }
 
-    /// What may be sent apart from what an expiry wants sent. Only a response that waits for evidence may hold
+    /// What the response makes of an expiry, or the conventional one where it has not decided too often.
+    fn step_on_expiry(&mut self, ctx: &Ctx<'_>, config: &ConnConfig, in_episode: bool) -> RtoStep {
+        let view = self.rto_view(ctx, config, self.pipe(), in_episode);
+        self.rto_heard = true;
+        let mut step = match self.rto.as_deref_mut() {
+            Some(response) => response.on_rto(&view),
+            None => RtoStep::conventional(self.smss),
+        };
+        let undecided =
+            self.rto_phase() == RtoPhase::Probe || step.send != RtoSend::Head || step.gate != RtoGate::ByCc;
+        let Some(flight) = self.flight.as_deref_mut() else { return step };
+        let host = &mut flight.recovery.rto;
+        let limit = config.max_undecided_rtos;
+        if !undecided {
+            host.undecided = 0;
+        } else if limit == 0 || host.undecided < limit {
+            host.undecided = host.undecided.saturating_add(1);
+        } else {
+            host.undecided = 0;
+            host.takeover = true;
+            step = RtoStep::conventional(self.smss);
+            if let Some(response) = self.rto.as_deref_mut() {
+                response.on_takeover();
+            }
+        }
+        step
+    }
+
+    /// What waits in the egress scheduler was asked for by a window that is closed: it stays here.
+    fn void_reserved_data(&mut self) {
+        let una = self.snd_una;
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        flight.reserved.void_new(None);
+        while let Some(entry) = flight.reserved.take_void(|entry| entry.out.reason != SendReason::WindowProbe)
+        {
+            flight.board.set_reserved(entry.out.seq.max(una), entry.out.end(), false);
+        }
+    }
+
+    /// What may be sent apart from what an expiry wants sent. Only a response in the middle of an episode may hold
     /// data back.
     pub(crate) fn rto_gate(&self) -> RtoGate {
         match self.flight.as_deref() {
-            Some(flight) if self.rto_heard && self.rto_phase() == RtoPhase::Probe => flight.recovery.rto.gate,
+            Some(flight) if self.rto_heard && self.rto_phase() != RtoPhase::Open => flight.recovery.rto.gate,
             _ => RtoGate::ByCc,
         }
     }
@@ -123,70 +164,113 @@ impl Sender {
     pub(crate) fn on_rto_progress(&mut self) {
         let probing = self.rto_phase() == RtoPhase::Probe;
         if let Some(flight) = self.flight.as_deref_mut() {
-            flight.recovery.rto.expiries = 0;
-            if !probing {
-                flight.recovery.rto.undecided = 0;
+            let host = &mut flight.recovery.rto;
+            host.expiries = 0;
+            host.told = false;
+            if !probing && host.gate == RtoGate::ByCc {
+                host.undecided = 0;
             }
         }
     }
 
-    /// Shows an ACK to the response. True where a step consumed it.
+    /// Shows an ACK to the response. True where a step consumed it. `rtt`: what the ACK measured, of the oldest and
+    /// of the newest segment that it covers.
     pub(crate) fn rto_response_on_ack(
         &mut self,
         ctx: &mut Ctx<'_>,
         config: &ConnConfig,
         prior_pipe: u32,
         facts: &AckFacts,
-        rtt: Option<Duration>,
+        rtt: Samples,
     ) -> bool {
         let in_episode = self.flight.as_deref().is_some_and(|flight| flight.recovery.in_episode());
         let takeover = self.flight.as_deref().is_some_and(|flight| flight.recovery.rto.takeover);
         if takeover {
             return false;
         }
-        let probing = self.rto_phase() == RtoPhase::Probe;
-        let view = self.rto_view(ctx.now, prior_pipe, in_episode);
-        let Some(step) = self.rto.as_deref_mut().and_then(|response| response.on_ack(&view, facts)) else {
+        let before = self.rto_phase();
+        let view = self.rto_view(ctx, config, prior_pipe, in_episode);
+        let step = self.rto.as_deref_mut().and_then(|response| response.on_ack(&view, facts));
+        let after = self.rto_phase();
+        if before == RtoPhase::Probe
+            && after != RtoPhase::Probe
+            && let Some(flight) = self.flight.as_deref_mut()
+        {
+            // The evidence came before what was to be sent for it had left.
+            flight.recovery.rto.send = None;
+            flight.recovery.rto.undecided = 0;
+        }
+        let Some(step) = step else {
+            self.trace_rto_phase(ctx, before);
             return false;
         };
         self.apply(ctx, config, &step, rtt);
-        if probing
-            && self.rto_phase() != RtoPhase::Probe
-            && let Some(flight) = self.flight.as_deref_mut()
-        {
-            flight.recovery.rto.undecided = 0;
+        if step.verdict.is_none() && (before, after) == (RtoPhase::Probe, RtoPhase::Probe) {
+            ctx.counters.tcp_stale_acks += 1;
+            let ack = facts.ack;
+            ctx.trace(|| TraceEvent::StaleAck { ack });
         }
-        true
+        if step.verdict.is_some() && after == RtoPhase::Open {
+            self.end_loss_phase(ctx);
+        }
+        self.trace_rto_phase(ctx, before);
+        !step.pass
+    }
+
+    /// The response has left the episode before everything outstanding at its start is acknowledged.
+    fn end_loss_phase(&mut self, ctx: &mut Ctx<'_>) {
+        let una = self.snd_una;
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        if flight.recovery.phase != Phase::Loss {
+            return;
+        }
+        flight.recovery.recovery_point = una;
+        flight.recovery.end_if_acknowledged(una, &mut flight.board);
+        let to = flight.recovery.phase;
+        ctx.trace(|| TraceEvent::Phase { from: Phase::Loss, to });
+    }
+
+    fn trace_rto_phase(&self, ctx: &mut Ctx<'_>, from: RtoPhase) {
+        let to = self.rto_phase();
+        if from != to {
+            ctx.trace(|| TraceEvent::RtoPhase { from, to });
+        }
     }
 
     /// Does what a step says. `rtt`: what the ACK at hand measured.
-    fn apply(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, step: &RtoStep, rtt: Option<Duration>) {
-        let RtoStep { send, tags, gate, cc, rtt: sample, timer, cwr, verdict } = *step;
+    fn apply(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, step: &RtoStep, rtt: Samples) {
+        let RtoStep { send, tags, gate, cc, rtt: sample, timer, cwr, pass: _, verdict } = *step;
         let flight_size = self.flight_size();
-        let first = self.flight.as_deref().is_none_or(|flight| flight.recovery.rto.expiries <= 1);
+        // Where there is no new data to probe with, that is settled here: the response counts on it.
+        let send = match send {
+            RtoSend::NewElseHighest if self.new_probe().is_none() => RtoSend::Again(self.highest_data()),
+            send => send,
+        };
+        let mut first = true;
         if let Some(flight) = self.flight.as_deref_mut() {
             match tags {
                 RtoTags::Keep => {}
                 RtoTags::ClearSack => flight.board.retag(false, Lost::None),
                 RtoTags::AllLost => flight.board.retag(false, Lost::All),
                 RtoTags::UnsackedLost => flight.board.retag(true, Lost::All),
+                RtoTags::LostBefore(limit) => flight.board.retag(true, Lost::Before(limit)),
                 RtoTags::Unmark => flight.board.retag(true, Lost::None),
             }
-            if matches!(tags, RtoTags::AllLost | RtoTags::UnsackedLost) {
+            if matches!(tags, RtoTags::AllLost | RtoTags::UnsackedLost | RtoTags::LostBefore(_)) {
                 flight.recovery.recovery_point = self.snd_nxt;
             }
-            flight.recovery.rto.gate = gate;
+            let host = &mut flight.recovery.rto;
+            host.gate = gate;
             if send != RtoSend::Nothing {
-                flight.recovery.rto.send = Some(send);
+                host.send = Some(send);
             }
-            if verdict == Some(RtoVerdict::Spurious) {
-                ctx.counters.tcp_undo += 1;
-                ctx.trace(|| TraceEvent::Undo);
-                let from = flight.recovery.phase;
-                flight.recovery.phase = Phase::Open;
-                flight.recovery.recovery_point = self.snd_una - 1;
-                ctx.trace(|| TraceEvent::Phase { from, to: Phase::Open });
+            if matches!(cc, RtoCc::Timeout { .. }) {
+                first = !core::mem::replace(&mut host.told, true);
             }
+        }
+        if let Some(verdict) = verdict {
+            ctx.counters.tcp_spurious_rtos += u64::from(verdict == RtoVerdict::Spurious);
+            ctx.trace(|| TraceEvent::RtoVerdict { verdict });
         }
         if cwr || matches!(cc, RtoCc::Timeout { .. }) {
             self.on_reduction();
@@ -206,20 +290,47 @@ impl Sender {
                     let restart = Restart::new(RestartCause::CleanTimeout, window, Duration::ZERO);
                     policy.on_restart(&view, &restart);
                 }
-                RtoCc::Undo(undo) => policy.undo(&view, &undo),
+                RtoCc::Undo(undo) => {
+                    policy.undo(&view, &undo);
+                    ctx.counters.tcp_undo += 1;
+                    ctx.trace(|| TraceEvent::Undo);
+                }
             }
         }
         match (sample, rtt) {
-            (RtoRtt::Take, Some(rtt)) => self.rtt.take(rtt, config, ctx.granularity),
-            (RtoRtt::Rfc4015 { srtt, rttvar }, Some(rtt)) => {
+            (RtoRtt::Take, (Some(rtt), _)) => self.rtt.take(rtt, config, ctx.granularity),
+            (RtoRtt::Rfc4015 { srtt, rttvar }, (_, Some(rtt))) => {
                 self.rtt.adapt_to_spurious_timeout(rtt, srtt, rttvar, config, ctx.granularity);
             }
             _ => {}
         }
-        if timer == RtoTimer::Backoff {
-            self.rtt.back_off();
+        match timer {
+            RtoTimer::Keep => {}
+            RtoTimer::Backoff => {
+                self.rtt.back_off();
+                self.restart_rto(ctx.now, config);
+            }
+            RtoTimer::Restart | RtoTimer::Stop => self.restart_rto(ctx.now, config),
         }
-        self.restart_rto(ctx.now, config);
+    }
+
+    /// One past the last octet of new data that one segment may carry beside the windows of congestion control: an
+    /// SMSS, or all that is unsent, with the FIN behind it. `None` where it is none, or does not fit the peer's window
+    /// whole.
+    pub(crate) fn new_probe(&self) -> Option<SeqNum> {
+        let unsent = self.buffer.end().saturating_distance_from(self.snd_nxt);
+        let end = self.snd_nxt + unsent.min(self.smss);
+        if unsent == 0 || end.gt(self.wnd_end()) {
+            return None;
+        }
+        let with_fin = self.buffer.has_fin() && end == self.buffer.end() && end.lt(self.wnd_end());
+        Some(end + u32::from(with_fin))
+    }
+
+    /// First sequence number of the highest outstanding segment with data; SND.UNA where there is only a FIN.
+    pub(crate) fn highest_data(&self) -> SeqNum {
+        let flight = self.flight.as_deref();
+        flight.and_then(|flight| flight.board.highest_before(self.buffer.end())).unwrap_or(self.snd_una)
     }
 
     /// The segment that an expiry wants sent: `[start, end)`. None where it is acknowledged meanwhile.
@@ -230,13 +341,10 @@ impl Sender {
             RtoSend::Nothing => return None,
             RtoSend::Head => self.snd_una,
             RtoSend::Again(seq) => seq.max(self.snd_una),
-            RtoSend::NewElseHighest => {
-                let end = self.buffer.limit().min(self.wnd_end()).min(self.snd_nxt + smss);
-                if end.gt(self.snd_nxt) && flight.reserved.new_bytes() == 0 {
-                    return Some((self.snd_nxt, end));
-                }
-                flight.board.highest()?
-            }
+            RtoSend::NewElseHighest => match self.new_probe() {
+                Some(end) => return Some((self.snd_nxt, end)),
+                None => self.highest_data(),
+            },
         };
         let fitting = |seq| {
             let (start, end) = flight.board.segment_at(seq, smss)?;

@@ -183,6 +183,8 @@ pub(crate) struct Sender {
     timestamps: bool,
     /// The peer has sent a SACK block.
     sack_seen: bool,
+    /// The peer has sent a DSACK block.
+    dsack_seen: bool,
     /// The RTO response has been asked at least once.
     pub(crate) rto_heard: bool,
 }
@@ -264,6 +266,7 @@ impl Sender {
             sack: false,
             timestamps: false,
             sack_seen: false,
+            dsack_seen: false,
             rto_heard: false,
         }
     }

@@ -46,6 +46,9 @@ impl Sender {
             self.update_window(ctx, seg);
         }
         if self.flight.as_deref().is_none_or(|flight| flight.board.is_empty()) {
+            if self.rto_heard && self.sack && !seg.sack.is_empty() {
+                self.hear_late_dsack(ctx, config, seg);
+            }
             return self.fine(0, false);
         }
         let prior_pipe = self.pipe();
@@ -64,8 +67,8 @@ impl Sender {
             self.progress_at = ctx.now;
             self.drop_void_reservations();
         }
-        let consumed =
-            self.rto_heard && self.rto_response_on_ack(ctx, config, prior_pipe, &facts, rtt_oldest);
+        let consumed = self.rto_heard
+            && self.rto_response_on_ack(ctx, config, prior_pipe, &facts, (rtt_oldest, rtt_newest));
         let probing = self.rto_heard && self.rto_phase() == RtoPhase::Probe;
         if !consumed && !probing {
             self.take_rtt(ctx, config, rtt_oldest, rtt_newest);
@@ -163,7 +166,9 @@ impl Sender {
         tagged.duplicate = seg.ack == prior_una && seg.payload_len == 0 && !seg.fin && same_window;
         facts.newly_sacked = tagged.newly_sacked;
         facts.duplicate = tagged.duplicate;
-        facts.ece = seg.ece;
+        facts.ece = tagged.ece;
+        facts.sack_option = !seg.sack.is_empty();
+        facts.original = tagged.covered.oldest_departure;
         if self.rto_heard {
             facts.echoes_original = self.echoes_original(ctx.now, seg);
         }
@@ -178,6 +183,7 @@ impl Sender {
             if i == 0 && is_dsack(seg.ack, start, end, blocks.get(1)) {
                 ctx.counters.tcp_dsack_recv += 1;
                 facts.dsack = Some((start, end));
+                self.dsack_seen = true;
                 continue;
             }
             // A late ACK may report what is acknowledged meanwhile.
@@ -195,6 +201,21 @@ impl Sender {
             }
             tagged.newly_sacked += flight.board.sack(start, end, &mut tagged.covered);
         }
+    }
+
+    /// Nothing is outstanding: the response to a timeout still hears what the peer received twice.
+    fn hear_late_dsack(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &AckSegment) {
+        let blocks = seg.sack.as_slice();
+        let Some(&(start, end)) = blocks.first() else { return };
+        if !is_dsack(seg.ack, start, end, blocks.get(1)) {
+            return;
+        }
+        ctx.counters.tcp_dsack_recv += 1;
+        self.dsack_seen = true;
+        let mut facts = AckFacts::new(self.snd_una, seg.ack);
+        facts.dsack = Some((start, end));
+        facts.sack_option = true;
+        self.rto_response_on_ack(ctx, config, 0, &facts, (None, None));
     }
 
     /// RFC 3522, section 3.2: TSecr is older than the first retransmission of the episode.

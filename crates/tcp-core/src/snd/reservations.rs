@@ -44,9 +44,9 @@ impl Reservations {
         self.queue.iter().any(|reserved| reserved.out.class.is_data())
     }
 
-    /// A packet with this reason is reserved.
-    pub(crate) fn holds(&self, reason: SendReason) -> bool {
-        self.queue.iter().any(|reserved| reserved.out.reason == reason)
+    /// A packet with such a reason is reserved.
+    pub(crate) fn holds(&self, such: impl Fn(SendReason) -> bool) -> bool {
+        self.queue.iter().any(|reserved| such(reserved.out.reason))
     }
 
     pub(crate) fn push(&mut self, out: Plan, serial: u64, new: bool) {
@@ -108,10 +108,10 @@ impl Reservations {
     }
 
     /// All new data becomes void, but for the slot `except`, which the scheduler has popped.
-    pub(crate) fn void_new(&mut self, except: u64) {
+    pub(crate) fn void_new(&mut self, except: Option<u64>) {
         let voided = &mut self.voided;
         self.queue.retain(|entry| {
-            if entry.new && entry.serial != except {
+            if entry.new && Some(entry.serial) != except {
                 voided.push_back(entry.serial);
             }
             !entry.new

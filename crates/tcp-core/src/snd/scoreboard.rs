@@ -189,10 +189,11 @@ impl Scoreboard {
         self.records.front().map(|record| record.stamp.sent_at)
     }
 
-    /// First sequence number of the highest outstanding segment.
-    pub(crate) fn highest(&self) -> Option<SeqNum> {
-        let record = self.records.back()?;
-        Some(record.start + (record.len() - 1) / u32::from(record.mss) * u32::from(record.mss))
+    /// First sequence number of the highest outstanding segment that begins before `limit`.
+    pub(crate) fn highest_before(&self, limit: SeqNum) -> Option<SeqNum> {
+        let record = self.records.iter().rev().find(|record| record.start.lt(limit))?;
+        let (len, mss) = (record.end.min(limit).distance_from(record.start), u32::from(record.mss));
+        Some(record.start + (len - 1) / mss * mss)
     }
 
     /// Records that are in the network, up to `most`; super-packets count as their segments.
@@ -372,10 +373,12 @@ impl Scoreboard {
             if !keep_sacked {
                 record.set(tag::SACKED, false);
             }
-            match lost {
-                Lost::All => record.set(tag::LOST, !record.is(tag::SACKED)),
-                Lost::None => record.set(tag::LOST, false),
-            }
+            let is_lost = match lost {
+                Lost::All => true,
+                Lost::Before(limit) => record.start.lt(limit),
+                Lost::None => false,
+            };
+            record.set(tag::LOST, is_lost && !record.is(tag::SACKED));
             record.set(tag::AGAIN, false);
             self.tally.add(record);
         }
@@ -386,6 +389,10 @@ impl Scoreboard {
         self.next_lost = una;
         self.lost_edge = match lost {
             Lost::All => self.records.back().map_or(una, |record| record.end),
+            Lost::Before(limit) => {
+                let end = self.records.back().map_or(una, |record| record.end);
+                limit.max(una).min(end)
+            }
             Lost::None => una,
         };
     }
@@ -604,6 +611,8 @@ impl Scoreboard {
 pub(crate) enum Lost {
     /// Everything that is not SACKed.
     All,
+    /// Of that, what begins before this sequence number.
+    Before(SeqNum),
     /// Nothing.
     None,
 }

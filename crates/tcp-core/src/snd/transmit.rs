@@ -13,7 +13,7 @@ use crate::info::Blocked;
 use crate::packet::SendReason;
 use crate::plan::Plan;
 use crate::policy::cc::{Clock, Phase, Recovery, Restart, RestartCause, SendDecision, SentSegment};
-use crate::policy::rto::{RtoGate, RtoPhase};
+use crate::policy::rto::{RtoGate, RtoPhase, RtoSend};
 use crate::policy::sched::{ControlKind, SegmentClass};
 use crate::seq::SeqNum;
 use crate::time::Instant;
@@ -98,16 +98,20 @@ impl Sender {
 
     /// The segment that an expired timer sends, where it did not leave yet.
     fn next_rto_segment(&mut self) -> Option<Plan> {
-        self.flight.as_deref()?.recovery.rto.send?;
+        let send = self.flight.as_deref()?.recovery.rto.send?;
         let Some((start, end)) = self.rto_segment() else {
             self.flight.as_deref_mut()?.recovery.rto.send = None;
             return None;
         };
-        let mut out = self.retransmission(start, end, SendReason::RtoRetransmit);
+        let reason = match send {
+            RtoSend::Nothing | RtoSend::Head => SendReason::RtoRetransmit,
+            RtoSend::Again(_) | RtoSend::NewElseHighest => SendReason::RtoProbe,
+        };
+        let mut out = self.retransmission(start, end, reason);
         if start == self.snd_nxt {
             out.class = SegmentClass::Data;
         }
-        let queued = self.flight.as_deref()?.reserved.holds(SendReason::RtoRetransmit);
+        let queued = self.flight.as_deref()?.reserved.holds(SendReason::is_rto);
         (!queued).then_some(out)
     }
 
@@ -115,7 +119,7 @@ impl Sender {
     /// ACK that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would have an octet of new data
     /// sent; it would lie beyond the window, and have to be sent again wherever the window stays closed.
     fn window_probe(&self) -> Option<Plan> {
-        let queued = self.flight.as_deref()?.reserved.holds(SendReason::WindowProbe);
+        let queued = self.flight.as_deref()?.reserved.holds(|reason| reason == SendReason::WindowProbe);
         (!queued).then_some(Plan {
             class: SegmentClass::Control(ControlKind::Probe),
             reason: SendReason::WindowProbe,
@@ -386,13 +390,15 @@ impl Sender {
         if entry.new {
             // RFC 9293, section 3.8.6: a window that shrank takes no new data beyond its edge.
             if too_large || (nxt + out.len).gt(una + self.window.wnd()) {
-                flight.reserved.void_new(entry.serial);
+                flight.reserved.void_new(Some(entry.serial));
                 return None;
             }
             return Some(Plan { segment_size: self.segment_size(out.len), ..out });
         }
         let (start, end) = (out.seq.max(una), out.end());
-        if too_large || start.ge(end) || flight.board.is_sacked(start, end) {
+        // What an expiry sends is a question to the peer, also where the peer has reported it as received.
+        let settled = flight.board.is_sacked(start, end) && !out.reason.is_rto();
+        if too_large || start.ge(end) || settled {
             flight.reserved.remove(end, false);
             flight.board.set_reserved(start, end, false);
             return None;
@@ -418,7 +424,7 @@ impl Sender {
         let start = out.seq.max(self.snd_una);
         let idle = flight.board.is_empty();
         let was_reserved = flight.reserved.remove(out.end(), new).is_some();
-        if out.reason == SendReason::RtoRetransmit {
+        if out.reason.is_rto() {
             flight.recovery.rto.send = None;
         }
         let stamp = self.delivery.on_sent(now, idle);
@@ -472,7 +478,7 @@ impl Sender {
         }
         // RFC 6298, 5.1: start it if it is not running. The head's retransmission, an expiry's segment and
         // every departure of a departure clock start it anew.
-        let anew = (!new && start == self.snd_una) || out.reason == SendReason::RtoRetransmit;
+        let anew = (!new && start == self.snd_una) || out.reason.is_rto();
         if self.rto_at == Instant::FAR_FUTURE || anew || decision.clock != Clock::Ack {
             self.restart_rto(now, config);
         }

@@ -2,9 +2,11 @@
 
 use super::Sender;
 use super::pacer::Gap;
+use crate::config::ConnConfig;
+use crate::conn::Ctx;
 use crate::info::Info;
 use crate::policy::cc::{FlowView, Phase, SendDecision};
-use crate::policy::rto::RtoView;
+use crate::policy::rto::{RtoGate, RtoView};
 use crate::time::Instant;
 use crate::units::Window;
 
@@ -50,26 +52,47 @@ impl Sender {
     }
 
     /// The sender as the response to a timeout sees it, with the given `pipe`.
-    pub(crate) fn rto_view(&self, now: Instant, pipe: u32, in_recovery: bool) -> RtoView {
-        let mut flow = self.flow_view(now);
+    pub(crate) fn rto_view(
+        &self,
+        ctx: &Ctx<'_>,
+        config: &ConnConfig,
+        pipe: u32,
+        in_recovery: bool,
+    ) -> RtoView {
+        let mut flow = self.flow_view(ctx.now);
         flow.pipe = pipe;
         let (window, ssthresh) = match self.cc.as_deref().map(|cc| cc.decision()) {
             Some(decision) => (decision.window, decision.ssthresh),
             None => (Window::ZERO, Window::MAX),
         };
         let mut view = RtoView::new(flow, window, ssthresh);
-        let limit = self.buffer.limit().min(self.snd_una + self.window.wnd());
-        view.unsent = limit.saturating_distance_from(self.snd_nxt);
+        let end = self.new_probe().unwrap_or(self.snd_nxt).min(self.buffer.end());
+        view.unsent = end.saturating_distance_from(self.snd_nxt);
         view.fin_outstanding = self.buffer.has_fin() && self.snd_nxt.gt(self.buffer.end());
         view.sack_permitted = self.sack;
         view.sack_seen = self.sack_seen;
         view.timestamps = self.timestamps;
         view.in_recovery = in_recovery;
+        view.rttvar = self.rtt.rttvar();
+        view.granularity = ctx.granularity;
+        view.initial_window = self.initial_window(config).bytes();
+        view.dsack_seen = self.dsack_seen;
+        view.ecn_reduced = self.is_reduced_for_ecn();
+        view.retransmitted = self.stats.total_retrans;
+        view.highest = self.highest_data();
         if let Some(flight) = self.flight.as_deref() {
             view.expiries = flight.recovery.rto.expiries;
-            view.highest = flight.board.highest().unwrap_or(self.snd_una);
         }
         view
+    }
+
+    /// The congestion window, or what a response to a timeout has put in its place.
+    fn gated(&self, window: Window) -> Window {
+        match self.rto_gate() {
+            RtoGate::Closed if !self.has_told_timeout() => Window::ZERO,
+            RtoGate::NewOnly { window: new, .. } => window.min(new),
+            RtoGate::ByCc | RtoGate::Closed => window,
+        }
     }
 
     /// Fills in the sender's fields.
@@ -85,7 +108,7 @@ impl Sender {
         info.rttvar = self.rtt.rttvar();
         info.min_rtt = self.rtt.min_rtt();
         if let Some(decision) = &decision {
-            info.snd_cwnd = decision.window.bytes();
+            info.snd_cwnd = self.gated(decision.window).bytes();
             info.snd_ssthresh = (decision.ssthresh != Window::MAX).then(|| decision.ssthresh.bytes());
             info.pacing_rate = Gap::of(decision, self.rtt.srtt_pace()).map(Gap::rate);
             info.unacked = self.flight_size();

@@ -103,7 +103,7 @@ impl CongestionControl for NewReno {
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 match ssthresh {
                     SsthreshRule::Keep => {}
-                    SsthreshRule::AtMost(most) => self.ssthresh = self.ssthresh.min(most),
+                    SsthreshRule::AtMost(most) => self.ssthresh = most,
                     SsthreshRule::ByCc if first => self.lower_ssthresh(view, flight_size),
                     SsthreshRule::ByCc => {}
                 }

@@ -5,7 +5,7 @@ use super::{check_configure, check_metrics};
 use crate::policy::NewRtoResponse;
 use crate::policy::cc::{FlowView, Phase};
 use crate::policy::rto::{
-    AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoSend, RtoStep, RtoTimer, RtoView,
+    AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoSend, RtoStep, RtoTags, RtoTimer, RtoView,
 };
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -21,9 +21,10 @@ const STEPS: u32 = 2_000;
 /// Beside what holds for [every policy](super):
 /// - before the first timeout the phase is [`RtoPhase::Open`] and no ACK is consumed;
 /// - a timeout opens an episode (the phase is not `Open` after it) and does not stop the timer;
-/// - when everything that was outstanding at the timeout is acknowledged, the phase is `Open`;
+/// - when everything that was outstanding at the timeout is acknowledged, and what the timeout sent, the phase is
+///   `Open`;
 /// - [`RtoSend::Again`] names a sequence number that is outstanding, [`RtoGate::NewOnly`] starts within what is
-///   outstanding or at its end;
+///   outstanding or at its end, and so does what [`RtoTags::LostBefore`] spares;
 /// - proposed windows are not empty.
 ///
 /// # Panics
@@ -51,8 +52,11 @@ struct Sender {
     nxt: SeqNum,
     sacked: Option<(SeqNum, SeqNum)>,
     expiries: u32,
+    retransmitted: u64,
     timed_out: bool,
-    /// SND.NXT at the last expiry.
+    /// What the last step lets out.
+    gate: RtoGate,
+    /// SND.NXT at the last expiry, once its segment has left.
     episode_end: Option<SeqNum>,
 }
 
@@ -76,7 +80,9 @@ impl Sender {
             nxt: start,
             sacked: None,
             expiries: 0,
+            retransmitted: 0,
             timed_out: false,
+            gate: RtoGate::ByCc,
             episode_end: None,
         }
     }
@@ -99,6 +105,9 @@ impl Sender {
         let mut view = RtoView::new(flow, Window::from_bytes(10 * smss), Window::from_bytes(5 * smss));
         view.expiries = self.expiries;
         view.sack_seen = self.sacked.is_some();
+        view.rttvar = Some(Duration::from_millis(10));
+        view.granularity = Duration::from_millis(1);
+        view.retransmitted = self.retransmitted;
         view.highest = if flow.flight_size > self.smss { self.nxt - self.smss } else { self.una };
         view
     }
@@ -106,8 +115,9 @@ impl Sender {
     fn run(&mut self) {
         self.now += Duration::from_micros(self.rng.below(100_000));
         let flight = self.nxt.distance_from(self.una);
+        let held = self.gate == RtoGate::Closed && self.subject.phase() != RtoPhase::Open;
         match self.rng.below(12) {
-            0..4 if flight < 1 << 29 => {
+            0..4 if flight < 1 << 29 && !held => {
                 self.event = "departure";
                 self.nxt += self.rng.between32(1, self.smss.saturating_mul(16));
             }
@@ -130,12 +140,20 @@ impl Sender {
         view.unsent = if self.rng.one_in(2) { 0 } else { self.smss };
         view.in_recovery = self.rng.one_in(4);
         view.timestamps = self.rng.one_in(2);
+        view.sack_permitted = !self.rng.one_in(16);
+        view.dsack_seen = self.rng.one_in(8);
+        view.tlp = self.rng.one_in(8).then_some((view.highest, false));
         let step = self.subject.on_rto(&view);
         assert_eq!(step, self.twin.on_rto(&view), "{}: two instances differ", self.who());
         assert_ne!(self.subject.phase(), RtoPhase::Open, "{}: the phase is Open after it", self.who());
         assert_ne!(step.timer, RtoTimer::Stop, "{}: it stops the timer", self.who());
-        self.episode_end = Some(self.nxt);
         self.check_step(&step);
+        match step.send {
+            RtoSend::NewElseHighest if view.unsent > 0 => self.nxt += view.unsent,
+            RtoSend::Nothing => {}
+            _ => self.retransmitted += 1,
+        }
+        self.episode_end = Some(self.nxt);
     }
 
     fn ack(&mut self) {
@@ -162,13 +180,17 @@ impl Sender {
             facts.sack_count = 1;
         }
         facts.dsack = self.rng.one_in(8).then(|| (self.una - self.smss, self.una));
+        facts.sack_option = facts.sack_count > 0 || facts.dsack.is_some();
+        facts.original = self.rng.one_in(2).then(|| self.now - Duration::from_millis(self.rng.below(200)));
         facts.echoes_original = match self.rng.below(3) {
             0 => None,
             1 => Some(false),
             _ => Some(true),
         };
         facts.ece = self.rng.one_in(16);
-        let view = self.view();
+        let mut view = self.view();
+        view.unsent = if self.rng.one_in(2) { 0 } else { self.smss };
+        view.ecn_reduced = self.rng.one_in(4);
         let step = self.subject.on_ack(&view, &facts);
         assert_eq!(step, self.twin.on_ack(&view, &facts), "{}: two instances differ", self.who());
         assert!(
@@ -194,8 +216,12 @@ impl Sender {
         }
     }
 
-    fn check_step(&self, step: &RtoStep) {
+    fn check_step(&mut self, step: &RtoStep) {
         let who = self.who();
+        self.gate = step.gate;
+        if let RtoTags::LostBefore(limit) = step.tags {
+            assert!(self.una.le(limit) && limit.le(self.nxt), "{who}: loss up to {limit:?}");
+        }
         if let RtoSend::Again(seq) = step.send {
             assert!(seq.within(self.una, self.nxt), "{who}: {seq:?} is not outstanding");
         }

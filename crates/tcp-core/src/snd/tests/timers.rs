@@ -3,7 +3,7 @@
 use super::bench::{Bench, SMSS, Setup, ctx, ms};
 use crate::events::WakeReason::{Pace, Persist, Rto, SwsOverride, Trim};
 use crate::info::Blocked;
-use crate::packet::SendReason::{FastRetransmit, NewData, RtoRetransmit, WindowProbe};
+use crate::packet::SendReason::{FastRetransmit, NewData, RtoProbe, RtoRetransmit, WindowProbe};
 use crate::policy::cc::{Clock, CongestionEvent, Pacing, Phase, RestartCause, Revise, SsthreshRule, Undo};
 use crate::policy::rto::{
     AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoRtt, RtoSend, RtoStep, RtoTags, RtoTimer, RtoVerdict,
@@ -333,7 +333,7 @@ fn probing() -> Bench {
     bench.write(60 * SMSS);
     bench.drain();
     bench.fire();
-    assert_eq!(bench.drain(), [(10_000, 1000, RtoRetransmit)], "new data, and nothing else");
+    assert_eq!(bench.drain(), [(10_000, 1000, RtoProbe)], "new data, and nothing else");
     bench
 }
 
