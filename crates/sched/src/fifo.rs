@@ -1,20 +1,41 @@
-//! `fifo`: the queue that the core has built in, behind the shaper.
+//! `fifo`: the queue that the core has built in (step 9), behind queue limit and shaper.
 
-use crate::shaper::{Shaped, ShaperParams};
+use crate::entry;
 use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;
-use ackline_tcp_core::policy::spec::Entry;
-use alloc::boxed::Box;
-use alloc::sync::Arc;
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+
+const PARAMS: [ParamInfo; entry::COMMON] = entry::table(&[]);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     name: "fifo",
     aliases: &[],
-    summary: "first in, first out; with rate=, behind a token-bucket shaper",
+    summary: "first in, first out; the classic queue with acks=kept",
     source: "",
-    params: ShaperParams::TABLE,
+    params: &PARAMS,
     make: |params| {
-        let shaper = ShaperParams::default().with(params)?;
-        Ok(Arc::new(move || Box::new(Shaped::new(Fifo::default(), shaper))))
+        entry::make(params, |own| {
+            own.reject_all("fifo")?;
+            Ok(Fifo::default())
+        })
     },
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Load, conform};
+
+    #[test]
+    fn it_keeps_the_rules() {
+        conform("fifo");
+    }
+
+    /// Vector K1.
+    #[test]
+    fn k1_what_comes_first_leaves_first() {
+        let mut load = Load::new(Fifo::default());
+        load.push("a0 d0 d1 A0", 1500, 40);
+        assert_eq!(load.pop_names(5), "a0 d0 d1 A0 -");
+    }
+}

@@ -1,12 +1,17 @@
 //! Egress schedulers for ackline, and the shaper that gives them something to decide.
 //!
-//! | name | what leaves next |
-//! |---|---|
-//! | `fifo` | what was queued first |
+//! | name | what leaves next | use it for |
+//! |---|---|---|
+//! | `fifo` | what was queued first | no slow uplink, or to see what the others are good for |
+//! | `kalampoukas` | data and ACKs by their share of the bytes | a slow uplink with both uploads and downloads |
+//! | `ack-priority` | ACKs first | downloads that matter more than any upload |
+//! | `backpressure` | what was queued first, of a queue that is kept short | the same where the peer's ACKs are few |
+//! | `drr` | connections in turn | fairness among connections, whatever they send |
 //!
-//! Every scheduler of the table takes the shaper's parameters too: `fifo:rate=10mbit,burst=5ms`. With a rate
-//! below that of the device, the queue stands in the host, where the scheduler can act on it; without one a
-//! packet goes straight through. [`SCHED`] is the table from which such names are resolved.
+//! Every scheduler of the table takes the [queue](queue)'s and the [shaper](shaper)'s parameters too:
+//! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below that of the device, the queue stands in the host,
+//! where the scheduler can act on it; without one a packet goes straight through. [`SCHED`] is the table from which
+//! such names are resolved.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -14,16 +19,33 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod ack_priority;
+pub mod backpressure;
 mod bucket;
+mod class;
+pub mod drr;
+mod entry;
 mod fifo;
+pub mod kalampoukas;
+pub mod queue;
 pub mod shaper;
+#[cfg(test)]
+mod testing;
+mod waiters;
 
+pub use ack_priority::AckPriority;
 pub use ackline_tcp_core::policy::builtin::Fifo;
+pub use backpressure::Backpressure;
 pub use bucket::TokenBucket;
+pub use class::Class;
+pub use drr::Drr;
+pub use kalampoukas::{Kalampoukas, KalampoukasParams, Share};
+pub use queue::{Queue, QueueParams};
 pub use shaper::{Shaped, ShaperParams};
 
 use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::spec::Entry;
 
 /// The egress schedulers of this crate.
-pub const SCHED: &[Entry<NewEgressScheduler>] = &[fifo::ENTRY];
+pub const SCHED: &[Entry<NewEgressScheduler>] =
+    &[fifo::ENTRY, kalampoukas::ENTRY, ack_priority::ENTRY, backpressure::ENTRY, drr::ENTRY];

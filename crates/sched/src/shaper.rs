@@ -208,6 +208,14 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
         self.inner.keeps_ack_numbers()
     }
 
+    fn thins_acks(&self) -> bool {
+        self.inner.thins_acks()
+    }
+
+    fn is_transparent(&self) -> bool {
+        self.bucket.is_none() && !self.changed && self.inner.is_transparent()
+    }
+
     fn metrics(&self, report: &mut Metrics<'_>) {
         self.inner.metrics(report);
         if let Some(bucket) = &self.bucket {

@@ -46,8 +46,15 @@ pub trait EgressScheduler: Debug + Send {
     /// What is queued.
     fn backlog(&self, scope: Scope) -> Backlog;
 
-    /// Descriptors keep the acknowledgment number with which they were pushed, and are never coalesced.
+    /// Descriptors keep the acknowledgment number with which they were pushed, and are never coalesced, unless
+    /// the scheduler [thins](Self::thins_acks) them.
     fn keeps_ack_numbers(&self) -> bool {
+        false
+    }
+
+    /// Where ACKs keep their numbers: a newer one that says all that a queued one of its connection says takes
+    /// its place. ACKs of which the peer would miss something stay: duplicates, SACK, ECE, a smaller window.
+    fn thins_acks(&self) -> bool {
         false
     }
 
@@ -109,6 +116,10 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
         (**self).keeps_ack_numbers()
     }
 
+    fn thins_acks(&self) -> bool {
+        (**self).thins_acks()
+    }
+
     fn is_transparent(&self) -> bool {
         (**self).is_transparent()
     }
@@ -151,6 +162,9 @@ pub enum Admission {
     Deferred,
     /// A queued packet of the connection already says it (a newer ACK replaces a queued one).
     Coalesced,
+    /// The queue is full, and the packet is lost as on any full queue. Heeded for ACKs that keep their number
+    /// and for packets of no connection; what a connection has to repeat is queued all the same.
+    Dropped,
 }
 
 /// A queued packet as a scheduler sees it.
@@ -181,7 +195,7 @@ impl Descriptor {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DescriptorId {
-    /// Order of creation within the endpoint; unique.
+    /// Order of creation within the endpoint; unique, and larger from push to push.
     pub serial: u64,
     /// First sequence number of a segment with data, the acknowledgment number of a pure ACK.
     pub seq: SeqNum,

@@ -13,6 +13,15 @@ pub struct Fifo {
 }
 
 impl Fifo {
+    /// Takes the packet with this serial number out; `None` where it is not queued.
+    pub fn take(&mut self, serial: u64) -> Option<Descriptor> {
+        // Serial numbers grow from push to push.
+        let place = self.queue.binary_search_by_key(&serial, |packet| packet.id.serial).ok()?;
+        let packet = self.queue.remove(place)?;
+        remove(&mut self.total, &packet);
+        Some(packet)
+    }
+
     /// Keeps the packets for which `keep` is true.
     fn retain(&mut self, keep: impl Fn(&Descriptor) -> bool) {
         let total = &mut self.total;
@@ -62,7 +71,9 @@ impl EgressScheduler for Fifo {
 
     fn forget(&mut self, _now: Instant, which: Forget) {
         match which {
-            Forget::Packet(serial) => self.retain(|packet| packet.id.serial != serial),
+            Forget::Packet(serial) => {
+                self.take(serial);
+            }
             Forget::Conn(conn) => self.retain(|packet| packet.conn != Some(conn)),
         }
     }

@@ -37,9 +37,10 @@ const MAX_WAITS: u32 = 64;
 /// - **conservation**: what is pushed is popped or forgotten, exactly once, unchanged; nothing else is popped;
 /// - data of one connection and class leaves in the order in which it was pushed;
 /// - [`EgressScheduler::backlog`] tells the truth in every [`Scope`];
-/// - only data is deferred; only a pure ACK is coalesced, and only while another one of its connection waits;
-/// - whatever is deferred is resumed by [`EgressScheduler::poll_resume`] once the queue has drained, and
-///   `poll_resume` names only connections that are waiting, each once;
+/// - only data is deferred; only a pure ACK is coalesced, and only while another one of its connection waits; only
+///   an ACK that keeps its number and a packet of no connection is dropped;
+/// - whatever is deferred is resumed by [`EgressScheduler::poll_resume`] once the queue has drained and everything has
+///   departed (or turned out to be void), and `poll_resume` names only connections that are waiting, each once;
 /// - [`Popped::NotBefore`] lies in the future, and waiting for it leads to packets: no livelock;
 /// - [`Popped::Empty`] on a link with unlimited room means that nothing is queued.
 ///
@@ -66,6 +67,8 @@ struct Host {
     now: Instant,
     serial: u64,
     queued: Vec<Descriptor>,
+    /// Popped, and not departed.
+    on_wire: Vec<Descriptor>,
     waiting: Vec<ConnId>,
     /// Generation of each connection: forgetting one ends it.
     generations: [u32; CONNECTIONS as usize],
@@ -88,6 +91,7 @@ impl Host {
             twin,
             serial: 0,
             queued: Vec::new(),
+            on_wire: Vec::new(),
             waiting: Vec::new(),
             generations: [0; CONNECTIONS as usize],
             largest,
@@ -172,6 +176,11 @@ impl Host {
                     );
                     return;
                 }
+                Admission::Dropped => {
+                    let kept = class == SegmentClass::PureAck && self.subject.keeps_ack_numbers();
+                    assert!(kept || conn.is_none(), "{}: a {class:?} was dropped", self.who());
+                    return;
+                }
             }
             // A connection that was granted something is not waiting any more.
             self.waiting.retain(|waiting| Some(*waiting) != conn || !class.is_data());
@@ -190,8 +199,9 @@ impl Host {
         match self.ask("pop", |scheduler, now| scheduler.pop(now, &link)) {
             Popped::Packet(packet) => {
                 self.take(&packet, room);
-                if !self.rng.one_in(8) {
-                    self.ask("departed", |scheduler, now| scheduler.departed(now, &packet));
+                self.on_wire.push(packet);
+                if !self.rng.one_in(4) {
+                    self.depart();
                 }
                 true
             }
@@ -230,6 +240,20 @@ impl Host {
             );
         }
         self.queued.remove(at);
+    }
+
+    /// The oldest packet on the wire has left; or it need not be sent any more.
+    fn depart(&mut self) {
+        if self.on_wire.is_empty() {
+            return;
+        }
+        let packet = self.on_wire.remove(0);
+        if self.rng.one_in(16) {
+            let void = Forget::Packet(packet.id.serial);
+            self.ask("forget", |scheduler, now| scheduler.forget(now, void));
+        } else {
+            self.ask("departed", |scheduler, now| scheduler.departed(now, &packet));
+        }
     }
 
     /// Takes all resumed connections; true where there was one.
@@ -282,6 +306,9 @@ impl Host {
             }
             waits += 1;
             assert!(waits < MAX_WAITS, "{}: {waits} waits, and no packet leaves", self.who());
+        }
+        while !self.on_wire.is_empty() {
+            self.depart();
         }
         self.resume();
         assert!(

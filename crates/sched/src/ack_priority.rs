@@ -1,0 +1,88 @@
+//! `ack-priority`: acknowledgments leave before data, always (Kalampoukas, Varma and Ramakrishnan, 1997, section 4).
+//!
+//! A download is never slowed by an upload; but where an ACK takes as long on the uplink as the data that it answers
+//! takes on the downlink, ACKs never cease and data starves. [`kalampoukas`](crate::kalampoukas) bounds that.
+
+use crate::class::Class;
+use crate::entry;
+use ackline_tcp_core::Instant;
+use ackline_tcp_core::policy::NewEgressScheduler;
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::policy::sched::{
+    Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+
+const PARAMS: [ParamInfo; entry::COMMON] = entry::table(&[]);
+
+pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
+    name: "ack-priority",
+    aliases: &[],
+    summary: "ACKs before data, without a bound: the fastest downloads, and uploads may starve",
+    source: "Kalampoukas et al. 1997, section 4",
+    params: &PARAMS,
+    make: |params| entry::make(params, |_| Ok(AckPriority::default())),
+};
+
+/// Strict priority of acknowledgments.
+#[derive(Debug, Default)]
+pub struct AckPriority {
+    /// qa.
+    acks: Fifo,
+    /// qd.
+    data: Fifo,
+}
+
+impl EgressScheduler for AckPriority {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn is_transparent(&self) -> bool {
+        true
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        match Class::of(packet.class) {
+            Class::Ack => self.acks.push(now, packet),
+            Class::Data => self.data.push(now, packet),
+        }
+    }
+
+    /// Step 10: the head of qa if any, otherwise the head of qd.
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        if self.acks.backlog(Scope::All).packets > 0 {
+            return self.acks.pop(now, link);
+        }
+        self.data.pop(now, link)
+    }
+
+    fn forget(&mut self, now: Instant, which: Forget) {
+        self.acks.forget(now, which);
+        self.data.forget(now, which);
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        let (acks, data) = (self.acks.backlog(scope), self.data.backlog(scope));
+        Backlog { packets: acks.packets + data.packets, bytes: acks.bytes.saturating_add(data.bytes) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Load, conform};
+
+    #[test]
+    fn it_keeps_the_rules() {
+        conform("ack-priority");
+    }
+
+    /// Vector K2.
+    #[test]
+    fn k2_acks_leave_before_data() {
+        let mut load = Load::new(AckPriority::default());
+        load.push("d0 d1 a0 a1 a2", 1500, 40);
+        assert_eq!(load.pop_names(6), "a0 a1 a2 d0 d1 -");
+    }
+}

@@ -1,0 +1,213 @@
+//! `backpressure`: at most `b` data packets of each connection wait in the host; TCP holds the others back
+//! (Kalampoukas, Varma and Ramakrishnan, 1997, section 5).
+//!
+//! The queue is first in, first out, but short: an ACK waits for `b` packets of each upload, not for its window.
+//! A larger `b` favours uploads, at the downloads' cost. ACKs are never held back (step 12). The count includes the
+//! packet that the link is sending: with `b = 1` the next one enters when that has left, behind the ACKs that came
+//! meanwhile (step 11).
+
+use crate::entry;
+use crate::waiters::Waiters;
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::policy::sched::{
+    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
+use ackline_tcp_core::{ConnId, Instant};
+use alloc::collections::VecDeque;
+use hashbrown::HashMap;
+
+const OWN: [ParamInfo; 1] = [ParamInfo {
+    name: "b",
+    default: "1",
+    range: "1..65535",
+    summary: "data packets of a connection that may be queued or on the link",
+}];
+
+const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
+
+pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
+    name: "backpressure",
+    aliases: &[],
+    summary: "at most b data packets of each connection wait in the host; more favours uploads",
+    source: "Kalampoukas et al. 1997, section 5",
+    params: &PARAMS,
+    make: |params| {
+        entry::make(params, |own| {
+            let mut backpressure = Backpressure::default();
+            backpressure.configure(own).map(|()| backpressure)
+        })
+    },
+};
+
+/// First in, first out, with a bound on each connection's data (steps 11 to 15). O(1) per packet.
+#[derive(Debug)]
+pub struct Backpressure {
+    /// b\[c\], the same for all connections.
+    limit: u32,
+    queue: Fifo,
+    /// occ\[c\]: data packets queued or on the link; connections with none are left out.
+    occupancy: HashMap<ConnId, u32>,
+    /// Data packets that were popped and have not departed, oldest first.
+    on_link: VecDeque<(u64, ConnId)>,
+    /// Connections that were deferred, longest ago first.
+    suspended: Waiters,
+    /// Connections that may ask again.
+    released: Waiters,
+    /// Times that a connection was deferred.
+    deferred: u64,
+}
+
+impl Default for Backpressure {
+    fn default() -> Self {
+        Self::new(1)
+    }
+}
+
+impl Backpressure {
+    /// At most `b` data packets of each connection, at least 1.
+    #[must_use]
+    pub fn new(b: u32) -> Self {
+        Self {
+            limit: b.max(1),
+            queue: Fifo::default(),
+            occupancy: HashMap::new(),
+            on_link: VecDeque::new(),
+            suspended: Waiters::default(),
+            released: Waiters::default(),
+            deferred: 0,
+        }
+    }
+
+    /// occ\[c\]: data packets of a connection that are queued or on the link.
+    #[must_use]
+    pub fn occupancy(&self, conn: ConnId) -> u32 {
+        self.occupancy.get(&conn).copied().unwrap_or(0)
+    }
+
+    /// Step 13: a data packet of the connection is gone, and if that makes room, it may ask at once.
+    fn release(&mut self, conn: ConnId) {
+        let Some(occupancy) = self.occupancy.get_mut(&conn) else { return };
+        *occupancy = occupancy.saturating_sub(1);
+        let left = *occupancy;
+        if left == 0 {
+            self.occupancy.remove(&conn);
+        }
+        if left < self.limit && self.suspended.remove(conn) {
+            self.released.insert(conn);
+        }
+    }
+}
+
+impl EgressScheduler for Backpressure {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn is_transparent(&self) -> bool {
+        true
+    }
+
+    /// Step 11. (The window is TCP's to look at.)
+    fn admit(&mut self, _now: Instant, ask: &Ask) -> Admission {
+        let Some(conn) = ask.conn.filter(|_| ask.class.is_data()) else { return Admission::Granted };
+        self.released.remove(conn);
+        if self.occupancy(conn) >= self.limit {
+            self.deferred += 1;
+            self.suspended.insert(conn);
+            return Admission::Deferred;
+        }
+        self.suspended.remove(conn);
+        Admission::Granted
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        if let Some(conn) = packet.conn.filter(|_| packet.class.is_data()) {
+            *self.occupancy.entry(conn).or_insert(0) += 1;
+        }
+        self.queue.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        let popped = self.queue.pop(now, link);
+        if let Popped::Packet(packet) = &popped
+            && let Some(conn) = packet.conn.filter(|_| packet.class.is_data())
+        {
+            self.on_link.push_back((packet.id.serial, conn));
+        }
+        popped
+    }
+
+    fn departed(&mut self, _now: Instant, packet: &Descriptor) {
+        // In order of departure, as a rule, so that it is the first.
+        let place = self.on_link.iter().position(|(serial, _)| *serial == packet.id.serial);
+        if let Some((_, conn)) = place.and_then(|place| self.on_link.remove(place)) {
+            self.release(conn);
+        }
+    }
+
+    fn poll_resume(&mut self) -> Option<ConnId> {
+        self.released.pop()
+    }
+
+    /// Step 15: what is taken away is not charged any more.
+    fn forget(&mut self, now: Instant, which: Forget) {
+        match which {
+            Forget::Packet(serial) => {
+                if let Some(place) = self.on_link.iter().position(|(popped, _)| *popped == serial) {
+                    if let Some((_, conn)) = self.on_link.remove(place) {
+                        self.release(conn);
+                    }
+                } else if let Some(packet) = self.queue.take(serial)
+                    && let Some(conn) = packet.conn.filter(|_| packet.class.is_data())
+                {
+                    self.release(conn);
+                }
+            }
+            Forget::Conn(conn) => {
+                self.queue.forget(now, which);
+                self.on_link.retain(|(_, owner)| *owner != conn);
+                self.occupancy.remove(&conn);
+                self.suspended.remove(conn);
+                self.released.remove(conn);
+            }
+        }
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        self.queue.backlog(scope)
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("b", f64::from(self.limit));
+        report.report("suspended", self.suspended.len() as f64);
+        report.report("backpressure_deferred", self.deferred as f64);
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        let mut limit = self.limit;
+        for param in params.iter() {
+            match param.key() {
+                "b" => limit = param.integer(1..=65_535)? as u32,
+                _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
+            }
+        }
+        if limit > self.limit {
+            // Whoever has room now may ask; the others go on waiting, in the same order.
+            for _ in 0..self.suspended.len() {
+                let Some(conn) = self.suspended.pop() else { break };
+                if self.occupancy(conn) < limit {
+                    self.released.insert(conn);
+                } else {
+                    self.suspended.insert(conn);
+                }
+            }
+        }
+        self.limit = limit;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

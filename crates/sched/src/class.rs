@@ -1,0 +1,43 @@
+//! The two classes of Kalampoukas, Varma and Ramakrishnan, "Two-Way TCP Traffic over Asymmetric Links"
+//! (UCSC-CRL-97-20, 1997): acknowledgments, and data.
+//!
+//! The steps of this family of schedulers are numbered throughout the crate:
+//!
+//! | steps | what | where |
+//! |---|---|---|
+//! | 1 to 5 | classes of packets | here, and [`Descriptor::len`](ackline_tcp_core::policy::sched::Descriptor::len) for step 4 |
+//! | 6 to 8 | the link's discipline: one packet at a time; departed, resumed, popped | the core's egress |
+//! | 9 | FIFO | [`Fifo`](crate::Fifo) |
+//! | 10 | ACKs first | [`ack_priority`](crate::ack_priority) |
+//! | 11 to 15 | backpressure | [`backpressure`](crate::backpressure) |
+//! | 16 to 24 | byte counters | [`kalampoukas`](crate::kalampoukas) |
+
+use ackline_tcp_core::policy::sched::{ControlKind, SegmentClass};
+
+/// What a packet is charged as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Feedback that a peer's sender waits for.
+    Ack,
+    /// Everything else.
+    Data,
+}
+
+impl Class {
+    /// The class of a packet.
+    #[must_use]
+    pub const fn of(class: SegmentClass) -> Self {
+        match class {
+            // Step 1: ACK without payload, SYN, FIN or RST, whether duplicate, with SACK or a window update: each
+            // carries only what the peer's sender waits for.
+            SegmentClass::PureAck => Self::Ack,
+            // Steps 2 and 5: payload decides, whatever ACK it carries; retransmissions keep their place.
+            SegmentClass::Data | SegmentClass::Retransmit => Self::Data,
+            // Step 3: what is small and opens or ends a connection does not wait behind data ...
+            SegmentClass::Control(ControlKind::Syn | ControlKind::Rst) => Self::Ack,
+            // ... but a FIN must not overtake its data, and neither probes nor packets of other protocols are
+            // feedback.
+            SegmentClass::Control(ControlKind::Fin | ControlKind::Probe | ControlKind::Other) => Self::Data,
+        }
+    }
+}

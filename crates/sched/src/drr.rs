@@ -1,0 +1,246 @@
+//! `drr`: connections take turns of equal bytes (deficit round robin: Shreedhar and Varghese, "Efficient Fair Queuing
+//! Using Deficit Round Robin", SIGCOMM 1995), whatever the class of their packets.
+//!
+//! A modern reference: a download's ACKs wait for one quantum of each upload, not for its window. It knows no
+//! classes, so that a connection's ACKs still wait behind its own data, and with many uploads those of a download
+//! get little. Each connection's packets leave in the order in which they came.
+
+use crate::entry;
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::policy::sched::{
+    Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::{NewEgressScheduler, Params, SpecError};
+use ackline_tcp_core::{ConnId, Instant};
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use hashbrown::HashMap;
+
+/// One MTU of Ethernet.
+const MTU: u32 = 1_500;
+
+const OWN: [ParamInfo; 1] = [ParamInfo {
+    name: "quantum",
+    default: "1500",
+    range: "1..65535",
+    summary: "bytes of a connection's turn; grows to the largest packet",
+}];
+
+const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
+
+pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
+    name: "drr",
+    aliases: &[],
+    summary: "connections take turns of equal bytes (deficit round robin)",
+    source: "Shreedhar and Varghese 1995",
+    params: &PARAMS,
+    make: |params| {
+        entry::make(params, |own| {
+            let mut drr = Drr::default();
+            drr.configure(own).map(|()| drr)
+        })
+    },
+};
+
+/// The packets of one connection; or those of none.
+#[derive(Debug, Default)]
+struct Flow {
+    owner: Option<ConnId>,
+    packets: Fifo,
+    /// Bytes that it may send before its turn ends.
+    deficit: u32,
+    /// Its turn has begun.
+    in_turn: bool,
+}
+
+impl Flow {
+    fn is_empty(&self) -> bool {
+        self.packets.backlog(Scope::All).packets == 0
+    }
+}
+
+/// Deficit round robin over connections. O(1) per packet.
+#[derive(Debug)]
+pub struct Drr {
+    /// Bytes of a turn.
+    quantum: u32,
+    /// Largest packet seen: a turn of less might let nothing leave, and a packet would cost many rounds.
+    largest: u32,
+    /// Flows, used and free: a free one keeps its memory for the next connection.
+    flows: Vec<Flow>,
+    free: Vec<usize>,
+    /// Where the flow of each connection with packets stands in `flows`.
+    places: HashMap<Option<ConnId>, usize>,
+    /// Flows with packets, the one whose turn it is first.
+    active: VecDeque<usize>,
+    /// Sum over the flows.
+    total: Backlog,
+}
+
+impl Default for Drr {
+    fn default() -> Self {
+        Self::new(MTU)
+    }
+}
+
+impl Drr {
+    /// Turns of `quantum` bytes, at least 1.
+    #[must_use]
+    pub fn new(quantum: u32) -> Self {
+        Self {
+            quantum: quantum.max(1),
+            largest: 0,
+            flows: Vec::new(),
+            free: Vec::new(),
+            places: HashMap::new(),
+            active: VecDeque::new(),
+            total: Backlog::default(),
+        }
+    }
+
+    /// The place of the flow of `owner`, which becomes active.
+    fn enter(&mut self, owner: Option<ConnId>) -> usize {
+        if let Some(place) = self.places.get(&owner) {
+            return *place;
+        }
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.flows.push(Flow::default());
+            self.flows.len() - 1
+        });
+        self.flows[place].owner = owner;
+        self.places.insert(owner, place);
+        self.active.push_back(place);
+        place
+    }
+
+    /// The flow at `place` is empty. It stands in `active` no more.
+    fn retire(&mut self, place: usize) {
+        let flow = &mut self.flows[place];
+        self.places.remove(&flow.owner);
+        flow.deficit = 0;
+        flow.in_turn = false;
+        self.free.push(place);
+    }
+
+    /// Removes the flows that are empty from those that take turns.
+    fn retire_empty(&mut self) {
+        let mut active = core::mem::take(&mut self.active);
+        active.retain(|place| {
+            let stays = !self.flows[*place].is_empty();
+            if !stays {
+                self.retire(*place);
+            }
+            stays
+        });
+        self.active = active;
+    }
+
+    /// Sums up anew after packets were taken away.
+    fn recount(&mut self) {
+        self.total = self.count(Scope::All);
+    }
+
+    fn count(&self, scope: Scope) -> Backlog {
+        let mut sum = Backlog::default();
+        for place in &self.active {
+            let part = self.flows[*place].packets.backlog(scope);
+            sum.packets += part.packets;
+            sum.bytes = sum.bytes.saturating_add(part.bytes);
+        }
+        sum
+    }
+}
+
+impl EgressScheduler for Drr {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn is_transparent(&self) -> bool {
+        true
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        self.largest = self.largest.max(packet.len);
+        self.total.packets += 1;
+        self.total.bytes = self.total.bytes.saturating_add(u64::from(packet.len));
+        let place = self.enter(packet.conn);
+        self.flows[place].packets.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        let quantum = self.quantum.max(self.largest);
+        while let Some(&place) = self.active.front() {
+            let flow = &mut self.flows[place];
+            if !flow.in_turn {
+                // Below two quanta: what was left was less than a packet.
+                flow.deficit = flow.deficit.saturating_add(quantum);
+                flow.in_turn = true;
+            }
+            let left = LinkView::new(flow.deficit.min(link.room));
+            let popped = flow.packets.pop(now, &left);
+            match popped {
+                Popped::Packet(packet) => {
+                    flow.deficit -= packet.len.min(flow.deficit);
+                    if flow.is_empty() {
+                        self.active.pop_front();
+                        self.retire(place);
+                    }
+                    self.total.packets = self.total.packets.saturating_sub(1);
+                    self.total.bytes = self.total.bytes.saturating_sub(u64::from(packet.len));
+                    return popped;
+                }
+                // Its turn goes on when the link has room.
+                _ if link.room < flow.deficit => return Popped::Empty,
+                _ => {
+                    flow.in_turn = false;
+                    self.active.rotate_left(1);
+                }
+            }
+        }
+        Popped::Empty
+    }
+
+    fn forget(&mut self, now: Instant, which: Forget) {
+        match which {
+            Forget::Conn(conn) => {
+                let Some(place) = self.places.get(&Some(conn)) else { return };
+                self.flows[*place].packets.forget(now, which);
+            }
+            Forget::Packet(_) => {
+                for place in &self.active {
+                    self.flows[*place].packets.forget(now, which);
+                }
+            }
+        }
+        self.retire_empty();
+        self.recount();
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        match scope {
+            Scope::All => self.total,
+            Scope::Conn(conn) => match self.places.get(&Some(conn)) {
+                Some(place) => self.flows[*place].packets.backlog(scope),
+                None => Backlog::default(),
+            },
+            Scope::Class(_) => self.count(scope),
+        }
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        let mut quantum = self.quantum;
+        for param in params.iter() {
+            match param.key() {
+                "quantum" => quantum = param.integer(1..=65_535)? as u32,
+                _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
+            }
+        }
+        self.quantum = quantum;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

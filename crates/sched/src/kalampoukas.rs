@@ -1,0 +1,316 @@
+//! `kalampoukas`: acknowledgments and data share the uplink by counted bytes (Kalampoukas, Varma and Ramakrishnan,
+//! 1997, section 6 and figure 6.1).
+//!
+//! Each class is charged for the bytes that it sends, times a weight; of two classes that wait, the one with the
+//! smaller account goes. With weights `wd = q - p` and `wa = p`, balance gives data the share `f = p/q` of the bytes.
+//! What one class does not use the other one gets, and leaves no credit beyond one packet.
+//!
+//! ```text
+//!   qd ──► ×wd ──► D ┐
+//!                    ├─ A >= D ? data : ACK          after each packet the smaller account is taken off both
+//!   qa ──► ×wa ──► A ┘
+//! ```
+//!
+//! What fails: a share below `1 - f` for ACKs bounds the download at `(1 - f) * beta / alpha` of its rate (equation
+//! 6.5), where `alpha` is the ratio of the data times on the two links and `beta` that of a data to an ACK packet on
+//! the uplink. ACK thinning at the source is the way beyond that.
+
+mod share;
+
+pub use share::Share;
+
+use crate::class::Class;
+use crate::drr::Drr;
+use crate::entry;
+use ackline_tcp_core::Instant;
+use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_tcp_core::policy::sched::{
+    Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
+use alloc::vec::Vec;
+
+const OWN: [ParamInfo; 2] = [
+    ParamInfo {
+        name: "f",
+        default: "1/2",
+        range: "0<f<1, as P/Q up to 65535 or as a decimal",
+        summary: "share of the uplink's bytes that data is guaranteed; ACKs get the rest",
+    },
+    ParamInfo {
+        name: "intra",
+        default: "fifo",
+        range: "fifo|drr",
+        summary: "within a class: first in, first out; or connections take turns",
+    },
+];
+
+const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
+
+pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
+    name: "kalampoukas",
+    aliases: &["allocation"],
+    summary: "data gets the share f of the uplink's bytes, ACKs the rest; both may use what the other leaves",
+    source: "Kalampoukas et al. 1997, section 6",
+    params: &PARAMS,
+    make: |params| entry::make(params, |own| KalampoukasParams::default().with(own).map(Kalampoukas::new)),
+};
+
+/// How packets of one class are ordered (step 23).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Intra {
+    /// In order of arrival, as in the paper.
+    #[default]
+    Fifo,
+    /// By deficit round robin over connections.
+    Drr,
+}
+
+const INTRA: [&str; 2] = ["fifo", "drr"];
+
+/// What the scheduler can be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct KalampoukasParams {
+    /// The share of data, `f`; one half by default.
+    pub share: Share,
+    /// The order within a class.
+    pub intra: Intra,
+}
+
+impl KalampoukasParams {
+    /// The same with the given changes.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown or out of range.
+    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
+        for param in params.iter() {
+            match param.key() {
+                "f" => self.share = param.text().parse()?,
+                "intra" => self.intra = if param.choice(&INTRA)? == 0 { Intra::Fifo } else { Intra::Drr },
+                _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
+            }
+        }
+        Ok(self)
+    }
+}
+
+/// The packets of one class.
+#[derive(Debug)]
+enum Line {
+    Fifo(Fifo),
+    Drr(Drr),
+}
+
+impl Line {
+    fn new(intra: Intra) -> Self {
+        match intra {
+            Intra::Fifo => Self::Fifo(Fifo::default()),
+            Intra::Drr => Self::Drr(Drr::default()),
+        }
+    }
+
+    fn get(&self) -> &dyn EgressScheduler {
+        match self {
+            Self::Fifo(line) => line,
+            Self::Drr(line) => line,
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut dyn EgressScheduler {
+        match self {
+            Self::Fifo(line) => line,
+            Self::Drr(line) => line,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.get().backlog(Scope::All).packets == 0
+    }
+}
+
+/// Two classes that share a link by weighted bytes.
+#[derive(Debug)]
+pub struct Kalampoukas {
+    params: KalampoukasParams,
+    /// qd.
+    data: Line,
+    /// qa.
+    acks: Line,
+    /// D: what data was charged, in weighted bytes.
+    data_bytes: u64,
+    /// A: what ACKs were charged, in weighted bytes.
+    ack_bytes: u64,
+    /// Largest packet of each class that was charged, for the bounds of step 20.
+    largest_data: u32,
+    largest_ack: u32,
+}
+
+impl Kalampoukas {
+    /// A scheduler with empty queues and accounts.
+    #[must_use]
+    pub fn new(params: KalampoukasParams) -> Self {
+        Self {
+            params,
+            data: Line::new(params.intra),
+            acks: Line::new(params.intra),
+            data_bytes: 0,
+            ack_bytes: 0,
+            largest_data: 0,
+            largest_ack: 0,
+        }
+    }
+
+    /// What it is set to.
+    #[must_use]
+    pub const fn params(&self) -> &KalampoukasParams {
+        &self.params
+    }
+
+    /// The accounts `(D, A)` in weighted bytes.
+    #[must_use]
+    pub const fn accounts(&self) -> (u64, u64) {
+        (self.data_bytes, self.ack_bytes)
+    }
+
+    /// Steps 16 to 18: charges `class` with a packet of `len` bytes; `alone`: the other class had nothing queued.
+    fn charge(&mut self, class: Class, len: u32, alone: bool) {
+        let share = &self.params.share;
+        let (own, other, weight) = match class {
+            Class::Data => (&mut self.data_bytes, &mut self.ack_bytes, share.data_weight()),
+            Class::Ack => (&mut self.ack_bytes, &mut self.data_bytes, share.ack_weight()),
+        };
+        let cost = u64::from(len) * u64::from(weight);
+        if alone {
+            // Step 18: set, not added up. A long run of one class leaves the debt of one packet.
+            *own = cost;
+            *other = 0;
+        } else {
+            *own += cost;
+            // Step 17: strictly greater. An exact tie takes nothing off.
+            if *own > *other {
+                *own -= *other;
+                *other = 0;
+            }
+        }
+        match class {
+            Class::Data => self.largest_data = self.largest_data.max(len),
+            Class::Ack => self.largest_ack = self.largest_ack.max(len),
+        }
+        self.check_bounds();
+    }
+
+    /// Step 20: with `M = max(Lmax_data * wd, Lmax_ack * wa)`, `A < M + Lmax_ack * wa` and `D < M + Lmax_data * wd`.
+    fn check_bounds(&self) {
+        let share = &self.params.share;
+        let data = u64::from(self.largest_data) * u64::from(share.data_weight());
+        let ack = u64::from(self.largest_ack) * u64::from(share.ack_weight());
+        let most = data.max(ack);
+        debug_assert!(self.ack_bytes < most + ack.max(1), "A = {} beyond {most} + {ack}", self.ack_bytes);
+        debug_assert!(self.data_bytes < most + data.max(1), "D = {} beyond {most} + {data}", self.data_bytes);
+    }
+
+    /// Empties both accounts, and forgets by which packets they are bounded.
+    const fn reset(&mut self) {
+        self.data_bytes = 0;
+        self.ack_bytes = 0;
+        self.largest_data = 0;
+        self.largest_ack = 0;
+    }
+
+    /// Puts what is queued into the order of `intra`.
+    fn reorder(&mut self, intra: Intra) {
+        // No line asks what time it is.
+        let now = Instant::ZERO;
+        for line in [&mut self.data, &mut self.acks] {
+            let mut old = core::mem::replace(line, Line::new(intra));
+            let mut packets = Vec::new();
+            while let Popped::Packet(packet) = old.get_mut().pop(now, &LinkView::new(u32::MAX)) {
+                packets.push(packet);
+            }
+            packets.sort_unstable_by_key(|packet| packet.id.serial);
+            for packet in packets {
+                line.get_mut().push(now, packet);
+            }
+        }
+    }
+}
+
+impl Default for Kalampoukas {
+    fn default() -> Self {
+        Self::new(KalampoukasParams::default())
+    }
+}
+
+impl EgressScheduler for Kalampoukas {
+    fn name(&self) -> &'static str {
+        ENTRY.name
+    }
+
+    fn is_transparent(&self) -> bool {
+        true
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        match Class::of(packet.class) {
+            Class::Ack => self.acks.get_mut().push(now, packet),
+            Class::Data => self.data.get_mut().push(now, packet),
+        }
+    }
+
+    /// Step 16, once per packet: one branch. Step 23: first the class, then the packet within it.
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        let (class, alone) = match (self.data.is_empty(), self.acks.is_empty()) {
+            // The accounts stay as they are.
+            (true, true) => return Popped::Empty,
+            (false, true) => (Class::Data, true),
+            (true, false) => (Class::Ack, true),
+            // Step 17: data wins the tie.
+            (false, false) if self.ack_bytes >= self.data_bytes => (Class::Data, false),
+            (false, false) => (Class::Ack, false),
+        };
+        let line = match class {
+            Class::Data => &mut self.data,
+            Class::Ack => &mut self.acks,
+        };
+        let popped = line.get_mut().pop(now, link);
+        if let Popped::Packet(packet) = &popped {
+            self.charge(class, packet.len, alone);
+        }
+        popped
+    }
+
+    /// Step 24: what is taken away was not sent; the accounts stay.
+    fn forget(&mut self, now: Instant, which: Forget) {
+        self.data.get_mut().forget(now, which);
+        self.acks.get_mut().forget(now, which);
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        let (acks, data) = (self.acks.get().backlog(scope), self.data.get().backlog(scope));
+        Backlog { packets: acks.packets + data.packets, bytes: acks.bytes.saturating_add(data.bytes) }
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("f", self.params.share.as_f64());
+        report.report("data_account", self.data_bytes as f64);
+        report.report("ack_account", self.ack_bytes as f64);
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        let new = self.params.with(params)?;
+        if new.share != self.params.share {
+            // Step 22: a debt in weighted bytes would be mispriced by other weights.
+            self.reset();
+        }
+        if new.intra != self.params.intra {
+            self.reorder(new.intra);
+        }
+        self.params = new;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! The queue of any scheduler: how much may wait in it, and what becomes of the ACKs that do.
+//!
+//! **Limit.** So many packets with data may wait, and as many others. Data beyond that is deferred before TCP builds
+//! it, so nothing is lost; its connections ask again in turn when there is room. Of the others, an ACK that keeps its
+//! number and a packet of no connection are dropped, as on any full queue.
+//!
+//! **ACKs.** With `acks=newest` a queued pure ACK gets its numbers when it leaves, so one that waits always says the
+//! latest and no second one need wait. With `acks=kept` each keeps the numbers that it was made with, as in a queue
+//! below IP; `thin=on` then lets a newer ACK take the place of an older one where the peer misses nothing by it
+//! (RFC 3449, section 5.2.1, lists the hazards).
+
+use crate::waiters::Waiters;
+use ackline_tcp_core::policy::sched::{
+    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
+};
+use ackline_tcp_core::policy::spec::ParamInfo;
+use ackline_tcp_core::policy::{Metrics, Params, SpecError};
+use ackline_tcp_core::{ConnId, Instant};
+
+/// The largest limit.
+const MAX_LIMIT: usize = 1_000_000;
+
+/// What the queue can be set to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueParams {
+    /// Packets with data that may wait, and other packets that may; 1 to 1,000,000 of each.
+    pub limit: usize,
+    /// Queued ACKs keep the numbers that they were made with.
+    pub keep_acks: bool,
+    /// Of ACKs that keep their numbers, a newer one may take the place of an older one.
+    pub thin: bool,
+}
+
+impl Default for QueueParams {
+    /// 1000 packets; ACKs get their numbers when they leave.
+    fn default() -> Self {
+        Self { limit: 1_000, keep_acks: false, thin: false }
+    }
+}
+
+const ACKS: [&str; 2] = ["newest", "kept"];
+
+impl QueueParams {
+    /// What [`Self::with`] takes; schedulers append these to their own.
+    pub const TABLE: &[ParamInfo] = &[
+        ParamInfo {
+            name: "limit",
+            default: "1000",
+            range: "1..1000000",
+            summary: "packets with data that may wait; TCP holds back what is more",
+        },
+        ParamInfo {
+            name: "acks",
+            default: "newest",
+            range: "newest|kept",
+            summary: "numbers of a queued ACK: the newest when it leaves, or those it was made with",
+        },
+        ParamInfo {
+            name: "thin",
+            default: "off",
+            range: "on|off",
+            summary: "ACKs keep their numbers, but a newer one takes the place of one that waits",
+        },
+    ];
+
+    /// The same with the given changes.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown or out of range.
+    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
+        for param in params.iter() {
+            match param.key() {
+                "limit" => self.limit = param.integer(1..=MAX_LIMIT as u64)? as usize,
+                "acks" => {
+                    self.keep_acks = param.choice(&ACKS)? == 1;
+                    self.thin &= self.keep_acks;
+                }
+                "thin" => self.thin = param.switch()?,
+                _ => return Err(param.unknown("the queue", Self::TABLE)),
+            }
+        }
+        if self.thin && params.get("acks").is_some() && !self.keep_acks {
+            return Err(SpecError::new(
+                "thin=on and acks=newest do not go together: thin=on is about ACKs that keep their numbers \
+                 (leave acks= out, or write acks=kept)",
+            ));
+        }
+        Ok(self)
+    }
+}
+
+/// A scheduler with a limited queue.
+///
+/// It goes by the name of the scheduler, reports its metrics beside its own, and hands on the parameters that
+/// are not the queue's.
+#[derive(Clone, Debug)]
+pub struct Queue<S> {
+    inner: S,
+    params: QueueParams,
+    /// Packets with data that wait.
+    data: usize,
+    /// Connections whose data found the queue full.
+    waiting: Waiters,
+    /// Connections that were let in since a packet left, and may not have pushed yet.
+    let_in: usize,
+    /// Times that data found the queue full.
+    deferred: u64,
+    /// Other packets that did, and are lost.
+    dropped: u64,
+}
+
+impl<S: EgressScheduler> Queue<S> {
+    /// Limits the queue of `inner`, which is empty.
+    #[must_use]
+    pub fn new(inner: S, params: QueueParams) -> Self {
+        Self { inner, params, data: 0, waiting: Waiters::default(), let_in: 0, deferred: 0, dropped: 0 }
+    }
+
+    /// What the queue is set to.
+    #[must_use]
+    pub const fn params(&self) -> &QueueParams {
+        &self.params
+    }
+
+    /// The scheduler.
+    #[must_use]
+    pub const fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    /// Packets without data that wait.
+    fn others(&self) -> usize {
+        self.inner.backlog(Scope::All).packets.saturating_sub(self.data)
+    }
+
+    fn count_data(&mut self) {
+        let class = |class| self.inner.backlog(Scope::Class(class)).packets;
+        self.data = class(SegmentClass::Data) + class(SegmentClass::Retransmit);
+    }
+}
+
+impl<S: EgressScheduler> EgressScheduler for Queue<S> {
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+
+    fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {
+        // The scheduler first, so that a connection waits in one place only.
+        let admission = self.inner.admit(now, ask);
+        if ask.class.is_data() {
+            let Some(conn) = ask.conn else { return admission };
+            if admission == Admission::Granted && self.data >= self.params.limit {
+                self.deferred += 1;
+                self.waiting.insert(conn);
+                return Admission::Deferred;
+            }
+            self.waiting.remove(conn);
+        } else if admission == Admission::Granted
+            && self.others() >= self.params.limit
+            && (ask.conn.is_none() || (self.keeps_ack_numbers() && ask.class == SegmentClass::PureAck))
+        {
+            self.dropped += 1;
+            return Admission::Dropped;
+        }
+        admission
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        self.data += usize::from(packet.class.is_data());
+        self.inner.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        let popped = self.inner.pop(now, link);
+        if let Popped::Packet(packet) = &popped {
+            self.data -= usize::from(packet.class.is_data()).min(self.data);
+            self.let_in = 0;
+        }
+        popped
+    }
+
+    fn departed(&mut self, now: Instant, packet: &Descriptor) {
+        self.inner.departed(now, packet);
+    }
+
+    fn poll_resume(&mut self) -> Option<ConnId> {
+        // No more than there is room for, or all would come for one place; but with nothing queued nobody leaves
+        // who could let in those that are left.
+        if self.data == 0 || self.data + self.let_in < self.params.limit {
+            let resumed = self.waiting.pop();
+            if resumed.is_some() {
+                self.let_in += 1;
+                return resumed;
+            }
+        }
+        self.inner.poll_resume()
+    }
+
+    fn forget(&mut self, now: Instant, which: Forget) {
+        self.inner.forget(now, which);
+        if let Forget::Conn(conn) = which {
+            self.waiting.remove(conn);
+        }
+        self.count_data();
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        self.inner.backlog(scope)
+    }
+
+    fn keeps_ack_numbers(&self) -> bool {
+        self.params.keep_acks || self.params.thin || self.inner.keeps_ack_numbers()
+    }
+
+    fn thins_acks(&self) -> bool {
+        self.params.thin || self.inner.thins_acks()
+    }
+
+    fn is_transparent(&self) -> bool {
+        self.inner.is_transparent()
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        self.inner.metrics(report);
+        let all = self.inner.backlog(Scope::All);
+        report.report("queued_packets", all.packets as f64);
+        report.report("queued_bytes", all.bytes as f64);
+        report.report("limit_deferred", self.deferred as f64);
+        report.report("limit_dropped", self.dropped as f64);
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        let (own, rest) = params.split(QueueParams::TABLE);
+        let new = self.params.with(&own)?;
+        self.inner.configure(&rest)?;
+        self.params = new;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

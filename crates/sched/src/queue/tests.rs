@@ -1,0 +1,94 @@
+use super::*;
+use crate::testing::{ANY, Load};
+use crate::{AckPriority, Fifo};
+use ackline_tcp_core::policy::sched::ControlKind;
+use std::string::ToString;
+
+fn queue(limit: usize) -> Load<Queue<Fifo>> {
+    Load::new(Queue::new(Fifo::default(), QueueParams { limit, ..QueueParams::default() }))
+}
+
+fn ask<S: EgressScheduler>(load: &mut Load<Queue<S>>, conn: u32, class: SegmentClass) -> Admission {
+    load.scheduler.admit(Instant::ZERO, &Ask::new(Some(ConnId::for_test(conn, 0)), class, 1500))
+}
+
+fn metric<S: EgressScheduler>(queue: &Queue<S>, wanted: &str) -> f64 {
+    let mut found = None;
+    queue.metrics(&mut Metrics::new(&mut |name, value| {
+        if name == wanted {
+            found = Some(value);
+        }
+    }));
+    found.unwrap()
+}
+
+#[test]
+fn data_beyond_the_limit_waits_for_a_place_and_others_do_not() {
+    let mut load = queue(2);
+    load.push("d0 a0 d1", 1500, 40);
+    assert_eq!(ask(&mut load, 5, SegmentClass::Data), Admission::Deferred);
+    assert_eq!(ask(&mut load, 6, SegmentClass::Retransmit), Admission::Deferred);
+    assert_eq!(ask(&mut load, 5, SegmentClass::PureAck), Admission::Granted);
+    assert_eq!(load.scheduler.poll_resume(), None);
+    load.pop_name();
+    // One place, so one connection: the one that waits longest.
+    assert_eq!(load.scheduler.poll_resume(), Some(ConnId::for_test(5, 0)));
+    assert_eq!(load.scheduler.poll_resume(), None);
+    assert_eq!(metric(&load.scheduler, "limit_deferred"), 2.0);
+}
+
+#[test]
+fn a_kept_ack_finds_a_full_queue_and_one_that_is_stamped_late_does_not() {
+    let params = QueueParams { limit: 2, keep_acks: true, thin: false };
+    let mut load = Load::new(Queue::new(AckPriority::default(), params));
+    load.push("a0 d0 a1 d1", 1500, 40);
+    assert_eq!(ask(&mut load, 1, SegmentClass::PureAck), Admission::Dropped);
+    assert_eq!(ask(&mut load, 1, SegmentClass::Control(ControlKind::Fin)), Admission::Granted);
+    load.pop_name();
+    assert_eq!(ask(&mut load, 1, SegmentClass::PureAck), Admission::Granted);
+    assert_eq!(metric(&load.scheduler, "limit_dropped"), 1.0);
+    let mut load = queue(1);
+    load.push("a0 a1", 1500, 40);
+    assert_eq!(ask(&mut load, 1, SegmentClass::PureAck), Admission::Granted);
+}
+
+#[test]
+fn a_packet_that_is_taken_away_frees_its_place() {
+    let mut load = queue(1);
+    load.push("d0", 1500, 40);
+    assert_eq!(ask(&mut load, 5, SegmentClass::Data), Admission::Deferred);
+    load.scheduler.forget(Instant::ZERO, Forget::Packet(0));
+    assert_eq!(load.scheduler.poll_resume(), Some(ConnId::for_test(5, 0)));
+    assert_eq!(load.scheduler.pop(Instant::ZERO, &ANY), Popped::Empty);
+}
+
+#[test]
+fn a_larger_limit_lets_in_who_waits() {
+    let mut load = queue(1);
+    load.push("d0", 1500, 40);
+    for conn in 1..5 {
+        ask(&mut load, conn, SegmentClass::Data);
+    }
+    load.scheduler.configure(&"limit=3".parse().unwrap()).unwrap();
+    let named = [(); 3].map(|()| load.scheduler.poll_resume());
+    assert_eq!(named, [Some(ConnId::for_test(1, 0)), Some(ConnId::for_test(2, 0)), None]);
+}
+
+#[test]
+fn thin_means_that_acks_keep_their_numbers() {
+    let with = |text: &str| QueueParams::default().with(&text.parse().unwrap());
+    for (text, keeps, thins) in [
+        ("", false, false),
+        ("thin=on", true, true),
+        ("acks=kept", true, false),
+        ("acks=kept,thin=on", true, true),
+    ] {
+        let queue = Queue::new(Fifo::default(), with(text).unwrap());
+        assert_eq!((queue.keeps_ack_numbers(), queue.thins_acks()), (keeps, thins), "{text}");
+    }
+    let error = with("acks=newest,thin=on").unwrap_err().to_string();
+    assert!(error.contains("do not go together"), "{error}");
+    for text in ["limit=0", "limit=1000001", "acks=old", "thin=2", "x=1"] {
+        assert!(with(text).is_err(), "{text}");
+    }
+}
