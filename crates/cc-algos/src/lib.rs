@@ -6,6 +6,9 @@
 //! | `cubic` | a window that is a cubic function of time, with HyStart++ | RFC 9438, RFC 9406 |
 //! | `dctcp` | reduces the window by the share of marked data | RFC 8257 |
 //! | `ls-aimd-reno`, `ls-aimd-dctcp` | windows below one segment, on a departure clock | Ahmed 2019 |
+//! | `hstcp` | grows faster and gives up less the larger the window is | RFC 3649, RFC 3742 |
+//! | `scalable` | grows by a hundredth of each segment acknowledged | Kelly 2003 |
+//! | `acwap` | holds one of `hstcp`, `scalable`, `reno`, `cubic` back near a full queue, and paces | Su et al. 2006 |
 //!
 //! [`CC`] and [`RTO`] are the tables from which names such as `cubic:beta=0.8` are resolved.
 #![no_std]
@@ -15,26 +18,41 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod acwap;
+mod aimd;
 pub mod cubic;
 pub mod dctcp;
+pub mod hstcp;
 pub mod hystart;
 pub mod ls_aimd;
 mod reno;
 pub mod rto;
+pub mod scalable;
 
+pub use acwap::AcwapParams;
 pub use cubic::{Cubic, CubicParams};
 pub use dctcp::{Dctcp, DctcpParams};
+pub use hstcp::HstcpParams;
 pub use hystart::HyStart;
 pub use ls_aimd::{LsAimd, LsAimdParams};
 pub use rto::RTO;
+pub use scalable::ScalableParams;
 
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::NewCongestionControl;
 use ackline_tcp_core::policy::spec::Entry;
 
 /// The congestion controls of this crate.
-pub const CC: &[Entry<NewCongestionControl>] =
-    &[cubic::ENTRY, reno::ENTRY, dctcp::ENTRY, ls_aimd::RENO, ls_aimd::DCTCP];
+pub const CC: &[Entry<NewCongestionControl>] = &[
+    cubic::ENTRY,
+    reno::ENTRY,
+    dctcp::ENTRY,
+    hstcp::ENTRY,
+    scalable::ENTRY,
+    acwap::ENTRY,
+    ls_aimd::RENO,
+    ls_aimd::DCTCP,
+];
 
 /// The kind of ECN that the congestion control of this name is made for: what
 /// [`ConnConfig::ecn`](ackline_tcp_core::ConnConfig::ecn) should be unless there is a reason, at both ends.

@@ -18,7 +18,7 @@ use ackline_tcp_core::{Duration, Instant};
 
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Epoch {
+pub(crate) struct Epoch {
     /// When the stage began, moved on by the time in which the window was not used.
     start: Instant,
     /// The last time at which the curve was followed.
@@ -34,7 +34,7 @@ pub(super) struct Epoch {
 impl Epoch {
     /// A stage that begins with the window `cwnd`. `w_max` is the window before the last reduction; `None`
     /// where there was none or where a timeout voided it.
-    pub(super) fn new(now: Instant, cwnd: f64, w_max: Option<f64>, smss: f64, params: &CubicParams) -> Self {
+    pub(crate) fn new(now: Instant, cwnd: f64, w_max: Option<f64>, smss: f64, params: &CubicParams) -> Self {
         let (k, w_max) = match w_max {
             // RFC 9438, section 4.2: K = cbrt((W_max - cwnd_epoch) / C), windows in segments.
             Some(w_max) if w_max > cwnd => (libm::cbrt((w_max - cwnd) / smss / params.c), w_max),
@@ -44,15 +44,15 @@ impl Epoch {
         Self { start: now, last: now, k, w_max, w_est: cwnd }
     }
 
-    pub(super) const fn k(&self) -> f64 {
+    pub(crate) const fn k(&self) -> f64 {
         self.k
     }
 
-    pub(super) const fn w_max(&self) -> f64 {
+    pub(crate) const fn w_max(&self) -> f64 {
         self.w_max
     }
 
-    pub(super) const fn w_est(&self) -> f64 {
+    pub(crate) const fn w_est(&self) -> f64 {
         self.w_est
     }
 
@@ -63,14 +63,14 @@ impl Epoch {
     }
 
     /// RFC 9438, section 5.8: time in which the application or idleness limited the flow is not part of t.
-    pub(super) fn skip_to(&mut self, now: Instant) {
+    pub(crate) fn skip_to(&mut self, now: Instant) {
         self.start += now.since(self.last);
         self.last = now;
     }
 
     /// The window after `acked` bytes were acknowledged at `now`. `cwnd_prior` is the window at which
     /// `ssthresh` was last set.
-    pub(super) fn grow(&mut self, step: &Step, params: &CubicParams) -> f64 {
+    pub(crate) fn grow(&mut self, step: &Step, params: &CubicParams) -> f64 {
         let Step { now, cwnd, acked, smss, rtt, cwnd_prior } = *step;
         self.last = now;
         let share = if acked < cwnd { acked / cwnd } else { 1.0 };
@@ -88,17 +88,17 @@ impl Epoch {
 
 /// What [`Epoch::grow`] has to know.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
-    pub(super) now: Instant,
+pub(crate) struct Step {
+    pub(crate) now: Instant,
     /// Bytes.
-    pub(super) cwnd: f64,
+    pub(crate) cwnd: f64,
     /// Bytes.
-    pub(super) acked: f64,
+    pub(crate) acked: f64,
     /// Bytes.
-    pub(super) smss: f64,
-    pub(super) rtt: Duration,
+    pub(crate) smss: f64,
+    pub(crate) rtt: Duration,
     /// Bytes.
-    pub(super) cwnd_prior: f64,
+    pub(crate) cwnd_prior: f64,
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError}
 use ackline_tcp_core::{Duration, Window};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use curve::{Epoch, Step};
+pub(crate) use curve::{Epoch, Step};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     name: "cubic",

@@ -1,0 +1,224 @@
+//! ACWAP (Su, Pan, Wang, Wan, 2006): growth that heeds the queue, and pacing, around a control that fills it.
+//!
+//! A window that grows by dozens of segments per round trip loses as many when the queue overflows. While the RTT is
+//! in the upper 1 - beta of the range that it is known to have, the queue is nearly full: there the window grows by
+//! one segment per round trip, as Reno's does, and a congestion event costs one or two packets. What departures in
+//! bursts would add to the queue, pacing avoids.
+//!
+//! | step | rule | where |
+//! |---|---|---|
+//! | W1 | r_c, the control's own smoothed RTT, from every sample | `range` |
+//! | W2 | on an ACK in congestion avoidance: interval, rtt_min, rtt_max, Eq. (3), growth | `Acwap::on_ack`, `aimd` |
+//! | W3 | slow start lowers rtt_min, too; rtt_max rises in congestion avoidance only | `range` |
+//! | W4 | no conclusion from a range that is noise | `Acwap::least_range` |
+//! | W5 | congestion: numofcon, r_c := rtt_min | `range` |
+//! | W6 | beta = 1 still holds growth back at the maximum; `clamp=off` does not | [`AcwapParams`] |
+//! | W7 | Eq. (3) is asked on every ACK: no hysteresis | `Acwap::on_ack` |
+//! | W8 | the range is the connection's; `windowed` lets it forget | `windowed` |
+//! | P1 to P6 | pacing | `pacing` |
+//!
+//! The steps W3, W4 and the condition in W5 are not in the paper: without them a loss in the first slow start copies
+//! the initial rtt_min, which is no RTT, into rtt_max, and Eq. (3) never holds again. `literal=on` does that.
+//!
+//! Where it fails: one outlier among the RTTs raises rtt_max for good, and growth is held back too late or never;
+//! beside flows that fill the queue without looking it gets less than they.
+
+mod inner;
+mod pacing;
+mod params;
+mod range;
+#[cfg(test)]
+mod tests;
+mod windowed;
+
+pub use params::{AcwapParams, PacingMode};
+
+use crate::aimd::{Aimd, AimdParams, Avoidance, Cwnd, Growth, Reduced, Seen, Stage};
+use crate::hstcp::{Hstcp, HstcpParams};
+use crate::scalable::{Scalable, ScalableParams};
+use ackline_tcp_core::policy::cc::{CcInit, Pacing, Revise};
+use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use ackline_tcp_core::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::sync::Arc;
+use pacing::Pace;
+use range::RttRange;
+
+pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
+    name: "acwap",
+    aliases: &[],
+    summary: "grows slowly while the RTT says that the queue is nearly full, and paces",
+    source: "Su, Pan, Wang, Wan 2006",
+    params: AcwapParams::TABLE,
+    make: |params| {
+        let inner = params.get("inner").map_or(Ok(0), |param| param.choice(&params::INNER))?;
+        match inner {
+            0 => make(params, Hstcp::new(HstcpParams::default())),
+            1 => make(params, Scalable::new(ScalableParams::default())),
+            2 => make(params, inner::Reno),
+            _ => make(params, inner::Cubic::default()),
+        }
+    },
+};
+
+fn make<C>(params: &Params, inner: C) -> Result<Arc<NewCongestionControl>, SpecError>
+where
+    C: Growth + Sync + 'static,
+{
+    let mut aimd = AimdParams::default();
+    let mut acwap = Acwap::new(AcwapParams::default(), inner);
+    for param in params.iter().filter(|param| param.key() != "inner") {
+        if aimd.set(&param)?.is_none() && acwap.set(&param)?.is_none() {
+            return Err(param.unknown("acwap", AcwapParams::TABLE));
+        }
+    }
+    Ok(Arc::new(move |init: &CcInit| Box::new(Aimd::new(init, aimd, acwap.started(init)))))
+}
+
+/// The growth of `C`, held back near a full queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Acwap<C> {
+    inner: C,
+    params: AcwapParams,
+    range: RttRange,
+    pace: Pace,
+    /// Granularity of the driver's clock.
+    granularity: Duration,
+    /// How far r_c is in the upper part of the range, 0 to 1; none below it.
+    upper: Option<f64>,
+    /// The last a, as it was used; bytes of a segment. For [`Growth::metrics`].
+    a: f64,
+    smss: u32,
+}
+
+impl<C: Growth> Acwap<C> {
+    fn new(params: AcwapParams, inner: C) -> Self {
+        let range = RttRange::new(params.literal, params.windowed);
+        let pace = Pace::default();
+        Self { inner, params, range, pace, granularity: Duration::ZERO, upper: None, a: 0.0, smss: 0 }
+    }
+
+    /// The same for a connection that begins.
+    fn started(&self, init: &CcInit) -> Self {
+        let mut started = Self::new(self.params, self.inner.clone());
+        started.granularity = init.granularity;
+        started.smss = init.smss;
+        started
+    }
+
+    /// W4: the least width of the range that means anything: four ticks of the clock, two packets' times.
+    fn least_range(&self, segments: f64) -> Duration {
+        let r_c = self.range.smoothed().unwrap_or(Duration::ZERO).as_nanos() as f64;
+        let packet = Duration::from_nanos((r_c / segments) as u64);
+        self.granularity.saturating_mul(4).max(packet.saturating_mul(2))
+    }
+}
+
+impl<C: Growth> Growth for Acwap<C> {
+    fn name(&self) -> &'static str {
+        "acwap"
+    }
+
+    fn increase(&mut self, at: &Avoidance) -> f64 {
+        let a = self.inner.increase(at);
+        self.a = match self.upper {
+            Some(share) if self.params.taper => a.min(1.0 + (a - 1.0) * (1.0 - share)),
+            // A control that grows by less of its own accord (CUBIC on its plateau) is not pushed.
+            Some(_) => a.min(1.0),
+            None => a,
+        };
+        self.a
+    }
+
+    fn decrease(&self, segments: f64) -> f64 {
+        self.inner.decrease(segments)
+    }
+
+    /// W1 to W4, W7 and P2.
+    fn on_ack(&mut self, seen: &Seen) {
+        self.inner.on_ack(seen);
+        self.smss = seen.smss;
+        if let Some(rtt) = seen.rtt {
+            self.range.on_sample(rtt);
+        }
+        self.pace.set(&self.params, seen.stage, self.range.smoothed(), seen.cwnd);
+        match seen.stage {
+            Stage::Avoidance => {
+                self.range.on_avoidance(seen.now);
+                self.upper = if self.params.clamp {
+                    let least = self.least_range(seen.cwnd.bytes() / f64::from(seen.smss));
+                    self.range.upper_part(self.params.beta, least)
+                } else {
+                    None
+                };
+            }
+            Stage::FirstSlowStart | Stage::SlowStart => self.range.on_slow_start(seen.now),
+            Stage::Other => {}
+        }
+    }
+
+    /// W5.
+    fn on_congestion(&mut self, seen: &Reduced) {
+        self.inner.on_congestion(seen);
+        self.range.on_congestion();
+        self.upper = None;
+        let stage = if seen.timeout { Stage::SlowStart } else { Stage::Other };
+        self.pace.set(&self.params, stage, self.range.smoothed(), seen.after);
+    }
+
+    fn on_unused(&mut self, now: Instant) {
+        self.inner.on_unused(now);
+    }
+
+    fn on_jump(&mut self, cwnd: Cwnd) {
+        self.inner.on_jump(cwnd);
+        self.pace.on_jump(cwnd);
+    }
+
+    fn undo(&mut self, before: &Self) {
+        self.inner.undo(&before.inner);
+        self.range.take_back(&before.range);
+    }
+
+    fn pacing(&self) -> (Pacing, Revise) {
+        self.pace.decision(self.params.pacing)
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        let micros = |time: Option<Duration>| time.map_or(0.0, |time| time.as_nanos() as f64 / 1e3);
+        report.report("a", self.a);
+        report.report("clamped", f64::from(u8::from(self.upper.is_some())));
+        report.report("numofcon", f64::from(self.range.events()));
+        report.report("r_c_us", micros(self.range.smoothed()));
+        report.report("rtt_min_us", micros(self.range.min()));
+        report.report("rtt_max_us", micros(Some(self.range.max())));
+        report.report("interval_us", micros(self.pace.interval(self.smss)));
+    }
+
+    fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
+        if param.key() == "inner" {
+            return Err(SpecError::new(format!(
+                "acwap: inner is fixed for the life of a connection ({})",
+                self.inner.name()
+            )));
+        }
+        if self.params.set(param)?.is_some() {
+            self.range.set_windowed(self.params.windowed);
+            return Ok(Some(()));
+        }
+        if self.inner.set(param)?.is_some() {
+            return Ok(Some(()));
+        }
+        if AcwapParams::TABLE.iter().any(|info| info.name == param.key()) {
+            let (key, inner) = (param.key(), self.inner.name());
+            return Err(SpecError::new(format!("acwap: {key} is for inner=hstcp, not for inner={inner}")));
+        }
+        Ok(None)
+    }
+
+    fn table(&self) -> &'static [ParamInfo] {
+        AcwapParams::TABLE
+    }
+}

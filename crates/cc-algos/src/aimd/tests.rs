@@ -1,0 +1,218 @@
+//! The window that all growth shares; and the flow on which its users are tested.
+
+use super::*;
+
+pub(crate) const SMSS: u32 = 1000;
+
+/// A sender whose window always limits it.
+pub(crate) struct Flow<G> {
+    pub(crate) cc: Aimd<G>,
+    pub(crate) view: FlowView,
+}
+
+pub(crate) fn window_of(segments: f64) -> Window {
+    Cwnd::from_bytes(segments * f64::from(SMSS)).window()
+}
+
+impl<G: Growth> Flow<G> {
+    /// In the first slow start with a window of `segments`.
+    pub(crate) fn new(segments: f64, params: AimdParams, growth: G) -> Self {
+        let now = Instant::from_secs(100);
+        let mut cc = Aimd::new(&CcInit::new(now, SMSS, window_of(1.0)), params, growth);
+        cc.cwnd = Cwnd::from_bytes(segments * f64::from(SMSS));
+        let mut flow = Self { cc, view: FlowView::new(now, SMSS) };
+        flow.fill();
+        flow
+    }
+
+    /// In congestion avoidance with a window of `segments`.
+    pub(crate) fn avoiding(segments: f64, growth: G) -> Self {
+        let mut flow = Self::new(segments, AimdParams::default(), growth);
+        flow.cc.ssthresh = window_of(2.0);
+        flow
+    }
+
+    fn fill(&mut self) {
+        let cwnd = u32::try_from(self.cc.cwnd.window().bytes()).unwrap();
+        (self.view.flight_size, self.view.pipe) = (cwnd, cwnd);
+        self.view.snd_nxt = self.view.snd_una + cwnd;
+    }
+
+    /// The window in segments.
+    pub(crate) fn w(&self) -> f64 {
+        self.cc.cwnd.bytes() / f64::from(SMSS)
+    }
+
+    pub(crate) fn ssthresh(&self) -> f64 {
+        self.cc.ssthresh.bytes() as f64 / f64::from(SMSS)
+    }
+
+    pub(crate) const fn growth(&self) -> &G {
+        &self.cc.growth
+    }
+
+    /// An ACK of so many segments, with an RTT sample where one is given.
+    pub(crate) fn ack(&mut self, segments: u32, rtt: Option<Duration>) {
+        let mut ack = AckSample::new(segments * SMSS, segments);
+        ack.rtt = rtt;
+        self.view.snd_una += ack.acked;
+        self.fill();
+        self.cc.on_ack(&self.view, &ack);
+    }
+
+    /// A loss, repaired at once.
+    pub(crate) fn lose(&mut self) {
+        self.cc.checkpoint(&self.view);
+        self.cc.on_congestion(&self.view, &CongestionEvent::Loss { prior_pipe: self.view.pipe });
+        self.fill();
+    }
+
+    pub(crate) fn time_out(&mut self, first: bool) {
+        let event = CongestionEvent::Timeout {
+            flight_size: self.view.flight_size,
+            first,
+            window: window_of(1.0),
+            ssthresh: SsthreshRule::ByCc,
+        };
+        self.cc.checkpoint(&self.view);
+        self.cc.on_congestion(&self.view, &event);
+        self.fill();
+    }
+}
+
+/// a(w) = 2, b(w) = 1/4.
+#[derive(Clone, Debug)]
+struct Fixed;
+
+impl Growth for Fixed {
+    fn name(&self) -> &'static str {
+        "fixed"
+    }
+    fn increase(&mut self, _at: &Avoidance) -> f64 {
+        2.0
+    }
+    fn decrease(&self, _segments: f64) -> f64 {
+        0.25
+    }
+    fn undo(&mut self, _before: &Self) {}
+    fn set(&mut self, _param: &Param<'_>) -> Result<Option<()>, SpecError> {
+        Ok(None)
+    }
+    fn table(&self) -> &'static [ParamInfo] {
+        &[MAX_SSTHRESH, RTO]
+    }
+}
+
+fn near(value: f64, expected: f64) {
+    assert!((value - expected).abs() < 1e-5, "{value}, expected {expected}");
+}
+
+#[test]
+fn a_window_of_acks_adds_a_however_many_segments_each_covers() {
+    for per_ack in [1, 2, 20] {
+        let mut flow = Flow::avoiding(10_000.0, Fixed);
+        for _ in 0..10_000 / per_ack {
+            flow.ack(per_ack, None);
+        }
+        // A little less than a: the window grows on the way.
+        assert!((10_001.99..10_002.0).contains(&flow.w()), "{per_ack}: {}", flow.w());
+    }
+}
+
+#[test]
+fn slow_start_ends_at_ssthresh_and_the_rest_of_the_ack_counts_beyond_it() {
+    let mut flow = Flow::new(10.0, AimdParams::default(), Fixed);
+    flow.cc.ssthresh = window_of(11.5);
+    flow.ack(2, None);
+    near(flow.w(), 11.5 + 2.0 * 0.5 / 11.5);
+}
+
+#[test]
+fn one_ack_opens_slow_start_by_two_segments_or_by_one_after_a_timeout() {
+    for (phase, expected) in [(Phase::Open, 12.0), (Phase::Loss, 11.0)] {
+        let mut flow = Flow::new(10.0, AimdParams::default(), Fixed);
+        flow.view.phase = phase;
+        let jump = AckSample::new(30 * SMSS, 2);
+        flow.cc.on_ack(&flow.view, &jump);
+        near(flow.w(), expected);
+    }
+}
+
+#[test]
+fn nothing_grows_in_recovery_on_a_mark_or_below_the_window() {
+    let cases: [fn(&mut Flow<Fixed>, &mut AckSample); 3] = [
+        |flow, _| flow.view.phase = Phase::Recovery,
+        |_, ack| ack.ece = true,
+        |flow, _| flow.view.cwnd_limited = false,
+    ];
+    for spoil in cases {
+        for mut flow in [Flow::avoiding(50.0, Fixed), Flow::new(50.0, AimdParams::default(), Fixed)] {
+            let mut ack = AckSample::new(SMSS, 1);
+            spoil(&mut flow, &mut ack);
+            flow.cc.on_ack(&flow.view, &ack);
+            near(flow.w(), 50.0);
+        }
+    }
+}
+
+#[test]
+fn a_loss_costs_b_of_what_was_used_and_a_mark_the_same() {
+    for event in [CongestionEvent::Loss { prior_pipe: 0 }, CongestionEvent::Ecn] {
+        for (limited, w, ssthresh) in [(true, 75.75, 75.0), (false, 30.0, 30.0)] {
+            let mut flow = Flow::avoiding(101.0, Fixed);
+            flow.view.cwnd_limited = limited;
+            flow.view.flight_size = 40 * SMSS;
+            flow.cc.on_congestion(&flow.view, &event);
+            near(flow.w(), w);
+            near(flow.ssthresh(), ssthresh);
+        }
+    }
+}
+
+#[test]
+fn no_loss_leaves_less_than_two_segments_or_raises_a_smaller_window() {
+    let mut flow = Flow::avoiding(2.1, Fixed);
+    flow.lose();
+    near(flow.w(), 2.0);
+    near(flow.ssthresh(), 2.0);
+    flow.time_out(true);
+    flow.lose();
+    near(flow.w(), 1.0);
+}
+
+#[test]
+fn a_timeout_halves_the_flight_once_or_takes_b_where_that_is_chosen() {
+    for (rto_by_b, ssthresh) in [(false, 50.0), (true, 75.0)] {
+        let mut flow = Flow::avoiding(100.0, Fixed);
+        flow.cc.params.rto_by_b = rto_by_b;
+        flow.time_out(true);
+        near(flow.w(), 1.0);
+        near(flow.ssthresh(), ssthresh);
+        flow.time_out(false);
+        near(flow.ssthresh(), ssthresh);
+    }
+}
+
+#[test]
+fn undo_restores_what_the_episode_took() {
+    let mut flow = Flow::avoiding(100.0, Fixed);
+    let (w, ssthresh) = (flow.w(), flow.ssthresh());
+    flow.lose();
+    flow.cc.undo(&flow.view, &Undo::All);
+    near(flow.w(), w);
+    near(flow.ssthresh(), ssthresh.max(75.0));
+    flow.lose();
+    flow.cc.undo(&flow.view, &Undo::To { window: window_of(80.0), ssthresh: window_of(90.0) });
+    near(flow.w(), 80.0);
+    near(flow.ssthresh(), 90.0);
+}
+
+#[test]
+fn an_unknown_parameter_leaves_the_others_as_they_were() {
+    let mut cc = Flow::avoiding(100.0, Fixed).cc;
+    let error = cc.configure(&"max_ssthresh=off,speed=3".parse().unwrap()).unwrap_err();
+    assert!(std::format!("{error}").contains("speed"), "{error}");
+    assert_eq!(cc.params, AimdParams::default());
+    cc.configure(&"max_ssthresh=off,rto=b".parse().unwrap()).unwrap();
+    assert_eq!(cc.params, AimdParams { max_ssthresh: None, rto_by_b: true });
+}

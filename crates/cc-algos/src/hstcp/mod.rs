@@ -1,0 +1,108 @@
+//! HSTCP (RFC 3649): up to 38 segments Reno; beyond, the larger the window the more it grows per round trip and the
+//! less of it a loss costs, so that a window of 83,000 segments needs a loss rate of 10^-7, and not of 2 * 10^-10.
+//!
+//! Beside the table and the formulas of the RFC it is slow start and recovery as for Reno. The steps are numbered:
+//!
+//! | step | rule | where |
+//! |---|---|---|
+//! | H1 | b(w) | [`decrease`] |
+//! | H2 | p(w) | [`AwMode`] |
+//! | H3 | a(w) | [`increase`] |
+//! | H4 | response function | [`response`] |
+//! | H5 | which a(w) | [`AwMode`] |
+//! | H6 | w += a(w) / w per segment acknowledged | `aimd` |
+//! | H7 | loss or mark: w (1 - b(w)) | `aimd` |
+//! | H8 | timeout | `aimd` |
+//! | H9 | slow start, limited (RFC 3742) | `aimd`, [`limited_step`] |
+//!
+//! Where it fails: a drop-tail queue that overflows costs about a(w) packets at once, spread over the round trip, which
+//! hits the other flows too: they lose together, and those with long round trips starve.
+
+mod params;
+mod response;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use crate::aimd::limited_step;
+pub(crate) use params::{AW, LOW_P_INFO};
+pub use params::{AwMode, HstcpParams};
+pub use response::{HIGH_P, HIGH_WINDOW, LOW_WINDOW, decrease, increase, response};
+
+use crate::aimd::{Aimd, AimdParams, Avoidance, Growth};
+use ackline_tcp_core::policy::cc::CcInit;
+use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
+    name: "hstcp",
+    aliases: &["highspeed"],
+    summary: "grows faster and gives up less the larger the window is",
+    source: "RFC 3649, RFC 3742",
+    params: HstcpParams::TABLE,
+    make: |params| {
+        let (aimd, params) = from_params(params)?;
+        Ok(Arc::new(move |init: &CcInit| Box::new(Aimd::new(init, aimd, Hstcp::new(params)))))
+    },
+};
+
+fn from_params(params: &Params) -> Result<(AimdParams, HstcpParams), SpecError> {
+    let (mut aimd, mut own) = (AimdParams::default(), HstcpParams::default());
+    for param in params.iter() {
+        if aimd.set(&param)?.is_none() && own.set(&param)?.is_none() {
+            return Err(param.unknown("hstcp", HstcpParams::TABLE));
+        }
+    }
+    Ok((aimd, own))
+}
+
+/// a(w) and b(w) of HSTCP. a(w) is that of the whole segments of w, and worked out when their number changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Hstcp {
+    params: HstcpParams,
+    /// Whole segments, and their a.
+    known: (u64, f64),
+}
+
+impl Hstcp {
+    pub(crate) const fn new(params: HstcpParams) -> Self {
+        Self { params, known: (0, 1.0) }
+    }
+}
+
+impl Growth for Hstcp {
+    fn name(&self) -> &'static str {
+        "hstcp"
+    }
+
+    fn increase(&mut self, at: &Avoidance) -> f64 {
+        let whole = at.segments() as u64;
+        if whole != self.known.0 {
+            self.known = (whole, increase(self.params.aw, self.params.low_p, whole as f64));
+        }
+        self.known.1
+    }
+
+    fn decrease(&self, segments: f64) -> f64 {
+        decrease(segments)
+    }
+
+    fn undo(&mut self, _before: &Self) {}
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("a", self.known.1);
+        report.report("b", decrease(self.known.0 as f64));
+    }
+
+    fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
+        let known = self.params.set(param)?;
+        self.known = (0, 1.0);
+        Ok(known)
+    }
+
+    fn table(&self) -> &'static [ParamInfo] {
+        HstcpParams::TABLE
+    }
+}
