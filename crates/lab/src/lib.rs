@@ -46,6 +46,7 @@ pub mod scenario;
 pub mod stats;
 mod summary;
 pub mod tables;
+mod transfers;
 
 pub use batch::{Report, RunOptions, run, table_of};
 pub use error::{Place, RunError, ScenarioError};

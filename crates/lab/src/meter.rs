@@ -61,13 +61,6 @@ impl Meter {
     }
 }
 
-/// Source and destination port of an IPv4 packet with TCP in it.
-fn ports(packet: &[u8]) -> Option<[u16; 2]> {
-    let header = usize::from(packet.first()? & 0xf) * 4;
-    let ports = packet.get(header..header + 4)?;
-    Some([u16::from_be_bytes([ports[0], ports[1]]), u16::from_be_bytes([ports[2], ports[3]])])
-}
-
 impl Observer for Meter {
     fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
         if !(self.from..self.until).contains(&now) {
@@ -83,7 +76,7 @@ impl Observer for Meter {
         if !again && packet.origin.class != SegmentClass::Data {
             return;
         }
-        let Some(ports) = ports(&packet.bytes) else { return };
+        let Some(ports) = packet.ports() else { return };
         let flow = ports.iter().find_map(|port| self.flow_of_port.get(port));
         if let Some(sent) = flow.and_then(|flow| self.sent.get_mut(*flow)) {
             sent.data += 1;

@@ -2,6 +2,7 @@
 
 use crate::scenario::setup::{Setup, What};
 use crate::scenario::{Ends, Wiring};
+use ackline_netsim::stis::Stis;
 use ackline_netsim::{Change, LinkId, NodeId, Service, Sim, SimRng};
 use ackline_tcp_core::config::{EndpointConfig, Target};
 use ackline_tcp_core::{Duration, Instant};
@@ -10,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 /// A simulation that has not begun, and where everything of the scenario is in it.
 pub(crate) struct Network {
     pub(crate) sim: Sim,
+    pub(crate) nodes: Vec<NodeId>,
     pub(crate) links: Vec<LinkId>,
     pub(crate) flows: Vec<FlowPlace>,
 }
@@ -44,6 +46,9 @@ impl Network {
             .iter()
             .enumerate()
             .map(|(place, node)| {
+                if let Some(stis) = &node.stis {
+                    return sim.add_middlebox(Stis::new(stis.clone()));
+                }
                 let Some(host) = &node.host else { return sim.add_router() };
                 let mut config = EndpointConfig::default();
                 config.addresses = vec![address(place)];
@@ -98,6 +103,6 @@ impl Network {
                 sim.add_change(Instant::ZERO + change.at, what);
             }
         }
-        Self { sim, links, flows }
+        Self { sim, nodes, links, flows }
     }
 }

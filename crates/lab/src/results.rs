@@ -50,8 +50,7 @@ pub struct FlowResult {
     pub sender: String,
     /// Who receives it.
     pub receiver: String,
-    /// Name of the sender's congestion control; `None` where no connection was sampled (a file server lets
-    /// go of each when the file is written).
+    /// Name of the sender's congestion control; `None` where no connection was sampled.
     pub cc: Option<String>,
     /// When it starts, s.
     pub start_s: f64,
@@ -77,10 +76,44 @@ pub struct FlowResult {
     /// Times that ended within the window, s: from a transfer's start to the acknowledgment of its last byte, from a download's
     /// start to its last byte, from a request to the end of its response.
     pub times_s: Vec<f64>,
+    /// Each connection of the whole run by itself, where the scenario asks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transfers: Vec<TransferResult>,
     /// Reads that found an octet which was never sent there: always zero, unless checksums are omitted.
     pub wrong_reads: u64,
     /// What the two applications report about themselves.
     pub app_metrics: BTreeMap<String, f64>,
+}
+
+/// One connection of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TransferResult {
+    /// When its SYN was sent first, s.
+    pub begun_s: f64,
+    /// Bytes of the stream that reached the receiving host, each counted once.
+    pub bytes: u64,
+    /// Bytes that reached it again.
+    pub redundant_bytes: u64,
+    /// Packets with data that the sender sent, retransmissions included.
+    pub data_packets: u64,
+    /// Retransmissions among them.
+    pub retransmits: u64,
+    /// Retransmission timeouts of the sender with data outstanding.
+    pub timeouts: u64,
+    /// The sender's congestion window in segments, mean over the sampling instants at which it had data outstanding or to send; it
+    /// counts as zero while the response to a timeout probes. `None` where it had none at any of them.
+    pub cwnd_segments: Option<f64>,
+    /// The sender's segment size in bytes.
+    pub mss: u32,
+}
+
+impl TransferResult {
+    /// Redundant bytes over the mean window in bytes; lower is better. `None` where the window is not known, or was zero.
+    #[must_use]
+    pub fn spectral_efficiency(&self) -> Option<f64> {
+        let window = self.cwnd_segments? * f64::from(self.mss);
+        (window > 0.0).then(|| self.redundant_bytes as f64 / window)
+    }
 }
 
 /// One queue and the link behind it, within the window.

@@ -7,6 +7,7 @@ use crate::results::{FlowResult, QueueResult, RunResult};
 use crate::scenario::Scenario;
 use crate::scenario::setup::{FlowSetup, Setup};
 use crate::stats::{Spread, jain};
+use crate::transfers::{Seen, Transfers};
 use ackline_netsim::app::Timed;
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
@@ -66,6 +67,7 @@ pub(crate) fn simulate(
     let ports: Vec<u16> = net.flows.iter().map(|flow| flow.port).collect();
     let framing: Vec<u32> = setup.links.iter().map(|link| link.path.framing).collect();
     let meter = net.sim.add_observer(Meter::new(window.0, window.1, first, &framing, &ports));
+    let transfers = setup.measure.transfers.then(|| net.sim.add_observer(watch_transfers(&setup, &net)));
     let mut captured = Ok(());
     let capture = match capture.map(|file| Capture::new(BufWriter::new(file), points(&setup, &net))) {
         Some(Ok(capture)) => Some(net.sim.add_observer(capture)),
@@ -92,12 +94,13 @@ pub(crate) fn simulate(
     let record =
         net.sim.take_observer::<Recorder>(recorder).map(|recorder| recorder.record()).unwrap_or_default();
     let meter = net.sim.take_observer::<Meter>(meter);
+    let transfers = transfers.and_then(|id| net.sim.take_observer::<Transfers>(id));
     let bins = bins.received;
     let reading =
         Reading { setup: &setup, net: &net, window, before: &before, after: &after, end: &end, bins: &bins };
     let flow_of = reading.flow_of(&record);
     let link_names = record.queues.iter().map(|queue| setup.links[queue.link].name.clone()).collect();
-    let flows = reading.flows(&record, &flow_of, meter.as_deref());
+    let flows = reading.flows(&record, &flow_of, meter.as_deref(), transfers.as_deref());
     let greedy: Vec<f64> = flows.iter().filter(|flow| flow.greedy).map(|flow| flow.goodput_bps).collect();
     let result = RunResult {
         scenario: scenario.name().to_owned(),
@@ -115,6 +118,16 @@ pub(crate) fn simulate(
         unroutable: net.sim.unroutable(),
     };
     Ok((Outcome { result, record, flow_of, link_names }, captured))
+}
+
+fn watch_transfers(setup: &Setup, net: &Network) -> Transfers {
+    let flows = net.flows.iter().map(|flow| {
+        let (opener, acceptor) = (flow.ends.opener.node(), flow.ends.acceptor.node());
+        let sender = flow.sender.0;
+        Seen { port: flow.port, sender, receiver: if sender == opener { acceptor } else { opener } }
+    });
+    let ends = setup.links.iter().map(|link| (net.nodes[link.from], net.nodes[link.to]));
+    Transfers::new(flows.collect(), ends.collect())
 }
 
 fn options(setup: &Setup, net: &Network, (from, until): (Instant, Instant)) -> RecordOptions {
@@ -263,7 +276,13 @@ impl Reading<'_> {
         record.connections.iter().map(|conn| places.get(&(conn.node, conn.app)).copied()).collect()
     }
 
-    fn flows(&self, record: &Record, flow_of: &[Option<usize>], meter: Option<&Meter>) -> Vec<FlowResult> {
+    fn flows(
+        &self,
+        record: &Record,
+        flow_of: &[Option<usize>],
+        meter: Option<&Meter>,
+        transfers: Option<&Transfers>,
+    ) -> Vec<FlowResult> {
         let mut conns: Vec<Vec<&ConnRecord>> = vec![vec![]; self.net.flows.len()];
         for (conn, flow) in record.connections.iter().zip(flow_of) {
             if let Some(flow) = flow {
@@ -312,6 +331,7 @@ impl Reading<'_> {
                     srtt_s: Spread::of(srtt.collect()),
                     cwnd_bytes: Spread::of(samples().map(|sample| sample.cwnd as f64).collect()),
                     times_s,
+                    transfers: transfers.map(|transfers| transfers.of_flow(place)).unwrap_or_default(),
                     wrong_reads: wrong as u64,
                     app_metrics: metrics,
                 }

@@ -66,6 +66,33 @@ impl Packet {
         }
     }
 
+    /// Source address; `None` where the octets are no IP packet (any more).
+    #[must_use]
+    pub fn source(&self) -> Option<IpAddr> {
+        match self.bytes.first()? >> 4 {
+            4 => Some(IpAddr::from(<[u8; 4]>::try_from(self.bytes.get(12..16)?).ok()?)),
+            6 => Some(IpAddr::from(<[u8; 16]>::try_from(self.bytes.get(8..24)?).ok()?)),
+            _ => None,
+        }
+    }
+
+    /// What follows the IP header, where that is plain (IPv6 without extension headers).
+    #[must_use]
+    pub fn transport(&self) -> Option<&[u8]> {
+        match self.bytes.first()? >> 4 {
+            4 => self.bytes.get(usize::from(self.bytes[0] & 0xf) * 4..),
+            6 => self.bytes.get(40..),
+            _ => None,
+        }
+    }
+
+    /// Source and destination port of a TCP segment.
+    #[must_use]
+    pub fn ports(&self) -> Option<[u16; 2]> {
+        let ports = self.transport()?.get(..4)?;
+        Some([u16::from_be_bytes([ports[0], ports[1]]), u16::from_be_bytes([ports[2], ports[3]])])
+    }
+
     fn traffic_class(&self) -> Option<u8> {
         let bytes = &self.bytes;
         match bytes.first()? >> 4 {

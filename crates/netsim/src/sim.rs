@@ -5,6 +5,7 @@ use crate::event::{EventQueue, Order};
 use crate::host::{Egress, Host, Slot};
 use crate::impair::{Fate, ImpairCx};
 use crate::link::{Link, LinkSpec, LinkStats};
+use crate::middlebox::{Middlebox, MiddleboxCx, Placed};
 use crate::observe::{Nobody, Observer, ObserverId, PacketEvent};
 use crate::packet::{Packet, PacketPool};
 use crate::queue::{DropReason, Queue, QueueCx};
@@ -58,6 +59,8 @@ enum Event {
     LinkArrival(LinkId),
     /// The endpoint asked to be woken.
     HostTimer(NodeId),
+    /// The middlebox asked to be called.
+    MiddleboxTimer(NodeId),
     /// Applications by their place in the simulation.
     AppStart(u32),
     AppTimer(u32, u64),
@@ -70,6 +73,7 @@ enum Event {
 enum Node {
     Router,
     Host(Box<Host>),
+    Middlebox(Box<Placed>),
 }
 
 /// An application's place.
@@ -116,6 +120,8 @@ pub struct Sim {
     processed: u64,
     unroutable: u64,
     dropped: Vec<(Packet, DropReason)>,
+    /// Packets that a middlebox gave out.
+    passed: Vec<Packet>,
 }
 
 /// Streams of random numbers, by who draws from them.
@@ -149,6 +155,7 @@ impl Sim {
             processed: 0,
             unroutable: 0,
             dropped: vec![],
+            passed: vec![],
         }
     }
 
@@ -170,6 +177,12 @@ impl Sim {
         let node = self.add_node(Node::Host(Box::new(host)));
         self.node_of.extend(addresses.into_iter().map(|address| (address, node)));
         node
+    }
+
+    /// Adds a middlebox. Routes lead through it as through a router.
+    pub fn add_middlebox(&mut self, middlebox: impl Middlebox) -> NodeId {
+        let timer_at = Instant::FAR_FUTURE;
+        self.add_node(Node::Middlebox(Box::new(Placed { middlebox: Box::new(middlebox), timer_at })))
     }
 
     fn add_node(&mut self, node: Node) -> NodeId {
@@ -288,6 +301,14 @@ impl Sim {
         Some(self.host(id.node)?.apps.get(id.app as usize)?.app.as_ref())
     }
 
+    /// The middlebox, where it is a `T`.
+    #[must_use]
+    pub fn middlebox<T: Middlebox>(&self, node: NodeId) -> Option<&T> {
+        let Node::Middlebox(placed) = self.nodes.get(node.index())? else { return None };
+        let middlebox: &dyn Any = placed.middlebox.as_ref();
+        middlebox.downcast_ref()
+    }
+
     /// What can be looked at from outside.
     pub fn view(&mut self) -> View<'_> {
         View { now: self.now, nodes: &mut self.nodes, links: &self.links }
@@ -312,6 +333,7 @@ impl Sim {
             Event::LinkDone(link) => self.link_done(link),
             Event::LinkArrival(link) => self.link_arrival(link),
             Event::HostTimer(node) => self.host_timer(node),
+            Event::MiddleboxTimer(node) => self.middlebox_timer(node),
             Event::AppStart(app) => self.call_app(app, |app, cx| app.start(cx)),
             Event::AppTimer(app, number) => self.call_app(app, |app, cx| app.timer(cx, number)),
             Event::Change(index) => self.change(index),
@@ -322,7 +344,7 @@ impl Sim {
     fn host(&self, node: NodeId) -> Option<&Host> {
         match self.nodes.get(node.index())? {
             Node::Host(host) => Some(host),
-            Node::Router => None,
+            Node::Router | Node::Middlebox(_) => None,
         }
     }
 
@@ -353,6 +375,58 @@ impl Sim {
                 self.events.schedule(wakeup.at, Event::HostTimer(node));
             }
             None => {}
+        }
+    }
+
+    fn middlebox_timer(&mut self, node: NodeId) {
+        let now = self.now;
+        let Some(Node::Middlebox(placed)) = self.nodes.get_mut(node.index()) else { return };
+        if placed.timer_at == now {
+            placed.timer_at = Instant::FAR_FUTURE;
+            self.call_middlebox(node, |middlebox, cx| middlebox.timeout(cx));
+        }
+    }
+
+    /// Calls a middlebox, and carries on what it gives out.
+    fn call_middlebox(&mut self, node: NodeId, call: impl FnOnce(&mut dyn Middlebox, &mut MiddleboxCx<'_>)) {
+        let now = self.now;
+        let Some(Node::Middlebox(placed)) = self.nodes.get_mut(node.index()) else { return };
+        let mut cx = MiddleboxCx { now, seed: self.seed, out: &mut self.passed, dropped: &mut self.dropped };
+        call(placed.middlebox.as_mut(), &mut cx);
+        if let Some(at) = placed.middlebox.next_timeout().filter(|at| *at < placed.timer_at) {
+            placed.timer_at = at.max(now);
+            self.events.schedule(placed.timer_at, Event::MiddleboxTimer(node));
+        }
+        let mut dropped = core::mem::take(&mut self.dropped);
+        for (packet, reason) in dropped.drain(..) {
+            match packet.to.and_then(|to| self.routes.next(node, to)) {
+                Some(link) => {
+                    let stats = &mut self.links[link.index()].stats;
+                    stats.offered += 1;
+                    stats.count_drop(reason);
+                    notify(&mut self.observers, now, link, PacketEvent::Dropped(reason), &packet);
+                }
+                None => self.unroutable += 1,
+            }
+            self.pool.give(packet);
+        }
+        self.dropped = dropped;
+        let mut passed = core::mem::take(&mut self.passed);
+        for packet in passed.drain(..) {
+            self.pass_on(node, packet);
+        }
+        self.passed = passed;
+    }
+
+    /// A router or middlebox sends a packet on, where its hop limit lets it.
+    fn pass_on(&mut self, node: NodeId, mut packet: Packet) {
+        // Where octets are recorded or damaged, they are what counts.
+        let passes = if self.computes { packet.hop() } else { packet.hop_unseen() };
+        if passes {
+            self.route(node, packet);
+        } else {
+            self.unroutable += 1;
+            self.pool.give(packet);
         }
     }
 
@@ -518,7 +592,7 @@ impl Sim {
     fn link_arrival(&mut self, id: LinkId) {
         let now = self.now;
         let link = &mut self.links[id.index()];
-        let Some(mut packet) = link.land(now) else { return };
+        let Some(packet) = link.land(now) else { return };
         if let Some(order) = link.next_arrival() {
             self.events.schedule_in_order(order, Event::LinkArrival(id));
         }
@@ -532,16 +606,8 @@ impl Sim {
                 self.pool.give(packet);
                 self.settle(at);
             }
-            Node::Router => {
-                // Where octets are recorded or damaged, they are what counts.
-                let passes = if self.computes { packet.hop() } else { packet.hop_unseen() };
-                if passes {
-                    self.route(at, packet);
-                } else {
-                    self.unroutable += 1;
-                    self.pool.give(packet);
-                }
-            }
+            Node::Router => self.pass_on(at, packet),
+            Node::Middlebox(_) => self.call_middlebox(at, |middlebox, cx| middlebox.arrive(cx, packet)),
         }
     }
 
@@ -589,7 +655,7 @@ impl Sim {
             .zip(&self.down)
             .map(|(link, down)| (!down).then_some((link.from, link.to)))
             .collect();
-        let routers: Vec<_> = self.nodes.iter().map(|node| matches!(node, Node::Router)).collect();
+        let routers: Vec<_> = self.nodes.iter().map(|node| !matches!(node, Node::Host(_))).collect();
         self.routes = Routes::compute(&routers, &ends);
     }
 
@@ -688,7 +754,7 @@ impl View<'_> {
     pub fn endpoint(&mut self, node: NodeId) -> Option<&mut Endpoint> {
         match self.nodes.get_mut(node.index())? {
             Node::Host(host) => Some(&mut host.endpoint),
-            Node::Router => None,
+            Node::Router | Node::Middlebox(_) => None,
         }
     }
 

@@ -34,11 +34,11 @@
 //! |---|---|
 //! | top | `title`, `description`, `duration`, `seed`, `repeat`, `checksums`, `pricing` |
 //! | `[conn]` | [`CONN_KEYS`]: defaults of every connection |
-//! | `[[node]]` | `name`, `kind` (`host`, `router`), `count`, `sched`, `egress` (`queued`, `fed`), `pricing`, `mtu` |
+//! | `[[node]]` | `name`, `kind` (`host`, `router`, `stis`), `count`, `sched`, `egress` (`queued`, `fed`), `pricing`, `mtu`; those of [`stis`](stis) |
 //! | `[[link]]` | `name`, `between` or `from` and `to`, `rate` or `trace`, `delay`, `framing`, `queue`, `impairments`, `back` |
 //! | `[[app]]` | `kind`, `name`, `from`, `to`, `start`, `count`, `stagger`, `jitter`, `conn`, `accept`, and those of its kind |
 //! | `[[change]]` | `at`, `link`, `rate`, `delay`, `state` (`stall`, `resume`, `down`, `up`), `for` |
-//! | `[measure]` | `from`, `until`, `interval`, `bins`, `queues`, `flows`, `series`, `trace` |
+//! | `[measure]` | `from`, `until`, `interval`, `bins`, `queues`, `flows`, `series`, `transfers`, `trace` |
 //! | `[sweep]` | paths with a list of values, or a range `{ from, to, steps, scale }` |
 //! | `[[case]]` | `name`, `set`: several keys that change together |
 
@@ -48,6 +48,7 @@ mod link;
 pub(crate) mod quantity;
 mod reader;
 pub(crate) mod setup;
+pub mod stis;
 mod sweep;
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,10 @@ use super::app::{self, AppKind};
 use super::conn;
 use super::link::{PATH_KEYS, PathSetup};
 use super::reader::{Item, Table};
+use super::stis;
 use crate::error::ScenarioError;
 use crate::policies::{DEFAULT_SCHED, PolicyTables};
+use ackline_netsim::stis::StisParams;
 use ackline_netsim::{Checksums, Egress, Service};
 use ackline_tcp_core::Duration;
 use ackline_tcp_core::config::{ConnConfig, Pricing};
@@ -38,8 +40,9 @@ pub(crate) struct Setup {
 #[derive(Clone, Debug)]
 pub(crate) struct NodeSetup {
     pub(crate) name: String,
-    /// `None`: a router.
+    /// `None`: a router, or else what `stis` says.
     pub(crate) host: Option<HostSetup>,
+    pub(crate) stis: Option<StisParams>,
 }
 
 /// What a host is made of.
@@ -123,6 +126,8 @@ pub(crate) struct MeasureSetup {
     /// Flows whose senders are sampled.
     pub(crate) flows: usize,
     pub(crate) series: bool,
+    /// Each download is measured by itself.
+    pub(crate) transfers: bool,
     pub(crate) trace: Option<usize>,
 }
 
@@ -225,15 +230,19 @@ fn nodes(item: &Item<'_>, tables: &PolicyTables, price: Pricing) -> Result<(Vec<
     let mut names = Names::default();
     for item in item.list()? {
         let table = item.table()?;
-        table.only(&["name", "kind", "count", "sched", "egress", "pricing", "mtu"])?;
+        let keys: Vec<&str> = HOST_KEYS.iter().chain(stis::KEYS).copied().collect();
+        table.only(&keys)?;
         let name = table.need("name")?.name()?;
-        let is_host = table.or("kind", true, |item| item.choice(&[("host", true), ("router", false)]))?;
-        let host = if is_host {
-            Some(host(&table, tables, price)?)
-        } else {
-            table.only_for("a router", &["name", "kind", "count"])?;
-            None
-        };
+        let kinds = [("host", Kind::Host), ("router", Kind::Router), ("stis", Kind::Stis)];
+        let (mut host_setup, mut stis_params) = (None, None);
+        match table.or("kind", Kind::Host, |item| item.choice(&kinds))? {
+            Kind::Host => {
+                table.only_for("a host", HOST_KEYS)?;
+                host_setup = Some(host(&table, tables, price)?);
+            }
+            Kind::Router => table.only_for("a router", &["name", "kind", "count"])?,
+            Kind::Stis => stis_params = Some(stis::read(&table)?),
+        }
         let count = table.maybe("count", |item| Ok(item.integer(1..=MAX_NODES as u64)? as usize))?;
         let first = nodes.len();
         let twice = |name: &str| table.error(format!("two nodes are named {name:?}"));
@@ -242,7 +251,7 @@ fn nodes(item: &Item<'_>, tables: &PolicyTables, price: Pricing) -> Result<(Vec<
             if count.is_some() && !names.add(name.clone(), vec![nodes.len()]) {
                 return Err(twice(&name));
             }
-            nodes.push(NodeSetup { name, host: host.clone() });
+            nodes.push(NodeSetup { name, host: host_setup.clone(), stis: stis_params.clone() });
         }
         if nodes.len() > MAX_NODES {
             return Err(table.error(format!("these are more than {MAX_NODES} nodes")));
@@ -252,6 +261,15 @@ fn nodes(item: &Item<'_>, tables: &PolicyTables, price: Pricing) -> Result<(Vec<
         }
     }
     Ok((nodes, names))
+}
+
+const HOST_KEYS: &[&str] = &["name", "kind", "count", "sched", "egress", "pricing", "mtu"];
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Host,
+    Router,
+    Stis,
 }
 
 fn host(table: &Table<'_>, tables: &PolicyTables, price: Pricing) -> Result<HostSetup> {
@@ -529,11 +547,12 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
         queues,
         flows: 200,
         series: false,
+        transfers: false,
         trace: None,
     };
     let Some(item) = top.get("measure") else { return Ok(measure) };
     let table = item.table()?;
-    table.only(&["from", "until", "interval", "bins", "queues", "flows", "series", "trace"])?;
+    table.only(&["from", "until", "interval", "bins", "queues", "flows", "series", "transfers", "trace"])?;
     measure.from = table.or("from", measure.from, Item::time)?;
     measure.until = table.or("until", duration, Item::time)?;
     if measure.from >= measure.until || measure.until > duration {
@@ -560,6 +579,7 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
     measure.flows =
         table.or("flows", measure.flows, |item| Ok(item.integer(0..=MAX_FLOWS as u64)? as usize))?;
     measure.series = table.or("series", false, Item::switch)?;
+    measure.transfers = table.or("transfers", false, Item::switch)?;
     measure.trace = table.maybe("trace", |item| Ok(item.integer(1..=10_000_000)? as usize))?;
     Ok(measure)
 }

@@ -131,6 +131,8 @@ pub struct FileServer {
     accept: AcceptConfig,
     size: Draw,
     streams: PerConn<Outgoing>,
+    /// Those whose files are written and not acknowledged.
+    flushing: PerConn<()>,
     served: u64,
     failed: u64,
 }
@@ -139,7 +141,15 @@ impl FileServer {
     /// Sends files of `size` bytes to whoever connects to `on`.
     #[must_use]
     pub fn new(on: ListenOn, accept: AcceptConfig, size: Draw) -> Self {
-        Self { on, accept, size, streams: PerConn::default(), served: 0, failed: 0 }
+        Self {
+            on,
+            accept,
+            size,
+            streams: PerConn::default(),
+            flushing: PerConn::default(),
+            served: 0,
+            failed: 0,
+        }
     }
 
     fn write(&mut self, cx: &mut AppCx<'_>, id: ConnId) {
@@ -148,8 +158,11 @@ impl FileServer {
         if outgoing.written >= outgoing.goal {
             self.streams.remove(&id);
             self.served += 1;
-            // It is closed in the background.
-            cx.release(id);
+            self.flushing.insert(id, ());
+            let now = cx.now();
+            if let Some(mut conn) = cx.conn(id) {
+                conn.shutdown(now);
+            }
         }
     }
 }
@@ -169,12 +182,19 @@ impl App for FileServer {
             }
             AppEvent::Writable => self.write(cx, conn),
             AppEvent::Closed(error) => {
-                if self.streams.remove(&conn).is_some() {
+                let (unwritten, unacknowledged) =
+                    (self.streams.remove(&conn).is_some(), self.flushing.remove(&conn).is_some());
+                if unwritten || unacknowledged {
                     self.failed += u64::from(error.is_some());
                     cx.release(conn);
                 }
             }
-            AppEvent::Connected | AppEvent::Readable | AppEvent::Flushed => {}
+            AppEvent::Flushed => {
+                if self.flushing.remove(&conn).is_some() {
+                    cx.release(conn);
+                }
+            }
+            AppEvent::Connected | AppEvent::Readable => {}
         }
     }
 
