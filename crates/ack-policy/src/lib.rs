@@ -6,6 +6,9 @@
 //! | `delayed` | for every second segment, or after a fixed delay | RFC 1122 section 4.2.3.2, RFC 5681 section 4.2 |
 //! | `linux-like` | for every arrival at first, then for every second segment or after an adaptive delay | Linux |
 //! | `ce-echo` | as another policy says, and at once when marking by ECN begins or ends | RFC 8257 section 3.2 |
+//! | `a3` | for 35 % of what the sender can have outstanding, which is found out by silence | Chang, Chan and Yeung |
+//! | `csa3` | as `a3`, and more often after signs of congestion | the same |
+//! | `sunos-delayed` | for 35 % of the receive buffer or two segments, or at a tick of 200 ms | SunOS 4.1 |
 //!
 //! [`ACK`] is the table from which names such as `delayed:delay=100ms` are resolved. Whatever a policy says,
 //! the core sends the ACKs that RFC 9293 demands.
@@ -16,21 +19,25 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod a3;
 mod ce_echo;
 mod delayed;
 mod immediate;
 mod linux_like;
+mod profile;
+mod sunos;
 
 pub use ackline_tcp_core::policy::builtin::{CeEcho, DelayedAck};
 pub use immediate::Immediate;
 pub use linux_like::LinuxLike;
+pub use sunos::SunOsDelayed;
 
 use ackline_tcp_core::policy::NewAckPolicy;
 use ackline_tcp_core::policy::spec::Entry;
 
 /// The ACK policies of this crate.
 pub const ACK: &[Entry<NewAckPolicy>] =
-    &[linux_like::ENTRY, delayed::ENTRY, immediate::ENTRY, ce_echo::ENTRY];
+    &[linux_like::ENTRY, delayed::ENTRY, immediate::ENTRY, ce_echo::ENTRY, a3::A3, a3::CSA3, sunos::ENTRY];
 
 #[cfg(test)]
 mod tests {
@@ -51,6 +58,16 @@ mod tests {
             ("linux-like", ""),
             ("linux-like", "quick=0,min=1ms,max=1ms"),
             ("linux-like", "quick=1000,min=1ms,max=499ms"),
+            ("sunos-delayed", ""),
+            ("sunos-delayed", "profile=paper,phase=130ms"),
+            ("sunos-delayed", "profile=paper,timer=segment,delay=500ms"),
+            ("a3", ""),
+            ("a3", "profile=paper"),
+            ("a3", "profile=paper,fewer=on,sampling=paper,rtt=190ms"),
+            ("a3", "delay=1ms,bound=1ms,cap=1"),
+            ("csa3", ""),
+            ("csa3", "profile=paper,pause=400ms,pause_from=ack"),
+            ("csa3", "sampling=paper,pause=off,dupacks=off,duplicates=off"),
         ];
         for (name, params) in specs {
             let entry = ACK.iter().find(|entry| entry.name == name).unwrap();

@@ -93,6 +93,8 @@ pub struct Info {
     pub total_retrans: u64,
     /// Pure ACKs sent.
     pub acks_out: u64,
+    /// ACKs that an RFC says should be sent at once, and that were not because the ACK policy waives them.
+    pub acks_waived: u64,
     /// Wire segments with data received that were marked with congestion experienced, where ECN is in use.
     pub ce_received: u64,
     /// Segments received with ECE, where ECN is in use.
@@ -151,6 +153,7 @@ impl Info {
             data_segs_in: 0,
             total_retrans: 0,
             acks_out: 0,
+            acks_waived: 0,
             ce_received: 0,
             ece_received: 0,
             delivered_ce: 0,

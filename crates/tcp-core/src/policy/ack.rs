@@ -79,13 +79,15 @@ pub struct AckInit {
     pub rmss: u32,
     /// RTT of the handshake, where it was measured.
     pub handshake_rtt: Option<Duration>,
+    /// The longest that the core lets an ACK wait, whatever the policy asks for.
+    pub hold_limit: Duration,
 }
 
 impl AckInit {
-    /// A policy that starts at `now`.
+    /// A policy that starts at `now`, with the longest hold limit that there is: 500 ms.
     #[must_use]
     pub const fn new(now: Instant, rmss: u32, handshake_rtt: Option<Duration>) -> Self {
-        Self { now, rmss, handshake_rtt }
+        Self { now, rmss, handshake_rtt, hold_limit: Duration::from_millis(500) }
     }
 }
 
@@ -168,8 +170,11 @@ pub struct RecvView {
     pub buffer: u32,
     /// Free bytes of it.
     pub free: u32,
-    /// Estimate of the peer's segment size in payload bytes.
+    /// Estimate of the peer's segment size in payload bytes: that of the largest segment seen.
     pub rmss: u32,
+    /// The most payload bytes of a segment that this side takes: what it announced, less the options that every segment
+    /// carries. `rmss` is never larger.
+    pub mss: u32,
     /// When the oldest byte that is received and unacknowledged arrived.
     pub oldest_unacked: Option<Instant>,
     /// RTT of the handshake, where it was measured.
@@ -190,6 +195,7 @@ impl RecvView {
             buffer,
             free: buffer,
             rmss,
+            mss: rmss,
             oldest_unacked: None,
             handshake_rtt: None,
             srtt: None,

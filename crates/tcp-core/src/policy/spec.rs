@@ -224,7 +224,9 @@ impl<'a> Param<'a> {
         }
     }
 
-    fn expected(&self, what: &str) -> SpecError {
+    /// The error for a value that is not `what` the key takes, such as "on or off".
+    #[must_use]
+    pub fn expected(&self, what: &str) -> SpecError {
         SpecError::new(format!("{}={} is not possible: {} must be {what}", self.key, self.text, self.key))
     }
 }

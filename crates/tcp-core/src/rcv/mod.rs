@@ -220,7 +220,9 @@ impl Receiver {
     /// Replaces the ACK policy. What its predecessor held back is acknowledged at once.
     pub(crate) fn swap_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
         let rmss = u32::from(self.peer_mss);
-        let policy = make(&AckInit::new(ctx.now, rmss, known(self.handshake_rtt)));
+        let mut init = AckInit::new(ctx.now, rmss, known(self.handshake_rtt));
+        init.hold_limit = self.acks.hold_limit();
+        let policy = make(&init);
         // RFC 8257, section 3.2: whatever the policy, a change of CE is told at once.
         let accurate = self.echo.as_deref().is_some_and(|echo| echo.mode() == Ecn::Dctcp);
         self.acks.install(if accurate { Box::new(CeEcho::around(policy)) } else { policy });
@@ -402,6 +404,7 @@ impl Receiver {
         info.bytes_received = self.bytes_received;
         info.data_segs_in = self.data_segs_in;
         info.acks_out = self.acks_out;
+        info.acks_waived = u64::from(self.acks.waived());
         if let Some(echo) = self.echo.as_deref() {
             info.ecn = echo.mode();
             info.ce_received = echo.marked;
@@ -451,6 +454,7 @@ impl Receiver {
             buffer,
             free: buffer.saturating_sub(self.unread()),
             rmss: u32::from(self.peer_mss),
+            mss: u32::from(self.rmss),
             oldest_unacked: self.acks.oldest_unacked(),
             handshake_rtt: known(self.handshake_rtt),
             srtt: known(self.srtt),

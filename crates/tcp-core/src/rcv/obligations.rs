@@ -32,6 +32,8 @@ pub(super) struct Acks {
     held_since: Instant,
     /// The longest that it may wait.
     hold_limit: Duration,
+    /// ACKs that should have been sent at once, and were not because the policy waives them.
+    waived: u32,
     /// Why an ACK is due.
     due: Option<SendReason>,
     /// Duplicate ACKs due.
@@ -66,6 +68,7 @@ impl Acks {
             timer: Instant::FAR_FUTURE,
             held_since: Instant::FAR_FUTURE,
             hold_limit,
+            waived: 0,
             due: None,
             duplicates: 0,
             waives: SoftObligations::NONE,
@@ -96,6 +99,16 @@ impl Acks {
 
     pub(super) fn policy_mut(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
         self.policy.as_deref_mut()
+    }
+
+    /// The longest that an ACK may wait.
+    pub(super) const fn hold_limit(&self) -> Duration {
+        self.hold_limit
+    }
+
+    /// ACKs that should have been sent at once, and were not because the policy waives them.
+    pub(super) const fn waived(&self) -> u32 {
+        self.waived
     }
 
     /// When the oldest data arrived that no ACK has answered.
@@ -167,7 +180,10 @@ impl Acks {
             return false;
         }
         let waived = self.withholding && waived && (!second || waives.every_second);
-        ctx.counters.ack_obligations_waived += u64::from(waived && self.due.is_none());
+        if waived && self.due.is_none() {
+            ctx.counters.ack_obligations_waived += 1;
+            self.waived = self.waived.saturating_add(1);
+        }
         !waived
     }
 

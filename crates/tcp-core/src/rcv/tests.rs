@@ -659,6 +659,20 @@ fn soft_obligations_are_waived_only_by_a_policy_that_said_so_and_withholds() {
     assert_eq!(only(|waives| waives.every_second = true), ([true, true, true, false], 1));
 }
 
+#[test]
+fn a_connection_counts_what_its_policy_waives() {
+    let mut bench = Bench::scripted(SoftObligations::ALL);
+    for _ in 0..3 {
+        bench.answer(AckPlan::Withhold { until: Instant::FAR_FUTURE });
+    }
+    bench.arrive(200, 300);
+    bench.arrive(0, 100);
+    bench.arrive(100, 200);
+    let mut info = info();
+    bench.rcv.info(&mut info);
+    assert_eq!((info.acks_waived, bench.counters.ack_obligations_waived), (3, 3));
+}
+
 /// A policy that withholds for ever, or never asks for anything, is cut short at the hold limit, and told so.
 #[test]
 fn no_policy_holds_longer_than_the_limit() {

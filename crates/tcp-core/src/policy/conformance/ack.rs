@@ -18,8 +18,8 @@ const MAX_CHAIN: u32 = 16;
 const HOLD_LIMIT: Duration = Duration::from_millis(180);
 
 /// Drives an ACK policy through a legal receiver: data in order and out of order, gaps that fill, duplicates,
-/// probes, super-packets, CE marks, slow and fast readers, piggybacked and forced ACKs, holds that the core
-/// cuts short, idle times.
+/// probes, super-packets, CE marks, urgent data, round trips from timestamps, slow and fast readers, piggybacked and
+/// forced ACKs, holds that the core cuts short, idle times.
 ///
 /// Beside what holds for [every policy](super):
 /// - the instants of [`AckPlan::By`] and [`AckPlan::Withhold`] are not in the past;
@@ -59,9 +59,11 @@ impl Receiver {
         let now = Instant::from_nanos(rng.below(1 << 40));
         let rmss = [1448, 536, 8948, 0, 1][usize::try_from(rng.below(5)).unwrap_or(0)];
         let rtt = (!rng.one_in(3)).then(|| Duration::from_nanos(rng.below(1 << 34)));
-        let init = AckInit::new(now, rmss, rtt);
+        let mut init = AckInit::new(now, rmss, rtt);
+        init.hold_limit = HOLD_LIMIT;
         let mut view =
             RecvView::new(now, SeqNum(rng.between32(0, u32::MAX)), rng.between32(1, 1 << 24), rmss);
+        view.mss = if rng.one_in(2) { rmss } else { rng.between32(rmss, 0xffff) };
         view.handshake_rtt = rtt;
         view.srtt = rtt.filter(|_| rng.one_in(2));
         let (subject, twin) = (make(&init), make(&init));
@@ -141,6 +143,8 @@ impl Receiver {
         data.segments = segments;
         data.psh = self.rng.one_in(4);
         data.ce = self.rng.one_in(4);
+        data.urg = self.rng.one_in(50);
+        data.ts_rtt = self.rng.one_in(2).then(|| Duration::from_nanos(self.rng.below(1 << 36)));
         match class {
             DataClass::New | DataClass::Hole => {
                 self.view.rcv_nxt += len;

@@ -1,0 +1,468 @@
+//! `a3` and `csa3`: a receiver that finds out how much its sender can send without an ACK, and acknowledges before that
+//! is used up (Chang, Chan and Yeung, "Adaptive acknowledgment algorithms", sections 15.4 and 15.5).
+//!
+//! A sender with Nagle's algorithm may wait for an ACK while the receiver waits for more data; only a timer frees them. Now
+//! and then the receiver is silent for a round trip and a half, a *sampling*. What arrives meanwhile is the maximum
+//! unacknowledged data of the sender (MUDS), and 35 % of it is worth an ACK from then on. CSA3 also learns from signs of
+//! congestion that the sender's window fell, and lets MUDS grow again as slow start does.
+//!
+//! ```text
+//!             count down by data segments (14)                        silent (16)
+//!   ┌───────────────────────────────────────────┐  at 0   ┌──────────────────────────────────┐
+//!   │ ACK at 35 % of MUDS, or after a delay (17) │ ──────► │ SP_timer: 1.5 RTT or more (20-25) │
+//!   └───────────────────────────────────────────┘  ACK    └──────────────────────────────────┘
+//!           ▲        count again from ISP_t, 3 or 4 times as long while MUDS stands still (30)      │
+//!           └───────── ACK: window used up, timer (28-31); or given up: loss, own data (15, 26) ◄───┘
+//! ```
+//!
+//! The numbers are those of the algorithm's steps:
+//!
+//! | steps | |
+//! |---|---|
+//! | 7 to 9 | before the first estimate: `sunos.rs` |
+//! | 10, 12 to 18 | a segment with data arrives: [`Adaptive::decide`] |
+//! | 11 | the gaps between arrivals: `gaps.rs` |
+//! | 14, 30 | the time between samplings: `interval.rs` |
+//! | 19 to 31 | a sampling: `sampling.rs`; its start and its end: [`Adaptive::may_sample`], [`Adaptive::learn`] |
+//! | 32, 41 | after an ACK, and the one timer: [`Adaptive::on_ack_sent`](AckPolicy::on_ack_sent), [`Adaptive::on_timeout`](AckPolicy::on_timeout) |
+//! | 33 to 39 | CSA3: `congestion.rs` |
+//! | 40 | the round trip: `rtt.rs` |
+//! | 42 | the cap of the threshold: [`Adaptive::threshold`] |
+//! | 43 | a closed window is told at once: the core's obligation |
+//!
+//! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender stops, so it must be rare; what
+//! a sender without Nagle's algorithm sends is not limited by small segments, and A3 then only acknowledges less often.
+//!
+//! The core counts nanoseconds, and so do these; a fraction of one is dropped.
+
+mod congestion;
+mod gaps;
+mod interval;
+mod rtt;
+mod sampling;
+mod settings;
+
+#[cfg(test)]
+mod tests;
+
+use crate::profile::Edge;
+use crate::sunos;
+use ackline_tcp_core::policy::ack::{
+    AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations,
+};
+use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::policy::{Metrics, NewAckPolicy, Params, SpecError};
+use ackline_tcp_core::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use congestion::{Congestion, Trigger};
+use gaps::Gaps;
+use interval::Interval;
+use rtt::Rtt;
+use sampling::{Sampling, Step};
+use settings::{A3_TABLE, CSA3_TABLE, Settings};
+
+const SOURCE: &str = "Chang, Chan and Yeung, Adaptive acknowledgment algorithms";
+
+pub(crate) const A3: Entry<NewAckPolicy> = Entry {
+    name: "a3",
+    aliases: &[],
+    summary: "learns by silence how much the sender can have outstanding; an ACK for 35 % of it",
+    source: SOURCE,
+    params: A3_TABLE,
+    make: |params| maker("a3", Settings::a3().with("a3", params)?),
+};
+
+pub(crate) const CSA3: Entry<NewAckPolicy> = Entry {
+    name: "csa3",
+    aliases: &[],
+    summary: "a3, with more ACKs after signs of congestion, until the sender's window has grown again",
+    source: SOURCE,
+    params: CSA3_TABLE,
+    make: |params| maker("csa3", Settings::csa3().with("csa3", params)?),
+};
+
+fn maker(name: &'static str, settings: Settings) -> Result<Arc<NewAckPolicy>, SpecError> {
+    Ok(Arc::new(move |init: &AckInit| Box::new(Adaptive::new(name, settings, init))))
+}
+
+/// A3 or CSA3.
+#[derive(Clone, Debug)]
+pub(crate) struct Adaptive {
+    name: &'static str,
+    settings: Settings,
+    /// The longest that the core lets an ACK wait.
+    hold_limit: Duration,
+    /// MUDS: what the sender can have outstanding, in bytes; `None` before the first sampling.
+    muds: Option<u32>,
+    /// `MUDS_previous`: what the last sampling saw, in bytes.
+    last_sample: Option<u32>,
+    interval: Interval,
+    sampling: Option<Sampling>,
+    gaps: Gaps,
+    rtt: Rtt,
+    /// The round trip in use.
+    round_trip: Duration,
+    edge: Edge,
+    congestion: Congestion,
+    /// When the delayed ACK is due; `None` where none is planned.
+    due: Option<Instant>,
+    /// Wire segments out of order that were answered since RCV.NXT moved.
+    out_of_order: u32,
+    /// The peer's stream has an end.
+    fin_seen: bool,
+    /// Samplings that were completed, and those that were given up.
+    samples: u64,
+    aborted: u64,
+}
+
+/// What is to be done, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Decision {
+    /// An ACK at once.
+    Ack(Why),
+    /// An ACK at this instant, unless more arrives.
+    Delay(Instant),
+    /// No ACK: a sampling that lasts up to this instant.
+    Hold(Instant),
+}
+
+/// Why an ACK is sent at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    Threshold,
+    Timer,
+    SampleStart,
+    SampleEnd,
+    SampleFull,
+    OutOfOrder,
+    Hole,
+    Duplicate,
+    Fin,
+    Urgent,
+    Probe,
+}
+
+impl Adaptive {
+    fn new(name: &'static str, settings: Settings, init: &AckInit) -> Self {
+        Self {
+            name,
+            settings,
+            hold_limit: init.hold_limit,
+            muds: None,
+            last_sample: None,
+            interval: Interval::new(settings.interval),
+            sampling: None,
+            gaps: Gaps::default(),
+            rtt: Rtt::default(),
+            round_trip: rtt::UNKNOWN,
+            edge: Edge::NEW,
+            congestion: Congestion::default(),
+            due: None,
+            out_of_order: 0,
+            fin_seen: false,
+            samples: 0,
+            aborted: 0,
+        }
+    }
+
+    /// A segment with data arrived: steps 10 to 18, in this order.
+    fn decide(&mut self, view: &RecvView, data: &DataArrival) -> Decision {
+        // Step 15: what is no part of the stream is answered; it tells nothing of the sender.
+        if matches!(data.class, DataClass::Probe | DataClass::Unacceptable) {
+            self.abort();
+            return Decision::Ack(Why::Probe);
+        }
+        self.rtt.on_data(view, data);
+        self.round_trip = self.rtt.current(view, self.settings.rtt);
+        // Step 10: asked for when data ends the pause, since nothing is decided while it lasts.
+        if let Some(csa3) = self.settings.csa3
+            && self.congestion.is_pause(&csa3, view.now, self.gaps.last(), self.round_trip)
+        {
+            self.congested(view, Trigger::Pause);
+        }
+        self.gaps.arrived(view.now);
+        let third = self.count_out_of_order(data);
+        // Steps 13 and 33.
+        if let Some(csa3) = self.settings.csa3 {
+            if data.class == DataClass::Duplicate && csa3.duplicates {
+                self.congested(view, Trigger::Duplicate);
+            } else if third && csa3.dupacks {
+                self.congested(view, Trigger::ThirdDupAck);
+            }
+        }
+        // Step 14. A super-packet counts as the segments that were on the wire.
+        let frozen = self.congestion.is_recovering();
+        if self.sampling.is_none() && !frozen {
+            self.interval.count(data.segments);
+        }
+        self.fin_seen |= data.fin;
+        if let Some(why) = at_once(data) {
+            if let Some(decision) = self.stay_silent(view, data, why) {
+                return decision;
+            }
+            self.abort();
+            return Decision::Ack(why);
+        }
+        // Step 16.
+        if let Some(decision) = self.sample(view, data) {
+            return decision;
+        }
+        // Step 17.
+        if self.interval.is_over() && !frozen && self.may_sample(view) {
+            self.due = None;
+            self.sampling = Some(Sampling::new(view.now, self.round_trip));
+            return Decision::Ack(Why::SampleStart);
+        }
+        if view.unacked() >= self.threshold(view) {
+            return Decision::Ack(Why::Threshold);
+        }
+        let first = view.oldest_unacked.unwrap_or(view.now);
+        let due = *self.due.get_or_insert(first + self.delay());
+        if due <= view.now { Decision::Ack(Why::Timer) } else { Decision::Delay(due) }
+    }
+
+    /// Step 12: segments out of order since RCV.NXT last moved. True where the third of them came. (The sender counts
+    /// the ACKs that they cause; in a silent sampling there are none.)
+    fn count_out_of_order(&mut self, data: &DataArrival) -> bool {
+        let before = self.out_of_order;
+        match data.class {
+            DataClass::New | DataClass::Hole => self.out_of_order = 0,
+            DataClass::OutOfOrder if !self.is_silent() => {
+                self.out_of_order = before.saturating_add(data.segments);
+            }
+            _ => {}
+        }
+        before < 3 && self.out_of_order >= 3
+    }
+
+    /// In a sampling that is silent whatever arrives.
+    const fn is_silent(&self) -> bool {
+        self.settings.silent && self.sampling.is_some()
+    }
+
+    /// Step 15, as the paper has it: a sampling that says nothing of duplicate and out-of-order data, and ends when one
+    /// segment comes three times in a row.
+    fn stay_silent(&mut self, view: &RecvView, data: &DataArrival, why: Why) -> Option<Decision> {
+        let silent = self.is_silent() && matches!(why, Why::Duplicate | Why::OutOfOrder);
+        let sampling = self.sampling.as_mut().filter(|_| silent)?;
+        sampling.note(data.start);
+        if sampling.is_third() {
+            return Some(self.finish(view, Why::SampleEnd));
+        }
+        let until = sampling.cap(view, self.settings.bound(self.hold_limit));
+        Some(if until <= view.now { self.finish(view, Why::SampleEnd) } else { Decision::Hold(until) })
+    }
+
+    /// Steps 22 to 25: data in order arrived in a sampling. `None` where there is none.
+    fn sample(&mut self, view: &RecvView, data: &DataArrival) -> Option<Decision> {
+        let mss = self.settings.host.mss(view);
+        let sampling = self.sampling.as_mut()?;
+        sampling.note(data.start);
+        let bound = self.settings.bound(self.hold_limit);
+        Some(match sampling.on_data(view, mss, self.gaps.mean(), bound) {
+            Step::Full => self.finish(view, Why::SampleFull),
+            Step::Over => self.finish(view, Why::SampleEnd),
+            Step::Until(deadline) => Decision::Hold(deadline),
+        })
+    }
+
+    /// Step 21: the buffer has room for what a sampling is to see, and there is more to come.
+    fn may_sample(&self, view: &RecvView) -> bool {
+        view.free >= self.settings.host.mss(view).min(view.buffer / 2) && !self.fin_seen
+    }
+
+    /// A sampling ends, and all is acknowledged.
+    fn finish(&mut self, view: &RecvView, why: Why) -> Decision {
+        if let Some(sampling) = self.sampling.take() {
+            self.learn(view, sampling.got());
+        }
+        Decision::Ack(why)
+    }
+
+    /// Steps 28 to 31: what a sampling tells.
+    fn learn(&mut self, view: &RecvView, got: u32) {
+        if got == 0 {
+            // Step 28: an application that sends nothing is not a small sender.
+            self.interval.restart();
+            self.aborted += 1;
+            return;
+        }
+        let mss = self.settings.host.mss(view);
+        match self.last_sample {
+            // Step 29.
+            None => {
+                self.interval.shorten(None);
+                self.muds = Some(got);
+            }
+            // Step 30.
+            Some(last) if got.abs_diff(last) < mss => self.interval.lengthen(self.settings.fewer),
+            Some(last) => {
+                self.interval.shorten(self.settings.fewer.then_some(2));
+                if got > last {
+                    self.muds = Some(got);
+                }
+            }
+        }
+        // Step 31: the one before is the last sample, also where it did not change MUDS. So a small sample lets a later
+        // one bring MUDS down, which is how it recovers from an estimate that is too large.
+        self.last_sample = Some(got);
+        self.interval.restart();
+        self.samples += 1;
+    }
+
+    /// Steps 15, 26, 27 and 35: a sampling is given up without an estimate.
+    fn abort(&mut self) {
+        if self.sampling.take().is_some() {
+            self.interval.restart();
+            self.aborted += 1;
+        }
+    }
+
+    /// Steps 33 to 36.
+    fn congested(&mut self, view: &RecvView, trigger: Trigger) {
+        let (mss, rtt) = (self.settings.host.mss(view), self.round_trip);
+        if let Some(muds) = self.muds
+            && let Some(reduced) = self.congestion.reduce(view.now, muds, mss, rtt, trigger)
+        {
+            self.abort();
+            self.muds = Some(reduced);
+        }
+    }
+
+    /// Bytes from which on an ACK is sent at once: 35 % of MUDS, or step 7 before there is one.
+    fn threshold(&self, view: &RecvView) -> u32 {
+        let mss = self.settings.host.mss(view);
+        let Some(muds) = self.muds else { return sunos::threshold(view.buffer, mss) };
+        // Step 42: RFC 9293, section 3.8.6.3 (SHLD-18): at least every second full segment.
+        let cap = self.settings.cap.map_or(u32::MAX, |segments| mss.saturating_mul(segments));
+        sunos::share_of(muds).min(cap).max(1)
+    }
+
+    /// `T_d`: how long data waits for its ACK.
+    fn delay(&self) -> Duration {
+        self.settings.delay.min(self.hold_limit)
+    }
+}
+
+/// Steps 15 and 18: why the segment is answered at once. (PSH is set on every segment that empties a BSD sender's buffer, and
+/// means nothing here.)
+const fn at_once(data: &DataArrival) -> Option<Why> {
+    match data.class {
+        _ if data.fin => Some(Why::Fin),
+        // RFC 5681, section 4.2.
+        DataClass::OutOfOrder => Some(Why::OutOfOrder),
+        DataClass::Hole => Some(Why::Hole),
+        DataClass::Duplicate => Some(Why::Duplicate),
+        DataClass::Probe | DataClass::Unacceptable => Some(Why::Probe),
+        DataClass::New if data.urg => Some(Why::Urgent),
+        DataClass::New => None,
+    }
+}
+
+impl AckPolicy for Adaptive {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn waives(&self) -> SoftObligations {
+        let mut waives = SoftObligations::NONE.and_every_second();
+        waives.out_of_order = self.settings.silent;
+        waives.duplicate = self.settings.silent;
+        waives
+    }
+
+    fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
+        let host = self.settings.host;
+        match self.decide(view, data) {
+            Decision::Ack(_) => host.ack(),
+            Decision::Hold(until) => AckPlan::Withhold { until },
+            Decision::Delay(due) => sunos::delayed(view, self.threshold(view), due).unwrap_or(host.ack()),
+        }
+    }
+
+    fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
+        // Step 32.
+        self.due = None;
+        self.edge.on_ack_sent(view);
+        self.congestion.on_ack_sent(view.now);
+        // Steps 37 and 38.
+        if sent.advance > 0
+            && let Some(muds) = self.muds
+        {
+            self.muds = Some(self.congestion.grow(muds, self.settings.host.mss(view)));
+        }
+        match self.sampling.as_mut() {
+            // Step 19: the ACK that begins it has left. One that does not cover all is followed by another.
+            Some(sampling) if sampling.is_pending() => {
+                let covers_all = view.unacked() == 0;
+                if covers_all { AckPlan::Withhold { until: sampling.begin(view.now) } } else { AckPlan::Keep }
+            }
+            // Steps 26 and 27: whatever it was sent for, an ACK ends the silence.
+            _ => {
+                self.abort();
+                AckPlan::Keep
+            }
+        }
+    }
+
+    fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
+        // Step 27; the core re-opens a closed window all the same. Step 9.
+        let worth_it = self.sampling.is_none() && self.edge.gain(view) >= self.threshold(view);
+        if worth_it { self.settings.host.ack() } else { AckPlan::Keep }
+    }
+
+    /// Step 41: the timer is that of the sampling, where there is one.
+    fn on_timeout(&mut self, view: &RecvView) -> AckPlan {
+        match self.sampling {
+            // The ACK that begins it did not leave yet.
+            Some(sampling) if sampling.is_pending() => AckPlan::Keep,
+            Some(sampling) if view.now < sampling.deadline() => {
+                AckPlan::Withhold { until: sampling.deadline() }
+            }
+            Some(sampling) => {
+                self.finish(view, Why::SampleEnd);
+                let silent = sampling.got() == 0 && view.oldest_unacked.is_none();
+                if silent { AckPlan::Keep } else { self.settings.host.ack() }
+            }
+            None => {
+                self.due = None;
+                self.settings.host.ack()
+            }
+        }
+    }
+
+    /// Step 25 with the core's bound: what the sampling saw up to here counts.
+    fn on_hold_truncated(&mut self, view: &RecvView) {
+        if let Some(sampling) = self.sampling.take_if(|sampling| !sampling.is_pending()) {
+            self.learn(view, sampling.got());
+        }
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("muds", f64::from(self.muds.unwrap_or(0)));
+        report.report("last_sample", f64::from(self.last_sample.unwrap_or(0)));
+        report.report("isp_t", f64::from(self.interval.length()));
+        report.report("isp_cnt", f64::from(self.interval.left()));
+        report.report("sampling", f64::from(u8::from(self.sampling.is_some())));
+        report.report("samples", self.samples as f64);
+        report.report("aborted_samples", self.aborted as f64);
+        report.report("ipat_us", self.gaps.mean().map_or(0.0, |mean| mean.as_secs_f64() * 1e6));
+        report.report("rtt_us", self.round_trip.as_secs_f64() * 1e6);
+        if self.settings.csa3.is_some() {
+            self.congestion.metrics(report);
+        }
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        let settings = self.settings.with(self.name, params)?;
+        if settings.silent != self.settings.silent {
+            return Err(SpecError::new(
+                "sampling=abort or sampling=paper is fixed for the life of a connection: the core asks once what a policy \
+                 waives",
+            ));
+        }
+        self.settings = settings;
+        Ok(())
+    }
+}

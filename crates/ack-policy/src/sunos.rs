@@ -1,0 +1,211 @@
+//! `sunos-delayed`: the delayed ACK of SunOS 4.1 and its BSD relatives, which together with Nagle's algorithm at the
+//! sender stops a connection until a timer frees it (Chang, Chan and Yeung, sections 15.2 and 15.3).
+//!
+//! - Step 7: an ACK at once for 35 % of the receive buffer or two segments, whichever is less.
+//! - Step 8: otherwise at the next tick of a clock that runs freely every 200 ms, for all connections of a host; or, as
+//!   the paper's simulation had it, a time after the first byte that waits.
+//! - Step 9: a read that could move the window's edge by as much as step 7 asks for is worth an ACK.
+//!
+//! It fails where 35 % of the buffer is more than the sender ever has outstanding: each tick frees one buffer.
+
+use crate::profile::{Edge, Host, MSS, PROFILE, Profile, WINDOW};
+use ackline_tcp_core::policy::ack::{
+    AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::{Metrics, NewAckPolicy, Params, SpecError};
+use ackline_tcp_core::{Duration, Instant};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+const NAME: &str = "sunos-delayed";
+
+pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
+    name: NAME,
+    aliases: &["bsd-delayed"],
+    summary: "an ACK for 35 % of the receive buffer or two segments, or at a tick of 200 ms",
+    source: "SunOS 4.1; Chang, Chan and Yeung, section 15.2",
+    params: Settings::TABLE,
+    make: |params| {
+        let settings = Settings::new(Profile::Default).with(params)?;
+        Ok(Arc::new(move |_: &AckInit| Box::new(SunOsDelayed::new(settings))))
+    },
+};
+
+/// Percent of what is known to be outstanding at most that an ACK is sent for.
+pub(crate) const SHARE: u64 = 35;
+
+/// The share of `bytes` that an ACK is sent for, rounded up.
+pub(crate) fn share_of(bytes: u32) -> u32 {
+    u32::try_from((SHARE * u64::from(bytes)).div_ceil(100)).unwrap_or(u32::MAX)
+}
+
+/// Step 7: unacknowledged bytes from which on an ACK is sent at once.
+pub(crate) fn threshold(buffer: u32, mss: u32) -> u32 {
+    share_of(buffer).min(mss.saturating_mul(2)).max(1)
+}
+
+/// Step 8: what a delayed ACK waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Timer {
+    /// The tick of the host's clock.
+    Tick,
+    /// A time after the first byte that waits.
+    Segment,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Settings {
+    host: Host,
+    timer: Timer,
+    /// Between two ticks, or after the first byte.
+    delay: Duration,
+    /// Of the first tick.
+    phase: Duration,
+}
+
+impl Settings {
+    const TABLE: &[ParamInfo] = &[
+        PROFILE,
+        ParamInfo {
+            name: "timer",
+            default: "tick",
+            range: "tick|segment",
+            summary: "a delayed ACK waits for a tick that runs freely, or a time from its first byte",
+        },
+        ParamInfo {
+            name: "delay",
+            default: "200ms",
+            range: "1ms..500ms",
+            summary: "time between ticks, or from the first byte; the connection's hold limit caps it",
+        },
+        ParamInfo {
+            name: "phase",
+            default: "0ms",
+            range: "0ms..500ms",
+            summary: "when the clock first ticks",
+        },
+        MSS,
+        WINDOW,
+    ];
+
+    const fn new(profile: Profile) -> Self {
+        Self {
+            host: Host::new(profile),
+            timer: Timer::Tick,
+            delay: Duration::from_millis(200),
+            phase: Duration::ZERO,
+        }
+    }
+
+    fn with(mut self, params: &Params) -> Result<Self, SpecError> {
+        if let Some(profile) = params.get(PROFILE.name) {
+            self = Self::new(Profile::read(profile)?);
+        }
+        let longest = Duration::from_millis(500);
+        for param in params.iter() {
+            match param.key() {
+                "profile" => {}
+                "timer" => {
+                    let segment = param.choice(&["tick", "segment"])? == 1;
+                    self.timer = if segment { Timer::Segment } else { Timer::Tick };
+                }
+                "delay" => self.delay = param.duration(Duration::from_millis(1)..=longest)?,
+                "phase" => self.phase = param.duration(Duration::ZERO..=longest)?,
+                _ if self.host.take(param)? => {}
+                _ => return Err(param.unknown(NAME, Self::TABLE)),
+            }
+        }
+        Ok(self)
+    }
+
+    /// When the ACK for data that waits since `since` is due.
+    fn due(&self, since: Instant) -> Instant {
+        match self.timer {
+            Timer::Segment => since + self.delay,
+            Timer::Tick => {
+                let (period, phase) = (self.delay.as_nanos().max(1), self.phase.as_nanos());
+                let into = (since.as_nanos() % period + period - phase % period) % period;
+                since + Duration::from_nanos(period - into)
+            }
+        }
+    }
+}
+
+/// The delayed ACK of SunOS.
+#[derive(Clone, Debug)]
+pub struct SunOsDelayed {
+    settings: Settings,
+    edge: Edge,
+}
+
+impl SunOsDelayed {
+    const fn new(settings: Settings) -> Self {
+        Self { settings, edge: Edge::NEW }
+    }
+
+    fn threshold(&self, view: &RecvView) -> u32 {
+        threshold(view.buffer, self.settings.host.mss(view))
+    }
+}
+
+impl Default for SunOsDelayed {
+    fn default() -> Self {
+        Self::new(Settings::new(Profile::Default))
+    }
+}
+
+impl AckPolicy for SunOsDelayed {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    /// Two announced segments may be more than two of those that come.
+    fn waives(&self) -> SoftObligations {
+        SoftObligations::NONE.and_every_second()
+    }
+
+    fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
+        let threshold = self.threshold(view);
+        if data.class != DataClass::New || data.fin || data.urg || view.unacked() >= threshold {
+            return self.settings.host.ack();
+        }
+        let due = self.settings.due(view.oldest_unacked.unwrap_or(view.now));
+        delayed(view, threshold, due).unwrap_or(self.settings.host.ack())
+    }
+
+    fn on_ack_sent(&mut self, view: &RecvView, _sent: &AckSent) -> AckPlan {
+        self.edge.on_ack_sent(view);
+        AckPlan::Keep
+    }
+
+    fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
+        if self.edge.gain(view) >= self.threshold(view) { self.settings.host.ack() } else { AckPlan::Keep }
+    }
+
+    fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
+        self.settings.host.ack()
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("delay_ms", self.settings.delay.as_secs_f64() * 1e3);
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        self.settings = self.settings.with(params)?;
+        Ok(())
+    }
+}
+
+/// The plan for data that waits until `due` unless it becomes as much as `threshold`; `None` where it has waited enough.
+///
+/// Where the threshold is beyond what RFC 9293 (section 3.8.6.3) wants acknowledged at once, the ACK is withheld.
+pub(crate) fn delayed(view: &RecvView, threshold: u32, due: Instant) -> Option<AckPlan> {
+    if due <= view.now {
+        None
+    } else if threshold > view.rmss.max(1).saturating_mul(2) {
+        Some(AckPlan::Withhold { until: due })
+    } else {
+        Some(AckPlan::By(due))
+    }
+}
