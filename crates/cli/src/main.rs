@@ -11,6 +11,7 @@ mod policies;
 mod progress;
 mod recv;
 mod report;
+mod reproduce;
 mod send;
 mod signals;
 mod sim;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Recv(args) => recv::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Plot(args) => plot::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
         Command::List(args) => list::run(args),
         Command::Completions(args) => completions(args.shell),
     };

@@ -57,9 +57,14 @@ pub(crate) fn key(identity: &str) -> String {
 impl Folder {
     /// Makes the folder where it is not there.
     pub(crate) fn create(root: &Path) -> Result<Self, RunError> {
-        let folder = Self { root: root.to_owned() };
+        let folder = Self::at(root);
         folder.make("runs")?;
         Ok(folder)
+    }
+
+    /// A folder for anything. It is made with the first folder in it.
+    pub(crate) fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
     }
 
     pub(crate) fn root(&self) -> &Path {

@@ -40,6 +40,7 @@ mod network;
 pub mod plot;
 mod policies;
 pub mod report;
+pub mod reproduce;
 pub mod results;
 mod run;
 pub mod scenario;

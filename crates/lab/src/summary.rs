@@ -233,7 +233,7 @@ impl Summary {
 }
 
 /// Numbers to the right.
-fn align(table: &mut Table) {
+pub(crate) fn align(table: &mut Table) {
     let count = table.column_count();
     for place in 1..count {
         if let Some(column) = table.column_mut(place) {
@@ -242,7 +242,8 @@ fn align(table: &mut Table) {
     }
 }
 
-fn trimmed(table: &Table) -> String {
+/// As text, without blanks at the ends of lines.
+pub(crate) fn trimmed(table: &Table) -> String {
     table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 

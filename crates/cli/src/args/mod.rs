@@ -26,6 +26,7 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     Sim(SimArgs),
     Plot(PlotArgs),
+    Reproduce(ReproduceArgs),
     List(ListArgs),
     Completions(CompletionsArgs),
 }
@@ -36,11 +37,12 @@ Examples:
   ackline recv --listen 198.18.0.2:5001 -o out    then, elsewhere:  nc -N 198.18.0.2 5001 < file
   nc -l 5001 > copy                               then:  ackline send file 198.18.0.1:5001
   ackline sim --example fairness > my.toml        a network to start from, then:  ackline sim my.toml
+  ackline reproduce a3                            repeat the tables of a paper, each number with its tolerance
   ackline list cc                                 what can be chosen, with every parameter
 
 Exit status:
   0      success
-  1      data differs, or a transfer is incomplete
+  1      data differs, a transfer is incomplete, or a check of a paper fails
   2      wrong usage: an unknown option, policy or address, or a mistake in a scenario
   3      no TUN device: missing rights, a name in use
   4      network: peer unreachable, refusing or resetting, no progress in time
@@ -339,6 +341,64 @@ Examples:
   ackline sim buffer-sweep.toml --out small
   ackline sim buffer-sweep.toml --set link.wire.rate=1gbit --out large
   ackline plot small large --out compared";
+
+/// Repeat a published paper: its tables and figures beside its own numbers, each with a tolerance
+///
+/// Simulations in virtual time, the same on every machine. Shows the tables with the paper's number, the deviation
+/// and what failed.
+#[derive(Args)]
+#[command(after_long_help = REPRODUCE_EXAMPLES)]
+pub(crate) struct ReproduceArgs {
+    /// Which paper (see --list), or all
+    #[arg(value_name = "PAPER", required_unless_present = "list")]
+    pub(crate) paper: Option<String>,
+    /// Say which papers there are, and their tables
+    #[arg(long, exclusive = true)]
+    pub(crate) list: bool,
+    /// Only these tables or figures, by their names in --list: 15.2 or 15.1,15.3
+    #[arg(short, long = "table", value_name = "NAME", value_delimiter = ',')]
+    pub(crate) tables: Vec<String>,
+    /// Folder for a page in Markdown, figures as SVG, and all checks as JSON
+    ///
+    /// An interrupted command goes on where it was when it is given again.
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Keep what each simulation gave in the folder of --out, also when all is done
+    ///
+    /// The next run then takes it from there, as long as options and version of ackline are the same.
+    #[arg(long, requires = "out")]
+    pub(crate) keep_jobs: bool,
+    /// Exit with status 0 also where checks fail
+    #[arg(long)]
+    pub(crate) report_only: bool,
+    /// A smaller version that takes seconds, where the paper has one
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Runs with different seeds per point, where the paper gives means
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub(crate) seeds: Option<u32>,
+    /// The paper's durations or volumes times this, where that can be chosen
+    #[arg(long, value_name = "X", value_parser = values::factor)]
+    pub(crate) scale: Option<f64>,
+    /// Simulations at the same time; results do not depend on it [default: one per core]
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const REPRODUCE_EXAMPLES: &str = "\
+Examples:
+  ackline reproduce --list
+  ackline reproduce a3
+  ackline reproduce a3 --table 15.3
+  ackline reproduce all --out papers --report-only
+  ackline reproduce a3 --json | jq '.checks[] | select(.ok | not)'
+
+In a cell, 21 (20) +5 % is: 21 here, 20 in the paper, 5 percent more. * marks what the paper emphasises, ! a cell outside \
+its tolerance.
+
+Exit status: 0 when every check passed, 1 when one failed that is not optional; the others as in ackline --help.";
 
 /// List the policies that can be chosen, with their parameters
 #[derive(Args)]

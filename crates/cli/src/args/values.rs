@@ -26,6 +26,14 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a time; write seconds (10, 0.5), or 500ms, 2m; at most 1440m".to_owned())
 }
 
+/// A factor: more than zero, at most a thousand.
+pub(crate) fn factor(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|factor| *factor > 0.0 && *factor <= 1_000.0)
+        .ok_or_else(|| "not a factor; write a number larger than 0, at most 1000, such as 0.5".to_owned())
+}
+
 /// The largest IP packet of the device.
 pub(crate) fn mtu(text: &str) -> Result<u32, String> {
     text.parse()

@@ -5,6 +5,7 @@ mod common;
 mod demo;
 mod net;
 mod recv;
+mod reproduce;
 mod send;
 mod sim;
 mod usage;

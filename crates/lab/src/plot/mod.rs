@@ -1,11 +1,13 @@
 //! Plots as SVG. Lines and text take the colour of their surroundings (`currentColor`), so that a plot fits a light and a dark
 //! page; no font is needed to draw them.
 
+mod heat_map;
 mod of_run;
 mod of_sweep;
 mod overlay;
 mod scale;
 
+pub use heat_map::HeatMap;
 pub(crate) use of_run::order;
 pub use of_run::run_charts;
 pub use of_sweep::sweep_charts;
@@ -114,15 +116,7 @@ impl Chart {
         let mut text = String::new();
         self.draw(&mut text)
             .map_err(|error| RunError::Plot { what: self.name.clone(), message: error.to_string() })?;
-        let text = text.replace(INK_TEXT, "currentColor");
-        Ok(text.replacen(
-            &format!("<svg width=\"{WIDTH}\" height=\"{HEIGHT}\""),
-            &format!(
-                "<svg role=\"img\" aria-label=\"{}\" width=\"{WIDTH}\" height=\"{HEIGHT}\"",
-                escaped(&self.title)
-            ),
-            1,
-        ))
+        Ok(described(&text, &self.title))
     }
 
     /// The plot as a file of its own, which is dark where the reader's screen is.
@@ -250,6 +244,12 @@ fn shortened(label: &str) -> String {
 fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
     let every = points.len().div_ceil(1_000).max(1);
     points.iter().step_by(every).copied().collect()
+}
+
+/// An SVG element in the colours of its page, with its title for those who do not see it.
+fn described(svg: &str, title: &str) -> String {
+    let text = svg.replace(INK_TEXT, "currentColor");
+    text.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{}\" ", escaped(title)), 1)
 }
 
 pub(crate) fn escaped(text: &str) -> String {

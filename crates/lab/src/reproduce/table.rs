@@ -1,0 +1,167 @@
+//! Tables: the paper's numbers beside those that were measured.
+
+use crate::summary::{align, trimmed};
+use comfy_table::{ContentArrangement, Table as Grid, TableStyle, presets};
+use serde::Serialize;
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Table {
+    /// Its name within the study, by which the page places it.
+    pub id: String,
+    /// What it shows, with the unit.
+    pub title: String,
+    /// How to read its cells; empty: nothing is said.
+    pub note: String,
+    /// Headings; the first one is that of the row labels.
+    pub columns: Vec<String>,
+    /// Rows, each with as many cells as there are headings.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// Words.
+    Text(String),
+    /// A number with so many digits behind the point.
+    Number {
+        /// The number.
+        value: f64,
+        /// Digits behind the point.
+        #[serde(skip)]
+        digits: usize,
+    },
+    /// A measured number beside the paper's: `21 (20) +5 %`.
+    Beside {
+        /// What was measured; `None`: nothing.
+        measured: Option<f64>,
+        /// What the paper has.
+        paper: f64,
+        /// The bounds that were checked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tolerance: Option<(f64, f64)>,
+        /// The paper emphasises this cell; shown as `*`.
+        marked: bool,
+        /// Digits behind the point.
+        #[serde(skip)]
+        digits: usize,
+    },
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl Cell {
+    /// A number with so many digits behind the point.
+    #[must_use]
+    pub const fn number(value: f64, digits: usize) -> Self {
+        Self::Number { value, digits }
+    }
+
+    /// A measured number beside the paper's, with so many digits behind the point.
+    #[must_use]
+    pub const fn beside(measured: f64, paper: f64, digits: usize) -> Self {
+        Self::Beside { measured: Some(measured), paper, tolerance: None, marked: false, digits }
+    }
+
+    /// With the bounds that were checked: a cell outside of them is shown with `!`.
+    #[must_use]
+    pub fn within(mut self, bounds: (f64, f64)) -> Self {
+        if let Self::Beside { tolerance, .. } = &mut self {
+            *tolerance = Some(bounds);
+        }
+        self
+    }
+
+    /// With the paper's emphasis, where `emphasised`.
+    #[must_use]
+    pub fn marked(mut self, emphasised: bool) -> Self {
+        if let Self::Beside { marked, .. } = &mut self {
+            *marked = emphasised;
+        }
+        self
+    }
+
+    /// As it stands in a table.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Number { value, digits } => format!("{value:.digits$}"),
+            Self::Beside { measured, paper, tolerance, marked, digits } => {
+                let star = if *marked { "*" } else { "" };
+                let Some(measured) = measured else { return format!("- ({paper:.digits$}){star}") };
+                let deviation = if *paper == 0.0 {
+                    String::new()
+                } else {
+                    format!(" {:+.0} %", 100.0 * (measured - paper) / paper)
+                };
+                let missed = tolerance.is_some_and(|(low, high)| !(low..=high).contains(measured));
+                let miss = if missed { " !" } else { "" };
+                format!("{measured:.digits$} ({paper:.digits$}){star}{deviation}{miss}")
+            }
+        }
+    }
+}
+
+impl Table {
+    /// An empty one.
+    pub fn new(id: impl Into<String>, title: impl Into<String>) -> Self {
+        Self { id: id.into(), title: title.into(), ..Self::default() }
+    }
+
+    /// With words on how to read it.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    /// With headings.
+    #[must_use]
+    pub fn columns<S: Into<String>>(mut self, columns: impl IntoIterator<Item = S>) -> Self {
+        self.columns = columns.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Adds a row: its label and its cells.
+    pub fn row(&mut self, label: impl Into<String>, cells: impl IntoIterator<Item = Cell>) {
+        self.rows.push(std::iter::once(Cell::Text(label.into())).chain(cells).collect());
+    }
+
+    fn grid(&self, style: TableStyle) -> String {
+        let mut grid = Grid::new();
+        grid.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
+        grid.set_header(self.columns.clone());
+        for row in &self.rows {
+            grid.add_row(row.iter().map(Cell::to_text).collect::<Vec<_>>());
+        }
+        align(&mut grid);
+        trimmed(&grid)
+    }
+
+    /// The table for a terminal.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let note = if self.note.is_empty() { String::new() } else { format!("{}\n", self.note) };
+        format!("{}\n\n{}\n{note}", self.title, self.grid(presets::NOTHING))
+    }
+
+    /// The table in Markdown.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let note = if self.note.is_empty() { String::new() } else { format!("\n{}\n", self.note) };
+        format!("**{}**\n\n{}\n{note}", self.title, self.grid(presets::ASCII_MARKDOWN))
+    }
+}
