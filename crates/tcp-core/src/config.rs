@@ -47,7 +47,7 @@ pub struct EndpointConfig {
     pub ping_backlog: usize,
     /// Answer segments to ports that nobody listens on with RST (RFC 9293, section 3.10.7.1).
     pub reset_unknown: bool,
-    /// Granularity of the driver's clock and timers: RFC 6298's G.
+    /// Granularity of the driver's clock and timers: RFC 6298's G, and the time for which one paced departure sends.
     pub granularity: Duration,
     /// What a packet costs on the link, for links and scheduler descriptors.
     pub pricing: Pricing,

@@ -192,6 +192,9 @@ impl Duration {
         if denominator == 0 {
             return Self::MAX;
         }
+        if let Some(product) = self.0.checked_mul(numerator) {
+            return Self(product / denominator);
+        }
         let nanos = self.0 as u128 * numerator as u128 / denominator as u128;
         if nanos > u64::MAX as u128 { Self::MAX } else { Self(nanos as u64) }
     }

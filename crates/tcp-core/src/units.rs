@@ -61,6 +61,9 @@ impl Window {
         if denominator == 0 {
             return Self::MAX;
         }
+        if let Some(product) = self.0.checked_mul(numerator) {
+            return Self(product / denominator);
+        }
         let raw = self.0 as u128 * numerator as u128 / denominator as u128;
         if raw > u64::MAX as u128 { Self::MAX } else { Self(raw as u64) }
     }

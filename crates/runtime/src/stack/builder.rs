@@ -110,8 +110,8 @@ impl Builder {
     }
 
     /// How finely timers are served: deadlines are rounded up to multiples of `granularity`, so that one wake-up
-    /// serves those that are close together. Departures held back by pacing or a shaper are not rounded. RFC
-    /// 6298's G; 50 µs otherwise.
+    /// serves those that are close together. Departures held back by pacing or a shaper are not rounded, but as
+    /// many segments leave at once as the pace gives this time. RFC 6298's G; 50 µs otherwise.
     #[must_use]
     pub fn granularity(mut self, granularity: std::time::Duration) -> Self {
         self.endpoint.granularity = granularity.into();

@@ -126,7 +126,7 @@ impl Connection {
         let max_payload = host.max_super_packet.saturating_sub(headers).max(smss);
         // A run is built as one packet.
         let max_run = smss.saturating_mul(run).min(u32::from(u16::MAX) - headers).max(max_payload);
-        SendLimits { max_payload, max_run }
+        SendLimits { max_payload, max_run, granularity: host.granularity }
     }
 
     /// The packet was queued in the egress scheduler under `serial`.

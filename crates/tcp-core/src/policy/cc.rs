@@ -198,7 +198,8 @@ pub enum Revise {
     Retroactive,
     /// The pending departure stays; the new gap counts from the next one.
     NextDeparture,
-    /// As `NextDeparture`, and time in which nothing was sent is credit, up to one quantum.
+    /// As `NextDeparture`, and what a late departure cost is made up for: up to the gap of one packet, or 20 ticks of
+    /// the driver's timers where that is more.
     Banked,
 }
 
@@ -280,7 +281,8 @@ pub struct FlowView {
     pub phase: Phase,
     /// The application had nothing to send when there was room.
     pub app_limited: bool,
-    /// The window (or, with [`Clock::Departure`], the clock) held back data since the last ACK.
+    /// The window (or, with [`Clock::Departure`], the clock, or a pace that follows from the window) held back data
+    /// since the last ACK.
     pub cwnd_limited: bool,
 }
 

@@ -9,20 +9,48 @@
 //!   ──────┬──────────────────────────────────────────────┬──────────
 //!         │◄──────────── n * time / over ───────────────►│
 //! ```
+//!
+//! Gaps are ratios of integers, and what a division leaves over is carried to the next one: departures at a constant
+//! rate never drift from it, whatever the rate.
+//!
+//! Where one segment's gap is shorter than the driver's timers are fine, several leave at once, with the gap of all of
+//! them behind them: the *quantum*. What a late timer costs is made up for only with [`Revise::Banked`], and only up to
+//! the *slack*, so that no pause is followed by a burst.
+
+#[cfg(test)]
+mod tests;
 
 use crate::policy::cc::{Pacing, Revise, SendDecision};
 use crate::time::{Duration, Instant};
-use crate::units::Window;
+use crate::units::{Rate, Window};
 
-/// How much one paced super-packet may carry, in time at the pacing rate; and the most credit that
-/// [`Revise::Banked`] saves.
-const QUANTUM: Duration = Duration::from_millis(1);
+/// The most lateness that [`Revise::Banked`] makes up for, in ticks of the driver's timers: a timer that is often so
+/// late would hold a flow below its rate for good.
+const SLACK_TICKS: u64 = 20;
 
 /// `over` bytes take `time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
     time: Duration,
     over: Window,
+}
+
+/// What a division left over: so many parts of a nanosecond, of which `of` make one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Carry {
+    parts: u64,
+    of: u64,
+}
+
+impl Carry {
+    /// The same in other parts, rounded down; less than `of`.
+    fn in_parts_of(self, of: u64) -> u64 {
+        if self.parts == 0 || self.of == of {
+            return self.parts;
+        }
+        // Less than `of`, for `parts` is less than `self.of`.
+        (u128::from(self.parts) * u128::from(of) / u128::from(self.of)) as u64
+    }
 }
 
 impl Gap {
@@ -41,29 +69,36 @@ impl Gap {
         }
     }
 
-    /// Time that `bytes` take, and the remainder in units of 1/over ns, with `carry` of the same unit added.
-    fn of_bytes(self, bytes: u32, carry: u64) -> (Duration, u64) {
+    /// Time that `bytes` take with `carry` added, and what is left over.
+    fn of_bytes(self, bytes: u32, carry: Carry) -> (Duration, Carry) {
         let over = self.over.raw();
         if over == 0 {
-            return (Duration::MAX, 0);
+            return (Duration::MAX, Carry::default());
         }
+        let carry = carry.in_parts_of(over);
         let bytes = u64::from(bytes) << Window::FRACTION_BITS;
         let product = match bytes.checked_mul(self.time.as_nanos()).and_then(|n| n.checked_add(carry)) {
-            Some(product) => return (Duration::from_nanos(product / over), product % over),
+            Some(product) => {
+                return (Duration::from_nanos(product / over), Carry { parts: product % over, of: over });
+            }
             None => u128::from(bytes) * u128::from(self.time.as_nanos()) + u128::from(carry),
         };
         let nanos = u64::try_from(product / u128::from(over)).unwrap_or(u64::MAX);
-        (Duration::from_nanos(nanos), (product % u128::from(over)) as u64)
+        // A remainder is less than its divisor.
+        (Duration::from_nanos(nanos), Carry { parts: (product % u128::from(over)) as u64, of: over })
     }
 
-    /// Bytes that one paced departure may carry.
-    pub(crate) fn quantum(self) -> u64 {
-        self.over.mul_ratio(QUANTUM.as_nanos(), self.time.as_nanos()).bytes()
+    /// Bytes that one paced departure may carry: whole segments of `smss` bytes, as many as leave within a tick of the
+    /// driver's timers, and at least one.
+    pub(crate) fn quantum(self, smss: u32, granularity: Duration) -> u32 {
+        let bytes = self.over.mul_ratio(granularity.as_nanos(), self.time.as_nanos()).bytes();
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        (bytes / smss * smss).max(smss)
     }
 
     /// Bytes per second, for `info`.
-    pub(crate) fn rate(self) -> crate::units::Rate {
-        crate::units::Rate::from_bytes_over(self.over.bytes(), self.time)
+    pub(crate) fn rate(self) -> Rate {
+        Rate::from_bytes_over(self.over.bytes(), self.time)
     }
 }
 
@@ -75,8 +110,8 @@ pub(crate) struct Pacer {
     len: u32,
     /// The earliest next departure by the gap that was in force at the last one.
     next: Instant,
-    /// Remainder of that gap, in 1/over ns.
-    carry: u64,
+    /// What that gap left over.
+    carry: Carry,
 }
 
 impl Pacer {
@@ -87,31 +122,41 @@ impl Pacer {
             return Instant::ZERO;
         }
         match decision.revise {
-            Revise::Retroactive => self.last + gap.of_bytes(self.len, 0).0,
+            Revise::Retroactive => self.last + gap.of_bytes(self.len, Carry::default()).0,
             Revise::NextDeparture | Revise::Banked => self.next,
         }
     }
 
-    /// `len` bytes left at `now`.
+    /// `len` bytes left at `now`; `granularity` is that of the driver's timers. What left before its time (an RTO's
+    /// segment does) delays what follows as if it had waited.
     pub(crate) fn on_departure(
         &mut self,
         now: Instant,
         len: u32,
         decision: &SendDecision,
         srtt: Option<Duration>,
+        granularity: Duration,
     ) {
-        let first = self.len == 0;
+        if self.len == 0 {
+            // Nothing has been late yet.
+            self.next = now;
+        }
         self.last = now;
         self.len = len.max(1);
         let Some(gap) = Gap::of(decision, srtt) else {
-            (self.next, self.carry) = (now, 0);
+            (self.next, self.carry) = (now, Carry::default());
             return;
         };
-        let from = match decision.revise {
-            Revise::Banked if !first => self.next.max(now - QUANTUM),
-            Revise::Banked | Revise::NextDeparture | Revise::Retroactive => now,
+        let (from, carry) = match decision.revise {
+            // Counted from departures that the gap itself has placed, so that a remainder is worth carrying.
+            Revise::NextDeparture => (self.next.max(now), self.carry),
+            Revise::Banked => {
+                let slack =
+                    gap.of_bytes(len, Carry::default()).0.max(granularity.saturating_mul(SLACK_TICKS));
+                (self.next.max(now - slack), self.carry)
+            }
+            Revise::Retroactive => (now, Carry::default()),
         };
-        let carry = if decision.revise == Revise::Retroactive { 0 } else { self.carry };
         let (wait, carry) = gap.of_bytes(len, carry);
         (self.next, self.carry) = (from + wait, carry);
     }

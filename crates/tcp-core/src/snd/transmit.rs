@@ -12,7 +12,7 @@ use crate::conn::Ctx;
 use crate::info::Blocked;
 use crate::packet::SendReason;
 use crate::plan::Plan;
-use crate::policy::cc::{Clock, Phase, Recovery, Restart, RestartCause, SendDecision, SentSegment};
+use crate::policy::cc::{Clock, Pacing, Phase, Recovery, Restart, RestartCause, SendDecision, SentSegment};
 use crate::policy::rto::{RtoGate, RtoPhase, RtoSend};
 use crate::policy::sched::{ControlKind, SegmentClass};
 use crate::seq::SeqNum;
@@ -38,6 +38,8 @@ struct Gate {
     paced: bool,
     /// The time since the last departure releases data, not the window.
     clocked: bool,
+    /// The pace follows from the window: what it holds back, the window would.
+    window_paced: bool,
     /// Most payload of one packet.
     max_payload: u32,
     /// Most payload of new data that leaves at once.
@@ -164,6 +166,7 @@ impl Sender {
             earliest: Instant::ZERO,
             paced: false,
             clocked: false,
+            window_paced: false,
             max_payload: limits.max_payload / smss * smss,
             max_run: limits.max_run / smss * smss,
         };
@@ -204,9 +207,10 @@ impl Sender {
         }
         if let Some(gap) = Gap::of(&decision, self.rtt.srtt_pace()) {
             gate.paced = true;
-            let quantum = clamp(gap.quantum()) / smss * smss;
-            gate.max_payload = gate.max_payload.min(quantum.max(smss));
-            gate.max_run = gate.max_payload;
+            gate.window_paced = !gate.capped && !matches!(decision.pacing, Pacing::AtRate(_));
+            let quantum = gap.quantum(smss, limits.granularity);
+            gate.max_payload = gate.max_payload.min(quantum);
+            gate.max_run = gate.max_run.min(quantum);
         }
         Ok(gate)
     }
@@ -249,7 +253,7 @@ impl Sender {
                 }
                 return Err(Blocked::CongestionWindow);
             }
-            hold_back(flight, now, gate, self.snd_nxt)?;
+            hold_back(flight, now, gate, self.snd_nxt, flight.board.tally().pending)?;
         }
         let end = self.fit_window(start, end).ok_or(Blocked::ReceiveWindow)?;
         Ok(Some(self.retransmission(start, end, SendReason::FastRetransmit)))
@@ -263,7 +267,7 @@ impl Sender {
         if gate.room < piece.end.distance_from(piece.start) {
             return Err(Blocked::CongestionWindow);
         }
-        hold_back(flight, now, gate, self.snd_nxt)?;
+        hold_back(flight, now, gate, self.snd_nxt, 0)?;
         let end = self.fit_window(piece.start, piece.end).ok_or(Blocked::ReceiveWindow)?;
         Ok(Some(self.retransmission(piece.start, end, SendReason::FastRetransmit)))
     }
@@ -306,7 +310,7 @@ impl Sender {
                 return Err(blocked);
             }
         };
-        hold_back(flight, now, gate, nxt)?;
+        hold_back(flight, now, gate, nxt, data)?;
         // The window, not the application, ends this packet.
         if !gate.capped && len < ask.data && len >= gate.room / self.smss * self.smss {
             flight.cwnd_limited = nxt + len;
@@ -474,7 +478,7 @@ impl Sender {
         if out.len > 0
             && let Some(flight) = self.flight.as_deref_mut()
         {
-            flight.pacer.on_departure(now, out.len, &decision, self.rtt.srtt_pace());
+            flight.pacer.on_departure(now, out.len, &decision, self.rtt.srtt_pace(), ctx.granularity);
         }
         // RFC 6298, 5.1: start it if it is not running. The head's retransmission, an expiry's segment and
         // every departure of a departure clock start it anew.
@@ -497,11 +501,18 @@ impl Sender {
 }
 
 /// An error where the pacer (or a paced packet that waits in the scheduler) holds data back that would leave
-/// behind `nxt`.
-fn hold_back(flight: &mut Flight, now: Instant, gate: &Gate, nxt: SeqNum) -> Result<(), Blocked> {
+/// behind `nxt`; `waiting` bytes of it wait.
+fn hold_back(
+    flight: &mut Flight,
+    now: Instant,
+    gate: &Gate,
+    nxt: SeqNum,
+    waiting: u32,
+) -> Result<(), Blocked> {
     if gate.earliest > now {
         flight.pace_at = gate.earliest;
-        if gate.clocked {
+        // Where less waits than there is room for, it is the application that leaves the window unused.
+        if gate.clocked || (gate.window_paced && waiting >= gate.room) {
             flight.cwnd_limited = nxt;
         }
         return Err(Blocked::Pacing);

@@ -83,6 +83,7 @@ pub(super) struct Bench {
     pub(super) now: Instant,
     pub(super) wnd: u32,
     pub(super) max_payload: u32,
+    pub(super) granularity: Duration,
     pub(super) script: Arc<Mutex<Script>>,
     pub(super) serial: u64,
 }
@@ -92,7 +93,7 @@ macro_rules! ctx {
         crate::conn::Ctx {
             now: $bench.now,
             id: crate::ConnId::for_test(0, 0),
-            granularity: crate::time::Duration::from_nanos(1),
+            granularity: $bench.granularity,
             counters: &mut $bench.counters,
             tracer: None,
         }
@@ -144,6 +145,7 @@ impl Setup {
             now: Instant::from_secs(1),
             wnd: self.wnd,
             max_payload: SMSS,
+            granularity: Duration::from_nanos(1),
             script,
             serial: 0,
         };
@@ -193,7 +195,11 @@ impl Bench {
     }
 
     pub(super) fn next(&mut self) -> Option<Plan> {
-        let limits = SendLimits { max_payload: self.max_payload, max_run: self.max_payload };
+        let limits = SendLimits {
+            max_payload: self.max_payload,
+            max_run: self.max_payload,
+            granularity: self.granularity,
+        };
         match self.snd.next(self.now, &self.config, &limits) {
             Next::Send(out) => Some(out),
             Next::Blocked => None,

@@ -219,13 +219,37 @@ fn paced_departures_keep_their_distance() {
 }
 
 #[test]
-fn super_packets_are_sized_to_a_millisecond_of_pace() {
-    let mut bench = Setup::default().open();
-    bench.set_cwnd(100);
-    bench.max_payload = 60 * SMSS;
-    bench.write(100 * SMSS);
-    bench.decide(|d| d.pacing = Pacing::AtRate(Rate::from_bytes_per_second(4_500_000)));
-    assert_eq!(bench.drain(), [(0, 4000, NewData)]);
+fn as_many_segments_leave_at_once_as_the_timers_are_coarse() {
+    // 4500 bytes in a millisecond.
+    for (granularity, len) in
+        [(ms(1), 4000), (Duration::from_micros(50), 1000), (Duration::from_nanos(1), 1000)]
+    {
+        let mut bench = Setup::default().open();
+        bench.set_cwnd(100);
+        bench.max_payload = 60 * SMSS;
+        bench.granularity = granularity;
+        bench.write(100 * SMSS);
+        bench.decide(|d| d.pacing = Pacing::AtRate(Rate::from_bytes_per_second(4_500_000)));
+        assert_eq!(bench.drain(), [(0, len, NewData)], "{granularity:?}");
+    }
+}
+
+/// What an algorithm is told on an ACK: that its window (here by way of the pace that follows from it) held data back.
+#[test]
+fn a_pace_that_follows_from_the_window_limits_as_the_window_does() {
+    let paced = Pacing::Gap { time: ms(100), over: Window::from_bytes(10 * u64::from(SMSS)) };
+    let rate = Pacing::AtRate(Rate::from_bytes_per_second(100_000));
+    // Bytes written, the pace, and whether the window counts as the limit; its room is ten segments.
+    for (written, pacing, limited) in [(100, paced, true), (5, paced, false), (100, rate, false)] {
+        let mut bench = Setup::default().open();
+        bench.write(written * SMSS);
+        bench.decide(|d| d.pacing = pacing);
+        assert_eq!(departures(&mut bench, 3), [0, 10_000, 20_000]);
+        bench.drain();
+        bench.ack(1000);
+        let told = bench.script.lock().unwrap().acks.last().map(|(view, _)| view.cwnd_limited);
+        assert_eq!(told, Some(limited), "{written} segments, {pacing:?}");
+    }
 }
 
 #[test]
