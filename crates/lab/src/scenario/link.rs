@@ -123,7 +123,7 @@ fn queue(item: &Item<'_>) -> Result<QueueSetup> {
     let table = item.table()?;
     let kind = kind(&table, QUEUES)?;
     let limit = table.or("limit", Limit::Packets(1_000), Item::limit)?;
-    let actions = [("mark", Action::Mark), ("drop", Action::Drop)];
+    let actions = [("mark", Action::Mark), ("drop", Action::Drop), ("nodrop", Action::MarkOnly)];
     let action = table.or("action", Action::Mark, |item| item.choice(&actions))?;
     let bytes = |key: &str| table.need(key)?.bytes(0..=1 << 40);
     Ok(match kind {

@@ -71,11 +71,13 @@ impl QueueCx<'_> {
         u64::try_from(bits / 8).unwrap_or(u64::MAX)
     }
 
-    /// Marks the packet where marking is on and the packet is ECN-capable; drops it else. The packet, where it
-    /// was marked.
+    /// Does with the packet what `action` says. The packet, where it goes on.
     fn signal(&mut self, mut packet: Packet, action: Action) -> Option<Packet> {
-        if action == Action::Mark && packet.mark() {
+        if action != Action::Drop && packet.mark() {
             *self.marked += 1;
+            return Some(packet);
+        }
+        if action == Action::MarkOnly {
             return Some(packet);
         }
         self.drop(packet, DropReason::Aqm);
@@ -95,6 +97,8 @@ pub enum Action {
     Mark,
     /// Drops it.
     Drop,
+    /// Marks it CE where it is ECN-capable, and lets it pass else: only a full buffer drops (`nodrop` of tc-red).
+    MarkOnly,
 }
 
 /// Why a packet did not arrive.

@@ -130,6 +130,16 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_marked_passes_where_nothing_is_to_be_dropped() {
+        let mut bench = Bench::new(Step::new(Limit::Bytes(15_000), 3_000, Action::MarkOnly), 1_000_000, 0);
+        (0..5).for_each(|_| bench.arrive(1_000, true));
+        (0..5).for_each(|_| bench.arrive(1_000, false));
+        assert_eq!((bench.marked, bench.dropped.len()), (1, 0));
+        (0..10).for_each(|_| bench.arrive(1_000, false));
+        assert!(!bench.dropped.is_empty(), "but by a full buffer");
+    }
+
+    #[test]
     fn ramp_marks_in_proportion() {
         for (backlog, expected) in [(5, 0.0), (10, 0.0), (15, 0.5), (19, 0.9), (20, 1.0)] {
             let seed = 11;
