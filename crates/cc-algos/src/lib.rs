@@ -10,6 +10,8 @@
 //! | `scalable` | grows by a hundredth of each segment acknowledged | Kelly 2003 |
 //! | `acwap` | holds one of `hstcp`, `scalable`, `reno`, `cubic` back near a full queue, and paces | Su et al. 2006 |
 //!
+//! Responses to a timeout are in [`rto`]: `linux`, `dclor`, `frto`, `eifel`, `go-back-n`.
+//!
 //! [`CC`] and [`RTO`] are the tables from which names such as `cubic:beta=0.8` are resolved.
 #![no_std]
 #![forbid(unsafe_code)]

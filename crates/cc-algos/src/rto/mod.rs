@@ -1,37 +1,78 @@
-//! Responses to a retransmission timeout.
+//! Responses to a retransmission timeout: what to send, what to hold for lost, what becomes of the window.
+//!
+//! | name | idea | after a timeout that lost nothing | needs |
+//! |---|---|---|---|
+//! | `linux` | go-back-N, taken back when timestamps, DSACK or F-RTO show that it was wrong | everything restored | |
+//! | `dclor` | one probe above all that is outstanding; what the peer says of it tells what is lost | restart from two segments, `ssthresh` kept | SACK |
+//! | `frto` | two segments of new data after the first ACK decide | window as RFC 4015 has it, or half | new data |
+//! | `eifel` | the timestamp of the first ACK decides | window as RFC 4015 has it, or all of it | timestamps |
+//! | `go-back-n` | whatever is not SACKed is lost | a window sent again | |
+//! | `conventional` | the core's own: as `go-back-n`, with congestion control's rule for `ssthresh` | a window sent again | |
+//!
+//! Which one when: `linux` is right for almost every path. `dclor` is for paths whose packets are held up for seconds
+//! (cellular, satellite hand-over): it sends nothing twice but a probe, and leaves the rest of the path the room that it
+//! found when it came back; where a path stalls briefly and alone it pays for that with a slow start. `frto` and
+//! `eifel` stand for themselves for comparison; `linux` contains both ideas.
+
+pub mod dclor;
+pub mod eifel;
+pub mod frto;
+pub mod go_back_n;
+pub mod linux;
+#[cfg(test)]
+mod tests;
+
+pub use dclor::{Dclor, DclorParams};
+pub use eifel::{Eifel, Restore};
+pub use frto::{FRto, Spurious};
+pub use go_back_n::GoBackN;
+pub use linux::Linux;
 
 use ackline_tcp_core::policy::NewRtoResponse;
 use ackline_tcp_core::policy::builtin::Conventional;
+use ackline_tcp_core::policy::rto::{AckFacts, RtoView};
 use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::{SeqNum, Window};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 /// The RTO responses of this crate.
-pub const RTO: &[Entry<NewRtoResponse>] = &[Entry {
-    name: "conventional",
-    aliases: &[],
-    summary: "what is not SACKed is lost; one segment, then slow start",
-    source: "RFC 6298 section 5, RFC 5681 section 3.1",
-    params: &[],
-    make: |params| {
-        params.reject_all("conventional")?;
-        Ok(Arc::new(|| Box::new(Conventional::default())))
+pub const RTO: &[Entry<NewRtoResponse>] = &[
+    linux::ENTRY,
+    dclor::ENTRY,
+    frto::ENTRY,
+    eifel::ENTRY,
+    go_back_n::ENTRY,
+    Entry {
+        name: "conventional",
+        aliases: &[],
+        summary: "what is not SACKed is lost; one segment, then slow start",
+        source: "RFC 6298 section 5, RFC 5681 section 3.1",
+        params: &[],
+        make: |params| {
+            params.reject_all("conventional")?;
+            Ok(Arc::new(|| Box::new(Conventional::default())))
+        },
     },
-}];
+];
 
-#[cfg(test)]
-mod tests {
-    use super::RTO;
-    use ackline_tcp_core::policy::conformance;
+/// RFC 5681, equation 4: half of `bytes`, at least two segments.
+fn halved(bytes: u64, smss: u32) -> Window {
+    Window::from_bytes((bytes / 2).max(2 * u64::from(smss)))
+}
 
-    #[test]
-    fn every_entry_keeps_the_rules() {
-        for entry in RTO {
-            let make = (entry.make)(&"".parse().unwrap()).unwrap();
-            assert_eq!(make().name(), entry.name);
-            for seed in 0..20 {
-                conformance::rto_response(&*make, seed);
-            }
-        }
-    }
+/// RFC 4015, section 3, step 8: FlightSize + min(bytes_acked, IW).
+fn reversed_window(view: &RtoView, ack: &AckFacts) -> Window {
+    let acked = u64::from(ack.acked).min(view.initial_window);
+    Window::from_bytes(u64::from(view.flow.flight_size) + acked)
+}
+
+/// RFC 4015, section 3, step 0: pipe_prev = max(FlightSize, ssthresh).
+fn pipe_prev(view: &RtoView) -> Window {
+    view.ssthresh.max(Window::from_bytes(u64::from(view.flow.flight_size)))
+}
+
+/// The DSACK of an ACK reports the octet `seq` as received twice.
+fn reports_twice(ack: &AckFacts, seq: SeqNum) -> bool {
+    ack.dsack.is_some_and(|(start, end)| seq.within(start, end))
 }

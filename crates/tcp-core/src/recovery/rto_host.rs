@@ -46,6 +46,15 @@ impl Default for RtoHost {
 /// RTT of the oldest and of the newest segment never retransmitted that an ACK covers.
 type Samples = (Option<Duration>, Option<Duration>);
 
+/// What the response left of an ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) struct Heard {
+    /// Nobody else hears of the ACK.
+    pub(crate) consumed: bool,
+    /// Its RTT has been taken.
+    pub(crate) sampled: bool,
+}
+
 impl Sender {
     /// Where the response to the last timeout stands.
     pub(crate) fn rto_phase(&self) -> RtoPhase {
@@ -91,6 +100,11 @@ impl Sender {
         host.expiries = host.expiries.saturating_add(1);
         host.takeover = false;
         host.gate = RtoGate::ByCc;
+        if host.expiries == 1 && before != RtoPhase::Probe {
+            // RFC 3522, section 3.2, step 1: RetransmitTS is that of what this timeout sends. A probe that is repeated
+            // keeps that of its first copy.
+            flight.recovery.first_retransmission = None;
+        }
         let step = self.step_on_expiry(ctx, config, in_episode);
         if let Some(flight) = self.flight.as_deref_mut() {
             let (una, nxt) = (self.snd_una, self.snd_nxt);
@@ -173,8 +187,8 @@ impl Sender {
         }
     }
 
-    /// Shows an ACK to the response. True where a step consumed it. `rtt`: what the ACK measured, of the oldest and
-    /// of the newest segment that it covers.
+    /// Shows an ACK to the response. `rtt`: what the ACK measured, of the oldest and of the newest segment that it
+    /// covers.
     pub(crate) fn rto_response_on_ack(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -182,11 +196,11 @@ impl Sender {
         prior_pipe: u32,
         facts: &AckFacts,
         rtt: Samples,
-    ) -> bool {
+    ) -> Heard {
         let in_episode = self.flight.as_deref().is_some_and(|flight| flight.recovery.in_episode());
         let takeover = self.flight.as_deref().is_some_and(|flight| flight.recovery.rto.takeover);
         if takeover {
-            return false;
+            return Heard::default();
         }
         let before = self.rto_phase();
         let view = self.rto_view(ctx, config, prior_pipe, in_episode);
@@ -202,7 +216,7 @@ impl Sender {
         }
         let Some(step) = step else {
             self.trace_rto_phase(ctx, before);
-            return false;
+            return Heard::default();
         };
         self.apply(ctx, config, &step, rtt);
         if step.verdict.is_none() && (before, after) == (RtoPhase::Probe, RtoPhase::Probe) {
@@ -214,7 +228,7 @@ impl Sender {
             self.end_loss_phase(ctx);
         }
         self.trace_rto_phase(ctx, before);
-        !step.pass
+        Heard { consumed: !step.pass, sampled: step.rtt != RtoRtt::Skip }
     }
 
     /// The response has left the episode before everything outstanding at its start is acknowledged.

@@ -9,6 +9,7 @@ use crate::events::TraceEvent;
 use crate::policy::cc::{AckSample, CongestionEvent, Phase, RateSample, Reaction};
 use crate::policy::rto::{AckFacts, RtoPhase};
 use crate::recovery::loss::{Evidence, Finding};
+use crate::recovery::rto_host::Heard;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
@@ -67,11 +68,16 @@ impl Sender {
             self.progress_at = ctx.now;
             self.drop_void_reservations();
         }
-        let consumed = self.rto_heard
-            && self.rto_response_on_ack(ctx, config, prior_pipe, &facts, (rtt_oldest, rtt_newest));
+        let heard = if self.rto_heard {
+            self.rto_response_on_ack(ctx, config, prior_pipe, &facts, (rtt_oldest, rtt_newest))
+        } else {
+            Heard::default()
+        };
         let probing = self.rto_heard && self.rto_phase() == RtoPhase::Probe;
-        if !consumed && !probing {
-            self.take_rtt(ctx, config, rtt_oldest, rtt_newest);
+        if !heard.consumed && !probing {
+            if !heard.sampled {
+                self.take_rtt(ctx, config, rtt_oldest, rtt_newest);
+            }
             let finding = self.detect_loss(ctx, &tagged);
             self.tell_congestion_control(ctx, &tagged, finding, prior_pipe, rtt_oldest, rtt_newest, rate);
         }

@@ -1,0 +1,196 @@
+//! What can be set about DCLOR.
+
+use super::NAME;
+use ackline_tcp_core::policy::spec::ParamInfo;
+use ackline_tcp_core::policy::{Params, SpecError};
+
+/// What stale ACKs do (section 4.2, NOTE-1 and NOTE-2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StalePolicy {
+    /// Nothing: the window stays closed, and the exit has two segments.
+    Silent,
+    /// The first one opens a window of the saved pipe for new data.
+    Revert,
+    /// The first one opens half of that.
+    Halve,
+    /// Nothing; the exit has the saved pipe, halved for each RTO period without an ACK, and at least two segments.
+    Decay,
+}
+
+/// What a second timeout sends while the first one's probe is out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeRepeat {
+    /// The same segment again.
+    Same,
+    /// New data again, or the highest outstanding segment; SS_PTR moves.
+    New,
+}
+
+/// What half of becomes `ssthresh` when data was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavedWindow {
+    /// Pipe (RFC 6675) before the first timeout of the episode.
+    Pipe,
+    /// FlightSize (RFC 5681) then.
+    FlightSize,
+}
+
+/// What a clean exit makes of a probe that was itself a retransmission, and so may have repaired the only loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FallbackClean {
+    /// `ssthresh` stays, as the draft has it.
+    Literal,
+    /// `ssthresh` is reduced unless a timestamp or a DSACK proves that the original had arrived.
+    Conservative,
+}
+
+/// DCLOR's parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DclorParams {
+    /// What stale ACKs do.
+    pub stale_policy: StalePolicy,
+    /// What a repeated timeout sends.
+    pub probe_repeat: ProbeRepeat,
+    /// A timeout clears what the peer has SACKed (RFC 2018, section 8, has it cleared; practice keeps it).
+    pub sack_reset_on_rto: bool,
+    /// What half of becomes `ssthresh`.
+    pub saved_window: SavedWindow,
+    /// What a probe that was a retransmission proves.
+    pub fallback_clean: FallbackClean,
+    /// Go-back-N before the peer has sent its first SACK block (section 6).
+    pub require_sack_seen: bool,
+    /// Probes in a row before go-back-N takes over; 0: no limit (but for that of the connection).
+    pub max_probes: u32,
+    /// An unanswered tail loss probe becomes the probe of the first timeout.
+    pub reuse_tlp: bool,
+}
+
+impl Default for DclorParams {
+    /// What is best in practice: [`Self::paper`], but careful about probes that were retransmissions, and with a limit
+    /// of three probes.
+    fn default() -> Self {
+        Self { fallback_clean: FallbackClean::Conservative, max_probes: 3, ..Self::paper() }
+    }
+}
+
+impl DclorParams {
+    /// What [`Self::parse`] takes.
+    pub const TABLE: &[ParamInfo] = &[
+        ParamInfo {
+            name: "profile",
+            default: "default",
+            range: "default|paper",
+            summary: "where the other parameters start from: paper is the draft to the letter",
+        },
+        ParamInfo {
+            name: "stale_policy",
+            default: "silent",
+            range: "silent|revert|halve|decay",
+            summary: "what ACKs of data from before the timeout open for new data",
+        },
+        ParamInfo {
+            name: "probe_repeat",
+            default: "same",
+            range: "same|new",
+            summary: "what a second timeout sends",
+        },
+        ParamInfo {
+            name: "sack_reset_on_rto",
+            default: "on",
+            range: "on|off",
+            summary: "a timeout forgets what the peer has SACKed",
+        },
+        ParamInfo {
+            name: "saved_window",
+            default: "pipe",
+            range: "pipe|flight",
+            summary: "what half of becomes ssthresh after a loss",
+        },
+        ParamInfo {
+            name: "fallback_clean",
+            default: "conservative",
+            range: "conservative|literal",
+            summary: "reduce ssthresh where the probe may have repaired the loss itself",
+        },
+        ParamInfo {
+            name: "require_sack_seen",
+            default: "off",
+            range: "on|off",
+            summary: "go-back-N before the peer's first SACK block",
+        },
+        ParamInfo {
+            name: "max_probes",
+            default: "3",
+            range: "0..1000, 0: no limit",
+            summary: "probes in a row before go-back-N",
+        },
+        ParamInfo {
+            name: "reuse_tlp",
+            default: "off",
+            range: "on|off",
+            summary: "an unanswered tail loss probe becomes the probe",
+        },
+    ];
+
+    /// The draft to the letter.
+    #[must_use]
+    pub const fn paper() -> Self {
+        Self {
+            stale_policy: StalePolicy::Silent,
+            probe_repeat: ProbeRepeat::Same,
+            sack_reset_on_rto: true,
+            saved_window: SavedWindow::Pipe,
+            fallback_clean: FallbackClean::Literal,
+            require_sack_seen: false,
+            max_probes: 0,
+            reuse_tlp: false,
+        }
+    }
+
+    /// The profile that is named among `params`, or the default one, with the other changes.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown or out of range.
+    pub fn parse(params: &Params) -> Result<Self, SpecError> {
+        Self::default().with(params)
+    }
+
+    /// The same with the given changes; where they name a profile, that with the other changes.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown or out of range.
+    pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
+        if let Some(profile) = params.get("profile") {
+            self = [Self::default(), Self::paper()][profile.choice(&["default", "paper"])?];
+        }
+        for param in params.iter() {
+            match param.key() {
+                "profile" => {}
+                "stale_policy" => {
+                    self.stale_policy =
+                        [StalePolicy::Silent, StalePolicy::Revert, StalePolicy::Halve, StalePolicy::Decay]
+                            [param.choice(&["silent", "revert", "halve", "decay"])?];
+                }
+                "probe_repeat" => {
+                    self.probe_repeat =
+                        [ProbeRepeat::Same, ProbeRepeat::New][param.choice(&["same", "new"])?];
+                }
+                "sack_reset_on_rto" => self.sack_reset_on_rto = param.switch()?,
+                "saved_window" => {
+                    self.saved_window =
+                        [SavedWindow::Pipe, SavedWindow::FlightSize][param.choice(&["pipe", "flight"])?];
+                }
+                "fallback_clean" => {
+                    self.fallback_clean = [FallbackClean::Conservative, FallbackClean::Literal]
+                        [param.choice(&["conservative", "literal"])?];
+                }
+                "require_sack_seen" => self.require_sack_seen = param.switch()?,
+                "max_probes" => self.max_probes = param.integer(0..=1_000)? as u32,
+                "reuse_tlp" => self.reuse_tlp = param.switch()?,
+                _ => return Err(param.unknown(NAME, Self::TABLE)),
+            }
+        }
+        Ok(self)
+    }
+}

@@ -1,0 +1,221 @@
+//! Eifel: the timestamp of the first ACK after a timeout tells which transmission it answers (detection: RFC 3522), and
+//! a spurious timeout gets its window back (response: RFC 4015).
+//!
+//! ```text
+//!   timeout ──► go-back-N's first step, RetransmitTS = its timestamp
+//!   first ACK that advances:  TSecr >= RetransmitTS, or a DSACK         ──► genuine: go-back-N
+//!                             otherwise, and more is outstanding (or
+//!                             the peer has sent DSACKs before)          ──► spurious: go on with new data
+//!   later: a DSACK for what the timeout sent again                      ──► spurious, but late: only the window
+//! ```
+//!
+//! Steps are those of RFC 4015, section 3. Without timestamps it is go-back-N.
+//!
+//! Where it fails: everything that the stall held back is acknowledged at once, and the restored window follows into a
+//! path that others have filled meanwhile. `restore=full` is the draft of 2002, which gave back all of the window at once.
+
+use super::{go_back_n, pipe_prev, reports_twice, reversed_window};
+use ackline_tcp_core::policy::cc::{Phase, Undo};
+use ackline_tcp_core::policy::rto::{
+    AckFacts, RtoCc, RtoPhase, RtoResponse, RtoRtt, RtoStep, RtoTags, RtoVerdict, RtoView,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::{NewRtoResponse, Params, SpecError};
+use ackline_tcp_core::{Duration, SeqNum, Window};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+const NAME: &str = "eifel";
+
+const TABLE: &[ParamInfo] = &[ParamInfo {
+    name: "restore",
+    default: "rfc4015",
+    range: "rfc4015|full",
+    summary: "window after a spurious timeout: what is in flight, or all of what it was",
+}];
+
+pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
+    name: NAME,
+    aliases: &[],
+    summary: "timestamps tell a delay from a loss; the window comes back (needs timestamps)",
+    source: "RFC 3522, RFC 4015",
+    params: TABLE,
+    make: |params| {
+        let restore = with(Restore::default(), params)?;
+        Ok(Arc::new(move || Box::new(Eifel::new(restore))))
+    },
+};
+
+fn with(mut restore: Restore, params: &Params) -> Result<Restore, SpecError> {
+    for param in params.iter() {
+        match param.key() {
+            "restore" => restore = [Restore::Rfc4015, Restore::Full][param.choice(&["rfc4015", "full"])?],
+            _ => return Err(param.unknown(NAME, TABLE)),
+        }
+    }
+    Ok(restore)
+}
+
+/// What becomes of the window after a timeout found spurious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Restore {
+    /// FlightSize + min(bytes_acked, IW) (RFC 4015, section 3, step 8).
+    #[default]
+    Rfc4015,
+    /// What it was before the timeout, in a burst (the draft of 2002).
+    Full,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No episode.
+    Open,
+    /// The head was sent again, and no ACK has advanced SND.UNA since. `sent`: SND.NXT at the timeout.
+    Waiting { sent: SeqNum },
+    /// The timeout was genuine: go-back-N up to here.
+    Repair { recovery_point: SeqNum },
+}
+
+/// Eifel's detection and response.
+#[derive(Clone, Debug)]
+pub struct Eifel {
+    restore: Restore,
+    state: State,
+    /// Step 0: max(FlightSize, `ssthresh`).
+    pipe_prev: Window,
+    /// The window before the timeout.
+    cwnd_prev: Window,
+    /// Step 0: SRTT + 2 G. None before a sample.
+    srtt_prev: Option<Duration>,
+    /// Step 0: RTTVAR.
+    rttvar_prev: Duration,
+    /// First sequence number of what the timeout sent again, while a DSACK for it would be news.
+    late: Option<SeqNum>,
+    /// SND.NXT at the spurious verdict: the first sample of what lies beyond sets the RTO (step 11).
+    sample_beyond: Option<SeqNum>,
+}
+
+impl Eifel {
+    /// Eifel that restores so much.
+    #[must_use]
+    pub const fn new(restore: Restore) -> Self {
+        Self {
+            restore,
+            state: State::Open,
+            pipe_prev: Window::ZERO,
+            cwnd_prev: Window::ZERO,
+            srtt_prev: None,
+            rttvar_prev: Duration::ZERO,
+            late: None,
+            sample_beyond: None,
+        }
+    }
+
+    /// RFC 3522, section 3.2, steps 4 to 6, with the order of RFC 4015: is the ACK that of an original?
+    fn is_spurious(view: &RtoView, ack: &AckFacts) -> bool {
+        // An ACK of everything may be that of the last original, and the ACKs before it lost (RFC 3522, section 3.3);
+        // a peer that sends DSACKs would have said so.
+        let tells = view.dsack_seen || ack.ack.lt(view.flow.snd_nxt);
+        ack.echoes_original == Some(true) && ack.dsack.is_none() && tells
+    }
+
+    /// Step 8, where the peer reports no congestion.
+    fn reversal(&self, view: &RtoView, ack: &AckFacts) -> RtoCc {
+        if ack.ece {
+            return RtoCc::Untold;
+        }
+        let window = match self.restore {
+            Restore::Rfc4015 => reversed_window(view, ack),
+            Restore::Full => self.cwnd_prev,
+        };
+        RtoCc::Undo(Undo::To { window, ssthresh: self.pipe_prev })
+    }
+
+    /// The first ACK that advances SND.UNA decides.
+    fn decide(&mut self, view: &RtoView, ack: &AckFacts, sent: SeqNum) -> RtoStep {
+        if !Self::is_spurious(view, ack) {
+            self.state = State::Repair { recovery_point: sent };
+            let mut step = RtoStep::pass();
+            step.verdict = Some(RtoVerdict::Lossy);
+            return step;
+        }
+        self.state = State::Open;
+        self.late = None;
+        self.sample_beyond = Some(view.flow.snd_nxt);
+        // Step 7: transmission goes on with new data.
+        let mut step = RtoStep::consume();
+        step.tags = RtoTags::Unmark;
+        step.cc = self.reversal(view, ack);
+        step.verdict = Some(RtoVerdict::Spurious);
+        step
+    }
+
+    /// Step 11: the first sample of data first sent after the spurious timeout makes the RTO conservative.
+    fn adapt(&mut self, ack: &AckFacts) -> Option<RtoStep> {
+        self.sample_beyond.filter(|beyond| ack.ack.gt(*beyond) && ack.original.is_some())?;
+        self.sample_beyond = None;
+        let srtt = self.srtt_prev?;
+        let mut step = RtoStep::pass();
+        step.rtt = RtoRtt::Rfc4015 { srtt, rttvar: self.rttvar_prev };
+        Some(step)
+    }
+}
+
+impl RtoResponse for Eifel {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn on_rto(&mut self, view: &RtoView) -> RtoStep {
+        if !matches!(self.state, State::Waiting { .. }) {
+            // Step 0.
+            self.pipe_prev = pipe_prev(view);
+            self.cwnd_prev = view.window;
+            self.srtt_prev =
+                view.flow.srtt.map(|srtt| srtt.saturating_add(view.granularity.saturating_mul(2)));
+            self.rttvar_prev = view.rttvar.unwrap_or(Duration::ZERO);
+            self.late = Some(view.flow.snd_una);
+            self.sample_beyond = None;
+        }
+        self.state = State::Waiting { sent: view.flow.snd_nxt };
+        go_back_n::step(view, true, go_back_n::ssthresh(view))
+    }
+
+    fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
+        let waiting = matches!(self.state, State::Waiting { .. });
+        if view.flow.phase == Phase::Recovery {
+            self.late = None;
+        }
+        let step = match self.state {
+            State::Waiting { sent } if ack.acked > 0 => Some(self.decide(view, ack, sent)),
+            _ => self.adapt(ack),
+        };
+        if let State::Repair { recovery_point } = self.state
+            && ack.ack.ge(recovery_point)
+        {
+            self.state = State::Open;
+        }
+        if !waiting && step.is_none() && self.late.take_if(|seq| reports_twice(ack, *seq)).is_some() {
+            // SpuriousRecovery = LATE_SPUR_TO: transmission has gone on long since, only step 8 is left.
+            let mut step = RtoStep::pass();
+            step.cc = self.reversal(view, ack);
+            step.verdict = Some(RtoVerdict::Spurious);
+            return Some(step);
+        }
+        step
+    }
+
+    fn phase(&self) -> RtoPhase {
+        if self.state == State::Open { RtoPhase::Open } else { RtoPhase::Repair }
+    }
+
+    fn on_takeover(&mut self) {
+        self.state = State::Open;
+        self.late = None;
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        self.restore = with(self.restore, params)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! F-RTO in its SACK form (RFC 5682, section 3): after a timeout send the oldest segment again, then new data, and see
+//! what the ACKs acknowledge.
+//!
+//! ```text
+//!   timeout ──► (1) head again ──► (2) first ACK that advances ──► two new segments ──► (3) next ACK
+//!                                      │ covers everything,                              ├─ of data from before: spurious
+//!                                      │ or nothing new to send                          └─ anything else: go-back-N
+//!                                      └─► go-back-N
+//! ```
+//!
+//! Steps are those of RFC 5682, section 3.1. Where the peer has no SACK, the basic form (section 2.1) follows from the
+//! same steps, with one more branch: a duplicate ACK in step 2 is go-back-N at once.
+//!
+//! Where it fails: without new data, or with a full receive window, it is go-back-N; and data that a stall has merely
+//! delayed is acknowledged like any other, so that a window restored in full goes out into a path that others have filled.
+
+use super::{go_back_n, halved, pipe_prev, reversed_window};
+use ackline_tcp_core::policy::cc::{SsthreshRule, Undo};
+use ackline_tcp_core::policy::rto::{
+    AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoRtt, RtoStep, RtoTags, RtoVerdict, RtoView,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::{NewRtoResponse, Params, SpecError};
+use ackline_tcp_core::{SeqNum, Window};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+const NAME: &str = "frto";
+
+const TABLE: &[ParamInfo] = &[ParamInfo {
+    name: "response",
+    default: "rfc4015",
+    range: "rfc4015|halve",
+    summary: "window after a spurious timeout: what is in flight, or half of it in congestion avoidance",
+}];
+
+pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
+    name: NAME,
+    aliases: &["f-rto"],
+    summary: "two segments of new data after the first ACK tell a delay from a loss",
+    source: "RFC 5682 section 3, RFC 4015",
+    params: TABLE,
+    make: |params| {
+        let spurious = with(Spurious::default(), params)?;
+        Ok(Arc::new(move || Box::new(FRto::new(spurious))))
+    },
+};
+
+fn with(mut spurious: Spurious, params: &Params) -> Result<Spurious, SpecError> {
+    for param in params.iter() {
+        match param.key() {
+            "response" => {
+                spurious = [Spurious::Rfc4015, Spurious::Halve][param.choice(&["rfc4015", "halve"])?];
+            }
+            _ => return Err(param.unknown(NAME, TABLE)),
+        }
+    }
+    Ok(spurious)
+}
+
+/// What becomes of the window after a timeout found spurious.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Spurious {
+    /// RFC 4015: FlightSize + min(bytes_acked, IW), and `ssthresh` as it was (or the flight at the timeout where that
+    /// is more).
+    #[default]
+    Rfc4015,
+    /// Window and `ssthresh` at half of the flight at the timeout: congestion avoidance from there, as the variant of
+    /// 2002 had it.
+    Halve,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No episode.
+    Open,
+    /// The head was sent again: step 2 waits for an ACK that advances SND.UNA. `sent`: SND.NXT at the timeout.
+    First { sent: SeqNum },
+    /// New data was sent: step 3 waits for an ACK.
+    Second { recovery_point: SeqNum },
+    /// The timeout was genuine: go-back-N up to here.
+    Repair { recovery_point: SeqNum },
+}
+
+/// F-RTO.
+#[derive(Clone, Debug)]
+pub struct FRto {
+    spurious: Spurious,
+    state: State,
+    /// max(FlightSize, `ssthresh`) before the timeout.
+    pipe_prev: Window,
+    /// FlightSize at the timeout, in bytes.
+    flight_prev: u32,
+}
+
+impl FRto {
+    /// F-RTO with this response to a spurious timeout.
+    #[must_use]
+    pub const fn new(spurious: Spurious) -> Self {
+        Self { spurious, state: State::Open, pipe_prev: Window::ZERO, flight_prev: 0 }
+    }
+
+    /// Go-back-N from here on; the ACK counts like every other one. `most`: segments that the window may have before
+    /// the ACK has grown it.
+    fn genuine(&mut self, view: &RtoView, recovery_point: SeqNum, most: u32) -> RtoStep {
+        self.state = State::Repair { recovery_point };
+        let mut step = RtoStep::pass();
+        step.verdict = Some(RtoVerdict::Lossy);
+        // Steps 2a and 3a: no more than two (three) segments. One ACK that stands for many may have grown more.
+        let window = Window::from_bytes(u64::from(most * view.flow.smss));
+        if view.window > window {
+            step.cc = RtoCc::Timeout { window, ssthresh: SsthreshRule::Keep };
+        }
+        step
+    }
+
+    /// Step 2.
+    fn on_first(&mut self, view: &RtoView, ack: &AckFacts, sent: SeqNum) -> RtoStep {
+        if ack.acked == 0 {
+            if !view.sack_permitted && ack.duplicate {
+                // Section 2.1, step 2a.
+                return self.genuine(view, sent, 1);
+            }
+            let mut step = RtoStep::consume();
+            step.gate = RtoGate::Closed;
+            return step;
+        }
+        let recovery_point = view.flow.snd_nxt;
+        if ack.ack.ge(sent) || view.unsent == 0 {
+            // Step 2a, and step 2b where nothing new can be sent.
+            return self.genuine(view, recovery_point, 1);
+        }
+        // Step 2b.
+        self.state = State::Second { recovery_point };
+        let mut step = RtoStep::pass();
+        let window = Window::from_bytes(2 * u64::from(view.flow.smss));
+        step.gate = RtoGate::NewOnly { window, from: recovery_point };
+        step
+    }
+
+    /// Step 3. None for an ACK that says nothing.
+    fn on_second(&mut self, view: &RtoView, ack: &AckFacts, recovery_point: SeqNum) -> Option<RtoStep> {
+        let sacks = ack.sack.iter().take(usize::from(ack.sack_count));
+        let beyond = ack.ack.gt(recovery_point) || sacks.clone().any(|block| block.1.gt(recovery_point));
+        let below = ack.acked > 0 || ack.newly_sacked > 0;
+        if beyond || (ack.duplicate && !below) {
+            // Step 3a.
+            return Some(self.genuine(view, recovery_point, 2));
+        }
+        below.then(|| self.spurious(view, ack))
+    }
+
+    /// Step 3b: data from before the timeout arrived without having been sent again.
+    fn spurious(&mut self, view: &RtoView, ack: &AckFacts) -> RtoStep {
+        self.state = State::Open;
+        let mut step = RtoStep::consume();
+        step.tags = RtoTags::Unmark;
+        step.rtt = RtoRtt::Take;
+        step.verdict = Some(RtoVerdict::Spurious);
+        // RFC 4015, section 3, step 8: not where the peer reports congestion.
+        if !ack.ece {
+            step.cc = RtoCc::Undo(match self.spurious {
+                Spurious::Rfc4015 => {
+                    Undo::To { window: reversed_window(view, ack), ssthresh: self.pipe_prev }
+                }
+                Spurious::Halve => {
+                    let half = halved(u64::from(self.flight_prev), view.flow.smss);
+                    Undo::To { window: half, ssthresh: half }
+                }
+            });
+        }
+        step
+    }
+}
+
+impl RtoResponse for FRto {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn on_rto(&mut self, view: &RtoView) -> RtoStep {
+        let sent = view.flow.snd_nxt;
+        // Step 1. The scoreboard is reset; a repeated expiry begins anew.
+        let mut step = go_back_n::step(view, false, go_back_n::ssthresh(view));
+        let repairing = match self.state {
+            State::Open => view.in_recovery,
+            State::First { .. } => false,
+            State::Second { recovery_point } | State::Repair { recovery_point } => {
+                recovery_point.ge(view.flow.snd_una)
+            }
+        };
+        if repairing {
+            self.state = State::Repair { recovery_point: sent };
+            return step;
+        }
+        if !matches!(self.state, State::First { .. }) {
+            self.pipe_prev = pipe_prev(view);
+            self.flight_prev = view.flow.flight_size;
+        }
+        self.state = State::First { sent };
+        step.gate = RtoGate::Closed;
+        step
+    }
+
+    fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
+        // What is older than SND.UNA has been judged already.
+        let old = ack.ack.lt(ack.prior_una);
+        let step = match self.state {
+            State::First { sent } if !old => Some(self.on_first(view, ack, sent)),
+            State::Second { recovery_point } if !old => self.on_second(view, ack, recovery_point),
+            _ => None,
+        };
+        if let State::Repair { recovery_point } = self.state
+            && ack.ack.ge(recovery_point)
+        {
+            self.state = State::Open;
+        }
+        step
+    }
+
+    fn phase(&self) -> RtoPhase {
+        match self.state {
+            State::Open => RtoPhase::Open,
+            State::First { .. } => RtoPhase::Probe,
+            State::Second { .. } | State::Repair { .. } => RtoPhase::Repair,
+        }
+    }
+
+    fn on_takeover(&mut self) {
+        self.state = State::Open;
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        self.spurious = with(self.spurious, params)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! Today's practice: go-back-N's first step, and three ways to find out that it was wrong and to take it back.
+//!
+//! | evidence | from |
+//! |---|---|
+//! | an ACK echoes a timestamp from before the first retransmission | RFC 3522 |
+//! | every retransmission is reported as received twice | RFC 2883, RFC 3708 |
+//! | data that was never sent again is acknowledged: at once, or after new data was sent | RFC 5682, section 3 |
+//!
+//! Taking back restores window and `ssthresh` where they were higher, and nothing is lost any more. Beside it work tail
+//! loss probes, RACK and proportional rate reduction, which are the core's.
+//!
+//! `ssthresh` is congestion control's own rule's. A timeout in fast recovery does not lower it again. What the peer
+//! SACKed stays so, unless it reneged, which the core notices when SND.UNA moves into it.
+
+use super::go_back_n;
+use ackline_tcp_core::policy::cc::{Phase, SsthreshRule, Undo};
+use ackline_tcp_core::policy::rto::{
+    AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoStep, RtoTags, RtoVerdict, RtoView,
+};
+use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::{NewRtoResponse, Params, SpecError};
+use ackline_tcp_core::{Instant, SeqNum, Window};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+const NAME: &str = "linux";
+
+const TABLE: &[ParamInfo] = &[
+    ParamInfo {
+        name: "frto",
+        default: "on",
+        range: "on|off",
+        summary: "test with new data whether the timeout was spurious (F-RTO)",
+    },
+    ParamInfo {
+        name: "undo",
+        default: "on",
+        range: "on|off",
+        summary: "take a timeout back when timestamps or DSACKs show that it was spurious",
+    },
+];
+
+pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
+    name: NAME,
+    aliases: &["modern"],
+    summary: "go-back-N that timestamps, DSACK or F-RTO take back where it was wrong",
+    source: "RFC 6298, RFC 6675, RFC 5682, RFC 3522, RFC 3708",
+    params: TABLE,
+    make: |params| {
+        let response = Linux::default().with(params)?;
+        Ok(Arc::new(move || Box::new(response.clone())))
+    },
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// No episode.
+    Open,
+    /// Repair up to here.
+    Loss { high_seq: SeqNum },
+}
+
+/// What F-RTO waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Test {
+    /// It is off, or has decided.
+    None,
+    /// An ACK that advances SND.UNA (RFC 5682, section 3.1, step 2).
+    First,
+    /// The ACK that follows new data (step 3).
+    Second,
+}
+
+/// What an undo needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Marker {
+    /// SND.UNA at the timeout: DSACKs below it are of older days.
+    una: SeqNum,
+    /// Segments that the connection had retransmitted before.
+    retransmitted: u64,
+    /// Segments since then that the peer reported as received twice.
+    twice: u64,
+    /// The episode began with this timeout, so that timestamps tell its retransmissions from the originals.
+    whole: bool,
+}
+
+/// Today's practice.
+#[derive(Clone, Debug)]
+pub struct Linux {
+    frto: bool,
+    undo: bool,
+    state: State,
+    test: Test,
+    /// When the timer fired last.
+    expired_at: Instant,
+    /// While the episode may still be taken back.
+    marker: Option<Marker>,
+}
+
+impl Default for Linux {
+    fn default() -> Self {
+        Self {
+            frto: true,
+            undo: true,
+            state: State::Open,
+            test: Test::None,
+            expired_at: Instant::ZERO,
+            marker: None,
+        }
+    }
+}
+
+impl Linux {
+    fn with(mut self, params: &Params) -> Result<Self, SpecError> {
+        for param in params.iter() {
+            match param.key() {
+                "frto" => self.frto = param.switch()?,
+                "undo" => self.undo = param.switch()?,
+                _ => return Err(param.unknown(NAME, TABLE)),
+            }
+        }
+        Ok(self)
+    }
+
+    /// Every retransmission of the episode was one too many (RFC 3708, section 2).
+    fn all_came_twice(&mut self, view: &RtoView, ack: &AckFacts) -> bool {
+        let (Some(marker), Some((start, end))) = (self.marker.as_mut(), ack.dsack) else { return false };
+        if start.lt(marker.una) {
+            return false;
+        }
+        marker.twice += u64::from(end.distance_from(start).div_ceil(view.flow.smss).max(1));
+        let sent_again = view.retransmitted.saturating_sub(marker.retransmitted);
+        sent_again > 0 && marker.twice >= sent_again
+    }
+
+    /// The episode is taken back.
+    fn take_back(&mut self) -> RtoStep {
+        let mut step = RtoStep::pass();
+        if self.state != State::Open {
+            step.tags = RtoTags::Unmark;
+        }
+        step.cc = RtoCc::Undo(Undo::All);
+        step.verdict = Some(RtoVerdict::Spurious);
+        self.state = State::Open;
+        self.test = Test::None;
+        self.marker = None;
+        step
+    }
+
+    /// F-RTO has found nothing in favour of the timeout being spurious.
+    fn give_up_test(&mut self) -> RtoStep {
+        self.test = Test::None;
+        let mut step = RtoStep::pass();
+        step.verdict = Some(RtoVerdict::Lossy);
+        step
+    }
+
+    /// RFC 5682, section 3.1, steps 2 and 3, with one difference that practice makes: data that was never sent again
+    /// proves its case in step 2 already.
+    fn test(&mut self, view: &RtoView, ack: &AckFacts, high_seq: SeqNum) -> Option<RtoStep> {
+        if self.test == Test::None {
+            return None;
+        }
+        if ack.original.is_some_and(|at| at < self.expired_at) {
+            return Some(self.take_back());
+        }
+        match self.test {
+            Test::First if ack.acked > 0 => {
+                if ack.ack.ge(high_seq) {
+                    self.test = Test::None;
+                    return None;
+                }
+                if view.unsent == 0 {
+                    return Some(self.give_up_test());
+                }
+                self.test = Test::Second;
+                let mut step = RtoStep::pass();
+                let window = Window::from_bytes(2 * u64::from(view.flow.smss));
+                step.gate = RtoGate::NewOnly { window, from: view.flow.snd_nxt };
+                Some(step)
+            }
+            Test::Second if ack.acked > 0 || ack.newly_sacked > 0 || ack.duplicate => {
+                Some(self.give_up_test())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl RtoResponse for Linux {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn on_rto(&mut self, view: &RtoView) -> RtoStep {
+        let new_loss = matches!(view.flow.phase, Phase::Open | Phase::Disorder);
+        let repeated = view.expiries > 1;
+        if self.undo && !repeated {
+            self.marker = Some(Marker {
+                una: view.flow.snd_una,
+                retransmitted: view.retransmitted,
+                twice: 0,
+                whole: new_loss,
+            });
+        }
+        self.test = if self.frto && (new_loss || repeated) { Test::First } else { Test::None };
+        self.state = State::Loss { high_seq: view.flow.snd_nxt };
+        self.expired_at = view.flow.now;
+        let reduced = view.flow.phase == Phase::Recovery;
+        go_back_n::step(view, true, if reduced { SsthreshRule::Keep } else { SsthreshRule::ByCc })
+    }
+
+    fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
+        if view.flow.phase == Phase::Recovery || view.ecn_reduced && self.state == State::Open {
+            // A reduction that is not the timeout's must stand.
+            self.marker = None;
+        }
+        if self.all_came_twice(view, ack) {
+            return Some(self.take_back());
+        }
+        let State::Loss { high_seq } = self.state else { return None };
+        let whole = self.marker.is_some_and(|marker| marker.whole);
+        if whole && ack.acked > 0 && ack.echoes_original == Some(true) {
+            return Some(self.take_back());
+        }
+        let step = self.test(view, ack, high_seq);
+        if let State::Loss { high_seq } = self.state
+            && ack.ack.ge(high_seq)
+        {
+            self.state = State::Open;
+            self.test = Test::None;
+        }
+        step
+    }
+
+    fn phase(&self) -> RtoPhase {
+        if self.state == State::Open { RtoPhase::Open } else { RtoPhase::Repair }
+    }
+
+    fn on_takeover(&mut self) {
+        self.state = State::Open;
+        self.test = Test::None;
+        self.marker = None;
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        *self = self.clone().with(params)?;
+        Ok(())
+    }
+}
