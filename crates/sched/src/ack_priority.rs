@@ -38,8 +38,8 @@ impl EgressScheduler for AckPriority {
         ENTRY.name
     }
 
-    fn is_transparent(&self) -> bool {
-        true
+    fn is_transparent(&self, device_full: bool) -> bool {
+        !device_full
     }
 
     fn push(&mut self, now: Instant, packet: Descriptor) {

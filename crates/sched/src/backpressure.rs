@@ -105,8 +105,8 @@ impl EgressScheduler for Backpressure {
         ENTRY.name
     }
 
-    fn is_transparent(&self) -> bool {
-        true
+    fn is_transparent(&self, device_full: bool) -> bool {
+        !device_full
     }
 
     /// Step 11. (The window is TCP's to look at.)

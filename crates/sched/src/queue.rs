@@ -217,8 +217,16 @@ impl<S: EgressScheduler> EgressScheduler for Queue<S> {
         self.params.thin || self.inner.thins_acks()
     }
 
-    fn is_transparent(&self) -> bool {
-        self.inner.is_transparent()
+    fn is_transparent(&self, device_full: bool) -> bool {
+        self.inner.is_transparent(device_full)
+    }
+
+    fn busy_until(&self, now: Instant) -> Instant {
+        self.inner.busy_until(now)
+    }
+
+    fn largest_packet(&self) -> u32 {
+        self.inner.largest_packet()
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

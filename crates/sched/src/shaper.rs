@@ -212,8 +212,19 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
         self.inner.thins_acks()
     }
 
-    fn is_transparent(&self) -> bool {
-        self.bucket.is_none() && !self.changed && self.inner.is_transparent()
+    fn is_transparent(&self, device_full: bool) -> bool {
+        self.bucket.is_none() && !self.changed && self.inner.is_transparent(device_full)
+    }
+
+    fn busy_until(&self, now: Instant) -> Instant {
+        let busy = self.inner.busy_until(now);
+        self.bucket.as_ref().map_or(busy, |bucket| bucket.earliest(now).max(busy))
+    }
+
+    fn largest_packet(&self) -> u32 {
+        // What the rate gives in a millisecond: as long may an urgent packet wait behind one that is leaving.
+        let quantum = |rate: Rate| u32::try_from(rate.bytes_per_second() / 1_000).unwrap_or(u32::MAX);
+        self.params.rate.map_or(u32::MAX, quantum).min(self.inner.largest_packet())
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

@@ -51,6 +51,9 @@ pub struct EndpointConfig {
     pub granularity: Duration,
     /// What a packet costs on the link, for links and scheduler descriptors.
     pub pricing: Pricing,
+    /// Packets that a driver which reports departures may take without reporting one, at least 1; beyond that the
+    /// oldest counts as departed, and is counted.
+    pub max_on_wire: usize,
 }
 
 impl Default for EndpointConfig {
@@ -72,6 +75,7 @@ impl Default for EndpointConfig {
             reset_unknown: true,
             granularity: Duration::from_nanos(1),
             pricing: Pricing::default(),
+            max_on_wire: 1_024,
         }
     }
 }

@@ -105,6 +105,9 @@ counters! {
     icmp_out_of_window, "TcpExtOutOfWindowIcmps", "ICMP errors ignored because they name no outstanding data (RFC 5927).";
     tcp_unmatched, "AcklineTcpUnmatched", "TCP segments of no connection that got no answer.";
     tx_refused, "AcklineTxRefused", "Packets that the device refused when they were offered.";
+    egress_dropped, "AcklineEgressDropped", "ACKs with their own number, RSTs and echo replies that found the egress scheduler's queue full.";
+    egress_thinned, "AcklineEgressThinned", "Queued ACKs whose place a newer one took.";
+    departures_missing, "AcklineDeparturesMissing", "Packets counted as departed because the driver reported too few departures.";
 }
 
 impl Counters {

@@ -17,6 +17,7 @@ pub mod info;
 pub mod packet;
 mod plan;
 pub mod policy;
+pub mod queueing;
 mod rcv;
 mod recovery;
 pub mod ring;

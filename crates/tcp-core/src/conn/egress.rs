@@ -38,11 +38,12 @@ pub(crate) struct Built {
 
 impl Connection {
     /// What to send next; `None` where nothing may leave. Where the egress scheduler has deferred data,
-    /// everything but that. New data may be a run of up to `run` packets, to be split before it leaves.
+    /// everything but that. No packet of several segments is longer than `max_super_packet`, but new data may be a run
+    /// of up to `run` packets, to be split before it leaves.
     pub(crate) fn next(
         &mut self,
         now: Instant,
-        host: &EndpointConfig,
+        max_super_packet: u32,
         data_deferred: bool,
         run: u32,
     ) -> Option<Plan> {
@@ -68,7 +69,7 @@ impl Connection {
             return Some(self.pure_ack(reason));
         }
         if self.state != State::TimeWait {
-            let limits = self.send_limits(host, run);
+            let limits = self.send_limits(max_super_packet, run);
             if let Next::Send(out) = self.snd.next(now, &self.config, &limits) {
                 let plan = out;
                 if !(data_deferred && plan.may_be_deferred()) {
@@ -120,10 +121,10 @@ impl Connection {
         self.snd.seq_without_data(1 << self.snd_wscale)
     }
 
-    fn send_limits(&self, host: &EndpointConfig, run: u32) -> SendLimits {
+    fn send_limits(&self, max_super_packet: u32, run: u32) -> SendLimits {
         let smss = self.snd.smss();
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
-        let max_payload = host.max_super_packet.saturating_sub(headers).max(smss);
+        let max_payload = max_super_packet.saturating_sub(headers).max(smss);
         // A run is built as one packet.
         let max_run = smss.saturating_mul(run).min(u32::from(u16::MAX) - headers).max(max_payload);
         SendLimits { max_payload, max_run, granularity: host.granularity }
@@ -311,6 +312,14 @@ impl Connection {
             room
         };
         (room as usize).min(most)
+    }
+
+    /// True where the ACK that was built leaves nothing to tell that a later one of this kind would not tell, too. To
+    /// be asked before [`sent`](Self::sent).
+    pub(crate) fn is_plain_ack(&self, plan: &Plan, built: &Built) -> bool {
+        plan.class == SegmentClass::PureAck
+            && plan.reason != SendReason::ChallengeAck
+            && built.ack.as_ref().is_some_and(|numbers| self.rcv.is_plain(numbers))
     }
 
     /// The device took the packet.

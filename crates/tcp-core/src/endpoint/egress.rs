@@ -8,10 +8,14 @@
 //!
 //! A connection stands in the ready queue while it may have something to send, so a call costs what the active
 //! connections cost, however many there are. They take [turns](Ready) of one quantum of bytes each.
-//! Towards a device that takes all there is, a packet is popped as soon as it is pushed; one that reports
-//! departures is asked for a packet at a time, and the scheduler is first given everything that waits. Where the
-//! scheduler is [transparent](EgressScheduler::is_transparent) and empty, packets go straight to the device; and
-//! if that takes no super-packets, a connection's new data is built as one all the same, and split on the way.
+//! The scheduler is given everything that waits before it is asked for a packet. Where it is
+//! [transparent](EgressScheduler::is_transparent) and empty, and the device takes all there is, packets go straight
+//! to the device; and if that takes no super-packets, a connection's new data is built as one all the same, and
+//! split on the way.
+//!
+//! A packet has *departed* when the driver says so; where no driver does, when the link is free again that a
+//! shaper imitates, or at once. Then the connections that the scheduler resumes push, and only then comes the next
+//! pop: a deferred packet stands behind what came while the link was busy.
 //!
 //! No scheduler can stop the host: only data can be deferred, and what it deferred is admitted all the same
 //! once nothing is queued or on the wire.
@@ -28,6 +32,7 @@ use crate::packet::{TxBudget, TxPacket, TxReport};
 use crate::plan::Plan;
 use crate::policy::EgressScheduler;
 use crate::policy::sched::{Admission, Ask, Descriptor, Forget, LinkView, Popped, SegmentClass};
+use crate::queueing::Accounts;
 use crate::time::Instant;
 use crate::wire::{HeaderBuf, TxChecksumMode, gso};
 use alloc::boxed::Box;
@@ -47,8 +52,13 @@ pub(super) struct Egress {
     pub(super) strays: Strays,
     /// A packet that the device refused. It is in no queue.
     pub(super) held: Option<Descriptor>,
-    /// Packets that the device took and did not report as departed, oldest first.
-    on_wire: VecDeque<Descriptor>,
+    /// Packets that the device took and that have not departed, oldest first; and when they will, `FAR_FUTURE`
+    /// where the driver says it.
+    on_wire: VecDeque<(Descriptor, Instant)>,
+    /// The device refused a packet, and not everything that waited behind it has left.
+    device_full: bool,
+    /// What left.
+    pub(super) accounts: Accounts,
     /// Descriptors in the scheduler.
     queued: usize,
     /// Serial number of the next descriptor.
@@ -74,6 +84,8 @@ impl Egress {
             strays: Strays::default(),
             held: None,
             on_wire: VecDeque::new(),
+            device_full: false,
+            accounts: Accounts::default(),
             queued: 0,
             serial: 0,
             not_before: None,
@@ -89,10 +101,14 @@ impl Egress {
         }
     }
 
-    /// When the scheduler lets the next packet out; `None` where it does not stand in the way.
+    /// When the scheduler lets the next packet out, or a departure lets somebody go on; `None` where nothing is
+    /// waited for but the device.
     pub(super) fn wake_up_at(&self) -> Option<Instant> {
         // A held packet waits for the device, not for the scheduler.
-        self.not_before.filter(|_| self.queued > 0 && self.held.is_none())
+        let pop = self.not_before.filter(|_| self.queued > 0 && self.held.is_none());
+        let departure = self.on_wire.front().map(|(_, at)| *at);
+        let departure = departure.filter(|at| *at != Instant::FAR_FUTURE && !self.deferred.is_empty());
+        pop.into_iter().chain(departure).min()
     }
 
     /// The serial number of a packet to come.
@@ -103,7 +119,8 @@ impl Egress {
     }
 
     /// Gives a descriptor to the scheduler.
-    pub(super) fn push(&mut self, now: Instant, descriptor: Descriptor) {
+    pub(super) fn push(&mut self, now: Instant, mut descriptor: Descriptor) {
+        descriptor.queued_at = now;
         self.scheduler.push(now, descriptor);
         self.queued += 1;
         // Whatever the scheduler said before, it may say otherwise of this packet.
@@ -112,21 +129,21 @@ impl Egress {
 
     /// A reserved packet of the connection at `index` became void.
     pub(super) fn forget_packet(&mut self, slots: &mut Slots, now: Instant, index: u32, serial: u64) {
-        if self.held.is_some_and(|held| held.id.serial == serial) {
-            self.held = None;
+        self.scheduler.forget(now, Forget::Packet(serial));
+        if self.held.take_if(|held| held.id.serial == serial).is_some() {
             return;
         }
-        self.scheduler.forget(now, Forget::Packet(serial));
         self.queued = self.queued.saturating_sub(1);
         if let Some(slot) = slots.slot_mut(index) {
             slot.queued = slot.queued.saturating_sub(1);
         }
     }
 
-    /// A connection with `queued` descriptors in the scheduler is gone.
-    pub(super) fn forget_conn(&mut self, now: Instant, conn: ConnId, queued: u32) {
-        self.held = self.held.filter(|held| held.conn != Some(conn));
-        if queued > 0 {
+    /// A connection with `queued` descriptors in the scheduler is gone; `deferred`: it also waited for the
+    /// scheduler's leave.
+    pub(super) fn forget_conn(&mut self, now: Instant, conn: ConnId, queued: u32, deferred: bool) {
+        let held = self.held.take_if(|held| held.conn == Some(conn)).is_some();
+        if queued > 0 || held || deferred {
             self.strays.remove_conn(conn);
             self.scheduler.forget(now, Forget::Conn(conn));
             self.queued = self.queued.saturating_sub(queued as usize);
@@ -136,6 +153,31 @@ impl Egress {
     /// Nothing is queued or on the wire: whoever asks is admitted.
     fn is_idle(&self) -> bool {
         self.queued == 0 && self.held.is_none() && self.on_wire.is_empty()
+    }
+
+    /// The device took a packet of the scheduler's.
+    fn took(&mut self, now: Instant, descriptor: Descriptor, reports_departures: bool, most: usize) -> bool {
+        self.accounts.waited(descriptor.class, now.since(descriptor.queued_at));
+        let at = if reports_departures { Instant::FAR_FUTURE } else { self.scheduler.busy_until(now) };
+        if at <= now {
+            self.scheduler.departed(now, &descriptor);
+            return true;
+        }
+        self.on_wire.push_back((descriptor, at));
+        if self.on_wire.len() > most.max(1)
+            && let Some((oldest, _)) = self.on_wire.pop_front()
+        {
+            self.scheduler.departed(now, &oldest);
+            return false;
+        }
+        true
+    }
+
+    /// Packets leave the link that the scheduler imitates.
+    fn depart_until(&mut self, now: Instant) {
+        while let Some((descriptor, _)) = self.on_wire.pop_front_if(|(_, at)| *at <= now) {
+            self.scheduler.departed(now, &descriptor);
+        }
     }
 
     /// The data of the connection at `index` waits for the scheduler.
@@ -222,25 +264,36 @@ impl Endpoint {
         budget: TxBudget,
         mut emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
-        let straight = !budget.reports_departures && self.egress.scheduler.is_transparent();
+        let egress = &self.egress;
+        let straight = !budget.reports_departures && egress.scheduler.is_transparent(egress.device_full);
         let mut report = TxReport::default();
-        if budget.reports_departures {
+        self.egress.depart_until(now);
+        if !straight {
             // Also while the link is busy: an acknowledgment takes its place when it arises, with its number.
             self.give_all(now);
+        } else if !self.egress.deferred.is_empty() {
+            self.egress.resume_named(&mut self.slots);
         }
         while report.packets < budget.packets {
             let sent = if straight && self.egress.is_idle() {
-                self.send_straight(now, budget.packets - report.packets, &mut emit)?
+                self.send_straight(now, budget.packets - report.packets, &mut emit)
             } else {
-                self.send_scheduled(now, budget.reports_departures, &mut emit)?
+                self.send_scheduled(now, budget.reports_departures, !straight, &mut emit)
             };
             match sent {
-                Sent::Packets { packets, bytes } => {
+                Ok(Sent::Packets { packets, bytes }) => {
                     report.packets += packets;
                     report.bytes += bytes;
                 }
-                Sent::Void => {}
-                Sent::NothingLeft => return Ok(report),
+                Ok(Sent::Void) => {}
+                Ok(Sent::NothingLeft) => {
+                    self.egress.device_full = false;
+                    return Ok(report);
+                }
+                Err(error) => {
+                    self.egress.device_full = true;
+                    return Err(error);
+                }
             }
         }
         report.more = self.could_send(now);
@@ -285,7 +338,7 @@ impl Endpoint {
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<Sent, E> {
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(Sent::Void) };
-        let Egress { header, segment_header, serial, held, .. } = &mut self.egress;
+        let Egress { header, segment_header, serial, held, accounts, .. } = &mut self.egress;
         let built = conn.build(now, &self.config, plan, TxChecksumMode::Omit, header);
         let segments =
             gso::split(header.as_slice(), conn.payload(plan).into(), size, self.config.tx_checksum);
@@ -318,6 +371,7 @@ impl Endpoint {
         }
         if packets > 0 {
             self.observe.counters.ip_out_requests += packets as u64;
+            accounts.sent(plan.class, packets as u64, bytes);
             conn.sent(&mut self.observe.ctx(now, id, &self.config), &plan.first(taken), &built);
         }
         match refused {
@@ -336,10 +390,11 @@ impl Endpoint {
         &mut self,
         now: Instant,
         reports_departures: bool,
+        give_all: bool,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<Sent, E> {
         let held = self.egress.held.take();
-        let Some(descriptor) = held.or_else(|| self.next_descriptor(now, reports_departures)) else {
+        let Some(descriptor) = held.or_else(|| self.next_descriptor(now, give_all)) else {
             return Ok(Sent::NothingLeft);
         };
         let sent = match descriptor.conn {
@@ -349,8 +404,12 @@ impl Endpoint {
             _ => self.emit_stray(&descriptor, emit),
         };
         match sent {
-            Ok(Sent::Packets { .. }) if reports_departures => self.egress.on_wire.push_back(descriptor),
-            Ok(Sent::Packets { .. }) => self.egress.scheduler.departed(now, &descriptor),
+            Ok(Sent::Packets { .. }) => {
+                let most = self.config.max_on_wire;
+                if !self.egress.took(now, descriptor, reports_departures, most) {
+                    self.observe.counters.departures_missing += 1;
+                }
+            }
             Ok(_) => self.egress.scheduler.forget(now, Forget::Packet(descriptor.id.serial)),
             Err(_) => {}
         }
@@ -367,23 +426,22 @@ impl Endpoint {
     fn next_descriptor(&mut self, now: Instant, give_all: bool) -> Option<Descriptor> {
         if give_all {
             self.give_all(now);
-        } else {
-            self.egress.resume_named(&mut self.slots);
         }
         loop {
             if let Some(descriptor) = self.egress.pop(now, &mut self.slots) {
                 return Some(descriptor);
             }
-            if !self.push_one(now) {
+            // Behind a transparent one there is nothing but what was queued while it was not.
+            if give_all || !self.push_one(now) {
                 return None;
             }
-            // The queue stands where the scheduler can act on it: behind a shaper it gets all there is.
-            while self.egress.queued > 1 && self.push_one(now) {}
         }
     }
 
     /// The next packet of the connection whose turn it is; `None` where none has anything to send.
     fn next_plan(&mut self, now: Instant, run: u32) -> Option<(u32, Plan)> {
+        let largest = self.config.max_super_packet;
+        let largest = if largest > 0 { largest.min(self.egress.scheduler.largest_packet()) } else { 0 };
         loop {
             let Some(index) = self.egress.ready.current() else {
                 self.egress.resume_if_idle(&mut self.slots);
@@ -398,7 +456,7 @@ impl Endpoint {
                 if slot.flags.set(Flags::TOUCHED) {
                     self.touched.push(index);
                 }
-                if let Some(plan) = conn.next(now, &self.config, slot.flags.has(Flags::DEFERRED), run) {
+                if let Some(plan) = conn.next(now, largest, slot.flags.has(Flags::DEFERRED), run) {
                     return Some((index, plan));
                 }
             }
@@ -431,8 +489,11 @@ impl Endpoint {
             let serial = self.egress.next_serial();
             let mut descriptor = plan.descriptor(id, serial, price);
             if plan.class == SegmentClass::PureAck && self.egress.scheduler.keeps_ack_numbers() {
-                let Some(ack) = self.stamp(now, id, &plan, serial) else { continue };
-                descriptor.id.seq = ack;
+                let thins = self.egress.scheduler.thins_acks();
+                match self.stamp(now, id, &plan, serial, admission == Admission::Dropped, thins) {
+                    Some(ack) => descriptor.id.seq = ack,
+                    None => continue,
+                }
             } else {
                 conn.reserve(&plan, serial);
             }
@@ -476,7 +537,9 @@ impl Endpoint {
         {
             conn.unclaim(&plan);
             // New data leaves in order, so that it may be another piece than the one that was queued.
-            self.egress.held = Some(plan.descriptor(id, serial, descriptor.len));
+            let mut held = plan.descriptor(id, serial, descriptor.len);
+            held.queued_at = descriptor.queued_at;
+            self.egress.held = Some(held);
         }
         sent
     }
@@ -513,6 +576,7 @@ impl Endpoint {
             return Err(error);
         }
         self.observe.counters.ip_out_requests += 1;
+        self.egress.accounts.sent(plan.class, u64::from(plan.segments()), bytes);
         conn.sent(&mut self.observe.ctx(now, id, &self.config), plan, &built);
         Ok(Sent::Packets { packets: 1, bytes })
     }
@@ -520,11 +584,12 @@ impl Endpoint {
     /// See [`Endpoint::departed`].
     pub(super) fn on_departure(&mut self, now: Instant, packet: TxId) {
         let egress = &mut self.egress;
-        let Some(place) = egress.on_wire.iter().position(|descriptor| descriptor.id.serial == packet.0)
+        // In order of departure, as a rule, so that it is the first.
+        let Some(place) = egress.on_wire.iter().position(|(descriptor, _)| descriptor.id.serial == packet.0)
         else {
             return;
         };
-        if let Some(descriptor) = egress.on_wire.remove(place) {
+        if let Some((descriptor, _)) = egress.on_wire.remove(place) {
             egress.scheduler.departed(now, &descriptor);
         }
     }

@@ -44,6 +44,7 @@ use crate::events::{Event, Tracer, WakeReason, Wakeup};
 use crate::id::{ConnId, ListenerId, TxId};
 use crate::packet::{TxBudget, TxPacket, TxReport};
 use crate::policy::EgressScheduler;
+use crate::queueing::EgressStats;
 use crate::time::{Duration, Instant};
 use crate::wire::{RxPacket, TxChecksumMode};
 use alloc::boxed::Box;
@@ -307,6 +308,12 @@ impl Endpoint {
     /// The scheduler, for `configure` and statistics.
     pub fn scheduler(&mut self) -> &mut dyn EgressScheduler {
         &mut *self.egress.scheduler
+    }
+
+    /// What left, by kind of packet, and how long it waited in the scheduler's queue.
+    #[must_use]
+    pub fn egress_stats(&self) -> EgressStats {
+        self.egress.accounts.stats()
     }
 
     /// The counters.

@@ -77,8 +77,8 @@ impl Endpoint {
         self.wheel.cancel(index);
         let id = self.slots.id(index);
         let Some(slot) = self.slots.slot_mut(index) else { return };
-        let queued = core::mem::take(&mut slot.queued);
-        self.egress.forget_conn(now, id, queued);
+        let (queued, deferred) = (core::mem::take(&mut slot.queued), slot.flags.clear(Flags::DEFERRED));
+        self.egress.forget_conn(now, id, queued, deferred);
         if slot.flags.clear(Flags::NAMED)
             && let Some(conn) = slot.conn.as_deref()
         {

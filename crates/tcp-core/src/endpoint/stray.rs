@@ -6,18 +6,19 @@ use super::egress::Sent;
 use crate::config::EndpointConfig;
 use crate::conn::RstSpec;
 use crate::endpoint::demux::FourTuple;
+use crate::error::ConnError;
 use crate::id::{ConnId, TxId};
 use crate::packet::{SendReason, TxPacket};
 use crate::plan::Plan;
-use crate::policy::sched::{Ask, ControlKind, Descriptor, DescriptorId, SegmentClass};
+use crate::policy::sched::{Admission, Ask, ControlKind, Descriptor, DescriptorId, SegmentClass};
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{
     EmitError, HeaderBuf, IcmpEmit, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, emit_icmp, emit_tcp,
 };
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use core::net::IpAddr;
+use hashbrown::HashMap;
 
 /// RSTs that may wait for the device; beyond that they are dropped like those over the rate limit.
 const MAX_WAITING_RESETS: usize = 256;
@@ -63,10 +64,13 @@ pub(super) enum Stray {
     },
 }
 
-/// The packets of no connection that wait, oldest first, by the serial numbers of their descriptors.
+/// The packets of no connection that wait, by the serial numbers of their descriptors. All is O(1), but for the end of
+/// a connection with ACKs among them.
 #[derive(Debug, Default)]
 pub(super) struct Strays {
-    waiting: VecDeque<(u64, Stray)>,
+    waiting: HashMap<u64, Stray>,
+    /// The ACK of each connection that was queued last, where another one may take its place.
+    replaceable: HashMap<ConnId, u64>,
     resets: usize,
     echoes: usize,
     acks: usize,
@@ -85,35 +89,58 @@ impl Strays {
 
     fn insert(&mut self, serial: u64, stray: Stray) {
         *self.count_of(&stray) += 1;
-        self.waiting.push_back((serial, stray));
+        self.waiting.insert(serial, stray);
     }
 
     /// The connection is gone, and what it had queued with it.
     pub(super) fn remove_conn(&mut self, id: ConnId) {
         if self.acks > 0 {
             let before = self.waiting.len();
-            self.waiting.retain(|(_, stray)| !matches!(stray, Stray::Ack { conn, .. } if *conn == id));
+            self.waiting.retain(|_, stray| !matches!(stray, Stray::Ack { conn, .. } if *conn == id));
             self.acks -= before - self.waiting.len();
+            self.replaceable.remove(&id);
         }
     }
 
     /// The packet of this serial number is one of these.
     pub(super) fn has(&self, serial: u64) -> bool {
-        !self.waiting.is_empty() && self.place(serial).is_some()
-    }
-
-    fn place(&self, serial: u64) -> Option<usize> {
-        // Schedulers pop them in order, as a rule, so that it is the first.
-        self.waiting.iter().position(|(waiting, _)| *waiting == serial)
+        !self.waiting.is_empty() && self.waiting.contains_key(&serial)
     }
 
     fn get(&self, serial: u64) -> Option<&Stray> {
-        self.waiting.get(self.place(serial)?).map(|(_, stray)| stray)
+        self.waiting.get(&serial)
     }
 
     fn remove(&mut self, serial: u64) {
-        if let Some((_, stray)) = self.place(serial).and_then(|place| self.waiting.remove(place)) {
-            *self.count_of(&stray) -= 1;
+        let Some(stray) = self.waiting.remove(&serial) else { return };
+        *self.count_of(&stray) -= 1;
+        if let Stray::Ack { conn, .. } = stray
+            && self.replaceable.get(&conn) == Some(&serial)
+        {
+            self.replaceable.remove(&conn);
+        }
+    }
+
+    /// Puts a plain ACK in the place of the connection's last one; false where that must stay.
+    fn replace_ack(&mut self, id: ConnId, newer: &HeaderBuf, with: TxChecksum) -> bool {
+        let last = self.replaceable.get(&id).and_then(|serial| self.waiting.get_mut(serial));
+        match last {
+            // The descriptor has its length.
+            Some(Stray::Ack { header, checksum, .. }) if header.len() == newer.len() => {
+                header.clone_from(newer);
+                *checksum = with;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The ACK under `serial` is the last one of its connection; `plain`: another one may take its place.
+    fn note_ack(&mut self, id: ConnId, serial: u64, plain: bool) {
+        if plain {
+            self.replaceable.insert(id, serial);
+        } else {
+            self.replaceable.remove(&id);
         }
     }
 
@@ -191,22 +218,54 @@ impl Endpoint {
     pub(super) fn push_stray(&mut self, now: Instant, stray: Stray) {
         let class = stray.class();
         let price = self.config.pricing.price(stray.ip_len(), 0, 1);
-        // Only data is ever refused; the question lets the scheduler see what comes.
-        let _ = self.egress.scheduler.admit(now, &Ask::new(None, class, price));
+        if self.egress.scheduler.admit(now, &Ask::new(None, class, price)) == Admission::Dropped {
+            self.observe.counters.egress_dropped += 1;
+            return;
+        }
         let serial = self.egress.next_serial();
         let id = DescriptorId::new(serial, SeqNum(0), 0);
         self.egress.strays.insert(serial, stray);
         self.egress.push(now, Descriptor::new(id, None, class, price));
     }
 
-    /// Makes a pure ACK of a connection as it is to leave later; its acknowledgment number.
-    pub(super) fn stamp(&mut self, now: Instant, id: ConnId, plan: &Plan, serial: u64) -> Option<SeqNum> {
+    /// Makes a pure ACK of a connection as it is to leave later, and counts it as sent. Its acknowledgment number;
+    /// `None` where it is not to be queued: it found no room (`dropped`), or took the place of one that waits
+    /// (`thins`).
+    ///
+    /// A duplicate ACK, one with SACK blocks or ECE and one that takes from the window neither takes a place nor gives
+    /// up its own, and none overtakes such a one: the peer counts and reads each of them (RFC 3449, section 5.2.1).
+    pub(super) fn stamp(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        plan: &Plan,
+        serial: u64,
+        dropped: bool,
+        thins: bool,
+    ) -> Option<SeqNum> {
         let conn = self.slots.conn_mut(id.index)?;
         let mut header = HeaderBuf::new();
-        let built = conn.build(now, &self.config, plan, self.config.tx_checksum, &mut header).ok()?;
+        let Ok(built) = conn.build(now, &self.config, plan, self.config.tx_checksum, &mut header) else {
+            // No configuration and no peer leads here; the connection cannot go on.
+            conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+            return None;
+        };
+        let plain = thins && conn.is_plain_ack(plan, &built);
         conn.sent(&mut self.observe.ctx(now, id, &self.config), plan, &built);
         let (checksum, reason) = (built.emitted.checksum, plan.reason);
-        self.egress.strays.insert(serial, Stray::Ack { conn: id, header, checksum, reason });
+        let strays = &mut self.egress.strays;
+        if plain && strays.replace_ack(id, &header, checksum) {
+            self.observe.counters.egress_thinned += 1;
+            return None;
+        }
+        if dropped {
+            self.observe.counters.egress_dropped += 1;
+            return None;
+        }
+        strays.insert(serial, Stray::Ack { conn: id, header, checksum, reason });
+        if thins {
+            strays.note_ack(id, serial, plain);
+        }
         Some(built.ack_number)
     }
 
@@ -242,6 +301,7 @@ impl Endpoint {
             return Err(error);
         }
         counters.ip_out_requests += 1;
+        self.egress.accounts.sent(descriptor.class, 1, bytes);
         match stray {
             Stray::Reset { .. } => {
                 counters.tcp_out_rsts += 1;

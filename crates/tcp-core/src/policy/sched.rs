@@ -60,9 +60,23 @@ pub trait EgressScheduler: Debug + Send {
 
     /// True where the scheduler, while it has no packet queued, does nothing but grant what is asked and pop at
     /// once what is pushed. The core then sends packets past it, towards a device that takes all there is, and
-    /// tells it nothing of them.
-    fn is_transparent(&self) -> bool {
+    /// tells it nothing of them. `device_full`: the device has refused a packet and others wait behind that one, so
+    /// that a scheduler which would let them leave in another order is no longer transparent.
+    fn is_transparent(&self, device_full: bool) -> bool {
+        let _ = device_full;
         false
+    }
+
+    /// Until when the packet that was popped last keeps the link busy that the scheduler imitates (a shaper). Where
+    /// the driver reports no departures, that is when it departs; `now` or earlier: at once.
+    fn busy_until(&self, now: Instant) -> Instant {
+        now
+    }
+
+    /// The longest packet, in bytes by pricing, that the core should build as a super-packet; a single segment may
+    /// be longer. A scheduler that chooses packet by packet on a slow link wants small ones.
+    fn largest_packet(&self) -> u32 {
+        u32::MAX
     }
 
     /// Reports the scheduler's own variables, by name.
@@ -120,8 +134,16 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
         (**self).thins_acks()
     }
 
-    fn is_transparent(&self) -> bool {
-        (**self).is_transparent()
+    fn is_transparent(&self, device_full: bool) -> bool {
+        (**self).is_transparent(device_full)
+    }
+
+    fn busy_until(&self, now: Instant) -> Instant {
+        (**self).busy_until(now)
+    }
+
+    fn largest_packet(&self) -> u32 {
+        (**self).largest_packet()
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
@@ -181,13 +203,15 @@ pub struct Descriptor {
     pub len: u32,
     /// Segments on the wire that it stands for.
     pub segments: u32,
+    /// When it was queued; the core's, for its statistics.
+    pub queued_at: Instant,
 }
 
 impl Descriptor {
     /// A descriptor of one segment of `len` bytes.
     #[must_use]
     pub const fn new(id: DescriptorId, conn: Option<ConnId>, class: SegmentClass, len: u32) -> Self {
-        Self { id, conn, class, len, segments: 1 }
+        Self { id, conn, class, len, segments: 1, queued_at: Instant::ZERO }
     }
 }
 

@@ -320,6 +320,16 @@ impl Receiver {
         }
     }
 
+    /// True where an ACK with `numbers`, which has not left, moves the acknowledgment number on and does nothing else:
+    /// no duplicate, no SACK or DSACK, no ECE, nothing taken off the window. RFC 3449, section 5.2.1: only such ACKs
+    /// may stand for one another.
+    pub(crate) fn is_plain(&self, numbers: &AckNumbers) -> bool {
+        numbers.ack.gt(self.highest_ack)
+            && numbers.sack.as_slice().is_empty()
+            && !numbers.ece
+            && numbers.edge.ge(self.window.edge())
+    }
+
     /// A segment with `numbers` left, for `reason`. `pure`: it carried neither data nor FIN.
     pub(crate) fn ack_sent(
         &mut self,

@@ -332,7 +332,7 @@ fn a_transparent_scheduler_is_left_out() {
         fn name(&self) -> &'static str {
             "transparent"
         }
-        fn is_transparent(&self) -> bool {
+        fn is_transparent(&self, _device_full: bool) -> bool {
             true
         }
         fn push(&mut self, now: Instant, packet: Descriptor) {

@@ -50,7 +50,7 @@ impl EgressScheduler for Fifo {
         "fifo"
     }
 
-    fn is_transparent(&self) -> bool {
+    fn is_transparent(&self, _device_full: bool) -> bool {
         true
     }
 
