@@ -125,7 +125,9 @@ fn scheduler(criterion: &mut Criterion) {
     group.bench_function("fifo static", |bencher| {
         bencher.iter(|| packet_cycle(&mut fifo, &mut serial, black_box(&link)));
     });
-    for spec in ["fifo", "fifo:rate=100gbit"] {
+    for spec in
+        ["fifo", "fifo:rate=100gbit", "kalampoukas:f=0.5", "kalampoukas:rate=100gbit", "backpressure", "drr"]
+    {
         let make: &NewEgressScheduler = &*policies::egress_scheduler(spec).expect("it is in the table");
         let (mut scheduler, mut serial) = (black_box(make()), 0);
         group.bench_function(format!("{spec} dyn"), |bencher| {

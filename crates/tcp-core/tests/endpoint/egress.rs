@@ -103,6 +103,7 @@ struct Metronome {
     interval: Duration,
     next: Instant,
     keeps_acks: bool,
+    thins_acks: bool,
     /// More than this many packets of data are deferred.
     limit: usize,
     waiting: VecDeque<ConnId>,
@@ -116,6 +117,7 @@ impl Metronome {
             interval,
             next: Instant::ZERO,
             keeps_acks: false,
+            thins_acks: false,
             limit: usize::MAX,
             waiting: VecDeque::new(),
             departed: vec![],
@@ -177,6 +179,10 @@ impl EgressScheduler for Metronome {
     fn keeps_ack_numbers(&self) -> bool {
         self.keeps_acks
     }
+
+    fn thins_acks(&self) -> bool {
+        self.thins_acks
+    }
 }
 
 #[test]
@@ -236,6 +242,136 @@ fn acks_that_keep_their_numbers_deliver_everything() {
         let link = Link { refused, loss: 5, ..Link::default() };
         transfer(Net::with(7, link, [host_config(A), host_config(B)], make), MIB / 4);
     }
+}
+
+/// The acknowledgment number of an IPv4 packet without options.
+fn ack_number(wire: &Wire) -> u32 {
+    u32::from_be_bytes(wire.bytes[28..32].try_into().unwrap())
+}
+
+#[test]
+fn a_queued_ack_gives_its_place_to_a_newer_one_but_for_those_that_the_peer_counts() {
+    let hour = Duration::from_secs(3_600);
+    let make = || {
+        let mut scheduler = Metronome::new(Duration::ZERO);
+        (scheduler.keeps_acks, scheduler.thins_acks) = (true, true);
+        Box::new(scheduler) as Box<dyn EgressScheduler>
+    };
+    let mut net = Net::with(12, Link::default(), [host_config(A), host_config(B)], make);
+    net.listen(B, 80, ConnConfig::default());
+    let id = net.connect(A, socket(B, 80), ConnConfig::default(), Plan::default());
+    for (from, to) in [(A, B), (B, A), (A, B)] {
+        for wire in net.intercept(from) {
+            net.inject(to, &wire.bytes);
+        }
+    }
+    let now = net.now;
+    net.endpoint(A).conn(id).unwrap().write(&[7; 14_480]);
+    let data = net.intercept(A);
+    assert_eq!(data.len(), 10);
+    // B's link is stuck; what it would send waits.
+    let stuck = |net: &mut Net, wire: &Wire| {
+        net.inject(B, &wire.bytes);
+        net.endpoint(B).transmit(now, TxBudget::with_departures(0), |_| Ok::<(), ()>(())).unwrap();
+        let waiting = net.endpoint(B).scheduler().backlog(Scope::All).packets;
+        (waiting, net.endpoint(B).counters().egress_thinned)
+    };
+    // ACKs of every second segment, in order: one waits, the newest.
+    assert_eq!([0, 1, 2, 3].map(|i| stuck(&mut net, &data[i])), [(0, 0), (1, 0), (1, 0), (1, 1)]);
+    // Past a hole, each segment is answered by an ACK that the peer counts: none takes another one's place.
+    assert_eq!([5, 6, 7].map(|i| stuck(&mut net, &data[i])), [(2, 1), (3, 1), (4, 1)]);
+    // The hole is filled: this ACK may not overtake those, but its successor takes its place.
+    assert_eq!([4, 8, 9].map(|i| stuck(&mut net, &data[i])), [(5, 1), (5, 1), (5, 2)]);
+    net.now = now + hour;
+    let start = ack_number(&data[0]);
+    let acks = net.intercept(B);
+    assert_eq!(start, ack_number(&data[9]), "A has received nothing since");
+    let seq = |wire: &Wire| u32::from_be_bytes(wire.bytes[24..28].try_into().unwrap());
+    let covered: Vec<u32> = acks.iter().map(|ack| ack_number(ack).wrapping_sub(seq(&data[0]))).collect();
+    assert_eq!(covered, [4, 4, 4, 4, 10].map(|segments: u32| segments * 1_448));
+}
+
+#[test]
+fn a_driver_that_reports_no_departure_costs_no_more_than_was_agreed() {
+    let configs = [A, B].map(|host| {
+        let mut config = host_config(host);
+        config.max_on_wire = 4;
+        config
+    });
+    let make = || Box::new(Metronome::new(Duration::ZERO)) as Box<dyn EgressScheduler>;
+    let mut net = Net::with(13, Link::default(), configs, make);
+    for _ in 0..10 {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(1));
+    }
+    let now = net.now;
+    for sent in 1_u64..=10 {
+        let report =
+            net.endpoint(A).transmit(now, TxBudget::with_departures(1), |_| Ok::<(), ()>(())).unwrap();
+        assert_eq!(report.packets, 1);
+        assert_eq!(net.endpoint(A).counters().departures_missing, sent.saturating_sub(4));
+    }
+}
+
+#[test]
+fn what_leaves_is_counted_by_kind_and_what_waited_by_its_delay() {
+    let interval = Duration::from_millis(10);
+    let configs = [host_config(A), host_config(B)];
+    let mut net = Net::with(14, Link::default(), configs, || Box::new(Metronome::new(interval)));
+    net.listen(B, 80, ConnConfig::default());
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(20 * 1_448));
+    net.run(Duration::from_secs(10));
+    let stats = net.endpoint(A).egress_stats();
+    assert_eq!((stats.data.queued, stats.data.bytes), (20, 20 * 1_500));
+    // The last one carries the FIN.
+    assert_eq!((stats.data.packets, stats.control.packets, stats.retransmit.packets), (20, 1, 0));
+    // The window of ten is queued at once, and one leaves every 10 ms.
+    assert!(stats.data.delay_max >= Duration::from_millis(90), "{stats:?}");
+    assert!(stats.data.delay_p50 < stats.data.delay_p90 && stats.data.delay_p90 <= stats.data.delay_p99);
+    let acks = net.endpoint(B).egress_stats().ack;
+    assert!(acks.packets > 5 && acks.delay_max <= interval, "{acks:?}");
+}
+
+#[test]
+fn a_scheduler_that_would_choose_chooses_while_the_device_is_full() {
+    /// Lets the shortest packet leave first.
+    #[derive(Debug, Default)]
+    struct ShortFirst(Vec<Descriptor>);
+    impl EgressScheduler for ShortFirst {
+        fn name(&self) -> &'static str {
+            "short-first"
+        }
+        fn is_transparent(&self, device_full: bool) -> bool {
+            !device_full
+        }
+        fn push(&mut self, _now: Instant, packet: Descriptor) {
+            self.0.push(packet);
+        }
+        fn pop(&mut self, _now: Instant, _link: &LinkView) -> Popped {
+            let shortest = (0..self.0.len()).min_by_key(|place| self.0[*place].len);
+            shortest.map_or(Popped::Empty, |place| Popped::Packet(self.0.remove(place)))
+        }
+        fn forget(&mut self, _now: Instant, which: Forget) {
+            assert_eq!(which, Forget::Packet(u64::MAX), "nothing becomes void here");
+        }
+        fn backlog(&self, _scope: Scope) -> Backlog {
+            Backlog { packets: self.0.len(), bytes: 0 }
+        }
+    }
+    let make = || Box::new(ShortFirst::default()) as Box<dyn EgressScheduler>;
+    let mut net = Net::with(15, Link::default(), [host_config(A), host_config(B)], make);
+    net.listen(B, 80, ConnConfig::default());
+    let id = net.connect(A, socket(B, 80), ConnConfig::default(), Plan::default());
+    for (from, to) in [(A, B), (B, A), (A, B)] {
+        for wire in net.intercept(from) {
+            net.inject(to, &wire.bytes);
+        }
+    }
+    net.endpoint(A).conn(id).unwrap().write(&[7; 5 * 1_448]);
+    let now = net.now;
+    assert_eq!(net.endpoint(A).transmit(now, TxBudget::UNLIMITED, |_| Err("full")), Err("full"));
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan::default());
+    let lengths: Vec<usize> = net.intercept(A).iter().map(|wire| wire.bytes.len()).collect();
+    assert_eq!(lengths, [1_500, 60, 1_500, 1_500, 1_500, 1_500], "the refused one, the SYN, and the others");
 }
 
 #[test]

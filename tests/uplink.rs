@@ -1,0 +1,104 @@
+//! A slow uplink that uploads and a download's ACKs share: schedulers behind their own shaper, against the closed forms
+//! of Kalampoukas, Varma and Ramakrishnan, "Two-Way TCP Traffic over Asymmetric Links" (UCSC-CRL-97-20, 1997), as far as
+//! they hold (windows of 43 packets, 100 kbit/s up, 5 Mbit/s down, no propagation delay).
+
+use ackline::core::config::{AcceptConfig, ConnConfig, ListenOn, Pricing, Target};
+use ackline::core::{Duration, EndpointConfig, Instant};
+use ackline::policies;
+use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
+use ackline_netsim::topologies::{self, Duplex, HostSpec};
+use ackline_netsim::{LinkSpec, Sim};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+const UP: u64 = 100_000;
+const DOWN: u64 = 5_000_000;
+const DATA: u16 = 1_500;
+const ACK: u16 = 28;
+
+/// A greedy sender's and receiver's settings in the paper: a fixed window of 43 packets, an ACK for each packet.
+fn conn() -> Arc<ConnConfig> {
+    let mut config = ConnConfig::default();
+    config.policies = policies::connection("reno", "immediate", "conventional").unwrap();
+    config.mss = Some(DATA);
+    (config.sack, config.timestamps, config.window_scale) = (false, false, false);
+    (config.send_buffer, config.recv_buffer, config.initial_recv_window) = (1 << 20, 65_535, None);
+    config.cwnd_cap = Some(43 * u64::from(DATA));
+    config.initial_window = 1;
+    (config.initial_rto, config.min_rto) = (Duration::from_secs(60), Duration::from_secs(60));
+    Arc::new(config)
+}
+
+fn host(sched: &str) -> HostSpec {
+    let mut config = EndpointConfig::default();
+    config.mtu = u32::from(DATA) + 100;
+    config.pricing = Pricing::Paper { ack: ACK };
+    let scheduler = policies::egress_scheduler(sched).unwrap()();
+    HostSpec { config, scheduler, ..HostSpec::default() }
+}
+
+/// The efficiencies of upload and download between 20 s and 80 s, where the uploading host has this scheduler behind its
+/// own shaper, and its link is no bottleneck.
+fn efficiencies(sched: &str) -> (f64, f64) {
+    let mut sim = Sim::new(1);
+    let duplex = Duplex {
+        there: LinkSpec::new(1_000_000_000, Duration::ZERO),
+        back: LinkSpec::new(DOWN, Duration::ZERO),
+    };
+    let near = host(&format!("{sched},rate={UP}bit,burst=0"));
+    let pair = topologies::pair(&mut sim, near, host("fifo"), duplex);
+    let sinks =
+        [(pair.sender, pair.receiver, 80), (pair.receiver, pair.sender, 81)].map(|(from, to, port)| {
+            let sink = Sink::new(ListenOn::Port(port), AcceptConfig::new(conn()), Reading::Instant);
+            let sink = sim.add_app(to.node, Instant::ZERO, sink);
+            let target = Target::new(SocketAddr::new(to.address, port));
+            sim.add_app(from.node, Instant::ZERO, Bulk::new(target, conn(), Amount::Endless));
+            sink
+        });
+    let mut received = |until: u64| {
+        sim.run_until(Instant::from_secs(until));
+        sinks.map(|sink| sim.app::<Sink>(sink).unwrap().received() as f64)
+    };
+    let (before, after) = (received(20), received(80));
+    let share = |place: usize, rate: u64| (after[place] - before[place]) * 8.0 / (60.0 * rate as f64);
+    (share(0, UP), share(1, DOWN))
+}
+
+#[test]
+fn each_scheduler_divides_the_uplink_as_its_closed_form_says() {
+    let (alpha, beta) = (50.0, f64::from(DATA) / f64::from(ACK));
+    let window = 43.0;
+    // Backpressure: b data packets to each batch of ACKs, which the download's window bounds.
+    let backpressure = |b: f64| (b * beta / (window + b * beta), window * beta / alpha / (window + b * beta));
+    for (sched, (up, down), tolerance) in [
+        // One window of data before each window of ACKs.
+        ("fifo:acks=kept", (1.0 - 0.0206 * alpha / beta, 0.0206), (0.01, 0.004)),
+        ("backpressure:b=1,acks=kept", backpressure(1.0), (0.01, 0.01)),
+        ("backpressure:b=4,acks=kept", backpressure(4.0), (0.01, 0.01)),
+        // Data gets f; the ACKs' share bounds the download.
+        ("kalampoukas:f=1/2,acks=kept", (0.5, 0.5 * beta / alpha), (0.01, 0.01)),
+        ("kalampoukas:f=4/5,acks=kept", (0.8, 0.2 * beta / alpha), (0.01, 0.01)),
+        // Nearly all goes to ACKs.
+        ("ack-priority:acks=kept", (1.0 - 0.986 * alpha / beta, 0.986), (0.01, 0.015)),
+    ] {
+        let (f_up, f_down) = efficiencies(sched);
+        assert!((f_up - up).abs() <= tolerance.0, "{sched}: the upload gets {f_up}, not {up}");
+        assert!((f_down - down).abs() <= tolerance.1, "{sched}: the download gets {f_down}, not {down}");
+        // The uplink is never idle.
+        let sum = f_up + f_down * alpha / beta;
+        assert!((sum - 1.0).abs() <= 0.01, "{sched}: {f_up} and {f_down} make {sum}");
+    }
+}
+
+/// Where a newer ACK takes the place of one that waits, a window of the download needs one ACK, between two packets of
+/// the upload: a cycle is the time of both.
+#[test]
+fn fewer_acks_leave_the_uplink_to_data_and_hardly_slow_the_download() {
+    let (data, ack) = (f64::from(DATA) * 8.0 / UP as f64, f64::from(ACK) * 8.0 / UP as f64);
+    let window = 43.0 * f64::from(DATA) * 8.0 / DOWN as f64;
+    for spec in ["kalampoukas:f=4/5,thin=on", "kalampoukas:f=4/5", "ack-priority:thin=on"] {
+        let (up, down) = efficiencies(spec);
+        assert!((up - data / (data + ack)).abs() <= 0.01, "{spec}: the upload gets {up}");
+        assert!((down - window / (data + ack)).abs() <= 0.01, "{spec}: the download gets {down}");
+    }
+}
