@@ -43,6 +43,7 @@ impl Connection {
     pub(crate) fn next(
         &mut self,
         now: Instant,
+        host: &EndpointConfig,
         max_super_packet: u32,
         data_deferred: bool,
         run: u32,
@@ -69,7 +70,7 @@ impl Connection {
             return Some(self.pure_ack(reason));
         }
         if self.state != State::TimeWait {
-            let limits = self.send_limits(max_super_packet, run);
+            let limits = self.send_limits(host, max_super_packet, run);
             if let Next::Send(out) = self.snd.next(now, &self.config, &limits) {
                 let plan = out;
                 if !(data_deferred && plan.may_be_deferred()) {
@@ -121,7 +122,7 @@ impl Connection {
         self.snd.seq_without_data(1 << self.snd_wscale)
     }
 
-    fn send_limits(&self, max_super_packet: u32, run: u32) -> SendLimits {
+    fn send_limits(&self, host: &EndpointConfig, max_super_packet: u32, run: u32) -> SendLimits {
         let smss = self.snd.smss();
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         let max_payload = max_super_packet.saturating_sub(headers).max(smss);

@@ -208,7 +208,7 @@ impl Bench {
     fn drain(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
         let mut buf = HeaderBuf::new();
-        while let Some(plan) = self.conn.next(self.now, self.host.max_super_packet, false, 1) {
+        while let Some(plan) = self.conn.next(self.now, &self.host, self.host.max_super_packet, false, 1) {
             sent.push(self.emit(&plan, &mut buf));
             assert!(sent.len() < 1_000, "the connection never falls silent");
         }

@@ -456,7 +456,9 @@ impl Endpoint {
                 if slot.flags.set(Flags::TOUCHED) {
                     self.touched.push(index);
                 }
-                if let Some(plan) = conn.next(now, largest, slot.flags.has(Flags::DEFERRED), run) {
+                if let Some(plan) =
+                    conn.next(now, &self.config, largest, slot.flags.has(Flags::DEFERRED), run)
+                {
                     return Some((index, plan));
                 }
             }
