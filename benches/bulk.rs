@@ -8,6 +8,7 @@ mod ours;
 mod smol;
 
 use ackline::core::policy::Policies;
+use ackline::policies;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Payload bytes of a full segment: an MTU of 1,500 without TCP options.
@@ -28,6 +29,16 @@ fn bulk(c: &mut Criterion) {
         pair.warm_up();
         group.throughput(Throughput::Elements(segments as u64));
         group.bench_function(BenchmarkId::new("ackline", name), |b| b.iter(|| pair.batch()));
+    }
+    // The scheduler that the core has built in, those of the table without a shaper, and one that is asked about each
+    // packet: its shaper lets everything through.
+    for spec in ["fifo", "kalampoukas:f=0.5", "fifo:rate=100000gbit", "kalampoukas:f=0.5,rate=100000gbit"] {
+        let link = ours::Link { checksums: false, super_packets: false };
+        let make = policies::egress_scheduler(spec).expect("it is in the table");
+        let mut pair = ours::Pair::scheduled(link, BATCH * SEGMENT, Policies::default(), &*make);
+        pair.warm_up();
+        group.throughput(Throughput::Elements(BATCH as u64));
+        group.bench_function(BenchmarkId::new("scheduled", spec), |b| b.iter(|| pair.batch()));
     }
     for (name, checksums) in [("checksums", true), ("trusted", false)] {
         let mut pair = smol::Pair::new(checksums, BATCH * SEGMENT);

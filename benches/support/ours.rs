@@ -2,6 +2,7 @@
 
 use ackline::core::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
 use ackline::core::events::Event;
+use ackline::core::policy::NewEgressScheduler;
 use ackline::core::policy::builtin::Fifo;
 use ackline::core::wire::{RxChecksum, RxPacket, TxChecksumMode};
 use ackline::core::{ConnId, Duration, Endpoint, Instant, TxBudget};
@@ -50,12 +51,22 @@ pub(crate) struct Pair {
 impl Pair {
     /// One established connection; every batch carries `batch` bytes.
     pub(crate) fn new(link: Link, batch: usize, policies: ackline::core::policy::Policies) -> Self {
+        Self::scheduled(link, batch, policies, &|| Box::new(Fifo::default()))
+    }
+
+    /// The same with an egress scheduler at both ends.
+    pub(crate) fn scheduled(
+        link: Link,
+        batch: usize,
+        policies: ackline::core::policy::Policies,
+        scheduler: &NewEgressScheduler,
+    ) -> Self {
         let host = |address| {
             let mut host = EndpointConfig::default();
             host.addresses = vec![address];
             host.tx_checksum = if link.checksums { TxChecksumMode::Complete } else { TxChecksumMode::Omit };
             host.max_super_packet = if link.super_packets { 65_535 } else { 0 };
-            Endpoint::new(host, Box::new(Fifo::default()), [7; 32])
+            Endpoint::new(host, scheduler(), [7; 32])
         };
         let (mut client, mut server) = (host(CLIENT), host(SERVER));
         let mut config = ConnConfig::default();

@@ -266,7 +266,7 @@ fn a_queued_ack_gives_its_place_to_a_newer_one_but_for_those_that_the_peer_count
         }
     }
     let now = net.now;
-    net.endpoint(A).conn(id).unwrap().write(&[7; 14_480]);
+    net.endpoint(A).conn(id).unwrap().write(&[7; 14_480]).unwrap();
     let data = net.intercept(A);
     assert_eq!(data.len(), 10);
     // B's link is stuck; what it would send waits.
@@ -366,7 +366,7 @@ fn a_scheduler_that_would_choose_chooses_while_the_device_is_full() {
             net.inject(to, &wire.bytes);
         }
     }
-    net.endpoint(A).conn(id).unwrap().write(&[7; 5 * 1_448]);
+    net.endpoint(A).conn(id).unwrap().write(&[7; 5 * 1_448]).unwrap();
     let now = net.now;
     assert_eq!(net.endpoint(A).transmit(now, TxBudget::UNLIMITED, |_| Err("full")), Err("full"));
     net.connect(A, socket(B, 80), ConnConfig::default(), Plan::default());
