@@ -14,6 +14,7 @@ mod kernel_settings;
 mod many;
 mod mtu;
 mod open;
+mod pacing;
 mod path_mtu;
 mod policies;
 mod slow_reader;

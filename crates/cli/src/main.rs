@@ -16,6 +16,7 @@ mod send;
 mod signals;
 mod sim;
 mod source;
+mod timing;
 mod traffic;
 mod tunnel;
 

@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::report::ErrorReport;
 use crate::signals::Signals;
 use crate::source::{Chunks, Source};
+use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures, PathSampler, Stopwatch};
 use crate::tunnel;
 use ackline::runtime::stream::{ReadHalf, WriteHalf};
@@ -35,6 +36,7 @@ struct Report<'a> {
     cpu_s: f64,
     #[serde(flatten)]
     path: PathFigures,
+    timing: Option<Timing>,
     error: Option<ErrorReport>,
 }
 
@@ -46,6 +48,7 @@ struct Facts {
     local: Option<SocketAddr>,
     offload: Option<bool>,
     path: PathSampler,
+    timing: Option<Timing>,
 }
 
 pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
@@ -60,6 +63,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         local: None,
         offload: None,
         path: PathSampler::default(),
+        timing: None,
     };
 
     let runtime = tunnel::runtime()?;
@@ -77,6 +81,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
                     Err(signal.failure(&format!("stopped {how_far}; the connection was reset")))
                 }
             };
+            facts.timing = Some((&stack.stats()).into());
             // A reset has left by the time that its stream is dropped; this is for what closes in good order.
             stack.shutdown(Duration::from_millis(500)).await;
             outcome
@@ -99,6 +104,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             figures: Figures::new(bytes, time),
             cpu_s: facts.watch.cpu().as_secs_f64(),
             path: path.into(),
+            timing: facts.timing,
             error: outcome.as_ref().err().map(ErrorReport::from),
         };
         output::print(&output::json(&report))
@@ -113,6 +119,9 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             output::round_trip(path.rtt_mean),
             output::round_trip(path.rtt_min),
         ));
+        if let Some(line) = facts.timing.and_then(|timing| timing.line()) {
+            output::say(&line);
+        }
     }
     outcome
 }

@@ -62,6 +62,8 @@ pub(crate) struct Path {
     pub(crate) rtt_mean: Option<Duration>,
     /// Congestion window at the end, in bytes.
     pub(crate) cwnd: u64,
+    /// Pacing rate at the end in bits per second; `None` where nothing is paced.
+    pub(crate) pacing: Option<u64>,
 }
 
 /// Follows a connection's round-trip time.
@@ -96,6 +98,7 @@ impl PathSampler {
             rtt_min: info.min_rtt.map(Duration::from),
             rtt_mean: None,
             cwnd: info.snd_cwnd,
+            pacing: info.pacing_rate.map(ackline::core::Rate::bits_per_second),
         };
         self.take(now, info.rtt.map(Duration::from), known);
     }
@@ -127,6 +130,7 @@ pub(crate) struct PathFigures {
     pub(crate) rtt_min_ms: Option<f64>,
     pub(crate) rtt_mean_ms: Option<f64>,
     pub(crate) cwnd_bytes: u64,
+    pub(crate) pacing_bit_s: Option<u64>,
 }
 
 impl From<Path> for PathFigures {
@@ -137,6 +141,7 @@ impl From<Path> for PathFigures {
             rtt_min_ms: ms(path.rtt_min),
             rtt_mean_ms: ms(path.rtt_mean),
             cwnd_bytes: path.cwnd,
+            pacing_bit_s: path.pacing,
         }
     }
 }

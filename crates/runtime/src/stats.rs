@@ -64,6 +64,9 @@ pub struct Stats {
     pub lateness: Distribution,
     /// Times between one packet's departure and the next one's.
     pub departure_gaps: Distribution,
+    /// Times between one departure of a packet with data and the next such one: what pacing is judged by where one
+    /// connection sends. A packet with several segments counts once.
+    pub data_gaps: Distribution,
     /// Times that the driver task ran.
     pub driver_runs: u64,
     /// Of these, runs because the timer expired.
@@ -89,6 +92,7 @@ pub struct Stats {
 pub(crate) struct Meters {
     pub(crate) lateness: Distribution,
     pub(crate) departure_gaps: Distribution,
+    pub(crate) data_gaps: Distribution,
     pub(crate) driver_runs: u64,
     pub(crate) timer_expiries: u64,
     pub(crate) accept_overflows: u64,
@@ -96,6 +100,7 @@ pub(crate) struct Meters {
     pub(crate) rx_super_packets: u64,
     pub(crate) tx_super_packets: u64,
     last_departure: Option<Instant>,
+    last_data: Option<Instant>,
 }
 
 impl Meters {
@@ -103,6 +108,7 @@ impl Meters {
         Self {
             lateness: Distribution::new(),
             departure_gaps: Distribution::new(),
+            data_gaps: Distribution::new(),
             driver_runs: 0,
             timer_expiries: 0,
             accept_overflows: 0,
@@ -110,13 +116,17 @@ impl Meters {
             rx_super_packets: 0,
             tx_super_packets: 0,
             last_departure: None,
+            last_data: None,
         }
     }
 
-    /// A packet left at `at`.
-    pub(crate) fn departed(&mut self, at: Instant) {
+    /// A packet left at `at`, with data or without.
+    pub(crate) fn departed(&mut self, at: Instant, data: bool) {
         if let Some(last) = self.last_departure.replace(at) {
             self.departure_gaps.record(at.since(last));
+        }
+        if data && let Some(last) = self.last_data.replace(at) {
+            self.data_gaps.record(at.since(last));
         }
     }
 }
@@ -128,13 +138,19 @@ mod tests {
     #[test]
     fn gaps_are_those_between_departures() {
         let mut meters = Meters::new();
-        for micros in [100, 110, 130] {
-            meters.departed(Instant::from_micros(micros));
+        for (micros, data) in [(100, true), (110, false), (130, true)] {
+            meters.departed(Instant::from_micros(micros), data);
         }
         let gaps = &meters.departure_gaps;
         assert_eq!(gaps.count(), 2);
         assert!((9_900..=10_100).contains(&gaps.min().as_nanos()), "{:?}", gaps.min());
         assert!((19_800..=20_200).contains(&gaps.max().as_nanos()), "{:?}", gaps.max());
+        assert_eq!(meters.data_gaps.count(), 1);
+        assert!(
+            (29_700..=30_300).contains(&meters.data_gaps.min().as_nanos()),
+            "{:?}",
+            meters.data_gaps.min()
+        );
     }
 
     #[test]

@@ -147,6 +147,7 @@ fn sample(sampler: &mut PathSampler, stream: &TcpStream) -> io::Result<()> {
         rtt_min: info.min_rtt,
         rtt_mean: None,
         cwnd: u64::from(info.snd_cwnd) * u64::from(info.snd_mss),
+        pacing: None,
     };
     sampler.take(timer::now(), Some(info.rtt).filter(|rtt| !rtt.is_zero()), known);
     Ok(())

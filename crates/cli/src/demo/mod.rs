@@ -124,7 +124,7 @@ async fn exchange(
     policies: &Arc<Chosen>,
 ) -> Result<Outcome, Failure> {
     let (link, stack, far) = network.start(amount, policies)?;
-    let mut outcome = Outcome { link, upload: None, download: None, error: None };
+    let mut outcome = Outcome { link, upload: None, download: None, timing: None, error: None };
     let FarSide { received, sent } = far;
     // Before the far end, which begins to send as soon as it has received everything, connects to it.
     let listener = stack
@@ -156,6 +156,7 @@ async fn exchange(
         Err(failure) => outcome.error = Some(failure),
     }
     drop(listener);
+    outcome.timing = Some((&stack.stats()).into());
     stack.shutdown(CLOSE_WAIT).await;
     Ok(outcome)
 }

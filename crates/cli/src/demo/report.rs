@@ -6,6 +6,7 @@ use crate::args::DemoArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, round_trip};
 use crate::report::ErrorReport;
+use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures};
 use comfy_table::{CellAlignment, Table};
 use serde::Serialize;
@@ -15,6 +16,8 @@ pub(super) struct Outcome {
     pub(super) link: Link,
     pub(super) upload: Option<Direction>,
     pub(super) download: Option<Direction>,
+    /// Of the near stack, both directions.
+    pub(super) timing: Option<Timing>,
     /// Why a direction is missing.
     pub(super) error: Option<Failure>,
 }
@@ -63,6 +66,7 @@ struct Report<'a> {
     sched: &'a str,
     upload: Option<DirectionReport>,
     download: Option<DirectionReport>,
+    timing: Option<Timing>,
     error: Option<ErrorReport>,
 }
 
@@ -143,6 +147,7 @@ impl<'a> Report<'a> {
             sched: &args.policies.sched,
             upload: None,
             download: None,
+            timing: None,
             error: link.err().map(ErrorReport::from),
         }
     }
@@ -154,6 +159,7 @@ fn json(args: &DemoArgs, outcome: &Outcome) -> String {
         ok: verdict.is_ok(),
         upload: outcome.upload.as_ref().map(|d| DirectionReport::new(d, "ackline", outcome.far())),
         download: outcome.download.as_ref().map(|d| DirectionReport::new(d, outcome.far(), "ackline")),
+        timing: outcome.timing.clone(),
         error: verdict.as_ref().err().map(ErrorReport::from),
         ..Report::new(args, Ok(&outcome.link))
     })
@@ -204,6 +210,9 @@ fn table(outcome: &Outcome) -> String {
     }
     let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
     if outcome.verdict().is_ok() {
+        if let Some(line) = outcome.timing.as_ref().and_then(Timing::line) {
+            text.push_str(&format!("ackline: {line}.\n"));
+        }
         text.push_str("Every byte arrived unharmed: both ends have the same xxh3-128 hash, each way.\n");
     }
     text

@@ -48,9 +48,9 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
             progress.say(&format!("listening on {} (TUN {})", args.listen, args.tunnel.tun));
         }
         let outcome = if args.keep {
-            server::serve(args, &target, listener, &mut signals, &progress, &reporter).await
+            server::serve(args, &target, &stack, listener, &mut signals, &progress, &reporter).await
         } else {
-            once(args, &target, sink, listener, &mut signals, &progress, &reporter).await
+            once(args, &target, sink, (&stack, listener), &mut signals, &progress, &reporter).await
         };
         stack.shutdown(CLOSE_WAIT).await;
         outcome
@@ -85,7 +85,7 @@ async fn once(
     args: &RecvArgs,
     target: &Target,
     sink: Option<Sink>,
-    listener: TcpListener,
+    (stack, listener): (&Stack, TcpListener),
     signals: &mut Signals,
     progress: &Progress,
     reporter: &Reporter,
@@ -127,6 +127,7 @@ async fn once(
         bytes: progress.bytes(),
         time: watch.elapsed(),
         cpu: Some(watch.cpu()),
+        timing: Some((&stack.stats()).into()),
         outcome,
     };
     progress.clear();

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
 use crate::report::ErrorReport;
+use crate::timing::Timing;
 use crate::traffic::Figures;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -19,6 +20,8 @@ pub(super) struct Transfer {
     pub(super) time: Duration,
     /// CPU time of the process; unknown where several transfers share it.
     pub(super) cpu: Option<Duration>,
+    /// Of the stack; unknown where several transfers share it.
+    pub(super) timing: Option<Timing>,
     /// The file, where there is one, or why there is none.
     pub(super) outcome: Result<Option<PathBuf>, Failure>,
 }
@@ -53,6 +56,8 @@ struct TransferReport {
     figures: Figures,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timing: Option<Timing>,
     error: Option<ErrorReport>,
 }
 
@@ -66,6 +71,7 @@ struct SummaryReport {
     #[serde(flatten)]
     figures: Figures,
     cpu_s: f64,
+    timing: Option<Timing>,
     error: Option<ErrorReport>,
 }
 
@@ -88,7 +94,7 @@ impl Reporter {
 
     /// One transfer, whole or not.
     pub(super) fn transfer(&self, progress: &Progress, transfer: &Transfer) -> Result<(), Failure> {
-        let Transfer { peer, local, bytes, time, cpu, outcome } = transfer;
+        let Transfer { peer, local, bytes, time, cpu, timing, outcome } = transfer;
         if self.options.json {
             let file = outcome.as_ref().ok().and_then(Option::as_ref);
             return self.print(&TransferReport {
@@ -100,6 +106,7 @@ impl Reporter {
                 file: file.map(|file| file.to_string_lossy().into_owned()),
                 figures: Figures::new(*bytes, *time),
                 cpu_s: cpu.map(|cpu| cpu.as_secs_f64()),
+                timing: timing.clone(),
                 error: outcome.as_ref().err().map(ErrorReport::from),
             });
         }
@@ -111,6 +118,9 @@ impl Reporter {
                 output::seconds(*time),
                 output::rate(*bytes, *time),
             ));
+            if let Some(line) = timing.as_ref().and_then(Timing::line) {
+                progress.say(&line);
+            }
         }
         Ok(())
     }
@@ -123,10 +133,13 @@ impl Reporter {
         let outcome = Err(failure.clone());
         let (bytes, time) = (0, Duration::ZERO);
         if keep {
-            return self.summary(progress, Totals::default(), time, time, &outcome);
+            return self.summary(progress, Totals::default(), (time, time), None, &outcome);
         }
         let outcome = outcome.map(|()| None);
-        self.transfer(progress, &Transfer { peer: None, local: None, bytes, time, cpu: None, outcome })
+        self.transfer(
+            progress,
+            &Transfer { peer: None, local: None, bytes, time, cpu: None, timing: None, outcome },
+        )
     }
 
     /// An aborted transfer among others, which goes on standard error whatever is asked for.
@@ -134,13 +147,13 @@ impl Reporter {
         progress.say(&format!("ackline: {failure}; nothing of it was kept"));
     }
 
-    /// All transfers together.
+    /// All transfers together; `time` and CPU time.
     pub(super) fn summary(
         &self,
         progress: &Progress,
         totals: Totals,
-        time: Duration,
-        cpu: Duration,
+        (time, cpu): (Duration, Duration),
+        timing: Option<Timing>,
         outcome: &Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Totals { complete, aborted, bytes } = totals;
@@ -153,11 +166,15 @@ impl Reporter {
                 aborted,
                 figures: Figures::new(bytes, time),
                 cpu_s: cpu.as_secs_f64(),
+                timing,
                 error: outcome.as_ref().err().map(ErrorReport::from),
             });
         }
         if self.speaks() {
             progress.say(&format!("{complete} complete, {aborted} aborted, {}", output::bytes(bytes)));
+            if let Some(line) = timing.and_then(|timing| timing.line()) {
+                progress.say(&line);
+            }
         }
         Ok(())
     }

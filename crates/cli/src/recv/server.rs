@@ -9,7 +9,7 @@ use crate::peer;
 use crate::progress::Progress;
 use crate::signals::Signals;
 use crate::traffic::Stopwatch;
-use ackline::runtime::{TcpListener, TcpStream};
+use ackline::runtime::{Stack, TcpListener, TcpStream};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
@@ -18,6 +18,7 @@ use tokio::task::{JoinError, JoinSet};
 pub(super) async fn serve(
     args: &RecvArgs,
     target: &Target,
+    stack: &Stack,
     listener: TcpListener,
     signals: &mut Signals,
     progress: &Progress,
@@ -74,7 +75,8 @@ pub(super) async fn serve(
         1 => Err(Failure::new(Exit::Incomplete, "1 transfer was aborted")),
         n => Err(Failure::new(Exit::Incomplete, format!("{n} transfers were aborted"))),
     });
-    reporter.summary(progress, ledger.totals, watch.elapsed(), watch.cpu(), &outcome)?;
+    let timing = Some((&stack.stats()).into());
+    reporter.summary(progress, ledger.totals, (watch.elapsed(), watch.cpu()), timing, &outcome)?;
     outcome
 }
 
@@ -102,7 +104,15 @@ async fn one(
         },
     };
     let bytes = progress.bytes();
-    Transfer { peer: Some(peer), local: Some(local), bytes, time: watch.elapsed(), cpu: None, outcome }
+    Transfer {
+        peer: Some(peer),
+        local: Some(local),
+        bytes,
+        time: watch.elapsed(),
+        cpu: None,
+        timing: None,
+        outcome,
+    }
 }
 
 /// Counts and reports transfers as they end.

@@ -31,6 +31,9 @@ fn send_brings_a_file_to_the_kernel() {
             let local: SocketAddr = report["local"].as_str().expect("text").parse().expect("an address");
             assert_eq!(local.port(), from.port());
             assert!(report["gbit_s"].as_f64().expect("a number") > 0.0, "{report}");
+            let gaps = &report["timing"]["departure_gaps"];
+            assert!(gaps["count"].as_u64().expect("a number") > 10, "{report}");
+            assert!(gaps["p10_us"].as_f64() <= gaps["p99_us"].as_f64(), "{report}");
         }
     });
 }

@@ -198,8 +198,8 @@ pub enum Revise {
     Retroactive,
     /// The pending departure stays; the new gap counts from the next one.
     NextDeparture,
-    /// As `NextDeparture`, and what a late departure cost is made up for: up to the gap of one packet, or 20 ticks of
-    /// the driver's timers where that is more.
+    /// As `NextDeparture`, and what a departure's lateness cost is made up for: up to the gap of one packet, or 20 ticks
+    /// of the driver's timers where that is more. Time in which nothing waited for the pacer is not.
     Banked,
 }
 

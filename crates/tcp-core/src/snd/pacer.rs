@@ -15,7 +15,8 @@
 //!
 //! Where one segment's gap is shorter than the driver's timers are fine, several leave at once, with the gap of all of
 //! them behind them: the *quantum*. What a late timer costs is made up for only with [`Revise::Banked`], and only up to
-//! the *slack*, so that no pause is followed by a burst.
+//! the *slack*. Time in which it was not the pacer that held data back is never made up for, so that no pause is followed
+//! by a burst.
 
 #[cfg(test)]
 mod tests;
@@ -112,6 +113,8 @@ pub(crate) struct Pacer {
     next: Instant,
     /// What that gap left over.
     carry: Carry,
+    /// Since the last departure data has waited for `next`: what leaves after it is late.
+    held: bool,
 }
 
 impl Pacer {
@@ -127,6 +130,11 @@ impl Pacer {
         }
     }
 
+    /// Data that could leave otherwise waits for [`earliest`](Self::earliest).
+    pub(crate) const fn hold(&mut self) {
+        self.held = true;
+    }
+
     /// `len` bytes left at `now`; `granularity` is that of the driver's timers. What left before its time (an RTO's
     /// segment does) delays what follows as if it had waited.
     pub(crate) fn on_departure(
@@ -137,10 +145,7 @@ impl Pacer {
         srtt: Option<Duration>,
         granularity: Duration,
     ) {
-        if self.len == 0 {
-            // Nothing has been late yet.
-            self.next = now;
-        }
+        let held = core::mem::take(&mut self.held);
         self.last = now;
         self.len = len.max(1);
         let Some(gap) = Gap::of(decision, srtt) else {
@@ -148,13 +153,12 @@ impl Pacer {
             return;
         };
         let (from, carry) = match decision.revise {
-            // Counted from departures that the gap itself has placed, so that a remainder is worth carrying.
-            Revise::NextDeparture => (self.next.max(now), self.carry),
-            Revise::Banked => {
+            Revise::Banked if held => {
                 let slack =
                     gap.of_bytes(len, Carry::default()).0.max(granularity.saturating_mul(SLACK_TICKS));
                 (self.next.max(now - slack), self.carry)
             }
+            Revise::Banked | Revise::NextDeparture => (self.next.max(now), self.carry),
             Revise::Retroactive => (now, Carry::default()),
         };
         let (wait, carry) = gap.of_bytes(len, carry);

@@ -511,6 +511,7 @@ fn hold_back(
 ) -> Result<(), Blocked> {
     if gate.earliest > now {
         flight.pace_at = gate.earliest;
+        flight.pacer.hold();
         // Where less waits than there is room for, it is the application that leaves the window unused.
         if gate.clocked || (gate.window_paced && waiting >= gate.room) {
             flight.cwnd_limited = nxt;

@@ -159,7 +159,8 @@ impl State {
                 port.device.try_send(packet.header, packet.payload, packet.segment_size, packet.checksum);
             match sent {
                 Ok(()) => {
-                    meters.departed(timer::now());
+                    let data = packet.payload.iter().any(|slice| !slice.is_empty());
+                    meters.departed(timer::now(), data);
                     meters.tx_super_packets += u64::from(packet.segment_size.is_some());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Full),
@@ -286,6 +287,7 @@ impl State {
         let Meters {
             lateness,
             departure_gaps,
+            data_gaps,
             driver_runs,
             timer_expiries,
             accept_overflows,
@@ -297,6 +299,7 @@ impl State {
         Stats {
             lateness: lateness.clone(),
             departure_gaps: departure_gaps.clone(),
+            data_gaps: data_gaps.clone(),
             driver_runs: *driver_runs,
             timer_expiries: *timer_expiries,
             accept_overflows: *accept_overflows,

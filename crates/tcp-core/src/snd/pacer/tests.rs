@@ -94,9 +94,19 @@ fn only_banked_makes_up_for_lateness_and_only_up_to_the_slack() {
         let decision = decide(ms(10), Window::from_bytes(1000), revise);
         let mut pacer = Pacer::default();
         pacer.on_departure(START, 1000, &decision, None, TICK);
+        pacer.hold();
         pacer.on_departure(START + ms(10) + late, 1000, &decision, None, TICK);
         assert_eq!(pacer.earliest(&decision, None), START + third, "{revise:?}, {late:?} late");
     }
+}
+
+#[test]
+fn a_pause_of_the_application_or_the_window_earns_nothing() {
+    let decision = decide(Duration::from_millis(10), Window::from_bytes(1000), Revise::Banked);
+    let mut pacer = Pacer::default();
+    pacer.on_departure(START, 1000, &decision, None, TICK);
+    pacer.on_departure(START + Duration::from_millis(13), 1000, &decision, None, TICK);
+    assert_eq!(pacer.earliest(&decision, None), START + Duration::from_millis(23));
 }
 
 /// A window of any fraction, a round trip, and what leaves.
@@ -147,7 +157,7 @@ proptest! {
     /// allows for the time and the slack, and the first one's bytes.
     #[test]
     fn no_burst_exceeds_the_slack(
-        late in prop::collection::vec(0_u64..40_000_000, 1..120),
+        late in prop::collection::vec((0_u64..40_000_000, any::<bool>()), 1..120),
         banked: bool,
     ) {
         let revise = if banked { Revise::Banked } else { Revise::NextDeparture };
@@ -155,7 +165,10 @@ proptest! {
         let decision = decide(Duration::from_micros(1), Window::from_bytes(1), revise);
         let mut pacer = Pacer::default();
         let mut left: Vec<(Instant, u64)> = Vec::new();
-        for late in late {
+        for (late, held) in late {
+            if held {
+                pacer.hold();
+            }
             let now = pacer.earliest(&decision, None).max(START) + nanos(late);
             pacer.on_departure(now, 1000, &decision, None, TICK);
             left.push((now, 1000));

@@ -1,0 +1,45 @@
+//! Departures that a congestion control paces, as the stack's own histogram of gaps shows them.
+
+use super::support::stream::{read_all, write_all};
+use super::support::{Ip, Opens, Setup, World};
+use ackline::policies;
+use ackline_runtime::device::impair::{ImpairConfig, Impairment, SuperPackets};
+use ackline_tcp_core::Duration;
+
+const MIB: u64 = 1 << 20;
+
+/// A path of 10 ms that loses every 200th packet on the way out, so that windows are some tens of segments.
+fn path(cc: &str) -> Setup {
+    let way = Impairment { delay: Duration::from_millis(5), ..Impairment::default() };
+    let mut config = ImpairConfig::both(way, 0x701);
+    config.outgoing.loss = 0.5;
+    config.super_packets = SuperPackets::Cut;
+    let named = policies::connection(cc, policies::DEFAULT_ACK, policies::DEFAULT_RTO).expect("a name");
+    Setup::plain().impair(config).connections(|connections| connections.policies = named)
+}
+
+/// Gaps between departures of data, as shares of their mean: of the shortest tenth, and of the shorter half.
+async fn shares(world: World) -> (f64, f64) {
+    let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
+    let len = 2 * MIB;
+    tokio::join!(write_all(&mut stack, 1, len), read_all(&mut kernel, 1, len));
+    let info = stack.info().expect("connected");
+    let gaps = world.stack.stats().data_gaps;
+    eprintln!("{:?} at {:?}: {:?} {:?}", info.rtt, info.pacing_rate, gaps.quantile(0.1), gaps.quantile(0.5));
+    assert!(gaps.count() >= len / 1500, "{} gaps", gaps.count());
+    let mean = gaps.mean().as_secs_f64();
+    (gaps.quantile(0.1).as_secs_f64() / mean, gaps.quantile(0.5).as_secs_f64() / mean)
+}
+
+against_kernel! {
+    fn what_acwap_paces_leaves_apart(world) from path("acwap:inner=hstcp"); {
+        let (tenth, half) = shares(world).await;
+        assert!(tenth > 0.05, "a tenth of all gaps is shorter than {tenth} of the mean");
+        assert!((0.25..2.0).contains(&half), "half of all gaps is shorter than {half} of the mean");
+    }
+
+    fn without_pacing_it_leaves_in_bursts(world) from path("acwap:inner=hstcp,pacing=off"); {
+        let (tenth, _) = shares(world).await;
+        assert!(tenth < 0.05, "a tenth of all gaps is shorter than {tenth} of the mean");
+    }
+}
