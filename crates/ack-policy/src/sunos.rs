@@ -209,3 +209,72 @@ pub(crate) fn delayed(view: &RecvView, threshold: u32, due: Instant) -> Option<A
         Some(AckPlan::By(due))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackline_tcp_core::SeqNum;
+
+    const MSS: u32 = 9_148;
+
+    fn policy(params: &str) -> SunOsDelayed {
+        SunOsDelayed::new(Settings::new(Profile::Default).with(&params.parse().unwrap()).unwrap())
+    }
+
+    /// `unacked` bytes wait since `since` ms, and another segment arrives at `now` ms.
+    fn arrival(policy: &mut SunOsDelayed, buffer: u32, since: u64, now: u64, unacked: u32) -> AckPlan {
+        let mut view = RecvView::new(Instant::from_millis(now), SeqNum(1 << 20), buffer, MSS);
+        view.highest_ack = view.rcv_nxt - unacked;
+        view.oldest_unacked = Some(Instant::from_millis(since));
+        policy.on_data(&view, &DataArrival::new(view.rcv_nxt - 100, view.rcv_nxt, DataClass::New))
+    }
+
+    #[test]
+    fn the_thresholds_are_those_of_the_paper() {
+        let thresholds = [4, 8, 16, 24, 32, 40, 48, 52].map(|kb: u32| threshold(kb * 1_024, MSS));
+        assert_eq!(thresholds, [1_434, 2_868, 5_735, 8_602, 11_469, 14_336, 17_204, 2 * MSS]);
+    }
+
+    #[test]
+    fn step_7_at_the_threshold_and_not_before() {
+        let mut policy = policy("profile=paper");
+        let now = AckPlan::Now { window: ackline_tcp_core::policy::ack::WindowHint::AllFree };
+        assert_eq!(arrival(&mut policy, 16_384, 0, 0, 5_735), now);
+        assert!(matches!(arrival(&mut policy, 16_384, 0, 0, 5_734), AckPlan::By(_)));
+    }
+
+    #[test]
+    fn step_8_all_wait_for_the_next_tick_or_each_for_its_own_time() {
+        let by = |ms| AckPlan::By(Instant::from_millis(ms));
+        for (params, since, now, expected) in [
+            ("", 0, 0, by(200)),
+            ("", 1, 1, by(200)),
+            ("", 199, 199, by(200)),
+            ("", 200, 200, by(400)),
+            ("", 199, 250, AckPlan::NOW),
+            ("phase=50ms", 49, 49, by(50)),
+            ("phase=50ms", 50, 50, by(250)),
+            ("phase=450ms,delay=100ms", 20, 20, by(50)),
+            ("timer=segment", 199, 250, by(399)),
+            ("timer=segment,delay=500ms", 199, 250, by(699)),
+        ] {
+            assert_eq!(
+                arrival(&mut policy(params), 16_384, since, now, 4_096),
+                expected,
+                "{params} {since} {now}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_order_or_the_end_is_answered_at_once() {
+        let view = RecvView::new(Instant::ZERO, SeqNum(5), 16_384, MSS);
+        let mut policy = SunOsDelayed::default();
+        for class in [DataClass::OutOfOrder, DataClass::Hole, DataClass::Duplicate, DataClass::Probe] {
+            assert_eq!(policy.on_data(&view, &DataArrival::new(SeqNum(9), SeqNum(10), class)), AckPlan::NOW);
+        }
+        let mut fin = DataArrival::new(SeqNum(4), SeqNum(5), DataClass::New);
+        fin.fin = true;
+        assert_eq!(policy.on_data(&view, &fin), AckPlan::NOW);
+    }
+}

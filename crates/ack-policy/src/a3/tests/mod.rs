@@ -1,10 +1,11 @@
 //! The algorithm, event by event.
 //!
-//! `vectors.txt` are the results of an independent model of the algorithm. An
-//! event is a line: `S(time, seq, len[, True])` a segment with data [and FIN], `O(time)` data of this side's own with an ACK,
-//! `T(time)` a look at the timer; then what the policy decides, and its state after that. Times are microseconds. The reader
-//! is instant, so that each ACK shows the whole buffer.
+//! `vectors.txt` are the results of an independent model of the algorithm, `derived.txt` those of the steps by hand. In both an
+//! event is a line: `S(time, seq, len[, True])` a segment with data [and FIN], `G(time, seq, len, segments)` a super-packet,
+//! `O(time)` data of this side's own with an ACK, `T(time)` a look at the timer; then what the policy decides, and its state
+//! after that. Times are microseconds. The reader is instant, so that each ACK shows the whole buffer.
 
+mod rules;
 mod vectors;
 
 use super::{A3, Adaptive, CSA3, Decision, Why};

@@ -86,3 +86,10 @@ fn the_independent_models_vectors_hold() {
     assert_eq!(names(&vectors), expected);
     vectors.iter().for_each(Vector::check);
 }
+
+#[test]
+fn the_steps_by_hand_hold() {
+    let vectors = read(include_str!("derived.txt"));
+    assert!(vectors.len() >= 16, "{:?}", names(&vectors));
+    vectors.iter().for_each(Vector::check);
+}

@@ -1,0 +1,210 @@
+//! What a connection relies on beside the algorithm's steps.
+
+use super::{A3, CSA3};
+use ackline_tcp_core::policy::Metrics;
+use ackline_tcp_core::policy::ack::{
+    AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView,
+};
+use ackline_tcp_core::{Duration, Instant, SeqNum};
+use std::boxed::Box;
+use std::string::ToString;
+
+const MSS: u32 = 1_000;
+
+/// A receiver whose core holds an ACK for 180 ms at most, and whose application reads only when told to.
+struct Receiver {
+    policy: Box<dyn AckPolicy>,
+    view: RecvView,
+}
+
+impl Receiver {
+    fn new(name: &str, params: &str) -> Self {
+        let entry = if name == "a3" { A3 } else { CSA3 };
+        let mut init = AckInit::new(Instant::ZERO, MSS, None);
+        init.hold_limit = Duration::from_millis(180);
+        let policy = (entry.make)(&params.parse().unwrap()).unwrap()(&init);
+        let mut view = RecvView::new(Instant::ZERO, SeqNum(7), 64_000, MSS);
+        view.handshake_rtt = Some(Duration::from_millis(100));
+        Self { policy, view }
+    }
+
+    fn at(&mut self, ms: u64) -> &mut Self {
+        self.view.now = Instant::from_millis(ms);
+        self
+    }
+
+    /// Data in order arrives, as one super-packet of full segments. What the policy plans; an ACK leaves at once.
+    fn data(&mut self, len: u32) -> AckPlan {
+        let start = self.view.rcv_nxt;
+        self.view.rcv_nxt += len;
+        self.view.free -= len;
+        self.view.oldest_unacked = self.view.oldest_unacked.or(Some(self.view.now));
+        let mut data = DataArrival::new(start, self.view.rcv_nxt, DataClass::New);
+        data.segments = len.div_ceil(MSS);
+        let plan = self.policy.on_data(&self.view, &data);
+        if matches!(plan, AckPlan::Now { .. }) {
+            return self.ack(AckCause::Plan);
+        }
+        plan
+    }
+
+    /// An ACK leaves. What the policy plans after it, or `NOW` where it plans nothing.
+    fn ack(&mut self, cause: AckCause) -> AckPlan {
+        let advance = self.view.unacked();
+        self.view.highest_ack = self.view.rcv_nxt;
+        self.view.edge = self.view.rcv_nxt + self.view.free;
+        self.view.oldest_unacked = None;
+        match self.policy.on_ack_sent(&self.view, &AckSent::new(cause, advance)) {
+            AckPlan::Keep => AckPlan::NOW,
+            plan => plan,
+        }
+    }
+
+    /// The policy's timer runs out, and an ACK leaves.
+    fn timer(&mut self) {
+        assert_eq!(self.policy.on_timeout(&self.view), AckPlan::NOW);
+        self.ack(AckCause::Timer);
+    }
+
+    fn read(&mut self, len: u32) -> AckPlan {
+        self.view.free += len;
+        self.policy.on_app_read(&self.view)
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        let mut found = None;
+        let mut visit = |key: &'static str, value: f64| {
+            if key == name {
+                found = Some(value);
+            }
+        };
+        self.policy.metrics(&mut Metrics::new(&mut visit));
+        found.expect("a metric of that name")
+    }
+
+    /// In a sampling that began at 0 and lasts until 150 ms.
+    fn sampling(name: &str, params: &str) -> Self {
+        let mut receiver = Self::new(name, params);
+        assert_eq!(receiver.data(10 * MSS), withhold(150));
+        receiver.read(10 * MSS);
+        receiver
+    }
+}
+
+fn withhold(ms: u64) -> AckPlan {
+    AckPlan::Withhold { until: Instant::from_millis(ms) }
+}
+
+#[test]
+fn nothing_waits_longer_than_the_core_lets_it() {
+    let mut receiver = Receiver::new("a3", "");
+    assert_eq!(receiver.data(100), AckPlan::By(Instant::from_millis(180)), "not the 200 ms of the policy");
+    let mut receiver = Receiver::new("a3", "rtt=333ms");
+    assert_eq!(receiver.data(10 * MSS), AckPlan::Withhold { until: Instant::from_micros(499_500) });
+    assert_eq!(receiver.at(100).data(MSS), withhold(280));
+}
+
+#[test]
+fn only_what_goes_beyond_two_segments_is_withheld_from_the_core() {
+    let mut receiver = Receiver::new("a3", "cap=off");
+    receiver.view.mss = 4 * MSS;
+    assert_eq!(
+        receiver.data(MSS),
+        AckPlan::By(Instant::from_millis(180)),
+        "35 % of the buffer, two segments seen"
+    );
+    let mut receiver = Receiver::new("a3", "mss=announced");
+    receiver.view.mss = 4 * MSS;
+    assert_eq!(receiver.data(MSS), withhold(180), "two announced segments");
+}
+
+#[test]
+fn a_sampling_that_the_core_cuts_short_counts_up_to_there() {
+    let mut receiver = Receiver::sampling("a3", "");
+    assert_eq!(receiver.at(100).data(5 * MSS), withhold(150));
+    receiver.policy.on_hold_truncated(&receiver.view);
+    receiver.ack(AckCause::Obligation);
+    assert_eq!((receiver.metric("muds"), receiver.metric("samples")), (5_000.0, 1.0));
+    assert_eq!(receiver.metric("sampling"), 0.0);
+}
+
+#[test]
+fn an_ack_that_the_core_sends_ends_the_silence_without_an_estimate() {
+    for cause in [AckCause::Obligation, AckCause::WindowUpdate, AckCause::Piggyback] {
+        let mut receiver = Receiver::sampling("a3", "");
+        receiver.at(100).data(5 * MSS);
+        receiver.ack(cause);
+        let metrics = ["sampling", "samples", "aborted_samples", "isp_cnt"].map(|name| receiver.metric(name));
+        assert_eq!(metrics, [0.0, 0.0, 1.0, 10.0], "{cause:?}");
+    }
+}
+
+#[test]
+fn a_read_in_a_sampling_asks_for_no_window_update() {
+    let mut receiver = Receiver::sampling("a3", "");
+    receiver.at(100).data(5 * MSS);
+    assert_eq!(receiver.read(5 * MSS), AckPlan::Keep);
+    assert_eq!(receiver.metric("sampling"), 1.0);
+}
+
+#[test]
+fn a_read_is_worth_an_ack_where_the_edge_moves_by_the_threshold() {
+    let mut receiver = Receiver::new("a3", "");
+    receiver.data(4 * MSS);
+    assert_eq!(receiver.read(1_999), AckPlan::Keep);
+    assert_eq!(receiver.read(1), AckPlan::NOW);
+    receiver.ack(AckCause::Plan);
+    assert_eq!(receiver.read(MSS), AckPlan::Keep);
+}
+
+#[test]
+fn no_sampling_begins_with_a_full_buffer() {
+    let mut receiver = Receiver::new("a3", "");
+    assert_eq!(receiver.data(63_500), AckPlan::NOW);
+    assert_eq!((receiver.metric("sampling"), receiver.metric("isp_cnt")), (0.0, 0.0));
+    receiver.read(63_500);
+    assert_eq!(receiver.at(100).data(MSS), withhold(250), "it begins as soon as there is room");
+}
+
+#[test]
+fn a_probe_is_answered_and_is_no_sign_of_congestion() {
+    let mut receiver = Receiver::sampling("csa3", "");
+    receiver.at(100).data(20 * MSS);
+    receiver.at(150).timer();
+    assert_eq!(receiver.metric("muds"), 20_000.0);
+    let nxt = receiver.view.rcv_nxt;
+    let probe = DataArrival::new(nxt - 1, nxt, DataClass::Probe);
+    receiver.at(9_000);
+    assert_eq!(receiver.policy.on_data(&receiver.view, &probe), AckPlan::NOW);
+    assert_eq!((receiver.metric("muds"), receiver.metric("recovering")), (20_000.0, 0.0));
+    // The pause that ends with data is one.
+    receiver.at(9_001).data(100);
+    assert_eq!((receiver.metric("recovering"), receiver.metric("reductions_by_pauses")), (1.0, 1.0));
+}
+
+#[test]
+fn a_running_connection_takes_new_parameters() {
+    let mut receiver = Receiver::sampling("csa3", "");
+    receiver.at(100).data(20 * MSS);
+    receiver.at(150).timer();
+    assert_eq!(receiver.data(2 * MSS), AckPlan::NOW, "the cap of two segments");
+    receiver.policy.configure(&"cap=off,pause=off".parse().unwrap()).unwrap();
+    assert!(matches!(receiver.data(2 * MSS), AckPlan::Withhold { .. }), "35 % of 20,000");
+    receiver.policy.configure(&"profile=default".parse().unwrap()).unwrap();
+    assert_eq!(receiver.data(10), AckPlan::NOW);
+    let before = std::format!("{:?}", receiver.policy);
+    for (params, expected) in [
+        ("cap=4,sampling=paper", "fixed for the life of a connection"),
+        ("cap=4,interval=9", "interval must be a whole number from 10 to 65535"),
+        ("cap=0", "cap must be off or a whole number from 1 to 1000"),
+        ("rtt=2s", "rtt must be auto, handshake, timestamps or a duration from 1ms to 333ms"),
+        ("pause=never", "pause must be auto, off or a duration from 1ms to 60s"),
+        ("dupack=on", "csa3 has no parameter \"dupack\"; did you mean \"dupacks\"?"),
+    ] {
+        let error = receiver.policy.configure(&params.parse().unwrap()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        assert_eq!(std::format!("{:?}", receiver.policy), before, "{params} changed something");
+    }
+    let error = Receiver::new("a3", "").policy.configure(&"pause=off".parse().unwrap()).unwrap_err();
+    assert!(error.to_string().contains("a3 has no parameter \"pause\""), "{error}");
+}
