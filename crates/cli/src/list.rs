@@ -20,7 +20,7 @@ struct Row {
     params: Vec<ParamRow>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, PartialEq, Eq)]
 struct ParamRow {
     name: &'static str,
     default: &'static str,
@@ -86,6 +86,7 @@ fn describe(kind: PolicyKind) -> String {
         PolicyKind::Rto => "RTO response: what to do when the retransmission timer fires",
     };
     let rows = rows(kind);
+    let common = common(&rows);
     let names = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut text = format!("{heading} (--{})\n", kind.keyword());
     for row in &rows {
@@ -102,14 +103,26 @@ fn describe(kind: PolicyKind) -> String {
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "  {:names$}  {}{notes}", row.name, row.summary);
-        let params = row.params.iter().map(|param| param.name.len()).max().unwrap_or(0);
-        for param in &row.params {
-            let _ = writeln!(
-                text,
-                "  {:names$}    {:params$}  {} [{}; default: {}]",
-                "", param.name, param.summary, param.range, param.default
-            );
-        }
+        describe_params(&mut text, names, row.params.iter().filter(|param| !common.contains(param)));
+    }
+    if !common.is_empty() {
+        let _ = writeln!(text, "  {:names$}  what all of them take, too:", "");
+        describe_params(&mut text, names, common.into_iter());
     }
     text
+}
+
+fn describe_params<'a>(text: &mut String, indent: usize, params: impl Iterator<Item = &'a ParamRow> + Clone) {
+    let width = params.clone().map(|param| param.name.len()).max().unwrap_or(0);
+    for param in params {
+        let ParamRow { name, default, range, summary } = param;
+        let _ = writeln!(text, "  {:indent$}    {name:width$}  {summary} [{range}; default: {default}]", "");
+    }
+}
+
+/// The parameters that every policy of a kind has, where there are several.
+fn common(rows: &[Row]) -> Vec<&ParamRow> {
+    let [first, others @ ..] = rows else { return Vec::new() };
+    let everywhere = |param: &&ParamRow| others.iter().all(|row| row.params.contains(param));
+    first.params.iter().filter(everywhere).filter(|_| !others.is_empty()).collect()
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod demo;
+mod egress;
 mod failure;
 mod list;
 mod output;

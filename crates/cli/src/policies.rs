@@ -1,9 +1,9 @@
 //! From `--cc`, `--ack`, `--rto` and `--sched` to what they name.
 
-use crate::args::{EcnKind, PolicyArgs};
+use crate::args::{EcnKind, EgressArgs, PolicyArgs};
 use crate::failure::Failure;
 use ackline::core::config::Ecn;
-use ackline::core::policy::spec::SpecError;
+use ackline::core::policy::spec::{PolicySpec, SpecError};
 use ackline::core::policy::{NewEgressScheduler, Policies};
 use ackline::policies;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl PolicyArgs {
                 ack: policies::ack_policy(&self.ack).map_err(option("ack"))?,
                 rto: policies::rto_response(&self.rto).map_err(option("rto"))?,
             },
-            scheduler: policies::egress_scheduler(&self.sched).map_err(option("sched"))?,
+            scheduler: policies::egress_scheduler(&self.scheduler()?).map_err(option("sched"))?,
             ecn: match self.ecn {
                 None => policies::ecn_for(&self.cc),
                 Some(EcnKind::Off) => Ecn::Off,
@@ -34,5 +34,37 @@ impl PolicyArgs {
                 Some(EcnKind::Dctcp) => Ecn::Dctcp,
             },
         })
+    }
+
+    /// The scheduler with the shaper that the options beside it describe.
+    pub(crate) fn scheduler(&self) -> Result<String, Failure> {
+        let EgressArgs { egress_rate, egress_burst, egress_overhead } = &self.egress;
+        let overhead = egress_overhead.map(|bytes| bytes.to_string());
+        let options = [
+            ("rate", egress_rate.as_ref()),
+            ("burst", egress_burst.as_ref()),
+            ("overhead", overhead.as_ref()),
+        ];
+        let mut spec: PolicySpec =
+            self.sched.parse().map_err(|error| Failure::usage(format!("--sched: {error}")))?;
+        let mut text = self.sched.trim_end_matches([',', ':']).to_owned();
+        for (name, value) in options {
+            let Some(value) = value else { continue };
+            if spec.params.get(name).is_some() {
+                return Err(Failure::usage(format!(
+                    "--sched has {name}= already; leave that or --egress-{name} out"
+                )));
+            }
+            text += &format!("{}{name}={value}", if text.contains(':') { ',' } else { ':' });
+        }
+        spec = text.parse().map_err(|error| Failure::usage(format!("--sched: {error}")))?;
+        if spec.params.get("rate").is_none_or(|rate| rate.text() == "off")
+            && let Some((name, _)) = options[1..].iter().find(|(_, value)| value.is_some())
+        {
+            return Err(Failure::usage(format!(
+                "--egress-{name} shapes nothing without a rate; add --egress-rate, such as 100kbit"
+            )));
+        }
+        Ok(text)
     }
 }

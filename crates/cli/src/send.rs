@@ -1,6 +1,7 @@
 //! `ackline send`: a file or standard input to a TCP receiver.
 
 use crate::args::SendArgs;
+use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::peer;
@@ -37,6 +38,7 @@ struct Report<'a> {
     #[serde(flatten)]
     path: PathFigures,
     timing: Option<Timing>,
+    egress: Option<EgressReport>,
     error: Option<ErrorReport>,
 }
 
@@ -49,6 +51,7 @@ struct Facts {
     offload: Option<bool>,
     path: PathSampler,
     timing: Option<Timing>,
+    egress: Option<EgressReport>,
 }
 
 pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
@@ -64,6 +67,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         offload: None,
         path: PathSampler::default(),
         timing: None,
+        egress: None,
     };
 
     let runtime = tunnel::runtime()?;
@@ -84,6 +88,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             facts.timing = Some((&stack.stats()).into());
             // A reset has left by the time that its stream is dropped; this is for what closes in good order.
             stack.shutdown(Duration::from_millis(500)).await;
+            facts.egress = Some(EgressReport::of(&stack));
             outcome
         })
     });
@@ -105,6 +110,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             cpu_s: facts.watch.cpu().as_secs_f64(),
             path: path.into(),
             timing: facts.timing,
+            egress: facts.egress,
             error: outcome.as_ref().err().map(ErrorReport::from),
         };
         output::print(&output::json(&report))
@@ -120,6 +126,9 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             output::round_trip(path.rtt_min),
         ));
         if let Some(line) = facts.timing.and_then(|timing| timing.line()) {
+            output::say(&line);
+        }
+        for line in facts.egress.iter().flat_map(EgressReport::lines) {
             output::say(&line);
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::device::DeviceStats;
 use ackline_tcp_core::counters::Counters;
+use ackline_tcp_core::queueing::EgressStats;
 use ackline_tcp_core::{Duration, Instant};
 use hdrhistogram::Histogram;
 
@@ -81,6 +82,8 @@ pub struct Stats {
     pub tx_super_packets: u64,
     /// Connections, in any state.
     pub connections: usize,
+    /// What left, by kind of packet, and how long it waited in the egress scheduler's queue.
+    pub egress: EgressStats,
     /// The device's own numbers.
     pub device: DeviceStats,
     /// The core's counters.

@@ -236,13 +236,40 @@ pub(crate) struct PolicyArgs {
     #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_RTO)]
     pub(crate) rto: String,
     /// Egress scheduler: what leaves the host next
+    ///
+    /// It can only choose among packets that wait in the host: see --egress-rate. kalampoukas:f=0.5 shares a slow
+    /// uplink between uploads and the ACKs of downloads; ack-priority is for downloads only, backpressure:b=1 keeps
+    /// the queue short, drr gives each connection its turn, fifo lets downloads wait behind uploads.
     #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_SCHED)]
     pub(crate) sched: String,
+    #[command(flatten)]
+    pub(crate) egress: EgressArgs,
     /// Explicit congestion notification, where the peer agrees
     ///
     /// Where this is not given: dctcp for --cc dctcp, off for all others.
     #[arg(long, value_enum)]
     pub(crate) ecn: Option<EcnKind>,
+}
+
+/// The shaper in front of the device.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct EgressArgs {
+    /// Send no faster than this: 100kbit, 20mbit
+    ///
+    /// Set it to a little less than the uplink of your cable, DSL or mobile line (95 %): then packets wait here, where
+    /// --sched chooses, and not in the modem, where nobody does. Short for rate= in --sched.
+    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    pub(crate) egress_rate: Option<String>,
+    /// What an idle time saves up, in bytes or as a time at the rate: 32k, 5ms [default: 1ms]
+    ///
+    /// More costs other packets up to as much delay; less than the host's timers are late costs rate. Short for burst=.
+    #[arg(long, value_name = "BURST", value_parser = values::burst)]
+    pub(crate) egress_burst: Option<String>,
+    /// Bytes that each packet costs the link beyond its length, such as 38 on Ethernet [default: 0]
+    ///
+    /// Short for overhead=.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(crate) egress_overhead: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

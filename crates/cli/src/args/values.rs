@@ -1,6 +1,6 @@
 //! Readings of what is written behind options: sizes, times, addresses.
 
-use ackline::core::policy::spec::{parse_bytes, parse_duration};
+use ackline::core::policy::spec::{parse_bytes, parse_duration, parse_rate};
 use ipnet::IpNet;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -24,6 +24,22 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
         .map(|time| Duration::from_nanos(time.as_nanos()))
         .filter(|time| !time.is_zero() && *time <= Duration::from_secs(86_400))
         .ok_or_else(|| "not a time; write seconds (10, 0.5), or 500ms, 2m; at most 1440m".to_owned())
+}
+
+/// A rate as the shaper takes it; as written.
+pub(crate) fn rate(text: &str) -> Result<String, String> {
+    match parse_rate(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("not a rate; write 100kbit, 20mbit or 1gbit".to_owned()),
+    }
+}
+
+/// A burst as the shaper takes it; as written.
+pub(crate) fn burst(text: &str) -> Result<String, String> {
+    match (parse_bytes(text), parse_duration(text)) {
+        (None, None) => Err("not a burst; write bytes (32k) or a time at the rate (5ms)".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
 }
 
 /// A factor: more than zero, at most a thousand.

@@ -8,12 +8,12 @@ use crate::progress::Progress;
 use crate::traffic::{Path, PathSampler};
 use crate::tunnel;
 use ackline::core::ListenOn;
+use ackline::policies::{DEFAULT_SCHED, egress_scheduler};
 use ackline::runtime::device::channel::Channel;
 use ackline::runtime::kernel::KernelTcpInfo;
 use ackline::runtime::{Stack, timer};
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// Bytes that one read of a kernel socket asks for.
@@ -55,8 +55,14 @@ pub(super) fn stack(
     device: Channel,
     seed: u64,
     amount: Amount,
-    policies: Arc<Chosen>,
+    policies: &Chosen,
 ) -> Result<FarSide, Failure> {
+    // What is chosen and shaped is what leaves the near stack.
+    let policies = Chosen {
+        connection: policies.connection.clone(),
+        scheduler: egress_scheduler(DEFAULT_SCHED).map_err(|error| Failure::usage(error.to_string()))?,
+        ecn: policies.ecn,
+    };
     let (answers, far) = answers();
     let (ready, wait) = std::sync::mpsc::channel();
     spawn("far-stack", move || {

@@ -7,6 +7,7 @@ mod payload;
 mod report;
 
 use crate::args::DemoArgs;
+use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure, plain};
 use crate::policies::Chosen;
 use crate::progress::Progress;
@@ -20,7 +21,6 @@ use payload::{Digest, Payload};
 use report::Outcome;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -87,7 +87,7 @@ impl Direction {
 }
 
 pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    let policies = Arc::new(args.policies.resolve()?);
+    let policies = args.policies.resolve()?;
     let amount = match (args.size, args.seconds) {
         (None, None) => Amount { bytes: Some(DEFAULT_SIZE), time: None },
         (bytes, time) => Amount { bytes, time },
@@ -121,10 +121,10 @@ async fn exchange(
     args: &DemoArgs,
     amount: Amount,
     network: Network,
-    policies: &Arc<Chosen>,
+    policies: &Chosen,
 ) -> Result<Outcome, Failure> {
     let (link, stack, far) = network.start(amount, policies)?;
-    let mut outcome = Outcome { link, upload: None, download: None, timing: None, error: None };
+    let mut outcome = Outcome { link, upload: None, download: None, timing: None, egress: None, error: None };
     let FarSide { received, sent } = far;
     // Before the far end, which begins to send as soon as it has received everything, connects to it.
     let listener = stack
@@ -137,6 +137,7 @@ async fn exchange(
     match up {
         Ok(direction) => outcome.upload = Some(direction),
         Err(failure) => {
+            outcome.egress = Some(EgressReport::of(&stack));
             outcome.error = Some(failure);
             return Ok(outcome);
         }
@@ -158,6 +159,7 @@ async fn exchange(
     drop(listener);
     outcome.timing = Some((&stack.stats()).into());
     stack.shutdown(CLOSE_WAIT).await;
+    outcome.egress = Some(EgressReport::of(&stack));
     Ok(outcome)
 }
 

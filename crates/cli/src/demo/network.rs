@@ -12,7 +12,6 @@ use ackline::runtime::netlink::InterfaceAddress;
 use ackline::runtime::netns::{Namespace, enter_user_net_namespace};
 use ackline::runtime::{Device as _, Error as SetupError, Stack};
 use ipnet::{IpNet, Ipv4Net};
-use std::sync::Arc;
 
 const INTERFACE: &str = "ack0";
 const PREFIX: u8 = 24;
@@ -87,11 +86,7 @@ fn in_memory(args: &DemoArgs, why: String) -> Network {
 
 impl Network {
     /// Starts both ends, inside a tokio runtime.
-    pub(super) fn start(
-        self,
-        amount: Amount,
-        policies: &Arc<Chosen>,
-    ) -> Result<(Link, Stack, FarSide), Failure> {
+    pub(super) fn start(self, amount: Amount, policies: &Chosen) -> Result<(Link, Stack, FarSide), Failure> {
         let near = [NEAR.into()];
         let (stack, far) = match self.ends {
             Ends::Tun(tun) => {
@@ -99,7 +94,7 @@ impl Network {
             }
             Ends::Channel(device, other) => (
                 tunnel::start(device, &near, policies, |_| {})?,
-                far_side::stack(other, DOWNLOAD_SEED, amount, policies.clone())?,
+                far_side::stack(other, DOWNLOAD_SEED, amount, policies)?,
             ),
         };
         Ok((self.link, stack, far))

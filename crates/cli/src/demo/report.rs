@@ -3,6 +3,7 @@
 use super::Direction;
 use super::network::Link;
 use crate::args::DemoArgs;
+use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, round_trip};
 use crate::report::ErrorReport;
@@ -18,6 +19,8 @@ pub(super) struct Outcome {
     pub(super) download: Option<Direction>,
     /// Of the near stack, both directions.
     pub(super) timing: Option<Timing>,
+    /// What the near stack sent.
+    pub(super) egress: Option<EgressReport>,
     /// Why a direction is missing.
     pub(super) error: Option<Failure>,
 }
@@ -67,6 +70,7 @@ struct Report<'a> {
     upload: Option<DirectionReport>,
     download: Option<DirectionReport>,
     timing: Option<Timing>,
+    egress: Option<&'a EgressReport>,
     error: Option<ErrorReport>,
 }
 
@@ -148,6 +152,7 @@ impl<'a> Report<'a> {
             upload: None,
             download: None,
             timing: None,
+            egress: None,
             error: link.err().map(ErrorReport::from),
         }
     }
@@ -160,6 +165,7 @@ fn json(args: &DemoArgs, outcome: &Outcome) -> String {
         upload: outcome.upload.as_ref().map(|d| DirectionReport::new(d, "ackline", outcome.far())),
         download: outcome.download.as_ref().map(|d| DirectionReport::new(d, outcome.far(), "ackline")),
         timing: outcome.timing.clone(),
+        egress: outcome.egress.as_ref(),
         error: verdict.as_ref().err().map(ErrorReport::from),
         ..Report::new(args, Ok(&outcome.link))
     })
@@ -209,6 +215,10 @@ fn table(outcome: &Outcome) -> String {
         }
     }
     let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
+    for line in outcome.egress.iter().flat_map(EgressReport::lines) {
+        text.push_str(&line);
+        text.push('\n');
+    }
     if outcome.verdict().is_ok() {
         if let Some(line) = outcome.timing.as_ref().and_then(Timing::line) {
             text.push_str(&format!("ackline: {line}.\n"));

@@ -6,6 +6,7 @@ mod target;
 mod transfer;
 
 use crate::args::RecvArgs;
+use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
 use crate::policies::Chosen;
 use crate::progress::Progress;
@@ -128,6 +129,7 @@ async fn once(
         time: watch.elapsed(),
         cpu: Some(watch.cpu()),
         timing: Some((&stack.stats()).into()),
+        egress: Some(EgressReport::of(stack)),
         outcome,
     };
     progress.clear();

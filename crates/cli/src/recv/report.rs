@@ -1,6 +1,7 @@
 //! What `recv` says about its transfers, to people and to programs.
 
 use crate::args::OutputArgs;
+use crate::egress::EgressReport;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
@@ -22,6 +23,8 @@ pub(super) struct Transfer {
     pub(super) cpu: Option<Duration>,
     /// Of the stack; unknown where several transfers share it.
     pub(super) timing: Option<Timing>,
+    /// What the stack sent; not told where several transfers share it.
+    pub(super) egress: Option<EgressReport>,
     /// The file, where there is one, or why there is none.
     pub(super) outcome: Result<Option<PathBuf>, Failure>,
 }
@@ -58,6 +61,8 @@ struct TransferReport {
     cpu_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     timing: Option<Timing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    egress: Option<EgressReport>,
     error: Option<ErrorReport>,
 }
 
@@ -72,6 +77,7 @@ struct SummaryReport {
     figures: Figures,
     cpu_s: f64,
     timing: Option<Timing>,
+    egress: Option<EgressReport>,
     error: Option<ErrorReport>,
 }
 
@@ -94,7 +100,7 @@ impl Reporter {
 
     /// One transfer, whole or not.
     pub(super) fn transfer(&self, progress: &Progress, transfer: &Transfer) -> Result<(), Failure> {
-        let Transfer { peer, local, bytes, time, cpu, timing, outcome } = transfer;
+        let Transfer { peer, local, bytes, time, cpu, timing, egress, outcome } = transfer;
         if self.options.json {
             let file = outcome.as_ref().ok().and_then(Option::as_ref);
             return self.print(&TransferReport {
@@ -107,6 +113,7 @@ impl Reporter {
                 figures: Figures::new(*bytes, *time),
                 cpu_s: cpu.map(|cpu| cpu.as_secs_f64()),
                 timing: timing.clone(),
+                egress: egress.clone(),
                 error: outcome.as_ref().err().map(ErrorReport::from),
             });
         }
@@ -118,9 +125,7 @@ impl Reporter {
                 output::seconds(*time),
                 output::rate(*bytes, *time),
             ));
-            if let Some(line) = timing.as_ref().and_then(Timing::line) {
-                progress.say(&line);
-            }
+            say_all(progress, timing.as_ref(), egress.as_ref());
         }
         Ok(())
     }
@@ -138,7 +143,16 @@ impl Reporter {
         let outcome = outcome.map(|()| None);
         self.transfer(
             progress,
-            &Transfer { peer: None, local: None, bytes, time, cpu: None, timing: None, outcome },
+            &Transfer {
+                peer: None,
+                local: None,
+                bytes,
+                time,
+                cpu: None,
+                timing: None,
+                egress: None,
+                outcome,
+            },
         )
     }
 
@@ -153,10 +167,11 @@ impl Reporter {
         progress: &Progress,
         totals: Totals,
         (time, cpu): (Duration, Duration),
-        timing: Option<Timing>,
+        of_stack: Option<(Timing, EgressReport)>,
         outcome: &Result<(), Failure>,
     ) -> Result<(), Failure> {
         let Totals { complete, aborted, bytes } = totals;
+        let (timing, egress) = of_stack.unzip();
         if self.options.json {
             return self.print(&SummaryReport {
                 ok: outcome.is_ok(),
@@ -167,14 +182,13 @@ impl Reporter {
                 figures: Figures::new(bytes, time),
                 cpu_s: cpu.as_secs_f64(),
                 timing,
+                egress,
                 error: outcome.as_ref().err().map(ErrorReport::from),
             });
         }
         if self.speaks() {
             progress.say(&format!("{complete} complete, {aborted} aborted, {}", output::bytes(bytes)));
-            if let Some(line) = timing.and_then(|timing| timing.line()) {
-                progress.say(&line);
-            }
+            say_all(progress, timing.as_ref(), egress.as_ref());
         }
         Ok(())
     }
@@ -186,5 +200,14 @@ impl Reporter {
             return Ok(());
         }
         output::print(&line).map_err(|error| Failure::file("write to", "standard output", &error))
+    }
+}
+
+/// What the stack measured, in a few lines.
+fn say_all(progress: &Progress, timing: Option<&Timing>, egress: Option<&EgressReport>) {
+    for line in
+        timing.and_then(Timing::line).into_iter().chain(egress.into_iter().flat_map(EgressReport::lines))
+    {
+        progress.say(&line);
     }
 }

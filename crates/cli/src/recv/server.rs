@@ -4,6 +4,7 @@ use super::report::{Reporter, Totals, Transfer};
 use super::target::Target;
 use super::transfer::receive;
 use crate::args::RecvArgs;
+use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
 use crate::peer;
 use crate::progress::Progress;
@@ -75,8 +76,8 @@ pub(super) async fn serve(
         1 => Err(Failure::new(Exit::Incomplete, "1 transfer was aborted")),
         n => Err(Failure::new(Exit::Incomplete, format!("{n} transfers were aborted"))),
     });
-    let timing = Some((&stack.stats()).into());
-    reporter.summary(progress, ledger.totals, (watch.elapsed(), watch.cpu()), timing, &outcome)?;
+    let of_stack = Some(((&stack.stats()).into(), EgressReport::of(stack)));
+    reporter.summary(progress, ledger.totals, (watch.elapsed(), watch.cpu()), of_stack, &outcome)?;
     outcome
 }
 
@@ -111,6 +112,7 @@ async fn one(
         time: watch.elapsed(),
         cpu: None,
         timing: None,
+        egress: None,
         outcome,
     }
 }

@@ -34,6 +34,34 @@ fn the_demo_talks_to_the_kernel() {
 }
 
 #[test]
+fn a_shaped_demo_keeps_its_rate_and_says_how_long_packets_waited() {
+    let shaped = ["--egress-rate", "20mbit", "--egress-burst", "3k", "--sched", "kalampoukas:f=0.5"];
+    let ended = run(&[&["demo", "--json", "--device", "channel", "--size", "1M"][..], &shaped].concat());
+    succeeded(&ended);
+    let report = ended.json();
+    assert_demo(&report, "channel", 1 << 20);
+    let seconds = report["upload"]["seconds"].as_f64().expect("a number");
+    // 2^20 bytes in 725 packets with headers of 52 bytes take 0.434 s.
+    assert!((0.42..0.8).contains(&seconds), "{report}");
+    let egress = &report["egress"];
+    assert_eq!(egress["scheduler"], "kalampoukas");
+    let data = egress["classes"]
+        .as_array()
+        .and_then(|classes| classes.iter().find(|class| class["class"] == "data"));
+    let data = data.expect("data left");
+    assert!(data["packets"].as_u64().is_some_and(|packets| packets >= 725), "{report}");
+    let waited =
+        ["delay_p50_ms", "delay_p90_ms", "delay_p99_ms", "delay_max_ms"].map(|field| data[field].as_f64());
+    assert!(waited[0] > Some(0.5) && waited.is_sorted(), "{report}");
+    let ended = run(&[&["demo", "--device", "channel", "--size", "100k"][..], &shaped].concat());
+    let text = String::from_utf8(ended.stdout).expect("UTF-8");
+    assert!(text.contains("data packets") && text.contains("(median)"), "{text}");
+    let ended = run(&["demo", "--device", "channel", "--size", "100k"]);
+    let text = String::from_utf8(ended.stdout).expect("UTF-8");
+    assert!(!text.contains("waited"), "nothing is said of a queue that is not there: {text}");
+}
+
+#[test]
 fn the_demo_needs_no_rights() {
     let ended = run(&["demo", "--json", "--device", "channel", "--size", "3M"]);
     succeeded(&ended);

@@ -37,6 +37,36 @@ fn a_parameter_out_of_range_is_answered_with_the_range() {
 }
 
 #[test]
+fn a_shaper_is_described_once_and_has_a_rate() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["demo", "--egress-rate", "fast"], "--egress-rate \"fast\": not a rate; write 100kbit"),
+        (&["send", "--egress-burst", "x", "-", "h:1"], "not a burst; write bytes (32k) or a time"),
+        (&["recv", "--egress-burst", "5ms", "-l", ":1"], "shapes nothing without a rate; add --egress-rate"),
+        (&["demo", "--egress-rate", "1mbit", "--egress-burst", "2g"], "--sched: burst=2g is not possible"),
+        (
+            &["demo", "--egress-rate", "1mbit", "--sched", "fifo:rate=2mbit"],
+            "--sched has rate= already; leave that or --egress-rate out",
+        ),
+        (
+            &["demo", "--egress-rate", "1mbit", "--sched", "kalampoukas:f=1"],
+            "f=1 leaves nothing to ACKs: f must be below 1",
+        ),
+    ];
+    for (args, expected) in cases {
+        let complaint = refused(args, 2);
+        assert!(complaint.contains(expected), "{args:?}: {complaint}");
+    }
+}
+
+#[test]
+fn parameters_that_all_policies_of_a_kind_have_are_listed_once() {
+    let ended = run(&["list", "sched"]);
+    let text = String::from_utf8(ended.stdout).expect("UTF-8");
+    assert_eq!(text.matches("shape what leaves to this rate").count(), 1, "{text}");
+    assert_eq!(text.matches("share of the uplink's bytes that data is guaranteed").count(), 1, "{text}");
+}
+
+#[test]
 fn bad_values_are_answered_with_what_would_be_right() {
     let cases: [(&[&str], &str); 14] = [
         (&["demo", "--size", "1X"], "--size \"1X\": not a size; write bytes, or 64k, 10M, 1G"),

@@ -307,6 +307,7 @@ impl State {
             rx_super_packets: *rx_super_packets,
             tx_super_packets: *tx_super_packets,
             connections: self.endpoint.connections(),
+            egress: self.endpoint.egress_stats(),
             device: self.device.device.stats(),
             counters: self.endpoint.counters().clone(),
         }
