@@ -30,10 +30,10 @@
 
 use ackline_ack_policy::LinuxLike;
 pub use ackline_cc_algos::ecn_for;
+use ackline_cc_algos::rto::Linux;
 use ackline_cc_algos::{Cubic, CubicParams};
 use ackline_tcp_core::ConnConfig;
 use ackline_tcp_core::policy::ack::AckInit;
-use ackline_tcp_core::policy::builtin::Conventional;
 use ackline_tcp_core::policy::cc::CcInit;
 use ackline_tcp_core::policy::spec::{Entry, PolicyKind, SpecError, resolve};
 use ackline_tcp_core::policy::{
@@ -56,7 +56,7 @@ pub const DEFAULT_CC: &str = "cubic";
 /// The ACK policy of [`defaults`].
 pub const DEFAULT_ACK: &str = "linux-like";
 /// The RTO response of [`defaults`].
-pub const DEFAULT_RTO: &str = "conventional";
+pub const DEFAULT_RTO: &str = "linux";
 /// The scheduler that a host gets where nothing else is said.
 pub const DEFAULT_SCHED: &str = "fifo";
 
@@ -100,14 +100,14 @@ pub fn connection(cc: &str, ack: &str, rto: &str) -> Result<Policies, SpecError>
     Ok(Policies { cc: congestion_control(cc)?, ack: ack_policy(ack)?, rto: rto_response(rto)? })
 }
 
-/// CUBIC with HyStart++, ACKs like Linux, conventional timeouts: what a connection is best with unless there is
+/// CUBIC with HyStart++, ACKs and timeouts like Linux: what a connection is best with unless there is
 /// a reason. (The core's own defaults are the simplest of each kind.)
 #[must_use]
 pub fn defaults() -> Policies {
     Policies {
         cc: Arc::new(|init: &CcInit| Box::new(Cubic::new(init, CubicParams::default()))),
         ack: Arc::new(|_: &AckInit| Box::new(LinuxLike::default())),
-        rto: Arc::new(|| Box::new(Conventional::default())),
+        rto: Arc::new(|| Box::new(Linux::default())),
     }
 }
 

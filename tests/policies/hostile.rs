@@ -16,7 +16,7 @@ use ackline::core::{ConnConfig, Duration, Instant, Rate, Window};
 use std::sync::Arc;
 
 fn defaults() -> ConnConfig {
-    config("cubic", "linux-like", "conventional")
+    config("cubic", "linux-like", "linux")
 }
 
 /// Answers always the same, and has waived what can be waived.

@@ -92,7 +92,7 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let bad = PathConfig { loss, late: 10, seed, ..PathConfig::default() };
-        let start = config("cubic", "linux-like", "conventional");
+        let start = config("cubic", "linux-like", "linux");
         let mut path = Path::new(bad, start, 600_000, schedulers("fifo"));
         // Once the handshake is over.
         while path.received == 0 {
@@ -132,8 +132,7 @@ proptest! {
 fn the_same_seed_gives_the_same_packets_at_the_same_instants() {
     let run = |seed| {
         let bad = PathConfig { loss: 20, late: 20, seed, ..PathConfig::default() };
-        let mut path =
-            Path::new(bad, config("cubic", "linux-like", "conventional"), 200_000, schedulers("fifo"));
+        let mut path = Path::new(bad, config("cubic", "linux-like", "linux"), 200_000, schedulers("fifo"));
         path.finish_within(MINUTE);
         (path.digest, path.now)
     };
@@ -148,7 +147,7 @@ fn the_average_window_is_that_of_the_deterministic_loss_model() {
     for (cc, expected) in [("cubic:fast_convergence=off", 187.0), ("reno", 122.0)] {
         let path =
             PathConfig { delay: Duration::from_millis(50), periodic_loss: 10_000, ..PathConfig::default() };
-        let mut config = config(cc, "immediate", "conventional");
+        let mut config = config(cc, "immediate", "linux");
         // A little above CUBIC's largest window in the cycle, 187 * 4 / (3 + beta) = 202: the curve is so flat at
         // its plateau that a larger one takes minutes to come down.
         config.cwnd_cap = Some(208 * 1448);
@@ -166,7 +165,7 @@ fn a_shaped_host_sends_at_its_rate() {
     // 10 Mbit/s of IP packets are 9.65 Mbit/s of data in segments of 1448 bytes with 52 bytes of headers.
     let mut path = Path::new(
         PathConfig::default(),
-        config("cubic", "linux-like", "conventional"),
+        config("cubic", "linux-like", "linux"),
         5_000_000,
         schedulers("fifo:rate=10mbit,burst=0"),
     );
@@ -181,7 +180,7 @@ fn a_shaped_host_sends_at_its_rate() {
 fn the_rate_of_a_running_host_can_be_changed() {
     let mut path = Path::new(
         PathConfig::default(),
-        config("cubic", "linux-like", "conventional"),
+        config("cubic", "linux-like", "linux"),
         u64::MAX,
         schedulers("fifo:rate=10mbit"),
     );
@@ -205,7 +204,7 @@ fn the_rate_of_a_running_host_can_be_changed() {
 fn a_parameter_out_of_range_leaves_a_running_policy_alone() {
     let mut path = Path::new(
         PathConfig::default(),
-        config("cubic", "delayed", "conventional"),
+        config("cubic", "delayed", "linux"),
         100_000_000,
         schedulers("fifo"),
     );

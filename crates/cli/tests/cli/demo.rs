@@ -97,16 +97,8 @@ fn the_demo_runs_for_a_time() {
 
 #[test]
 fn the_demo_uses_the_policies_that_are_named() {
-    let specs = [
-        "--cc",
-        "reno",
-        "--ack",
-        "delayed:segments=4",
-        "--rto",
-        "conventional",
-        "--sched",
-        "fifo:rate=200mbit",
-    ];
+    let specs =
+        ["--cc", "reno", "--ack", "delayed:segments=4", "--rto", "dclor", "--sched", "fifo:rate=200mbit"];
     let ended = run(&[&["demo", "--json", "--device", "channel", "--size", "2M"], &specs[..]].concat());
     succeeded(&ended);
     let report = ended.json();

@@ -185,7 +185,20 @@ fn the_list_names_every_kind_with_one_default_each() {
         let alone = run(&["list", kind, "--json"]).json();
         assert_eq!(alone.as_array().expect("an array").iter().collect::<Vec<_>>(), of_kind);
     }
-    for name in ["cubic", "reno", "immediate", "delayed", "linux-like", "conventional", "fifo"] {
+    for name in [
+        "cubic",
+        "reno",
+        "immediate",
+        "delayed",
+        "linux-like",
+        "linux",
+        "dclor",
+        "frto",
+        "eifel",
+        "go-back-n",
+        "conventional",
+        "fifo",
+    ] {
         assert!(rows.iter().any(|row| row["name"] == name), "{name}");
     }
     for row in rows {

@@ -19,6 +19,7 @@ use crate::seq::SeqNum;
 use crate::snd::Sender;
 use crate::snd::scoreboard::Lost;
 use crate::time::{Duration, Instant};
+use crate::units::Window;
 
 /// What the host remembers of timeouts.
 #[derive(Debug)]
@@ -278,8 +279,11 @@ impl Sender {
             if send != RtoSend::Nothing {
                 host.send = Some(send);
             }
-            if matches!(cc, RtoCc::Timeout { .. }) {
+            if let RtoCc::Timeout { window, .. } = cc {
                 first = !core::mem::replace(&mut host.told, true);
+                if Window::from_bytes(u64::from(flight.board.tally().lost)) > window {
+                    flight.cwnd_limited = self.snd_nxt;
+                }
             }
         }
         if let Some(verdict) = verdict {

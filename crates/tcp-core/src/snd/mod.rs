@@ -218,7 +218,7 @@ pub(crate) struct Flight {
     /// When the pacer permits what waits for it; [`Instant::FAR_FUTURE`] where nothing does.
     pace_at: Instant,
     /// Data up to here left while the congestion window held back more.
-    cwnd_limited: SeqNum,
+    pub(crate) cwnd_limited: SeqNum,
     /// End of the last segment smaller than the SMSS (Minshall's `snd_sml`).
     small_end: SeqNum,
     /// Segments of new data since the last ACK.

@@ -104,6 +104,8 @@ pub struct Dclor {
     recovery_point: SeqNum,
     /// ECE came in Probe.
     ece_in_probe: bool,
+    /// The window had been reduced for ECN before the episode.
+    ecn_reduced: bool,
     /// Stale ACKs opened the window, under [`StalePolicy::Revert`] and [`StalePolicy::Halve`].
     opened: bool,
     /// RTO periods of the episode without any ACK.
@@ -118,8 +120,19 @@ pub struct Dclor {
     go_back_n: bool,
     /// The peer does not send SACK: go-back-N for the rest of the connection.
     unable: bool,
-    /// SS_PTR of a retransmitted probe, and `ssthresh` before it was reduced for want of proof.
-    unproved: Option<(SeqNum, Window)>,
+    /// A clean exit that was taken for a lossy one for want of proof.
+    unproved: Option<Unproved>,
+}
+
+/// I-14: what a DSACK for the probe would give back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Unproved {
+    /// SS_PTR of a probe that was a retransmission.
+    ss_ptr: SeqNum,
+    /// `ssthresh` before it was reduced.
+    ssthresh: Window,
+    /// SND.NXT at the exit. What left later is acknowledged after the DSACK; then none will come.
+    until: SeqNum,
 }
 
 impl Dclor {
@@ -136,6 +149,7 @@ impl Dclor {
             probe_tx: 0,
             recovery_point: SeqNum(0),
             ece_in_probe: false,
+            ecn_reduced: false,
             opened: false,
             silent_periods: 0,
             heard: false,
@@ -203,6 +217,7 @@ impl Dclor {
         self.probe_count = 0;
         self.probe_tx = 0;
         self.ece_in_probe = false;
+        self.ecn_reduced = view.ecn_reduced;
         self.opened = false;
         self.silent_periods = 0;
         self.heard = false;
@@ -315,7 +330,7 @@ impl Dclor {
             || ack.echoes_original == Some(true)
             || reports_twice(ack, self.ss_ptr);
         // I-12.
-        let marked = self.ece_in_probe && !view.ecn_reduced;
+        let marked = self.ece_in_probe && !self.ecn_reduced;
         step.cc = if proved && !marked {
             RtoCc::CleanTimeout { window }
         } else {
@@ -326,7 +341,11 @@ impl Dclor {
         step.timer = RtoTimer::Stop;
         step.cwr = marked;
         step.verdict = Some(if proved { RtoVerdict::Spurious } else { RtoVerdict::Lossy });
-        self.unproved = (!proved && !marked).then_some((self.ss_ptr, view.ssthresh));
+        self.unproved = (!proved && !marked).then_some(Unproved {
+            ss_ptr: self.ss_ptr,
+            ssthresh: view.ssthresh,
+            until: view.flow.snd_nxt,
+        });
         self.phase = RtoPhase::Open;
         self.probe_count = 0;
         step
@@ -362,10 +381,10 @@ impl Dclor {
 
     /// I-14: the original of a probe that counted as the repair of a loss had arrived after all.
     fn late_proof(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
-        if view.flow.phase == Phase::Recovery || view.ecn_reduced && self.phase != RtoPhase::Open {
-            self.unproved = None;
-        }
-        let (_, ssthresh) = self.unproved.take_if(|(ss_ptr, _)| reports_twice(ack, *ss_ptr))?;
+        let too_late = |unproved: &Unproved| ack.ack.gt(unproved.until) || view.flow.phase == Phase::Recovery;
+        self.unproved = self.unproved.filter(|unproved| !too_late(unproved));
+        let Unproved { ssthresh, .. } =
+            self.unproved.take_if(|unproved| reports_twice(ack, unproved.ss_ptr))?;
         let mut step = RtoStep::pass();
         step.cc = RtoCc::Undo(Undo::To { window: Window::ZERO, ssthresh });
         step.verdict = Some(RtoVerdict::Spurious);
