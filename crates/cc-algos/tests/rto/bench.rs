@@ -237,7 +237,6 @@ impl Bench {
         assert_eq!(conn.write(&data).unwrap(), data.len());
     }
 
-
     /// The application is done.
     pub(crate) fn shutdown(&mut self) {
         let now = self.now;
