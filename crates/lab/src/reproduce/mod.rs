@@ -20,6 +20,7 @@ mod error;
 mod figure;
 mod job;
 mod json;
+pub mod kalampoukas;
 pub mod page;
 mod registry;
 mod reproduction;

@@ -1,12 +1,12 @@
 //! The papers that can be repeated.
 
-use super::a3;
 use super::error::ReproduceError;
 use super::study::Study;
+use super::{a3, kalampoukas};
 use ackline_tcp_core::policy::spec::nearest;
 
 /// All studies, in the order in which they are listed.
-pub const STUDIES: &[&dyn Study] = &[&a3::A3];
+pub const STUDIES: &[&dyn Study] = &[&a3::A3, &kalampoukas::Kalampoukas];
 
 /// The study called `name`.
 ///
