@@ -388,6 +388,9 @@ impl CongestionControl for LsAimd {
         report.report("add", bytes(self.add));
         report.report("alpha", self.marking.alpha() as f64 / ONE as f64);
         report.report("c", f64::from(self.scale()) / f64::from(C_ONE));
+        if let Some(srtt) = self.srtt_pace {
+            report.report("srtt_pace_us", srtt.as_nanos() as f64 / 1e3);
+        }
         report.report("submss", f64::from(u8::from(self.submss)));
     }
 

@@ -21,6 +21,7 @@ mod figure;
 mod job;
 mod json;
 pub mod kalampoukas;
+mod ls_aimd;
 pub mod page;
 mod registry;
 mod reproduction;

@@ -1,0 +1,266 @@
+//! What counts as repeated.
+//!
+//! The model is exact where the thesis' hosts are not, so that bounds differ by regime: a closed form where AIMD is saturated; the
+//! thesis' means within an eighth where LS-AIMD has more than a segment per round trip; factors and orders where it has less.
+
+use super::experiment::{Aqm, Case, EXPERIMENTS, Experiment, Sender};
+use super::measured::Measured;
+use super::thesis::{corrected_mean, thesis};
+use crate::reproduce::Check;
+
+/// What was measured of each case.
+pub(super) trait Results {
+    fn get(&self, case: &Case) -> Option<&Measured>;
+}
+
+/// The bounds of a mean in the thesis' tables, us: what the tables show with `!`, and the checks of [`of_case`] demand.
+pub(super) fn mean_bounds(case: &Case, whole: bool) -> Option<(f64, f64)> {
+    let paper = corrected_mean(case)?;
+    let share = |share: f64| Some((paper * (1.0 - share), paper * (1.0 + share)));
+    if saturated(case) {
+        let floor = case.of.floor_queue_us(f64::from(case.of.residue_us()));
+        let slack = 0.02 * floor + 17.0;
+        return Some((floor - slack, floor + slack));
+    }
+    match (case.sender, case.aqm) {
+        (Sender::Aimd | Sender::Auto, _) => None,
+        (Sender::Full, _) if case.of.jumbo() => share(0.4),
+        (Sender::Full, Aqm::Ramp) if case.of.flows <= 2 => {
+            let target = f64::from(case.of.target_us());
+            Some((target, 2.2 * target))
+        }
+        // The average needs 15 s to settle.
+        (_, Aqm::Ramp) if !whole => None,
+        (Sender::Full, _) => {
+            let slack = (0.12 * paper).max(case.of.frame_us());
+            Some((paper - slack, paper + slack))
+        }
+        (Sender::Slow, _) if case.of.jumbo() => Some((paper / 2.0, paper * 2.0)),
+        (Sender::Slow, _) => share(0.2),
+    }
+}
+
+/// AIMD's flows stand at two segments, and every packet is marked.
+pub(super) fn saturated(case: &Case) -> bool {
+    case.sender == Sender::Aimd
+        && (case.of.jumbo() || (case.aqm == Aqm::Step && matches!(case.of.name, "3A" | "4A")))
+}
+
+/// The checks of one run by itself.
+pub(super) fn of_case(case: &Case, measured: &Measured, whole: bool) -> Vec<Check> {
+    let mut checks = vec![];
+    let id = |what: &str| format!("{case}/{what}");
+    let what = |what: &str| format!("{}, experiment {}: {what}", case.sender.name(case.aqm), case.of.name);
+    if let Some(bounds) = mean_bounds(case, whole) {
+        // The closed form knows no grid.
+        let mean = if saturated(case) { measured.exact.mean } else { measured.grid.mean };
+        let mut check = Check::within(id("mean"), what("mean queueing delay, us"), mean, bounds);
+        check = check.paper(thesis(case, "mean").unwrap_or(f64::NAN));
+        checks.push(check);
+    }
+    if saturated(case) {
+        checks.push(Check::at_most(id("sd"), what("its standard deviation, us"), measured.exact.sd, 5.0));
+        checks.push(Check::at_least(id("marked"), what("share of packets marked"), measured.marked, 0.999));
+    }
+    let full = case.sender == Sender::Full;
+    if full && !case.of.jumbo() {
+        checks.push(Check::at_least(id("utilisation"), what("utilisation"), measured.utilisation, 0.999));
+        if case.aqm != Aqm::Ramp || whole {
+            deviation(case, measured, &mut checks, &id, &what);
+        }
+    }
+    if full && case.of.jumbo() {
+        checks.push(Check::at_least(id("marked"), what("share of packets marked"), measured.marked, 0.75));
+        if let Some(sd) = thesis(case, "sd") {
+            let check = Check::within(
+                id("sd"),
+                what("its standard deviation, us"),
+                measured.grid.sd,
+                (sd / 3.0, sd * 3.0),
+            );
+            checks.push(check.paper(sd).optional(
+                "Saturated flows either lock into a regular pattern or swing widely; which of both depends on noise that \
+                 the simulation has not.",
+            ));
+        }
+    }
+    if case.sender != Sender::Aimd {
+        checks.push(Check::exactly(
+            id("retransmits"),
+            what("segments retransmitted"),
+            measured.retransmits,
+            0.0,
+        ));
+    }
+    checks
+}
+
+/// Spread and percentiles where LS-AIMD has more than a segment per round trip.
+fn deviation(
+    case: &Case,
+    measured: &Measured,
+    checks: &mut Vec<Check>,
+    id: &impl Fn(&str) -> String,
+    what: &impl Fn(&str) -> String,
+) {
+    if let Some(sd) = thesis(case, "sd") {
+        let bounds = (sd / 1.5, sd * 1.5);
+        let check =
+            Check::within(id("sd"), what("its standard deviation, us"), measured.grid.sd, bounds).paper(sd);
+        let synchronised = case.of.name == "3A" && case.aqm == Aqm::Step;
+        checks.push(if synchronised {
+            check.optional(
+                "The thesis' flows run in step there; clocks without noise show that only weakly (an independent model: 97).",
+            )
+        } else {
+            check
+        });
+    }
+    for statistic in ["p95", "p99"] {
+        if let Some(paper) = thesis(case, statistic) {
+            let slack = (0.15 * paper).max(33.0);
+            let measured = measured.grid.get(statistic);
+            let bounds = (paper - slack, paper + slack);
+            let text = what(&format!("{statistic} of the queueing delay, us"));
+            checks.push(Check::within(id(statistic), text, measured, bounds).paper(paper));
+        }
+    }
+}
+
+/// The claims about shapes, S1 to S8: orders between runs.
+pub(super) fn shapes(results: &impl Results, aqms: &[Aqm], whole: bool) -> Vec<Check> {
+    let mut checks = vec![];
+    for aqm in aqms {
+        claims_of_aqm(results, *aqm, whole, &mut checks);
+    }
+    if aqms.len() == 3 {
+        marking_order(results, &mut checks);
+    }
+    checks
+}
+
+struct Of<'a, R: Results> {
+    results: &'a R,
+    aqm: Aqm,
+}
+
+impl<R: Results> Of<'_, R> {
+    fn read(&self, of: &Experiment, sender: Sender, get: impl Fn(&Measured) -> f64) -> f64 {
+        self.results.get(&Case { of: *of, aqm: self.aqm, sender }).map_or(f64::NAN, get)
+    }
+
+    /// Values over base RTTs 250 to 1,000 us.
+    fn over_base(&self, jumbo: bool, sender: Sender, get: impl Fn(&Measured) -> f64) -> Vec<f64> {
+        let runs = EXPERIMENTS.iter().filter(|of| of.varies() && of.jumbo() == jumbo);
+        runs.map(|of| self.read(of, sender, &get)).collect()
+    }
+}
+
+/// The smallest step down of a series that is to fall: negative where it rises somewhere.
+fn least_fall(values: &[f64]) -> f64 {
+    values.windows(2).map(|pair| pair[0] - pair[1]).fold(f64::INFINITY, f64::min)
+}
+
+fn claims_of_aqm(results: &impl Results, aqm: Aqm, whole: bool, checks: &mut Vec<Check>) {
+    let of = Of { results, aqm };
+    let id = |claim: &str| format!("{}/shape/{claim}", aqm.table());
+    let settled = whole || aqm != Aqm::Ramp;
+    let srtt = of.over_base(true, Sender::Aimd, |run| run.srtt_us);
+    let (low, high) =
+        (srtt.iter().copied().fold(f64::NAN, f64::min), srtt.iter().copied().fold(f64::NAN, f64::max));
+    checks.push(Check::at_most(
+        id("S1"),
+        "AIMD, jumbo frames: largest over smallest SRTT over base RTTs of 250 to 1,000 us (flat)",
+        high / low,
+        1.02,
+    ));
+    if settled && aqm != Aqm::Ramp {
+        let mut falling = of.over_base(false, Sender::Full, |run| run.grid.sd);
+        falling.reverse();
+        checks.push(Check::at_least(
+            id("S2"),
+            "LS-AIMD C=1: least fall of the delay's deviation from a base RTT of 1,000 us to 250 us, us",
+            least_fall(&falling),
+            if aqm == Aqm::Step { 0.0 } else { -20.0 },
+        ));
+    }
+    checks.push(Check::at_least(
+        id("S3"),
+        "LS-AIMD C=1, jumbo frames: least fall of the mean delay from a base RTT of 250 us to 1,000 us, us",
+        least_fall(&of.over_base(true, Sender::Full, |run| run.grid.mean)),
+        0.0,
+    ));
+    let target = 250.0;
+    if settled {
+        let slow = of.over_base(true, Sender::Slow, |run| run.utilisation);
+        checks.push(Check::at_most(
+            id("S4/utilisation"),
+            "LS-AIMD C=2^-7, jumbo frames: utilisation at a base RTT of 1,000 us (capacity is lost)",
+            slow.last().copied().unwrap_or(f64::NAN),
+            0.98,
+        ));
+        let mean =
+            of.over_base(false, Sender::Slow, |run| run.grid.mean).into_iter().fold(f64::NAN, f64::max);
+        checks.push(Check::at_most(
+            id("S4/mean"),
+            "LS-AIMD C=2^-7, 1,500 B: largest mean delay over base RTTs, us (near or below the AQM's begin)",
+            mean,
+            if aqm == Aqm::Ramp { 1.2 * target } else { target },
+        ));
+    }
+    let named = |name: &str| EXPERIMENTS.into_iter().find(|of| of.name == name);
+    if let (Some(a), Some(b)) = (named("3A"), named("3B"))
+        && settled
+    {
+        let ratio =
+            of.read(&b, Sender::Full, |run| run.grid.mean) / of.read(&a, Sender::Full, |run| run.grid.mean);
+        checks.push(Check::within(
+            id("S6"),
+            "LS-AIMD C=1: mean delay with stretch ACKs over that without (slightly lower)",
+            ratio,
+            (0.85, 1.02),
+        ));
+        let wait = |of_run: &Measured| of_run.srtt_us - of_run.srtt_pace_us;
+        let (without, with) = (of.read(&a, Sender::Full, wait), of.read(&b, Sender::Full, wait));
+        checks.push(Check::at_least(
+            id("S8"),
+            "LS-AIMD C=1: what stretch ACKs add to SRTT and not to the clock's smoothed RTT, us",
+            with - without,
+            100.0,
+        ));
+    }
+}
+
+/// S5 and S7: where LS-AIMD has more than a segment per round trip.
+fn marking_order(results: &impl Results, checks: &mut Vec<Check>) {
+    let read = |of: &Experiment, aqm, get: fn(&Measured) -> f64| {
+        results.get(&Case { of: *of, aqm, sender: Sender::Full }).map_or(f64::NAN, get)
+    };
+    for of in EXPERIMENTS.iter().filter(|of| !of.jumbo()) {
+        let marked = |aqm| read(of, aqm, |run| run.marked);
+        let order = [Aqm::Ramp, Aqm::Instantaneous, Aqm::Step].map(marked);
+        checks.push(Check::at_most(
+            format!("shape/S5/{}", of.name),
+            format!(
+                "experiment {}: least step of marking from ramp over instantaneous to step, negated",
+                of.name
+            ),
+            -least_rise(&order),
+            0.0,
+        ));
+    }
+    for of in EXPERIMENTS.iter().filter(|of| matches!(of.name, "3A" | "4A" | "4D")) {
+        let mean = |aqm| read(of, aqm, |run| run.grid.mean);
+        let others = mean(Aqm::Ramp).min(mean(Aqm::Instantaneous));
+        checks.push(Check::at_most(
+            format!("shape/S7/{}", of.name),
+            format!("experiment {}: mean delay of the step over the smaller of the others", of.name),
+            mean(Aqm::Step) / others,
+            1.0,
+        ));
+    }
+}
+
+fn least_rise(values: &[f64]) -> f64 {
+    values.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min)
+}
