@@ -2,6 +2,7 @@
 
 use crate::path::{Path, PathConfig};
 use crate::{MINUTE, config, schedulers};
+use ackline::core::policy::NewAckPolicy;
 use ackline::core::policy::ack::{AckPlan, AckPolicy, DataArrival, RecvView, SoftObligations};
 use ackline::core::policy::builtin::Fifo;
 use ackline::core::policy::cc::{
@@ -41,14 +42,22 @@ impl AckPolicy for Stubborn {
     }
 }
 
+/// Plans that acknowledge nothing.
+pub(crate) fn plans() -> [AckPlan; 4] {
+    let never = Instant::FAR_FUTURE;
+    [AckPlan::Withhold { until: never }, AckPlan::Keep, AckPlan::By(never), AckPlan::By(Instant::ZERO)]
+}
+
+/// An ACK policy that answers always `plan`.
+pub(crate) fn stubborn(plan: AckPlan) -> Arc<NewAckPolicy> {
+    Arc::new(move |_| Box::new(Stubborn(plan)))
+}
+
 #[test]
 fn an_ack_policy_that_never_acknowledges_cannot_stop_a_transfer() {
-    let never = Instant::FAR_FUTURE;
-    let plans =
-        [AckPlan::Withhold { until: never }, AckPlan::Keep, AckPlan::By(never), AckPlan::By(Instant::ZERO)];
-    for plan in plans {
+    for plan in plans() {
         let mut config = defaults();
-        config.policies.ack = Arc::new(move |_| Box::new(Stubborn(plan)));
+        config.policies.ack = stubborn(plan);
         let lossy = PathConfig { loss: 10, ..PathConfig::default() };
         let mut path = Path::new(lossy, config, 100_000, schedulers("fifo"));
         path.finish_within(MINUTE);

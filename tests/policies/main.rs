@@ -2,6 +2,7 @@
 //! while data flows, and hostile ones cannot break what the core guarantees.
 
 mod hostile;
+mod obligations;
 mod path;
 
 use ackline::core::policy::spec::Entry;
