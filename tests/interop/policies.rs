@@ -3,6 +3,7 @@
 use super::support::stream::{self, read, read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
 use ackline::core::ConnConfig;
+use ackline::core::policy::Metrics;
 use ackline::core::policy::spec::Entry;
 use ackline::policies::{self, ACK, CC, DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, RTO};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment};
@@ -61,7 +62,70 @@ async fn every_ack_policy(mut world: World, len: u64) {
     }
 }
 
+/// A metric of the stack's ACK policy.
+fn ack_metric(stack: &ackline_runtime::TcpStream, name: &str) -> f64 {
+    let mut found = None;
+    let mut visit = |key: &'static str, value: f64| {
+        if key == name {
+            found = Some(value);
+        }
+    };
+    let policy = |conn: &mut ackline_tcp_core::Conn<'_>, _| {
+        conn.ack_policy().expect("established").metrics(&mut Metrics::new(&mut visit));
+    };
+    stack.with_core(policy).expect("the device is there");
+    found.expect("the policy has this metric")
+}
+
+/// Seconds that a kernel sender with a small buffer takes for `len` bytes, and the stream of the stack.
+async fn small_sender(world: &mut World, ack: &str, len: u64) -> (f64, ackline_runtime::TcpStream) {
+    world.use_connections(config(DEFAULT_CC, ack, DEFAULT_RTO));
+    let small = |socket: &tokio::net::TcpSocket| socket.set_send_buffer_size(4_096).expect("set");
+    let (mut kernel, mut stack) = world.connection_with(Opens::Kernel, Ip::V4, small).await;
+    let start = timer::now();
+    tokio::join!(
+        async { stream::write(&mut kernel, 1, len).await.expect("written") },
+        read(&mut stack, 1, len)
+    );
+    (timer::now().since(start).as_secs_f64(), stack)
+}
+
 against_kernel! {
+    fn a3_frees_a_small_sender_from_the_delayed_ack(world) from Setup::plain(); {
+        let (mut world, len) = (world, 256 << 10);
+        let (held, stack) = small_sender(&mut world, "delayed:segments=1000,delay=100ms", len).await;
+        assert!(stack.info().expect("connected").acks_waived > 0);
+        // Nothing of A3 but the estimate sends an ACK before the delay, once there is one.
+        let (free, stack) = small_sender(&mut world, "a3:cap=off,delay=100ms", len).await;
+        assert!(free < held / 3.0, "{free} s with A3, {held} s with delayed ACKs only");
+        let (samples, muds) = (ack_metric(&stack, "samples"), ack_metric(&stack, "muds"));
+        assert!(samples > 0.0 && (1.0..65_536.0).contains(&muds), "{samples} samples, MUDS {muds}");
+    }
+
+    fn adaptive_ack_policies_with_parameters(world) from bad_path(); {
+        let mut world = world;
+        for ack in [
+            "a3:profile=paper", "a3:sampling=paper,cap=off,fewer=on", "csa3:profile=paper,pause_from=ack",
+            "csa3:rtt=timestamps", "sunos-delayed:profile=paper,timer=segment",
+        ] {
+            eprintln!("{ack}");
+            world.use_connections(config(DEFAULT_CC, ack, DEFAULT_RTO));
+            both_ways(&world, MIB / 2).await;
+        }
+    }
+
+    fn csa3_notices_loss(world) from bad_path(); {
+        let mut world = world;
+        world.use_connections(config(DEFAULT_CC, "csa3", DEFAULT_RTO));
+        let (mut kernel, mut stack) = world.connection(Opens::Kernel, Ip::V4).await;
+        let len = 4 * MIB;
+        tokio::join!(write_all(&mut kernel, 2, len), read_all(&mut stack, 2, len));
+        let names = ["reductions_by_dupacks", "reductions_by_pauses", "reductions_by_duplicates"];
+        let signs = names.map(|name| ack_metric(&stack, name));
+        assert!(ack_metric(&stack, "samples") > 0.0);
+        assert!(signs.iter().sum::<f64>() > 0.0, "{signs:?}");
+    }
+
     fn congestion_controls(world) from Setup::offload(); { every_congestion_control(world, 8 * MIB).await; }
     fn congestion_controls_plain(world) from Setup::plain(); { every_congestion_control(world, 4 * MIB).await; }
     fn congestion_controls_on_a_bad_path(world) from bad_path(); {

@@ -27,7 +27,7 @@
 //! | 32, 41 | after an ACK, and the one timer: [`Adaptive::on_ack_sent`](AckPolicy::on_ack_sent), [`Adaptive::on_timeout`](AckPolicy::on_timeout) |
 //! | 33 to 39 | CSA3: `congestion.rs` |
 //! | 40 | the round trip: `rtt.rs` |
-//! | 42 | the cap of the threshold: [`Adaptive::threshold`] |
+//! | 42 | the cap of the threshold: [`Adaptive::cap`] |
 //! | 43 | a closed window is told at once: the core's obligation |
 //!
 //! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender stops, so it must be rare; what
@@ -296,7 +296,7 @@ impl Adaptive {
                 self.muds = Some(got);
             }
             // Step 30.
-            Some(last) if got.abs_diff(last) < mss => self.interval.lengthen(self.settings.fewer),
+            Some(last) if self.are_alike(got, last, mss) => self.interval.lengthen(self.settings.fewer),
             Some(last) => {
                 self.interval.shorten(self.settings.fewer.then_some(2));
                 if got > last {
@@ -309,6 +309,13 @@ impl Adaptive {
         self.last_sample = Some(got);
         self.interval.restart();
         self.samples += 1;
+    }
+
+    /// Step 30: samples that differ by less than a segment. With a cap (step 42) also those for both of which it decides: on a
+    /// fast path no two samples are within a segment, and it would be sampled all the time for nothing.
+    fn are_alike(&self, got: u32, last: u32, mss: u32) -> bool {
+        let cap = self.cap(mss);
+        got.abs_diff(last) < mss || sunos::share_of(got.min(last)) >= cap
     }
 
     /// Steps 15, 26, 27 and 35: a sampling is given up without an estimate.
@@ -334,9 +341,12 @@ impl Adaptive {
     fn threshold(&self, view: &RecvView) -> u32 {
         let mss = self.settings.host.mss(view);
         let Some(muds) = self.muds else { return sunos::threshold(view.buffer, mss) };
-        // Step 42: RFC 9293, section 3.8.6.3 (SHLD-18): at least every second full segment.
-        let cap = self.settings.cap.map_or(u32::MAX, |segments| mss.saturating_mul(segments));
-        sunos::share_of(muds).min(cap).max(1)
+        sunos::share_of(muds).min(self.cap(mss)).max(1)
+    }
+
+    /// Step 42: RFC 9293, section 3.8.6.3 (SHLD-18): at least every second full segment. In bytes.
+    fn cap(&self, mss: u32) -> u32 {
+        self.settings.cap.map_or(u32::MAX, |segments| mss.saturating_mul(segments))
     }
 
     /// `T_d`: how long data waits for its ACK.
