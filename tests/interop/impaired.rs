@@ -14,6 +14,7 @@ const NOTHING: Impairment = Impairment {
     corrupt: 0.0,
     delay: Duration::from_micros(200),
     jitter: Duration::ZERO,
+    rate: None,
 };
 
 fn setup(impairment: Impairment, seed: u64) -> Setup {
@@ -69,6 +70,7 @@ const EVERYTHING: Impairment = Impairment {
     corrupt: 1.0,
     delay: Duration::from_millis(1),
     jitter: Duration::from_micros(200),
+    rate: None,
 };
 
 against_kernel! {

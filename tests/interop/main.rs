@@ -20,3 +20,4 @@ mod policies;
 mod slow_reader;
 mod smoltcp;
 mod transfer;
+mod uplink;

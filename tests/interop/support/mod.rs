@@ -98,7 +98,7 @@ impl Setup {
         Self { tunnel: true, ..self }
     }
 
-    fn start(&self) -> Result<World, Error> {
+    pub(crate) fn start(&self) -> Result<World, Error> {
         for (name, value) in &self.sysctls {
             std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).map_err(|source| {
                 if source.kind() == std::io::ErrorKind::PermissionDenied {

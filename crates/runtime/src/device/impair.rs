@@ -1,4 +1,4 @@
-//! A device on a bad path: packets are lost, duplicated, reordered, delayed and damaged, from a seed.
+//! A device on a bad path: packets are lost, duplicated, reordered, delayed, slowed and damaged, from a seed.
 //!
 //! For tests between a stack and a peer that cannot be simulated. Time is the machine's, so two runs with one
 //! seed draw the same fates but need not meet the same packets.
@@ -7,7 +7,7 @@ use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
 use crate::timer::{self, Timer};
 use ackline_tcp_core::wire::gso::{self, Segments};
 use ackline_tcp_core::wire::{HeaderBuf, Payload, Transport, TxChecksumMode, parse};
-use ackline_tcp_core::{Duration, Instant};
+use ackline_tcp_core::{Duration, Instant, Rate};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use std::collections::BTreeMap;
@@ -35,6 +35,9 @@ pub struct Impairment {
     pub delay: Duration,
     /// At most this is added to the delay, drawn for each packet, whatever that does to the order.
     pub jitter: Duration,
+    /// Rate of the path, by IP bytes: packets that are not lost wait for one another before they are delayed. `None`:
+    /// they do not.
+    pub rate: Option<Rate>,
 }
 
 /// How a device is impaired.
@@ -349,6 +352,8 @@ struct Lane<C> {
     /// By the time of release, then by order of entry.
     waiting: BTreeMap<(Instant, u64), Packet<C>>,
     entered: u64,
+    /// When the last packet has passed the path, where that has a rate.
+    busy_until: Instant,
     tally: Arc<Tally>,
 }
 
@@ -356,7 +361,14 @@ impl<C: Copy + PartialEq> Lane<C> {
     fn new(impairment: Impairment, seed: u64, stream: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         rng.set_stream(stream);
-        Self { impairment, rng, waiting: BTreeMap::new(), entered: 0, tally: Arc::default() }
+        Self {
+            impairment,
+            rng,
+            waiting: BTreeMap::new(),
+            entered: 0,
+            busy_until: Instant::ZERO,
+            tally: Arc::default(),
+        }
     }
 
     fn next_release(&self) -> Option<Instant> {
@@ -380,14 +392,18 @@ impl<C: Copy + PartialEq> Lane<C> {
 
     fn enter_one(&mut self, now: Instant, packet: Packet<C>, complete: C) {
         let Fate { lost, duplicated, reordered, corrupted, jitter, victim } = self.draw();
-        let Impairment { delay, jitter: widest, reorder_by, .. } = self.impairment;
+        let Impairment { delay, jitter: widest, reorder_by, rate, .. } = self.impairment;
         let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
         count(&self.tally.packets);
         if lost {
             count(&self.tally.lost);
             return;
         }
-        let mut release = now + delay;
+        let passed = rate.map_or(now, |rate| {
+            self.busy_until = self.busy_until.max(now) + rate.time_for(packet.bytes.len() as u64);
+            self.busy_until
+        });
+        let mut release = passed + delay;
         if widest > Duration::ZERO {
             let share = (u128::from(widest.as_nanos()) * u128::from(jitter)) >> 32;
             // A share of `widest`, which is a u64.

@@ -199,6 +199,23 @@ async fn delayed_packets_arrive_after_the_delay_and_in_order() {
 }
 
 #[tokio::test]
+async fn packets_wait_for_one_another_where_the_path_has_a_rate() {
+    let (mut near, far) = Channel::pair(ChannelConfig::default());
+    // 140 bytes with headers: 1.12 ms each.
+    let rate = Some(Rate::from_bits_per_second(1_000_000));
+    let mut far = Impaired::new(far, ImpairConfig::both(Impairment { rate, ..Impairment::default() }, SEED));
+    for number in 0..20 {
+        send_segment(&mut near, number, SIZE).expect("room");
+    }
+    let start = timer::now();
+    for number in 0..20 {
+        assert_eq!(wait_for_segment(&mut far).await, number);
+        let earliest = Duration::from_micros(1_120).saturating_mul(u64::from(number) + 1);
+        assert!(timer::now().since(start) >= earliest, "packet {number} came before {earliest:?}");
+    }
+}
+
+#[tokio::test]
 async fn late_packets_are_overtaken() {
     let (mut near, far) = Channel::pair(ChannelConfig::default());
     let impairment =
