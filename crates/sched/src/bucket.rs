@@ -78,6 +78,12 @@ impl TokenBucket {
         self.at = self.at.max(now);
     }
 
+    /// The packet that left last had `right` bytes and not `taken`.
+    pub fn correct(&mut self, taken: u64, right: u64) {
+        let back = i128::from(taken) - i128::from(right);
+        self.level = self.level.saturating_add(back * UNIT);
+    }
+
     /// Another rate and burst from `now` on. A debt stays, so that what has left is paid for.
     pub fn set(&mut self, now: Instant, rate: Rate, burst: u64) {
         let level = self.level_at(now);
@@ -183,6 +189,16 @@ mod tests {
         let mut bucket = TokenBucket::new(Rate::from_bytes_per_second(1_000_000), 1_000);
         bucket.take(Instant::ZERO, 65_000);
         assert_eq!(bucket.earliest(Instant::ZERO), Instant::from_millis(64));
+    }
+
+    #[test]
+    fn what_left_is_what_is_paid_for() {
+        let mut bucket = TokenBucket::new(Rate::from_bytes_per_second(1_000), 0);
+        bucket.take(Instant::ZERO, 100);
+        bucket.correct(100, 150);
+        assert_eq!(bucket.earliest(Instant::ZERO), Instant::from_millis(150));
+        bucket.correct(150, 20);
+        assert_eq!(bucket.earliest(Instant::ZERO), Instant::from_millis(20));
     }
 
     #[test]

@@ -202,6 +202,14 @@ impl EgressScheduler for Drr {
         Popped::Empty
     }
 
+    /// A turn that is over is not changed any more.
+    fn repriced(&mut self, _now: Instant, packet: &Descriptor, len: u32) {
+        if let Some(place) = self.places.get(&packet.conn) {
+            let flow = &mut self.flows[*place];
+            flow.deficit = flow.deficit.saturating_add(packet.len).saturating_sub(len);
+        }
+    }
+
     fn forget(&mut self, now: Instant, which: Forget) {
         match which {
             Forget::Conn(conn) => {

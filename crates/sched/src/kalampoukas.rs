@@ -281,6 +281,31 @@ impl EgressScheduler for Kalampoukas {
         popped
     }
 
+    /// Step 16: the difference is charged, or given back as far as the account goes.
+    fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
+        let class = Class::of(packet.class);
+        let share = &self.params.share;
+        let (own, other, weight) = match class {
+            Class::Data => (&mut self.data_bytes, &mut self.ack_bytes, share.data_weight()),
+            Class::Ack => (&mut self.ack_bytes, &mut self.data_bytes, share.ack_weight()),
+        };
+        let cost = |len: u32| u64::from(len) * u64::from(weight);
+        *own = (*own + cost(len)).saturating_sub(cost(packet.len));
+        if *own > *other {
+            *own -= *other;
+            *other = 0;
+        }
+        match class {
+            Class::Data => self.largest_data = self.largest_data.max(len),
+            Class::Ack => self.largest_ack = self.largest_ack.max(len),
+        }
+        self.check_bounds();
+        match class {
+            Class::Data => self.data.get_mut().repriced(now, packet, len),
+            Class::Ack => self.acks.get_mut().repriced(now, packet, len),
+        }
+    }
+
     /// Step 24: what is taken away was not sent; the accounts stay.
     fn forget(&mut self, now: Instant, which: Forget) {
         self.data.get_mut().forget(now, which);

@@ -180,6 +180,10 @@ impl<S: EgressScheduler> EgressScheduler for Queue<S> {
         popped
     }
 
+    fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
+        self.inner.repriced(now, packet, len);
+    }
+
     fn departed(&mut self, now: Instant, packet: &Descriptor) {
         self.inner.departed(now, packet);
     }

@@ -188,6 +188,13 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
         popped
     }
 
+    fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
+        if let Some(bucket) = &mut self.bucket {
+            bucket.correct(u64::from(packet.len), u64::from(len));
+        }
+        self.inner.repriced(now, packet, len);
+    }
+
     fn departed(&mut self, now: Instant, packet: &Descriptor) {
         self.inner.departed(now, packet);
     }

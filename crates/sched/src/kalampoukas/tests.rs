@@ -235,6 +235,27 @@ fn step_24_what_is_purged_is_not_charged() {
     assert_eq!(pop(&mut load, 3), [at("a1", 0, 100), at("a2", 0, 100), at("-", 0, 100)]);
 }
 
+/// A packet that leaves with other bytes than it was queued with is charged for those with which it leaves.
+#[test]
+fn what_leaves_is_what_is_charged() {
+    let mut load = Load::new(scheduler("4/5"));
+    load.push_many("d", 3, 1000);
+    load.push_many("a", 9, 100);
+    assert_eq!(pop(&mut load, 2), [at("d0", 1000, 0), at("a0", 1000, 400)]);
+    let ack = load.packet("A", SegmentClass::PureAck, 1, 100);
+    load.scheduler.repriced(Instant::ZERO, &ack, 125);
+    assert_eq!(load.scheduler.accounts(), (1000, 500));
+    // Two ACKs of 125 would be a tie.
+    assert_eq!(pop(&mut load, 1), [at("a1", 1000, 900)]);
+    load.scheduler.repriced(Instant::ZERO, &ack, 125);
+    assert_eq!(pop(&mut load, 1), [at("d1", 1000, 0)]);
+    assert_eq!(pop(&mut load, 1), [at("a2", 1000, 400)]);
+    load.scheduler.repriced(Instant::ZERO, &ack, 300);
+    assert_eq!(load.scheduler.accounts(), (0, 200), "across the other account");
+    load.scheduler.repriced(Instant::ZERO, &ack, 75);
+    assert_eq!(load.scheduler.accounts(), (0, 100));
+}
+
 /// One event of a random load.
 #[derive(Clone, Debug)]
 enum Happens {

@@ -404,16 +404,33 @@ impl Endpoint {
             _ => self.emit_stray(&descriptor, emit),
         };
         match sent {
-            Ok(Sent::Packets { .. }) => {
+            Ok(Sent::Packets { bytes, .. }) => {
+                let descriptor = self.repriced(now, descriptor, bytes);
                 let most = self.config.max_on_wire;
                 if !self.egress.took(now, descriptor, reports_departures, most) {
                     self.observe.counters.departures_missing += 1;
                 }
             }
-            Ok(_) => self.egress.scheduler.forget(now, Forget::Packet(descriptor.id.serial)),
+            Ok(_) => {
+                self.egress.scheduler.repriced(now, &descriptor, 0);
+                self.egress.scheduler.forget(now, Forget::Packet(descriptor.id.serial));
+            }
             Err(_) => {}
         }
         sent
+    }
+
+    /// Tells the scheduler where a packet left with other bytes than it was queued with: options are written last.
+    fn repriced(&mut self, now: Instant, mut descriptor: Descriptor, bytes: u64) -> Descriptor {
+        // One header stands for all packets of a super-packet, so that its bytes do not say what it costs.
+        if descriptor.segments == 1 {
+            let len = self.config.pricing.price(bytes as u32, descriptor.id.payload, 1);
+            if len != descriptor.len {
+                self.egress.scheduler.repriced(now, &descriptor, len);
+                descriptor.len = len;
+            }
+        }
+        descriptor
     }
 
     /// Gives the scheduler everything that waits and that it admits.

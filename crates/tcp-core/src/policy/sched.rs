@@ -30,6 +30,13 @@ pub trait EgressScheduler: Debug + Send {
     /// The next packet to leave, or why none may.
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped;
 
+    /// The packet that was popped last left as `len` bytes by pricing, and not as many as its descriptor says: an ACK
+    /// that gets its numbers when it leaves has the options of that moment; 0 where it had become void. Told before it
+    /// departs or is forgotten, with the descriptor that was popped.
+    fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
+        let _ = (now, packet, len);
+    }
+
     /// The last bit of a packet has left.
     fn departed(&mut self, now: Instant, packet: &Descriptor) {
         let _ = (now, packet);
@@ -108,6 +115,10 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
 
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
         (**self).pop(now, link)
+    }
+
+    fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
+        (**self).repriced(now, packet, len);
     }
 
     fn departed(&mut self, now: Instant, packet: &Descriptor) {

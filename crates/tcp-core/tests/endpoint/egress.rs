@@ -390,6 +390,68 @@ fn deferred_connections_are_resumed() {
 }
 
 #[test]
+fn a_scheduler_is_told_of_every_byte_that_leaves() {
+    /// Counts what it let out, by class: ACKs first.
+    #[derive(Debug, Default)]
+    struct Counting {
+        inner: Fifo,
+        charged: [i64; 2],
+        corrections: u64,
+    }
+    impl Counting {
+        fn charge(&mut self, packet: &Descriptor, len: i64) {
+            self.charged[usize::from(packet.class != SegmentClass::PureAck)] += len;
+        }
+    }
+    impl EgressScheduler for Counting {
+        fn name(&self) -> &'static str {
+            "counting"
+        }
+        fn push(&mut self, now: Instant, packet: Descriptor) {
+            self.inner.push(now, packet);
+        }
+        fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+            let popped = self.inner.pop(now, link);
+            if let Popped::Packet(packet) = &popped {
+                self.charge(packet, i64::from(packet.len));
+            }
+            popped
+        }
+        fn repriced(&mut self, _now: Instant, packet: &Descriptor, len: u32) {
+            self.corrections += 1;
+            self.charge(packet, i64::from(len) - i64::from(packet.len));
+        }
+        fn forget(&mut self, now: Instant, which: Forget) {
+            self.inner.forget(now, which);
+        }
+        fn backlog(&self, scope: Scope) -> Backlog {
+            self.inner.backlog(scope)
+        }
+        fn metrics(&self, report: &mut Metrics<'_>) {
+            report.report("acks", self.charged[0] as f64);
+            report.report("others", self.charged[1] as f64);
+            report.report("corrections", self.corrections as f64);
+        }
+    }
+    // ACKs wait for the link while losses change what they have to say.
+    let link = Link { loss: 20, late: 20, serialise: Some(Duration::from_micros(100)), ..Link::default() };
+    let make = || Box::new(Counting::default()) as Box<dyn EgressScheduler>;
+    let mut net = transfer(Net::with(12, link, [host_config(A), host_config(B)], make), MIB / 2);
+    let mut corrections = 0.0;
+    for host in [A, B] {
+        let stats = net.endpoint(host).egress_stats();
+        let mut told = std::collections::BTreeMap::new();
+        net.endpoint(host).scheduler().metrics(&mut Metrics::new(&mut |name, value| {
+            told.insert(name.to_owned(), value);
+        }));
+        let others = stats.data.bytes + stats.retransmit.bytes + stats.control.bytes;
+        assert_eq!((told["acks"], told["others"]), (stats.ack.bytes as f64, others as f64));
+        corrections += told["corrections"];
+    }
+    assert!(corrections > 10.0, "{corrections}");
+}
+
+#[test]
 fn straight_and_scheduled_packets_are_the_same() {
     /// A FIFO that must be asked about each packet.
     #[derive(Debug, Default)]
