@@ -201,6 +201,23 @@ fn vectors_window_of_permanent_marking() {
     }
 }
 
+/// The share p of marked data at which growth and decrease balance, `p^2 = (2 s add / W^2) C(p)`, below one segment.
+#[test]
+fn vectors_balance_of_growth_and_decrease() {
+    for vector in vectors("equilibrium") {
+        let (w, add, load) = (real(&vector, "w_b"), real(&vector, "add_b"), real(&vector, "load"));
+        assert!((2.0 * 8948.0 * add / (w * w) - load).abs() < 1e-3, "{vector}");
+        let balance = |scale: Scale, p: f64| {
+            let c = f64::from(scale.at((p * ONE as f64) as u64)) / f64::from(C_ONE);
+            load * c - p * p
+        };
+        assert!(balance(Scale::Auto, real(&vector, "p_cu")).abs() < 1e-3, "{vector}");
+        let (saturated, p) = (balance(Scale::Fixed(C_ONE), 1.0) >= 0.0, real(&vector, "p_c1"));
+        assert_eq!(saturated, p == 1.0, "{vector}");
+        assert!(saturated || balance(Scale::Fixed(C_ONE), p).abs() < 1e-3, "{vector}");
+    }
+}
+
 #[test]
 fn every_vector_has_its_test() {
     let mut kinds: Vec<(String, usize)> = Vec::new();

@@ -37,6 +37,32 @@ fn intervals_of_a_window_over_a_round_trip() {
     }
 }
 
+/// The packet conservation clock of LS-AIMD (Ahmed 2019, sections 7.3.1 and 7.3.2): a segment of 1,448 bytes left at 1,000,000 ns, and
+/// the window (in 1/512 byte) or the RTT changes while the next one is pending. What may leave is `max(now, last + I)`.
+#[test]
+fn a_pending_departure_moves_with_window_and_rtt() {
+    let left = Instant::from_nanos(1_000_000);
+    // (name, now, window, srtt, next departure), ns
+    let vectors = [
+        ("initial schedule", 1_000_000, 370_688, 200_000, 1_400_000),
+        ("queue drains, earlier", 1_250_000, 370_688, 150_000, 1_300_000),
+        ("queue builds, later", 1_250_000, 370_688, 260_000, 1_520_000),
+        ("earlier than now: at once", 1_320_000, 370_688, 150_000, 1_320_000),
+        ("a decrease halves the window: later", 1_250_000, 185_344, 200_000, 1_800_000),
+        ("an increase by a tenth: earlier", 1_250_000, 407_756, 200_000, 1_363_637),
+    ];
+    let mut pacer = Pacer::default();
+    let clock = |w: u64, srtt| decide(nanos(srtt), Window::from_raw(w << 7), Revise::Retroactive);
+    pacer.on_departure(left, 1448, &clock(370_688, 200_000), None, TICK);
+    for (name, now, w, srtt, next) in vectors {
+        let earliest = pacer.earliest(&clock(w, srtt), None).max(Instant::from_nanos(now));
+        assert_eq!(earliest, Instant::from_nanos(next), "{name}");
+    }
+    // Two and a half segments are on the ACK clock again: the pending departure goes.
+    let acked = SendDecision::window(Window::from_raw(1_853_440 << 7), Window::MAX);
+    assert_eq!(pacer.earliest(&acked, None), Instant::ZERO, "leaves while a departure is pending");
+}
+
 #[test]
 fn nothing_waits_before_the_first_departure_or_without_a_pace() {
     let paced = decide(Duration::from_secs(1), Window::from_bytes(1), Revise::Retroactive);

@@ -288,6 +288,35 @@ fn departure_clock_ignores_the_window() {
     assert_eq!(bench.drain().len(), 1);
 }
 
+/// The departure clock at half a segment per round trip, with a receiver that acknowledges every second segment: its wait for the
+/// second one must not enter the clock's RTT, which would then grow by a round trip with each round (Ahmed 2019, section 6.3:
+/// 400, 600, 800 us instead of 200).
+#[test]
+fn the_receivers_wait_does_not_enter_the_clocks_rtt() {
+    let rtt = Duration::from_micros(200);
+    let mut bench = Setup { rtt: Some(rtt), ..Setup::default() }.open();
+    bench.write(100 * SMSS);
+    let half = Window::from_bytes(u64::from(SMSS / 2));
+    for round in 1..=6 {
+        let srtt = bench.snd.flow_view(bench.now).srtt_pace.unwrap();
+        assert_eq!(srtt, rtt, "round {round}");
+        bench.decide(|d| {
+            d.clock = Clock::Departure { max_outstanding: 2 };
+            d.pacing = Pacing::Gap { time: srtt, over: half };
+            d.revise = Revise::Retroactive;
+        });
+        // Two segments, two round trips apart; the ACK of both comes a round trip after the second.
+        let mut left = bench.drain().len();
+        while left < 2 {
+            assert_eq!(bench.fire(), Pace);
+            left += bench.drain().len();
+        }
+        bench.pass(rtt);
+        bench.ack(round * 2 * SMSS);
+    }
+    assert!(bench.info().rtt.unwrap() > rtt, "it does enter the one that feeds the RTO");
+}
+
 #[test]
 fn window_below_a_segment_does_not_stop_the_flow() {
     let mut bench = Setup::default().open();
