@@ -111,6 +111,8 @@ pub(crate) struct Adaptive {
     out_of_order: u32,
     /// The peer's stream has an end.
     fin_seen: bool,
+    /// ACKs that are still sent at once, as the connection has just begun.
+    quick: u32,
     /// Samplings that were completed, and those that were given up.
     samples: u64,
     aborted: u64,
@@ -130,6 +132,7 @@ enum Decision {
 /// Why an ACK is sent at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
+    Quick,
     Threshold,
     Timer,
     SampleStart,
@@ -161,6 +164,7 @@ impl Adaptive {
             due: None,
             out_of_order: 0,
             fin_seen: false,
+            quick: settings.quick,
             samples: 0,
             aborted: 0,
         }
@@ -190,6 +194,11 @@ impl Adaptive {
             } else if third && csa3.dupacks {
                 self.congested(view, Trigger::ThirdDupAck);
             }
+        }
+        // A sender in slow start grows by the ACKs that it gets, so at first each arrival has one. They tell nothing of MUDS, and
+        // the interval does not begin before they are over.
+        if self.quick > 0 && data.class == DataClass::New && !data.fin {
+            return Decision::Ack(Why::Quick);
         }
         // Step 14. A super-packet counts as the segments that were on the wire.
         let frozen = self.congestion.is_recovering();
@@ -396,6 +405,9 @@ impl AckPolicy for Adaptive {
         self.due = None;
         self.edge.on_ack_sent(view);
         self.congestion.on_ack_sent(view.now);
+        if sent.advance > 0 {
+            self.quick = self.quick.saturating_sub(1);
+        }
         // Steps 37 and 38.
         if sent.advance > 0
             && let Some(muds) = self.muds
@@ -454,6 +466,7 @@ impl AckPolicy for Adaptive {
         report.report("last_sample", f64::from(self.last_sample.unwrap_or(0)));
         report.report("isp_t", f64::from(self.interval.length()));
         report.report("isp_cnt", f64::from(self.interval.left()));
+        report.report("quick", f64::from(self.quick));
         report.report("sampling", f64::from(u8::from(self.sampling.is_some())));
         report.report("samples", self.samples as f64);
         report.report("aborted_samples", self.aborted as f64);
@@ -473,6 +486,7 @@ impl AckPolicy for Adaptive {
             ));
         }
         self.settings = settings;
+        self.quick = self.quick.min(settings.quick);
         Ok(())
     }
 }

@@ -42,6 +42,12 @@ pub(super) const A3_TABLE: &[ParamInfo] = &[
         summary: "fewer samplings: the interval grows fourfold, and is halved instead of set back",
     },
     ParamInfo {
+        name: "quick",
+        default: "16",
+        range: "0..1000",
+        summary: "ACKs sent at once at the start, before the algorithm begins (paper: 0)",
+    },
+    ParamInfo {
         name: "rtt",
         default: "auto",
         range: "auto|handshake|timestamps|1ms..333ms",
@@ -111,6 +117,8 @@ pub(super) struct Settings {
     pub(super) interval: u32,
     /// The variant with fewer samplings.
     pub(super) fewer: bool,
+    /// ACKs sent at once at the start.
+    pub(super) quick: u32,
     pub(super) rtt: Source,
     /// In a sampling nothing is said of duplicate and out-of-order data.
     pub(super) silent: bool,
@@ -165,6 +173,7 @@ impl Settings {
             cap: Some(2),
             interval: 10,
             fewer: false,
+            quick: 16,
             rtt: Source::Auto,
             silent: false,
             csa3,
@@ -173,6 +182,7 @@ impl Settings {
             settings.delay = LONGEST_DELAY;
             settings.bound = LONGEST_DELAY;
             settings.cap = None;
+            settings.quick = 0;
         }
         settings
     }
@@ -199,6 +209,7 @@ impl Settings {
                 }
                 "interval" => self.interval = integer(param, 10, 65_535)?,
                 "fewer" => self.fewer = param.switch()?,
+                "quick" => self.quick = integer(param, 0, 1_000)?,
                 "rtt" => {
                     self.rtt = match param.text() {
                         "auto" => Source::Auto,

@@ -177,6 +177,7 @@ impl Host {
 
 fn label(why: Why) -> &'static str {
     match why {
+        Why::Quick => "quick",
         Why::Threshold => "thr",
         Why::Timer => "timer",
         Why::SampleStart => "sample-start",

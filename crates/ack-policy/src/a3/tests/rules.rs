@@ -22,6 +22,7 @@ impl Receiver {
         let entry = if name == "a3" { A3 } else { CSA3 };
         let mut init = AckInit::new(Instant::ZERO, MSS, None);
         init.hold_limit = Duration::from_millis(180);
+        let params = [params, "quick=0"].join(",");
         let policy = (entry.make)(&params.parse().unwrap()).unwrap()(&init);
         let mut view = RecvView::new(Instant::ZERO, SeqNum(7), 64_000, MSS);
         view.handshake_rtt = Some(Duration::from_millis(100));
