@@ -13,7 +13,12 @@ use ackline::core::policy::rto::{AckFacts, RtoGate, RtoPhase, RtoResponse, RtoSt
 use ackline::core::policy::sched::{
     Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
 };
-use ackline::core::{ConnConfig, Duration, Instant, Rate, Window};
+use ackline::core::{
+    AcceptConfig, ConnConfig, Duration, Endpoint, EndpointConfig, Instant, ListenOn, Rate, RxPacket,
+    TxBudget, Window,
+};
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 fn defaults() -> ConnConfig {
@@ -65,6 +70,51 @@ fn an_ack_policy_that_never_acknowledges_cannot_stop_a_transfer() {
             assert!(path.server.counters().ack_hold_truncated > 0);
             assert!(path.server.counters().ack_obligations_waived > 0);
         }
+    }
+}
+
+/// What an endpoint sends now.
+fn packets(now: Instant, from: &mut Endpoint) -> Vec<Vec<u8>> {
+    let mut taken = vec![];
+    let sent = from.transmit(now, TxBudget::UNLIMITED, |packet| {
+        taken.push([packet.header, packet.payload[0], packet.payload[1]].concat());
+        Ok::<(), Infallible>(())
+    });
+    sent.expect("everything is taken");
+    taken
+}
+
+#[test]
+fn a_peer_that_repeats_itself_cannot_fill_the_queue_of_acks_that_keep_their_numbers() {
+    let host = |last: u8, scheduler: &str| {
+        let mut config = EndpointConfig::default();
+        config.addresses.push([10, 0, 0, last].into());
+        let [scheduler, _] = schedulers(scheduler);
+        Endpoint::new(config, scheduler, [last; 32])
+    };
+    for params in ["acks=kept", "thin=on"] {
+        let (mut peer, mut us) =
+            (host(1, "fifo"), host(2, &format!("fifo:rate=1kbit,burst=0,limit=8,{params}")));
+        let (now, conn) = (Instant::from_secs(1), Arc::new(defaults()));
+        us.listen(now, ListenOn::Port(80), AcceptConfig::new(conn.clone())).unwrap();
+        let to = SocketAddr::from(([10, 0, 0, 2], 80));
+        let id = peer.connect(now, to.into(), conn).unwrap();
+        for _ in 0..2 {
+            for packet in packets(now, &mut peer) {
+                us.ingest(now, RxPacket::new(&packet));
+            }
+            for packet in packets(now, &mut us) {
+                peer.ingest(now, RxPacket::new(&packet));
+            }
+        }
+        peer.conn(id).unwrap().write(&[7; 1_000]).unwrap();
+        let data = packets(now, &mut peer);
+        for _ in 0..2_000 {
+            us.ingest(now, RxPacket::new(&data[0]));
+            assert!(packets(now, &mut us).is_empty(), "the link is busy with the SYN-ACK");
+        }
+        let (queued, dropped) = (us.scheduler().backlog(Scope::All).packets, us.counters().egress_dropped);
+        assert!(queued == 8 && dropped > 1_900, "{params}: {queued} queued, {dropped} dropped");
     }
 }
 

@@ -1,0 +1,30 @@
+//! Bulk transfer in memory through an egress scheduler, a given number of times: for counting instructions, which other
+//! work on the machine does not change.
+//!
+//! ```text
+//! cargo bench --bench instructions --no-run        # says where the program is
+//! for batches in 200 1200; do valgrind --tool=callgrind --callgrind-out-file=/dev/null PROGRAM kalampoukas $batches; done
+//! ```
+//!
+//! The difference, divided by 1000, is what both ends take for a batch of 16 segments of 1,460 bytes and one ACK.
+
+#[path = "support/ours.rs"]
+#[expect(dead_code, reason = "other benches use the rest")]
+mod ours;
+
+use ackline::core::policy::Policies;
+use ackline::policies;
+
+fn main() {
+    // Cargo adds options of its own.
+    let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
+    let spec = args.next().unwrap_or_else(|| policies::DEFAULT_SCHED.to_owned());
+    let batches: u32 = args.next().map_or(1_000, |text| text.parse().expect("a number of batches"));
+    let make = policies::egress_scheduler(&spec).unwrap_or_else(|error| panic!("{error}"));
+    let link = ours::Link { checksums: false, super_packets: false };
+    let mut pair = ours::Pair::scheduled(link, 16 * 1_460, Policies::default(), &*make);
+    pair.warm_up();
+    for _ in 0..batches {
+        pair.batch();
+    }
+}
