@@ -2,7 +2,7 @@
 
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
-use ackline_runtime::device::impair::{ImpairConfig, Impairment, SuperPackets};
+use ackline_runtime::device::impair::{ImpairConfig, Impairment, Stall, SuperPackets};
 use ackline_tcp_core::Duration;
 
 const MIB: u64 = 1 << 20;
@@ -15,6 +15,7 @@ const NOTHING: Impairment = Impairment {
     delay: Duration::from_micros(200),
     jitter: Duration::ZERO,
     rate: None,
+    stall: Stall { every: Duration::ZERO, lasts: Duration::ZERO },
 };
 
 fn setup(impairment: Impairment, seed: u64) -> Setup {
@@ -70,7 +71,7 @@ const EVERYTHING: Impairment = Impairment {
     corrupt: 1.0,
     delay: Duration::from_millis(1),
     jitter: Duration::from_micros(200),
-    rate: None,
+    ..NOTHING
 };
 
 against_kernel! {

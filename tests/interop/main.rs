@@ -19,5 +19,6 @@ mod path_mtu;
 mod policies;
 mod slow_reader;
 mod smoltcp;
+mod stalls;
 mod transfer;
 mod uplink;

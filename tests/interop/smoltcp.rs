@@ -195,7 +195,7 @@ fn over_a_bad_path() {
         corrupt: 1.0,
         delay: Duration::from_micros(200),
         jitter: Duration::ZERO,
-        rate: None,
+        ..Impairment::default()
     };
     exchange("smoltcp::over_a_bad_path", Opens::Stack, MIB, impairment);
     exchange("smoltcp::over_a_bad_path", Opens::Smoltcp, MIB, impairment);

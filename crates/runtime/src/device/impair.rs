@@ -38,6 +38,31 @@ pub struct Impairment {
     /// Rate of the path, by IP bytes: packets that are not lost wait for one another before they are delayed. `None`:
     /// they do not.
     pub rate: Option<Rate>,
+    /// The path comes to a stand from time to time, and loses nothing.
+    pub stall: Stall,
+}
+
+/// A path that stands still from time to time: packets that come then go on when it moves again, in their order. The
+/// first of them begins with the first packet. The default never stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Stall {
+    /// How long it moves.
+    pub every: Duration,
+    /// How long it stands then; zero: never.
+    pub lasts: Duration,
+}
+
+impl Stall {
+    /// When a packet goes on that comes `at`, where the path began to move at `began`.
+    fn passes(self, began: Instant, at: Instant) -> Instant {
+        let Self { every, lasts } = self;
+        let period = every.saturating_add(lasts).as_nanos();
+        if lasts == Duration::ZERO {
+            return at;
+        }
+        let phase = Duration::from_nanos(at.since(began).as_nanos() % period);
+        if phase < every { at } else { at + Duration::from_nanos(period - phase.as_nanos()) }
+    }
 }
 
 /// How a device is impaired.
@@ -296,6 +321,8 @@ pub struct ImpairStats {
     pub reordered: u64,
     /// Damaged.
     pub corrupted: u64,
+    /// Held until the path moved again.
+    pub stalled: u64,
 }
 
 #[derive(Debug, Default)]
@@ -305,11 +332,12 @@ struct Tally {
     duplicated: AtomicU64,
     reordered: AtomicU64,
     corrupted: AtomicU64,
+    stalled: AtomicU64,
 }
 
 impl Tally {
     fn read(&self) -> ImpairStats {
-        let Self { packets, lost, duplicated, reordered, corrupted } = self;
+        let Self { packets, lost, duplicated, reordered, corrupted, stalled } = self;
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ImpairStats {
             packets: read(packets),
@@ -317,6 +345,7 @@ impl Tally {
             duplicated: read(duplicated),
             reordered: read(reordered),
             corrupted: read(corrupted),
+            stalled: read(stalled),
         }
     }
 }
@@ -354,6 +383,8 @@ struct Lane<C> {
     entered: u64,
     /// When the last packet has passed the path, where that has a rate.
     busy_until: Instant,
+    /// When the first packet came.
+    began: Option<Instant>,
     tally: Arc<Tally>,
 }
 
@@ -367,6 +398,7 @@ impl<C: Copy + PartialEq> Lane<C> {
             waiting: BTreeMap::new(),
             entered: 0,
             busy_until: Instant::ZERO,
+            began: None,
             tally: Arc::default(),
         }
     }
@@ -392,15 +424,19 @@ impl<C: Copy + PartialEq> Lane<C> {
 
     fn enter_one(&mut self, now: Instant, packet: Packet<C>, complete: C) {
         let Fate { lost, duplicated, reordered, corrupted, jitter, victim } = self.draw();
-        let Impairment { delay, jitter: widest, reorder_by, rate, .. } = self.impairment;
+        let Impairment { delay, jitter: widest, reorder_by, rate, stall, .. } = self.impairment;
         let count = |counter: &AtomicU64| counter.fetch_add(1, Ordering::Relaxed);
         count(&self.tally.packets);
         if lost {
             count(&self.tally.lost);
             return;
         }
-        let passed = rate.map_or(now, |rate| {
-            self.busy_until = self.busy_until.max(now) + rate.time_for(packet.bytes.len() as u64);
+        let passes = stall.passes(*self.began.get_or_insert(now), now);
+        if passes > now {
+            count(&self.tally.stalled);
+        }
+        let passed = rate.map_or(passes, |rate| {
+            self.busy_until = self.busy_until.max(passes) + rate.time_for(packet.bytes.len() as u64);
             self.busy_until
         });
         let mut release = passed + delay;

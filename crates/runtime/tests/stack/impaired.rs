@@ -83,7 +83,7 @@ async fn everything_at_once_with_delay() {
         corrupt: 1.0,
         delay: Duration::from_millis(3),
         jitter: Duration::from_millis(1),
-        rate: None,
+        ..Impairment::default()
     };
     for direction in survives(impairment, 5).await {
         assert!(direction.lost > 0 && direction.duplicated > 0 && direction.corrupted > 0);

@@ -270,3 +270,34 @@ async fn packets_wait_where_the_device_is_full() {
     }
     sender.abort();
 }
+
+#[test]
+fn a_stalled_path_holds_everything_and_keeps_the_order() {
+    let stall = Stall { every: Duration::from_millis(20), lasts: Duration::from_millis(50) };
+    let at = |ms: u64| stall.passes(Instant::from_secs(1), Instant::from_secs(1) + Duration::from_millis(ms));
+    let expected = [(0, 0), (19, 19), (20, 70), (69, 70), (70, 70), (89, 89), (90, 140)];
+    for (comes, passes) in expected {
+        assert_eq!(at(comes), Instant::from_secs(1) + Duration::from_millis(passes), "{comes} ms");
+    }
+    assert_eq!(Stall::default().passes(Instant::ZERO, Instant::from_secs(1)), Instant::from_secs(1));
+
+    // It stands from the first packet on.
+    let stall = Stall { every: Duration::ZERO, lasts: Duration::from_millis(30) };
+    let (near, mut far) = Channel::pair(ChannelConfig::default().queue(usize::MAX, usize::MAX));
+    let mut near =
+        Impaired::new(near, ImpairConfig::both(Impairment { stall, ..Impairment::default() }, SEED));
+    for number in 0..10 {
+        send_segment(&mut near, number * SIZE as u32, SIZE).expect("room");
+    }
+    assert!(receive_segment(&mut far).is_none());
+    assert_eq!(near.monitor().outgoing().stalled, 10);
+    std::thread::sleep(std::time::Duration::from_millis(40));
+    // A receive releases what is due.
+    assert!(receive_segment(&mut near).is_none());
+    for number in 0..10 {
+        assert_eq!(
+            receive_segment(&mut far).map(|got| got.map(|(seq, _)| seq / SIZE as u32)),
+            Some(Ok(number))
+        );
+    }
+}
