@@ -5,9 +5,10 @@ use ackline::core::{Duration, Instant};
 use ackline::policies;
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
 use ackline_netsim::impair::{DropList, Which};
+use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnSample, RecordOptions, Recorder};
 use ackline_netsim::topologies::{self, Duplex, HostSpec};
-use ackline_netsim::{LinkSpec, Sim};
+use ackline_netsim::{Change, LinkSpec, Sim};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -85,4 +86,61 @@ fn reno_grows_by_a_segment_in_each_round_trip() {
     let growth = (last.cwnd - first.cwnd) as f64 / segment;
     let trips = (last.at_ns - first.at_ns) as f64 / rtt.as_nanos() as f64;
     assert!((growth - trips).abs() <= 0.03 * trips, "{growth} segments in {trips} round trips");
+}
+
+/// A flow of 40,000 bytes of window over 2 Mbit/s and 100 ms, whose way there stands still for 1.5 s and loses nothing:
+/// retransmissions and timeouts, and the comments of a capture at both ends of that way and of the way back.
+fn stalled(rto: &str) -> (u64, u64, Vec<String>) {
+    let mut sim = Sim::new(1);
+    let duplex = Duplex::symmetric(|| LinkSpec::new(2_000_000, Duration::from_millis(50)));
+    let pair = topologies::pair(&mut sim, HostSpec::default(), HostSpec::default(), duplex);
+    let config = Arc::new({
+        let mut config: ConnConfig = policies::conn_config();
+        config.policies.rto = policies::rto_response(rto).unwrap();
+        config.cwnd_cap = Some(40_000);
+        config
+    });
+    let sink = Sink::new(ListenOn::Port(80), AcceptConfig::new(config.clone()), Reading::Instant);
+    sim.add_app(pair.receiver.node, Instant::ZERO, sink);
+    let to = Target::new(SocketAddr::new(pair.receiver.address, 80));
+    sim.add_app(pair.sender.node, Instant::ZERO, Bulk::new(to, config, Amount::Endless));
+    let point = |link, point| CapturePoint { link, point, name: "sender".to_owned() };
+    let (there, back) = (pair.sender.access.there, pair.sender.access.back);
+    let points = vec![point(there, Point::Offered), point(back, Point::Delivered)];
+    let capture = sim.add_observer(Capture::new(Vec::new(), points).unwrap());
+    let recorder = sim.add_observer(Recorder::new(RecordOptions::default()));
+    sim.sample_every(Instant::ZERO, Duration::from_millis(10));
+    sim.add_change(Instant::from_secs(2), Change::Stall(there));
+    sim.add_change(Instant::from_millis(3_500), Change::Resume(there));
+    sim.run_until(Instant::from_secs(6));
+    let record = sim.take_observer::<Recorder>(recorder).unwrap().record();
+    let last = record.connections[0].samples.last().unwrap();
+    let file = sim.take_observer::<Capture<Vec<u8>>>(capture).unwrap().finish().unwrap();
+    // A comment is the only text in the packets' blocks; the data is zero.
+    let text = String::from_utf8_lossy(&file);
+    let comments = text.split('\0').filter(|part| part.contains("sent: ")).map(str::to_owned).collect();
+    (last.retransmits, last.timeouts, comments)
+}
+
+/// What responses make of a timeout that was only a delay, and how a capture tells.
+#[test]
+fn a_stall_costs_dclor_no_retransmissions_and_go_back_n_a_window() {
+    let (retransmits, timeouts, comments) = stalled("dclor");
+    assert!(timeouts > 0);
+    // The probe may be repeated; a tail loss probe may have come before it.
+    assert!(retransmits <= timeouts, "{retransmits} retransmissions, {timeouts} timeouts");
+    let with = |what: &str| comments.iter().filter(|comment| comment.contains(what)).count();
+    assert_eq!(with("sent: rto-probe"), timeouts as usize);
+    let first = comments.iter().find(|comment| comment.contains("sent: rto-probe")).unwrap();
+    assert!(
+        first.contains("rto phase: open to probe") && first.contains("timeout 1, the next after"),
+        "{first}"
+    );
+    assert!(with("stale ack") >= 10, "{}", with("stale ack"));
+    assert_eq!((with("verdict: spurious"), with("rto phase: probe to open")), (1, 1));
+
+    let (retransmits, timeouts, comments) = stalled("go-back-n");
+    assert!(retransmits >= timeouts + 10, "{retransmits} retransmissions, {timeouts} timeouts");
+    let to_repair = |comment: &&String| comment.contains("rto phase: open to repair");
+    assert_eq!(comments.iter().filter(to_repair).count(), 1);
 }

@@ -1,6 +1,7 @@
 //! A host: one endpoint, its applications, and the loop that drives it by the core's contract.
 
 use crate::app::{App, AppCx, AppEvent, Owners};
+use crate::observe::Traces;
 use crate::packet::{Origin, Packet, PacketPool};
 use crate::rng::SimRng;
 use crate::topology::LinkId;
@@ -49,6 +50,8 @@ pub(crate) struct Host {
     news: Vec<(u32, ConnId, AppEvent)>,
     /// Packets that wait to be carried to a link.
     pub(crate) outbox: Vec<Packet>,
+    /// What its connections trace, where an observer wants to hear of it.
+    pub(crate) traces: Option<Traces>,
 }
 
 impl Host {
@@ -64,6 +67,7 @@ impl Host {
             timer_at: Instant::FAR_FUTURE,
             news: vec![],
             outbox: vec![],
+            traces: None,
         }
     }
 

@@ -3,6 +3,7 @@
 use ackline_tcp_core::info::Blocked;
 use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::cc::Phase;
+use ackline_tcp_core::policy::rto::{RtoPhase, RtoVerdict};
 use ackline_tcp_core::policy::sched::{ControlKind, SegmentClass};
 
 /// Why a packet was sent.
@@ -53,6 +54,25 @@ pub const fn phase(phase: Phase) -> &'static str {
         Phase::Disorder => "disorder",
         Phase::Recovery => "recovery",
         Phase::Loss => "loss",
+    }
+}
+
+/// Where the response to a timeout stands.
+#[must_use]
+pub const fn rto_phase(phase: RtoPhase) -> &'static str {
+    match phase {
+        RtoPhase::Open => "open",
+        RtoPhase::Probe => "probe",
+        RtoPhase::Repair => "repair",
+    }
+}
+
+/// What it found out.
+#[must_use]
+pub const fn rto_verdict(verdict: RtoVerdict) -> &'static str {
+    match verdict {
+        RtoVerdict::Lossy => "lossy",
+        RtoVerdict::Spurious => "spurious",
     }
 }
 

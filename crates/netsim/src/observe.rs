@@ -3,10 +3,12 @@
 use crate::packet::Packet;
 use crate::queue::DropReason;
 use crate::sim::View;
-use crate::topology::LinkId;
-use ackline_tcp_core::Instant;
+use crate::topology::{LinkId, NodeId};
+use ackline_tcp_core::events::{TraceEvent, Tracer};
+use ackline_tcp_core::{ConnId, Instant};
 use std::any::Any;
 use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
 
 /// What happened to a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,17 @@ pub trait Observer: Debug + Send + Any {
         let _ = (now, link, event, packet);
     }
 
+    /// True where it wants to hear of what happens inside connections.
+    fn needs_traces(&self) -> bool {
+        false
+    }
+
+    /// Something happened inside a connection of the host `node`: while a timer was served, or while a packet was taken
+    /// in, before that is reported as delivered.
+    fn trace(&mut self, now: Instant, node: NodeId, conn: ConnId, event: &TraceEvent) {
+        let _ = (now, node, conn, event);
+    }
+
     /// A sampling instant: everything can be looked at.
     fn sample(&mut self, now: Instant, view: &mut View<'_>) {
         let _ = (now, view);
@@ -58,6 +71,26 @@ pub trait Observer: Debug + Send + Any {
 /// An observer's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObserverId(pub(crate) usize);
+
+/// What an endpoint traces, until the simulation tells its observers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Traces(Arc<Mutex<Vec<(ConnId, TraceEvent)>>>);
+
+impl Traces {
+    /// Takes what has come.
+    pub(crate) fn take(&self) -> Vec<(ConnId, TraceEvent)> {
+        // Whoever holds the lock does nothing that could panic.
+        self.0.lock().map_or_else(|_| Vec::new(), |mut traces| std::mem::take(&mut *traces))
+    }
+}
+
+impl Tracer for Traces {
+    fn trace(&mut self, _now: Instant, conn: ConnId, event: &TraceEvent) {
+        if let Ok(mut traces) = self.0.lock() {
+            traces.push((conn, *event));
+        }
+    }
+}
 
 /// Stands where an observer was taken out.
 #[derive(Debug)]

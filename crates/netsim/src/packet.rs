@@ -20,6 +20,8 @@ pub struct Packet {
     pub queued_at: Instant,
     /// Number of the packet within the simulation; a duplicate has the number of its original.
     pub number: u64,
+    /// The host that sent it; `None` before it came to a link.
+    pub from: Option<NodeId>,
     /// The node that its destination address belongs to, as its sender saw it; `None` where nobody knows (any more), and
     /// routers must look into the octets.
     pub to: Option<NodeId>,
@@ -198,6 +200,7 @@ impl PacketPool {
             sent_at: at,
             queued_at: at,
             number,
+            from: None,
             to: None,
             checksummed: true,
             hops_left: 0,
@@ -236,6 +239,7 @@ pub(crate) mod test_packets {
             sent_at: Instant::ZERO,
             queued_at: Instant::ZERO,
             number,
+            from: None,
             to: None,
             checksummed: true,
             hops_left: 64,

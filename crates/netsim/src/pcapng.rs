@@ -1,6 +1,9 @@
 //! Captures as pcapng files (draft-ietf-opsawg-pcapng): raw IP packets, nanoseconds, one interface per capture point, and
 //! with each packet a comment that says why it was sent and, where it was dropped, why.
 //!
+//! What timeouts, and ACKs after them, do to a connection stands in the comment of the ACK where it is captured as it
+//! is delivered, and otherwise in that of the next packet that the connection sends.
+//!
 //! ```text
 //!   Section Header │ Interface Description × points │ Enhanced Packet × packets
 //! ```
@@ -8,8 +11,9 @@
 use crate::labels;
 use crate::observe::{Observer, PacketEvent};
 use crate::packet::Packet;
-use crate::topology::LinkId;
-use ackline_tcp_core::Instant;
+use crate::topology::{LinkId, NodeId};
+use ackline_tcp_core::events::TraceEvent;
+use ackline_tcp_core::{ConnId, Instant};
 use std::fmt;
 use std::io::{self, Write};
 
@@ -65,7 +69,21 @@ pub struct Capture<W> {
     packets: u64,
     error: Option<io::Error>,
     block: Vec<u8>,
+    /// What connections did and no comment says yet.
+    notes: Vec<Note>,
 }
+
+/// Something that a connection did.
+#[derive(Debug)]
+struct Note {
+    at: Instant,
+    node: NodeId,
+    conn: ConnId,
+    text: String,
+}
+
+/// Notes that wait for a packet; of a connection that sends no more none is wanted.
+const MAX_NOTES: usize = 10_000;
 
 impl<W> fmt::Debug for Capture<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -98,7 +116,7 @@ impl<W: Write> Capture<W> {
     /// # Errors
     /// Those of the file.
     pub fn new(file: W, points: Vec<CapturePoint>) -> io::Result<Self> {
-        let mut capture = Self { file, points, packets: 0, error: None, block: vec![] };
+        let mut capture = Self { file, points, packets: 0, error: None, block: vec![], notes: vec![] };
         capture.begin(SECTION_HEADER);
         // Byte order, version 1.0, and a section of unknown length.
         capture.block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes());
@@ -140,6 +158,16 @@ impl<W: Write> Capture<W> {
         }
         self.file.flush()?;
         Ok(self.file)
+    }
+
+    /// What this packet did to the connection that took it in, or what its sender did before.
+    fn take_notes(&mut self, now: Instant, event: PacketEvent, packet: &Packet) -> Vec<Note> {
+        let delivered = event == PacketEvent::Delivered;
+        let wanted = |note: &mut Note| {
+            let by_sender = packet.from == Some(note.node) && packet.origin.conn == Some(note.conn);
+            by_sender || (delivered && packet.to == Some(note.node) && note.at == now)
+        };
+        self.notes.extract_if(.., wanted).collect()
     }
 
     fn begin(&mut self, kind: u32) {
@@ -201,6 +229,18 @@ impl<W: Write + Send + 'static> Observer for Capture<W> {
         true
     }
 
+    fn needs_traces(&self) -> bool {
+        true
+    }
+
+    fn trace(&mut self, now: Instant, node: NodeId, conn: ConnId, event: &TraceEvent) {
+        if let Some(text) = note(event)
+            && self.notes.len() < MAX_NOTES
+        {
+            self.notes.push(Note { at: now, node, conn, text });
+        }
+    }
+
     fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
         if self.error.is_some() {
             return;
@@ -210,13 +250,37 @@ impl<W: Write + Send + 'static> Observer for Capture<W> {
             if point.link != link || !point.point.sees(event) {
                 continue;
             }
-            let written = self.write_packet(now, interface as u32, packet, &comment(event, packet));
+            let mut comment = comment(event, packet);
+            for note in self.take_notes(now, event, packet) {
+                comment += "; ";
+                comment += &note.text;
+            }
+            let written = self.write_packet(now, interface as u32, packet, &comment);
             match written {
                 Ok(()) => self.packets += 1,
                 Err(error) => self.error = Some(error),
             }
         }
     }
+}
+
+/// What is said of an event; `None` for those that every ACK brings.
+fn note(event: &TraceEvent) -> Option<String> {
+    Some(match *event {
+        TraceEvent::Rto { expiries, rto } => {
+            format!("timeout {expiries}, the next after {} ms", rto.as_millis())
+        }
+        TraceEvent::RtoPhase { from, to } => {
+            format!("rto phase: {} to {}", labels::rto_phase(from), labels::rto_phase(to))
+        }
+        TraceEvent::StaleAck { .. } => "stale ack".to_owned(),
+        TraceEvent::RtoVerdict { verdict } => format!("verdict: {}", labels::rto_verdict(verdict)),
+        TraceEvent::Undo => "undo".to_owned(),
+        TraceEvent::Phase { from, to } => {
+            format!("phase: {} to {}", labels::phase(from), labels::phase(to))
+        }
+        _ => return None,
+    })
 }
 
 fn comment(event: PacketEvent, packet: &Packet) -> String {

@@ -6,7 +6,7 @@ use crate::host::{Egress, Host, Slot};
 use crate::impair::{Fate, ImpairCx};
 use crate::link::{Link, LinkSpec, LinkStats};
 use crate::middlebox::{Middlebox, MiddleboxCx, Placed};
-use crate::observe::{Nobody, Observer, ObserverId, PacketEvent};
+use crate::observe::{Nobody, Observer, ObserverId, PacketEvent, Traces};
 use crate::packet::{Packet, PacketPool};
 use crate::queue::{DropReason, Queue, QueueCx};
 use crate::rng::SimRng;
@@ -318,6 +318,7 @@ impl Sim {
     pub fn run_until(&mut self, end: Instant) {
         self.update_routes();
         self.update_checksums();
+        self.update_tracers();
         while self.events.next_at().is_some_and(|at| at <= end) {
             let Some((order, event)) = self.events.pop() else { break };
             debug_assert!(order.at >= self.now, "time goes forward");
@@ -367,6 +368,7 @@ impl Sim {
         match host.endpoint.poll_timeout() {
             Some(wakeup) if wakeup.at <= now => {
                 host.endpoint.handle_timeout(now);
+                tell_traces(&mut self.observers, now, node, host);
                 self.settle(node);
             }
             // The deadline was moved, and nothing else happened.
@@ -442,6 +444,7 @@ impl Sim {
             }
         };
         host.settle(now, room, &mut self.pool, &mut self.packets);
+        tell_traces(&mut self.observers, now, node, host);
         for (at, app, number) in host.timers.drain(..) {
             let place = host.apps[app as usize].place;
             self.events.schedule(at.max(now), Event::AppTimer(place, number));
@@ -455,7 +458,8 @@ impl Sim {
             }
         }
         let mut outbox = core::mem::take(&mut host.outbox);
-        for packet in outbox.drain(..) {
+        for mut packet in outbox.drain(..) {
+            packet.from = Some(node);
             self.route(node, packet);
         }
         if let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) {
@@ -598,11 +602,14 @@ impl Sim {
         }
         link.stats.delivered += 1;
         link.stats.delivered_bytes += link.cost(&packet);
-        notify(&mut self.observers, now, id, PacketEvent::Delivered, &packet);
         let at = link.to;
+        if let Node::Host(host) = &mut self.nodes[at.index()] {
+            host.ingest(now, &packet);
+            tell_traces(&mut self.observers, now, at, host);
+        }
+        notify(&mut self.observers, now, id, PacketEvent::Delivered, &packet);
         match &mut self.nodes[at.index()] {
-            Node::Host(host) => {
-                host.ingest(now, &packet);
+            Node::Host(_) => {
                 self.pool.give(packet);
                 self.settle(at);
             }
@@ -678,6 +685,20 @@ impl Sim {
         }
     }
 
+    fn update_tracers(&mut self) {
+        let wanted = self.observers.iter().any(|observer| observer.needs_traces());
+        for node in &mut self.nodes {
+            let Node::Host(host) = node else { continue };
+            if wanted && host.traces.is_none() {
+                let traces = Traces::default();
+                host.endpoint.set_tracer(Some(Box::new(traces.clone())));
+                host.traces = Some(traces);
+            } else if !wanted && host.traces.take().is_some() {
+                host.endpoint.set_tracer(None);
+            }
+        }
+    }
+
     fn sample(&mut self) {
         let mut view = View { now: self.now, nodes: &mut self.nodes, links: &self.links };
         for observer in &mut self.observers {
@@ -698,6 +719,16 @@ fn notify(
 ) {
     for observer in observers {
         observer.packet(now, link, event, packet);
+    }
+}
+
+/// Tells what has happened inside the host's connections.
+fn tell_traces(observers: &mut [Box<dyn Observer>], now: Instant, node: NodeId, host: &Host) {
+    let Some(traces) = &host.traces else { return };
+    for (conn, event) in traces.take() {
+        for observer in &mut *observers {
+            observer.trace(now, node, conn, &event);
+        }
     }
 }
 
