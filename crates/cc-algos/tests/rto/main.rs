@@ -4,3 +4,4 @@ mod bench;
 mod comparison;
 mod dclor;
 mod interactions;
+mod random;
