@@ -16,10 +16,11 @@ const DOWN: u64 = 5_000_000;
 const DATA: u16 = 1_500;
 const ACK: u16 = 28;
 
-/// A greedy sender's and receiver's settings in the paper: a fixed window of 43 packets, an ACK for each packet.
-fn conn() -> Arc<ConnConfig> {
+/// A greedy sender's and receiver's settings in the paper: a fixed window of 43 packets.
+fn conn(ack_policy: &str) -> Arc<ConnConfig> {
     let mut config = ConnConfig::default();
-    config.policies = policies::connection("reno", "immediate", "conventional").unwrap();
+    config.policies = policies::connection("reno", ack_policy, "conventional").unwrap();
+    config.ack_hold_limit = Duration::from_millis(499);
     config.mss = Some(DATA);
     (config.sack, config.timestamps, config.window_scale) = (false, false, false);
     (config.send_buffer, config.recv_buffer, config.initial_recv_window) = (1 << 20, 65_535, None);
@@ -40,6 +41,11 @@ fn host(sched: &str) -> HostSpec {
 /// The efficiencies of upload and download between 20 s and 80 s, where the uploading host has this scheduler behind its
 /// own shaper, and its link is no bottleneck.
 fn efficiencies(sched: &str) -> (f64, f64) {
+    efficiencies_with(sched, "immediate")
+}
+
+/// The same where receivers have this ACK policy.
+fn efficiencies_with(sched: &str, ack_policy: &str) -> (f64, f64) {
     let mut sim = Sim::new(1);
     let duplex = Duplex {
         there: LinkSpec::new(1_000_000_000, Duration::ZERO),
@@ -49,10 +55,10 @@ fn efficiencies(sched: &str) -> (f64, f64) {
     let pair = topologies::pair(&mut sim, near, host("fifo"), duplex);
     let sinks =
         [(pair.sender, pair.receiver, 80), (pair.receiver, pair.sender, 81)].map(|(from, to, port)| {
-            let sink = Sink::new(ListenOn::Port(port), AcceptConfig::new(conn()), Reading::Instant);
+            let sink = Sink::new(ListenOn::Port(port), AcceptConfig::new(conn(ack_policy)), Reading::Instant);
             let sink = sim.add_app(to.node, Instant::ZERO, sink);
             let target = Target::new(SocketAddr::new(to.address, port));
-            sim.add_app(from.node, Instant::ZERO, Bulk::new(target, conn(), Amount::Endless));
+            sim.add_app(from.node, Instant::ZERO, Bulk::new(target, conn(ack_policy), Amount::Endless));
             sink
         });
     let mut received = |until: u64| {
@@ -87,6 +93,20 @@ fn each_scheduler_divides_the_uplink_as_its_closed_form_says() {
         // The uplink is never idle.
         let sum = f_up + f_down * alpha / beta;
         assert!((sum - 1.0).abs() <= 0.01, "{sched}: {f_up} and {f_down} make {sum}");
+    }
+}
+
+/// `f=auto`: both directions get the same part of their links, beta / (alpha + beta), whatever an ACK costs and answers.
+#[test]
+fn an_adaptive_share_treats_both_directions_alike() {
+    for (ack_policy, per_ack) in [("immediate", 1.0), ("delayed:segments=2,delay=400ms", 2.0)] {
+        let ratio = 50.0 * f64::from(ACK) / f64::from(DATA) / per_ack;
+        let fair = 1.0 / (1.0 + ratio);
+        let (up, down) = efficiencies_with("kalampoukas:f=auto,down=5mbit,acks=kept", ack_policy);
+        assert!(
+            (up - fair).abs() <= 0.02 && (down - fair).abs() <= 0.02,
+            "{ack_policy}: {up}, {down}, not {fair}"
+        );
     }
 }
 

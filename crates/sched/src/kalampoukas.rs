@@ -13,8 +13,10 @@
 //!
 //! What fails: a share below `1 - f` for ACKs bounds the download at `(1 - f) * beta / alpha` of its rate (equation
 //! 6.5), where `alpha` is the ratio of the data times on the two links and `beta` that of a data to an ACK packet on
-//! the uplink. ACK thinning at the source is the way beyond that.
+//! the uplink. ACK thinning at the source is the way beyond that, and `f=auto` adapts the share to what ACKs
+//! cost and answer, so that both directions use the same part of their links.
 
+mod adaptive;
 mod share;
 
 pub use share::Share;
@@ -22,21 +24,29 @@ pub use share::Share;
 use crate::class::Class;
 use crate::drr::Drr;
 use crate::entry;
-use ackline_tcp_core::Instant;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
-    Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+    Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
+use ackline_tcp_core::{Instant, Rate};
+use adaptive::Adaptive;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-const OWN: [ParamInfo; 2] = [
+const OWN: [ParamInfo; 3] = [
     ParamInfo {
         name: "f",
         default: "1/2",
-        range: "0<f<1, as P/Q up to 65535 or as a decimal",
-        summary: "share of the uplink's bytes that data is guaranteed; ACKs get the rest",
+        range: "0<f<1, as P/Q up to 65535 or as a decimal; auto",
+        summary: "share of the uplink's bytes that data is guaranteed; auto: as much of it as downloads get of theirs",
+    },
+    ParamInfo {
+        name: "down",
+        default: "off",
+        range: "off|8bit..1000000gbit",
+        summary: "rate of the downlink, for f=auto",
     },
     ParamInfo {
         name: "intra",
@@ -73,8 +83,13 @@ const INTRA: [&str; 2] = ["fifo", "drr"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KalampoukasParams {
-    /// The share of data, `f`; one half by default.
+    /// The share of data, `f`; one half by default. Where it adapts, the one to begin with.
     pub share: Share,
+    /// The share adapts to what is measured, so that upload and download use the same part of their links. Needs
+    /// [`down`](Self::down).
+    pub adaptive: bool,
+    /// Rate of the downlink.
+    pub down: Option<Rate>,
     /// The order within a class.
     pub intra: Intra,
 }
@@ -87,10 +102,21 @@ impl KalampoukasParams {
     pub fn with(mut self, params: &Params) -> Result<Self, SpecError> {
         for param in params.iter() {
             match param.key() {
-                "f" => self.share = param.text().parse()?,
+                "f" if param.text() == "auto" => self.adaptive = true,
+                "f" => (self.share, self.adaptive) = (param.text().parse()?, false),
+                "down" if param.text() == "off" => self.down = None,
+                "down" => self.down = Some(param.rate()?),
                 "intra" => self.intra = if param.choice(&INTRA)? == 0 { Intra::Fifo } else { Intra::Drr },
                 _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
             }
+        }
+        if !self.adaptive && params.get("down").is_some_and(|down| down.text() != "off") {
+            return Err(SpecError::new("down= has a meaning with f=auto only; add that, or leave down= out"));
+        }
+        if self.adaptive && self.down.is_none() {
+            return Err(SpecError::new(
+                "f=auto must know how fast the downlink is; add down=RATE, such as down=5mbit",
+            ));
         }
         Ok(self)
     }
@@ -145,6 +171,8 @@ pub struct Kalampoukas {
     /// Largest packet of each class that was charged, for the bounds of step 20.
     largest_data: u32,
     largest_ack: u32,
+    /// What is measured, where the share adapts.
+    measured: Option<Box<Adaptive>>,
 }
 
 impl Kalampoukas {
@@ -159,10 +187,11 @@ impl Kalampoukas {
             ack_bytes: 0,
             largest_data: 0,
             largest_ack: 0,
+            measured: params.adaptive.then(Box::default),
         }
     }
 
-    /// What it is set to.
+    /// What it is set to; the share is the present one.
     #[must_use]
     pub const fn params(&self) -> &KalampoukasParams {
         &self.params
@@ -219,6 +248,20 @@ impl Kalampoukas {
         self.largest_ack = 0;
     }
 
+    /// Takes over another share, where enough was measured to tell.
+    fn adapt(&mut self, now: Instant, len: u32) {
+        let more = !self.data.is_empty() || !self.acks.is_empty();
+        let Some(measured) = &mut self.measured else { return };
+        measured.on_pop(now, len, more);
+        if let Some(share) = self.params.down.and_then(|down| measured.decide(down))
+            && share != self.params.share
+        {
+            // Step 22.
+            self.params.share = share;
+            self.reset();
+        }
+    }
+
     /// Puts what is queued into the order of `intra`.
     fn reorder(&mut self, intra: Intra) {
         // No line asks what time it is.
@@ -254,7 +297,14 @@ impl EgressScheduler for Kalampoukas {
 
     fn push(&mut self, now: Instant, packet: Descriptor) {
         match Class::of(packet.class) {
-            Class::Ack => self.acks.get_mut().push(now, packet),
+            Class::Ack => {
+                if let Some(measured) = &mut self.measured
+                    && packet.class == SegmentClass::PureAck
+                {
+                    measured.on_ack(&packet);
+                }
+                self.acks.get_mut().push(now, packet);
+            }
             Class::Data => self.data.get_mut().push(now, packet),
         }
     }
@@ -277,6 +327,7 @@ impl EgressScheduler for Kalampoukas {
         let popped = line.get_mut().pop(now, link);
         if let Popped::Packet(packet) = &popped {
             self.charge(class, packet.len, alone);
+            self.adapt(now, packet.len);
         }
         popped
     }
@@ -331,6 +382,9 @@ impl EgressScheduler for Kalampoukas {
         }
         if new.intra != self.params.intra {
             self.reorder(new.intra);
+        }
+        if new.adaptive != self.params.adaptive {
+            self.measured = new.adaptive.then(Box::default);
         }
         self.params = new;
         Ok(())

@@ -168,7 +168,9 @@ fn k10_an_empty_queue_keeps_the_accounts() {
 
 #[test]
 fn it_keeps_the_rules() {
-    for name in ["kalampoukas", "kalampoukas:f=9/50", "kalampoukas:f=0.8,intra=drr"] {
+    for name in
+        ["kalampoukas", "kalampoukas:f=9/50", "kalampoukas:f=0.8,intra=drr", "kalampoukas:f=auto,down=5mbit"]
+    {
         conform(name);
     }
 }
@@ -190,7 +192,9 @@ fn step_22_another_share_empties_the_accounts_and_the_same_one_does_not() {
 fn a_refused_configure_changes_nothing() {
     let mut subject = scheduler("1/2");
     let before = *subject.params();
-    for text in ["f=0", "f=1", "f=2/1", "intra=lifo", "f=1/3,intra=x", "g=1"] {
+    for text in
+        ["f=0", "f=1", "f=2/1", "intra=lifo", "f=1/3,intra=x", "f=auto", "down=0", "down=5mbit", "g=1"]
+    {
         subject.configure(&text.parse().unwrap()).unwrap_err();
         assert_eq!(*subject.params(), before, "{text}");
     }
@@ -297,7 +301,7 @@ proptest! {
         events in proptest::collection::vec(happens(), 1..600),
     ) {
         let share = Share::new(p, q).unwrap();
-        let mut load = Load::new(Kalampoukas::new(KalampoukasParams { share, intra }));
+        let mut load = Load::new(Kalampoukas::new(KalampoukasParams { share, intra, ..KalampoukasParams::default() }));
         let (wd, wa) = (i128::from(share.data_weight()), i128::from(share.ack_weight()));
         let (mut largest_data, mut largest_ack) = (0_i128, 0_i128);
         let mut queued: Vec<Descriptor> = Vec::new();

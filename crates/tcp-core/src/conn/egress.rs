@@ -148,6 +148,11 @@ impl Connection {
         }
     }
 
+    /// The acknowledgment number of an ACK that leaves now.
+    pub(crate) const fn ack_number(&self) -> SeqNum {
+        self.rcv.rcv_nxt()
+    }
+
     /// Pure ACKs that wait in the egress scheduler.
     pub(crate) const fn acks_queued(&self) -> u8 {
         self.acks_queued

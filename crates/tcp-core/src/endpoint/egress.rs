@@ -28,7 +28,7 @@ use crate::config::EndpointConfig;
 use crate::conn::Connection;
 use crate::error::ConnError;
 use crate::id::{ConnId, TxId};
-use crate::packet::{TxBudget, TxPacket, TxReport};
+use crate::packet::{SendReason, TxBudget, TxPacket, TxReport};
 use crate::plan::Plan;
 use crate::policy::EgressScheduler;
 use crate::policy::sched::{Admission, Ask, Descriptor, Forget, LinkView, Popped, SegmentClass};
@@ -515,6 +515,10 @@ impl Endpoint {
                 }
             } else {
                 conn.reserve(&plan, serial);
+                if plan.class == SegmentClass::PureAck && plan.reason != SendReason::ChallengeAck {
+                    // It is stamped anew when it is popped; until then it says this.
+                    descriptor.id.seq = conn.ack_number();
+                }
             }
             if let Some(slot) = self.slots.slot_mut(index) {
                 slot.queued += 1;
