@@ -146,7 +146,7 @@ fn a_timeout_in_repair_does_not_raise_ssthresh() {
     // Six packets of pipe would give three; the present `ssthresh` of ten is lower than half of a larger pipe.
     let probe = bench.rto();
     assert_eq!(probe, ["P22"]);
-    assert_eq!(bench.phase(), RtoPhase::Probe);
+    assert_eq!((bench.phase(), bench.state().0), (RtoPhase::Probe, 0));
     bench.ack(0).sack(21, 22).arrives();
     assert_eq!(bench.state().1, 2, "half of the pipe of two, at least two");
     bench.ack(22).arrives();

@@ -12,7 +12,14 @@ use std::time::Duration;
 #[test]
 fn send_brings_a_file_to_the_kernel() {
     with_tun("send::send_brings_a_file_to_the_kernel", || {
-        for options in [&[][..], &["--plain"], &["--mtu", "576"], &["--cc", "reno", "--ack", "immediate"]] {
+        let options = [
+            &[][..],
+            &["--plain"],
+            &["--mtu", "576"],
+            &["--cc", "reno", "--ack", "immediate"],
+            &["--rto", "dclor"],
+        ];
+        for options in options {
             let (_directory, path) = scratch("data");
             let data = noise(3_000_001, 1);
             std::fs::write(&path, &data).expect("written");

@@ -36,11 +36,21 @@ pub(crate) struct RtoHost {
     pub(crate) send: Option<RtoSend>,
     /// What may be sent apart from that.
     gate: RtoGate,
+    /// The last expiry kept its episode from congestion control, whose window has no force while the gate is closed.
+    suspended: bool,
 }
 
 impl Default for RtoHost {
     fn default() -> Self {
-        Self { expiries: 0, undecided: 0, takeover: false, told: false, send: None, gate: RtoGate::ByCc }
+        Self {
+            expiries: 0,
+            undecided: 0,
+            takeover: false,
+            told: false,
+            send: None,
+            gate: RtoGate::ByCc,
+            suspended: false,
+        }
     }
 }
 
@@ -70,9 +80,14 @@ impl Sender {
         }
     }
 
-    /// Congestion control was told of a timeout since SND.UNA advanced last.
-    pub(crate) fn has_told_timeout(&self) -> bool {
-        self.flight.as_deref().is_some_and(|flight| flight.recovery.rto.told)
+    /// The window that is in force: congestion control's, or what the response to a timeout has put in its place.
+    pub(crate) fn gated(&self, window: Window) -> Window {
+        let suspended = self.flight.as_deref().is_some_and(|flight| flight.recovery.rto.suspended);
+        match self.rto_gate() {
+            RtoGate::Closed if suspended => Window::ZERO,
+            RtoGate::NewOnly { window: new, .. } => window.min(new),
+            RtoGate::ByCc | RtoGate::Closed => window,
+        }
     }
 
     /// The retransmission timer fired.
@@ -117,6 +132,9 @@ impl Sender {
         }
         if step.gate != RtoGate::ByCc {
             self.void_reserved_data();
+        }
+        if let Some(flight) = self.flight.as_deref_mut() {
+            flight.recovery.rto.suspended = step.cc == RtoCc::Untold;
         }
         // Each expiry backs off (RFC 6298, 5.5), whatever the step says about the timer.
         let step = RtoStep { timer: RtoTimer::Backoff, ..step };

@@ -6,7 +6,7 @@ use crate::config::ConnConfig;
 use crate::conn::Ctx;
 use crate::info::Info;
 use crate::policy::cc::{FlowView, Phase, SendDecision};
-use crate::policy::rto::{RtoGate, RtoView};
+use crate::policy::rto::RtoView;
 use crate::time::Instant;
 use crate::units::Window;
 
@@ -84,15 +84,6 @@ impl Sender {
             view.expiries = flight.recovery.rto.expiries;
         }
         view
-    }
-
-    /// The congestion window, or what a response to a timeout has put in its place.
-    fn gated(&self, window: Window) -> Window {
-        match self.rto_gate() {
-            RtoGate::Closed if !self.has_told_timeout() => Window::ZERO,
-            RtoGate::NewOnly { window: new, .. } => window.min(new),
-            RtoGate::ByCc | RtoGate::Closed => window,
-        }
     }
 
     /// Fills in the sender's fields.
