@@ -70,15 +70,27 @@ enum Change {
     Cc(&'static str),
     Ack(&'static str),
     ConfigureCc(&'static str),
+    ConfigureAck(&'static str),
 }
 
 fn change() -> impl Strategy<Value = Change> {
     let cc = prop::sample::select(vec!["reno", "cubic", "cubic:beta=0.5,hystart=off", "cubic:pacing=on"]);
-    let acks = ["immediate", "delayed", "linux-like", "delayed:segments=8,delay=100ms", "linux-like:quick=0"];
+    let acks = [
+        "immediate",
+        "delayed",
+        "linux-like",
+        "delayed:segments=8,delay=100ms",
+        "linux-like:quick=0",
+        "a3:cap=off,quick=0",
+        "csa3:profile=paper,sampling=paper",
+        "sunos-delayed",
+    ];
     prop_oneof![
         cc.prop_map(Change::Cc),
         prop::sample::select(acks.to_vec()).prop_map(Change::Ack),
         prop::sample::select(vec!["beta=0.9", "c=2,fast_convergence=off"]).prop_map(Change::ConfigureCc),
+        prop::sample::select(vec!["delay=20ms", "quick=4", "fewer=on,cap=off"])
+            .prop_map(Change::ConfigureAck),
     ]
 }
 
@@ -115,8 +127,20 @@ proptest! {
                     prop_assert_eq!(after.snd_ssthresh, before.snd_ssthresh);
                 }
                 Change::Ack(spec) => {
-                    conn.set_ack_policy(now, &*policies::ack_policy(spec).unwrap());
-                    prop_assert_eq!(conn.info().ack_policy, spec.split(':').next().unwrap());
+                    let mut receiver = path.server.conn(path.accepted.unwrap()).expect("it reads");
+                    receiver.set_ack_policy(now, &*policies::ack_policy(spec).unwrap());
+                    prop_assert_eq!(receiver.info().ack_policy, spec.split(':').next().unwrap());
+                }
+                Change::ConfigureAck(text) => {
+                    let mut receiver = path.server.conn(path.accepted.unwrap()).expect("it reads");
+                    let name = receiver.info().ack_policy;
+                    let takes = match text {
+                        "delay=20ms" => !matches!(name, "immediate" | "linux-like"),
+                        "quick=4" => matches!(name, "linux-like" | "a3" | "csa3"),
+                        _ => matches!(name, "a3" | "csa3"),
+                    };
+                    let policy = receiver.ack_policy().expect("it is established");
+                    prop_assert_eq!(policy.configure(&params(text)).is_ok(), takes, "{} {}", name, text);
                 }
                 Change::ConfigureCc(text) => {
                     let name = before.cc;

@@ -37,6 +37,8 @@ pub(crate) struct Path {
     pub server: Endpoint,
     /// The client's end of the connection.
     pub conn: ConnId,
+    /// The server's end, once it is accepted.
+    pub accepted: Option<ConnId>,
     config: PathConfig,
     rng: u64,
     /// Packets with data that the client has sent.
@@ -83,6 +85,7 @@ impl Path {
             client,
             server,
             conn,
+            accepted: None,
             config,
             rng: config.seed,
             data_packets: 0,
@@ -185,6 +188,7 @@ impl Path {
     fn on_event(&mut self, side: usize, event: Event) {
         let now = self.now;
         match event {
+            Event::Accepted { conn, .. } => self.accepted = Some(conn),
             Event::Connected(id) | Event::Writable(id) if side == 0 => {
                 let (size, mut written) = (self.size, self.written);
                 let Some(mut conn) = self.client.conn(id) else { return };
