@@ -367,11 +367,11 @@ fn run(policy: &Arc<NewAckPolicy>, hold_limit: Duration, ops: &[Op]) {
 
 /// Policies that withhold as much as they can.
 const WITHHOLDING: [&str; 8] = [
-    "a3",
+    "a3:when=always",
     "a3:rtt=333ms,cap=off,delay=500ms,bound=500ms",
     "a3:profile=paper",
     "a3:profile=paper,sampling=paper,rtt=333ms",
-    "csa3",
+    "csa3:when=always,quick=0",
     "csa3:profile=paper,sampling=paper,pause_from=ack",
     "sunos-delayed:profile=paper",
     "delayed:segments=1000,delay=499ms",

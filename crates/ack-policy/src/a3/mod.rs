@@ -113,6 +113,8 @@ pub(crate) struct Adaptive {
     fin_seen: bool,
     /// ACKs that are still sent at once, as the connection has just begun.
     quick: u32,
+    /// An ACK waited for its delay since the last sampling.
+    waited: bool,
     /// Samplings that were completed, and those that were given up.
     samples: u64,
     aborted: u64,
@@ -165,6 +167,7 @@ impl Adaptive {
             out_of_order: 0,
             fin_seen: false,
             quick: settings.quick,
+            waited: false,
             samples: 0,
             aborted: 0,
         }
@@ -218,8 +221,9 @@ impl Adaptive {
             return decision;
         }
         // Step 17.
-        if self.interval.is_over() && !frozen && self.may_sample(view) {
+        if self.interval.is_over() && !frozen && self.is_worth_it(view) && self.may_sample(view) {
             self.due = None;
+            self.waited = false;
             self.sampling = Some(Sampling::new(view.now, self.round_trip));
             return Decision::Ack(Why::SampleStart);
         }
@@ -228,7 +232,11 @@ impl Adaptive {
         }
         let first = view.oldest_unacked.unwrap_or(view.now);
         let due = *self.due.get_or_insert(first + self.delay());
-        if due <= view.now { Decision::Ack(Why::Timer) } else { Decision::Delay(due) }
+        if due <= view.now {
+            self.waited = true;
+            return Decision::Ack(Why::Timer);
+        }
+        Decision::Delay(due)
     }
 
     /// Step 12: segments out of order since RCV.NXT last moved. True where the third of them came. (The sender counts
@@ -274,6 +282,14 @@ impl Adaptive {
             Step::Over => self.finish(view, Why::SampleEnd),
             Step::Until(deadline) => Decision::Hold(deadline),
         })
+    }
+
+    /// A sampling stops the sender for a round trip, and what leaves at its end is a burst: in slow start that costs more than it
+    /// tells. With `when=need` it comes only after an ACK had to wait for its delay, which is how a deadlock shows, or where MUDS
+    /// asks for more ACKs than the cap, which may have become too many.
+    fn is_worth_it(&self, view: &RecvView) -> bool {
+        let cap = self.cap(self.settings.host.mss(view));
+        !self.settings.on_need || self.waited || self.muds.is_some_and(|muds| sunos::share_of(muds) < cap)
     }
 
     /// Step 21: the buffer has room for what a sampling is to see, and there is more to come.
@@ -449,6 +465,7 @@ impl AckPolicy for Adaptive {
             }
             None => {
                 self.due = None;
+                self.waited = true;
                 self.settings.host.ack()
             }
         }
@@ -456,8 +473,9 @@ impl AckPolicy for Adaptive {
 
     /// Step 25 with the core's bound: what the sampling saw up to here counts.
     fn on_hold_truncated(&mut self, view: &RecvView) {
-        if let Some(sampling) = self.sampling.take_if(|sampling| !sampling.is_pending()) {
-            self.learn(view, sampling.got());
+        match self.sampling.take_if(|sampling| !sampling.is_pending()) {
+            Some(sampling) => self.learn(view, sampling.got()),
+            None => self.waited = true,
         }
     }
 

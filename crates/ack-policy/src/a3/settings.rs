@@ -36,6 +36,12 @@ pub(super) const A3_TABLE: &[ParamInfo] = &[
         summary: "ISP_t: data segments between samplings, at first and at least",
     },
     ParamInfo {
+        name: "when",
+        default: "need",
+        range: "need|always",
+        summary: "sample only where an ACK waited for its delay, or MUDS asks for more ACKs; or (paper) always",
+    },
+    ParamInfo {
         name: "fewer",
         default: "off",
         range: "on|off",
@@ -115,6 +121,8 @@ pub(super) struct Settings {
     pub(super) cap: Option<u32>,
     /// The shortest `ISP_t`, in segments.
     pub(super) interval: u32,
+    /// Samplings only where they may change something.
+    pub(super) on_need: bool,
     /// The variant with fewer samplings.
     pub(super) fewer: bool,
     /// ACKs sent at once at the start.
@@ -172,6 +180,7 @@ impl Settings {
             bound: Duration::from_millis(450),
             cap: Some(2),
             interval: 10,
+            on_need: true,
             fewer: false,
             quick: 16,
             rtt: Source::Auto,
@@ -183,6 +192,7 @@ impl Settings {
             settings.bound = LONGEST_DELAY;
             settings.cap = None;
             settings.quick = 0;
+            settings.on_need = false;
         }
         settings
     }
@@ -208,6 +218,7 @@ impl Settings {
                     };
                 }
                 "interval" => self.interval = integer(param, 10, 65_535)?,
+                "when" => self.on_need = param.choice(&["need", "always"])? == 0,
                 "fewer" => self.fewer = param.switch()?,
                 "quick" => self.quick = integer(param, 0, 1_000)?,
                 "rtt" => {

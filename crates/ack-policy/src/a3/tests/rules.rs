@@ -22,7 +22,7 @@ impl Receiver {
         let entry = if name == "a3" { A3 } else { CSA3 };
         let mut init = AckInit::new(Instant::ZERO, MSS, None);
         init.hold_limit = Duration::from_millis(180);
-        let params = [params, "quick=0"].join(",");
+        let params = [params, "quick=0,when=always"].join(",");
         let policy = (entry.make)(&params.parse().unwrap()).unwrap()(&init);
         let mut view = RecvView::new(Instant::ZERO, SeqNum(7), 64_000, MSS);
         view.handshake_rtt = Some(Duration::from_millis(100));
@@ -90,6 +90,42 @@ impl Receiver {
         receiver.read(10 * MSS);
         receiver
     }
+}
+
+#[test]
+fn only_who_waits_for_its_acks_is_sampled() {
+    let mut receiver = Receiver::new("a3", "rtt=100ms");
+    receiver.policy.configure(&"when=need".parse().unwrap()).unwrap();
+    for _ in 0..100 {
+        receiver.data(2 * MSS);
+        receiver.read(2 * MSS);
+    }
+    assert_eq!((receiver.metric("samples"), receiver.metric("sampling")), (0.0, 0.0));
+    // A segment that waits for its ACK, and then the next arrival.
+    assert_eq!(receiver.at(1_000).data(MSS), AckPlan::By(Instant::from_millis(1_180)));
+    receiver.at(1_180).timer();
+    receiver.read(MSS);
+    assert_eq!(receiver.at(1_200).data(MSS), withhold(1_350));
+    receiver.read(MSS);
+    receiver.at(1_300).data(MSS);
+    receiver.read(MSS);
+    receiver.at(1_350).timer();
+    assert_eq!((receiver.metric("muds"), receiver.metric("isp_cnt")), (1_000.0, 10.0));
+    // Each 350 bytes have an ACK: in time it is seen whether so many are needed.
+    for i in 0..9 {
+        assert_eq!(receiver.at(1_400 + i).data(MSS), AckPlan::NOW);
+        receiver.read(MSS);
+    }
+    assert_eq!(receiver.at(1_500).data(MSS), withhold(1_650));
+    receiver.at(1_600).data(20 * MSS);
+    receiver.at(1_650).timer();
+    receiver.read(21 * MSS);
+    assert_eq!(receiver.metric("muds"), 20_000.0);
+    for i in 0..100 {
+        assert_eq!(receiver.at(1_700 + i).data(2 * MSS), AckPlan::NOW);
+        receiver.read(2 * MSS);
+    }
+    assert_eq!((receiver.metric("samples"), receiver.metric("sampling")), (2.0, 0.0));
 }
 
 fn withhold(ms: u64) -> AckPlan {
