@@ -8,7 +8,7 @@
 //! | `backpressure` | what was queued first, of a queue that is kept short | the same where the peer's ACKs are few |
 //! | `drr` | connections in turn | fairness among connections, whatever they send |
 //!
-//! Every scheduler of the table takes the [queue](queue)'s and the [shaper](shaper)'s parameters too:
+//! Every scheduler of the table takes the [queue]'s and the [shaper]'s parameters too:
 //! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below that of the device, the queue stands in the host,
 //! where the scheduler can act on it; without one a packet goes straight through. [`SCHED`] is the table from which
 //! such names are resolved.
