@@ -3,7 +3,7 @@
 use crate::error::ScenarioError;
 use crate::meter::Meter;
 use crate::network::Network;
-use crate::results::{FlowResult, QueueResult, RunResult};
+use crate::results::{FlowResult, HostResult, QueueResult, RunResult, Waits};
 use crate::scenario::Scenario;
 use crate::scenario::setup::{FlowSetup, Setup};
 use crate::stats::{Spread, jain};
@@ -12,6 +12,7 @@ use ackline_netsim::app::Timed;
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
 use ackline_netsim::{AppId, LinkStats, Sim};
+use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::{Duration, Instant};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufWriter, Write};
@@ -83,6 +84,7 @@ pub(crate) fn simulate(
     let before = Snapshot::take(&setup, &mut net);
     bins.run_until(&mut net, window.1);
     let after = Snapshot::take(&setup, &mut net);
+    let hosts = hosts(&setup, &mut net);
     bins.run_until(&mut net, Instant::ZERO + setup.duration);
     let end = Snapshot::take(&setup, &mut net);
 
@@ -113,6 +115,7 @@ pub(crate) fn simulate(
         bin_s: setup.measure.bins.map(Duration::as_secs_f64),
         flows,
         queues: reading.queues(&record, meter.as_deref()),
+        hosts,
         jain: jain(&greedy),
         packets: net.sim.packets(),
         unroutable: net.sim.unroutable(),
@@ -219,6 +222,37 @@ impl Snapshot {
         let links = setup.measure.queues.iter().map(|place| view.stats(net.links[*place])).collect();
         Self { received, links }
     }
+}
+
+/// The schedulers that had something to queue.
+fn hosts(setup: &Setup, net: &mut Network) -> Vec<HostResult> {
+    let mut hosts = vec![];
+    for node in net.sim.view().hosts() {
+        let mut view = net.sim.view();
+        let Some(endpoint) = view.endpoint(node) else { continue };
+        let stats = endpoint.egress_stats();
+        let waits = stats.iter().filter(|(_, class)| class.queued > 0).map(|(name, class)| {
+            let [p50, p90, p99, max] = [class.delay_p50, class.delay_p90, class.delay_p99, class.delay_max]
+                .map(Duration::as_secs_f64);
+            (name.to_owned(), Waits { queued: class.queued, p50, p90, p99, max })
+        });
+        let waits: BTreeMap<String, Waits> = waits.collect();
+        if waits.is_empty() {
+            continue;
+        }
+        let scheduler = endpoint.scheduler();
+        let mut metrics = BTreeMap::new();
+        scheduler.metrics(&mut Metrics::new(&mut |name, value| {
+            metrics.insert(name.to_owned(), value);
+        }));
+        hosts.push(HostResult {
+            host: setup.nodes[node.index()].name.clone(),
+            scheduler: scheduler.name().to_owned(),
+            waits,
+            metrics,
+        });
+    }
+    hosts
 }
 
 fn app_metrics(sim: &Sim, app: AppId) -> BTreeMap<String, f64> {

@@ -419,3 +419,23 @@ fn an_impossible_path_is_refused() {
         assert!(error.contains(expected), "{error}");
     }
 }
+
+#[test]
+fn a_fed_links_host_says_how_long_its_packets_waited() {
+    let text = LINE
+        .replace("name = \"a\"\n", "name = \"a\"\negress = \"fed\"\nsched = \"fifo:acks=kept\"\n")
+        .replace("from = \"2s\"", "from = \"2s\"\nqueues = [\"line\"]");
+    let conn = "conn = { cc = \"reno\", recv_buffer = \"64k\", initial_recv_window = \"full\" }\n";
+    let app = format!("[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n{conn}");
+    let scenario = Scenario::parse(&(text + &app), "fed.toml").unwrap();
+    let result = run_one(&scenario, 0, 0).unwrap().result;
+    let [host] = result.hosts.as_slice() else { panic!("only a has to queue: {:?}", result.hosts) };
+    assert_eq!((host.host.as_str(), host.scheduler.as_str()), ("a", "fifo"));
+    // 64 KB less the 20 ms of propagation wait at 10 Mbit/s.
+    let data = host.waits["data"];
+    assert!(data.queued > 7_000 && (0.028..0.036).contains(&data.max), "{data:?}");
+    assert!(data.p50 <= data.p90 && data.p90 <= data.p99 && data.p99 <= data.max, "{data:?}");
+    assert!(host.metrics.contains_key("queued_packets"), "{:?}", host.metrics);
+    // The link itself has no queue.
+    assert_eq!(result.queues[0].delay_s.unwrap().max, 0.0);
+}

@@ -2,7 +2,7 @@
 
 use super::job;
 use super::reading::{Run, both};
-use super::rows::{ROWS, Row};
+use super::rows::{Discipline, ROWS, Row};
 use crate::reproduce::check::Check;
 use crate::reproduce::error::ReproduceError;
 use crate::reproduce::job::Outputs;
@@ -19,7 +19,7 @@ const BALANCE_TOLERANCE: f64 = 0.01;
 pub(super) fn figures(outputs: &Outputs) -> Result<Reproduction, ReproduceError> {
     let rows = ROWS.iter().filter(|row| row.scenario != THRESHOLDS);
     let mut found = evaluate(rows, outputs, FIGURES, "Efficiencies: slow direction / fast direction")?;
-    found.tables.push(bursts(outputs)?);
+    found.tables.push(bursts(outputs, &mut found.checks)?);
     found.tables.push(shares(outputs, &mut found.checks)?);
     Ok(found)
 }
@@ -139,13 +139,37 @@ fn paper_number(words: &str) -> Option<f64> {
 }
 
 /// How many ACKs leave between two data packets, and the time that they take.
-fn bursts(outputs: &Outputs) -> Result<Table, ReproduceError> {
+fn bursts(outputs: &Outputs, checks: &mut Vec<Check>) -> Result<Table, ReproduceError> {
     let mut table = Table::new("bursts", "ACKs for each data packet on the slow direction")
-        .note("formulas: (4.3), (5.4), (6.1), and for one queue n_j / n_i; time: of the ACKs that were sent, in ms")
-        .columns(["figure", "near host", "formulas", "ackline", "time"]);
+        .note(
+            "formulas: (4.3), (5.4), (6.1), and for one queue n_j / n_i; time: of the ACKs that were sent; waits: of an ACK before \
+             it is sent, over the whole run",
+        )
+        .columns([
+            "figure",
+            "near host",
+            "formulas",
+            "ackline",
+            "time [ms]",
+            "median wait [ms]",
+            "longest [ms]",
+        ]);
     for row in ROWS.iter().filter(|row| row.scenario != THRESHOLDS) {
         let line = row.line();
-        let measured = run(row, outputs)?.acks_per_data();
+        let run = run(row, outputs)?;
+        let (measured, waits) = (run.acks_per_data(), run.ack_waits().unwrap_or_default());
+        if row.discipline == Discipline::Fifo {
+            checks.push(
+                Check::near(
+                    format!("{FIGURES}/{}/wait", row.slug()),
+                    "longest wait of an ACK, s: behind a window of data (tolerance: a data packet)",
+                    waits.max,
+                    line.packets_i() * line.data_time_slow(),
+                    1.0 / line.packets_i(),
+                )
+                .paper(5.1),
+            );
+        }
         let number = |value: Option<f64>| value.map_or(Cell::from("no data"), |value| Cell::number(value, 1));
         table.row(
             row.name,
@@ -154,6 +178,8 @@ fn bursts(outputs: &Outputs) -> Result<Table, ReproduceError> {
                 number(row.discipline.acks_per_data(&line)),
                 number(measured),
                 measured.map_or(Cell::from(""), |acks| Cell::number(acks * line.ack_time() * 1e3, 1)),
+                Cell::number(waits.p50 * 1e3, 1),
+                Cell::number(waits.max * 1e3, 1),
             ],
         );
     }

@@ -3,7 +3,7 @@
 use super::formulas::Efficiency;
 use crate::plot::{Chart, Line};
 use crate::reproduce::check::Check;
-use crate::results::{FlowResult, RunResult};
+use crate::results::{FlowResult, RunResult, Waits};
 
 /// The applications of every scenario: data from the near host to the far one, and back.
 const APPS: [&str; 2] = ["up", "down"];
@@ -55,6 +55,12 @@ impl Run {
     pub(super) fn acks_per_data(&self) -> Option<f64> {
         let classes = self.result.queues.first()?.classes;
         (classes.data.packets > 0).then(|| classes.ack.packets as f64 / classes.data.packets as f64)
+    }
+
+    /// How long ACKs waited in the near host.
+    pub(super) fn ack_waits(&self) -> Option<Waits> {
+        let near = self.result.hosts.iter().find(|host| host.host == "near")?;
+        near.waits.get("ack").copied()
     }
 
     /// The mean over downloads of their median round trip, s.
