@@ -35,6 +35,8 @@ pub(super) struct Handshake {
     pub(super) due: bool,
     /// Transmissions of it so far.
     pub(super) transmissions: u8,
+    /// How often the timer made it due.
+    expiries: u8,
     /// When the first transmission left.
     first_sent: Option<Instant>,
     /// When it is transmitted again, or given up.
@@ -64,6 +66,7 @@ impl Handshake {
             passive: false,
             due: true,
             transmissions: 0,
+            expiries: 0,
             first_sent: None,
             deadline: now + config.initial_rto,
             rto: config.initial_rto,
@@ -105,13 +108,15 @@ impl Handshake {
     pub(super) fn sent(&mut self, now: Instant, max_rto: Duration, ecn_setup: bool) {
         self.ecn_offered |= ecn_setup;
         self.ecn_withdrawn |= !ecn_setup;
-        if self.transmissions > 0 {
-            self.rto = self.rto.saturating_mul(2).min(max_rto);
-        } else {
+        if self.transmissions == 0 {
             self.first_sent = Some(now);
+            self.deadline = now + self.rto;
+        } else if self.deadline == Instant::FAR_FUTURE {
+            self.rto = self.rto.saturating_mul(2).min(max_rto);
+            self.deadline = now + self.rto;
         }
+        // Else it answers a SYN that came again: the timer stands as it is, and nothing backs off.
         self.transmissions = self.transmissions.saturating_add(1);
-        self.deadline = now + self.rto;
         self.due = false;
     }
 
@@ -263,13 +268,14 @@ impl Connection {
     pub(super) fn on_handshake_timeout(&mut self, ctx: &mut Ctx<'_>) {
         let retries = self.config.syn_retries;
         let Some(handshake) = self.handshake.as_mut() else { return };
-        if handshake.transmissions > retries {
+        if handshake.expiries >= retries {
             ctx.counters.tcp_abort_on_timeout += 1;
             ctx.counters.tcp_attempt_fails += 1;
             let error = self.soft_error.unwrap_or(ConnError::TimedOut);
             self.die(ctx, Some(error));
             return;
         }
+        handshake.expiries += 1;
         handshake.due = true;
         // The deadline moves on when the retransmission leaves; a full device must not make it fire again.
         handshake.deadline = Instant::FAR_FUTURE;

@@ -726,6 +726,32 @@ fn the_syn_is_retransmitted_with_back_off_and_given_up() {
     assert_eq!(bench.conn.error(), Some(ConnError::TimedOut));
 }
 
+/// A path that held back many copies of a SYN makes as many answers at once; they are no evidence that the SYN-ACK is lost.
+#[test]
+fn answers_to_repeated_syns_do_not_wear_out_the_handshake() {
+    let syn = segment(SYN, IRS, SeqNum(0), &[]);
+    let mut bench = Bench::with(|ctx, host| {
+        let config = ConnConfig { syn_retries: 3, ..config() };
+        Connection::accept(ctx, host, tuple(), Arc::new(config), ISS, 5, &syn)
+    });
+    let start = bench.now;
+    assert_eq!(bench.drain().len(), 1);
+    for _ in 0..10 {
+        bench.arrive(&syn);
+        assert_eq!(bench.drain().len(), 1);
+    }
+    let mut departures = Vec::new();
+    while bench.conn.error().is_none() {
+        bench.now = bench.conn.next_deadline().unwrap().0;
+        bench.conn.on_timeout(ctx!(bench));
+        if !bench.drain().is_empty() {
+            departures.push(bench.now.since(start).as_millis());
+        }
+    }
+    assert_eq!(departures, [1_000, 3_000, 7_000]);
+    assert_eq!(bench.conn.error(), Some(ConnError::TimedOut));
+}
+
 #[test]
 fn options_are_used_only_where_both_sides_offer_them() {
     let offers = [
