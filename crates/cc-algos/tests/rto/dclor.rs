@@ -335,3 +335,14 @@ fn e12_the_peer_never_sends_sack() {
     bench.ack(21).arrives();
     assert_eq!(bench.rto(), ["P22r1"], "the head");
 }
+
+/// The ACK of a probe that is no sample leaves the back-off where it was (RFC 6298, section 5.7).
+#[test]
+fn a_probe_that_shall_be_no_sample_leaves_the_back_off() {
+    let rto = "dclor:probe_rtt=skip";
+    let mut bench = Setup { rto, ..Setup::default() }.open();
+    probe_with_new_data(&mut bench);
+    bench.pass(ms(100));
+    assert_eq!(bench.ack(0).sack(21, 21).arrives(), ["P1r1", "P2r1"]);
+    assert_eq!(bench.info().backoff, 1);
+}

@@ -39,7 +39,7 @@
 //! - I-4: less than a segment of new data will do, if it fits the peer's window whole. I-5: a FIN rides on it, alone it is
 //!   no probe. I-6: repeated probes are the same segment ([`ProbeRepeat`]). I-7: their number is limited.
 //! - I-9: stale ACKs that bring something restart the timer, backed off as it is. I-10: `ssthresh` is at least two
-//!   segments. I-11: the sample counts as RFC 4015, section 3, step 11, has it.
+//!   segments. I-11: the sample counts as RFC 4015, section 3, step 11, has it ([`ProbeRtt`]).
 //! - I-12: where ECE came, and the window was not reduced for it, a clean exit reduces `ssthresh` and sends CWR.
 //! - I-13: a timeout in Repair does not raise `ssthresh`.
 //! - I-14: a probe that was a retransmission may have repaired the only loss itself, so that its ACK proves nothing
@@ -54,7 +54,7 @@
 
 mod params;
 
-pub use params::{DclorParams, FallbackClean, ProbeRepeat, SavedWindow, StalePolicy};
+pub use params::{DclorParams, FallbackClean, ProbeRepeat, ProbeRtt, SavedWindow, StalePolicy};
 
 use super::{go_back_n, halved, reports_twice};
 use ackline_tcp_core::policy::cc::{Phase, SsthreshRule, Undo};
@@ -277,7 +277,8 @@ impl Dclor {
 
     /// C3, I-11: Karn's algorithm leaves the sample of a probe that was new data and left once.
     fn sample(&self, ack: &AckFacts) -> RtoRtt {
-        if self.ss_ptr_is_new && self.probe_tx == 1 && ack.covers(self.ss_ptr) {
+        let takes = self.params.probe_rtt == ProbeRtt::Rfc4015;
+        if takes && self.ss_ptr_is_new && self.probe_tx == 1 && ack.covers(self.ss_ptr) {
             let (srtt, rttvar) = self.srtt_prev;
             RtoRtt::Rfc4015 { srtt, rttvar }
         } else {

@@ -44,6 +44,15 @@ pub enum FallbackClean {
     Conservative,
 }
 
+/// What the ACK of a probe that was new data, and left once, tells of the round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProbeRtt {
+    /// A sample, taken as RFC 4015, section 3, step 11, has it: the timeout grows by what held the probe up.
+    Rfc4015,
+    /// Nothing.
+    Skip,
+}
+
 /// DCLOR's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,6 +73,8 @@ pub struct DclorParams {
     pub max_probes: u32,
     /// An unanswered tail loss probe becomes the probe of the first timeout.
     pub reuse_tlp: bool,
+    /// What a probe's ACK tells of the round trip.
+    pub probe_rtt: ProbeRtt,
 }
 
 impl Default for DclorParams {
@@ -131,6 +142,12 @@ impl DclorParams {
             range: "on|off",
             summary: "an unanswered tail loss probe becomes the probe",
         },
+        ParamInfo {
+            name: "probe_rtt",
+            default: "rfc4015",
+            range: "rfc4015|skip",
+            summary: "whether the ACK of a probe that was new data is an RTT sample",
+        },
     ];
 
     /// The draft to the letter.
@@ -145,6 +162,7 @@ impl DclorParams {
             require_sack_seen: false,
             max_probes: 0,
             reuse_tlp: false,
+            probe_rtt: ProbeRtt::Rfc4015,
         }
     }
 
@@ -188,6 +206,10 @@ impl DclorParams {
                 "require_sack_seen" => self.require_sack_seen = param.switch()?,
                 "max_probes" => self.max_probes = param.integer(0..=1_000)? as u32,
                 "reuse_tlp" => self.reuse_tlp = param.switch()?,
+                "probe_rtt" => {
+                    self.probe_rtt =
+                        [ProbeRtt::Rfc4015, ProbeRtt::Skip][param.choice(&["rfc4015", "skip"])?];
+                }
                 _ => return Err(param.unknown(NAME, Self::TABLE)),
             }
         }
