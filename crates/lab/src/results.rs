@@ -79,7 +79,7 @@ pub struct FlowResult {
     /// Times that ended within the window, s: from a transfer's start to the acknowledgment of its last byte, from a download's
     /// start to its last byte, from a request to the end of its response.
     pub times_s: Vec<f64>,
-    /// Each connection of the whole run by itself, where the scenario asks for it.
+    /// Each connection by itself, also those of the time before the window, where the scenario asks for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<TransferResult>,
     /// Reads that found an octet which was never sent there: always zero, unless checksums are omitted.
@@ -95,9 +95,9 @@ pub struct TransferResult {
     pub begun_s: f64,
     /// Bytes of the stream that reached the receiving host, each counted once.
     pub bytes: u64,
-    /// Bytes that reached it again.
+    /// Bytes that reached it again, within the window.
     pub redundant_bytes: u64,
-    /// Packets with data that the sender sent, retransmissions included.
+    /// Packets with data that the sender sent within the window, retransmissions included.
     pub data_packets: u64,
     /// Retransmissions among them.
     pub retransmits: u64,

@@ -68,7 +68,8 @@ pub(crate) fn simulate(
     let ports: Vec<u16> = net.flows.iter().map(|flow| flow.port).collect();
     let framing: Vec<u32> = setup.links.iter().map(|link| link.path.framing).collect();
     let meter = net.sim.add_observer(Meter::new(window.0, window.1, first, &framing, &ports));
-    let transfers = setup.measure.transfers.then(|| net.sim.add_observer(watch_transfers(&setup, &net)));
+    let transfers =
+        setup.measure.transfers.then(|| net.sim.add_observer(watch_transfers(&setup, &net, window)));
     let mut captured = Ok(());
     let capture = match capture.map(|file| Capture::new(BufWriter::new(file), points(&setup, &net))) {
         Some(Ok(capture)) => Some(net.sim.add_observer(capture)),
@@ -123,14 +124,14 @@ pub(crate) fn simulate(
     Ok((Outcome { result, record, flow_of, link_names }, captured))
 }
 
-fn watch_transfers(setup: &Setup, net: &Network) -> Transfers {
+fn watch_transfers(setup: &Setup, net: &Network, window: (Instant, Instant)) -> Transfers {
     let flows = net.flows.iter().map(|flow| {
         let (opener, acceptor) = (flow.ends.opener.node(), flow.ends.acceptor.node());
         let sender = flow.sender.0;
         Seen { port: flow.port, sender, receiver: if sender == opener { acceptor } else { opener } }
     });
     let ends = setup.links.iter().map(|link| (net.nodes[link.from], net.nodes[link.to]));
-    Transfers::new(flows.collect(), ends.collect())
+    Transfers::new(window, flows.collect(), ends.collect())
 }
 
 fn options(setup: &Setup, net: &Network, (from, until): (Instant, Instant)) -> RecordOptions {

@@ -20,6 +20,8 @@ pub(crate) struct Seen {
 #[derive(Debug)]
 pub(crate) struct Transfers {
     flows: Vec<Seen>,
+    /// Begin and end of the time in which packets count.
+    window: (Instant, Instant),
     flow_of_port: HashMap<u16, usize>,
     /// Both ends of each link.
     links: Vec<(NodeId, NodeId)>,
@@ -40,9 +42,9 @@ struct Transfer {
     begun: Instant,
     /// The sequence number of the sender's SYN.
     isn: u32,
-    /// Bytes of the stream up to the highest one that has arrived.
-    highest: u32,
-    arrived: u64,
+    /// What has arrived, as ranges of the stream: first byte, and the one behind the last.
+    arrived: Vec<(u32, u32)>,
+    redundant: u64,
     sent: u64,
     again: u64,
     timeouts: u64,
@@ -52,9 +54,17 @@ struct Transfer {
 }
 
 impl Transfers {
-    pub(crate) fn new(flows: Vec<Seen>, links: Vec<(NodeId, NodeId)>) -> Self {
+    pub(crate) fn new(window: (Instant, Instant), flows: Vec<Seen>, links: Vec<(NodeId, NodeId)>) -> Self {
         let flow_of_port = flows.iter().enumerate().map(|(flow, seen)| (seen.port, flow)).collect();
-        Self { flows, flow_of_port, links, transfers: vec![], place_of: HashMap::new(), active: vec![] }
+        Self {
+            window,
+            flows,
+            flow_of_port,
+            links,
+            transfers: vec![],
+            place_of: HashMap::new(),
+            active: vec![],
+        }
     }
 
     /// What was measured of a flow, in the order in which its connections were opened.
@@ -95,14 +105,26 @@ impl Transfer {
         let (sum, count) = self.windows;
         TransferResult {
             begun_s: self.begun.as_nanos() as f64 / 1e9,
-            bytes: u64::from(self.highest),
-            redundant_bytes: self.arrived.saturating_sub(u64::from(self.highest)),
+            bytes: self.arrived.iter().map(|(begin, end)| u64::from(end - begin)).sum(),
+            redundant_bytes: self.redundant,
             data_packets: self.sent,
             retransmits: self.again,
             timeouts: self.timeouts,
             cwnd_segments: (count > 0).then(|| sum / count as f64),
             mss: self.mss,
         }
+    }
+
+    /// Takes in the bytes from `begin` to before `end`; how many of them are new.
+    fn arrive(&mut self, begin: u32, end: u32) -> u32 {
+        let first = self.arrived.partition_point(|range| range.1 < begin);
+        let last = self.arrived.partition_point(|range| range.0 <= end);
+        let touched = &self.arrived[first..last];
+        let (low, high) =
+            touched.iter().fold((begin, end), |(low, high), range| (low.min(range.0), high.max(range.1)));
+        let known: u32 = touched.iter().map(|range| range.1 - range.0).sum();
+        self.arrived.splice(first..last, [(low, high)]);
+        high - low - known
     }
 
     fn sample(&mut self, node: NodeId, id: ConnId, view: &mut View<'_>) -> bool {
@@ -124,6 +146,7 @@ impl Observer for Transfers {
     fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
         let Some(&(from, to)) = self.links.get(link.index()) else { return };
         let Some(ports) = packet.ports() else { return };
+        let in_window = (self.window.0..self.window.1).contains(&now);
         match event {
             PacketEvent::Offered => {
                 let Some((flow, place, other)) = self.find(ports) else { return };
@@ -147,8 +170,10 @@ impl Observer for Transfers {
                     transfer.isn = segment.seq;
                 }
                 if segment.payload > 0 {
-                    transfer.sent += 1;
-                    transfer.again += u64::from(packet.origin.class == SegmentClass::Retransmit);
+                    if in_window {
+                        transfer.sent += 1;
+                        transfer.again += u64::from(packet.origin.class == SegmentClass::Retransmit);
+                    }
                     if transfer.sender.is_none() {
                         transfer.sender = packet.origin.conn;
                         self.active.push(place);
@@ -165,8 +190,10 @@ impl Observer for Transfers {
                 };
                 let transfer = &mut self.transfers[place];
                 let begin = segment.seq.wrapping_sub(transfer.isn).wrapping_sub(1);
-                transfer.highest = transfer.highest.max(begin.wrapping_add(segment.payload));
-                transfer.arrived += u64::from(segment.payload);
+                let new = transfer.arrive(begin, begin.saturating_add(segment.payload));
+                if in_window {
+                    transfer.redundant += u64::from(segment.payload.saturating_sub(new));
+                }
             }
             PacketEvent::Started | PacketEvent::Left | PacketEvent::Dropped(_) => {}
         }
@@ -190,13 +217,36 @@ impl Transfer {
             sender: None,
             begun,
             isn: 0,
-            highest: 0,
-            arrived: 0,
+            arrived: vec![],
+            redundant: 0,
             sent: 0,
             again: 0,
             timeouts: 0,
             windows: (0.0, 0),
             mss: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_count_once() {
+        let mut transfer = Transfer::new(0, Instant::ZERO, None);
+        for (begin, end, new) in [
+            (0, 10, 10),
+            (20, 30, 10),
+            (5, 15, 5),
+            (0, 30, 5),
+            (0, 30, 0),
+            (30, 31, 1),
+            (50, 60, 10),
+            (40, 50, 10),
+        ] {
+            assert_eq!(transfer.arrive(begin, end), new, "{begin}..{end}");
+        }
+        assert_eq!(transfer.arrived, [(0, 31), (40, 60)]);
     }
 }

@@ -15,6 +15,7 @@
 
 mod a3;
 mod check;
+mod dclor;
 mod engine;
 mod error;
 mod figure;

@@ -2,11 +2,11 @@
 
 use super::error::ReproduceError;
 use super::study::Study;
-use super::{a3, kalampoukas, ls_aimd};
+use super::{a3, dclor, kalampoukas, ls_aimd};
 use ackline_tcp_core::policy::spec::nearest;
 
 /// All studies, in the order in which they are listed.
-pub const STUDIES: &[&dyn Study] = &[&a3::A3, &kalampoukas::Kalampoukas, &ls_aimd::LsAimd];
+pub const STUDIES: &[&dyn Study] = &[&a3::A3, &kalampoukas::Kalampoukas, &ls_aimd::LsAimd, &dclor::Dclor];
 
 /// The study called `name`.
 ///

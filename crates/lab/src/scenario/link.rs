@@ -3,7 +3,7 @@
 use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use ackline_netsim::impair::{
-    Corrupt, DropList, Duplicate, GilbertElliott, Impairment, Jitter, Loss, Reorder, Which,
+    Corrupt, DropList, Duplicate, During, GilbertElliott, Impairment, Jitter, Loss, Reorder, Which,
 };
 use ackline_netsim::queue::{
     Action, Adaptive, CoDel, CoDelParams, DropTail, Limit, Queue, Ramp, Red, RedParams, Step,
@@ -38,7 +38,12 @@ pub(crate) enum QueueSetup {
 #[derive(Clone, Debug)]
 pub(crate) enum ImpairSetup {
     Loss(f64),
-    GilbertElliott { to_bad: f64, to_good: f64, good: f64, bad: f64 },
+    GilbertElliott {
+        to_bad: f64,
+        to_good: f64,
+        good: f64,
+        bad: f64,
+    },
     Nth(Vec<u64>),
     NthData(Vec<u64>),
     Between(Instant, Instant),
@@ -46,6 +51,8 @@ pub(crate) enum ImpairSetup {
     Corrupt(f64, u32),
     Reorder(f64, Duration),
     Jitter(Duration, bool),
+    /// Another one, from an instant until another one.
+    During(Instant, Instant, Box<ImpairSetup>),
 }
 
 /// Keys that make up one direction.
@@ -191,20 +198,20 @@ impl QueueSetup {
 }
 
 const IMPAIRMENTS: &[(&str, &[&str])] = &[
-    ("loss", &["kind", "probability"]),
-    ("gilbert-elliott", &["kind", "to_bad", "to_good", "good", "bad"]),
+    ("loss", &["kind", "probability", "from", "until"]),
+    ("gilbert-elliott", &["kind", "to_bad", "to_good", "good", "bad", "from", "until"]),
     ("drop", &["kind", "packets", "data", "from", "until"]),
-    ("duplicate", &["kind", "probability"]),
-    ("corrupt", &["kind", "probability", "bits"]),
-    ("reorder", &["kind", "probability", "by"]),
-    ("jitter", &["kind", "limit", "reorders"]),
+    ("duplicate", &["kind", "probability", "from", "until"]),
+    ("corrupt", &["kind", "probability", "bits", "from", "until"]),
+    ("reorder", &["kind", "probability", "by", "from", "until"]),
+    ("jitter", &["kind", "limit", "reorders", "from", "until"]),
 ];
 
 fn impairment(item: &Item<'_>) -> Result<ImpairSetup> {
     let table = item.table()?;
     let kind = kind(&table, IMPAIRMENTS)?;
     let share = |key: &str| table.need(key)?.share();
-    Ok(match kind {
+    let setup = match kind {
         "loss" => ImpairSetup::Loss(share("probability")?),
         "gilbert-elliott" => ImpairSetup::GilbertElliott {
             to_bad: share("to_bad")?,
@@ -223,7 +230,20 @@ fn impairment(item: &Item<'_>) -> Result<ImpairSetup> {
             let reorders = table.or("reorders", false, Item::switch)?;
             ImpairSetup::Jitter(table.need("limit")?.some_time()?, reorders)
         }
-    })
+    };
+    // Drops from a list have their own times.
+    let times = (table.get("from"), table.get("until"));
+    if kind == "drop" || matches!(times, (None, None)) {
+        return Ok(setup);
+    }
+    let at =
+        |item: Option<Item<'_>>| item.map(|item| item.time().map(|time| Instant::ZERO + time)).transpose();
+    let from = at(times.0)?.unwrap_or(Instant::ZERO);
+    let until = at(times.1)?.unwrap_or(Instant::FAR_FUTURE);
+    if from >= until {
+        return Err(table.error("until must be later than from"));
+    }
+    Ok(ImpairSetup::During(from, until, Box::new(setup)))
 }
 
 fn drop_list(table: &Table<'_>) -> Result<ImpairSetup> {
@@ -260,6 +280,7 @@ impl ImpairSetup {
             Self::Corrupt(probability, bits) => Box::new(Corrupt::new(probability, bits)),
             Self::Reorder(probability, by) => Box::new(Reorder::new(probability, by)),
             Self::Jitter(limit, reorders) => Box::new(Jitter::new(limit, reorders)),
+            Self::During(from, until, inner) => Box::new(During::new(from, until, inner.build())),
         }
     }
 }

@@ -3,11 +3,13 @@
 
 mod corrupt;
 mod drop_list;
+mod during;
 mod jitter;
 mod loss;
 
 pub use corrupt::Corrupt;
 pub use drop_list::{Choose, DropList, Which};
+pub use during::During;
 pub use jitter::{Duplicate, Jitter, Reorder};
 pub use loss::{GilbertElliott, Loss};
 

@@ -64,8 +64,8 @@ impl Stalls {
         }
     }
 
-    /// What ended before `now` is not asked for again.
-    pub(super) fn forget_before(&mut self, now: Instant) {
+    /// What ended before `now` will not be asked for again.
+    pub fn forget_before(&mut self, now: Instant) {
         self.draw_until(now);
         while self.drawn.front().is_some_and(|(_, end)| *end <= now) {
             self.drawn.pop_front();
