@@ -1,5 +1,5 @@
 //! `a3` and `csa3`: a receiver that finds out how much its sender can send without an ACK, and acknowledges before that
-//! is used up (Chang, Chan and Yeung, "Adaptive acknowledgment algorithms", sections 15.4 and 15.5).
+//! is used up (Chang, Chan and Yeung, "Deadlock-Free TCP Over High-Speed Internet", sections 15.3 and 15.4).
 //!
 //! A sender with Nagle's algorithm may wait for an ACK while the receiver waits for more data; only a timer frees them. Now
 //! and then the receiver is silent for a round trip and a half, a *sampling*. What arrives meanwhile is the maximum
@@ -59,7 +59,7 @@ use congestion::{Congestion, Trigger};
 use gaps::Gaps;
 use interval::Interval;
 use rtt::Rtt;
-use sampling::{Sampling, Step};
+use sampling::{Sampling, Step, window_left};
 use settings::{A3_TABLE, CSA3_TABLE, Settings};
 
 const SOURCE: &str = "Chang, Chan and Yeung, Adaptive acknowledgment algorithms";
@@ -221,7 +221,7 @@ impl Adaptive {
             return decision;
         }
         // Step 17.
-        if self.interval.is_over() && !frozen && self.is_worth_it(view) && self.may_sample(view) {
+        if self.interval.is_over() && !frozen && self.is_worth_it(view) && self.may_sample(view, data) {
             self.due = None;
             self.waited = false;
             self.sampling = Some(Sampling::new(view.now, self.round_trip));
@@ -273,11 +273,11 @@ impl Adaptive {
 
     /// Steps 22 to 25: data in order arrived in a sampling. `None` where there is none.
     fn sample(&mut self, view: &RecvView, data: &DataArrival) -> Option<Decision> {
-        let mss = self.settings.host.mss(view);
+        let least = self.least_window(view);
         let sampling = self.sampling.as_mut()?;
         sampling.note(data.start);
         let bound = self.settings.bound(self.hold_limit);
-        Some(match sampling.on_data(view, mss, self.gaps.mean(), bound) {
+        Some(match sampling.on_data(view, least, self.gaps.mean(), bound) {
             Step::Full => self.finish(view, Why::SampleFull),
             Step::Over => self.finish(view, Why::SampleEnd),
             Step::Until(deadline) => Decision::Hold(deadline),
@@ -292,9 +292,16 @@ impl Adaptive {
         !self.settings.on_need || self.waited || self.muds.is_some_and(|muds| sunos::share_of(muds) < cap)
     }
 
-    /// Step 21: the buffer has room for what a sampling is to see, and there is more to come.
-    fn may_sample(&self, view: &RecvView) -> bool {
-        view.free >= self.settings.host.mss(view).min(view.buffer / 2) && !self.fin_seen
+    /// Step 21: the buffer has room for what a sampling is to see, and there is more to come. What has just come may be read
+    /// before the ACK leaves; whether it was is seen then.
+    fn may_sample(&self, view: &RecvView, data: &DataArrival) -> bool {
+        view.free.saturating_add(data.end.saturating_distance_from(data.start)) >= self.least_window(view)
+            && !self.fin_seen
+    }
+
+    /// Steps 21 and 23: the sender's own silly window avoidance keeps it from sending into less.
+    fn least_window(&self, view: &RecvView) -> u32 {
+        self.settings.host.mss(view).min(view.buffer / 2)
     }
 
     /// A sampling ends, and all is acknowledged.
@@ -430,7 +437,13 @@ impl AckPolicy for Adaptive {
         {
             self.muds = Some(self.congestion.grow(muds, self.settings.host.mss(view)));
         }
+        let least = self.least_window(view);
         match self.sampling.as_mut() {
+            // Step 21, with the window that the ACK really showed. The count stays at 0.
+            Some(sampling) if sampling.is_pending() && window_left(view) < least => {
+                self.sampling = None;
+                AckPlan::Keep
+            }
             // Step 19: the ACK that begins it has left. One that does not cover all is followed by another.
             Some(sampling) if sampling.is_pending() => {
                 let covers_all = view.unacked() == 0;

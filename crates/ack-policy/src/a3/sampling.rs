@@ -34,6 +34,11 @@ pub(super) enum Step {
     Until(Instant),
 }
 
+/// What the sender may still send, bytes.
+pub(super) fn window_left(view: &RecvView) -> u32 {
+    view.edge.saturating_distance_from(view.rcv_nxt)
+}
+
 impl Sampling {
     /// Step 20: at least one and a half round trips from `now` on.
     pub(super) fn new(now: Instant, rtt: Duration) -> Self {
@@ -72,11 +77,12 @@ impl Sampling {
         self.times >= 3
     }
 
-    /// Steps 22 to 25: data in order arrived. `bound`: the longest that it may wait for its ACK.
+    /// Steps 22 to 25: data in order arrived. `least`: the smallest window into which the sender would send; `bound`: the longest
+    /// that data may wait for its ACK.
     pub(super) fn on_data(
         &mut self,
         view: &RecvView,
-        mss: u32,
+        least: u32,
         ipat: Option<Duration>,
         bound: Duration,
     ) -> Step {
@@ -86,8 +92,8 @@ impl Sampling {
         }
         // Step 22: since no ACK left, what is unacknowledged is what arrived.
         self.got = view.unacked();
-        // Step 23: the sender's own silly window avoidance keeps it from sending into less.
-        if view.edge.saturating_distance_from(view.rcv_nxt) < mss.min(view.buffer / 2) {
+        // Step 23.
+        if window_left(view) < least {
             return Step::Full;
         }
         // Step 24: nearly over, so that what may be the next arrival of the burst decides. Else it lasts as long as was meant.

@@ -5,6 +5,7 @@
 //! `O(time)` data of this side's own with an ACK, `T(time)` a look at the timer; then what the policy decides, and its state
 //! after that. Times are microseconds. The reader is instant, so that each ACK shows the whole buffer.
 
+mod reader;
 mod rules;
 mod vectors;
 
