@@ -62,7 +62,7 @@ use rtt::Rtt;
 use sampling::{Sampling, Step, window_left};
 use settings::{A3_TABLE, CSA3_TABLE, Settings};
 
-const SOURCE: &str = "Chang, Chan and Yeung, Adaptive acknowledgment algorithms";
+const SOURCE: &str = "Chang, Chan and Yeung, Deadlock-Free TCP Over High-Speed Internet";
 
 pub(crate) const A3: Entry<NewAckPolicy> = Entry {
     name: "a3",
