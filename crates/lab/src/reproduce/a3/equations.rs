@@ -3,6 +3,8 @@
 //! The sender holds a small segment back while something is outstanding; the receiver holds its ACK back until 35 % of its
 //! buffer, or two full segments, have come. A sender that cannot bring so much waits for the delayed-ACK timer.
 
+use std::fmt;
+
 /// The largest segment, bytes.
 pub(super) const MSS: u32 = 9_148;
 /// What the socket layer copies before it calls TCP, bytes.
@@ -19,10 +21,27 @@ pub(super) struct Buffers {
     pub(super) receive: u32,
 }
 
+impl fmt::Display for Buffers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.send, self.receive)
+    }
+}
+
 impl Buffers {
     /// All pairs of the tables, row by row.
     pub(super) fn all() -> impl Iterator<Item = Self> {
         SIZES.into_iter().flat_map(|send| SIZES.into_iter().map(move |receive| Self { send, receive }))
+    }
+
+    /// `16-24`.
+    pub(super) fn id(self) -> String {
+        format!("{}-{}", self.send, self.receive)
+    }
+
+    /// Its cell of a matrix.
+    pub(super) fn of(self, matrix: &super::numbers::Matrix) -> f64 {
+        let place = |size| SIZES.iter().position(|other| *other == size).unwrap_or(0);
+        matrix[place(self.send)][place(self.receive)]
     }
 
     /// A hundred times 35 % of the receive buffer: all comparisons are exact in hundredths of a byte.

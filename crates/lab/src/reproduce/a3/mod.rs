@@ -1,7 +1,15 @@
 //! R. K. C. Chang, H. Y. Chan and A. W. Yeung, "Deadlock-Free TCP Over High-Speed Internet": the data set.
+//!
+//! The scenarios are in `scenarios/papers/a3/`; each cell of a table is one run of one of them. Nothing in them is random.
 
 mod conditions;
+mod congestion;
 mod equations;
+mod loopback;
+mod numbers;
+mod runs;
+mod sensitivity;
+mod throughput;
 
 use super::error::ReproduceError;
 use super::job::{Job, Outputs};
@@ -20,13 +28,19 @@ const PAPER: Paper = Paper {
     year: None,
 };
 
-/// The conditions of the deadlock, and the regions that follow from them.
+const LOOPBACK: &str = "15.1";
+const THROUGHPUT: &str = "15.2";
 const CONDITIONS: &str = "15.3";
+const CONGESTION: &str = "figures";
+const SENSITIVITY: &str = "sensitivity";
 
-const PARTS: &[Part] = &[Part {
-    name: CONDITIONS,
-    what: "when buffers lock (equations 1 and 2), and the regions of Table 15.3",
-}];
+const PARTS: &[Part] = &[
+    Part { name: LOOPBACK, what: "throughput over the loopback of SunOS, 64 pairs of buffers" },
+    Part { name: THROUGHPUT, what: "throughput under delayed ACKs, A3, and A3 with fewer samplings" },
+    Part { name: CONDITIONS, what: "when buffers lock (equations 1 and 2), and the regions of Table 15.3" },
+    Part { name: CONGESTION, what: "figures 15.4 to 15.9: A3 and CSA3 under congestion" },
+    Part { name: SENSITIVITY, what: "Table 15.2 with other delays, rates, timers and copy rules" },
+];
 
 impl Study for A3 {
     fn paper(&self) -> &Paper {
@@ -41,14 +55,39 @@ impl Study for A3 {
         include_str!("page.md")
     }
 
-    fn plan(&self, _: &Request) -> Result<Vec<Job>, ReproduceError> {
-        Ok(vec![])
+    fn plan(&self, request: &Request) -> Result<Vec<Job>, ReproduceError> {
+        let mut jobs = vec![];
+        if request.wants(LOOPBACK) {
+            jobs.extend(loopback::plan()?);
+        }
+        if request.wants(THROUGHPUT) {
+            jobs.extend(throughput::plan()?);
+        }
+        if request.wants(CONGESTION) {
+            jobs.extend(congestion::plan()?);
+        }
+        if request.wants(SENSITIVITY) {
+            jobs.extend(sensitivity::plan()?);
+        }
+        Ok(jobs)
     }
 
-    fn evaluate(&self, request: &Request, _: &Outputs) -> Result<Reproduction, ReproduceError> {
+    fn evaluate(&self, request: &Request, outputs: &Outputs) -> Result<Reproduction, ReproduceError> {
         let mut found = Reproduction::default();
+        if request.wants(LOOPBACK) {
+            found.extend(loopback::evaluate(outputs)?);
+        }
+        if request.wants(THROUGHPUT) {
+            found.extend(throughput::evaluate(outputs)?);
+        }
         if request.wants(CONDITIONS) {
             found.extend(conditions::evaluate());
+        }
+        if request.wants(CONGESTION) {
+            found.extend(congestion::evaluate(outputs)?);
+        }
+        if request.wants(SENSITIVITY) {
+            found.extend(sensitivity::evaluate(outputs)?);
         }
         Ok(found)
     }
