@@ -398,6 +398,9 @@ pub(crate) struct ReproduceArgs {
     /// Exit with status 0 also where checks fail
     #[arg(long)]
     pub(crate) report_only: bool,
+    /// Exit with status 0 where each check that fails has a reason that is known and shown
+    #[arg(long, conflicts_with = "report_only")]
+    pub(crate) allow_known: bool,
     /// A smaller version that takes seconds, where the paper has one
     #[arg(long)]
     pub(crate) quick: bool,

@@ -31,6 +31,12 @@ impl Reproduction {
         self.checks.iter().filter(|check| check.fails()).count()
     }
 
+    /// Checks that failed, and nobody says why.
+    #[must_use]
+    pub fn unexplained(&self) -> usize {
+        self.checks.iter().filter(|check| check.fails() && check.reason.is_none()).count()
+    }
+
     /// Optional checks that were missed.
     #[must_use]
     pub fn missed(&self) -> usize {

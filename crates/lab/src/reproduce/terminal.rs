@@ -54,6 +54,13 @@ pub(super) fn count(done: &Done) -> String {
     let mut text = format!("{} of {} checks passed", found.passed(), found.checks.len());
     if found.failed() > 0 {
         let _ = write!(text, ", {} failed", found.failed());
+        match found.unexplained() {
+            0 => text += " for a known reason",
+            some if some < found.failed() => {
+                let _ = write!(text, " ({} for a known reason)", found.failed() - some);
+            }
+            _ => {}
+        }
     }
     if found.missed() > 0 {
         let _ = write!(text, ", {} optional missed", found.missed());

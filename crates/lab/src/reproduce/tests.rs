@@ -105,8 +105,11 @@ fn bounds_belong_to_what_passes_and_nothing_measured_fails() {
 fn a_failed_check_counts_and_an_optional_miss_does_not() {
     let found = one(&options(&[])).reproduction;
     assert_eq!((found.passed(), found.failed(), found.missed()), (1, 1, 1));
+    assert_eq!(found.unexplained(), 0, "the one that failed has a reason");
     let found = one(&options(&["one"])).reproduction;
     assert_eq!((found.passed(), found.failed(), found.missed()), (1, 0, 1));
+    let found = Reproduction { checks: vec![Check::exactly("x", "", 1.0, 0.0)], ..Reproduction::default() };
+    assert_eq!((found.failed(), found.unexplained()), (1, 1));
 }
 
 #[test]
@@ -132,7 +135,10 @@ fn the_terminal_shows_deviations_and_what_failed() {
     assert!(text.contains("9 (10)* -10 % !"), "{text}");
     assert!(text.contains("FAILED two/never: nothing: nothing, not 0. No number."), "{text}");
     assert!(text.contains("missed (optional) one/small: it: 9, not 1 or less. Squares grow."), "{text}");
-    assert!(text.ends_with("tiny: 1 of 3 checks passed, 1 failed, 1 optional missed\n"), "{text}");
+    assert!(
+        text.ends_with("tiny: 1 of 3 checks passed, 1 failed for a known reason, 1 optional missed\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -29,12 +29,12 @@ fn runs() -> Vec<Run> {
                 for episodes in [Episodes::None, Episodes::Five, Episodes::Twenty, Episodes::BothWays] {
                     let run = Run { buffers, receiver, episodes, copies };
                     // Only what a figure or the table shows.
-                    let wanted = match (receiver, copies, episodes) {
+                    let unwanted = matches!(
+                        (receiver, copies, episodes),
                         (Receiver::Csa3FromAck, _, Episodes::Five | Episodes::BothWays)
-                        | (_, Copies::Partial, Episodes::Five | Episodes::BothWays) => false,
-                        _ => true,
-                    };
-                    runs.extend(wanted.then_some(run));
+                            | (_, Copies::Partial, Episodes::Five | Episodes::BothWays)
+                    );
+                    runs.extend((!unwanted).then_some(run));
                 }
             }
         }

@@ -63,6 +63,9 @@ impl Study for A3 {
         if request.wants(THROUGHPUT) {
             jobs.extend(throughput::plan()?);
         }
+        if request.wants(CONDITIONS) {
+            jobs.extend(conditions::plan()?);
+        }
         if request.wants(CONGESTION) {
             jobs.extend(congestion::plan()?);
         }
@@ -81,7 +84,7 @@ impl Study for A3 {
             found.extend(throughput::evaluate(outputs)?);
         }
         if request.wants(CONDITIONS) {
-            found.extend(conditions::evaluate());
+            found.extend(conditions::evaluate(outputs)?);
         }
         if request.wants(CONGESTION) {
             found.extend(congestion::evaluate(outputs)?);
