@@ -7,6 +7,7 @@ mod congestion;
 mod equations;
 mod loopback;
 mod numbers;
+mod regions;
 mod runs;
 mod sensitivity;
 mod throughput;
@@ -30,14 +31,16 @@ const PAPER: Paper = Paper {
 
 const LOOPBACK: &str = "15.1";
 const THROUGHPUT: &str = "15.2";
-const CONDITIONS: &str = "15.3";
+const EQUATIONS: &str = "equations";
+const REGIONS: &str = "15.3";
 const CONGESTION: &str = "figures";
 const SENSITIVITY: &str = "sensitivity";
 
 const PARTS: &[Part] = &[
     Part { name: LOOPBACK, what: "throughput over the loopback of SunOS, 64 pairs of buffers" },
     Part { name: THROUGHPUT, what: "throughput under delayed ACKs, A3, and A3 with fewer samplings" },
-    Part { name: CONDITIONS, what: "when buffers lock (equations 1 and 2), and the regions of Table 15.3" },
+    Part { name: EQUATIONS, what: "when buffers lock: equations 1 and 2; nothing is simulated" },
+    Part { name: REGIONS, what: "what becomes of A3 under congestion, by buffers" },
     Part { name: CONGESTION, what: "figures 15.4 to 15.9: A3 and CSA3 under congestion" },
     Part { name: SENSITIVITY, what: "Table 15.2 with other delays, rates, timers and copy rules" },
 ];
@@ -63,8 +66,8 @@ impl Study for A3 {
         if request.wants(THROUGHPUT) {
             jobs.extend(throughput::plan()?);
         }
-        if request.wants(CONDITIONS) {
-            jobs.extend(conditions::plan()?);
+        if request.wants(REGIONS) {
+            jobs.extend(regions::plan()?);
         }
         if request.wants(CONGESTION) {
             jobs.extend(congestion::plan()?);
@@ -83,8 +86,11 @@ impl Study for A3 {
         if request.wants(THROUGHPUT) {
             found.extend(throughput::evaluate(outputs)?);
         }
-        if request.wants(CONDITIONS) {
-            found.extend(conditions::evaluate(outputs)?);
+        if request.wants(EQUATIONS) {
+            found.extend(conditions::evaluate());
+        }
+        if request.wants(REGIONS) {
+            found.extend(regions::evaluate(outputs)?);
         }
         if request.wants(CONGESTION) {
             found.extend(congestion::evaluate(outputs)?);
