@@ -3,7 +3,8 @@
 //! A response proposes, the core disposes. Three rules hold whatever a response wants: each expiry sends at
 //! most one segment and backs off; after [`ConnConfig::max_undecided_rtos`] expiries without a decision the
 //! conventional response takes over, head first; new data stays inside the peer's window. An expiry is decided
-//! where it repeats the head and leaves the window to congestion control.
+//! where it repeats the head and leaves the window to congestion control; one that repeats the head of the last
+//! expiry, which nothing answered, leaves no more undecided than that did.
 //!
 //! A response hears of ACKs from the first expiry of a connection on: before that it has nothing to judge.
 
@@ -153,13 +154,15 @@ impl Sender {
             Some(response) => response.on_rto(&view),
             None => RtoStep::conventional(self.smss),
         };
-        let undecided =
-            self.rto_phase() == RtoPhase::Probe || step.send != RtoSend::Head || step.gate != RtoGate::ByCc;
+        let probing = self.rto_phase() == RtoPhase::Probe;
         let Some(flight) = self.flight.as_deref_mut() else { return step };
         let host = &mut flight.recovery.rto;
         let limit = config.max_undecided_rtos;
-        if !undecided {
+        let head = step.send == RtoSend::Head;
+        if head && !probing && step.gate == RtoGate::ByCc {
             host.undecided = 0;
+        } else if head && host.expiries > 1 {
+            // Nothing came since the last expiry, so that there was nothing to decide upon.
         } else if limit == 0 || host.undecided < limit {
             host.undecided = host.undecided.saturating_add(1);
         } else {
