@@ -17,7 +17,7 @@ const FAST: f64 = 20e6;
 const COUNTS: [usize; 3] = [1, 3, 50];
 
 /// What the near host does, in the order of `home`; and the share that it guarantees to data.
-const HOSTS: [(&str, Option<f64>); 9] = [
+pub(super) const HOSTS: [(&str, Option<f64>); 9] = [
     ("leaves the queue to the modem", None),
     ("one queue, ACKs keep their numbers", None),
     ("one queue", None),
@@ -30,7 +30,7 @@ const HOSTS: [(&str, Option<f64>); 9] = [
 ];
 
 /// The same of `home-acks`, with three connections each way.
-const ACK_HOSTS: [(&str, Option<f64>); 5] = [
+pub(super) const ACK_HOSTS: [(&str, Option<f64>); 5] = [
     ("leaves the queue to the modem", None),
     ("ACKs first, they keep their numbers", None),
     ("allocation, f = 1/2, they keep their numbers", Some(0.5)),

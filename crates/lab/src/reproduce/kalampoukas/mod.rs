@@ -161,6 +161,43 @@ mod tests {
     }
 
     #[test]
+    fn every_part_can_be_planned() {
+        let parts = PARTS.iter().map(|part| part.name).collect();
+        let jobs = Kalampoukas.plan(&Request { parts, ..Request::default() }).unwrap();
+        let names: std::collections::BTreeSet<&str> = jobs.iter().map(Job::id).collect();
+        assert_eq!(names.len(), jobs.len());
+        let needed = rows::ROWS.iter().map(|row| job(row.scenario, row.point));
+        assert!(needed.into_iter().all(|id| names.contains(id.as_str())));
+    }
+
+    /// The name of the near host's scheduler at a point.
+    fn scheduler(scenario: &str, point: usize) -> &'static str {
+        let (_, text) = SCENARIOS.iter().find(|(name, _)| *name == scenario).unwrap();
+        let setup = Scenario::parse(text, scenario).unwrap().setup(point).unwrap();
+        (setup.nodes[0].host.as_ref().unwrap().scheduler)().name()
+    }
+
+    #[test]
+    fn labels_are_those_of_the_schedulers() {
+        let expected = |label: &str| match label.split([',', ' ']).next() {
+            Some("ACKs") => "ack-priority",
+            Some("backpressure") => "backpressure",
+            Some("connections") => "drr",
+            Some("allocation") => "kalampoukas",
+            _ => "fifo",
+        };
+        for row in rows::ROWS {
+            let label = row.discipline.label();
+            assert_eq!(scheduler(row.scenario, row.point), expected(&label), "{}", row.name);
+        }
+        for (scenario, hosts) in [("home", home::HOSTS.as_slice()), ("home-acks", &home::ACK_HOSTS)] {
+            for (place, (label, _)) in hosts.iter().enumerate() {
+                assert_eq!(self::scheduler(scenario, 3 * place), expected(label), "{label}");
+            }
+        }
+    }
+
+    #[test]
     fn each_row_has_the_sizes_of_its_point() {
         for row in rows::ROWS {
             let (_, text) = SCENARIOS.iter().find(|(name, _)| *name == row.scenario).unwrap();
