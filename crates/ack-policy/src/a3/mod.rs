@@ -111,7 +111,7 @@ pub(crate) struct Adaptive {
     out_of_order: u32,
     /// The peer's stream has an end.
     fin_seen: bool,
-    /// ACKs that are still sent at once, as the connection has just begun.
+    /// Data segments that are still acknowledged at once, as the connection has just begun.
     quick: u32,
     /// An ACK waited for its delay since the last sampling.
     waited: bool,
@@ -201,6 +201,7 @@ impl Adaptive {
         // A sender in slow start grows by the ACKs that it gets, so at first each arrival has one. They tell nothing of MUDS, and
         // the interval does not begin before they are over.
         if self.quick > 0 && data.class == DataClass::New && !data.fin {
+            self.quick = self.quick.saturating_sub(data.segments);
             return Decision::Ack(Why::Quick);
         }
         // Step 14. A super-packet counts as the segments that were on the wire.
@@ -428,9 +429,6 @@ impl AckPolicy for Adaptive {
         self.due = None;
         self.edge.on_ack_sent(view);
         self.congestion.on_ack_sent(view.now);
-        if sent.advance > 0 {
-            self.quick = self.quick.saturating_sub(1);
-        }
         // Steps 37 and 38.
         if sent.advance > 0
             && let Some(muds) = self.muds

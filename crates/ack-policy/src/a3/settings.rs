@@ -51,7 +51,7 @@ pub(super) const A3_TABLE: &[ParamInfo] = &[
         name: "quick",
         default: "16",
         range: "0..1000",
-        summary: "ACKs sent at once at the start, before the algorithm begins (paper: 0)",
+        summary: "data segments acknowledged at once at the start, before the algorithm begins (paper: 0)",
     },
     ParamInfo {
         name: "rtt",
@@ -125,7 +125,7 @@ pub(super) struct Settings {
     pub(super) on_need: bool,
     /// The variant with fewer samplings.
     pub(super) fewer: bool,
-    /// ACKs sent at once at the start.
+    /// Data segments acknowledged at once at the start.
     pub(super) quick: u32,
     pub(super) rtt: Source,
     /// In a sampling nothing is said of duplicate and out-of-order data.
