@@ -339,7 +339,7 @@ impl<G: Growth> CongestionControl for Aimd<G> {
                 let before = self.cwnd;
                 match ssthresh {
                     SsthreshRule::Keep => {}
-                    SsthreshRule::AtMost(most) => self.ssthresh = self.ssthresh.min(most),
+                    SsthreshRule::AtMost(most) => self.ssthresh = most,
                     SsthreshRule::ByCc if first => {
                         let used = self.used(view, flight_size);
                         if self.params.rto_by_b {
