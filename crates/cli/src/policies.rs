@@ -1,18 +1,43 @@
 //! From `--cc`, `--ack`, `--rto` and `--sched` to what they name.
 
-use crate::args::{EcnKind, EgressArgs, PolicyArgs};
+use crate::args::{EcnKind, EgressArgs, LossKind, PolicyArgs, RecoveryPart};
 use crate::failure::Failure;
-use ackline::core::config::Ecn;
+use ackline::core::ConnConfig;
+use ackline::core::config::{Ecn, LossDetection};
 use ackline::core::policy::spec::{PolicySpec, SpecError};
 use ackline::core::policy::{NewEgressScheduler, Policies};
 use ackline::policies;
 use std::sync::Arc;
 
 /// What a stack is built with.
+#[derive(Clone)]
 pub(crate) struct Chosen {
-    pub(crate) connection: Policies,
+    connection: Policies,
     pub(crate) scheduler: Arc<NewEgressScheduler>,
-    pub(crate) ecn: Ecn,
+    ecn: Ecn,
+    loss: LossKind,
+    without: Vec<RecoveryPart>,
+}
+
+impl Chosen {
+    /// Puts what was chosen for connections into their settings.
+    pub(crate) fn set(&self, connections: &mut ConnConfig) {
+        connections.policies = self.connection.clone();
+        connections.ecn = self.ecn;
+        connections.loss = match self.loss {
+            LossKind::Rack => LossDetection::Rack,
+            LossKind::Dupack => LossDetection::DupAck,
+        };
+        for part in &self.without {
+            match part {
+                RecoveryPart::Tlp => connections.tlp = false,
+                RecoveryPart::Prr => connections.prr = false,
+                RecoveryPart::Undo => connections.undo = false,
+                RecoveryPart::Dsack => connections.dsack = false,
+                RecoveryPart::LimitedTransmit => connections.limited_transmit = false,
+            }
+        }
+    }
 }
 
 impl PolicyArgs {
@@ -33,6 +58,8 @@ impl PolicyArgs {
                 Some(EcnKind::Classic) => Ecn::Classic,
                 Some(EcnKind::Dctcp) => Ecn::Dctcp,
             },
+            loss: self.loss,
+            without: self.without.clone(),
         })
     }
 

@@ -124,8 +124,7 @@ pub(crate) fn start(
     tune: impl FnOnce(&mut ConnConfig),
 ) -> Result<Stack, Failure> {
     let mut connections = ConnConfig::default();
-    connections.policies = policies.connection.clone();
-    connections.ecn = policies.ecn;
+    policies.set(&mut connections);
     tune(&mut connections);
     let mut builder = Stack::builder(device).connections(connections).scheduler((policies.scheduler)());
     for &address in addresses {

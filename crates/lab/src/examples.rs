@@ -36,6 +36,7 @@ pub const EXAMPLES: &[Example] = examples![
     "aqm",
     "ecn-step",
     "loss-sweep",
+    "recovery",
     "asymmetric",
     "short-flows",
     "requests",

@@ -147,6 +147,14 @@ pub struct ConnConfig {
     pub window_scale: bool,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
+    /// How losses are found from ACKs, where SACK is in use.
+    pub loss: LossDetection,
+    /// Tail loss probes (RFC 8985, section 7), where SACK is in use.
+    pub tlp: bool,
+    /// Proportional Rate Reduction in fast recovery (RFC 9937); without it the window alone bounds pipe (RFC 6675).
+    pub prr: bool,
+    /// Take a reduction back where timestamps (RFC 3522) or DSACK show that nothing was lost.
+    pub undo: bool,
     /// Maximum segment size to announce and not to exceed, in bytes without options (RFC 6691); `None`: from
     /// the MTU.
     pub mss: Option<u16>,
@@ -202,6 +210,10 @@ impl Default for ConnConfig {
             timestamps: true,
             window_scale: true,
             limited_transmit: true,
+            loss: LossDetection::Rack,
+            tlp: true,
+            prr: true,
+            undo: true,
             mss: None,
             initial_window: 10,
             cwnd_cap: None,
@@ -221,6 +233,17 @@ impl Default for ConnConfig {
             ecn: Ecn::Off,
         }
     }
+}
+
+/// How losses are found from ACKs. Without SACK it is always by duplicate ACKs (RFC 6582).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum LossDetection {
+    /// By time: what left a round trip and a reordering window before something that has arrived (RFC 8985).
+    #[default]
+    Rack,
+    /// By count: three duplicate ACKs, or as much SACKed above (RFC 6675).
+    DupAck,
 }
 
 /// Explicit congestion notification of a connection. It is used where both sides' SYNs agree.

@@ -68,6 +68,10 @@ counters! {
     tcp_spurious_rtos, "TcpExtTCPSpuriousRTOs", "Retransmission timeouts found to be spurious.";
     tcp_stale_acks, "AcklineTcpStaleAcks", "ACKs that a response to a timeout took for none of the evidence that it waits for.";
     tcp_loss_probes, "TcpExtTCPLossProbes", "Tail loss probes sent.";
+    tcp_loss_probe_recovery, "TcpExtTCPLossProbeRecovery", "Losses that a tail loss probe repaired.";
+    tcp_lost_retransmit, "TcpExtTCPLostRetransmit", "Retransmissions found lost.";
+    tcp_sack_reorder, "TcpExtTCPSACKReorder", "Connections whose path was first seen to reorder by SACK or ACK.";
+    tcp_ts_reorder, "TcpExtTCPTSReorder", "Connections whose path was first seen to reorder by timestamps.";
     tcp_delivered_ce, "TcpExtTCPDeliveredCE", "Segments delivered whose ACK said ECE, where ECN is in use.";
     tcp_ecn_reductions, "AcklineTcpEcnReductions", "Windows reduced because of ECE.";
     tcp_ce_turns_merged, "AcklineTcpCETurnsMerged", "Runs of marked or unmarked segments not told apart: too many changes waited for an ACK.";
@@ -77,6 +81,8 @@ counters! {
     tcp_sack_reneging, "TcpExtTCPSACKReneging", "SACKed data that the peer dropped.";
     tcp_sack_discard, "TcpExtTCPSACKDiscard", "SACK blocks ignored as impossible.";
     tcp_undo, "TcpExtTCPFullUndo", "Congestion episodes undone.";
+    tcp_partial_undo, "TcpExtTCPPartialUndo", "Fast recoveries undone before all that was outstanding was acknowledged.";
+    tcp_dsack_undo, "TcpExtTCPDSACKUndo", "Fast recoveries undone because every retransmission was reported as a duplicate.";
     tcp_ofo_queue, "TcpExtTCPOFOQueue", "Segments stored out of order.";
     tcp_ofo_merge, "TcpExtTCPOFOMerge", "Out-of-order segments that overlapped stored data.";
     tcp_ofo_drop, "TcpExtTCPOFODrop", "Out-of-order segments dropped: too many ranges, or no room.";

@@ -206,6 +206,22 @@ pub enum TraceEvent {
     },
     /// A congestion episode was undone.
     Undo,
+    /// A tail loss probe was sent.
+    TailLossProbe {
+        /// First sequence number.
+        start: SeqNum,
+        /// It was data that had never left; otherwise the highest outstanding segment.
+        new: bool,
+    },
+    /// Data was found lost.
+    Lost {
+        /// Bytes newly marked.
+        bytes: u32,
+        /// Segments among them that had been retransmitted.
+        again: u32,
+        /// The reordering window passed; otherwise an ACK told.
+        by_timer: bool,
+    },
     /// An incoming segment was dropped.
     Dropped {
         /// Why, by the counter's name.

@@ -56,6 +56,8 @@ pub enum SendReason {
     FastRetransmit,
     /// The segment that an expired retransmission timer sends.
     RtoRetransmit,
+    /// Tail loss probe (RFC 8985, section 7): new data, or the highest outstanding segment.
+    TailLossProbe,
     /// The probe that an expired retransmission timer sends in place of it: new data, or the highest outstanding
     /// segment.
     RtoProbe,

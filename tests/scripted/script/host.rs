@@ -1,6 +1,7 @@
 //! A host: an endpoint with settings that the script chooses, and what its application remembers.
 
 use super::START;
+use ackline::core::config::LossDetection;
 use ackline::core::policy::{EgressScheduler, Policies};
 use ackline::core::wire::TxChecksumMode;
 use ackline::core::{
@@ -61,6 +62,13 @@ impl Host {
         conn.dsack = options & 8 == 0;
         conn.limited_transmit = options & 16 == 0;
         conn.restart_after_idle = options & 32 == 0;
+        // Few bits are left: the recovery of RFC 6675 comes with some of the others.
+        if options & 0b1010_0000 == 0b1000_0000 {
+            conn.loss = LossDetection::DupAck;
+        }
+        conn.tlp = options & 0b1001_0000 != 0b1001_0000;
+        conn.prr = options & 0b1100_0000 != 0b1000_0000;
+        conn.undo = options & 0b1000_0100 != 0b1000_0100;
         conn.user_timeout = None;
         conn.max_out_of_order_ranges = if options & 64 == 0 { 512 } else { 2 };
         conn.send_buffer = [1 << 20, 60_000, 3_000, 65_536][usize::from(buffers % 4)];

@@ -141,6 +141,11 @@ impl Setup {
         let log = Arc::new(Mutex::new(Log::default()));
         endpoint.set_tracer(Some(Box::new(Listener(log.clone()))));
         let mut config = ConnConfig::default();
+        // Losses before and after the timeout are counted, as in the draft: between many of these steps no time passes.
+        config.loss = ackline_tcp_core::config::LossDetection::DupAck;
+        config.tlp = false;
+        // The window alone bounds what is in flight.
+        config.prr = false;
         config.policies.rto = resolve(&[RTO], PolicyKind::Rto, self.rto).unwrap();
         let ssthresh = Window::from_bytes(u64::from(self.ssthresh * SMSS));
         config.policies.cc = Arc::new(move |init: &CcInit| {

@@ -249,6 +249,34 @@ pub(crate) struct PolicyArgs {
     /// Where this is not given: dctcp for --cc dctcp, off for all others.
     #[arg(long, value_enum)]
     pub(crate) ecn: Option<EcnKind>,
+    /// How losses are found from ACKs, where the peer sends SACK
+    #[arg(long, value_enum, default_value_t = LossKind::Rack)]
+    pub(crate) loss: LossKind,
+    /// Parts of loss recovery to do without, separated by commas
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART")]
+    pub(crate) without: Vec<RecoveryPart>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LossKind {
+    /// RFC 8985: what left a round trip and a reordering window before something that has arrived
+    Rack,
+    /// RFC 6675: three duplicate ACKs, or as much SACKed above
+    Dupack,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecoveryPart {
+    /// Tail loss probes (RFC 8985)
+    Tlp,
+    /// Proportional rate reduction (RFC 9937)
+    Prr,
+    /// Taking back needless reductions (RFC 3522, RFC 2883)
+    Undo,
+    /// Reports of duplicate data (RFC 2883)
+    Dsack,
+    /// Limited transmit (RFC 3042)
+    LimitedTransmit,
 }
 
 /// The shaper in front of the device.

@@ -58,11 +58,9 @@ pub(super) fn stack(
     policies: &Chosen,
 ) -> Result<FarSide, Failure> {
     // What is chosen and shaped is what leaves the near stack.
-    let policies = Chosen {
-        connection: policies.connection.clone(),
-        scheduler: egress_scheduler(DEFAULT_SCHED).map_err(|error| Failure::usage(error.to_string()))?,
-        ecn: policies.ecn,
-    };
+    let mut policies = policies.clone();
+    policies.scheduler =
+        egress_scheduler(DEFAULT_SCHED).map_err(|error| Failure::usage(error.to_string()))?;
     let (answers, far) = answers();
     let (ready, wait) = std::sync::mpsc::channel();
     spawn("far-stack", move || {

@@ -4,7 +4,7 @@ use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use crate::policies::{DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, PolicyTables};
 use ackline_cc_algos::ecn_for;
-use ackline_tcp_core::config::{Ecn, KeepAlive};
+use ackline_tcp_core::config::{Ecn, KeepAlive, LossDetection};
 use ackline_tcp_core::policy::Policies;
 use ackline_tcp_core::policy::spec::SpecError;
 use ackline_tcp_core::{ConnConfig, Duration};
@@ -30,6 +30,10 @@ pub const CONN_KEYS: &[(&str, &str)] = &[
     ("timestamps", "RFC 7323"),
     ("window_scale", "RFC 7323"),
     ("limited_transmit", "RFC 3042"),
+    ("loss", "how losses are found where SACK is in use: \"rack\" (RFC 8985) or \"dupack\" (RFC 6675)"),
+    ("tlp", "tail loss probes (RFC 8985)"),
+    ("prr", "proportional rate reduction (RFC 9937)"),
+    ("undo", "take back a needless reduction (RFC 3522, RFC 2883)"),
     ("initial_window", "segments"),
     ("cwnd_cap", "bytes"),
     ("initial_rto", "time"),
@@ -113,6 +117,12 @@ fn set(config: &mut ConnConfig, key: &str, item: &Item<'_>) -> Result<()> {
         "timestamps" => config.timestamps = item.switch()?,
         "window_scale" => config.window_scale = item.switch()?,
         "limited_transmit" => config.limited_transmit = item.switch()?,
+        "loss" => {
+            config.loss = item.choice(&[("rack", LossDetection::Rack), ("dupack", LossDetection::DupAck)])?;
+        }
+        "tlp" => config.tlp = item.switch()?,
+        "prr" => config.prr = item.switch()?,
+        "undo" => config.undo = item.switch()?,
         "initial_window" => config.initial_window = item.integer(1..=65_535)? as u32,
         "cwnd_cap" => config.cwnd_cap = Some(item.bytes(1..=MAX_BUFFER)?),
         "initial_rto" => config.initial_rto = item.some_time()?,

@@ -317,6 +317,8 @@ interval = "1ms"
 [conn]
 cc = "reno"
 nagle = "off"
+# A probe would repeat the last packet, which is short, and so would the timeout.
+tlp = false
 [[app]]
 kind = "download"
 from = "b"

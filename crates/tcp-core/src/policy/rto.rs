@@ -167,6 +167,8 @@ pub struct AckFacts {
     pub ece: bool,
     /// The segment is a pure duplicate: no data, same window, no advance.
     pub duplicate: bool,
+    /// Every retransmission of the episode, and there was one, has been reported by DSACK.
+    pub all_dsacked: bool,
 }
 
 impl AckFacts {
@@ -186,6 +188,7 @@ impl AckFacts {
             echoes_original: None,
             ece: false,
             duplicate: false,
+            all_dsacked: false,
         }
     }
 

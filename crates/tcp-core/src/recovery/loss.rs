@@ -1,10 +1,11 @@
 //! What an ACK proves lost.
 //!
-//! With SACK (RFC 6675): data is lost when three ranges, or more than two segments' bytes, are SACKed above it,
+//! With SACK by time, see [`rack`](super::rack). With SACK by count (RFC 6675): data is lost when three ranges, or more than two segments' bytes, are SACKed above it,
 //! or when three duplicate ACKs have come. Without SACK (RFC 5681, RFC 6582): three duplicate ACKs prove the
 //! head lost, and in recovery every partial ACK proves the next head lost. A duplicate ACK without SACK takes a
 //! segment off pipe, which is what inflating the window by it amounts to.
 
+use super::rack::Clocks;
 use super::{DUP_THRESH, Recovery};
 use crate::policy::cc::Phase;
 use crate::seq::SeqNum;
@@ -24,6 +25,8 @@ pub(crate) struct Evidence {
     /// A duplicate in the sense of RFC 5681, section 2.
     pub(crate) duplicate: bool,
     pub(crate) smss: u32,
+    /// Where losses are found by time.
+    pub(crate) clocks: Option<Clocks>,
 }
 
 /// What loss detection found.
@@ -31,6 +34,8 @@ pub(crate) struct Evidence {
 pub(crate) struct Finding {
     /// Bytes newly marked lost.
     pub(crate) newly_lost: u32,
+    /// Segments among them that had been retransmitted.
+    pub(crate) lost_again: u32,
     /// Fast recovery must begin.
     pub(crate) begin: bool,
 }
@@ -39,8 +44,13 @@ impl Recovery {
     /// Marks what the ACK proves lost, and keeps the phases below recovery.
     pub(crate) fn detect(&mut self, board: &mut Scoreboard, seen: &Evidence) -> Finding {
         let mut finding = Finding::default();
-        if seen.sack {
-            finding.newly_lost = board.mark_lost_by_sack(DUP_THRESH, seen.smss);
+        match &seen.clocks {
+            Some(clocks) if seen.sack => {
+                let overdue = self.detect_by_time(board, clocks);
+                (finding.newly_lost, finding.lost_again) = (overdue.bytes, overdue.lost_again);
+            }
+            None if seen.sack => finding.newly_lost = board.mark_lost_by_sack(DUP_THRESH, seen.smss),
+            _ => {}
         }
         if seen.acked > 0 {
             self.dup_acks = 0;
@@ -59,7 +69,7 @@ impl Recovery {
                 // RFC 6582, section 3.2, step 2: duplicate ACKs that the retransmissions of the last episode
                 // caused prove nothing; the ACK must cover more than `recover`.
                 let fresh = seen.sack || seen.una.gt(self.recovery_point);
-                let counted = self.dup_acks >= DUP_THRESH && fresh;
+                let counted = self.dup_acks >= DUP_THRESH && fresh && seen.clocks.is_none();
                 if counted {
                     // RFC 6675, section 5, step 4.3: the first segment is retransmitted whatever IsLost says.
                     finding.newly_lost += board.mark_head_lost(seen.smss);
@@ -91,9 +101,8 @@ impl Recovery {
             return false;
         }
         board.clear_unnamed();
-        self.dup_acks = 0;
-        self.forced = false;
-        self.phase = if board.tally().sacked > 0 { Phase::Disorder } else { Phase::Open };
+        self.close(if board.tally().sacked > 0 { Phase::Disorder } else { Phase::Open });
+        self.rack.on_recovery_exit();
         true
     }
 }

@@ -2,12 +2,16 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `loss.rs` | what an ACK proves lost: RFC 6675 with SACK, RFC 6582 (NewReno) without |
+//! | `rack.rs` | what time proves lost: RACK (RFC 8985) |
+//! | `loss.rs` | what an ACK proves lost: RACK or RFC 6675 with SACK, RFC 6582 (NewReno) without |
+//! | `tlp.rs` | tail loss probes (RFC 8985) |
+//! | `prr.rs` | how fast data leaves in recovery: PRR (RFC 9937) |
+//! | `undo.rs` | taking a needless reduction back |
 //! | `next_seg.rs` | what goes out in recovery: RFC 6675's NextSeg |
 //! | `rto_host.rs` | the retransmission timeout, and the host of the response to it |
 //!
 //! ```text
-//!            SACK or duplicate ACK             loss found
+//!            SACK or duplicate ACK             loss found (ACK, or RACK's timer)
 //!   Open ───────────────────────► Disorder ───────────────► Recovery
 //!    ▲ ▲◄──────────────────────────────┘                       │
 //!    │ └──────────── recovery point acknowledged ◄─────────────┤
@@ -17,12 +21,20 @@
 
 pub(crate) mod loss;
 mod next_seg;
+mod prr;
+pub(crate) mod rack;
 pub(crate) mod rto_host;
+mod tlp;
+mod undo;
 
 use crate::policy::cc::Phase;
 use crate::seq::SeqNum;
 use crate::time::Instant;
+pub(crate) use prr::{Progress, Prr};
+use rack::{PathMemory, Rack};
 use rto_host::RtoHost;
+use tlp::Tlp;
+use undo::UndoMark;
 
 /// DupThresh (RFC 6675, section 2).
 pub(crate) const DUP_THRESH: u32 = 3;
@@ -44,11 +56,17 @@ pub(crate) struct Recovery {
     pub(crate) forced: bool,
     /// Departure of the first retransmission of this episode.
     pub(crate) first_retransmission: Option<Instant>,
+    pub(crate) rack: Rack,
+    pub(crate) tlp: Tlp,
+    /// In fast recovery, where it is on.
+    pub(crate) prr: Option<Prr>,
+    /// What may still be taken back: the episode at hand, or the last one.
+    pub(crate) undo: Option<UndoMark>,
     pub(crate) rto: RtoHost,
 }
 
 impl Recovery {
-    pub(crate) fn new(una: SeqNum) -> Self {
+    pub(crate) fn new(una: SeqNum, path: PathMemory) -> Self {
         Self {
             phase: Phase::Open,
             recovery_point: una - 1,
@@ -57,6 +75,10 @@ impl Recovery {
             rescued: false,
             forced: false,
             first_retransmission: None,
+            rack: Rack::new(una, path),
+            tlp: Tlp::new(),
+            prr: None,
+            undo: None,
             rto: RtoHost::default(),
         }
     }
@@ -66,12 +88,25 @@ impl Recovery {
         if (self.phase, phase) != (Phase::Loss, Phase::Loss) {
             self.first_retransmission = None;
         }
+        if phase == Phase::Loss {
+            self.rack.reorder_at = Instant::FAR_FUTURE;
+        }
+        self.tlp.reset();
+        self.prr = None;
         self.phase = phase;
         self.recovery_point = nxt;
         self.dup_acks = 0;
         self.high_rxt = una;
         self.rescued = false;
         self.forced = phase == Phase::Recovery;
+    }
+
+    /// The episode is over, or taken back.
+    fn close(&mut self, to: Phase) {
+        self.phase = to;
+        self.prr = None;
+        self.dup_acks = 0;
+        self.forced = false;
     }
 
     /// True in an episode.

@@ -126,6 +126,9 @@ impl Sender {
         if let Some(flight) = self.flight.as_deref_mut() {
             let (una, nxt) = (self.snd_una, self.snd_nxt);
             let from = flight.recovery.phase;
+            if config.undo {
+                flight.recovery.arm_undo(una, flight.board.tally().again, true);
+            }
             flight.recovery.begin(Phase::Loss, una, nxt);
             if from != Phase::Loss {
                 ctx.trace(|| TraceEvent::Phase { from, to: Phase::Loss });

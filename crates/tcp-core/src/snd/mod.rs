@@ -43,6 +43,7 @@ use crate::plan::Plan;
 use crate::policy::cc::CcInit;
 use crate::policy::{CongestionControl, NewCongestionControl, RtoResponse};
 use crate::recovery::Recovery;
+use crate::recovery::rack::PathMemory;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::units::Window;
@@ -187,6 +188,8 @@ pub(crate) struct Sender {
     sack_seen: bool,
     /// The peer has sent a DSACK block.
     dsack_seen: bool,
+    /// What RACK learnt of the path in earlier flights.
+    path: PathMemory,
     /// The RTO response has been asked at least once.
     pub(crate) rto_heard: bool,
 }
@@ -226,10 +229,10 @@ pub(crate) struct Flight {
 }
 
 impl Flight {
-    fn new(una: SeqNum) -> Self {
+    fn new(una: SeqNum, timed: bool, path: PathMemory) -> Self {
         Self {
-            board: Scoreboard::new(una),
-            recovery: Recovery::new(una),
+            board: Scoreboard::new(una, timed),
+            recovery: Recovery::new(una, path),
             reserved: Reservations::default(),
             pacer: Pacer::default(),
             pace_at: Instant::FAR_FUTURE,
@@ -269,6 +272,7 @@ impl Sender {
             timestamps: false,
             sack_seen: false,
             dsack_seen: false,
+            path: PathMemory::default(),
             rto_heard: false,
         }
     }
@@ -426,8 +430,11 @@ impl Sender {
     /// Gives back memory that an idle connection does not need.
     pub(crate) fn trim(&mut self) {
         self.buffer.trim();
-        if self.flight.as_deref().is_some_and(|flight| flight.board.is_empty() && flight.reserved.is_empty())
+        if let Some(flight) = self.flight.as_deref()
+            && flight.board.is_empty()
+            && flight.reserved.is_empty()
         {
+            self.path = flight.recovery.rack.path;
             self.flight = None;
         }
     }
@@ -440,6 +447,11 @@ impl Sender {
         init.ssthresh = decision.ssthresh;
         init.granularity = ctx.granularity;
         *cc = make(&init);
+    }
+
+    /// SACK is in use.
+    pub(crate) const fn has_sack(&self) -> bool {
+        self.sack
     }
 
     /// `None` before [`open`](Self::open).

@@ -1,15 +1,17 @@
 //! What a segment with ACK says, in this order: window; tags; the RTO response, which may consume the ACK; RTT;
-//! loss detection; congestion; timers.
+//! tail loss probe; undo; loss detection; congestion; PRR; timers.
 
 use super::rate::Covered;
 use super::{AckSegment, AckVerdict, Sender};
-use crate::config::ConnConfig;
+use crate::config::{ConnConfig, LossDetection};
 use crate::conn::Ctx;
 use crate::events::TraceEvent;
 use crate::policy::cc::{AckSample, CongestionEvent, Phase, RateSample, Reaction};
 use crate::policy::rto::{AckFacts, RtoPhase};
 use crate::recovery::loss::{Evidence, Finding};
+use crate::recovery::rack::{Arrived, Clocks};
 use crate::recovery::rto_host::Heard;
+use crate::recovery::{Progress, Prr};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
@@ -47,8 +49,8 @@ impl Sender {
             self.update_window(ctx, seg);
         }
         if self.flight.as_deref().is_none_or(|flight| flight.board.is_empty()) {
-            if self.rto_heard && self.sack && !seg.sack.is_empty() {
-                self.hear_late_dsack(ctx, config, seg);
+            if self.open_probe().is_some() || (self.sack && !seg.sack.is_empty()) {
+                self.hear_late(ctx, config, seg, same_window);
             }
             return self.fine(0, false);
         }
@@ -78,16 +80,31 @@ impl Sender {
             if !heard.sampled {
                 self.take_rtt(ctx, config, rtt_oldest, rtt_newest);
             }
-            let finding = self.detect_loss(ctx, &tagged);
+            self.judge_probe(ctx, &facts, prior_pipe);
+            self.undo_if_needless(ctx, &facts);
+            let unnamed = self.unnamed();
+            let finding = self.detect_loss(ctx, config, &tagged, &facts);
+            let delivered = if self.sack {
+                tagged.covered.bytes
+            } else {
+                (tagged.acked + self.unnamed()).saturating_sub(unnamed)
+            };
+            if finding.begin {
+                self.begin_recovery(ctx, config, prior_pipe, delivered);
+            }
             self.tell_congestion_control(ctx, &tagged, finding, prior_pipe, rtt_oldest, rtt_newest, rate);
+            self.run_prr(delivered, tagged.acked > 0 && finding.newly_lost == 0);
         }
         if !probing {
-            self.end_episode(ctx);
+            self.end_episode(ctx, config);
         }
         if acked > 0 {
             // RFC 6298, 5.2 and 5.3.
             self.restart_rto(ctx.now, config);
             self.on_rto_progress();
+        }
+        if acked > 0 || tagged.newly_sacked > 0 {
+            self.schedule_probe(ctx.now, config);
         }
         if let Some(flight) = self.flight.as_deref_mut() {
             flight.released = 0;
@@ -145,7 +162,9 @@ impl Sender {
     ) -> Tagged {
         let prior_una = self.snd_una;
         let mut tagged = Tagged { acked: facts.acked, ..Tagged::default() };
+        let min_rtt = self.rtt.min_rtt();
         let Some(flight) = self.flight.as_deref_mut() else { return tagged };
+        tagged.covered.arrived = Arrived::new(ctx.now, min_rtt, echoed(ctx.now, seg));
         tagged.cwnd_limited = flight.cwnd_limited.gt(prior_una);
         if tagged.acked > 0 {
             self.snd_una = seg.ack;
@@ -158,6 +177,7 @@ impl Sender {
                 flight.board.forget_sacked();
             }
             flight.recovery.on_advance(seg.ack);
+            flight.recovery.rack.on_advance(prior_una);
             flight.cwnd_limited = flight.cwnd_limited.max(seg.ack);
             flight.small_end = flight.small_end.max(seg.ack);
             self.rtt.forget_before(prior_una);
@@ -175,7 +195,7 @@ impl Sender {
         facts.ece = tagged.ece;
         facts.sack_option = !seg.sack.is_empty();
         facts.original = tagged.covered.oldest_departure;
-        if self.rto_heard {
+        if self.rto_heard || self.phase() == Phase::Recovery {
             facts.echoes_original = self.echoes_original(ctx.now, seg);
         }
         tagged
@@ -187,8 +207,8 @@ impl Sender {
         let blocks = seg.sack.as_slice();
         for (i, &(start, end)) in blocks.iter().enumerate() {
             if i == 0 && is_dsack(seg.ack, start, end, blocks.get(1)) {
+                flight.recovery.note_dsack(start, end, facts);
                 ctx.counters.tcp_dsack_recv += 1;
-                facts.dsack = Some((start, end));
                 self.dsack_seen = true;
                 continue;
             }
@@ -209,19 +229,40 @@ impl Sender {
         }
     }
 
-    /// Nothing is outstanding: the response to a timeout still hears what the peer received twice.
-    fn hear_late_dsack(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &AckSegment) {
-        let blocks = seg.sack.as_slice();
-        let Some(&(start, end)) = blocks.first() else { return };
-        if !is_dsack(seg.ack, start, end, blocks.get(1)) {
-            return;
-        }
-        ctx.counters.tcp_dsack_recv += 1;
-        self.dsack_seen = true;
+    /// Nothing is outstanding: an ACK still tells what the peer received twice, and what became of a probe.
+    fn hear_late(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &AckSegment, same_window: bool) {
         let mut facts = AckFacts::new(self.snd_una, seg.ack);
-        facts.dsack = Some((start, end));
-        facts.sack_option = true;
-        self.rto_response_on_ack(ctx, config, 0, &facts, (None, None));
+        facts.duplicate = seg.ack == self.snd_una && seg.payload_len == 0 && !seg.fin && same_window;
+        facts.sack_option = !seg.sack.is_empty();
+        let blocks = seg.sack.as_slice();
+        if let Some(&(start, end)) = blocks.first()
+            && is_dsack(seg.ack, start, end, blocks.get(1))
+        {
+            ctx.counters.tcp_dsack_recv += 1;
+            self.dsack_seen = true;
+            if let Some(flight) = self.flight.as_deref_mut() {
+                flight.recovery.note_dsack(start, end, &mut facts);
+            }
+            facts.dsack = Some((start, end));
+            if self.rto_heard && self.rto_response_on_ack(ctx, config, 0, &facts, (None, None)).consumed {
+                return;
+            }
+            self.adapt_reordering_window(config, &facts);
+        }
+        self.judge_probe(ctx, &facts, 0);
+        self.undo_if_needless(ctx, &facts);
+    }
+
+    /// RFC 8985, section 6.2, step 4: what DSACK tells of the reordering window.
+    fn adapt_reordering_window(&mut self, config: &ConnConfig, facts: &AckFacts) {
+        let (una, nxt, retransmitted) = (self.snd_una, self.snd_nxt, self.stats.total_retrans > 0);
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        if config.loss == LossDetection::Rack {
+            // A duplicate that the network made, or that a tail loss probe risked, says nothing of reordering.
+            let probe = flight.recovery.tlp.last;
+            let ours = |end| retransmitted && !probe.is_some_and(|probe| probe.is_reported_by(end));
+            flight.recovery.rack.on_ack(una, nxt, facts.dsack.is_some_and(|(_, end)| ours(end)));
+        }
     }
 
     /// RFC 3522, section 3.2: TSecr is older than the first retransmission of the episode.
@@ -239,6 +280,11 @@ impl Sender {
         oldest: Option<Duration>,
         newest: Option<Duration>,
     ) {
+        if (oldest.is_some() || newest.is_some())
+            && let Some(flight) = self.flight.as_deref_mut()
+        {
+            flight.recovery.tlp.on_rtt_sample();
+        }
         if let Some(rtt) = newest {
             self.rtt.on_newest(rtt);
         }
@@ -247,7 +293,19 @@ impl Sender {
         }
     }
 
-    fn detect_loss(&mut self, ctx: &mut Ctx<'_>, tagged: &Tagged) -> Finding {
+    /// Where losses are found by time: the clocks that say which.
+    fn clocks(&self, now: Instant, config: &ConnConfig) -> Option<Clocks> {
+        let in_use = self.sack && config.loss == LossDetection::Rack;
+        in_use.then(|| Clocks { now, min_rtt: self.rtt.min_rtt(), srtt: self.rtt.srtt() })
+    }
+
+    fn detect_loss(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        tagged: &Tagged,
+        facts: &AckFacts,
+    ) -> Finding {
         let evidence = Evidence {
             una: self.snd_una,
             sack: self.sack,
@@ -255,10 +313,16 @@ impl Sender {
             newly_sacked: tagged.newly_sacked,
             duplicate: tagged.duplicate,
             smss: self.smss,
+            clocks: self.clocks(ctx.now, config),
         };
+        self.adapt_reordering_window(config, facts);
         let Some(flight) = self.flight.as_deref_mut() else { return Finding::default() };
+        if evidence.clocks.is_some() && flight.recovery.rack.on_arrival(&tagged.covered.arrived) {
+            ctx.counters.tcp_sack_reorder += 1;
+        }
         let from = flight.recovery.phase;
         let finding = flight.recovery.detect(&mut flight.board, &evidence);
+        note_lost(ctx, finding.newly_lost, finding.lost_again, false);
         let to = flight.recovery.phase;
         if from != to {
             ctx.trace(|| TraceEvent::Phase { from, to });
@@ -277,9 +341,6 @@ impl Sender {
         rtt: Option<Duration>,
         rate: Option<RateSample>,
     ) {
-        if finding.begin {
-            self.begin_recovery(ctx, prior_pipe);
-        }
         if tagged.ece {
             self.on_ece(ctx, tagged);
         }
@@ -307,12 +368,49 @@ impl Sender {
         }
     }
 
-    /// Fast recovery begins.
-    pub(super) fn begin_recovery(&mut self, ctx: &mut Ctx<'_>, prior_pipe: u32) {
+    /// RACK's reordering window has passed for the oldest segment that waits for it.
+    pub(super) fn on_reorder_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+        let clocks = self.clocks(ctx.now, config);
+        let probing = self.rto_phase() == RtoPhase::Probe;
+        let prior_pipe = self.pipe();
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        flight.recovery.rack.reorder_at = Instant::FAR_FUTURE;
+        let Some(clocks) = clocks.filter(|_| !probing) else { return };
+        let found = flight.recovery.detect_by_time(&mut flight.board, &clocks);
+        if let Some(prr) = &mut flight.recovery.prr {
+            prr.on_lost(found.bytes);
+        }
+        let begin = found.bytes > 0 && !flight.recovery.in_episode();
+        note_lost(ctx, found.bytes, found.lost_again, true);
+        if begin {
+            self.begin_recovery(ctx, config, prior_pipe, 0);
+        }
+        // RFC 8985, section 8: one of the timers runs at a time, this one before that of retransmission.
+        self.restart_rto(ctx.now, config);
+    }
+
+    /// Fast recovery begins; the ACK at hand reported `delivered` bytes.
+    pub(super) fn begin_recovery(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        prior_pipe: u32,
+        delivered: u32,
+    ) {
         let (una, nxt) = (self.snd_una, self.snd_nxt);
+        let inflight = self.pipe();
         let Some(flight) = self.flight.as_deref_mut() else { return };
         let from = flight.recovery.phase;
+        let tally = flight.board.tally();
+        if config.undo {
+            flight.recovery.arm_undo(una, tally.again, false);
+        }
         flight.recovery.begin(Phase::Recovery, una, nxt);
+        if config.prr {
+            // RFC 9937, section 6.1: what had been SACKed before this ACK is not to be recovered any more.
+            let fresh = tally.outstanding.saturating_sub(tally.sacked).saturating_add(delivered);
+            flight.recovery.prr = Some(Prr::new(fresh, inflight));
+        }
         ctx.trace(|| TraceEvent::Phase { from, to: Phase::Recovery });
         if self.sack {
             ctx.counters.tcp_sack_recovery += 1;
@@ -333,7 +431,7 @@ impl Sender {
 
     /// Ends the episode whose recovery point is acknowledged. Where loss beyond it is known, the next one
     /// begins at once.
-    fn end_episode(&mut self, ctx: &mut Ctx<'_>) {
+    fn end_episode(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         let una = self.snd_una;
         let Some(flight) = self.flight.as_deref_mut() else { return };
         let from = flight.recovery.phase;
@@ -348,8 +446,41 @@ impl Sender {
             cc.on_recovery_exit(&view);
         }
         if lost {
-            self.begin_recovery(ctx, self.pipe());
+            self.begin_recovery(ctx, config, self.pipe(), 0);
         }
+    }
+
+    /// A tail loss probe has repaired a loss: the reduction of a recovery that is over before it began.
+    pub(crate) fn report_repaired_loss(&mut self, ctx: &mut Ctx<'_>, loss: &CongestionEvent) {
+        if self.is_reduced_for_ecn() {
+            return;
+        }
+        let view = self.flow_view(ctx.now);
+        if let Some(cc) = self.cc.as_deref_mut() {
+            cc.checkpoint(&view);
+            cc.on_congestion(&view, loss);
+            cc.on_recovery_exit(&view);
+        }
+        self.on_reduction();
+        self.trace_congestion(ctx);
+    }
+
+    /// RFC 9937: an ACK in recovery has reported `delivered` bytes.
+    fn run_prr(&mut self, delivered: u32, safe: bool) {
+        let inflight = self.pipe();
+        let Some(decision) = self.cc.as_deref().map(|cc| cc.decision()) else { return };
+        let smss = self.smss;
+        if let Some(flight) = self.flight.as_deref_mut()
+            && let Some(prr) = &mut flight.recovery.prr
+        {
+            let target = decision.window.bytes();
+            prr.on_ack(&Progress { delivered, safe, inflight, target, smss });
+        }
+    }
+
+    /// Bytes that duplicate ACKs without SACK stand for.
+    fn unnamed(&self) -> u32 {
+        self.flight.as_deref().map_or(0, |flight| flight.board.unnamed())
     }
 
     /// Gives up reserved retransmissions of what is acknowledged.
@@ -373,6 +504,19 @@ impl Sender {
             }
         });
     }
+}
+
+fn note_lost(ctx: &mut Ctx<'_>, bytes: u32, again: u32, by_timer: bool) {
+    ctx.counters.tcp_lost_retransmit += u64::from(again);
+    if bytes > 0 {
+        ctx.trace(|| TraceEvent::Lost { bytes, again, by_timer });
+    }
+}
+
+/// When the segment left whose timestamp the ACK echoes, in milliseconds.
+fn echoed(now: Instant, seg: &AckSegment) -> Option<u64> {
+    let age = seg.ts_now.wrapping_sub(seg.tsecr.filter(|tsecr| *tsecr != 0)?);
+    (age < 1 << 31).then(|| now.as_millis().saturating_sub(u64::from(age)))
 }
 
 /// RFC 2883, section 4: the first block reports a duplicate where it lies below the acknowledgment number, or

@@ -7,6 +7,7 @@
 
 use super::scoreboard::Record;
 use crate::policy::cc::RateSample;
+use crate::recovery::rack::Arrived;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::units::Rate;
@@ -60,6 +61,8 @@ pub(crate) struct Covered {
     /// Departure of the oldest one.
     pub(crate) oldest_departure: Option<Instant>,
     newest: Option<Newest>,
+    /// As RACK sees it.
+    pub(crate) arrived: Arrived,
 }
 
 impl Covered {
@@ -68,6 +71,7 @@ impl Covered {
         self.bytes += record.len();
         self.segments += record.segments();
         let (sent_at, retransmission) = (record.stamp.sent_at, record.ever_retransmitted());
+        self.arrived.add(sent_at, record.end, retransmission);
         if !retransmission {
             self.newest_departure = Some(self.newest_departure.map_or(sent_at, |at| at.max(sent_at)));
             self.oldest_departure = Some(self.oldest_departure.map_or(sent_at, |at| at.min(sent_at)));

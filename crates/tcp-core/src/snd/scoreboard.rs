@@ -15,13 +15,16 @@
 //! tags may be cleared (RFC 2018, section 8).
 //!
 //! Cost: a departure appends, a cumulative ACK removes at the front, a SACK block walks what it newly covers,
-//! loss marking and retransmission walk with cursors that move forward. Nothing walks the whole window but an
+//! loss marking and retransmission walk with cursors that move forward. RACK asks for the oldest departure that is
+//! still in the network: a queue of departures in order of time gives it, from whose front go those that are
+//! acknowledged, SACKed, lost, or repeated since. Nothing walks the whole window but an
 //! expired timer, a swap of the segment size, and reneging.
 
 use super::rate::{Covered, Stamp};
 use super::sacked::SackedRanges;
+use crate::recovery::rack::{Overdue, sent_after};
 use crate::seq::SeqNum;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
 
 /// Tags of a record.
@@ -88,6 +91,11 @@ impl Record {
         self.is(tag::APP_LIMITED)
     }
 
+    /// Believed to be in the network, as its last departure.
+    const fn in_network(&self) -> bool {
+        !self.is(tag::SACKED) && (!self.is(tag::LOST) || self.is(tag::AGAIN))
+    }
+
     /// Lost, and not sent again since.
     const fn wants_retransmission(&self) -> bool {
         self.is(tag::LOST) && self.tags & (tag::AGAIN | tag::RESERVED | tag::SACKED) == 0
@@ -142,12 +150,24 @@ impl Tally {
     }
 }
 
+/// A departure, as long as something of it may be in the network.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    start: SeqNum,
+    end: SeqNum,
+    at: Instant,
+}
+
 /// The records. See the [module documentation](self).
 #[derive(Debug)]
 pub(crate) struct Scoreboard {
     records: VecDeque<Record>,
     sacked: SackedRanges,
+    /// Departures in order of time, where losses are found by time.
+    order: Option<VecDeque<Departure>>,
     tally: Tally,
+    /// Wire segments SACKed and not acknowledged.
+    sacked_segments: u32,
     /// No record before it wants to be sent again.
     next_lost: SeqNum,
     /// Everything before it that is not SACKed was marked lost.
@@ -157,11 +177,14 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    pub(crate) fn new(una: SeqNum) -> Self {
+    /// No records. `timed`: losses are found by time.
+    pub(crate) fn new(una: SeqNum, timed: bool) -> Self {
         Self {
             records: VecDeque::new(),
             sacked: SackedRanges::default(),
+            order: timed.then(VecDeque::new),
             tally: Tally::default(),
+            sacked_segments: 0,
             next_lost: una,
             lost_edge: una,
             unnamed: 0,
@@ -174,6 +197,16 @@ impl Scoreboard {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    /// Wire segments SACKed and not acknowledged.
+    pub(crate) const fn sacked_segments(&self) -> u32 {
+        self.sacked_segments
+    }
+
+    /// Bytes that left the network without anybody knowing which ([`add_unnamed`](Self::add_unnamed)).
+    pub(crate) const fn unnamed(&self) -> u32 {
+        self.unnamed
     }
 
     /// Bytes believed to be in the network (RFC 6675, section 4, SetPipe): for each octet that is not SACKed,
@@ -217,6 +250,9 @@ impl Scoreboard {
         let record = Record { start, end, stamp, mss, tags: if app_limited { tag::APP_LIMITED } else { 0 } };
         self.tally.add(&record);
         self.records.push_back(record);
+        if let Some(order) = &mut self.order {
+            order.push_back(Departure { start, end, at: stamp.sent_at });
+        }
     }
 
     /// Everything before `una` is acknowledged; what no SACK had covered goes into `covered`. False where the
@@ -227,7 +263,9 @@ impl Scoreboard {
         {
             if record.end.le(una) {
                 let record = *record;
-                if !record.is(tag::SACKED) {
+                if record.is(tag::SACKED) {
+                    self.sacked_segments = self.sacked_segments.saturating_sub(record.segments());
+                } else {
                     covered.add(&record);
                 }
                 self.tally.remove(&record);
@@ -245,6 +283,14 @@ impl Scoreboard {
         }
         self.next_lost = self.next_lost.max(una);
         self.lost_edge = self.lost_edge.max(una);
+        if self.tally.sacked == 0 {
+            self.sacked_segments = 0;
+        }
+        if let Some(order) = &mut self.order {
+            while order.front().is_some_and(|departure| departure.end.le(una)) {
+                order.pop_front();
+            }
+        }
         self.sacked.is_empty() || self.sacked.release(una)
     }
 
@@ -297,6 +343,7 @@ impl Scoreboard {
             record.set(tag::SACKED, true);
             record.set(tag::LOST | tag::AGAIN, false);
             self.tally.add(record);
+            self.sacked_segments = self.sacked_segments.saturating_add(record.segments());
             last = record.end;
             i += 1;
         }
@@ -336,6 +383,91 @@ impl Scoreboard {
         // A head that was sent again is lost again only where the caller has proof.
         self.next_lost = self.next_lost.min(record.start);
         Self::mark_lost(&mut self.tally, record)
+    }
+
+    /// RFC 8985, section 6.2, step 5: marks lost what is in the network, left before `latest` (departure and end
+    /// of what arrived), and for longer than `window`.
+    pub(crate) fn mark_overdue(
+        &mut self,
+        latest: (Instant, SeqNum),
+        now: Instant,
+        window: Duration,
+    ) -> Overdue {
+        let mut found = Overdue::default();
+        while let Some(i) = self.oldest_in_network()
+            && let Some(record) = self.records.get_mut(i)
+        {
+            let sent_at = record.stamp.sent_at;
+            if !sent_after(latest, (sent_at, record.end)) {
+                break;
+            }
+            if sent_at + window > now {
+                found.next = Some(sent_at + window);
+                break;
+            }
+            self.tally.remove(record);
+            if record.is(tag::AGAIN) {
+                found.lost_again += record.segments();
+            }
+            record.set(tag::LOST, true);
+            record.set(tag::AGAIN, false);
+            self.tally.add(record);
+            found.bytes += record.len();
+            self.next_lost = self.next_lost.min(record.start);
+        }
+        found
+    }
+
+    /// Index of the record that left first of those in the network. Drops departures that are not there any more.
+    fn oldest_in_network(&mut self) -> Option<usize> {
+        while let Some(&departure) = self.order.as_ref()?.front() {
+            let mut i = self.index_of(departure.start);
+            while let Some(record) = self.records.get(i)
+                && record.start.lt(departure.end)
+            {
+                if record.stamp.sent_at == departure.at && record.in_network() {
+                    let start = record.start;
+                    if let Some(front) = self.order.as_mut()?.front_mut() {
+                        front.start = front.start.max(start);
+                    }
+                    return Some(i);
+                }
+                i += 1;
+            }
+            self.order.as_mut()?.pop_front();
+        }
+        None
+    }
+
+    /// Makes the queue of departures anew, after tags were cleared.
+    fn reorder(&mut self) {
+        let Some(order) = &mut self.order else { return };
+        order.clear();
+        let in_network = self.records.iter().filter(|record| record.in_network());
+        order.extend(in_network.map(|record| Departure {
+            start: record.start,
+            end: record.end,
+            at: record.stamp.sent_at,
+        }));
+        let Some(first) = order.front().map(|departure| departure.start) else { return };
+        order
+            .make_contiguous()
+            .sort_unstable_by_key(|departure| (departure.at, departure.start.distance_from(first)));
+    }
+
+    /// Nothing is held to be lost any more; copies that left again stay in the network.
+    pub(crate) fn unmark_lost(&mut self) {
+        let Some(una) = self.records.front().map(|record| record.start) else { return };
+        for record in &mut self.records {
+            if record.is(tag::LOST) {
+                self.tally.remove(record);
+                record.set(tag::LOST, false);
+                self.tally.add(record);
+            }
+        }
+        self.unnamed = 0;
+        self.lost_edge = una;
+        self.reorder();
     }
 
     fn mark_lost(tally: &mut Tally, record: &mut Record) -> u32 {
@@ -384,6 +516,7 @@ impl Scoreboard {
         }
         if !keep_sacked {
             self.sacked.clear();
+            self.sacked_segments = 0;
         }
         self.unnamed = 0;
         self.next_lost = una;
@@ -395,6 +528,7 @@ impl Scoreboard {
             }
             Lost::None => una,
         };
+        self.reorder();
     }
 
     /// What was SACKed counts as outstanding again, after the peer reneged.
@@ -407,6 +541,8 @@ impl Scoreboard {
             }
         }
         self.sacked.clear();
+        self.sacked_segments = 0;
+        self.reorder();
     }
 
     /// RFC 6675, NextSeg, rule 1: the first lost data that was not sent again, at most `max` bytes of it.
@@ -500,6 +636,11 @@ impl Scoreboard {
             }
         });
         self.join(start, end);
+        // Retransmissions that nothing answers must not make the queue grow.
+        self.oldest_in_network();
+        if let Some(order) = &mut self.order {
+            order.push_back(Departure { start, end, at: stamp.sent_at });
+        }
         if self.next_lost.within(start, end) {
             self.next_lost = end;
         }
@@ -577,6 +718,16 @@ impl Scoreboard {
             tally.add(record);
         }
         assert_eq!(tally, self.tally);
+        let Some(order) = &self.order else { return };
+        assert!(order.iter().is_sorted_by_key(|departure| departure.at), "departures are in order of time");
+        for record in self.records.iter().filter(|record| record.in_network()) {
+            let known = order.iter().any(|departure| {
+                departure.at == record.stamp.sent_at
+                    && departure.start.le(record.start)
+                    && record.end.le(departure.end)
+            });
+            assert!(known, "the departure of {record:?} is not known");
+        }
     }
 
     /// Index of the record that contains `seq`, or of the first one after it.

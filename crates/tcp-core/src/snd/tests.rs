@@ -5,4 +5,7 @@ mod ecn;
 mod flow;
 mod loss;
 mod model;
+mod rack;
 mod timers;
+mod tlp;
+mod undo;

@@ -1,4 +1,4 @@
-//! Every deadline of the sender: retransmission, persist and SWS override, the pacer, the congestion control's
+//! Every deadline of the sender: retransmission, tail loss probe, reordering, persist and SWS override, the pacer, the congestion control's
 //! own timer, and giving memory back.
 
 use super::Sender;
@@ -83,21 +83,29 @@ impl Sender {
     pub(crate) fn next_timeout(&self) -> Option<(Instant, WakeReason)> {
         let waiting =
             if self.waiting == Waiting::Persist { WakeReason::Persist } else { WakeReason::SwsOverride };
-        let mut first = (self.rto_at, WakeReason::Rto);
+        let probe_at = self.flight.as_deref().map_or(Instant::FAR_FUTURE, |flight| flight.recovery.tlp.at);
+        let mut first = (probe_at, WakeReason::Tlp);
         let mut consider = |at: Instant, reason| {
             if at < first.0 {
                 first = (at, reason);
             }
         };
+        consider(self.rto_at, WakeReason::Rto);
         consider(self.wait_at, waiting);
         if let Some(flight) = self.flight.as_deref() {
             consider(flight.pace_at, WakeReason::Pace);
+            consider(flight.recovery.rack.reorder_at, WakeReason::Reorder);
         }
         consider(self.trim_at(), WakeReason::Trim);
         if let Some(at) = self.cc_timer() {
             consider(at, WakeReason::Policy);
         }
         (first.0 != Instant::FAR_FUTURE).then_some(first)
+    }
+
+    /// The pacer holds data back.
+    pub(crate) fn is_paced_now(&self) -> bool {
+        self.flight.as_deref().is_some_and(|flight| flight.pace_at != Instant::FAR_FUTURE)
     }
 
     /// When congestion control wants to be called. An instant that stays due however often it is served would
@@ -121,7 +129,16 @@ impl Sender {
 
     /// Serves every deadline of the sender up to `ctx.now`.
     pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
-        if self.rto_at <= ctx.now {
+        let now = ctx.now;
+        let due = |at: Instant| at <= now;
+        if self.flight.as_deref().is_some_and(|flight| due(flight.recovery.rack.reorder_at)) {
+            self.on_reorder_timeout(ctx, config);
+        }
+        // Before the retransmission timer, which may be due at the same instant and then starts anew.
+        if self.flight.as_deref().is_some_and(|flight| due(flight.recovery.tlp.at)) {
+            self.on_probe_timeout(ctx, config);
+        }
+        if due(self.rto_at) {
             self.on_rto_expiry(ctx, config);
         }
         if self.wait_at <= ctx.now {

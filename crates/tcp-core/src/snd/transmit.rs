@@ -1,13 +1,14 @@
 //! What may leave, and what its departure commits.
 //!
-//! In this order: the segment of an expired timer; a window probe; lost data; new data; and in recovery, what
-//! may be lost (RFC 6675, NextSeg). Only the first two ignore the windows and the pacer.
+//! In this order: the segment of an expired timer; a window probe; a tail loss probe; lost data; new data; and in
+//! recovery, where losses are found by count, what may be lost (RFC 6675, NextSeg). Only probes and the first ignore
+//! the congestion window and the pacer.
 
 use super::new_data::{Ask, Piece, small_segment_may_leave};
 use super::pacer::Gap;
 use super::timers::Waiting;
 use super::{Flight, Next, SendLimits, Sender};
-use crate::config::{ConnConfig, Nagle};
+use crate::config::{ConnConfig, LossDetection, Nagle};
 use crate::conn::Ctx;
 use crate::info::Blocked;
 use crate::packet::SendReason;
@@ -15,6 +16,7 @@ use crate::plan::Plan;
 use crate::policy::cc::{Clock, Pacing, Phase, Recovery, Restart, RestartCause, SendDecision, SentSegment};
 use crate::policy::rto::{RtoGate, RtoPhase, RtoSend};
 use crate::policy::sched::{ControlKind, SegmentClass};
+use crate::recovery::Prr;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::units::Window;
@@ -28,6 +30,8 @@ struct Gate {
     room: u32,
     /// Lost data may go out.
     retransmit: bool,
+    /// Data that may be lost may go out: there is no clock that finds out.
+    speculate: bool,
     /// The congestion window, in bytes; what is beyond it leaves by limited transmit.
     window: u64,
     /// The configured cap is below what congestion control allows: it is not its window that holds data back.
@@ -75,13 +79,17 @@ impl Sender {
             if self.buffer.limit().le(self.snd_nxt) {
                 return Err(Blocked::App);
             }
-            self.flight = Some(Box::new(Flight::new(self.snd_una)));
+            let timed = self.sack && config.loss == LossDetection::Rack;
+            self.flight = Some(Box::new(Flight::new(self.snd_una, timed, self.path)));
         }
         if let Some(out) = self.next_rto_segment() {
             return Ok(out);
         }
         if self.waiting == Waiting::Probe {
             return self.window_probe().ok_or(Blocked::ReceiveWindow);
+        }
+        if let Some(out) = self.next_probe() {
+            return Ok(out);
         }
         self.restart_after_idle(now, config);
         let gate = self.gate(config, limits)?;
@@ -91,7 +99,7 @@ impl Sender {
             return Ok(out);
         }
         match self.next_new(now, config, &gate) {
-            Err(blocked @ (Blocked::App | Blocked::ReceiveWindow)) if gate.retransmit => {
+            Err(blocked @ (Blocked::App | Blocked::ReceiveWindow)) if gate.retransmit && gate.speculate => {
                 self.next_speculative(now, &gate)?.ok_or(blocked)
             }
             new => new,
@@ -161,6 +169,7 @@ impl Sender {
         let mut gate = Gate {
             room: u32::MAX,
             retransmit: true,
+            speculate: config.loss == LossDetection::DupAck,
             window: u64::MAX,
             capped: config.cwnd_cap.is_some_and(|cap| decision.window > Window::from_bytes(cap)),
             earliest: Instant::ZERO,
@@ -193,7 +202,7 @@ impl Sender {
                 gate.clocked = true;
             }
             Clock::Ack => {
-                gate.window = self.congestion_window(config, &decision);
+                gate.window = self.congestion_window(config, &decision, flight.recovery.prr.as_ref());
                 gate.room = self.room_in(gate.window, pipe, config, &decision);
             }
         }
@@ -215,9 +224,15 @@ impl Sender {
         Ok(gate)
     }
 
-    /// The congestion window in bytes, within the configured cap.
-    fn congestion_window(&self, config: &ConnConfig, decision: &SendDecision) -> u64 {
-        decision.window.min(config.cwnd_cap.map_or(Window::MAX, Window::from_bytes)).bytes()
+    /// The congestion window in bytes, within the configured cap. In recovery PRR says what of it may be used, and
+    /// for how much more than it the flight may shrink gently; an algorithm that limits recovery itself is not
+    /// asked to.
+    fn congestion_window(&self, config: &ConnConfig, decision: &SendDecision, prr: Option<&Prr>) -> u64 {
+        let window = match prr.filter(|_| decision.recovery == Recovery::Core) {
+            Some(prr) => prr.window(),
+            None => decision.window.bytes(),
+        };
+        window.min(config.cwnd_cap.unwrap_or(u64::MAX))
     }
 
     /// Bytes that a congestion window of `window` bytes still takes.
@@ -226,14 +241,25 @@ impl Sender {
         let flight_size = self.flight_size().saturating_add(reserved);
         let room = clamp(window).saturating_sub(pipe);
         match self.phase() {
-            Phase::Disorder if decision.recovery == Recovery::Core => {
+            Phase::Disorder if decision.recovery == Recovery::Core && !self.has_lost_data() => {
                 // RFC 3042: one new segment for each of the first two duplicate ACKs; without limited
-                // transmit, nothing beyond the window (RFC 5681, section 3.2).
-                let extra = if config.limited_transmit { 2 * self.smss } else { 0 };
+                // transmit, nothing beyond the window (RFC 5681, section 3.2). Where time decides, a reordering
+                // path makes more than two, and each lets a segment go (RFC 6675, section 5, step 3.3).
+                let extra = match config.loss {
+                    _ if !config.limited_transmit => 0,
+                    LossDetection::Rack if self.sack => return room,
+                    _ => 2 * self.smss,
+                };
                 room.min(clamp(window).saturating_add(extra).saturating_sub(flight_size))
             }
             _ => room,
         }
+    }
+
+    /// Something waits to be retransmitted. In Disorder that is what a smaller path MTU has dropped: the flight that
+    /// it is part of must not hold it back.
+    fn has_lost_data(&self) -> bool {
+        self.flight.as_deref().is_some_and(|flight| flight.board.tally().pending > 0)
     }
 
     /// Lost data, lowest first (RFC 6675, NextSeg, rule 1).
@@ -285,6 +311,8 @@ impl Sender {
             return Err(Blocked::App);
         }
         let data = self.buffer.end().saturating_distance_from(nxt);
+        // A small segment that was given up in the scheduler is not outstanding.
+        flight.small_end = flight.small_end.min(nxt);
         let may_be_small = small_segment_may_leave(config, self.snd_una, nxt, flight.small_end, space);
         let ask = Ask {
             data,
@@ -334,7 +362,7 @@ impl Sender {
     }
 
     /// A packet with what `[start, end)` holds, FIN included.
-    fn retransmission(&self, start: SeqNum, end: SeqNum, reason: SendReason) -> Plan {
+    pub(crate) fn retransmission(&self, start: SeqNum, end: SeqNum, reason: SendReason) -> Plan {
         let data_end = end.min(self.buffer.end());
         let len = data_end.saturating_distance_from(start);
         Plan {
@@ -431,6 +459,9 @@ impl Sender {
         if out.reason.is_rto() {
             flight.recovery.rto.send = None;
         }
+        if let Some(prr) = &mut flight.recovery.prr {
+            prr.on_sent(out.end().distance_from(start));
+        }
         let stamp = self.delivery.on_sent(now, idle);
         let limited = self.delivery.is_app_limited();
         if new {
@@ -451,6 +482,11 @@ impl Sender {
             }
             flight.board.on_retransmitted(start, out.end(), stamp, self.smss, limited);
             flight.recovery.first_retransmission.get_or_insert(now);
+            if flight.recovery.in_episode()
+                && let Some(mark) = &mut flight.recovery.undo
+            {
+                mark.on_retransmitted(out.end().distance_from(start));
+            }
             self.stats.bytes_retrans += u64::from(out.len);
             self.stats.total_retrans += segments;
             match flight.recovery.phase {
@@ -482,9 +518,15 @@ impl Sender {
         }
         // RFC 6298, 5.1: start it if it is not running. The head's retransmission, an expiry's segment and
         // every departure of a departure clock start it anew.
-        let anew = (!new && start == self.snd_una) || out.reason.is_rto();
+        let probe = out.reason == SendReason::TailLossProbe;
+        let anew = (!new && start == self.snd_una) || out.reason.is_rto() || probe;
         if self.rto_at == Instant::FAR_FUTURE || anew || decision.clock != Clock::Ack {
             self.restart_rto(now, config);
+        }
+        if probe {
+            self.on_tail_loss_probe(ctx, start, new);
+        } else if new {
+            self.schedule_probe(now, config);
         }
     }
 

@@ -79,6 +79,7 @@ impl Sender {
         view.dsack_seen = self.dsack_seen;
         view.ecn_reduced = self.is_reduced_for_ecn();
         view.retransmitted = self.stats.total_retrans;
+        view.tlp = self.open_probe();
         view.highest = self.highest_data();
         if let Some(flight) = self.flight.as_deref() {
             view.expiries = flight.recovery.rto.expiries;

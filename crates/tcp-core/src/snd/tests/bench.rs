@@ -1,6 +1,6 @@
 //! A sender on a test bench: the peer is the test.
 
-use crate::config::ConnConfig;
+use crate::config::{ConnConfig, LossDetection};
 use crate::counters::Counters;
 use crate::events::WakeReason;
 use crate::info::{Blocked, Info};
@@ -101,7 +101,7 @@ macro_rules! ctx {
 }
 pub(super) use ctx;
 
-/// What a bench is opened with.
+/// What a bench is opened with. By default with the recovery of RFC 6675 and RFC 3042 alone.
 pub(super) struct Setup {
     pub(super) config: ConnConfig,
     /// Congestion window in segments; `None`: the built-in NewReno.
@@ -113,12 +113,26 @@ pub(super) struct Setup {
 
 impl Default for Setup {
     fn default() -> Self {
-        let config = ConnConfig { nagle: crate::config::Nagle::Off, ..ConnConfig::default() };
+        let config = ConnConfig {
+            nagle: crate::config::Nagle::Off,
+            loss: LossDetection::DupAck,
+            tlp: false,
+            prr: false,
+            undo: false,
+            ..ConnConfig::default()
+        };
         Self { config, cwnd: Some(10), wnd: 1 << 20, sack: true, rtt: Some(ms(100)) }
     }
 }
 
 impl Setup {
+    /// Losses are found by time, and nothing else is on.
+    pub(super) fn rack() -> Self {
+        let mut setup = Self::default();
+        setup.config.loss = LossDetection::Rack;
+        setup
+    }
+
     pub(super) fn open(self) -> Bench {
         let script = Arc::new(Mutex::new(Script {
             decision: SendDecision::window(

@@ -210,9 +210,11 @@ proptest! {
     fn beliefs_and_delivery(
         acts in prop::collection::vec(act(), 1..120),
         sack: bool,
+        modern: bool,
         max_payload in 1_u32..12,
     ) {
-        let config = ConnConfig { nagle: crate::config::Nagle::Off, ..ConnConfig::default() };
+        let today = ConnConfig { nagle: crate::config::Nagle::Off, ..ConnConfig::default() };
+        let config = if modern { today } else { Setup::default().config };
         let mut bench = Setup { config, cwnd: None, sack, ..Setup::default() }.open();
         bench.max_payload = max_payload * SMSS;
         let mut world = World {

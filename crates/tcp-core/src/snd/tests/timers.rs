@@ -66,6 +66,26 @@ fn rto_backs_off_and_waits_for_the_device() {
     assert_eq!(bench.info().backoff, 0);
 }
 
+/// Minshall's rule counts small segments that left, not one that was reserved and given up.
+#[test]
+fn a_small_segment_that_was_given_up_blocks_nothing() {
+    let mut setup = Setup::default();
+    setup.config.nagle = crate::config::Nagle::Minshall;
+    let mut bench = setup.open();
+    bench.write(SMSS + 500);
+    bench.step().unwrap();
+    let small = bench.next().unwrap();
+    assert_eq!(small.len, 500);
+    bench.snd.reserve(&small, 1);
+    // The peer takes its window back.
+    bench.wnd = 1_100;
+    bench.ack(0);
+    assert_eq!(bench.snd.claim(1), None);
+    bench.wnd = 1 << 20;
+    bench.ack(SMSS);
+    assert_eq!(bench.drain(), [(1000, 500, NewData)]);
+}
+
 /// RFC 7323: with timestamps the ACK of a retransmission is a sample.
 #[test]
 fn timestamps_give_samples_of_retransmissions() {

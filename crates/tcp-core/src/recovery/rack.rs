@@ -1,0 +1,223 @@
+//! RACK: loss detection by time (RFC 8985, section 6).
+//!
+//! What left before something that has arrived, and is not reported itself although a round trip and a reordering
+//! window have passed since it left, is lost. The rule holds for retransmissions as well, so that one that is lost
+//! again is found without a timeout.
+//!
+//! ```text
+//!        left                     RACK.xmit_ts                 now
+//!   ──────┬────────────────────────────┬────────────────────────┬──► time
+//!         │◄──────────── RACK.rtt + reo_wnd ────────────►│
+//!         a segment not reported by now is lost ─────────┘
+//! ```
+//!
+//! Steps 1 to 5 are those of section 6.2. One deviation: where several segments wait for their reordering windows
+//! to pass, step 5 waits for the last of them, and this for the first one, then for the next. No segment is
+//! retransmitted later for that, and the time-ordered queue of the scoreboard gives the first in O(1).
+//!
+//! Fails where a path's delay jumps by more than the window: then undo repairs the damage, and DSACK widens the
+//! window for later.
+
+use super::Recovery;
+use crate::seq::SeqNum;
+use crate::snd::scoreboard::Scoreboard;
+use crate::time::{Duration, Instant};
+
+/// Recoveries without DSACK after which a widened window falls back (RACK.reo_wnd_persist).
+const PERSIST: u8 = 16;
+/// SACKed segments from which on no reordering window is granted to a path that never reordered.
+const DUP_THRESH: u32 = super::DUP_THRESH;
+
+/// What RACK knows of the path, beyond one flight of data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PathMemory {
+    /// RACK.reordering_seen.
+    pub(crate) reordering_seen: bool,
+    /// RACK.reo_wnd_mult, at least 1.
+    mult: u8,
+    /// RACK.reo_wnd_persist.
+    persist: u8,
+}
+
+impl Default for PathMemory {
+    fn default() -> Self {
+        Self { reordering_seen: false, mult: 1, persist: PERSIST }
+    }
+}
+
+/// The variables of section 5.3.
+#[derive(Debug)]
+pub(crate) struct Rack {
+    /// RACK.xmit_ts and RACK.end_seq: the newest departure that is known to have arrived.
+    latest: Option<(Instant, SeqNum)>,
+    /// RACK.rtt.
+    rtt: Duration,
+    /// RACK.fack: the highest sequence number that is known to have arrived.
+    fack: SeqNum,
+    /// RACK.dsack_round.
+    dsack_round: Option<SeqNum>,
+    /// The ACK at hand has widened the window.
+    widened: bool,
+    pub(crate) path: PathMemory,
+    /// When the next reordering window is over; [`Instant::FAR_FUTURE`] where none runs.
+    pub(crate) reorder_at: Instant,
+}
+
+/// What one ACK newly covers, gathered record by record (steps 2 and 3).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrived {
+    /// The time of the ACK.
+    now: Instant,
+    min_rtt: Option<Duration>,
+    /// When the segment left that the ACK echoes, in milliseconds.
+    echoed: Option<u64>,
+    newest: Option<(Instant, SeqNum)>,
+    /// The lowest end of a segment that left only once.
+    lowest: Option<SeqNum>,
+    highest: Option<SeqNum>,
+}
+
+impl Arrived {
+    /// Nothing so far. `echoed`: when, in milliseconds, the segment left whose timestamp the ACK echoes.
+    pub(crate) const fn new(now: Instant, min_rtt: Option<Duration>, echoed: Option<u64>) -> Self {
+        Self { now, min_rtt, echoed, newest: None, lowest: None, highest: None }
+    }
+
+    /// A segment that left last at `sent_at` and ends at `end` has arrived.
+    pub(crate) fn add(&mut self, sent_at: Instant, end: SeqNum, retransmitted: bool) {
+        self.highest = Some(self.highest.map_or(end, |highest| highest.max(end)));
+        if retransmitted {
+            // Step 2: an ACK that echoes an older timestamp, or comes sooner than any before, is that of an
+            // earlier copy.
+            let early = self.min_rtt.is_some_and(|min| self.now.since(sent_at) < min);
+            if early || self.echoed.is_some_and(|echoed| echoed < sent_at.as_millis()) {
+                return;
+            }
+        } else {
+            self.lowest = Some(self.lowest.map_or(end, |lowest| lowest.min(end)));
+        }
+        if self.newest.is_none_or(|newest| sent_after((sent_at, end), newest)) {
+            self.newest = Some((sent_at, end));
+        }
+    }
+}
+
+/// What the reordering window is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clocks {
+    pub(crate) now: Instant,
+    /// RACK.min_RTT.
+    pub(crate) min_rtt: Option<Duration>,
+    pub(crate) srtt: Option<Duration>,
+}
+
+/// What was found overdue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Overdue {
+    /// Bytes newly marked lost.
+    pub(crate) bytes: u32,
+    /// Segments among them that had been retransmitted.
+    pub(crate) lost_again: u32,
+    /// When the oldest segment that is not yet lost will be.
+    pub(crate) next: Option<Instant>,
+}
+
+impl Rack {
+    pub(crate) const fn new(una: SeqNum, path: PathMemory) -> Self {
+        Self {
+            latest: None,
+            rtt: Duration::ZERO,
+            fack: una,
+            dsack_round: None,
+            widened: false,
+            path,
+            reorder_at: Instant::FAR_FUTURE,
+        }
+    }
+
+    /// Steps 2 and 3: the newest arrival, and whether the path reorders. True where this ACK is the first to
+    /// show that it does.
+    pub(crate) fn on_arrival(&mut self, arrived: &Arrived) -> bool {
+        let before = self.path.reordering_seen;
+        // Step 3 takes the segments of one ACK in ascending order, so that only what lies below the highest of
+        // earlier ACKs was reordered.
+        if arrived.lowest.is_some_and(|lowest| lowest.lt(self.fack)) {
+            self.path.reordering_seen = true;
+        }
+        if let Some(highest) = arrived.highest {
+            self.fack = self.fack.max(highest);
+        }
+        if let Some(newest) = arrived.newest {
+            self.rtt = arrived.now.since(newest.0);
+            if self.latest.is_none_or(|latest| sent_after(newest, latest)) {
+                self.latest = Some(newest);
+            }
+        }
+        self.path.reordering_seen && !before
+    }
+
+    /// Step 4, the part that follows DSACK: once per round trip with a DSACK the window grows by a quarter of
+    /// the smallest RTT.
+    pub(crate) fn on_ack(&mut self, una: SeqNum, nxt: SeqNum, dsack: bool) {
+        self.widened = false;
+        if self.dsack_round.is_some_and(|round| una.ge(round)) {
+            self.dsack_round = None;
+        }
+        if dsack && self.dsack_round.is_none() {
+            self.dsack_round = Some(nxt);
+            self.path.mult = self.path.mult.saturating_add(1);
+            self.path.persist = PERSIST;
+            self.widened = true;
+        }
+    }
+
+    /// Step 4: a recovery ended.
+    pub(crate) fn on_recovery_exit(&mut self) {
+        if self.widened {
+            return;
+        }
+        self.path.persist = self.path.persist.saturating_sub(1);
+        if self.path.persist == 0 {
+            self.path.mult = 1;
+        }
+    }
+
+    /// Step 4: RACK.reo_wnd.
+    pub(crate) fn reordering_window(
+        &self,
+        in_recovery: bool,
+        sacked_segments: u32,
+        clocks: &Clocks,
+    ) -> Duration {
+        if !self.path.reordering_seen && (in_recovery || sacked_segments >= DUP_THRESH) {
+            return Duration::ZERO;
+        }
+        let quarter = clocks.min_rtt.unwrap_or(Duration::ZERO).as_nanos() / 4;
+        let window = Duration::from_nanos(quarter.saturating_mul(u64::from(self.path.mult)));
+        clocks.srtt.map_or(window, |srtt| window.min(srtt))
+    }
+
+    /// SND.UNA is about to move from `una`: what is covered lies above it.
+    pub(crate) fn on_advance(&mut self, una: SeqNum) {
+        self.fack = self.fack.max(una);
+    }
+}
+
+impl Recovery {
+    /// Step 5: marks lost what is overdue, and arms the timer for what will be.
+    pub(crate) fn detect_by_time(&mut self, board: &mut Scoreboard, clocks: &Clocks) -> Overdue {
+        self.rack.reorder_at = Instant::FAR_FUTURE;
+        let Some(latest) = self.rack.latest else { return Overdue::default() };
+        let window = self.rack.reordering_window(self.in_episode(), board.sacked_segments(), clocks);
+        let found = board.mark_overdue(latest, clocks.now, self.rack.rtt.saturating_add(window));
+        if let Some(next) = found.next {
+            self.rack.reorder_at = next;
+        }
+        found
+    }
+}
+
+/// RACK_sent_after: `a` left after `b`, or with it and behind it in the stream.
+pub(crate) fn sent_after(a: (Instant, SeqNum), b: (Instant, SeqNum)) -> bool {
+    a.0 > b.0 || (a.0 == b.0 && a.1.gt(b.1))
+}

@@ -1,0 +1,212 @@
+//! Taking back a fast recovery that was needless: RFC 3522's test by timestamps, and DSACK. And PRR in a connection.
+
+use super::bench::{Bench, SMSS, Setup, ms};
+use crate::packet::SendReason::FastRetransmit;
+use crate::policy::cc::{Phase, Recovery, Undo};
+use crate::snd::AckSegment;
+use std::vec::Vec;
+
+/// Ten segments left at 1.000 s; at 1.101 s four of them are SACKed, and the first one is retransmitted at 1.102 s.
+fn recovering(dupack: bool, undo: bool) -> Bench {
+    let mut setup = if dupack { Setup::default() } else { Setup::rack() };
+    setup.cwnd = Some(20);
+    setup.config.undo = undo;
+    let mut bench = setup.open();
+    bench.write(10 * SMSS);
+    bench.drain();
+    bench.pass(ms(101));
+    bench.sack(0, &[(1000, 5000)]);
+    bench.pass(ms(1));
+    assert_eq!(bench.step(), Some((0, 1000, FastRetransmit)));
+    assert_eq!(bench.info().ca_state, Phase::Recovery);
+    bench.pass(ms(20));
+    bench
+}
+
+fn echoing(bench: &Bench, ack: u32, blocks: &[(u32, u32)], tsecr: u32) -> AckSegment {
+    let mut segment = bench.segment(ack, blocks);
+    (segment.ts_now, segment.tsecr) = (bench.now.as_millis() as u32, Some(tsecr));
+    segment
+}
+
+fn undos(bench: &Bench) -> Vec<Undo> {
+    bench.script.lock().unwrap().undos.clone()
+}
+
+/// The original of the first segment was late.
+#[test]
+fn an_ack_of_the_original_undoes() {
+    for dupack in [false, true] {
+        let mut bench = recovering(dupack, true);
+        let segment = echoing(&bench, 5000, &[], 1_000);
+        bench.take(&segment);
+        assert_eq!(undos(&bench), [Undo::All]);
+        assert_eq!((bench.info().ca_state, bench.info().lost), (Phase::Open, 0));
+        assert_eq!((bench.counters.tcp_partial_undo, bench.counters.tcp_ts_reorder), (1, 1));
+        assert_eq!(bench.script.lock().unwrap().checkpoints, 1);
+        bench.pass(ms(50));
+        let segment = echoing(&bench, 10_000, &[(0, 1000)], 1_000);
+        bench.take(&segment);
+        assert_eq!(undos(&bench).len(), 1, "once");
+    }
+}
+
+#[test]
+fn an_ack_of_everything_is_a_full_undo() {
+    let mut bench = recovering(false, true);
+    let segment = echoing(&bench, 10_000, &[], 1_000);
+    bench.take(&segment);
+    assert_eq!((undos(&bench).len(), bench.counters.tcp_undo), (1, 1));
+    assert_eq!(bench.script.lock().unwrap().exits, 0, "nothing was to be left");
+}
+
+#[test]
+fn an_ack_of_the_retransmission_undoes_nothing() {
+    let mut bench = recovering(false, true);
+    bench.pass(ms(80));
+    let segment = echoing(&bench, 10_000, &[], 1_102);
+    bench.take(&segment);
+    assert_eq!((undos(&bench).len(), bench.info().ca_state), (0, Phase::Open));
+    assert_eq!(bench.script.lock().unwrap().exits, 1);
+}
+
+/// RFC 7323: TSecr of an ACK that does not advance is that of the last segment in order.
+#[test]
+fn duplicate_acks_undo_nothing() {
+    let mut bench = recovering(false, true);
+    let segment = echoing(&bench, 0, &[(1000, 7000)], 1_000);
+    bench.take(&segment);
+    assert_eq!((undos(&bench).len(), bench.info().ca_state), (0, Phase::Recovery));
+}
+
+/// Without timestamps, DSACK tells, even after the end of the recovery.
+#[test]
+fn dsack_of_every_retransmission_undoes() {
+    let mut bench = recovering(false, true);
+    bench.ack(10_000);
+    assert_eq!((undos(&bench).len(), bench.info().ca_state), (0, Phase::Open));
+    bench.pass(ms(80));
+    bench.sack(10_000, &[(0, 1000)]);
+    assert_eq!((undos(&bench).len(), bench.counters.tcp_dsack_undo), (1, 1), "with nothing outstanding");
+    bench.sack(10_000, &[(0, 1000)]);
+    assert_eq!(undos(&bench).len(), 1);
+}
+
+#[test]
+fn dsack_of_some_retransmissions_does_not() {
+    let mut bench = recovering(false, true);
+    bench.sack(0, &[(7000, 10_000), (1000, 5000)]);
+    assert_eq!(bench.offsets(), [5000, 6000]);
+    bench.pass(ms(80));
+    bench.sack(5000, &[(0, 1000), (7000, 10_000)]);
+    bench.sack(6000, &[(5000, 6000), (7000, 10_000)]);
+    assert_eq!(undos(&bench).len(), 0);
+    bench.sack(10_000, &[(6000, 7000)]);
+    assert_eq!(undos(&bench).len(), 1);
+}
+
+#[test]
+fn switched_off_nothing_is_undone() {
+    let mut bench = recovering(false, false);
+    let segment = echoing(&bench, 10_000, &[(0, 1000)], 1_000);
+    bench.take(&segment);
+    assert!(undos(&bench).is_empty());
+}
+
+/// Losses found after the undo begin another episode, with another checkpoint.
+#[test]
+fn another_loss_after_an_undo_reduces_again() {
+    let mut bench = recovering(false, true);
+    let segment = echoing(&bench, 5000, &[], 1_000);
+    bench.take(&segment);
+    bench.pass(ms(100));
+    bench.sack(5000, &[(7000, 10_000)]);
+    assert_eq!(bench.info().ca_state, Phase::Disorder, "this path reorders");
+    assert_eq!(bench.fire(), crate::WakeReason::Reorder);
+    assert_eq!(bench.info().ca_state, Phase::Recovery);
+    assert_eq!(bench.script.lock().unwrap().checkpoints, 2);
+    assert_eq!(bench.offsets(), [5000, 6000]);
+}
+
+/// Twenty segments are out, the first is lost, and the window falls to ten.
+fn reduced(prr: bool, own: bool) -> Bench {
+    let mut setup = Setup { cwnd: Some(20), ..Setup::rack() };
+    setup.config.prr = prr;
+    let mut bench = setup.open();
+    if own {
+        bench.decide(|decision| decision.recovery = Recovery::Own);
+    }
+    bench.write(100 * SMSS);
+    bench.drain();
+    bench.pass(ms(100));
+    bench.set_cwnd(10);
+    bench.sack(0, &[(1000, 4000)]);
+    assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
+    bench
+}
+
+/// The bursts that leave while the rest of the flight is reported segment by segment.
+fn bursts(bench: &mut Bench) -> Vec<usize> {
+    (5..=20)
+        .map(|i| {
+            bench.sack(0, &[(1000, i * 1000)]);
+            bench.drain().len()
+        })
+        .collect()
+}
+
+/// RFC 9937: half of what arrives, from the start; the flight ends at the window.
+#[test]
+fn prr_sends_in_proportion_from_the_start() {
+    let mut bench = reduced(true, false);
+    let sent = bursts(&mut bench);
+    assert!(sent.iter().all(|burst| *burst <= 1), "{sent:?}");
+    assert_eq!(sent[..8].iter().sum::<usize>(), 4, "one for two: {sent:?}");
+    let pipe = bench.info().pipe / SMSS;
+    assert!((9..=10).contains(&pipe), "{pipe}");
+}
+
+/// RFC 6675: nothing while more than the window is in flight.
+#[test]
+fn without_prr_the_first_half_sends_nothing() {
+    for mut bench in [reduced(false, false), reduced(true, true)] {
+        let sent = bursts(&mut bench);
+        assert_eq!(sent[..6].iter().sum::<usize>(), 0, "{sent:?}");
+        assert!(sent[8..].iter().all(|burst| *burst == 1), "{sent:?}");
+        assert_eq!(bench.info().pipe, 10 * SMSS);
+    }
+}
+
+/// Heavy loss: 15 of 20 are lost. PRR sends no burst for what is missing.
+#[test]
+fn prr_sends_no_burst_after_heavy_loss() {
+    let lost = |prr| {
+        let mut setup = Setup { cwnd: Some(20), ..Setup::rack() };
+        setup.config.prr = prr;
+        let mut bench = setup.open();
+        bench.write(100 * SMSS);
+        bench.drain();
+        bench.pass(ms(100));
+        bench.set_cwnd(10);
+        bench.sack(0, &[(15_000, 20_000)]);
+        bench.drain().len()
+    };
+    assert_eq!(lost(false), 10, "the whole window at once");
+    // DeliveredData is 5 segments, and the ACK shows losses: CRB.
+    assert_eq!(lost(true), 5);
+}
+
+/// A recovery that the reordering timer begins repairs at least one segment.
+#[test]
+fn prr_lets_the_first_retransmission_of_a_timer_leave() {
+    let mut setup = Setup { cwnd: Some(2), ..Setup::rack() };
+    setup.config.prr = true;
+    let mut bench = setup.open();
+    bench.write(2 * SMSS);
+    bench.drain();
+    bench.pass(ms(100));
+    bench.sack(0, &[(1000, 2000)]);
+    assert_eq!(bench.fire(), crate::WakeReason::Reorder);
+    bench.set_cwnd(1);
+    assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
+}
