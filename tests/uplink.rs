@@ -1,6 +1,6 @@
 //! A slow uplink that uploads and a download's ACKs share: schedulers behind their own shaper, against the closed forms
-//! of Kalampoukas, Varma and Ramakrishnan, "Two-Way TCP Traffic over Asymmetric Links" (UCSC-CRL-97-20, 1997), as far as
-//! they hold (windows of 43 packets, 100 kbit/s up, 5 Mbit/s down, no propagation delay).
+//! of Kalampoukas, Varma and Ramakrishnan, "Improving TCP Throughput over Two-Way Asymmetric Links: Analysis and Solutions"
+//! (UCSC-CRL-97-20, 1997), as far as they hold (windows of 43 packets, 100 kbit/s up, 5 Mbit/s down, no propagation delay).
 
 use ackline::core::config::{AcceptConfig, ConnConfig, ListenOn, Pricing, Target};
 use ackline::core::{Duration, EndpointConfig, Instant};

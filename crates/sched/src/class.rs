@@ -1,5 +1,5 @@
-//! The two classes of Kalampoukas, Varma and Ramakrishnan, "Two-Way TCP Traffic over Asymmetric Links"
-//! (UCSC-CRL-97-20, 1997): acknowledgments, and data.
+//! The two classes of Kalampoukas, Varma and Ramakrishnan, "Improving TCP Throughput over Two-Way Asymmetric Links:
+//! Analysis and Solutions" (UCSC-CRL-97-20, 1997): acknowledgments, and data.
 //!
 //! The steps of this family of schedulers are numbered throughout the crate:
 //!
