@@ -22,31 +22,31 @@ pub(crate) struct Meter {
     first: Vec<bool>,
     flow_of_port: HashMap<u16, usize>,
     sent: Vec<Sent>,
-    /// Bytes of framing of each link, and what left it.
-    left: Vec<(u32, Classes)>,
+    /// Bytes of framing of each measured link, and what left it.
+    left: Vec<Option<(u32, Classes)>>,
 }
 
 impl Meter {
-    /// `framing`: of the links, in order; `ports`: of the flows.
+    /// `framing`: of the links, in order, `None` where a link is not measured; `ports`: of the flows.
     pub(crate) fn new(
         from: Instant,
         until: Instant,
         first: Vec<bool>,
-        framing: &[u32],
+        framing: &[Option<u32>],
         ports: &[u16],
     ) -> Self {
         let flow_of_port = ports.iter().enumerate().map(|(flow, port)| (*port, flow)).collect();
-        let left = framing.iter().map(|framing| (*framing, Classes::default())).collect();
+        let left = framing.iter().map(|framing| framing.map(|bytes| (bytes, Classes::default()))).collect();
         Self { from, until, first, flow_of_port, sent: vec![Sent::default(); ports.len()], left }
     }
 
     /// What left a link.
     pub(crate) fn left(&self, link: LinkId) -> Classes {
-        self.left.get(link.index()).map(|(_, classes)| *classes).unwrap_or_default()
+        self.left.get(link.index()).copied().flatten().map(|(_, classes)| classes).unwrap_or_default()
     }
 
     fn count(&mut self, link: LinkId, packet: &Packet) {
-        let Some((framing, classes)) = self.left.get_mut(link.index()) else { return };
+        let Some(Some((framing, classes))) = self.left.get_mut(link.index()) else { return };
         let amount = match packet.origin.class {
             SegmentClass::Data | SegmentClass::Retransmit => &mut classes.data,
             SegmentClass::PureAck => &mut classes.ack,
@@ -62,6 +62,10 @@ impl Meter {
 }
 
 impl Observer for Meter {
+    fn watches_departures(&self, link: LinkId) -> bool {
+        self.left.get(link.index()).is_some_and(Option::is_some)
+    }
+
     fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
         if !(self.from..self.until).contains(&now) {
             return;

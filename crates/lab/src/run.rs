@@ -66,7 +66,13 @@ pub(crate) fn simulate(
     net.sim.sample_every(Instant::ZERO, setup.measure.interval);
     let first = setup.links.iter().map(|link| setup.nodes[link.from].host.is_some()).collect();
     let ports: Vec<u16> = net.flows.iter().map(|flow| flow.port).collect();
-    let framing: Vec<u32> = setup.links.iter().map(|link| link.path.framing).collect();
+    let measured = |place| setup.measure.queues.contains(&place);
+    let framing: Vec<Option<u32>> = setup
+        .links
+        .iter()
+        .enumerate()
+        .map(|(place, link)| measured(place).then_some(link.path.framing))
+        .collect();
     let meter = net.sim.add_observer(Meter::new(window.0, window.1, first, &framing, &ports));
     let transfers =
         setup.measure.transfers.then(|| net.sim.add_observer(watch_transfers(&setup, &net, window)));
@@ -142,9 +148,10 @@ fn options(setup: &Setup, net: &Network, (from, until): (Instant, Instant)) -> R
         }
     }
     let links: Vec<_> = setup.measure.queues.iter().map(|place| net.links[*place]).collect();
-    let trace = setup.measure.trace.map(|limit| TraceOptions {
+    let trace = setup.measure.trace.or(setup.measure.drops).map(|limit| TraceOptions {
         links: Select::Only(links.clone()),
         limit,
+        only_drops: setup.measure.trace.is_none(),
         ..TraceOptions::default()
     });
     RecordOptions {

@@ -107,6 +107,8 @@ pub(crate) struct Link {
     pub(crate) spec: LinkSpec,
     /// The sending host feeds packets one by one.
     pub(crate) fed: bool,
+    /// An observer watches the last bits of packets leave.
+    pub(crate) watched: bool,
     /// Nothing is serialised while it is down or stalled.
     pub(crate) stopped: bool,
     /// The packet being serialised.
@@ -133,6 +135,7 @@ impl Link {
             to,
             spec,
             fed: false,
+            watched: false,
             stopped: false,
             in_service: None,
             done: Order { at: Instant::ZERO, serial: 0 },

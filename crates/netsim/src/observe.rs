@@ -46,6 +46,13 @@ pub trait Observer: Debug + Send + Any {
         false
     }
 
+    /// False where it does nothing when a packet's last bit leaves `link`. Links whose departures nobody watches take
+    /// fewer events, and [`PacketEvent::Left`] may be missing there; nothing else changes.
+    fn watches_departures(&self, link: LinkId) -> bool {
+        let _ = link;
+        true
+    }
+
     /// Something happened to a packet on `link`.
     fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
         let _ = (now, link, event, packet);
@@ -96,4 +103,8 @@ impl Tracer for Traces {
 #[derive(Debug)]
 pub(crate) struct Nobody;
 
-impl Observer for Nobody {}
+impl Observer for Nobody {
+    fn watches_departures(&self, _link: LinkId) -> bool {
+        false
+    }
+}

@@ -111,6 +111,8 @@ pub struct Sim {
     events: EventQueue<Event>,
     changes: Vec<Change>,
     observers: Vec<Box<dyn Observer>>,
+    /// Observers or links have come or gone since it was asked who watches what.
+    watched_stale: bool,
     checksums: Checksums,
     /// Checksums are computed, because somebody looks at the octets.
     computes: bool,
@@ -147,6 +149,7 @@ impl Sim {
             events: EventQueue::default(),
             changes: vec![],
             observers: vec![],
+            watched_stale: true,
             checksums: Checksums::default(),
             computes: false,
             sample_every: None,
@@ -199,6 +202,7 @@ impl Sim {
         self.links.push(link);
         self.down.push(false);
         self.routes_stale = true;
+        self.watched_stale = true;
         let id = LinkId(self.links.len() as u32 - 1);
         if let Some(Node::Host(host)) = self.nodes.get_mut(from.index()) {
             host.links.push(id);
@@ -234,6 +238,7 @@ impl Sim {
     /// Adds an observer.
     pub fn add_observer(&mut self, observer: impl Observer) -> ObserverId {
         self.observers.push(Box::new(observer));
+        self.watched_stale = true;
         ObserverId(self.observers.len() - 1)
     }
 
@@ -247,6 +252,7 @@ impl Sim {
     /// Takes an observer out, with what it has gathered; `None` where it is no `T`, or was taken before.
     pub fn take_observer<T: Observer>(&mut self, id: ObserverId) -> Option<Box<T>> {
         self.observer::<T>(id)?;
+        self.watched_stale = true;
         let place = self.observers.get_mut(id.0)?;
         let nobody: Box<dyn Observer> = Box::new(Nobody);
         let observer = core::mem::replace(place, nobody) as Box<dyn Any>;
@@ -319,6 +325,7 @@ impl Sim {
         self.update_routes();
         self.update_checksums();
         self.update_tracers();
+        self.update_watched();
         while self.events.next_at().is_some_and(|at| at <= end) {
             let Some((order, event)) = self.events.pop() else { break };
             debug_assert!(order.at >= self.now, "time goes forward");
@@ -536,11 +543,11 @@ impl Sim {
             link.arrives = Some(self.events.reserve(link.arrival(done, Duration::ZERO, false)));
         }
         // Where nobody watches the last bit leave and nothing waits for it, it needs no event.
-        link.done_scheduled = !is_plain || !self.observers.is_empty() || link.spec.queue.packets() > 0;
+        link.done_scheduled = !is_plain || link.watched || link.spec.queue.packets() > 0;
         if link.done_scheduled {
             self.events.schedule_in_order(link.done, Event::LinkDone(id));
         }
-        if is_plain && self.observers.is_empty() {
+        if is_plain && !link.watched {
             take_off(link, &mut self.events, id, packet);
         } else {
             link.in_service = Some(packet);
@@ -664,6 +671,16 @@ impl Sim {
             .collect();
         let routers: Vec<_> = self.nodes.iter().map(|node| !matches!(node, Node::Host(_))).collect();
         self.routes = Routes::compute(&routers, &ends);
+    }
+
+    fn update_watched(&mut self) {
+        if !core::mem::take(&mut self.watched_stale) {
+            return;
+        }
+        for (number, link) in self.links.iter_mut().enumerate() {
+            let id = LinkId(number as u32);
+            link.watched = self.observers.iter().any(|observer| observer.watches_departures(id));
+        }
     }
 
     fn update_checksums(&mut self) {

@@ -1,4 +1,5 @@
-//! ACWAP (Su, Pan, Wang, Wan, 2006): growth that heeds the queue, and pacing, around a control that fills it.
+//! ACWAP (F. Su, X. Pan, J. Wang, Z. Wan, "An algorithm for reducing loss rate of high-speed TCP", 2006): growth that
+//! heeds the queue, and pacing, around a control that fills it.
 //!
 //! A window that grows by dozens of segments per round trip loses as many when the queue overflows. While the RTT is
 //! in the upper 1 - beta of the range that it is known to have, the queue is nearly full: there the window grows by

@@ -194,6 +194,9 @@ pub(crate) struct Aimd<G> {
     growth: G,
     cwnd: Cwnd,
     ssthresh: Window,
+    /// Losses, marks and first timeouts; and the window at the last one.
+    reductions: u32,
+    reduced_from: Cwnd,
     /// The state before the last congestion episode; `None` before the first.
     saved: Option<Box<Saved<G>>>,
 }
@@ -213,6 +216,8 @@ impl<G: Growth> Aimd<G> {
             growth,
             cwnd: Cwnd::from_window(init.initial_window),
             ssthresh: init.ssthresh,
+            reductions: 0,
+            reduced_from: Cwnd::from_window(Window::ZERO),
             saved: None,
         }
     }
@@ -289,7 +294,13 @@ impl<G: Growth> Aimd<G> {
         Cwnd::from_bytes(left * f64::from(view.smss)).max(Cwnd::from_window(Window::from_bytes(2 * smss)))
     }
 
+    fn count_reduction(&mut self) {
+        self.reductions = self.reductions.saturating_add(1);
+        self.reduced_from = self.cwnd;
+    }
+
     fn reduce(&mut self, view: &FlowView, flight: u32) {
+        self.count_reduction();
         let before = self.cwnd;
         let left = self.lower_ssthresh(view, self.used(view, flight));
         self.cwnd = before.min(left);
@@ -337,6 +348,9 @@ impl<G: Growth> CongestionControl for Aimd<G> {
             CongestionEvent::Loss { .. } | CongestionEvent::Ecn => self.reduce(view, view.flight_size),
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 let before = self.cwnd;
+                if first {
+                    self.count_reduction();
+                }
                 match ssthresh {
                     SsthreshRule::Keep => {}
                     SsthreshRule::AtMost(most) => self.ssthresh = most,
@@ -405,6 +419,8 @@ impl<G: Growth> CongestionControl for Aimd<G> {
     fn metrics(&self, report: &mut Metrics<'_>) {
         report.report("cwnd", self.cwnd.bytes());
         report.report("ssthresh", self.ssthresh.bytes() as f64);
+        report.report("reductions", f64::from(self.reductions));
+        report.report("reduced_from", self.reduced_from.bytes());
         self.growth.metrics(report);
     }
 

@@ -14,6 +14,7 @@
 //! placeholders), and a line in [`STUDIES`].
 
 mod a3;
+mod acwap;
 mod check;
 mod dclor;
 mod engine;

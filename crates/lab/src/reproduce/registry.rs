@@ -2,11 +2,12 @@
 
 use super::error::ReproduceError;
 use super::study::Study;
-use super::{a3, dclor, kalampoukas, ls_aimd};
+use super::{a3, acwap, dclor, kalampoukas, ls_aimd};
 use ackline_tcp_core::policy::spec::nearest;
 
 /// All studies, in the order in which they are listed.
-pub const STUDIES: &[&dyn Study] = &[&a3::A3, &kalampoukas::Kalampoukas, &ls_aimd::LsAimd, &dclor::Dclor];
+pub const STUDIES: &[&dyn Study] =
+    &[&a3::A3, &kalampoukas::Kalampoukas, &acwap::Acwap, &ls_aimd::LsAimd, &dclor::Dclor];
 
 /// The study called `name`.
 ///

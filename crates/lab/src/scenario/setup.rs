@@ -128,7 +128,10 @@ pub(crate) struct MeasureSetup {
     pub(crate) series: bool,
     /// Each download is measured by itself.
     pub(crate) transfers: bool,
+    /// Rows of packets.
     pub(crate) trace: Option<usize>,
+    /// Rows of dropped packets.
+    pub(crate) drops: Option<usize>,
 }
 
 const TOP: &[&str] = &[
@@ -549,10 +552,22 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
         series: false,
         transfers: false,
         trace: None,
+        drops: None,
     };
     let Some(item) = top.get("measure") else { return Ok(measure) };
     let table = item.table()?;
-    table.only(&["from", "until", "interval", "bins", "queues", "flows", "series", "transfers", "trace"])?;
+    table.only(&[
+        "from",
+        "until",
+        "interval",
+        "bins",
+        "queues",
+        "flows",
+        "series",
+        "transfers",
+        "trace",
+        "drops",
+    ])?;
     measure.from = table.or("from", measure.from, Item::time)?;
     measure.until = table.or("until", duration, Item::time)?;
     if measure.from >= measure.until || measure.until > duration {
@@ -580,6 +595,7 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
         table.or("flows", measure.flows, |item| Ok(item.integer(0..=MAX_FLOWS as u64)? as usize))?;
     measure.series = table.or("series", false, Item::switch)?;
     measure.transfers = table.or("transfers", false, Item::switch)?;
-    measure.trace = table.maybe("trace", |item| Ok(item.integer(1..=10_000_000)? as usize))?;
+    let rows = |key: &str| table.maybe(key, |item| Ok(item.integer(1..=10_000_000)? as usize));
+    (measure.trace, measure.drops) = (rows("trace")?, rows("drops")?);
     Ok(measure)
 }

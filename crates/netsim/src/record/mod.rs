@@ -169,6 +169,10 @@ impl Recorder {
 }
 
 impl Observer for Recorder {
+    fn watches_departures(&self, link: LinkId) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.watches_departures(link))
+    }
+
     fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
         if event == PacketEvent::Started
             && (self.options.from..self.options.until).contains(&now)

@@ -18,13 +18,15 @@ pub struct TraceOptions {
     /// When they arrive at the other end and when they are dropped, always; and when they come to the queue, and when their
     /// first and last bit leaves, where this is set.
     pub all_events: bool,
+    /// Leave arrivals out: drops alone, unless `all_events` is set.
+    pub only_drops: bool,
     /// Rows kept; further ones are [counted](PacketTrace::omitted).
     pub limit: usize,
 }
 
 impl Default for TraceOptions {
     fn default() -> Self {
-        Self { links: Select::All, all_events: false, limit: 100_000 }
+        Self { links: Select::All, all_events: false, only_drops: false, limit: 100_000 }
     }
 }
 
@@ -95,12 +97,20 @@ impl Tracer {
         Self { options, trace: PacketTrace::default() }
     }
 
+    pub(super) fn watches_departures(&self, link: LinkId) -> bool {
+        self.options.all_events && self.options.links.has(&link)
+    }
+
     pub(super) const fn trace(&self) -> &PacketTrace {
         &self.trace
     }
 
     pub(super) fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
-        let essential = matches!(event, PacketEvent::Delivered | PacketEvent::Dropped(_));
+        let essential = match event {
+            PacketEvent::Dropped(_) => true,
+            PacketEvent::Delivered => !self.options.only_drops,
+            _ => false,
+        };
         if !(self.options.all_events || essential) || !self.options.links.has(&link) {
             return;
         }

@@ -1,0 +1,165 @@
+//! What is taken from a run: for each flow its throughput, its congestion events and its losses.
+
+use crate::run::Outcome;
+use ackline_netsim::record::{ConnRecord, ConnSample};
+use serde::{Deserialize, Serialize};
+
+/// Payload bytes of a packet, and all its bytes.
+pub(super) const PAYLOAD: f64 = 1000.0;
+pub(super) const PACKET: f64 = 1040.0;
+
+/// Most points of a plotted series.
+const POINTS: usize = 1500;
+
+/// A run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Reading {
+    pub(super) flows: Vec<Flow>,
+    /// The bottleneck's share of busy time, 0 to 1.
+    pub(super) utilisation: f64,
+    /// Seconds and packets in the queue.
+    pub(super) queue: Vec<(f64, f64)>,
+}
+
+/// A flow, within the window of measurement.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Flow {
+    pub(super) name: String,
+    /// Bits per second, headers included.
+    pub(super) rate: f64,
+    /// Packets with data that it sent.
+    pub(super) sent: u64,
+    /// Windows in segments at its reductions.
+    pub(super) reductions: Vec<f64>,
+    /// Packets dropped at the bottleneck.
+    pub(super) drops: u64,
+    /// Distances in packets between the losses of one event.
+    pub(super) spacing: Vec<f64>,
+    /// Seconds and segments, over the whole run.
+    pub(super) window: Vec<(f64, f64)>,
+    /// Seconds and milliseconds.
+    pub(super) rtt: Vec<(f64, f64)>,
+}
+
+impl Flow {
+    /// Congestion events.
+    pub(super) fn events(&self) -> f64 {
+        self.reductions.len() as f64
+    }
+
+    /// Losses of an event, on the mean.
+    pub(super) fn drops_per_event(&self) -> f64 {
+        if self.reductions.is_empty() { 0.0 } else { self.drops as f64 / self.events() }
+    }
+
+    /// Share of packets lost.
+    pub(super) fn loss_rate(&self) -> f64 {
+        if self.sent == 0 { 0.0 } else { self.drops as f64 / self.sent as f64 }
+    }
+}
+
+/// Reads a run.
+pub(super) fn read(outcome: Outcome) -> Reading {
+    let Outcome { result, record, flow_of, .. } = outcome;
+    let (from, until) = result.window_s;
+    let inside = |at_ns: u64| (from..=until).contains(&(at_ns as f64 / 1e9));
+    let flows = result.flows.iter().enumerate().map(|(place, flow)| {
+        let conn =
+            flow_of.iter().position(|of| *of == Some(place)).and_then(|conn| record.connections.get(conn));
+        let trace = record.trace.as_ref();
+        let lost: Vec<(u64, u32)> = trace
+            .into_iter()
+            .flat_map(|trace| &trace.rows)
+            .filter(|row| row.dropped && inside(row.at_ns))
+            .filter(|row| conn.is_some_and(|conn| row.conn == Some(conn.conn)))
+            .filter_map(|row| Some((row.at_ns, row.tcp?.seq)))
+            .collect();
+        let series = |value: &dyn Fn(&ConnSample) -> Option<f64>| {
+            let samples = conn.map_or(&[][..], |conn| &conn.samples);
+            let points =
+                samples.iter().filter_map(|sample| Some((sample.at_ns as f64 / 1e9, value(sample)?)));
+            thinned(points.collect())
+        };
+        Flow {
+            name: flow.name.clone(),
+            rate: flow.goodput_bps * PACKET / PAYLOAD,
+            sent: flow.data_packets,
+            reductions: conn.map_or(vec![], |conn| reductions(conn, inside)),
+            drops: lost.len() as u64,
+            spacing: spacing(&lost),
+            window: series(&|sample| Some(sample.cwnd as f64 / PAYLOAD)),
+            rtt: series(&|sample| sample.srtt_ns.map(|nanos| nanos as f64 / 1e6)),
+        }
+    });
+    let flows = flows.collect();
+    let queue = record.queues.first().map_or(vec![], |queue| {
+        thinned(queue.samples.iter().map(|at| (at.at_ns as f64 / 1e9, at.packets as f64)).collect())
+    });
+    let utilisation = result.queues.first().map_or(0.0, |queue| queue.utilisation);
+    Reading { flows, utilisation, queue }
+}
+
+/// The window in segments before each reduction: as the congestion control itself reports it, or, where it does not, in the last
+/// sample before `ssthresh` changed.
+fn reductions(conn: &ConnRecord, inside: impl Fn(u64) -> bool) -> Vec<f64> {
+    let values = |name: &str| {
+        conn.metrics
+            .iter()
+            .find(|metric| metric.owner == "cc" && metric.name == name)
+            .map(|metric| &metric.values)
+    };
+    let (counts, windows) = (values("reductions"), values("reduced_from"));
+    let mut found = vec![];
+    for (place, pair) in conn.samples.windows(2).enumerate() {
+        let [before, after] = pair else { continue };
+        if !inside(after.at_ns) {
+            continue;
+        }
+        match (counts, windows) {
+            (Some(counts), Some(windows)) => {
+                let at = |values: &Vec<Option<f64>>, place: usize| values.get(place).copied().flatten();
+                let more = at(counts, place + 1).unwrap_or(0.0) - at(counts, place).unwrap_or(0.0);
+                let window = at(windows, place + 1).unwrap_or(0.0) / PAYLOAD;
+                found.extend(std::iter::repeat_n(window, more as usize));
+            }
+            _ if before.ssthresh != after.ssthresh => found.push(before.cwnd as f64 / PAYLOAD),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Losses within one second of each other are of one event, and lie a number of packets apart.
+fn spacing(lost: &[(u64, u32)]) -> Vec<f64> {
+    let apart = lost.windows(2).filter_map(|pair| {
+        let [(first, a), (second, b)] = pair else { return None };
+        let bytes = b.wrapping_sub(*a);
+        (second - first < 1_000_000_000 && bytes < 1 << 31).then(|| f64::from(bytes) / PAYLOAD)
+    });
+    apart.collect()
+}
+
+fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    let every = points.len().div_ceil(POINTS).max(1);
+    points.into_iter().step_by(every).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_of_one_event_have_distances_and_events_have_none() {
+        let second = 1_000_000_000;
+        let lost = [(0, u32::MAX - 999), (100, 322_000), (200, 645_000), (2 * second, 9_000_000)];
+        assert_eq!(spacing(&lost), [323.0, 323.0]);
+    }
+
+    #[test]
+    fn long_series_become_short() {
+        let points: Vec<(f64, f64)> = (0..10_000).map(|n| (f64::from(n), 0.0)).collect();
+        let thin = thinned(points);
+        assert!((1000..=POINTS).contains(&thin.len()), "{}", thin.len());
+        assert_eq!(thin.first(), Some(&(0.0, 0.0)));
+    }
+}
