@@ -6,11 +6,14 @@ use ackline_netsim::impair::{DropList, Which};
 use ackline_netsim::queue::{DropTail, Limit};
 use ackline_netsim::record::{Record, RecordOptions, Recorder, TraceOptions};
 use ackline_netsim::topologies::Duplex;
-use ackline_netsim::{LinkSpec, Sim};
+use ackline_netsim::{LinkSpec, Observer, Sim};
 use ackline_tcp_core::{Duration, Instant};
 
 fn run(options: RecordOptions, there: LinkSpec, seconds: u64) -> Record {
-    let mut sim = Sim::new(1);
+    run_in(Sim::new(1), options, there, seconds)
+}
+
+fn run_in(mut sim: Sim, options: RecordOptions, there: LinkSpec, seconds: u64) -> Record {
     let pair = pair(&mut sim, Duplex { there, back: link(10_000_000, 10) });
     sink(&mut sim, &pair.receiver);
     transfer(&mut sim, &pair.sender, &pair.receiver, Amount::Endless);
@@ -22,6 +25,29 @@ fn run(options: RecordOptions, there: LinkSpec, seconds: u64) -> Record {
 
 fn narrow() -> LinkSpec {
     link(10_000_000, 10).with_queue(Box::new(DropTail::new(Limit::Packets(50))))
+}
+
+/// Says that it watches departures, and does not.
+#[derive(Debug)]
+struct Watcher;
+
+impl Observer for Watcher {}
+
+#[test]
+fn what_is_watched_changes_nothing_and_a_trace_may_hold_drops_alone() {
+    let options = || RecordOptions {
+        trace: Some(TraceOptions { only_drops: true, ..TraceOptions::default() }),
+        ..RecordOptions::default()
+    };
+    let alone = run(options(), narrow(), 10);
+    let mut sim = Sim::new(1);
+    sim.add_observer(Watcher);
+    let watched = run_in(sim, options(), narrow(), 10);
+    assert_eq!(alone, watched);
+    let rows = &alone.trace.as_ref().unwrap().rows;
+    let drops = alone.queues.iter().filter_map(|queue| queue.samples.last()).map(|last| last.total.overflows);
+    assert!(!rows.is_empty() && rows.iter().all(|row| row.dropped));
+    assert_eq!(rows.len() as u64, drops.sum::<u64>());
 }
 
 #[test]

@@ -272,15 +272,15 @@ impl Sender {
         let forced = flight.recovery.forced;
         let most = if forced { smss } else { gate.max_payload.min(gate.room / smss * smss) };
         let Some((start, end)) = flight.board.next_lost(most.max(smss)) else { return Ok(None) };
-        if !forced {
-            if gate.room < end.distance_from(start).min(smss) {
-                if !gate.capped {
-                    flight.cwnd_limited = self.snd_nxt;
-                }
-                return Err(Blocked::CongestionWindow);
+        if !forced && gate.room < end.distance_from(start).min(smss) {
+            if !gate.capped {
+                flight.cwnd_limited = self.snd_nxt;
             }
-            hold_back(flight, now, gate, self.snd_nxt, flight.board.tally().pending)?;
+            return Err(Blocked::CongestionWindow);
         }
+        // What does not wait for the window waits for the pacer: beside paced departures it would find the queue full
+        // that has just dropped a packet.
+        hold_back(flight, now, gate, self.snd_nxt, flight.board.tally().pending)?;
         let end = self.fit_window(start, end).ok_or(Blocked::ReceiveWindow)?;
         Ok(Some(self.retransmission(start, end, SendReason::FastRetransmit)))
     }

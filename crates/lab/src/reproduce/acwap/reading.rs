@@ -35,6 +35,8 @@ pub(super) struct Flow {
     pub(super) drops: u64,
     /// Distances in packets between the losses of one event.
     pub(super) spacing: Vec<f64>,
+    /// Losses of each event that began within the window, where events are more than a second apart.
+    pub(super) bursts: Vec<f64>,
     /// Seconds and segments, over the whole run.
     pub(super) window: Vec<(f64, f64)>,
     /// Seconds and milliseconds.
@@ -67,13 +69,13 @@ pub(super) fn read(outcome: Outcome) -> Reading {
         let conn =
             flow_of.iter().position(|of| *of == Some(place)).and_then(|conn| record.connections.get(conn));
         let trace = record.trace.as_ref();
-        let lost: Vec<(u64, u32)> = trace
+        let all: Vec<(u64, u32)> = trace
             .into_iter()
             .flat_map(|trace| &trace.rows)
-            .filter(|row| row.dropped && inside(row.at_ns))
-            .filter(|row| conn.is_some_and(|conn| row.conn == Some(conn.conn)))
+            .filter(|row| row.dropped && conn.is_some_and(|conn| row.conn == Some(conn.conn)))
             .filter_map(|row| Some((row.at_ns, row.tcp?.seq)))
             .collect();
+        let lost: Vec<(u64, u32)> = all.iter().copied().filter(|(at, _)| inside(*at)).collect();
         let series = |value: &dyn Fn(&ConnSample) -> Option<f64>| {
             let samples = conn.map_or(&[][..], |conn| &conn.samples);
             let points =
@@ -87,6 +89,7 @@ pub(super) fn read(outcome: Outcome) -> Reading {
             reductions: conn.map_or(vec![], |conn| reductions(conn, inside)),
             drops: lost.len() as u64,
             spacing: spacing(&lost),
+            bursts: bursts(&all, inside),
             window: series(&|sample| Some(sample.cwnd as f64 / PAYLOAD)),
             rtt: series(&|sample| sample.srtt_ns.map(|nanos| nanos as f64 / 1e6)),
         }
@@ -139,6 +142,13 @@ fn spacing(lost: &[(u64, u32)]) -> Vec<f64> {
     apart.collect()
 }
 
+/// The sizes of groups of losses that are less than a second apart, and begin within the window.
+fn bursts(lost: &[(u64, u32)], inside: impl Fn(u64) -> bool) -> Vec<f64> {
+    let groups = lost.chunk_by(|(first, _), (second, _)| second - first < 1_000_000_000);
+    let begun = groups.filter(|group| group.first().is_some_and(|(at, _)| inside(*at)));
+    begun.map(|group| group.len() as f64).collect()
+}
+
 fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let every = points.len().div_ceil(POINTS).max(1);
     points.into_iter().step_by(every).collect()
@@ -153,6 +163,8 @@ mod tests {
         let second = 1_000_000_000;
         let lost = [(0, u32::MAX - 999), (100, 322_000), (200, 645_000), (2 * second, 9_000_000)];
         assert_eq!(spacing(&lost), [323.0, 323.0]);
+        assert_eq!(bursts(&lost, |_| true), [3.0, 1.0]);
+        assert_eq!(bursts(&lost, |at| at > 50), [1.0], "the first one began before");
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(super) fn evaluate(outputs: &Outputs) -> Result<Reproduction, ReproduceError
                 [
                     number(window, 0),
                     number(flow.events(), 0),
-                    number(flow.drops_per_event(), 1),
+                    number(mean(&flow.bursts), 1),
                     number(mean(&flow.spacing), 0),
                     number(100.0 * run.utilisation, 1),
                     Cell::from(beside.map_or("", |row| row.paper)),
@@ -104,7 +104,7 @@ fn hstcp_checks(who: Alone, buffer: u32, rtt: f64, run: &Reading) -> Vec<Check> 
     let mut drops_check = Check::within(
         id("drops"),
         "losses of a congestion event",
-        flow.drops_per_event(),
+        mean(&flow.bursts),
         (drops - 1.0, drops + 1.0),
     );
     let mut spacing_check =
@@ -133,7 +133,7 @@ fn acwap_checks(buffer: u32, run: &Reading, hstcp: Option<&Reading>) -> Vec<Chec
     let Some(other) = base.flows.first() else { return vec![] };
     let id = |what: &str| format!("single/acwap-{buffer}/{what}");
     let mut checks = vec![
-        Check::at_most(id("drops"), "losses of a congestion event", flow.drops_per_event(), 2.0).paper(1.0),
+        Check::at_most(id("drops"), "losses of a congestion event", mean(&flow.bursts), 2.0).paper(1.0),
         Check::at_most(
             id("events"),
             "congestion events in 60 s, fewer than HSTCP's",

@@ -18,6 +18,9 @@ const MODEL: [(u32, &str); 5] = [
     (9, "43.8; 50.0; 0.996; 1.9; 3.6"),
 ];
 
+/// What a line shows of a point.
+type Of<'a> = &'a dyn Fn(&Point) -> f64;
+
 /// A value of beta.
 struct Point {
     tenths: u32,
@@ -124,7 +127,7 @@ fn checks(points: &[Point]) -> Vec<Check> {
 }
 
 fn figures(points: &[Point]) -> Vec<Chart> {
-    let chart = |name: &str, title: &str, y_label: &str, lines: &[(&str, &dyn Fn(&Point) -> f64)]| Chart {
+    let chart = |name: &str, title: &str, y_label: &str, lines: &[(&str, Of<'_>)]| Chart {
         name: name.to_owned(),
         title: title.to_owned(),
         x_label: "beta".to_owned(),

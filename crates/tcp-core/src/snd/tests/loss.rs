@@ -1,8 +1,10 @@
 //! Loss detection and recovery.
 
 use super::bench::{Bench, SMSS, Setup, ms};
+use crate::events::WakeReason;
 use crate::packet::SendReason::{FastRetransmit, LimitedTransmit, NewData, RtoRetransmit};
-use crate::policy::cc::{CongestionEvent, Phase};
+use crate::policy::cc::{CongestionEvent, Pacing, Phase};
+use crate::units::Window;
 
 /// Ten segments are out, fifty wait.
 fn ten_out(sack: bool) -> Bench {
@@ -44,6 +46,19 @@ fn one_loss_with_sack() {
     assert_eq!(bench.events().len(), 1);
     assert_eq!(bench.counters.tcp_sack_recovery, 1);
     assert_eq!(bench.counters.tcp_fast_retrans, 1);
+}
+
+#[test]
+fn the_first_retransmission_waits_for_the_pacer() {
+    let mut bench = ten_out(true);
+    bench.decide(|d| d.pacing = Pacing::Gap { time: ms(10), over: Window::from_bytes(u64::from(SMSS)) });
+    bench.sack(0, &[(1000, 3000)]);
+    assert_eq!(bench.drain(), [(10_000, 1000, LimitedTransmit)]);
+    bench.sack(0, &[(1000, 4000)]);
+    bench.set_cwnd(5);
+    assert_eq!(bench.drain(), []);
+    assert_eq!(bench.fire(), WakeReason::Pace);
+    assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
 }
 
 #[test]
