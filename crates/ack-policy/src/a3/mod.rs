@@ -19,6 +19,7 @@
 //!
 //! | steps | |
 //! |---|---|
+//! | 1 to 6 | the sender: not here, but in the core's output rule and in the simulator's writer |
 //! | 7 to 9 | before the first estimate: `sunos.rs` |
 //! | 10, 12 to 18 | a segment with data arrives: [`Adaptive::decide`] |
 //! | 11 | the gaps between arrivals: `gaps.rs` |
@@ -29,6 +30,8 @@
 //! | 40 | the round trip: `rtt.rs` |
 //! | 42 | the cap of the threshold: [`Adaptive::cap`] |
 //! | 43 | a closed window is told at once: the core's obligation |
+//!
+//! Beyond the paper: quick ACKs at the start, a sampling only where one is needed, and a cap, unless `profile=paper` is asked for.
 //!
 //! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender stops, so it must be rare; what
 //! a sender without Nagle's algorithm sends is not limited by small segments, and A3 then only acknowledges less often.
