@@ -17,6 +17,7 @@ pub const fn send_reason(reason: SendReason) -> &'static str {
         SendReason::FastRetransmit => "fast-retransmit",
         SendReason::RtoRetransmit => "rto-retransmit",
         SendReason::RtoProbe => "rto-probe",
+        SendReason::TailLossProbe => "tail-loss-probe",
         SendReason::Fin => "fin",
         SendReason::WindowProbe => "window-probe",
         SendReason::KeepAlive => "keep-alive",

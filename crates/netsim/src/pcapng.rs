@@ -276,6 +276,14 @@ fn note(event: &TraceEvent) -> Option<String> {
         TraceEvent::StaleAck { .. } => "stale ack".to_owned(),
         TraceEvent::RtoVerdict { verdict } => format!("verdict: {}", labels::rto_verdict(verdict)),
         TraceEvent::Undo => "undo".to_owned(),
+        TraceEvent::TailLossProbe { new, .. } => {
+            format!("tail loss probe: {}", if new { "new data" } else { "the highest segment again" })
+        }
+        TraceEvent::Lost { bytes, again, by_timer } => {
+            let by = if by_timer { " by the reordering timer" } else { "" };
+            let again = if again > 0 { format!(", {again} segments again") } else { String::new() };
+            format!("lost{by}: {bytes} bytes{again}")
+        }
         TraceEvent::Phase { from, to } => {
             format!("phase: {} to {}", labels::phase(from), labels::phase(to))
         }
