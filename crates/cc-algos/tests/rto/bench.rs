@@ -242,6 +242,12 @@ impl Bench {
         assert_eq!(conn.write(&data).unwrap(), data.len());
     }
 
+    /// The packet after the `packets`-th is P1 from here on.
+    pub(crate) fn renumber(&mut self, packets: u32) {
+        self.base += packets * SMSS;
+        self.sent.clear();
+    }
+
     /// The application is done.
     pub(crate) fn shutdown(&mut self) {
         let now = self.now;

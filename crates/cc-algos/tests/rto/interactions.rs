@@ -2,9 +2,11 @@
 //! that the worked examples leave at their defaults.
 
 use crate::bench::{Bench, SMSS, Setup, ms};
+use ackline_tcp_core::config::LossDetection;
 use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::cc::Phase;
 use ackline_tcp_core::policy::rto::{RtoPhase, RtoVerdict};
+use ackline_tcp_core::{ConnConfig, WakeReason};
 
 const NOTHING: [&str; 0] = [];
 
@@ -307,4 +309,115 @@ fn settings_change_on_a_running_connection() {
     assert!(configure(&mut bench, "stale_policy=loud").is_err());
     assert_eq!(bench.rto(), ["P21"]);
     assert_eq!(bench.rto(), ["P1r1"], "one probe, then go-back-N");
+}
+
+/// RACK, tail loss probes and proportional rate reduction, as they are by default.
+fn modern(rto: &'static str) -> Setup {
+    let tune = |config: &mut ConnConfig| {
+        config.loss = LossDetection::Rack;
+        config.tlp = true;
+        config.prr = true;
+    };
+    Setup { rto, tune, ..Setup::default() }
+}
+
+/// The names of everything that leaves up to the next retransmission timeout, without its segment.
+fn before_the_timeout(bench: &mut Bench) -> Vec<(String, SendReason)> {
+    let mut left = Vec::new();
+    let timeouts = bench.info().timeouts;
+    loop {
+        let wakeup = bench.endpoint.poll_timeout().expect("a timer runs");
+        if wakeup.reason == WakeReason::Rto {
+            return left;
+        }
+        bench.now = bench.now.max(wakeup.at);
+        bench.endpoint.handle_timeout(bench.now);
+        assert_eq!(bench.info().timeouts, timeouts);
+        left.extend(bench.out().into_iter().map(|segment| (segment.name, segment.reason)));
+    }
+}
+
+#[test]
+fn rack_and_tail_loss_probes_are_still_in_probe() {
+    let mut bench = modern("dclor").open();
+    assert_eq!(before_the_timeout(&mut bench), [("P21".to_owned(), SendReason::TailLossProbe)]);
+    assert_eq!(bench.rto(), ["P22"], "the tail loss probe is part of what is outstanding");
+    // P1 is lost: RACK would find it at once, and send it again.
+    bench.pass(ms(100));
+    for last in 2..=10 {
+        assert_eq!(bench.ack(0).sack(2, last).arrives(), NOTHING);
+        bench.pass(ms(5));
+    }
+    assert_eq!((bench.info().lost, bench.info().ca_state), (0, Phase::Loss));
+    assert_eq!(before_the_timeout(&mut bench), [], "no tail loss probe, no timer of RACK");
+    // At the exit RACK's marks would be the same: everything left long before the probe.
+    assert_eq!(bench.ack(0).sack(2, 22).arrives(), ["P1r1", "P23"]);
+    assert_eq!((bench.info().lost, bench.info().snd_ssthresh), (SMSS, Some(10_500)), "half of 21");
+    // P2: a repetition that is lost again is found by RACK, and reduces nothing.
+    bench.pass(ms(100));
+    bench.ack(0).sack(2, 23).arrives();
+    let again: Vec<String> = before_the_timeout(&mut bench).into_iter().map(|(name, _)| name).collect();
+    assert!(again.is_empty() || again == ["P1r2"], "{again:?}");
+    assert_eq!((bench.info().snd_ssthresh, bench.info().ca_state), (Some(10_500), Phase::Loss));
+}
+
+#[test]
+fn worked_examples_hold_beside_rack_and_prr() {
+    // 7.1
+    let mut bench = modern("dclor").open();
+    before_the_timeout(&mut bench);
+    assert_eq!(bench.rto(), ["P22"]);
+    assert_eq!(bench.ack(0).sack(22, 22).arrives(), ["P1r1", "P2r1"]);
+    assert_eq!(bench.info().snd_cwnd, 2_000, "no rate reduction outside of fast recovery");
+    // 7.2
+    let mut bench = modern("dclor").open();
+    before_the_timeout(&mut bench);
+    bench.rto();
+    for packet in 1..=21 {
+        assert_eq!(bench.ack(packet).arrives(), NOTHING);
+    }
+    assert_eq!(bench.ack(22).arrives(), ["P23", "P24"]);
+    assert_eq!(bench.retransmitted(), 0);
+}
+
+#[test]
+fn an_unanswered_tail_loss_probe_can_be_the_probe() {
+    let mut bench = modern("dclor:reuse_tlp=on").open();
+    assert_eq!(before_the_timeout(&mut bench), [("P21".to_owned(), SendReason::TailLossProbe)]);
+    assert_eq!(bench.rto(), ["P21r1"], "no second one");
+    // It was new data: its ACK is proof, of whichever copy; but no sample.
+    for packet in 1..=20 {
+        assert_eq!(bench.ack(packet).arrives(), NOTHING);
+    }
+    assert_eq!(bench.ack(21).arrives(), ["P22", "P23"]);
+    assert_eq!((bench.state().0, bench.state().1), (2, 40));
+    assert_eq!((bench.verdicts(), bench.info().backoff), (vec![RtoVerdict::Spurious], 1));
+}
+
+#[test]
+fn a_tail_loss_probe_may_have_repaired_the_only_loss() {
+    // I-14 with the copy of a tail loss probe: its timestamp is older than the timeout's, and proves nothing either.
+    for (copy, ssthresh) in [(0, 40_000), (1, 10_500), (2, 10_500)] {
+        let mut bench = Setup { packets: 20, timestamps: true, ..modern("dclor") }.open();
+        bench.pass(ms(5));
+        assert_eq!(before_the_timeout(&mut bench).len(), 1);
+        assert_eq!(bench.rto(), ["P20r2"]);
+        let tsval = bench.tsval(20, copy);
+        bench.ack(20).tsecr(tsval).arrives();
+        assert_eq!(bench.info().snd_ssthresh, Some(ssthresh), "copy {copy}");
+    }
+}
+
+#[test]
+fn no_undo_of_the_core_touches_a_timeout_of_dclor() {
+    // E2c with the core's undo: the DSACK of the probe gives `ssthresh` back, and not the window.
+    let mut bench = Setup { packets: 20, ..modern("dclor") }.open();
+    let tail = before_the_timeout(&mut bench);
+    assert_eq!(tail, [("P20r1".to_owned(), SendReason::TailLossProbe)]);
+    assert_eq!(bench.rto(), ["P20r2"]);
+    bench.ack(20).arrives();
+    // 20, and the tail loss probe.
+    assert_eq!((bench.info().snd_cwnd, bench.info().snd_ssthresh), (2_000, Some(10_500)));
+    bench.ack(20).sack(20, 20).arrives();
+    assert_eq!(bench.state(), (2, 40, 0));
 }

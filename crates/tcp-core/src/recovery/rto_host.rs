@@ -94,6 +94,7 @@ impl Sender {
     /// The retransmission timer fired.
     pub(crate) fn on_rto_expiry(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         let before = self.rto_phase();
+        let tail_was_repeated = self.open_probe().is_some_and(|(_, new)| !new);
         let Some(flight) = self.flight.as_deref_mut() else {
             self.rto_at = Instant::FAR_FUTURE;
             return;
@@ -119,9 +120,10 @@ impl Sender {
         host.gate = RtoGate::ByCc;
         if host.expiries == 1 && before != RtoPhase::Probe {
             // RFC 3522, section 3.2, step 1: RetransmitTS is that of what this timeout sends. A probe that is repeated
-            // keeps that of its first copy.
-            flight.recovery.first_retransmission = None;
+            // keeps that of its first copy, and so does one that a tail loss probe sent again before.
+            flight.recovery.first_retransmission.take_if(|_| !tail_was_repeated);
         }
+        let first_copy = flight.recovery.first_retransmission.filter(|_| tail_was_repeated);
         let step = self.step_on_expiry(ctx, config, in_episode);
         if let Some(flight) = self.flight.as_deref_mut() {
             let (una, nxt) = (self.snd_una, self.snd_nxt);
@@ -130,6 +132,9 @@ impl Sender {
                 flight.recovery.arm_undo(una, flight.board.tally().again, true);
             }
             flight.recovery.begin(Phase::Loss, una, nxt);
+            if first_copy.is_some() {
+                flight.recovery.first_retransmission = first_copy;
+            }
             if from != Phase::Loss {
                 ctx.trace(|| TraceEvent::Phase { from, to: Phase::Loss });
             }

@@ -157,6 +157,9 @@ impl Sender {
             tlp.last = Some(Probe { start, end, new });
             if flight.recovery.phase == Phase::Open {
                 tlp.open = tlp.last;
+                if !new {
+                    flight.recovery.first_retransmission = Some(ctx.now);
+                }
             }
         }
         ctx.trace(|| TraceEvent::TailLossProbe { start, new });
