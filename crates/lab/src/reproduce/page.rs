@@ -180,7 +180,7 @@ fn folded(checks: &[&Check]) -> String {
             text,
             "| `{}` | {} | {} | {} | {} | {verdict}{reason} |",
             check.id,
-            check.what,
+            check.what.replace('|', "\\|"),
             number(check.paper),
             number(check.measured),
             bounds(check)

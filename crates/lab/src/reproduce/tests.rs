@@ -50,7 +50,7 @@ impl Study for Tiny {
             let mut table = Table::new("squares", "Squares").columns(["side", "square"]);
             table.row("3", [Cell::beside(square, 10.0, 0).within((9.5, 10.5)).marked(true)]);
             found.tables.push(table);
-            found.checks.push(Check::near("one/square", "the square", square, 9.0, 0.1).paper(10.0));
+            found.checks.push(Check::near("one/square", "|x * x|", square, 9.0, 0.1).paper(10.0));
             found.checks.push(Check::at_most("one/small", "it", square, 1.0).optional("Squares grow."));
             let line = Line { points: vec![(1.0, square), (2.0, 4.0)], ..Line::default() };
             found
@@ -149,7 +149,7 @@ fn a_page_holds_the_wanted_parts_and_what_it_has_no_place_for() {
         page.contains("Square: 9.") && page.contains("1 of 2 checks passed, 1 optional missed"),
         "{page}"
     );
-    assert!(page.contains("| `one/square` | the square | 10 | 9 | 8.1 to 9.9 | ok |"), "{page}");
+    assert!(page.contains("| `one/square` | \\|x * x\\| | 10 | 9 | 8.1 to 9.9 | ok |"), "{page}");
     assert!(page.contains("![](tiny-page/curve.svg)") && page.contains("A note."), "{page}");
     assert!(!page.contains("## Two"), "{page}");
 }
