@@ -26,12 +26,14 @@ fn runs() -> Vec<Run> {
     for buffers in PAIRS {
         for copies in Copies::ALL {
             for receiver in [Receiver::A3, Receiver::Csa3, Receiver::Csa3FromAck] {
-                for episodes in [Episodes::None, Episodes::Five, Episodes::Twenty, Episodes::BothWays] {
+                for episodes in
+                    [Episodes::None, Episodes::Five, Episodes::Twenty, Episodes::BothWays, Episodes::Marking]
+                {
                     let run = Run { buffers, receiver, episodes, copies };
                     // Only what a figure or the table shows.
                     let unwanted = matches!(
                         (receiver, copies, episodes),
-                        (Receiver::Csa3FromAck, _, Episodes::Five | Episodes::BothWays)
+                        (Receiver::Csa3FromAck, _, Episodes::Five | Episodes::BothWays | Episodes::Marking)
                             | (_, Copies::Partial, Episodes::Five | Episodes::BothWays)
                     );
                     runs.extend((!unwanted).then_some(run));
@@ -237,7 +239,11 @@ impl View<'_> {
         ]);
         // Gains of the independent model, s: whole copies, partial copies.
         let model = [[0.0, 0.0], [-0.05, -0.03], [-0.19, 0.02], [0.44, 0.54]];
-        for (episodes, lost) in [(Episodes::Twenty, "data"), (Episodes::BothWays, "data and ACKs")] {
+        for (episodes, lost) in [
+            (Episodes::Twenty, "data"),
+            (Episodes::BothWays, "data and ACKs"),
+            (Episodes::Marking, "data; no go-back-N"),
+        ] {
             for (place, copies) in Copies::ALL.into_iter().enumerate() {
                 if episodes == Episodes::BothWays && copies == Copies::Partial {
                     continue;
@@ -274,7 +280,8 @@ impl View<'_> {
             }
         }
         Ok(table.note(
-            "Means of 20 episodes of all phases. Pause from ACK: CSA3 that counts the sender's silence from its own last ACK \
+            "Means of 20 episodes of all phases. No go-back-N: after a timeout the sender marks what is lost instead of going \
+             back to the oldest byte. Pause from ACK: CSA3 that counts the sender's silence from its own last ACK \
              where that is later than the data, so that what it withheld itself is no sign of congestion.",
         ))
     }

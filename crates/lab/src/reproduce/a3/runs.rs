@@ -185,6 +185,8 @@ pub(super) enum Episodes {
     Twenty,
     /// The same, and ACKs are lost, too.
     BothWays,
+    /// Twenty again, with a sender that does not go back to the oldest byte: it marks what is lost.
+    Marking,
 }
 
 /// How long an episode lasts, s.
@@ -197,6 +199,7 @@ impl Episodes {
             Self::Five => "five",
             Self::Twenty => "twenty",
             Self::BothWays => "both-ways",
+            Self::Marking => "marking",
         }
     }
 
@@ -205,7 +208,7 @@ impl Episodes {
         match self {
             Self::None => vec![],
             Self::Five => vec![500.0, 875.03, 1_250.07, 1_625.11, 1_999.17],
-            Self::Twenty | Self::BothWays => {
+            Self::Twenty | Self::BothWays | Self::Marking => {
                 (0..20).map(|number| 500.0 + 75.037 * f64::from(number)).collect()
             }
         }
@@ -222,6 +225,9 @@ impl Episodes {
         match self {
             Self::Five => vec![],
             Self::None | Self::Twenty => vec![format!("link.path.impairments={drops}")],
+            Self::Marking => {
+                vec![format!("link.path.impairments={drops}"), "conn.rto=conventional".to_owned()]
+            }
             Self::BothWays => {
                 vec![
                     format!("link.path.impairments={drops}"),
