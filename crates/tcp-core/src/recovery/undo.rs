@@ -6,7 +6,7 @@
 //!
 //! Then the congestion control returns to its checkpoint, what was marked lost counts as being in the network
 //! again, and RACK knows that the path reorders. In an episode that a timeout began the decision is the RTO
-//! response's, which hears of the same evidence in [`AckFacts`](crate::policy::rto::AckFacts).
+//! response's, which hears of the same evidence in [`AckFacts`].
 
 use super::Recovery;
 use crate::conn::Ctx;
