@@ -34,7 +34,7 @@
 //! |---|---|
 //! | top | `title`, `description`, `duration`, `seed`, `repeat`, `checksums`, `pricing` |
 //! | `[conn]` | [`CONN_KEYS`]: defaults of every connection |
-//! | `[[node]]` | `name`, `kind` (`host`, `router`, `stis`), `count`, `sched`, `egress` (`queued`, `fed`), `pricing`, `mtu`; those of [`stis`](stis) |
+//! | `[[node]]` | `name`, `kind` (`host`, `router`, `stis`), `count`, `sched`, `egress` (`queued`, `fed`), `pricing`, `mtu`; those of [`stis`] |
 //! | `[[link]]` | `name`, `between` or `from` and `to`, `rate` or `trace`, `delay`, `framing`, `queue`, `impairments`, `back` |
 //! | `[[app]]` | `kind`, `name`, `from`, `to`, `start`, `count`, `stagger`, `jitter`, `conn`, `accept`, and those of its kind |
 //! | `[[change]]` | `at`, `link`, `rate`, `delay`, `state` (`stall`, `resume`, `down`, `up`), `for` |
