@@ -11,10 +11,10 @@ use super::paper::ROWS;
 use super::responses::of_the_draft;
 
 /// Seeds of each filling.
-const SEEDS: u32 = 3;
+const SEEDS: u32 = 2;
 const QUICK_SEEDS: u32 = 2;
 /// The share of Table 2's volume that is enough to see an order.
-const SHARE: f64 = 0.4;
+const SHARE: f64 = 0.25;
 
 /// A filling.
 struct Filling {

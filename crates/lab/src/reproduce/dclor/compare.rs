@@ -13,8 +13,8 @@ use crate::plot::{Chart, Kind, Line};
 use crate::stats::{Estimate, Spread, quantile};
 
 /// Seeds where nobody says.
-const SEEDS: u32 = 10;
-const QUICK_SEEDS: u32 = 3;
+const SEEDS: u32 = 5;
+const QUICK_SEEDS: u32 = 2;
 
 /// How Table 2 is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -118,3 +118,27 @@ impl Study for Dclor {
 fn scenario(name: &str, text: &str) -> Result<Scenario, ReproduceError> {
     Ok(Scenario::parse(text, name)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::engine::{Options, reproduce};
+    use super::*;
+
+    /// A thousandth of the traffic tells nothing about responses, but all of it must end, on a page without mistakes.
+    #[test]
+    fn a_thousandth_of_the_traffic_ends() {
+        let options = Options {
+            parts: vec!["4".to_owned(), "6".to_owned()],
+            seeds: Some(1),
+            scale: Some(0.001),
+            ..Options::default()
+        };
+        let done = reproduce(&[&Dclor], &options).unwrap();
+        let found = &done[0].reproduction;
+        let unfinished = found.checks.iter().find(|check| check.id == "mix/unfinished").unwrap();
+        assert!(unfinished.ok, "{unfinished:?}");
+        let ids: Vec<&str> = found.tables.iter().map(|table| table.id.as_str()).collect();
+        assert_eq!(ids, ["4", "all-10K", "all-1000K", "all-10000K", "6", "probe"]);
+        assert_eq!(found.figures.len(), 1);
+    }
+}

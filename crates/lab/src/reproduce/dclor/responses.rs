@@ -48,6 +48,10 @@ pub(super) const RESPONSES: [Response; 10] = [
             "conn.window_scale=true",
             "conn.initial_window=10",
             "conn.initial_rto=1s",
+            "conn.loss=rack",
+            "conn.tlp=true",
+            "conn.prr=true",
+            "conn.undo=true",
         ],
     },
 ];

@@ -61,7 +61,7 @@ fn compared() -> impl Iterator<Item = &'static Response> {
 
 /// Runs with different seeds.
 fn seeds(request: &Request) -> u32 {
-    request.seeds.unwrap_or(if request.quick { 3 } else { 20 }).max(1)
+    request.seeds.unwrap_or(if request.quick { 2 } else { 10 }).max(1)
 }
 
 /// The scenario with what a response sets, for the connections of `conn`: all, or those of an application.
