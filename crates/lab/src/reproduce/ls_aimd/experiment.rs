@@ -223,6 +223,13 @@ impl fmt::Display for Case {
     }
 }
 
+impl Case {
+    /// What a path that adds nothing but a packet's own serialisation has otherwise.
+    pub(super) fn ideal_path(&self) -> String {
+        format!("link.base.delay={}us", self.of.base_us)
+    }
+}
+
 /// How long runs are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Length {

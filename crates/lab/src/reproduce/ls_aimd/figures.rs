@@ -60,6 +60,9 @@ pub(super) struct Inside {
     queue: Vec<(f64, f64)>,
     /// Share of marked data as the first flow sees it: (ms, alpha).
     alpha: Vec<(f64, f64)>,
+    /// Its smoothed RTT, and that of its departure clock: (ms, us).
+    srtt: Vec<(f64, f64)>,
+    srtt_pace: Vec<(f64, f64)>,
 }
 
 impl Inside {
@@ -82,6 +85,10 @@ impl Inside {
                 .map(|((at, w), (_, s))| (at, w / smss, s / smss))
                 .collect();
             inside.alpha = series("alpha");
+            inside.srtt_pace = series("srtt_pace_us");
+            let samples = conn.samples.iter().filter(|sample| sample.at_ns >= from_ns);
+            inside.srtt =
+                samples.filter_map(|sample| Some((ms(sample.at_ns), sample.srtt_ns? as f64 / 1e3))).collect();
         }
         if let Some(queue) = outcome.record.queues.first() {
             let samples = queue.samples.iter().filter(|sample| sample.at_ns >= from_ns);
@@ -121,6 +128,11 @@ impl Inside {
             chart("window", "first flow's window [segments]", vec![line("W", w), line("S", s)]),
             chart("queue", "queue [us]", vec![line("", self.queue.clone())]),
             chart("alpha", "alpha of the first flow", vec![line("", self.alpha.clone())]),
+            chart(
+                "srtt",
+                "first flow's smoothed RTT [us]",
+                vec![line("for the RTO", self.srtt.clone()), line("for the clock", self.srtt_pace.clone())],
+            ),
         ]
     }
 }

@@ -3,6 +3,7 @@
 mod checks;
 mod experiment;
 mod figures;
+mod ideal;
 mod measured;
 mod tables;
 mod thesis;
@@ -32,6 +33,7 @@ const PAPER: Paper = Paper {
 };
 
 const AUTO: &str = "auto";
+const IDEAL: &str = "ideal";
 const FIGURES: &str = "figures";
 
 const PARTS: &[Part] = &[
@@ -42,6 +44,7 @@ const PARTS: &[Part] = &[
         name: AUTO,
         what: "C = min(1, (1 - alpha) / alpha) beside the thesis' two values of C, experiments 4A to 4H",
     },
+    Part { name: IDEAL, what: "hosts and wires that add nothing to the base RTT" },
     Part { name: FIGURES, what: "windows, queue and alpha within 100 ms" },
 ];
 
@@ -74,6 +77,12 @@ impl Study for LsAimd {
             for seed in 0..seeds(request) {
                 jobs.push(Job::outcome(run_id(&case, seed), "measured", &scenario, 0, seed, Measured::of));
             }
+        }
+        for (case, _) in ideal::cases().filter(|_| request.wants(IDEAL)) {
+            let mut settings = case.settings(Length::Short);
+            settings.push(case.ideal_path());
+            let scenario = Arc::new(scenario.with_set(settings)?);
+            jobs.push(Job::outcome(ideal::job_id(&case), "measured", &scenario, 0, 0, Measured::of));
         }
         for case in seen_from_within(request) {
             let mut settings = case.settings(Length::Short);
@@ -108,6 +117,11 @@ impl Study for LsAimd {
         found.checks.extend(checks::shapes(&means, &tables, whole));
         if request.wants(AUTO) {
             found.tables.push(tables::scale(&means));
+        }
+        if request.wants(IDEAL) {
+            let runs =
+                ideal::cases().map(|(case, mean)| Ok((case, mean, outputs.get(&ideal::job_id(&case))?)));
+            found.extend(ideal::evaluate(&runs.collect::<Result<Vec<_>, ReproduceError>>()?));
         }
         for case in seen_from_within(request) {
             let inside: Inside = outputs.get(&inside_id(&case))?;
