@@ -2,10 +2,10 @@
 
 use crate::args::{EcnKind, EgressArgs, LossKind, PolicyArgs, RecoveryPart};
 use crate::failure::Failure;
-use ackline::core::ConnConfig;
 use ackline::core::config::{Ecn, LossDetection};
-use ackline::core::policy::spec::{PolicySpec, SpecError};
+use ackline::core::policy::spec::{PolicySpec, SpecError, parse_rate};
 use ackline::core::policy::{NewEgressScheduler, Policies};
+use ackline::core::{ConnConfig, Rate};
 use ackline::policies;
 use std::sync::Arc;
 
@@ -14,12 +14,22 @@ use std::sync::Arc;
 pub(crate) struct Chosen {
     connection: Policies,
     pub(crate) scheduler: Arc<NewEgressScheduler>,
+    /// The shaper's rate.
+    rate: Option<Rate>,
     ecn: Ecn,
     loss: LossKind,
     without: Vec<RecoveryPart>,
 }
 
 impl Chosen {
+    /// Lets a connection take no more than leaves in about a second behind the shaper, but at least 64 KiB: whoever
+    /// sends for some time does not wait minutes for the buffer to drain.
+    pub(crate) fn shorten_send_buffer(&self, connections: &mut ConnConfig) {
+        let Some(rate) = self.rate else { return };
+        let second = u32::try_from(rate.bytes_per_second()).unwrap_or(u32::MAX);
+        connections.send_buffer = connections.send_buffer.min(second.max(64 << 10));
+    }
+
     /// Puts what was chosen for connections into their settings.
     pub(crate) fn set(&self, connections: &mut ConnConfig) {
         connections.policies = self.connection.clone();
@@ -45,13 +55,19 @@ impl PolicyArgs {
     pub(crate) fn resolve(&self) -> Result<Chosen, Failure> {
         let option =
             |name: &'static str| move |error: SpecError| Failure::usage(format!("--{name}: {error}"));
+        let scheduler = self.scheduler()?;
+        let rate = scheduler.parse::<PolicySpec>().ok().and_then(|spec| {
+            let rate = spec.params.get("rate")?;
+            parse_rate(rate.text())
+        });
         Ok(Chosen {
             connection: Policies {
                 cc: policies::congestion_control(&self.cc).map_err(option("cc"))?,
                 ack: policies::ack_policy(&self.ack).map_err(option("ack"))?,
                 rto: policies::rto_response(&self.rto).map_err(option("rto"))?,
             },
-            scheduler: policies::egress_scheduler(&self.scheduler()?).map_err(option("sched"))?,
+            scheduler: policies::egress_scheduler(&scheduler).map_err(option("sched"))?,
+            rate,
             ecn: match self.ecn {
                 None => policies::ecn_for(&self.cc),
                 Some(EcnKind::Off) => Ecn::Off,

@@ -2,6 +2,7 @@
 
 use crate::args::OutputArgs;
 use crate::output;
+use ackline::runtime::Stack;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt;
 use std::io::IsTerminal as _;
@@ -76,8 +77,20 @@ impl Progress {
 
     /// Completes when no byte was counted for `limit`; never without a limit.
     pub(crate) async fn stalled(&self, limit: Option<Duration>) {
+        self.stalled_beside(limit, || 0).await;
+    }
+
+    /// [`Self::stalled`] for a sender: data that leaves `stack` for the first time is progress, too. A byte is counted
+    /// when TCP takes it, and behind a slow shaper a full buffer then leaves for minutes.
+    pub(crate) async fn stalled_sending(&self, limit: Option<Duration>, stack: &Stack) {
+        self.stalled_beside(limit, || stack.stats().egress.data.packets).await;
+    }
+
+    /// Completes when neither the count nor `other` changed for `limit`.
+    async fn stalled_beside(&self, limit: Option<Duration>, other: impl Fn() -> u64) {
         let Some(limit) = limit else { return std::future::pending().await };
-        let mut seen = self.bytes();
+        let look_at = || (self.bytes(), other());
+        let mut seen = look_at();
         let mut since = tokio::time::Instant::now();
         loop {
             let deadline = since + limit;
@@ -87,9 +100,9 @@ impl Progress {
             // Looks now and then instead of being told of every byte; late by less than a tenth of the limit.
             let look = (limit / 10).clamp(Duration::from_millis(5), Duration::from_millis(250));
             tokio::time::sleep(look.min(deadline - tokio::time::Instant::now())).await;
-            let bytes = self.bytes();
-            if bytes != seen {
-                seen = bytes;
+            let present = look_at();
+            if present != seen {
+                seen = present;
                 since = tokio::time::Instant::now();
             }
         }
@@ -101,5 +114,21 @@ impl Drop for Progress {
         if self.owner {
             self.clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    #[tokio::test]
+    async fn what_leaves_a_full_buffer_is_progress() {
+        let progress = Progress::silent();
+        let begin = Instant::now();
+        // Something moves for 300 ms, and then nothing.
+        let left = || u64::try_from(begin.elapsed().as_millis().min(300)).unwrap();
+        progress.stalled_beside(Some(Duration::from_millis(100)), left).await;
+        assert!(begin.elapsed() >= Duration::from_millis(390));
     }
 }

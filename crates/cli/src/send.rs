@@ -160,7 +160,7 @@ async fn transfer(
     stream.set_linger(Some(Duration::ZERO));
     tokio::select! {
         sent = send_all(&mut stream, source, progress, &mut facts.path) => sent?,
-        () = progress.stalled(args.timeout) => {
+        () = progress.stalled_sending(args.timeout, stack) => {
             let limit = args.timeout.unwrap_or_default();
             return Err(peer::stalled(peer, progress.bytes(), total, limit));
         }

@@ -132,7 +132,7 @@ async fn exchange(
         .map_err(|error| Failure::system("listen", &error))?;
 
     let progress = Progress::new("upload  ", amount.bytes, args.output);
-    let up = guarded("upload", &progress, upload(&stack, amount, received, &progress)).await;
+    let up = guarded("upload", &stack, &progress, upload(&stack, amount, received, &progress)).await;
     progress.clear();
     match up {
         Ok(direction) => outcome.upload = Some(direction),
@@ -143,7 +143,7 @@ async fn exchange(
         }
     }
     let progress = Progress::new("download", amount.bytes, args.output);
-    let down = guarded("download", &progress, async {
+    let down = guarded("download", &stack, &progress, async {
         let watch = Stopwatch::of_thread();
         let (stream, _) = listener.accept().await?;
         let received = ackline_side::receive(stream, &progress).await?;
@@ -185,6 +185,7 @@ async fn told<T>(far: oneshot::Receiver<io::Result<T>>) -> io::Result<T> {
 /// Ends a direction that makes no progress.
 async fn guarded(
     name: &str,
+    stack: &Stack,
     progress: &Progress,
     direction: impl Future<Output = io::Result<Direction>>,
 ) -> Result<Direction, Failure> {
@@ -193,7 +194,7 @@ async fn guarded(
             let so_far = crate::peer::after(progress.bytes(), None);
             Failure::new(Exit::Incomplete, format!("the {name} failed {so_far}: {}", plain(&error)))
         }),
-        () = progress.stalled(Some(PATIENCE)) => {
+        () = progress.stalled_sending(Some(PATIENCE), stack) => {
             let so_far = crate::peer::after(progress.bytes(), None);
             let limit = PATIENCE.as_secs();
             Err(Failure::new(Exit::Incomplete, format!("the {name} made no progress for {limit} s {so_far}")))

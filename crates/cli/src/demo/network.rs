@@ -89,11 +89,14 @@ impl Network {
     pub(super) fn start(self, amount: Amount, policies: &Chosen) -> Result<(Link, Stack, FarSide), Failure> {
         let near = [NEAR.into()];
         let (stack, far) = match self.ends {
-            Ends::Tun(tun) => {
-                (tunnel::start(tun, &near, policies, |_| {})?, far_side::kernel(DOWNLOAD_SEED, amount)?)
-            }
+            Ends::Tun(tun) => (
+                tunnel::start(tun, &near, policies, |connections| policies.shorten_send_buffer(connections))?,
+                far_side::kernel(DOWNLOAD_SEED, amount)?,
+            ),
             Ends::Channel(device, other) => (
-                tunnel::start(device, &near, policies, |_| {})?,
+                tunnel::start(device, &near, policies, |connections| {
+                    policies.shorten_send_buffer(connections)
+                })?,
                 far_side::stack(other, DOWNLOAD_SEED, amount, policies)?,
             ),
         };

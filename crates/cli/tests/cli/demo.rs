@@ -34,6 +34,17 @@ fn the_demo_talks_to_the_kernel() {
 }
 
 #[test]
+fn a_demo_for_some_time_ends_soon_after_it_behind_a_slow_shaper_too() {
+    let ended =
+        run(&["demo", "--json", "--device", "channel", "--seconds", "0.3", "--egress-rate", "400kbit"]);
+    succeeded(&ended);
+    let report = ended.json();
+    // The buffer of 64 KiB and the headers leave in 1.4 s.
+    let seconds = report["upload"]["seconds"].as_f64().expect("a number");
+    assert!((0.3..5.0).contains(&seconds), "{report}");
+}
+
+#[test]
 fn a_shaped_demo_keeps_its_rate_and_says_how_long_packets_waited() {
     let shaped = ["--egress-rate", "20mbit", "--egress-burst", "3k", "--sched", "kalampoukas:f=0.5"];
     let ended = run(&[&["demo", "--json", "--device", "channel", "--size", "1M"][..], &shaped].concat());
