@@ -120,7 +120,7 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Instant;
+    use tokio::time::Instant;
 
     #[tokio::test]
     async fn what_leaves_a_full_buffer_is_progress() {
