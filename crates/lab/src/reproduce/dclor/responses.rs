@@ -33,11 +33,22 @@ pub(super) const RESPONSES: [Response; 10] = [
         sets: &["conn.rto=eifel:restore=rfc4015", "conn.timestamps=true"],
     },
     Response { id: "frto-rfc4015", label: "F-RTO, RFC 4015", sets: &["conn.rto=frto:response=rfc4015"] },
-    Response { id: "linux", label: "Linux", sets: &["conn.rto=linux"] },
+    Response {
+        id: "linux",
+        label: "Linux",
+        sets: &["conn.rto=linux", "conn.loss=rack", "conn.tlp=true", "conn.prr=true", "conn.undo=true"],
+    },
     Response {
         id: "linux-timestamps",
         label: "Linux, timestamps",
-        sets: &["conn.rto=linux", "conn.timestamps=true"],
+        sets: &[
+            "conn.rto=linux",
+            "conn.timestamps=true",
+            "conn.loss=rack",
+            "conn.tlp=true",
+            "conn.prr=true",
+            "conn.undo=true",
+        ],
     },
     Response {
         id: "linux-today",
