@@ -116,7 +116,10 @@ fn checks(points: &[Point]) -> Vec<Check> {
     for point in points {
         let id = |what: &str| format!("beta/0.{}/{what}", point.tenths);
         match point.tenths {
-            4 => checks.push(Check::at_most(id("fairness"), "Jain's index", point.fairness, 0.90)),
+            4 => checks.push(Check::at_most(id("fairness"), "Jain's index", point.fairness, 0.90).because(
+                "The independent model has 0.884. A single seed stands for a beta where less than the whole sweep is asked for, and Jain's index \
+                 differs by some hundredths between seeds (see the intervals of Table 2).",
+            )),
             8 => checks.push(Check::at_least(id("fairness"), "Jain's index", point.fairness, 0.97)),
             _ => {}
         }
