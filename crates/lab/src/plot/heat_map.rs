@@ -1,6 +1,6 @@
 //! Heat maps: a matrix of numbers as colours, with the numbers in them.
 
-use super::{INK, described, with_style};
+use super::{INK, drawn, with_style};
 use crate::error::RunError;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -48,10 +48,7 @@ impl HeatMap {
     /// # Errors
     /// Where it cannot be drawn.
     pub fn to_svg(&self) -> Result<String, RunError> {
-        let mut text = String::new();
-        self.draw(&mut text)
-            .map_err(|error| RunError::Plot { what: self.name.clone(), message: error.to_string() })?;
-        Ok(described(&text, &self.title))
+        drawn(&self.name, &self.title, |text| self.draw(text))
     }
 
     /// The map as a file of its own, which is dark where the reader's screen is.

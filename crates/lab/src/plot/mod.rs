@@ -113,10 +113,7 @@ impl Chart {
     /// # Errors
     /// Where it cannot be drawn.
     pub fn to_svg(&self) -> Result<String, RunError> {
-        let mut text = String::new();
-        self.draw(&mut text)
-            .map_err(|error| RunError::Plot { what: self.name.clone(), message: error.to_string() })?;
-        Ok(described(&text, &self.title))
+        drawn(&self.name, &self.title, |text| self.draw(text))
     }
 
     /// The plot as a file of its own, which is dark where the reader's screen is.
@@ -247,6 +244,17 @@ fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
 }
 
 /// An SVG element in the colours of its page, with its title for those who do not see it.
+/// What `draw` writes as an SVG element, with the title for those who cannot see it.
+fn drawn(
+    name: &str,
+    title: &str,
+    draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error>>,
+) -> Result<String, RunError> {
+    let mut text = String::new();
+    draw(&mut text).map_err(|error| RunError::Plot { what: name.to_owned(), message: error.to_string() })?;
+    Ok(described(&text, title))
+}
+
 fn described(svg: &str, title: &str) -> String {
     let text = svg.replace(INK_TEXT, "currentColor");
     text.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{}\" ", escaped(title)), 1)

@@ -10,7 +10,7 @@ use super::mix::{Mix, Shape, scale};
 use super::paper::{COLUMNS, ROWS, Row};
 use super::responses::{RESPONSES, Response};
 use crate::plot::{Chart, Kind, Line};
-use crate::stats::{Estimate, Spread, quantile};
+use crate::stats::{self, Estimate, Spread, quantile};
 
 /// Seeds where nobody says.
 const SEEDS: u32 = 5;
@@ -212,8 +212,9 @@ pub(super) fn written(values: &[f64], digits: usize) -> Cell {
     }
 }
 
+/// The arithmetic mean; of nothing, what no check passes.
 fn mean(values: &[f64]) -> f64 {
-    Estimate::of(values).map_or(f64::NAN, |estimate| estimate.mean)
+    if values.is_empty() { f64::NAN } else { stats::mean(values) }
 }
 
 fn variance_bounds(row: &Row, column: usize) -> (f64, f64) {
@@ -307,6 +308,8 @@ pub(super) struct Order {
     pub(super) values: Vec<f64>,
     pub(super) least: f64,
     paper: f64,
+    /// Why it does not come out, where it does not.
+    reason: &'static str,
 }
 
 impl Order {
@@ -324,23 +327,7 @@ impl Order {
     fn check(self) -> Check {
         let measured = self.surely();
         let what = format!("{} (lower end of the 95 % interval over seeds)", self.what);
-        let reason = self.reason();
-        Check::at_least(self.id, what, measured, self.least).paper(self.paper).because(reason)
-    }
-
-    /// Why it does not come out, where it does not.
-    fn reason(&self) -> &'static str {
-        if self.id.contains("eifel-variance") {
-            EIFEL
-        } else if self.table == "6" && self.id.contains("/5K/") {
-            FOUR_SEGMENTS
-        } else if self.table == "6" && self.id.ends_with("-dclor") {
-            REPEATED_PROBES
-        } else if self.table == "5" {
-            SAMPLE
-        } else {
-            BUFFER
-        }
+        Check::at_least(self.id, what, measured, self.least).paper(self.paper).because(self.reason)
     }
 }
 
@@ -355,6 +342,7 @@ pub(super) fn orders(place: usize, columns: &[&Runs; 4]) -> Vec<Order> {
     let ratio =
         |a: Vec<f64>, b: Vec<f64>| a.iter().zip(&b).map(|(a, b)| a / b.max(1e-9)).collect::<Vec<f64>>();
     let mut orders = vec![];
+    let long = if size == 100 { SAMPLE } else { BUFFER };
     let others = [(1, eifel), (2, standard), (3, frto)];
     if size > 5 {
         for (column, other) in others {
@@ -366,6 +354,7 @@ pub(super) fn orders(place: usize, columns: &[&Runs; 4]) -> Vec<Order> {
                 values: differ(other.means(place), dclor.means(place)),
                 least: 0.0,
                 paper: printed.mean[column] - printed.mean[0],
+                reason: long,
             });
             orders.push(Order {
                 table: printed.table,
@@ -374,6 +363,7 @@ pub(super) fn orders(place: usize, columns: &[&Runs; 4]) -> Vec<Order> {
                 values: ratio(other.variances(place), dclor.variances(place)),
                 least: 1.0,
                 paper: printed.variance[column] / printed.variance[0],
+                reason: long,
             });
         }
     }
@@ -387,6 +377,7 @@ pub(super) fn orders(place: usize, columns: &[&Runs; 4]) -> Vec<Order> {
                 values: ratio(eifel.variances(place), other.variances(place)),
                 least: 1.0,
                 paper: printed.variance[1] / printed.variance[column],
+                reason: EIFEL,
             });
         }
     }
@@ -399,6 +390,11 @@ pub(super) fn orders(place: usize, columns: &[&Runs; 4]) -> Vec<Order> {
             values: ratio(columns[worse].efficiencies(place), columns[better].efficiencies(place)),
             least,
             paper: printed.efficiency[worse] / printed.efficiency[better],
+            reason: match (size, better) {
+                (5, _) => FOUR_SEGMENTS,
+                (_, 0) => REPEATED_PROBES,
+                _ => BUFFER,
+            },
         });
     };
     efficiency(2, 3, 1.0);

@@ -1,6 +1,7 @@
 //! What one run gives.
 
 use crate::run::Outcome;
+use crate::stats::{Spread, mean};
 use ackline_netsim::record::DelayRecord;
 use serde::{Deserialize, Serialize};
 
@@ -107,8 +108,8 @@ impl Measured {
             grid: Delay::on_grid(&delay),
             utilisation: queue.map_or(0.0, |queue| queue.utilisation),
             marked: queue.map_or(0.0, |queue| queue.mark_share()),
-            srtt_us: average(&srtts) * 1e6,
-            srtt_pace_us: average(&pace),
+            srtt_us: mean(&srtts) * 1e6,
+            srtt_pace_us: mean(&pace),
             spread: variation(&goodputs),
             retransmits: flows.iter().map(|flow| flow.retransmits as f64).sum(),
         }
@@ -116,7 +117,7 @@ impl Measured {
 
     /// The mean over runs.
     pub(super) fn mean(runs: &[Self]) -> Self {
-        let of = |get: &dyn Fn(&Self) -> f64| average(&runs.iter().map(get).collect::<Vec<_>>());
+        let of = |get: &dyn Fn(&Self) -> f64| mean(&runs.iter().map(get).collect::<Vec<_>>());
         let delay = |of_run: fn(&Self) -> &Delay| Delay {
             min: of(&|run| of_run(run).min),
             max: of(&|run| of_run(run).max),
@@ -138,14 +139,10 @@ impl Measured {
     }
 }
 
-fn average(values: &[f64]) -> f64 {
-    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
-}
-
+/// The coefficient of variation; 0 where there is no mean.
 fn variation(values: &[f64]) -> f64 {
-    let mean = average(values);
-    let square = average(&values.iter().map(|value| (value - mean).powi(2)).collect::<Vec<_>>());
-    if mean > 0.0 { square.sqrt() / mean } else { 0.0 }
+    let spread = Spread::of(values.to_vec());
+    spread.filter(|spread| spread.mean > 0.0).map_or(0.0, |spread| spread.sd / spread.mean)
 }
 
 #[cfg(test)]
