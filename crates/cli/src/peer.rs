@@ -8,9 +8,13 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-/// The addresses of `to` that a stack can connect to, in the resolver's order. `kernel` are the addresses that the
-/// kernel has on the stack's device: one for each IP version that the stack speaks.
-pub(crate) fn resolve(to: &Destination, kernel: &[IpAddr]) -> Result<Vec<SocketAddr>, Failure> {
+/// The addresses of `to` that a stack can connect to, in the resolver's order. `stack` are its own addresses, `kernel`
+/// those at which it reaches this machine's kernel.
+pub(crate) fn resolve(
+    to: &Destination,
+    stack: &[IpAddr],
+    kernel: &[IpAddr],
+) -> Result<Vec<SocketAddr>, Failure> {
     let found = (to.host.as_str(), to.port).to_socket_addrs().map_err(|error| {
         // The resolver's own words stand behind a prefix of std's.
         let text = plain(&error);
@@ -26,12 +30,15 @@ pub(crate) fn resolve(to: &Destination, kernel: &[IpAddr]) -> Result<Vec<SocketA
     }
     if !all.is_empty() && all.iter().all(|to| to.ip().is_loopback()) {
         let kernel: Vec<String> = kernel.iter().map(ToString::to_string).collect();
-        return Err(Failure::usage(format!(
-            "{to} is inside the kernel's own loopback; the stack reaches this machine's kernel at {}",
-            kernel.join(" and ")
-        )));
+        let way = match &kernel[..] {
+            [] => {
+                "which no packet of the stack's device enters; --tun reaches this machine's kernel".to_owned()
+            }
+            ends => format!("the stack reaches this machine's kernel at {}", ends.join(" and ")),
+        };
+        return Err(Failure::usage(format!("{to} is inside the kernel's own loopback; {way}")));
     }
-    let speaks = |to: &SocketAddr| kernel.iter().any(|end| end.is_ipv4() == to.is_ipv4());
+    let speaks = |to: &SocketAddr| stack.iter().any(|own| own.is_ipv4() == to.is_ipv4());
     let usable: Vec<SocketAddr> = all.iter().copied().filter(speaks).collect();
     match (usable.is_empty(), all.first()) {
         (false, _) => Ok(usable),
@@ -104,18 +111,18 @@ mod tests {
     fn addresses_of_both_versions_need_a_local_one_of_theirs() {
         let v4: IpAddr = [198, 18, 0, 1].into();
         let v6: IpAddr = "fd00::1".parse().expect("an address");
-        assert_eq!(resolve(&destination("198.18.0.1:5"), &[v4]).expect("usable").len(), 1);
-        assert_eq!(resolve(&destination("[fd00::1]:5"), &[v4, v6]).expect("usable").len(), 1);
-        let failure = resolve(&destination("[fd00::1]:5"), &[v4]).expect_err("no IPv6 address");
+        assert_eq!(resolve(&destination("198.18.0.1:5"), &[v4], &[]).expect("usable").len(), 1);
+        assert_eq!(resolve(&destination("[fd00::1]:5"), &[v4, v6], &[]).expect("usable").len(), 1);
+        let failure = resolve(&destination("[fd00::1]:5"), &[v4], &[]).expect_err("no IPv6 address");
         assert_eq!(failure.exit, Exit::Usage);
         assert!(failure.to_string().contains("[fd00::1]:5 has an IPv6 address only"), "{failure}");
     }
 
     #[test]
     fn the_loopback_is_answered_with_the_address_to_use() {
-        let kernel: IpAddr = [198, 18, 0, 1].into();
+        let (stack, kernel): (IpAddr, IpAddr) = ([198, 18, 0, 2].into(), [198, 18, 0, 1].into());
         for to in ["127.0.0.1:5001", "localhost:5001", "[::1]:5001"] {
-            let failure = resolve(&destination(to), &[kernel]).expect_err("not reachable");
+            let failure = resolve(&destination(to), &[stack], &[kernel]).expect_err("not reachable");
             assert_eq!(failure.exit, Exit::Usage);
             assert!(
                 failure.to_string().ends_with("reaches this machine's kernel at 198.18.0.1"),

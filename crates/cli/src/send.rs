@@ -71,12 +71,12 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     };
 
     let runtime = tunnel::runtime()?;
-    let outcome = peer::resolve(&args.to, &tunnel.peers()).and_then(|targets| {
+    let outcome = peer::resolve(&args.to, &tunnel.addresses(), &tunnel.kernel_ends()).and_then(|targets| {
         runtime.block_on(async {
             let mut signals = Signals::catch()?;
             let device = tunnel.open()?;
             facts.offload = Some(device.caps().max_super_packet > 0);
-            let stack = tunnel::start(device, &tunnel.addresses(), &policies, |_| {})?;
+            let stack = tunnel.start(device, &policies, |_| {})?;
             let total = source.size();
             let outcome = tokio::select! {
                 sent = transfer(&stack, args, &targets, source, &progress, &mut facts) => sent,

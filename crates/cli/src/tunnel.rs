@@ -1,4 +1,6 @@
-//! The stack of `send` and `recv`: a host of its own behind a TUN device.
+//! The stack of a command that meets the world: a host of its own behind a device.
+//!
+//! `plan` checks what the command line says, `open` makes or opens the device, `start` starts the stack on it.
 
 use crate::args::TunnelArgs;
 use crate::failure::{Exit, Failure};
@@ -27,22 +29,23 @@ pub(crate) struct Tunnel {
 }
 
 impl TunnelArgs {
-    /// Completes what the command line leaves open. `listen`: an address that the stack must have.
-    pub(crate) fn plan(&self, listen: Option<IpAddr>) -> Result<Tunnel, Failure> {
+    /// Completes what the command line leaves open. `wanted`: an address that the stack must have, behind the name
+    /// of the option that says so.
+    pub(crate) fn plan(&self, wanted: Option<(&str, IpAddr)>) -> Result<Tunnel, Failure> {
         let mut locals = self.local.clone();
         if locals.is_empty() {
-            locals.push(match listen {
+            locals.push(match wanted.map(|(_, address)| address) {
                 Some(IpAddr::V6(v6)) => Ipv6Net::new_assert(v6, DEFAULT_PREFIX_V6).into(),
                 Some(IpAddr::V4(v4)) => Ipv4Net::new_assert(v4, DEFAULT_PREFIX_V4).into(),
                 None => Ipv4Net::new_assert(DEFAULT_LOCAL, DEFAULT_PREFIX_V4).into(),
             });
         }
-        if let Some(listen) = listen
-            && !locals.iter().any(|net| net.addr() == listen)
+        if let Some((option, address)) = wanted
+            && !locals.iter().any(|net| net.addr() == address)
         {
             let known: Vec<String> = locals.iter().map(|net| net.addr().to_string()).collect();
             return Err(Failure::usage(format!(
-                "--listen {listen} is not an address of the stack, which has {} (--local)",
+                "{option} {address} is not an address of the stack, which has {} (--local)",
                 known.join(" and ")
             )));
         }
@@ -78,13 +81,33 @@ impl Tunnel {
         self.ends.iter().map(|(net, _)| net.addr()).collect()
     }
 
-    /// The kernel's ends.
-    pub(crate) fn peers(&self) -> Vec<IpAddr> {
+    /// The addresses at which the stack reaches this machine's kernel.
+    pub(crate) fn kernel_ends(&self) -> Vec<IpAddr> {
         self.ends.iter().map(|(_, peer)| *peer).collect()
     }
 
-    /// Opens the interface, or makes it where there is none of that name.
-    pub(crate) fn open(&self) -> Result<Tun, Failure> {
+    /// The device in a few words, such as `TUN ack0`.
+    pub(crate) fn name(&self) -> String {
+        format!("TUN {}", self.name)
+    }
+
+    /// Opens the device, or makes it where there is none of that name.
+    pub(crate) fn open(&self) -> Result<Box<dyn Device>, Failure> {
+        Ok(Box::new(self.open_tun()?))
+    }
+
+    /// Starts a stack with the tunnel's addresses on `device`, inside a tokio runtime. `tune` changes the settings of
+    /// its connections.
+    pub(crate) fn start(
+        &self,
+        device: Box<dyn Device>,
+        policies: &Chosen,
+        tune: impl FnOnce(&mut ConnConfig),
+    ) -> Result<Stack, Failure> {
+        start(device, &self.addresses(), policies, tune)
+    }
+
+    fn open_tun(&self) -> Result<Tun, Failure> {
         match Netlink::open()?.interface(&self.name) {
             Ok(existing) if !existing.up => Err(Failure::new(
                 Exit::Device,
@@ -176,7 +199,9 @@ mod tests {
             plain: false,
         };
         let listen = listen.map(|text| text.parse().expect("an address"));
-        args.plan(listen).map(|tunnel| tunnel.ends).map_err(|failure| failure.to_string())
+        args.plan(listen.map(|address| ("--listen", address)))
+            .map(|tunnel| tunnel.ends)
+            .map_err(|failure| failure.to_string())
     }
 
     fn ends(local: &str, peer: &str) -> (IpNet, IpAddr) {

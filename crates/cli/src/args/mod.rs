@@ -195,7 +195,7 @@ that vanishes is noticed by keep-alive probes within two minutes.";
 
 /// Where the stack lives.
 #[derive(Args)]
-#[command(next_help_heading = "TUN device")]
+#[command(next_help_heading = "Device")]
 pub(crate) struct TunnelArgs {
     /// Name of the TUN interface; made for the time of the transfer where it does not exist
     ///

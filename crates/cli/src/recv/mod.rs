@@ -26,7 +26,7 @@ const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let policies = args.policies.resolve()?;
-    let tunnel = args.tunnel.plan(args.listen.address)?;
+    let tunnel = args.tunnel.plan(args.listen.address.map(|address| ("--listen", address)))?;
     let target = Target::new(args.target.as_deref(), args.keep)?;
     let reporter = Reporter::new(args.output, target == Target::Stdout);
     // A file that cannot be written is best known before anybody connects.
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
             }
         };
         if reporter.speaks() {
-            progress.say(&format!("listening on {} (TUN {})", args.listen, args.tunnel.tun));
+            progress.say(&format!("listening on {} ({})", args.listen, tunnel.name()));
         }
         let outcome = if args.keep {
             server::serve(args, &target, &stack, listener, &mut signals, &progress, &reporter).await
@@ -66,7 +66,7 @@ fn listen(args: &RecvArgs, tunnel: &Tunnel, policies: &Chosen) -> Result<(Stack,
     let device = tunnel.open()?;
     // A sender that vanishes says nothing: RFC 9293, section 3.8.4.
     let probes = KeepAlive { idle: secs(60), interval: secs(10), count: 6 };
-    let stack = tunnel::start(device, &tunnel.addresses(), policies, |connections| {
+    let stack = tunnel.start(device, policies, |connections| {
         connections.keep_alive = Some(probes);
     })?;
     let on = match args.listen.address {
