@@ -7,6 +7,7 @@
 //! | [`channel::Channel`] | either, to another end in the same process | nothing |
 //! | [`impair::Impaired`] | what another device carries, badly | that device |
 
+pub mod af_packet;
 pub mod channel;
 pub mod impair;
 mod ready_fd;

@@ -1,0 +1,3 @@
+//! The packet device: Ethernet frames on an interface.
+
+pub mod neighbours;

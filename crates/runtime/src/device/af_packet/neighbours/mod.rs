@@ -1,0 +1,488 @@
+//! Who is on the Ethernet: ARP (RFC 826, RFC 5227) and IPv6 neighbour discovery (RFC 4861, RFC 4862).
+//!
+//! | file | owns |
+//! |---|---|
+//! | `config` | own addresses and gateways, times, limits |
+//! | `entry` | one neighbour's state machine |
+//! | `table` | all neighbours, bounded |
+//! | `claim` | one own address: probe, announce, defend |
+//! | `next_hop` | which neighbour a destination is reached through |
+//! | `message` | frames, through `smoltcp::wire` |
+//!
+//! Messages of other hosts change what is known of a neighbour, but only three things add one: a packet for it, and a
+//! request or solicitation from it for an own address. What was not asked for (gratuitous ARP, unsolicited
+//! advertisements) adds none.
+//!
+//! The host has no link-local IPv6 address but one that it is given, although RFC 4291, section 2.8, asks for
+//! one: that made from the interface's Ethernet address usually belongs to the kernel. Solicitations come from an
+//! address that RFC 4861, section 7.2.2, prefers anyway: the own one in whose network the neighbour is. Routers'
+//! advertisements and redirects are ignored, as are the router flags of neighbours: gateways are configured.
+
+mod address;
+mod claim;
+mod config;
+mod entry;
+mod message;
+mod next_hop;
+mod stats;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use config::{Attachment, AttachmentError, ClaimConfig, NeighbourConfig};
+pub use message::Frame;
+pub use next_hop::Unreachable;
+pub use stats::NeighbourStats;
+
+use crate::mac::MacAddress;
+use ackline_tcp_core::{Duration, Instant};
+use claim::{Claim, Conflict, Due};
+use entry::{Expired, NeighbourState, News};
+use ipnet::IpNet;
+use message::{Advertisement, Arp, Incoming, Outgoing, Solicitation};
+use next_hop::Hop;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use table::{Room, Slot, Table};
+
+/// Neighbour resolution of one interface: no clock, no descriptor.
+///
+/// **Give inputs ([`resolve`](Self::resolve), [`ingest`](Self::ingest), [`handle_timeout`](Self::handle_timeout)), all
+/// stamped with the same instant; then drain [`poll_transmit`](Self::poll_transmit), then
+/// [`poll_event`](Self::poll_event); then sleep until [`poll_timeout`](Self::poll_timeout) or the next input.**
+///
+/// [`claim`](Self::claim) comes first: until an [`Event::Claimed`], nobody is told of an own address.
+#[derive(Debug)]
+pub struct Neighbours {
+    mac: MacAddress,
+    own: Vec<Own>,
+    gateways: Vec<IpAddr>,
+    config: NeighbourConfig,
+    table: Table,
+    /// The destination of the last packet, and the neighbour it went to.
+    last: Option<(IpAddr, Slot)>,
+    outgoing: VecDeque<Outgoing>,
+    events: VecDeque<Event>,
+    rng: ChaCha8Rng,
+    stats: NeighbourStats,
+}
+
+#[derive(Debug)]
+struct Own {
+    net: IpNet,
+    claim: Claim,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextHop {
+    /// To this station or group.
+    Mac(MacAddress),
+    /// To the neighbour with this address, which is being asked for: [`Event::Resolved`] or [`Event::Failed`] follows.
+    Pending(IpAddr),
+    /// Nowhere.
+    Unreachable(Unreachable),
+}
+
+/// What became known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// A neighbour that was [`Pending`](NextHop::Pending) is at `mac`.
+    Resolved {
+        /// The neighbour's address.
+        ip: IpAddr,
+        /// Its Ethernet address.
+        mac: MacAddress,
+    },
+    /// A neighbour that was [`Pending`](NextHop::Pending) did not answer, or was forgotten for lack of room.
+    Failed {
+        /// The neighbour's address.
+        ip: IpAddr,
+    },
+    /// Nobody else uses this own address.
+    Claimed {
+        /// The own address.
+        ip: IpAddr,
+    },
+    /// Another host has this own address. It is not used.
+    InUse {
+        /// The own address.
+        ip: IpAddr,
+        /// Who has it.
+        mac: MacAddress,
+    },
+    /// Another host uses an own address that is in use here; at most once per
+    /// [`defend_interval`](ClaimConfig::defend_interval).
+    Conflict {
+        /// The own address.
+        ip: IpAddr,
+        /// Who uses it.
+        mac: MacAddress,
+    },
+}
+
+impl Neighbours {
+    /// Nothing is known yet, and nothing claimed. `seed` decides how the reachable times scatter.
+    ///
+    /// # Errors
+    /// [`AttachmentError`] where the addresses cannot be.
+    pub fn new(
+        attachment: Attachment,
+        config: NeighbourConfig,
+        seed: [u8; 32],
+    ) -> Result<Self, AttachmentError> {
+        attachment.check()?;
+        let Attachment { mac, addresses, gateways } = attachment;
+        let own = addresses.into_iter().map(|net| Own { net, claim: Claim::Unclaimed }).collect();
+        Ok(Self {
+            mac,
+            own,
+            table: Table::new(config.max_entries, gateways.clone()),
+            gateways,
+            config,
+            last: None,
+            outgoing: VecDeque::new(),
+            events: VecDeque::new(),
+            rng: ChaCha8Rng::from_seed(seed),
+            stats: NeighbourStats::default(),
+        })
+    }
+
+    /// Begins to probe for all own addresses. Each ends with [`Event::Claimed`] or [`Event::InUse`].
+    pub fn claim(&mut self, now: Instant) {
+        for own in &mut self.own {
+            own.claim.begin(now);
+        }
+        self.handle_timeout(now);
+    }
+
+    /// All own addresses are claimed or taken.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.own.iter().all(|own| !own.claim.is_probing())
+    }
+
+    /// The interface's Ethernet address.
+    #[must_use]
+    pub const fn mac(&self) -> MacAddress {
+        self.mac
+    }
+
+    /// The Ethernet groups that the interface must receive, beside broadcasts: those of all nodes and of the own
+    /// IPv6 addresses' solicitations.
+    #[must_use]
+    pub fn groups(&self) -> Vec<MacAddress> {
+        let own = self.own.iter().filter_map(|own| match own.net {
+            IpNet::V6(net) => Some(address::solicited_node(net.addr())),
+            IpNet::V4(_) => None,
+        });
+        let mut groups: Vec<_> = own.map(|group| MacAddress::multicast(IpAddr::V6(group))).collect();
+        if !groups.is_empty() {
+            groups.push(MacAddress::multicast(IpAddr::V6(address::ALL_NODES)));
+        }
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
+    /// Where a packet for `dst` goes that is sent now. Asks for the neighbour where it is not known.
+    pub fn resolve(&mut self, now: Instant, dst: IpAddr) -> NextHop {
+        if let Some((last, slot)) = self.last
+            && last == dst
+            && let Some(hop) = self.send_to(now, slot)
+        {
+            return hop;
+        }
+        let ip = match self.hop(dst) {
+            Ok(Hop::Group(mac)) => return NextHop::Mac(mac),
+            Ok(Hop::Neighbour(ip)) => ip,
+            Err(unreachable) => return NextHop::Unreachable(unreachable),
+        };
+        let slot = match self.table.find(ip) {
+            Some(slot) => slot,
+            None => {
+                let next = now + self.config.retransmit;
+                let state = NeighbourState::Incomplete { sent: 1, next };
+                let Some(slot) = self.insert(now, ip, state, Room::ByUse) else {
+                    return NextHop::Unreachable(Unreachable::NoRoom(ip));
+                };
+                self.ask(ip, None);
+                slot
+            }
+        };
+        self.last = Some((dst, slot));
+        self.send_to(now, slot).unwrap_or(NextHop::Pending(ip))
+    }
+
+    /// Books a packet to a neighbour.
+    fn send_to(&mut self, now: Instant, slot: Slot) -> Option<NextHop> {
+        self.table.touch(now, slot);
+        let entry = self.table.get(slot)?;
+        let hop = entry.state.mac().map_or(NextHop::Pending(entry.ip), NextHop::Mac);
+        if entry.state.heeds_use(now) {
+            let config = &self.config;
+            self.table.update(slot, |state| state.used(now, config));
+        }
+        Some(hop)
+    }
+
+    /// A frame arrived, Ethernet header included, without a VLAN tag. True where it was neighbour resolution, valid or not, so
+    /// that nobody else needs to see it.
+    pub fn ingest(&mut self, now: Instant, frame: &[u8]) -> bool {
+        match message::parse(frame) {
+            Ok(None) => return false,
+            Ok(Some(Incoming::Arp(arp))) => self.on_arp(now, &arp),
+            Ok(Some(Incoming::Solicitation(solicitation))) => self.on_solicitation(now, &solicitation),
+            Ok(Some(Incoming::Advertisement(advertisement))) => self.on_advertisement(now, &advertisement),
+            Ok(Some(Incoming::Unused)) => {}
+            Err(message::Invalid) => self.stats.invalid += 1,
+        }
+        true
+    }
+
+    /// RFC 826, "Packet Reception", and RFC 5227.
+    fn on_arp(&mut self, now: Instant, arp: &Arp) {
+        // Of this host, sent back by the network.
+        if arp.sender_mac == self.mac {
+            return;
+        }
+        let (sender, target) = (IpAddr::V4(arp.sender), IpAddr::V4(arp.target));
+        // RFC 5227, section 2.1.1: while probing, another host's probe for the same address counts, too. An answer
+        // to it is a request's business otherwise.
+        let rival_probe = arp.sender.is_unspecified() && self.claim_of(target).is_some_and(Claim::is_probing);
+        if rival_probe {
+            return self.conflict(now, target, arp.sender_mac);
+        }
+        if self.claim_of(sender).is_some() {
+            return self.conflict(now, sender, arp.sender_mac);
+        }
+        let for_us = self.claim_of(target).is_some_and(Claim::is_ours);
+        let known = self.table.find(sender);
+        if let Some(slot) = known {
+            let asked = self.table.get(slot).is_some_and(|entry| entry.state.is_asked());
+            let solicited = arp.is_reply && for_us && arp.target_mac == self.mac && asked;
+            self.stats.replies_received += u64::from(arp.is_reply);
+            self.tell(now, slot, &News { solicited, ..News::of_sender(arp.sender_mac) });
+        }
+        if for_us && !arp.is_reply {
+            self.stats.requests_received += 1;
+            // A probe (RFC 5227, section 2.1.1) has no sender to remember, but is answered.
+            if known.is_none() && !arp.sender.is_unspecified() {
+                self.learn(now, sender, arp.sender_mac);
+            }
+            self.reply(Outgoing::Reply { own: target, to: sender, mac: arp.sender_mac });
+        }
+    }
+
+    /// RFC 4861, section 7.2.3; RFC 4862, section 5.4.3.
+    fn on_solicitation(&mut self, now: Instant, solicitation: &Solicitation) {
+        let Solicitation { frame_source, source, target, mac } = *solicitation;
+        let own = IpAddr::V6(target);
+        if frame_source == self.mac {
+            return;
+        }
+        let Some(claim) = self.claim_of(own) else { return };
+        let Some(source) = source.map(IpAddr::V6) else {
+            match claim {
+                // Two hosts are about to take the same address.
+                Claim::Probing { .. } => self.conflict(now, own, frame_source),
+                // RFC 4861, section 7.2.4: an answer to one without an address goes to all.
+                Claim::Ours { .. } => {
+                    self.stats.requests_received += 1;
+                    self.reply(Outgoing::Announce { own });
+                }
+                Claim::Unclaimed | Claim::Taken => {}
+            }
+            return;
+        };
+        if self.claim_of(source).is_some() {
+            return self.conflict(now, source, frame_source);
+        }
+        if !claim.is_ours() {
+            return;
+        }
+        self.stats.requests_received += 1;
+        if let Some(mac) = mac {
+            match self.table.find(source) {
+                Some(slot) => self.tell(now, slot, &News::of_sender(mac)),
+                None => self.learn(now, source, mac),
+            }
+        }
+        self.reply(Outgoing::Reply { own, to: source, mac: mac.unwrap_or(frame_source) });
+    }
+
+    /// RFC 4861, section 7.2.5; RFC 4862, section 5.4.4.
+    fn on_advertisement(&mut self, now: Instant, advertisement: &Advertisement) {
+        let Advertisement { frame_source, target, mac, solicited, overrides } = *advertisement;
+        let target = IpAddr::V6(target);
+        if frame_source == self.mac {
+            return;
+        }
+        if self.claim_of(target).is_some() {
+            return self.conflict(now, target, mac.unwrap_or(frame_source));
+        }
+        if let Some(slot) = self.table.find(target) {
+            self.stats.replies_received += 1;
+            self.tell(now, slot, &News { mac, solicited, overrides });
+        }
+    }
+
+    /// Tells a neighbour that is remembered what was heard of it.
+    fn tell(&mut self, now: Instant, slot: Slot, news: &News) {
+        let reachable = self.reachable_time();
+        let Some(ip) = self.table.get(slot).map(|entry| entry.ip) else { return };
+        let Some(effect) = self.table.update(slot, |state| state.heard(now, news, reachable)) else { return };
+        self.stats.changes += u64::from(effect.changed);
+        if let Some(mac) = effect.resolved {
+            self.stats.resolved += 1;
+            self.events.push_back(Event::Resolved { ip, mac });
+        }
+    }
+
+    /// Remembers a neighbour that asked, if it is one: RFC 826's table after the merge; RFC 4861, section 7.2.3.
+    fn learn(&mut self, now: Instant, ip: IpAddr, mac: MacAddress) {
+        if self.hop(ip) != Ok(Hop::Neighbour(ip)) {
+            return;
+        }
+        if self.insert(now, ip, NeighbourState::Stale { mac }, Room::ByLearned).is_none() {
+            self.stats.not_learned += 1;
+        }
+    }
+
+    fn insert(&mut self, now: Instant, ip: IpAddr, state: NeighbourState, room: Room) -> Option<Slot> {
+        let (slot, evicted) = self.table.insert(now, ip, state, room)?;
+        if let Some(evicted) = evicted {
+            self.last = None;
+            self.stats.evictions += 1;
+            if evicted.state.mac().is_none() {
+                self.stats.failures += 1;
+                self.events.push_back(Event::Failed { ip: evicted.ip });
+            }
+        }
+        Some(slot)
+    }
+
+    fn conflict(&mut self, now: Instant, ip: IpAddr, mac: MacAddress) {
+        let Some(own) = self.own.iter_mut().find(|own| own.net.addr() == ip) else { return };
+        self.stats.conflicts += 1;
+        match own.claim.conflict(now, &self.config.claim) {
+            Conflict::Lost => self.events.push_back(Event::InUse { ip, mac }),
+            Conflict::Defend => {
+                self.stats.defences += 1;
+                self.events.push_back(Event::Conflict { ip, mac });
+                self.push(Outgoing::Announce { own: ip });
+            }
+            Conflict::Endure => {}
+        }
+    }
+
+    /// Serves all deadlines up to `now`.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for index in 0..self.own.len() {
+            let Some(own) = self.own.get_mut(index) else { break };
+            let ip = own.net.addr();
+            match own.claim.expired(now, &self.config.claim) {
+                Due::Probe => self.push(Outgoing::Probe { target: ip }),
+                Due::Claimed => {
+                    self.events.push_back(Event::Claimed { ip });
+                    if self.config.claim.announcements > 0 {
+                        self.push(Outgoing::Announce { own: ip });
+                    }
+                }
+                Due::Announce => self.push(Outgoing::Announce { own: ip }),
+                Due::Wait => {}
+            }
+        }
+        while let Some(slot) = self.table.due(now) {
+            let config = &self.config;
+            let Some(ip) = self.table.get(slot).map(|entry| entry.ip) else { break };
+            match self.table.update(slot, |state| state.expired(now, config)) {
+                Some(Expired::AskAll) => self.ask(ip, None),
+                Some(Expired::Ask(mac)) => self.ask(ip, Some(mac)),
+                Some(Expired::Forget) => self.forget(slot),
+                Some(Expired::Fail) => {
+                    self.forget(slot);
+                    self.events.push_back(Event::Failed { ip });
+                }
+                // A deadline in `due` is the state's own.
+                Some(Expired::Wait) | None => break,
+            }
+        }
+    }
+
+    /// A neighbour did not answer. The next packet for it asks the whole link again: RFC 4861, section 7.3.3.
+    fn forget(&mut self, slot: Slot) {
+        self.last = None;
+        self.stats.failures += 1;
+        self.table.remove(slot);
+    }
+
+    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        let claims = self.own.iter().filter_map(|own| own.claim.deadline());
+        claims.chain(self.table.next_deadline()).min()
+    }
+
+    /// The next frame to send. One that the device refuses is lost, as one on the wire may be: it is asked again.
+    pub fn poll_transmit(&mut self) -> Option<Frame> {
+        self.outgoing.pop_front().map(|message| message.frame(self.mac))
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub const fn stats(&self) -> &NeighbourStats {
+        &self.stats
+    }
+
+    /// Neighbours that are remembered, those included that have not answered yet.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// No neighbour is remembered.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.table.len() == 0
+    }
+
+    fn claim_of(&self, ip: IpAddr) -> Option<&Claim> {
+        self.own.iter().find(|own| own.net.addr() == ip).map(|own| &own.claim)
+    }
+
+    fn ask(&mut self, ip: IpAddr, to: Option<MacAddress>) {
+        // Some own address has the version of each neighbour: `hop` sees to it.
+        if let Some(from) = self.source_for(ip) {
+            self.stats.requests_sent += 1;
+            self.push(Outgoing::Request { from, target: ip, to });
+        }
+    }
+
+    fn reply(&mut self, reply: Outgoing) {
+        self.stats.replies_sent += 1;
+        self.push(reply);
+    }
+
+    fn push(&mut self, message: Outgoing) {
+        if self.outgoing.len() < self.config.max_outgoing {
+            self.outgoing.push_back(message);
+        } else {
+            self.stats.outgoing_dropped += 1;
+        }
+    }
+
+    /// RFC 4861, section 6.3.2: from 0.5 (MIN_RANDOM_FACTOR) to 1.5 (MAX_RANDOM_FACTOR) times the mean.
+    fn reachable_time(&mut self) -> Duration {
+        let per_mille = 500 + u64::from(self.rng.next_u32()) % 1_001;
+        self.config.reachable.mul_ratio(per_mille, 1_000)
+    }
+}

@@ -1,0 +1,207 @@
+//! The neighbours that are remembered: bounded, and ordered by who is forgotten first.
+//!
+//! A flood must not push out what is in use. Entries stand in four classes and only the first that has any loses its
+//! longest unused one. So hosts that ask for this one (or pretend to) replace each other, as do addresses
+//! that nobody answers for; a gateway is never forgotten.
+
+use super::entry::NeighbourState;
+use ackline_tcp_core::{Duration, Instant};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+/// An entry's place in the order of use is brought up to date at most this often.
+const USE_GRANULARITY: Duration = Duration::from_secs(1);
+
+/// Where an entry is. It stays there until the entry is forgotten.
+pub(super) type Slot = u32;
+
+/// The order in which entries are forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// Known because it asked; nothing was sent to it.
+    Learned,
+    /// Asked for, and silent so far.
+    Unresolved,
+    /// Packets were sent to it.
+    Used,
+    /// A gateway.
+    Gateway,
+}
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) ip: IpAddr,
+    pub(super) state: NeighbourState,
+    gateway: bool,
+    used: bool,
+    /// Its place in `order`.
+    place: (Class, Instant),
+    /// Its place in `deadlines`.
+    deadline: Option<Instant>,
+}
+
+impl Entry {
+    const fn class(&self) -> Class {
+        match (self.gateway, &self.state, self.used) {
+            (true, ..) => Class::Gateway,
+            (false, NeighbourState::Incomplete { .. }, _) => Class::Unresolved,
+            (false, _, true) => Class::Used,
+            (false, _, false) => Class::Learned,
+        }
+    }
+}
+
+/// Whom a new entry may push out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// Anything but a gateway.
+    ByUse,
+    /// Only what was learned in the same way.
+    ByLearned,
+}
+
+/// All entries. Lookups, changes and the next deadline cost O(log n).
+#[derive(Debug)]
+pub(super) struct Table {
+    slots: Vec<Option<Entry>>,
+    free: Vec<Slot>,
+    by_ip: BTreeMap<IpAddr, Slot>,
+    order: BTreeSet<(Class, Instant, Slot)>,
+    deadlines: BTreeSet<(Instant, Slot)>,
+    gateways: Vec<IpAddr>,
+    max_entries: usize,
+}
+
+impl Table {
+    pub(super) fn new(max_entries: usize, gateways: Vec<IpAddr>) -> Self {
+        Self {
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_ip: BTreeMap::new(),
+            order: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            max_entries: max_entries.max(1).saturating_add(gateways.len()),
+            gateways,
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.by_ip.len()
+    }
+
+    pub(super) fn find(&self, ip: IpAddr) -> Option<Slot> {
+        self.by_ip.get(&ip).copied()
+    }
+
+    pub(super) fn get(&self, slot: Slot) -> Option<&Entry> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    /// Adds a neighbour that is not there yet; says which one had to go for it. `None` where nobody may go.
+    pub(super) fn insert(
+        &mut self,
+        now: Instant,
+        ip: IpAddr,
+        state: NeighbourState,
+        room: Room,
+    ) -> Option<(Slot, Option<Entry>)> {
+        let evicted = if self.by_ip.len() < self.max_entries {
+            None
+        } else {
+            let &(class, _, slot) = self.order.first()?;
+            let may_go = match room {
+                Room::ByUse => class < Class::Gateway,
+                Room::ByLearned => class == Class::Learned,
+            };
+            if !may_go {
+                return None;
+            }
+            self.remove(slot)
+        };
+        let mut entry = Entry {
+            ip,
+            state,
+            gateway: self.gateways.contains(&ip),
+            used: room == Room::ByUse,
+            place: (Class::Learned, now),
+            deadline: state.deadline(),
+        };
+        entry.place.0 = entry.class();
+        let (class, deadline) = (entry.place.0, entry.deadline);
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                let slot = Slot::try_from(self.slots.len()).ok()?;
+                self.slots.push(None);
+                slot
+            }
+        };
+        if let Some(place) = self.slots.get_mut(slot as usize) {
+            *place = Some(entry);
+        }
+        self.by_ip.insert(ip, slot);
+        self.order.insert((class, now, slot));
+        self.deadlines.extend(deadline.map(|at| (at, slot)));
+        Some((slot, evicted))
+    }
+
+    pub(super) fn remove(&mut self, slot: Slot) -> Option<Entry> {
+        let entry = self.slots.get_mut(slot as usize)?.take()?;
+        let (class, at) = entry.place;
+        self.order.remove(&(class, at, slot));
+        if let Some(at) = entry.deadline {
+            self.deadlines.remove(&(at, slot));
+        }
+        self.by_ip.remove(&entry.ip);
+        self.free.push(slot);
+        Some(entry)
+    }
+
+    /// Lets `change` change a neighbour's state, and keeps the orders true.
+    pub(super) fn update<R>(
+        &mut self,
+        slot: Slot,
+        change: impl FnOnce(&mut NeighbourState) -> R,
+    ) -> Option<R> {
+        let entry = self.slots.get_mut(slot as usize)?.as_mut()?;
+        let outcome = change(&mut entry.state);
+        let deadline = entry.state.deadline();
+        if deadline != entry.deadline {
+            if let Some(at) = std::mem::replace(&mut entry.deadline, deadline) {
+                self.deadlines.remove(&(at, slot));
+            }
+            self.deadlines.extend(deadline.map(|at| (at, slot)));
+        }
+        let at = entry.place.1;
+        Self::reorder(&mut self.order, slot, entry, at);
+        Some(outcome)
+    }
+
+    /// A packet goes to the neighbour.
+    pub(super) fn touch(&mut self, now: Instant, slot: Slot) {
+        let Some(Some(entry)) = self.slots.get_mut(slot as usize) else { return };
+        if !entry.used || now.since(entry.place.1) >= USE_GRANULARITY {
+            entry.used = true;
+            Self::reorder(&mut self.order, slot, entry, now);
+        }
+    }
+
+    fn reorder(order: &mut BTreeSet<(Class, Instant, Slot)>, slot: Slot, entry: &mut Entry, at: Instant) {
+        let place = (entry.class(), at);
+        let (class, before) = std::mem::replace(&mut entry.place, place);
+        if (class, before) != place {
+            order.remove(&(class, before, slot));
+            order.insert((place.0, place.1, slot));
+        }
+    }
+
+    /// When the earliest deadline is.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.deadlines.first().map(|&(at, _)| at)
+    }
+
+    /// A neighbour whose deadline has passed.
+    pub(super) fn due(&self, now: Instant) -> Option<Slot> {
+        self.deadlines.first().filter(|(at, _)| *at <= now).map(|&(_, slot)| slot)
+    }
+}
