@@ -1,6 +1,7 @@
 //! The `ackline` command.
 
 mod args;
+mod bench;
 mod demo;
 mod egress;
 mod failure;

@@ -1,0 +1,158 @@
+//! What `bench` says: the model of a test's results, text with iperf3's columns, iperf3's JSON.
+//!
+//! The engine tells a [`Reporter`] what happens, in the order `begin`, `connected` for each stream, `started`,
+//! `interval` for each interval, `end`, `done`; and `failed` instead of what a failure keeps from happening. Each gives
+//! the text to print, which is empty where it has to wait for the JSON document.
+
+mod json;
+pub(crate) mod record;
+mod text;
+pub(crate) mod units;
+
+#[cfg(test)]
+mod tests;
+
+use crate::output;
+use json::Document;
+use record::{Connected, End, Interval, Own, Record, ServerOutput, Setup, Software};
+use text::Text;
+use units::RateFormat;
+
+/// How results are shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Style {
+    /// `-J`: one JSON document when all is done.
+    pub(crate) json: bool,
+    /// `-V`.
+    pub(crate) verbose: bool,
+    /// `-f`.
+    pub(crate) rate: RateFormat,
+    /// `-T`: stands before every line.
+    pub(crate) title: Option<String>,
+}
+
+/// Keeps what happens in a test, and says it. One for each test.
+#[derive(Debug)]
+pub(crate) struct Reporter {
+    style: Style,
+    record: Record,
+    /// What was shown of this test.
+    shown: String,
+}
+
+impl Reporter {
+    pub(crate) fn new(style: Style, software: Software) -> Self {
+        Self { style, record: Record::new(software), shown: String::new() }
+    }
+
+    /// What runs, with `-V`: a server says it once, a client before its test.
+    pub(crate) fn opening(&self) -> String {
+        self.styled(&self.text().opening(&self.record))
+    }
+
+    /// A server's invitation to its `test`th test, beginning with 1. It says it in each style but JSON.
+    pub(crate) fn listening(&self, port: u16, test: u64) -> String {
+        self.styled(&Text::listening(port, test))
+    }
+
+    /// The control connection stands, and both ends know what to do.
+    pub(crate) fn begin(&mut self, setup: Setup) -> String {
+        let text = self.text().setup(&setup);
+        self.record.setup = Some(setup);
+        self.show(&text)
+    }
+
+    /// A connection for data stands.
+    pub(crate) fn connected(&mut self, stream: Connected) -> String {
+        self.record.streams.push(stream);
+        self.show(&Text::connected(&stream))
+    }
+
+    /// Data flows.
+    pub(crate) fn started(&mut self) -> String {
+        let text = self.record.setup.as_ref().map(|setup| self.text().started(setup));
+        self.show(&text.unwrap_or_default())
+    }
+
+    /// An interval is over.
+    pub(crate) fn interval(&mut self, interval: Interval) -> String {
+        let text = self.text().interval(&self.record, &interval, self.record.intervals.is_empty());
+        self.record.intervals.push(interval);
+        self.show(&text)
+    }
+
+    /// The test is over, and the results are known as far as they will be.
+    pub(crate) fn end(&mut self, end: End) -> String {
+        let text = self.text().end(&self.record, &end);
+        self.record.end = Some(end);
+        self.show(&text)
+    }
+
+    /// What iperf3 does not have.
+    pub(crate) fn own(&mut self, own: Own) {
+        self.record.own = Some(own);
+    }
+
+    /// What the client wants to be repeated in the JSON of both ends.
+    pub(crate) fn extra_data(&mut self, data: String) {
+        self.record.extra_data = Some(data);
+    }
+
+    /// What this end showed, for a client that asks for it (`--get-server-output`).
+    pub(crate) fn server_output(&self) -> ServerOutput {
+        if self.style.json {
+            // Fails only for maps with keys that are no strings.
+            ServerOutput::Json(serde_json::to_value(Document::from(&self.record)).unwrap_or_default())
+        } else {
+            ServerOutput::Text(self.shown.clone())
+        }
+    }
+
+    /// What the server showed its user.
+    pub(crate) fn told_by_server(&mut self, output: ServerOutput) -> String {
+        let text = match &output {
+            ServerOutput::Text(text) => format!("\nServer output:\n{text}\n"),
+            ServerOutput::Json(json) => format!("\nServer JSON output:\n{}\n", output::json(json)),
+        };
+        self.record.server_output = Some(output);
+        self.show(&text)
+    }
+
+    /// Why the test failed, for the JSON document; in text the command's last line says it.
+    pub(crate) fn failed(&mut self, error: &str) {
+        self.record.error = Some(error.to_owned());
+    }
+
+    /// The last that is said of a test, failed or not: the JSON document, or a client's farewell.
+    pub(crate) fn done(&mut self) -> String {
+        if self.style.json {
+            return output::json(&Document::from(&self.record));
+        }
+        if self.record.error.is_none() && self.record.end.is_some() && self.record.is_client() {
+            // Scripts wait for this line by these words.
+            return self.show("\niperf Done.\n");
+        }
+        String::new()
+    }
+
+    fn text(&self) -> Text {
+        Text { rate: self.style.rate, verbose: self.style.verbose }
+    }
+
+    fn show(&mut self, text: &str) -> String {
+        let text = self.styled(text);
+        self.shown += &text;
+        text
+    }
+
+    /// The lines with the title, or nothing where there is JSON in the end.
+    fn styled(&self, text: &str) -> String {
+        match &self.style {
+            Style { json: true, .. } => String::new(),
+            Style { title: Some(title), .. } => {
+                text.lines().map(|line| format!("{title}:  {line}\n")).collect()
+            }
+            Style { title: None, .. } => text.to_owned(),
+        }
+    }
+}
