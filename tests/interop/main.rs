@@ -11,6 +11,7 @@ mod close;
 mod hosts;
 mod impaired;
 mod kernel_settings;
+mod link_state;
 mod many;
 mod mtu;
 mod open;

@@ -6,7 +6,8 @@ pub(crate) mod watchdog;
 use ackline::policies;
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Monitor};
 use ackline_runtime::device::tun::{Tun, TunConfig};
-use ackline_runtime::netlink::InterfaceAddress;
+use ackline_runtime::netlink::{InterfaceAddress, Netlink};
+use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::isolated;
 use ackline_runtime::{Device, Error, Stack};
 use ackline_tcp_core::{AcceptConfig, ConnConfig, ListenOn};
@@ -14,6 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net;
+use tokio::task::JoinHandle;
 use watchdog::Watchdog;
 
 /// Declares tests that run inside [`World`]s: `fn name(world) from setup { body }`, where the body may await.
@@ -118,26 +120,51 @@ impl Setup {
         }
         let config = if self.offload { config } else { config.plain() };
         let tun = Tun::create(&config)?;
+        let place = Place { namespace: Namespace::of_thread()?, interface: tun.interface().name.clone() };
+        self.start_at(place, tun)
+    }
+
+    fn start_at(&self, place: Place, device: impl Device + 'static) -> Result<World, Error> {
         match self.impair {
-            None => self.start_on(tun, None),
+            None => self.start_on(place, device, None),
             Some(mut impairments) => {
                 impairments.seed = seed(impairments.seed);
-                let device = Impaired::new(tun, impairments);
+                let device = Impaired::new(device, impairments);
                 let monitor = device.monitor();
-                self.start_on(device, Some(monitor))
+                self.start_on(place, device, Some(monitor))
             }
         }
     }
 
-    fn start_on(&self, device: impl Device + 'static, path: Option<Monitor>) -> Result<World, Error> {
+    fn start_on(
+        &self,
+        place: Place,
+        device: impl Device + 'static,
+        path: Option<Monitor>,
+    ) -> Result<World, Error> {
         let scheduler = policies::egress_scheduler(self.scheduler).expect("a scheduler");
         let mut builder = Stack::builder(device).address(STACK4).address(STACK6).scheduler(scheduler());
         if self.tunnel {
             builder = builder.any_address();
         }
-        let stack = builder.spawn().map_err(|source| Error::System { action: "start the stack", source })?;
-        Ok(World { stack, path, offload: self.offload, connections: Arc::new(self.connections.clone()) })
+        let (stack, driver) =
+            builder.build().map_err(|source| Error::System { action: "start the stack", source })?;
+        Ok(World {
+            stack,
+            path,
+            offload: self.offload,
+            connections: Arc::new(self.connections.clone()),
+            place: Arc::new(place),
+            driver: Arc::new(tokio::spawn(driver)),
+        })
     }
+}
+
+/// Where the stack's interface is.
+#[derive(Debug)]
+struct Place {
+    namespace: Namespace,
+    interface: String,
 }
 
 /// A stack, with the kernel at the other end of its device. Everything of a test happens on one thread.
@@ -148,6 +175,8 @@ pub(crate) struct World {
     pub(crate) path: Option<Monitor>,
     pub(crate) offload: bool,
     connections: Arc<ConnConfig>,
+    place: Arc<Place>,
+    driver: Arc<JoinHandle<std::io::Result<()>>>,
 }
 
 /// Runs `test` in a world of its own, within [`LIMIT`].
@@ -273,6 +302,47 @@ impl World {
     pub(crate) fn listen(&self, port: u16) -> ackline_runtime::TcpListener {
         let config = AcceptConfig::new(self.connections.clone());
         self.stack.listen_with(ListenOn::Port(port), config).expect("the stack listens")
+    }
+
+    /// The name of the stack's interface.
+    pub(crate) fn interface(&self) -> &str {
+        &self.place.interface
+    }
+
+    /// Takes the stack's interface down.
+    pub(crate) fn set_down(&self) {
+        self.change_interface(Netlink::set_down);
+    }
+
+    /// Brings it up again.
+    pub(crate) fn set_up(&self) {
+        self.change_interface(Netlink::set_up);
+    }
+
+    /// Removes it.
+    pub(crate) fn remove_interface(&self) {
+        self.change_interface(Netlink::remove);
+    }
+
+    fn change_interface(&self, change: impl Fn(&mut Netlink, u32) -> Result<(), Error> + Sync) {
+        let Place { namespace, interface } = &*self.place;
+        let changed = namespace.run(|| {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.interface(interface)?.index;
+            change(&mut netlink, index)
+        });
+        changed.and_then(|outcome| outcome).expect("the interface changes");
+    }
+
+    /// The stack's driver ends within a second.
+    pub(crate) async fn driver_has_ended(&self) -> bool {
+        for _ in 0..100 {
+            if self.driver.is_finished() {
+                return true;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        false
     }
 
     /// The device was used as it was meant to be: it refused nothing, and super-packets went both ways or not

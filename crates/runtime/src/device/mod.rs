@@ -10,6 +10,7 @@
 pub mod af_packet;
 pub mod channel;
 pub mod impair;
+mod link;
 mod ready_fd;
 pub mod tun;
 pub mod tun_tap;
@@ -32,6 +33,10 @@ use std::task::{Context, Poll};
 /// An error other than `WouldBlock` from a receive or a wait means that the device is gone. One from a send
 /// means that this packet was not carried: `InvalidInput` where the device cannot carry such a packet at all,
 /// anything else where the device or the kernel refused it.
+///
+/// A device whose interface is down refuses packets with `NetworkDown` and says so in its
+/// [statistics](DeviceStats::down). It is no error for a receive; waiting for either direction ends when the interface
+/// is up.
 pub trait Device: Send {
     /// What the device can do. Constant.
     fn caps(&self) -> DeviceCaps;
@@ -178,8 +183,12 @@ pub struct DeviceStats {
     pub tx_bytes: u64,
     /// Sends that found the device full.
     pub tx_full: u64,
+    /// Sends that found the interface down.
+    pub tx_down: u64,
     /// Sends that the device refused for another reason.
     pub tx_errors: u64,
+    /// The interface is down: nothing comes, and nothing can be sent until it is up.
+    pub down: bool,
 }
 
 impl DeviceStats {
@@ -200,6 +209,11 @@ impl DeviceStats {
             Err(_) => self.tx_errors += 1,
         }
     }
+}
+
+/// The error of a device whose interface `name` was removed while it was in use.
+fn removed(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NetworkDown, format!("the interface {name} was removed"))
 }
 
 /// Malformed packets that one receive drops before it lets the caller do something else.

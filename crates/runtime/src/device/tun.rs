@@ -4,9 +4,12 @@
 //! checksums go both ways: the kernel's TCP hands over what it would hand a network card with TSO, and takes
 //! what GRO would have made. A fallback without offload carries single packets with complete checksums.
 
+use super::link::{Link, LinkMonitor};
 use super::ready_fd::ReadyFd;
 use super::vnet;
-use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, unsendable};
+use super::{
+    Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, removed, unsendable,
+};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, InterfaceAddress, Netlink};
 use crate::sys::tun as sys;
@@ -118,6 +121,7 @@ impl TunConfig {
 pub struct Tun {
     fd: ReadyFd<OwnedFd>,
     interface: Interface,
+    link: LinkMonitor,
     caps: DeviceCaps,
     multi_queue: bool,
     /// One packet with its virtio header, if there is one; a byte larger than any, so that a packet which was
@@ -193,9 +197,11 @@ impl Tun {
         let interface = Netlink::open()?.interface(&name)?;
         let room = if offload { vnet::LEN } else { 0 } + LARGEST_PACKET + 1;
         let caps = capabilities(interface.mtu, offload);
+        let link = LinkMonitor::open(interface.index)?;
         Ok(Self {
             fd: ReadyFd::new(fd),
             interface,
+            link,
             caps,
             multi_queue,
             buffer: vec![0; room].into_boxed_slice(),
@@ -208,11 +214,16 @@ impl Tun {
         let offload = self.caps.max_super_packet > 0;
         for _ in 0..MAX_SKIPPED {
             let Self { fd, buffer, .. } = &mut *self;
-            let length =
-                fd.attempt(Interest::READABLE, |fd| Ok(rustix::io::read(fd.as_fd(), &mut buffer[..])?))?;
-            if length == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the TUN device has gone"));
-            }
+            let read =
+                fd.attempt(Interest::READABLE, |fd| Ok(rustix::io::read(fd.as_fd(), &mut buffer[..])?));
+            let length = match read {
+                // The descriptor belongs to no interface any more.
+                Err(error) if Errno::from_io_error(&error) == Some(Errno::BADFD) => {
+                    return Err(removed(&self.interface.name));
+                }
+                Ok(0) => return Err(removed(&self.interface.name)),
+                other => other?,
+            };
             if let Some(received) = understand(buffer, length, offload) {
                 let start = if offload { vnet::LEN } else { 0 };
                 self.stats.received(length - start);
@@ -254,6 +265,12 @@ impl Tun {
         // The kernel takes a packet as a whole or not at all.
         self.fd.attempt(Interest::WRITABLE, |fd| Ok(rustix::io::writev(fd.as_fd(), parts)?)).map(drop)
     }
+
+    /// A TUN device whose interface is down refuses packets with EIO.
+    fn is_refused_as_down(&mut self, outcome: &io::Result<()>) -> bool {
+        outcome.as_ref().is_err_and(|error| Errno::from_io_error(error) == Some(Errno::IO))
+            && self.link.refresh() == Link::Down
+    }
 }
 
 impl Device for Tun {
@@ -275,20 +292,34 @@ impl Device for Tun {
         checksum: TxChecksum,
     ) -> io::Result<()> {
         let outcome = self.send(header, payload, segment_size, checksum);
+        if self.is_refused_as_down(&outcome) {
+            self.stats.tx_down += 1;
+            return Err(io::ErrorKind::NetworkDown.into());
+        }
         self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
         outcome
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.fd.poll_readable(cx)
+        let before = self.link.link();
+        match (before, self.link.poll(cx)) {
+            (Link::Up | Link::Gone, Link::Up) | (Link::Gone, Link::Gone) | (_, Link::Down) => {
+                self.fd.poll_readable(cx)
+            }
+            // Where it is gone, reading will tell whether the interface has only moved to another namespace.
+            (Link::Down, Link::Up) | (_, Link::Gone) => Poll::Ready(Ok(())),
+        }
     }
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.fd.poll_writable(cx)
+        match self.link.poll(cx) {
+            Link::Down => Poll::Pending,
+            Link::Up | Link::Gone => self.fd.poll_writable(cx),
+        }
     }
 
     fn stats(&self) -> DeviceStats {
-        self.stats
+        DeviceStats { down: self.link.link() == Link::Down, ..self.stats }
     }
 }
 

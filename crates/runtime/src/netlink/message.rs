@@ -3,17 +3,17 @@
 /// Everything in a netlink message begins at a multiple of four bytes.
 const ALIGN: usize = 4;
 /// Bytes of `struct nlmsghdr`.
-pub(super) const HEADER: usize = 16;
+pub(crate) const HEADER: usize = 16;
 
 /// One request under construction. The kernel's fields are in the machine's byte order.
-#[derive(Debug)]
-pub(super) struct Request {
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
     bytes: Vec<u8>,
 }
 
 impl Request {
     /// A request of type `kind` whose fixed part is `body`.
-    pub(super) fn new(kind: u16, flags: i32, sequence: u32, body: &[u8]) -> Self {
+    pub(crate) fn new(kind: u16, flags: i32, sequence: u32, body: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(128);
         bytes.extend_from_slice(&0u32.to_ne_bytes());
         bytes.extend_from_slice(&kind.to_ne_bytes());
@@ -28,7 +28,7 @@ impl Request {
     }
 
     /// Appends an attribute.
-    pub(super) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
+    pub(crate) fn attribute(mut self, kind: u16, value: &[u8]) -> Self {
         // Values here are addresses, names and integers: far below the 64 KiB that the length field holds.
         let length = (4 + value.len()) as u16;
         self.bytes.extend_from_slice(&length.to_ne_bytes());
@@ -39,7 +39,7 @@ impl Request {
     }
 
     /// Appends an attribute that holds the attributes which `fill` adds.
-    pub(super) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
+    pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
         let mut inner = fill(self);
@@ -50,14 +50,14 @@ impl Request {
     }
 
     /// Appends a fixed part, as it stands in front of the attributes of some nested ones.
-    pub(super) fn raw(mut self, bytes: &[u8]) -> Self {
+    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend_from_slice(bytes);
         self.pad();
         self
     }
 
     /// The finished message.
-    pub(super) fn finish(mut self) -> Vec<u8> {
+    pub(crate) fn finish(mut self) -> Vec<u8> {
         let length = self.bytes.len() as u32;
         self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
         self.bytes
@@ -70,14 +70,14 @@ impl Request {
 
 /// One message of a reply.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message<'a> {
-    pub(super) kind: u16,
-    pub(super) sequence: u32,
-    pub(super) body: &'a [u8],
+pub(crate) struct Message<'a> {
+    pub(crate) kind: u16,
+    pub(crate) sequence: u32,
+    pub(crate) body: &'a [u8],
 }
 
 /// The messages of one datagram; stops at the first that is cut short.
-pub(super) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
+pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
         let body = bytes.get(HEADER..length)?;
@@ -88,7 +88,7 @@ pub(super) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
 }
 
 /// The attributes in `bytes`, as (kind, value); stops at the first that is cut short.
-pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
         let kind = u16_at(bytes, 2)?;
@@ -99,12 +99,12 @@ pub(super) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
 }
 
 /// The `u16` at `offset`, in the machine's byte order.
-pub(super) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
+pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     bytes.get(offset..)?.first_chunk().map(|&chunk| u16::from_ne_bytes(chunk))
 }
 
 /// The `u32` at `offset`, in the machine's byte order.
-pub(super) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
+pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     bytes.get(offset..)?.first_chunk().map(|&chunk| u32::from_ne_bytes(chunk))
 }
 

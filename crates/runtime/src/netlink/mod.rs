@@ -3,7 +3,7 @@
 //! Everything here is a request and its answer on a socket of its own: for setting up, not for the path of
 //! packets.
 
-mod message;
+pub(crate) mod message;
 
 use crate::error::{Error, Result};
 use crate::netns::Namespace;
@@ -154,6 +154,25 @@ impl Netlink {
         let up = libc::IFF_UP as u32;
         self.change(libc::RTM_NEWLINK, 0, &link_body(index, up, up), |request| request)
             .map_err(Error::on("bring an interface up"))
+    }
+
+    /// Takes the interface down; routes through it go away.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`.
+    pub fn set_down(&mut self, index: u32) -> Result<()> {
+        let up = libc::IFF_UP as u32;
+        self.change(libc::RTM_NEWLINK, 0, &link_body(index, 0, up), |request| request)
+            .map_err(Error::on("take an interface down"))
+    }
+
+    /// Removes a virtual interface; of a veth pair, both ends.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`; where the interface stands for hardware.
+    pub fn remove(&mut self, index: u32) -> Result<()> {
+        self.change(libc::RTM_DELLINK, 0, &link_body(index, 0, 0), |request| request)
+            .map_err(Error::on("remove an interface"))
     }
 
     /// Keeps the kernel from speaking on the interface of its own accord: no multicast (so no IGMP or MLD
@@ -342,7 +361,7 @@ pub fn bring_loopback_up() -> Result<()> {
 }
 
 /// `struct ifinfomsg`: family, padding, device type, index, flags, and which of the flags to change.
-fn link_body(index: u32, flags: u32, change: u32) -> [u8; 16] {
+pub(crate) fn link_body(index: u32, flags: u32, change: u32) -> [u8; 16] {
     let mut body = [0; 16];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     body[8..12].copy_from_slice(&flags.to_ne_bytes());

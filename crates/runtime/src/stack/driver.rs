@@ -102,6 +102,10 @@ impl State {
         }
         let now = timer::now();
         let received = self.receive(now, cx)?;
+        if self.device.is_restored() {
+            self.device.full = None;
+            self.endpoint.path_restored(now);
+        }
         self.serve_deadlines(now);
         if self.device.is_full() && self.poll_room(cx)? {
             self.device.full = None;

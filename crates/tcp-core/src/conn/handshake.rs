@@ -36,7 +36,7 @@ pub(super) struct Handshake {
     /// Transmissions of it so far.
     pub(super) transmissions: u8,
     /// How often the timer made it due.
-    expiries: u8,
+    pub(super) expiries: u8,
     /// When the first transmission left.
     first_sent: Option<Instant>,
     /// When it is transmitted again, or given up.

@@ -88,6 +88,22 @@ impl Connection {
         }
     }
 
+    /// A SYN, data or a window probe is to be sent again, later than the first time.
+    pub(crate) fn waits_for_a_backed_off_timer(&self) -> bool {
+        match self.handshake.as_deref() {
+            Some(handshake) => handshake.expiries > 0 && handshake.deadline != Instant::FAR_FUTURE,
+            None => self.snd.waits_for_a_backed_off_timer(),
+        }
+    }
+
+    /// Makes that timer due. Its next wait is as long as it would have been.
+    pub(crate) fn end_back_off(&mut self, now: Instant) {
+        match self.handshake.as_deref_mut() {
+            Some(handshake) => handshake.deadline = now,
+            None => self.snd.end_back_off(now),
+        }
+    }
+
     /// The peer does not answer any more.
     fn time_out(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.tcp_abort_on_timeout += 1;

@@ -299,6 +299,24 @@ impl Endpoint {
         self.touch(now, id.index);
     }
 
+    /// The driver knows that packets pass again after a time in which none did (an interface came up): what waits
+    /// for a retransmission timer that has backed off is due now, instead of up to
+    /// [`max_rto`](crate::ConnConfig::max_rto) later. To be called before `handle_timeout`. Takes time in
+    /// proportion to the number of connections.
+    pub fn path_restored(&mut self, now: Instant) {
+        self.now = self.now.max(now);
+        let waiting = self.slots.indices_where(|slot| {
+            slot.conn.as_deref().is_some_and(crate::conn::Connection::waits_for_a_backed_off_timer)
+        });
+        for index in waiting {
+            if let Some(conn) = self.slots.conn_mut(index) {
+                conn.end_back_off(now);
+            }
+            self.touch(now, index);
+        }
+        self.settle(now);
+    }
+
     /// Connections, in any state.
     #[must_use]
     pub fn connections(&self) -> usize {

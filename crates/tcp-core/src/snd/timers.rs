@@ -166,6 +166,22 @@ impl Sender {
         }
     }
 
+    /// The retransmission timer or the wait between two window probes has backed off.
+    pub(crate) fn waits_for_a_backed_off_timer(&self) -> bool {
+        (self.rto_at != Instant::FAR_FUTURE && self.rtt.backoff() > 0)
+            || (self.waiting == Waiting::Persist && self.probes > 0)
+    }
+
+    /// Makes these timers due.
+    pub(crate) fn end_back_off(&mut self, now: Instant) {
+        if self.rto_at != Instant::FAR_FUTURE && self.rtt.backoff() > 0 {
+            self.rto_at = now;
+        }
+        if self.waiting == Waiting::Persist && self.probes > 0 {
+            self.wait_at = now;
+        }
+    }
+
     /// Since when unacknowledged data has made no progress, or a zero window has blocked.
     pub(crate) fn stalled_since(&self) -> Option<Instant> {
         let outstanding = self.flight.as_deref().is_some_and(|flight| !flight.board.is_empty());

@@ -23,6 +23,11 @@ const TX_BATCH: usize = 64;
 /// these are served this often.
 const BLOCKED_RECHECK: Duration = Duration::from_millis(10);
 
+/// While the interface is down, packets wait for it this long, as for room in a device: a short interruption costs
+/// nothing but its own time. After that they are lost, so that TCP's own timers (SYN retries, R2) end in due time
+/// what cannot go on.
+const HOLD_WHILE_DOWN: Duration = Duration::from_secs(1);
+
 /// Everything behind the lock.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -59,11 +64,28 @@ pub(crate) struct Port {
     /// The device refused a packet, and the driver waits until it is writable; until then deadlines are served
     /// at this instant.
     pub(crate) full: Option<Instant>,
+    /// The interface is down; packets wait for it until this instant, and are lost from then on.
+    hold_until: Option<Instant>,
 }
 
 impl Port {
     pub(crate) const fn is_full(&self) -> bool {
         self.full.is_some()
+    }
+
+    /// The interface was found down at `now`: true where packets are to wait for it.
+    fn holds(&mut self, now: Instant, alarms: &mut BinaryHeap<Reverse<(Instant, Alarm)>>) -> bool {
+        let until = *self.hold_until.get_or_insert_with(|| {
+            let until = now + HOLD_WHILE_DOWN;
+            alarms.push(Reverse((until, Alarm::HoldOver)));
+            until
+        });
+        now < until
+    }
+
+    /// True once, when an interface that was found down has come up.
+    pub(crate) fn is_restored(&mut self) -> bool {
+        self.hold_until.take_if(|_| !self.device.stats().down).is_some()
     }
 }
 
@@ -80,6 +102,8 @@ enum Alarm {
     Linger(ConnId),
     /// A shutdown has had its time.
     Shutdown,
+    /// Packets have waited long enough for an interface that is down.
+    HoldOver,
 }
 
 #[derive(Debug)]
@@ -117,7 +141,7 @@ impl State {
         let granularity = endpoint.config().granularity;
         Self {
             endpoint,
-            device: Port { device, full: None },
+            device: Port { device, full: None, hold_until: None },
             timer,
             granularity,
             spin,
@@ -153,7 +177,7 @@ impl State {
     }
 
     fn transmit(&mut self, now: Instant) -> bool {
-        let Self { endpoint, device: port, meters, .. } = self;
+        let Self { endpoint, device: port, meters, alarms, .. } = self;
         let sent = endpoint.transmit(now, TxBudget::packets(TX_BATCH), |packet| {
             let sent =
                 port.device.try_send(packet.header, packet.payload, packet.segment_size, packet.checksum);
@@ -164,7 +188,10 @@ impl State {
                     meters.tx_super_packets += u64::from(packet.segment_size.is_some());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Full),
-                // The kernel did not take this packet and would not take it again (interface down, no
+                Err(error) if error.kind() == io::ErrorKind::NetworkDown && port.holds(now, alarms) => {
+                    return Err(Full);
+                }
+                // The kernel did not take this packet and would not take it again (interface down for long, no
                 // buffers): the network lost it, and congestion control should know.
                 Err(_) => meters.device_drops += 1,
             }
@@ -219,6 +246,12 @@ impl State {
             match self.alarms.pop() {
                 Some(Reverse((_, Alarm::Linger(id)))) => self.endpoint.abort(now, id),
                 Some(Reverse((_, Alarm::Shutdown))) => self.abort_all(now),
+                Some(Reverse((_, Alarm::HoldOver))) => {
+                    // An interface that came up and went down again has a later alarm of its own.
+                    if self.device.hold_until.is_some_and(|until| until <= now) {
+                        self.device.full = None;
+                    }
+                }
                 None => break,
             }
         }
@@ -258,7 +291,9 @@ impl State {
 
     /// The device is gone: every handle gets an error from here on.
     pub(crate) fn fail(&mut self, error: &io::Error, wakes: &mut Wakes) {
-        self.stop(format!("the device failed: {error}"), wakes);
+        // A device that knows why it carries nothing has said so in words.
+        let known = error.kind() == io::ErrorKind::NetworkDown;
+        self.stop(if known { error.to_string() } else { format!("the device failed: {error}") }, wakes);
     }
 
     /// Every handle gets an error from here on, with `text` for a reason.

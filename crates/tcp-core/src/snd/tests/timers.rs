@@ -141,6 +141,25 @@ fn closed_window_is_probed_with_back_off_for_ever() {
 }
 
 #[test]
+fn a_path_that_is_back_ends_the_wait_and_not_the_back_off() {
+    let mut bench = Setup::default().open();
+    bench.write(SMSS);
+    bench.drain();
+    assert!(!bench.snd.waits_for_a_backed_off_timer(), "the first timeout comes by itself");
+    for _ in 0..3 {
+        bench.fire();
+        bench.drain();
+    }
+    bench.pass(ms(10));
+    assert_eq!(bench.timer(), Some((ms(2390), Rto)));
+    assert!(bench.snd.waits_for_a_backed_off_timer());
+    bench.snd.end_back_off(bench.now);
+    assert_eq!(bench.fire(), Rto);
+    assert_eq!(bench.drain(), [(0, 1000, RtoRetransmit)]);
+    assert_eq!(bench.timer(), Some((ms(4800), Rto)), "the path may have been good for one packet only");
+}
+
+#[test]
 fn unanswered_probes_count_as_a_stall() {
     let mut bench = Setup { wnd: 0, ..Setup::default() }.open();
     bench.write(10);
