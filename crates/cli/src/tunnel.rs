@@ -8,9 +8,11 @@ use crate::policies::Chosen;
 use ackline::core::ConnConfig;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
+use ackline::runtime::stack::Builder;
 use ackline::runtime::{Device, Error as SetupError, Stack};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
 
 /// The stack's address where the command line names none: from the block for benchmarks (RFC 2544, appendix
 /// C.2.2), which no one else routes.
@@ -26,6 +28,8 @@ pub(crate) struct Tunnel {
     ends: Vec<(IpNet, IpAddr)>,
     mtu: Option<u32>,
     plain: bool,
+    /// How long the driver asks the device again and again instead of sleeping.
+    busy_poll: Duration,
 }
 
 impl TunnelArgs {
@@ -71,7 +75,8 @@ impl TunnelArgs {
                 Ok((net, peer))
             })
             .collect();
-        Ok(Tunnel { name: self.tun.clone(), ends: ends?, mtu: self.mtu, plain: self.plain })
+        let busy_poll = self.busy_poll.unwrap_or_default();
+        Ok(Tunnel { name: self.tun.clone(), ends: ends?, mtu: self.mtu, plain: self.plain, busy_poll })
     }
 }
 
@@ -104,7 +109,7 @@ impl Tunnel {
         policies: &Chosen,
         tune: impl FnOnce(&mut ConnConfig),
     ) -> Result<Stack, Failure> {
-        start(device, &self.addresses(), policies, tune)
+        spawn(configured(device, &self.addresses(), policies, tune).busy_poll(self.busy_poll))
     }
 
     fn open_tun(&self) -> Result<Tun, Failure> {
@@ -146,6 +151,15 @@ pub(crate) fn start(
     policies: &Chosen,
     tune: impl FnOnce(&mut ConnConfig),
 ) -> Result<Stack, Failure> {
+    spawn(configured(device, addresses, policies, tune))
+}
+
+fn configured(
+    device: impl Device + 'static,
+    addresses: &[IpAddr],
+    policies: &Chosen,
+    tune: impl FnOnce(&mut ConnConfig),
+) -> Builder {
     let mut connections = ConnConfig::default();
     policies.set(&mut connections);
     tune(&mut connections);
@@ -153,6 +167,10 @@ pub(crate) fn start(
     for &address in addresses {
         builder = builder.address(address);
     }
+    builder
+}
+
+fn spawn(builder: Builder) -> Result<Stack, Failure> {
     builder.spawn().map_err(|error| Failure::system("start the TCP stack", &error))
 }
 
@@ -197,6 +215,7 @@ mod tests {
             peer: peer.iter().map(|text| text.parse().expect("an address")).collect(),
             mtu: None,
             plain: false,
+            busy_poll: None,
         };
         let listen = listen.map(|text| text.parse().expect("an address"));
         args.plan(listen.map(|address| ("--listen", address)))
@@ -237,6 +256,7 @@ mod tests {
             peer: vec![peer.parse().expect("an address")],
             mtu: Some(9000),
             plain: true,
+            busy_poll: None,
         };
         let inside = args("10.0.0.2/24", "10.0.0.7").plan(None).expect("fits").config();
         assert_eq!(inside.addresses[0].net.to_string(), "10.0.0.7/24");

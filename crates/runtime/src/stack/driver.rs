@@ -26,7 +26,8 @@ const RX_BATCH_BYTES: usize = 1 << 20;
 ///
 /// **Each turn: take a batch of packets, all with one time stamp; serve the deadlines that have passed; send;
 /// report events; set the timer. Then sleep until the device is readable, the timer expires, a full device is
-/// writable, or an application leaves work behind.** Nothing runs while nothing happens.
+/// writable, or an application leaves work behind.** Nothing runs while nothing happens, unless
+/// [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::spin`](super::Builder::spin) say so.
 #[derive(Debug)]
 #[must_use = "nothing moves unless the driver is polled"]
 pub struct Driver {
@@ -115,10 +116,20 @@ impl State {
             self.device.full = None;
             more = true;
         }
-        Ok(more || received == Received::More || self.spins(now))
+        Ok(more || received == Received::More || self.spins(now) || self.is_polling(now))
     }
 
     fn receive(&mut self, now: Instant, cx: &mut Context<'_>) -> io::Result<Received> {
+        let outcome = self.receive_batch(now, cx);
+        if matches!(outcome, Ok((packets, _)) if packets > 0) {
+            self.moved(now);
+        }
+        outcome.map(|(_, received)| received)
+    }
+
+    /// The same, with the number of packets.
+    fn receive_batch(&mut self, now: Instant, cx: &mut Context<'_>) -> io::Result<(usize, Received)> {
+        let polling = self.is_polling(now);
         let Self { endpoint, device: port, meters, .. } = self;
         let (mut packets, mut bytes) = (0, 0);
         while packets < RX_BATCH && bytes < RX_BATCH_BYTES {
@@ -130,15 +141,19 @@ impl State {
                     endpoint.ingest(now, packet);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    // Whoever asks again soon need not be woken.
+                    if polling {
+                        return Ok((packets, Received::All));
+                    }
                     match port.device.poll_readable(cx) {
                         Poll::Ready(ready) => ready?,
-                        Poll::Pending => return Ok(Received::All),
+                        Poll::Pending => return Ok((packets, Received::All)),
                     }
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(Received::More)
+        Ok((packets, Received::More))
     }
 
     /// The device has room; otherwise the task is woken when it has.

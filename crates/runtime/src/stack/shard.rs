@@ -4,10 +4,10 @@
 //! application's task for what its own write, read or close makes leave at once. No system call under the lock
 //! can block: descriptors are non-blocking.
 
-use super::state::State;
+use super::state::{State, Waits};
 use crate::device::Device;
 use crate::timer::{self, Timer};
-use ackline_tcp_core::{Duration, Endpoint, Instant};
+use ackline_tcp_core::{Endpoint, Instant};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use tokio::sync::Notify;
@@ -52,8 +52,8 @@ impl Drop for Anchor {
 }
 
 impl Shard {
-    pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, spin: Duration) -> Self {
-        Self { state: Mutex::new(State::new(endpoint, device, timer, spin)) }
+    pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
+        Self { state: Mutex::new(State::new(endpoint, device, timer, waits)) }
     }
 
     /// The state. A panic of an application's closure under the lock leaves it usable: the core is only
@@ -73,7 +73,7 @@ impl Shard {
             let was_full = state.device.is_full();
             let more = state.flush(now, &mut wakes);
             // The driver waits for room in the device, sends the rest of a long queue, and spins.
-            let more = more || state.spins(now);
+            let more = more || state.spins(now) || state.is_polling(now);
             if more || (state.device.is_full() && !was_full) || state.failure().is_some() {
                 wakes.extend(state.driver.take());
             }

@@ -8,4 +8,5 @@ mod exchanging;
 mod failing;
 mod impaired;
 mod pacing;
+mod polling;
 mod waiting;

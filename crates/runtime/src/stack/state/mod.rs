@@ -38,6 +38,10 @@ pub(crate) struct State {
     granularity: Duration,
     /// The driver does not sleep when a departure is due within this time.
     spin: Duration,
+    /// The driver does not sleep for so long after a packet came or left.
+    busy_poll: Duration,
+    /// When that time ends.
+    poll_until: Instant,
     /// By [`ConnId::index`]; a slot with another identity is an older connection's.
     slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Accepting>,
@@ -95,6 +99,15 @@ impl std::fmt::Debug for Port {
     }
 }
 
+/// What the driver does instead of sleeping.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waits {
+    /// It spins when a departure is due within this time.
+    pub(crate) spin: Duration,
+    /// It asks the device again and again for so long after a packet came or left.
+    pub(crate) busy_poll: Duration,
+}
+
 /// Deadlines of the runtime's own.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
@@ -137,7 +150,8 @@ pub(crate) enum Side {
 }
 
 impl State {
-    pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, spin: Duration) -> Self {
+    pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
+        let Waits { spin, busy_poll } = waits;
         let granularity = endpoint.config().granularity;
         Self {
             endpoint,
@@ -145,6 +159,8 @@ impl State {
             timer,
             granularity,
             spin,
+            busy_poll,
+            poll_until: Instant::ZERO,
             witness: 0,
             slots: Vec::new(),
             listeners: BTreeMap::new(),
@@ -198,7 +214,12 @@ impl State {
             Ok(())
         });
         match sent {
-            Ok(report) => report.more,
+            Ok(report) => {
+                if report.packets > 0 {
+                    self.moved(now);
+                }
+                report.more
+            }
             Err(Full) => {
                 port.full = Some(now + BLOCKED_RECHECK);
                 false
@@ -230,6 +251,16 @@ impl State {
             && self.endpoint.poll_timeout().is_some_and(|Wakeup { at, reason, .. }| {
                 matches!(reason, WakeReason::Pace | WakeReason::Shaper) && at <= now + self.spin
             })
+    }
+
+    /// A packet came or left.
+    pub(crate) fn moved(&mut self, now: Instant) {
+        self.poll_until = now + self.busy_poll;
+    }
+
+    /// A packet came or left so lately that the driver should not sleep.
+    pub(crate) fn is_polling(&self, now: Instant) -> bool {
+        now < self.poll_until
     }
 
     /// Serves every deadline up to `now`.
