@@ -59,6 +59,33 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// The interface has no Ethernet frames.
+    #[error(
+        "the interface {name:?} is not an Ethernet interface: a packet socket needs one (veth, a network card)"
+    )]
+    NotEthernet {
+        /// The name.
+        name: String,
+    },
+    /// The interface is down.
+    #[error("the interface {name:?} is down: bring it up (ip link set dev {name} up)")]
+    InterfaceDown {
+        /// The name.
+        name: String,
+    },
+    /// Packet sockets need `CAP_NET_RAW`.
+    #[error(
+        "no permission for a packet socket: it needs CAP_NET_RAW in this network namespace (run as root)"
+    )]
+    NotRaw,
+    /// A setting of the device that cannot be.
+    #[error("{what}: {why}")]
+    BadConfig {
+        /// Which setting.
+        what: &'static str,
+        /// What is wrong with it, and what would be right.
+        why: String,
+    },
     /// An IPv4 address was paired with an IPv6 address.
     #[error("{local} and {peer} are not of one address family")]
     MixedFamilies {
@@ -105,6 +132,7 @@ impl Error {
                 | Self::TunNotOwned { .. }
                 | Self::NamespaceForbidden
                 | Self::NotAdmin { .. }
+                | Self::NotRaw
         )
     }
 

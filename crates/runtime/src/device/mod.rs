@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`tun::Tun`] | super-packets with offloaded checksums, or plain packets | a TUN interface |
 //! | [`tun_tap::TunTap`] | plain packets, through the crate `tun-tap` | a TUN interface |
+//! | [`af_packet::AfPacket`] | the same, in Ethernet frames | an Ethernet interface |
 //! | [`channel::Channel`] | either, to another end in the same process | nothing |
 //! | [`impair::Impaired`] | what another device carries, badly | that device |
 
@@ -177,6 +178,8 @@ pub struct DeviceStats {
     /// Received and dropped: shorter than a header, with a virtio header that makes no sense, or cut off
     /// because it was larger than any packet can be.
     pub rx_malformed: u64,
+    /// Received and dropped by the kernel because too many waited to be read.
+    pub rx_kernel_drops: u64,
     /// Packets sent; a super-packet counts once.
     pub tx_packets: u64,
     /// IP bytes sent.

@@ -8,7 +8,14 @@ use tokio::io::unix::AsyncFd;
 
 /// The descriptor. Opening needs no runtime; the first poll registers with the runtime it runs on.
 #[derive(Debug)]
-pub(super) enum ReadyFd<F: OwnsFd> {
+pub(super) struct ReadyFd<F: OwnsFd> {
+    state: State<F>,
+    /// What to watch for.
+    interest: Interest,
+}
+
+#[derive(Debug)]
+enum State<F: OwnsFd> {
     Unregistered(F),
     Registered(AsyncFd<F>),
     /// Only while registering, or after that failed.
@@ -16,8 +23,23 @@ pub(super) enum ReadyFd<F: OwnsFd> {
 }
 
 impl<F: OwnsFd> ReadyFd<F> {
+    /// Watched for both directions.
     pub(super) const fn new(fd: F) -> Self {
-        Self::Unregistered(fd)
+        Self::watching(fd, Interest::READABLE.add(Interest::WRITABLE))
+    }
+
+    /// Watched for `interest` only: no wake-up comes from the other direction.
+    pub(super) const fn watching(fd: F, interest: Interest) -> Self {
+        Self { state: State::Unregistered(fd), interest }
+    }
+
+    /// The descriptor, unless registering it failed.
+    pub(super) fn get(&self) -> io::Result<&F> {
+        match &self.state {
+            State::Unregistered(fd) => Ok(fd),
+            State::Registered(fd) => Ok(fd.get_ref()),
+            State::Gone => Err(gone()),
+        }
     }
 
     /// Tries `call` at once, whatever is known of the readiness. What is known is forgotten where `call` says
@@ -27,9 +49,9 @@ impl<F: OwnsFd> ReadyFd<F> {
         interest: Interest,
         mut call: impl FnMut(&F) -> io::Result<T>,
     ) -> io::Result<T> {
-        match self {
-            Self::Unregistered(fd) => retry_interrupted(|| call(fd)),
-            Self::Registered(fd) => {
+        match &self.state {
+            State::Unregistered(fd) => retry_interrupted(|| call(fd)),
+            State::Registered(fd) => {
                 let mut tried = false;
                 let outcome = fd.try_io(interest, |fd| {
                     tried = true;
@@ -37,7 +59,7 @@ impl<F: OwnsFd> ReadyFd<F> {
                 });
                 if tried { outcome } else { retry_interrupted(|| call(fd.get_ref())) }
             }
-            Self::Gone => Err(gone()),
+            State::Gone => Err(gone()),
         }
     }
 
@@ -52,14 +74,14 @@ impl<F: OwnsFd> ReadyFd<F> {
     }
 
     fn registered(&mut self) -> io::Result<&AsyncFd<F>> {
-        if let Self::Unregistered(_) = self
-            && let Self::Unregistered(fd) = std::mem::replace(self, Self::Gone)
+        if let State::Unregistered(_) = self.state
+            && let State::Unregistered(fd) = std::mem::replace(&mut self.state, State::Gone)
         {
-            *self = Self::Registered(readiness::register(fd, Interest::READABLE | Interest::WRITABLE)?);
+            self.state = State::Registered(readiness::register(fd, self.interest)?);
         }
-        match self {
-            Self::Registered(fd) => Ok(fd),
-            Self::Unregistered(_) | Self::Gone => Err(gone()),
+        match &self.state {
+            State::Registered(fd) => Ok(fd),
+            State::Unregistered(_) | State::Gone => Err(gone()),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The virtio network header that precedes every packet of a TUN device with IFF_VNET_HDR.
+//! The virtio network header that precedes every packet of a TUN device with IFF_VNET_HDR, and every frame of a
+//! packet socket with PACKET_VNET_HDR.
 //!
 //! It says, in both directions, where a checksum is unfinished and how a super-packet is to be cut: Virtual
 //! I/O Device (VIRTIO) 1.2, section 5.1.6. The kernel's own byte order is used (legacy header).
@@ -92,6 +93,37 @@ pub(super) fn build(
     Ok(out)
 }
 
+/// As [`parse`], where `link` bytes of a link header stand before the packet, which the header's offsets count.
+pub(super) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
+    let mut header = *header;
+    if header[0] & NEEDS_CSUM != 0 {
+        let start = u16::from_ne_bytes([header[6], header[7]]).checked_sub(link)?;
+        header[6..8].copy_from_slice(&start.to_ne_bytes());
+    }
+    parse(&header, packet)
+}
+
+/// As [`build`], where `link` bytes of a link header will stand before the packet. The length of all headers is
+/// always given: a packet socket puts that much of the packet where the kernel's protocols look for headers.
+pub(super) fn build_behind(
+    link: u16,
+    header: &[u8],
+    segment_size: Option<NonZeroU16>,
+    checksum: TxChecksum,
+) -> Result<[u8; LEN], &'static str> {
+    const TOO_LONG: &str = "headers of more than 65,535 bytes";
+    let mut out = build(header, segment_size, checksum)?;
+    let length =
+        u16::try_from(header.len()).ok().and_then(|length| length.checked_add(link)).ok_or(TOO_LONG)?;
+    out[2..4].copy_from_slice(&length.to_ne_bytes());
+    if out[0] & NEEDS_CSUM != 0 {
+        // Below the length of all headers, which was checked.
+        let start = u16::from_ne_bytes([out[6], out[7]]) + link;
+        out[6..8].copy_from_slice(&start.to_ne_bytes());
+    }
+    Ok(out)
+}
+
 /// The CWR flag of the TCP header that begins at `tcp`.
 fn cwr(header: &[u8], tcp: usize) -> bool {
     header.get(tcp + 13).is_some_and(|flags| flags & 0x80 != 0)
@@ -127,6 +159,24 @@ mod tests {
         verified[0] = DATA_VALID;
         let received = parse(&verified, &V4).expect("sense");
         assert_eq!(received, Received { segment_size: None, checksum: RxChecksum::Trusted });
+    }
+
+    #[test]
+    fn a_link_header_moves_the_offsets() {
+        let header = build_behind(14, &V4[..40], size(1448), TCP_OVER_V4).expect("a header");
+        let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+        assert_eq!((word(2), word(4), word(6), word(8)), (54, 1448, 34, 16));
+        let received = parse_behind(14, &header, &V4).expect("sense");
+        assert_eq!(received, Received { segment_size: size(1448), checksum: RxChecksum::Partial });
+        assert!(parse_behind(14, &header, &V4[..37]).is_none(), "checksum field past the end");
+        assert!(parse_behind(35, &header, &V4).is_none(), "checksum in the link header");
+
+        let header = build_behind(14, &V4[..40], None, TxChecksum::Complete).expect("a header");
+        assert_eq!(header, {
+            let mut expected = [0; LEN];
+            expected[2..4].copy_from_slice(&54u16.to_ne_bytes());
+            expected
+        });
     }
 
     #[test]

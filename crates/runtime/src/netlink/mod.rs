@@ -6,9 +6,10 @@
 pub(crate) mod message;
 
 use crate::error::{Error, Result};
+use crate::mac::MacAddress;
 use crate::netns::Namespace;
 use ipnet::IpNet;
-use message::{Request, attributes, messages, u32_at};
+use message::{Request, attributes, messages, u16_at, u32_at};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -22,6 +23,9 @@ const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 /// The other interface of a pair, inside the `IFLA_INFO_DATA` of a "veth": `include/uapi/linux/veth.h`.
 const VETH_INFO_PEER: u16 = 1;
 
+/// The VLAN's number, inside the `IFLA_INFO_DATA` of a "vlan": `include/uapi/linux/if_link.h`.
+const VLAN_INFO_ID: u16 = 1;
+
 /// What the kernel says about an interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -34,6 +38,12 @@ pub struct Interface {
     pub mtu: u32,
     /// Administratively up.
     pub up: bool,
+    /// Its link layer is Ethernet.
+    pub ethernet: bool,
+    /// Its Ethernet address, where it has one.
+    pub mac: Option<MacAddress>,
+    /// Largest super-packet that it cuts itself or that is cut on the way to it, link header included, in bytes.
+    pub gso_max_size: u32,
 }
 
 /// An address to be given to an interface.
@@ -175,6 +185,27 @@ impl Netlink {
             .map_err(Error::on("remove an interface"))
     }
 
+    /// Makes a VLAN interface (802.1Q) called `name` above the Ethernet interface `parent`. It is down.
+    ///
+    /// # Errors
+    /// [`Error::NameInUse`]; without `CAP_NET_ADMIN`; where the parent cannot carry VLANs, or `id` is above 4094.
+    pub fn add_vlan(&mut self, name: &str, parent: u32, id: u16) -> Result<()> {
+        let body = link_body(0, 0, 0);
+        self.change(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body, |request| {
+            request
+                .attribute(libc::IFLA_IFNAME, &c_string(name))
+                .attribute(libc::IFLA_LINK, &parent.to_ne_bytes())
+                .nested(libc::IFLA_LINKINFO, |info| {
+                    info.attribute(libc::IFLA_INFO_KIND, b"vlan\0")
+                        .nested(libc::IFLA_INFO_DATA, |data| data.attribute(VLAN_INFO_ID, &id.to_ne_bytes()))
+                })
+        })
+        .map_err(|errno| match errno {
+            Errno::EXIST => Error::NameInUse { name: name.to_owned() },
+            other => Error::system("make a VLAN interface", other),
+        })
+    }
+
     /// Keeps the kernel from speaking on the interface of its own accord: no multicast (so no IGMP or MLD
     /// reports), no link-local address (so no router solicitation and no duplicate address detection).
     ///
@@ -306,6 +337,21 @@ impl Netlink {
         .map_err(Error::on("add a route"))
     }
 
+    /// Tells the kernel the Ethernet address of a neighbour, for good.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`; where the interface has no neighbours.
+    pub fn add_neighbour(&mut self, index: u32, address: IpAddr, mac: MacAddress) -> Result<()> {
+        // struct ndmsg: family, padding, interface, state, flags, type.
+        let mut body = [family(address), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        body[4..8].copy_from_slice(&index.to_ne_bytes());
+        body[8..10].copy_from_slice(&libc::NUD_PERMANENT.to_ne_bytes());
+        self.change(libc::RTM_NEWNEIGH, libc::NLM_F_CREATE | libc::NLM_F_REPLACE, &body, |request| {
+            request.attribute(libc::NDA_DST, &octets(address)).attribute(libc::NDA_LLADDR, &mac.0)
+        })
+        .map_err(Error::on("add a neighbour"))
+    }
+
     /// A request that is answered by an acknowledgement alone.
     fn change(
         &mut self,
@@ -372,8 +418,12 @@ pub(crate) fn link_body(index: u32, flags: u32, change: u32) -> [u8; 16] {
 fn parse_link(body: &[u8]) -> Option<Interface> {
     let index = u32_at(body, 4)?;
     let up = u32_at(body, 8)? & libc::IFF_UP as u32 != 0;
+    let ethernet = u16_at(body, 2)? == libc::ARPHRD_ETHER;
     let mut name = None;
     let mut mtu = None;
+    let mut mac = None;
+    // Kernels before 4.10 do not say; none had another default.
+    let mut gso_max_size = 65_536;
     for (kind, value) in attributes(body.get(16..)?) {
         match kind {
             libc::IFLA_IFNAME => {
@@ -381,10 +431,20 @@ fn parse_link(body: &[u8]) -> Option<Interface> {
                 name = Some(String::from_utf8_lossy(text).into_owned());
             }
             libc::IFLA_MTU => mtu = u32_at(value, 0),
+            libc::IFLA_ADDRESS => mac = value.try_into().ok().map(MacAddress),
+            libc::IFLA_GSO_MAX_SIZE => gso_max_size = u32_at(value, 0)?,
             _ => {}
         }
     }
-    Some(Interface { index, name: name?, mtu: mtu?, up })
+    Some(Interface {
+        index,
+        name: name?,
+        mtu: mtu?,
+        up,
+        ethernet,
+        mac: mac.filter(|_| ethernet),
+        gso_max_size,
+    })
 }
 
 fn family(address: IpAddr) -> u8 {

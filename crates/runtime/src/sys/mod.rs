@@ -2,6 +2,7 @@
 //! `rustix`, `tokio` and `std`.
 
 pub(crate) mod namespace;
+pub(crate) mod packet;
 pub(crate) mod readiness;
 pub(crate) mod socket;
 pub(crate) mod tun;

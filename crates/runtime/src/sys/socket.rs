@@ -2,6 +2,7 @@
 
 use rustix::fd::{AsFd, AsRawFd as _};
 use rustix::io::Errno;
+use std::ffi::c_int;
 
 /// Fills `info` with as much of the kernel's `struct tcp_info` as it has; returns how many bytes that is.
 pub(crate) fn tcp_info(socket: impl AsFd, info: &mut [u8]) -> Result<usize, Errno> {
@@ -17,8 +18,13 @@ pub(crate) fn tcp_info(socket: impl AsFd, info: &mut [u8]) -> Result<usize, Errn
             &raw mut length,
         )
     };
+    failed(outcome).map(|()| (length as usize).min(info.len()))
+}
+
+/// The error of the call whose outcome this is: zero, or -1 with the reason in `errno`.
+pub(super) fn failed(outcome: c_int) -> Result<(), Errno> {
     if outcome == 0 {
-        Ok((length as usize).min(info.len()))
+        Ok(())
     } else {
         Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
     }

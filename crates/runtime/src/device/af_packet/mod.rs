@@ -1,3 +1,179 @@
-//! The packet device: Ethernet frames on an interface.
+//! The Ethernet device: the stack as a host of its own on an interface (a veth, a network card), through a packet
+//! socket.
+//!
+//! Every frame has a virtio header before it, so that super-packets of up to 64 KiB with unfinished checksums go both
+//! ways, as between the kernel's TCP and a network card with TSO and GRO. The stack's addresses are its own: the kernel
+//! knows nothing of them and stays silent.
 
+mod config;
+mod filter;
+mod frame;
 pub mod neighbours;
+mod socket;
+
+pub use config::AfPacketConfig;
+
+use super::vnet;
+use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxPacket, TxChecksum, unsendable};
+use crate::error::{Error, Result};
+use crate::mac::MacAddress;
+use crate::netlink::{Interface, Netlink};
+use frame::{Content, HEADER_LEN};
+use ipnet::IpNet;
+use socket::{PacketSocket, Slot};
+use std::io;
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+/// [`HEADER_LEN`] as the virtio header counts.
+const LINK: u16 = HEADER_LEN as u16;
+
+/// A host's place on an Ethernet.
+#[derive(Debug)]
+pub struct AfPacket {
+    socket: PacketSocket,
+    interface: Interface,
+    caps: DeviceCaps,
+    addresses: Vec<IpNet>,
+    gateways: Vec<IpAddr>,
+    neighbours: Vec<(IpAddr, MacAddress)>,
+    stats: DeviceStats,
+    /// The kernel gives its count of dropped frames once.
+    kernel_drops: AtomicU64,
+}
+
+impl AfPacket {
+    /// Opens the interface in the calling thread's network namespace. Neither the interface nor its addresses are
+    /// changed.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`]; [`Error::NotRaw`] without
+    /// `CAP_NET_RAW`; [`Error::BadConfig`] where a setting cannot be.
+    pub fn open(config: &AfPacketConfig) -> Result<Self> {
+        config.check()?;
+        let interface = Netlink::open()?.interface(&config.interface)?;
+        let own = interface.mac.filter(|_| interface.ethernet);
+        let name = || interface.name.clone();
+        let mac = config.mac.or(own).ok_or_else(|| Error::NotEthernet { name: name() })?;
+        if !interface.ethernet {
+            return Err(Error::NotEthernet { name: name() });
+        }
+        if !interface.up {
+            return Err(Error::InterfaceDown { name: name() });
+        }
+        Ok(Self {
+            socket: PacketSocket::open(config, &interface, mac)?,
+            caps: capabilities(config, &interface),
+            interface,
+            addresses: config.addresses.clone(),
+            gateways: config.gateways.clone(),
+            neighbours: config.neighbours.clone(),
+            stats: DeviceStats::default(),
+            kernel_drops: AtomicU64::new(0),
+        })
+    }
+
+    /// The interface, as it was when the device was opened.
+    #[must_use]
+    pub const fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    /// Receives until a frame carries a packet: the frame, the packet's end in it, and what its header says.
+    fn receive(&mut self) -> io::Result<(Slot, usize, vnet::Received)> {
+        for _ in 0..MAX_SKIPPED {
+            let Some(slot) = self.socket.receive()? else {
+                self.stats.rx_malformed += 1;
+                continue;
+            };
+            let Some((virtio, bytes)) = self.socket.frame(slot) else { continue };
+            match frame::content(bytes) {
+                Content::Packet { end } => {
+                    let packet = bytes.get(HEADER_LEN..end).unwrap_or(&[]);
+                    if let Some(received) = vnet::parse_behind(LINK, virtio, packet) {
+                        self.stats.received(packet.len());
+                        return Ok((slot, end, received));
+                    }
+                    self.stats.rx_malformed += 1;
+                }
+                Content::Malformed => self.stats.rx_malformed += 1,
+                Content::Neighbours | Content::Other => {}
+            }
+        }
+        Err(io::ErrorKind::WouldBlock.into())
+    }
+
+    fn send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        let length = header.len() + payload[0].len() + payload[1].len();
+        self.caps.admit(length, header.len(), segment_size, checksum)?;
+        let virtio = vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)?;
+        let destination =
+            frame::destination(header).ok_or_else(|| unsendable("the packet has no destination"))?;
+        let on_link = self.addresses.iter().any(|own| own.contains(&destination));
+        let gateway = || self.gateways.iter().copied().find(|hop| hop.is_ipv4() == destination.is_ipv4());
+        let next_hop = if on_link { Some(destination) } else { gateway() };
+        let known = next_hop.and_then(|hop| self.neighbours.iter().find(|(address, _)| *address == hop));
+        let Some(&(_, station)) = known else { return Err(io::ErrorKind::HostUnreachable.into()) };
+        self.socket.send(station, virtio, header, payload)
+    }
+}
+
+impl Device for AfPacket {
+    fn caps(&self) -> DeviceCaps {
+        self.caps
+    }
+
+    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
+        let (slot, end, vnet::Received { segment_size, checksum }) = self.receive()?;
+        let head = self.socket.part(slot, HEADER_LEN, end);
+        Ok(RxPacket { head, more: [&[], &[]], segment_size, checksum })
+    }
+
+    fn try_send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        let outcome = self.send(header, payload, segment_size, checksum);
+        if outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NetworkDown) {
+            self.stats.tx_down += 1;
+            return outcome;
+        }
+        self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
+        outcome
+    }
+
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.poll_readable(cx)
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.poll_writable(cx)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        let new = self.socket.take_drops();
+        let rx_kernel_drops = self.kernel_drops.fetch_add(new, Ordering::Relaxed) + new;
+        DeviceStats { rx_kernel_drops, down: self.socket.is_down(), ..self.stats }
+    }
+}
+
+fn capabilities(config: &AfPacketConfig, interface: &Interface) -> DeviceCaps {
+    let mtu = config.mtu.map_or(interface.mtu, |mtu| mtu.min(interface.mtu));
+    if !config.offload {
+        return DeviceCaps::plain(mtu);
+    }
+    // The kernel cuts a frame in software that is not below the interface's limit.
+    let most = interface.gso_max_size.saturating_sub(LINK.into()).saturating_sub(1);
+    DeviceCaps { max_super_packet: most.min(65_535), ..DeviceCaps::offload(mtu) }
+}

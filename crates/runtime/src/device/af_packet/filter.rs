@@ -1,0 +1,141 @@
+//! What the kernel lets through to the socket: a classic BPF program, made for the stack's addresses.
+//!
+//! On an interface that the kernel uses too, most frames are not the stack's; dropping them before they are queued
+//! saves their copy and their place in the receive buffer. Only what passes everything below is received:
+//!
+//! - no VLAN tag, or one that only carries a priority (VLAN 0). The kernel has taken the tag out of the frame, so
+//!   one that is tagged for another VLAN would otherwise look like one of this network.
+//! - ARP to the stack's Ethernet address or to a group;
+//! - IPv4 to the stack's Ethernet address, for an own address, with TCP or ICMP in it;
+//! - IPv6 to the stack's Ethernet address, for an own address, with TCP, ICMPv6 or an extension header in it, or
+//!   ICMPv6 to a multicast group.
+
+use crate::mac::MacAddress;
+use crate::sys::packet::Instruction;
+use libc::{
+    BPF_ABS, BPF_B, BPF_H, BPF_JA, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, ETH_P_ARP,
+    ETH_P_IP, ETH_P_IPV6, SKF_AD_OFF, SKF_AD_VLAN_TAG, SKF_AD_VLAN_TAG_PRESENT,
+};
+use std::net::IpAddr;
+
+/// Where in an Ethernet frame the fields are.
+const ETHERTYPE: u32 = 12;
+const IPV4_PROTOCOL: u32 = 14 + 9;
+const IPV4_DESTINATION: u32 = 14 + 16;
+const IPV6_NEXT_HEADER: u32 = 14 + 6;
+const IPV6_DESTINATION: u32 = 14 + 24;
+
+const ICMP: u32 = 1;
+const TCP: u32 = 6;
+const ICMPV6: u32 = 58;
+/// Hop-by-hop options, routing, fragment, destination options: RFC 8200, section 4.
+const EXTENSION_HEADERS: [u32; 4] = [0, 43, 44, 60];
+
+const DROP: Instruction = statement(BPF_RET | BPF_K, 0);
+const KEEP: Instruction = statement(BPF_RET | BPF_K, u32::MAX);
+
+/// The program for a stack with this Ethernet address; `addresses` None: for any IP address.
+pub(super) fn program(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
+    let mut program = vec![
+        load(BPF_W, ancillary(SKF_AD_VLAN_TAG_PRESENT)),
+        jump(BPF_JEQ, 0, 3, 0),
+        load(BPF_W, ancillary(SKF_AD_VLAN_TAG)),
+        // The low 12 bits are the VLAN: IEEE 802.1Q, section 9.6.
+        jump(BPF_JSET, 0x0fff, 0, 1),
+        DROP,
+        load(BPF_H, ETHERTYPE),
+    ];
+    let group = when(BPF_JSET, 1, &[KEEP]);
+    let arp = [vec![load(BPF_B, 0)], group, to_station(mac), vec![KEEP]].concat();
+    program.extend(when(BPF_JEQ, ETH_P_ARP as u32, &arp));
+    program.extend(when(BPF_JEQ, ETH_P_IP as u32, &ipv4(mac, addresses)));
+    program.extend(when(BPF_JEQ, ETH_P_IPV6 as u32, &ipv6(mac, addresses)));
+    program.push(DROP);
+    program
+}
+
+fn ipv4(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
+    let mut block = to_station(mac);
+    block.push(load(BPF_B, IPV4_PROTOCOL));
+    block.extend(one_of(&[TCP, ICMP]));
+    let Some(addresses) = addresses else {
+        block.push(KEEP);
+        return block;
+    };
+    block.push(load(BPF_W, IPV4_DESTINATION));
+    for address in addresses {
+        if let IpAddr::V4(address) = address {
+            block.extend(when(BPF_JEQ, address.to_bits(), &[KEEP]));
+        }
+    }
+    block.push(DROP);
+    block
+}
+
+fn ipv6(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
+    // RFC 2464, section 7: multicast is sent to groups, and these are neighbour discovery's.
+    let discovery =
+        when(BPF_JEQ, 0xff, &[vec![load(BPF_B, IPV6_NEXT_HEADER)], one_of(&[ICMPV6]), vec![KEEP]].concat());
+    let mut block = [vec![load(BPF_B, IPV6_DESTINATION)], discovery, to_station(mac)].concat();
+    block.push(load(BPF_B, IPV6_NEXT_HEADER));
+    block.extend(one_of(&[&[TCP, ICMPV6], &EXTENSION_HEADERS[..]].concat()));
+    let Some(addresses) = addresses else {
+        block.push(KEEP);
+        return block;
+    };
+    for address in addresses {
+        if let IpAddr::V6(address) = address {
+            let bits = address.to_bits();
+            let mut equal = vec![KEEP];
+            for (word, shift) in [(3, 0), (2, 32), (1, 64), (0, 96)] {
+                let test = when(BPF_JEQ, (bits >> shift) as u32, &equal);
+                equal = [vec![load(BPF_W, IPV6_DESTINATION + 4 * word)], test].concat();
+            }
+            block.extend(equal);
+        }
+    }
+    block.push(DROP);
+    block
+}
+
+/// Goes on where the frame is for the station `mac`; otherwise the frame is dropped.
+fn to_station(mac: MacAddress) -> Vec<Instruction> {
+    let MacAddress([a, b, c, d, e, f]) = mac;
+    let mut block = vec![load(BPF_W, 0)];
+    block.extend(one_of(&[u32::from_be_bytes([a, b, c, d])]));
+    block.push(load(BPF_H, 4));
+    block.extend(one_of(&[u32::from_be_bytes([0, 0, e, f])]));
+    block
+}
+
+/// Goes on where the accumulator is one of the values, of which there are few; otherwise the frame is dropped.
+fn one_of(values: &[u32]) -> Vec<Instruction> {
+    let left = |index: usize| (values.len() - index) as u8;
+    let tests = values.iter().enumerate().map(|(index, &value)| jump(BPF_JEQ, value, left(index), 0));
+    tests.chain([DROP]).collect()
+}
+
+/// `block` where the accumulator passes the test. The accumulator is kept where it does not.
+fn when(test: u32, value: u32, block: &[Instruction]) -> Vec<Instruction> {
+    // A conditional jump reaches 255 instructions only.
+    let over = statement(BPF_JMP | BPF_JA, block.len() as u32);
+    [&[jump(test, value, 1, 0), over], block].concat()
+}
+
+fn load(size: u32, at: u32) -> Instruction {
+    statement(BPF_LD | size | BPF_ABS, at)
+}
+
+/// Where the kernel gives what it knows of the frame.
+const fn ancillary(what: i32) -> u32 {
+    (SKF_AD_OFF + what) as u32
+}
+
+/// Skips `then` instructions where the accumulator passes the test, else `otherwise`.
+const fn jump(test: u32, value: u32, then: u8, otherwise: u8) -> Instruction {
+    Instruction { jt: then, jf: otherwise, ..statement(BPF_JMP | test | BPF_K, value) }
+}
+
+const fn statement(code: u32, value: u32) -> Instruction {
+    Instruction { code: code as u16, jt: 0, jf: 0, k: value }
+}

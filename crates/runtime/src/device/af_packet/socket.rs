@@ -1,0 +1,357 @@
+//! The packet socket: batches of frames in, single frames out, and what becomes of it when the interface goes down
+//! or away.
+
+use super::config::AfPacketConfig;
+use super::filter;
+use super::frame::{self, HEADER_LEN};
+use crate::device::link::{Link, LinkMonitor};
+use crate::device::ready_fd::ReadyFd;
+use crate::device::{removed, vnet};
+use crate::error::{Error, Result};
+use crate::mac::MacAddress;
+use crate::netlink::Interface;
+use crate::sys::packet as sys;
+use crate::timer::{self, Timer};
+use ackline_tcp_core::{Duration, Instant};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendFlags, sockopt};
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, Ipv6Addr};
+use std::task::{Context, Poll, ready};
+use tokio::io::Interest;
+
+/// The largest packet that an IPv6 header can describe, which is larger than any of IPv4.
+const LARGEST_PACKET: usize = 40 + 65_535;
+/// Bytes from one frame to the next in the receive buffer. An odd number of cache lines, so that the beginnings of
+/// the frames do not compete for the same few lines of a cache.
+const STRIDE: usize = 1027 * 64;
+const _: () = assert!(vnet::LEN + HEADER_LEN + LARGEST_PACKET <= STRIDE);
+
+/// Where a frame begins in its slot.
+const FRAME: usize = vnet::LEN;
+
+/// Sends without a full socket after which room is no longer waited for at once.
+const CALM: u32 = 256;
+
+/// How long a frame that the queueing discipline or the card dropped for lack of room waits, at first and at last. The
+/// kernel does not say when there is room again.
+const FIRST_RETRY: Duration = Duration::from_micros(100);
+const LAST_RETRY: Duration = Duration::from_millis(10);
+
+/// A packet socket that is bound to one interface.
+#[derive(Debug)]
+pub(super) struct PacketSocket {
+    fd: ReadyFd<OwnedFd>,
+    /// The same socket watched for room, while it was full lately. A socket that is always watched for room wakes the
+    /// driver for every frame that leaves.
+    room: Option<ReadyFd<OwnedFd>>,
+    /// Sends since the socket was full.
+    calm: u32,
+    /// There was no room behind the socket: how long to wait.
+    retry: Option<Duration>,
+    retry_timer: Option<Timer>,
+    link: LinkMonitor,
+    /// A send found that the interface is gone, of which `link` may not know yet.
+    gone: bool,
+    name: String,
+    mac: MacAddress,
+    /// Slots of [`STRIDE`] bytes, each for a virtio header and a frame.
+    buffer: Box<[u8]>,
+    /// What is in the slots; filled up to `received`, read up to `next`.
+    messages: Box<[sys::Message]>,
+    received: usize,
+    next: usize,
+    /// The last batch took everything that was there.
+    drained: bool,
+}
+
+impl PacketSocket {
+    pub(super) fn open(config: &AfPacketConfig, interface: &Interface, mac: MacAddress) -> Result<Self> {
+        let fd = sys::open().map_err(|errno| match errno {
+            Errno::PERM | Errno::ACCESS => Error::NotRaw,
+            other => Error::system("open a packet socket", other),
+        })?;
+        sys::set_option(&fd, libc::PACKET_VNET_HDR, 1)
+            .map_err(Error::on("switch the packet socket's virtio header on"))?;
+        // Copies of what this host sends, the stack's own frames among them. The kernel knows the option since 4.20.
+        sys::set_option(&fd, libc::PACKET_IGNORE_OUTGOING, 1)
+            .map_err(Error::on("turn copies of outgoing frames off"))?;
+        if config.qdisc_bypass {
+            sys::set_option(&fd, libc::PACKET_QDISC_BYPASS, 1)
+                .map_err(Error::on("bypass the queueing discipline"))?;
+        }
+        set_buffers(&fd, config).map_err(Error::on("set the packet socket's buffers"))?;
+
+        let own: Vec<IpAddr> = config.addresses.iter().map(ipnet::IpNet::addr).collect();
+        let wanted = (!config.any_address).then_some(&own[..]);
+        sys::attach_filter(&fd, &mut filter::program(mac, wanted))
+            .map_err(Error::on("set the packet socket's filter"))?;
+        if config.mac.is_some() {
+            sys::join(&fd, interface.index, libc::PACKET_MR_UNICAST, mac.0)
+                .map_err(Error::on("make the interface take frames for the stack's Ethernet address"))?;
+        }
+        for group in groups(&own) {
+            sys::join(&fd, interface.index, libc::PACKET_MR_MULTICAST, group.0)
+                .map_err(Error::on("join a multicast group of neighbour discovery"))?;
+        }
+        // Last, because frames come from here on.
+        sys::bind(&fd, interface.index).map_err(Error::on("bind the packet socket to the interface"))?;
+
+        let slots = config.receive_batch;
+        Ok(Self {
+            fd: ReadyFd::watching(fd, Interest::READABLE),
+            room: None,
+            calm: 0,
+            retry: None,
+            retry_timer: None,
+            link: LinkMonitor::open(interface.index)?,
+            gone: false,
+            name: interface.name.clone(),
+            mac,
+            buffer: vec![0; slots * STRIDE].into_boxed_slice(),
+            messages: vec![sys::Message::default(); slots].into_boxed_slice(),
+            received: 0,
+            next: 0,
+            drained: false,
+        })
+    }
+
+    /// The slot of the next frame that was received, asking the kernel where none is left; `None` where the slot holds
+    /// no whole frame.
+    ///
+    /// # Errors
+    /// `WouldBlock` where there is none; anything else: the interface is gone.
+    pub(super) fn receive(&mut self) -> io::Result<Option<Slot>> {
+        if self.next == self.received {
+            self.fill()?;
+        }
+        let slot = self.next;
+        self.next += 1;
+        let Some(&sys::Message { length, cut }) = self.messages.get(slot) else { return Ok(None) };
+        let whole = !cut && (FRAME..=STRIDE).contains(&length);
+        Ok(whole.then_some(Slot { at: slot * STRIDE, length }))
+    }
+
+    /// The virtio header and the frame in a slot.
+    pub(super) fn frame(&self, slot: Slot) -> Option<(&[u8; vnet::LEN], &[u8])> {
+        self.buffer.get(slot.at..slot.at + slot.length)?.split_first_chunk()
+    }
+
+    /// A part of the frame in a slot.
+    pub(super) fn part(&self, slot: Slot, from: usize, to: usize) -> &[u8] {
+        self.buffer.get(slot.at + FRAME + from..slot.at + FRAME + to).unwrap_or(&[])
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        (self.next, self.received) = (0, 0);
+        if self.gone || self.link.link() == Link::Gone {
+            return Err(removed(&self.name));
+        }
+        if std::mem::take(&mut self.drained) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let Self { fd, buffer, messages, received, .. } = &mut *self;
+        let outcome = fd.attempt(Interest::READABLE, |fd| {
+            *received = sys::receive_batch(fd, buffer, STRIDE, messages)?;
+            // A batch that is not full took everything, so what is known of the readiness can be forgotten. (An error
+            // may end a batch too: that of an interface that goes down makes the socket ready anew; the filter
+            // lets nothing through that the kernel could not describe.)
+            if *received < messages.len() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        });
+        let Err(error) = outcome else { return Ok(()) };
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            _ if self.received > 0 => {
+                self.drained = true;
+                Ok(())
+            }
+            // Said once when the interface goes down; `link` says what became of it.
+            Some(Errno::NETDOWN) => {
+                self.forget_room();
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            // A frame whose offload the virtio header cannot describe; the kernel has dropped it.
+            Some(Errno::INVAL) => {
+                self.received = 1;
+                self.messages[0] = sys::Message { length: 0, cut: true };
+                Ok(())
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Sends an IP packet to a station.
+    ///
+    /// # Errors
+    /// `WouldBlock` where there is no room; `NetworkDown` while the interface is down, or where it is gone.
+    pub(super) fn send(
+        &mut self,
+        to: MacAddress,
+        virtio: [u8; vnet::LEN],
+        header: &[u8],
+        payload: [&[u8]; 2],
+    ) -> io::Result<()> {
+        let mut front = [0; FRAME + HEADER_LEN];
+        front[..FRAME].copy_from_slice(&virtio);
+        front[FRAME..].copy_from_slice(&frame::header(to, self.mac, header));
+        self.write(&[
+            IoSlice::new(&front),
+            IoSlice::new(header),
+            IoSlice::new(payload[0]),
+            IoSlice::new(payload[1]),
+        ])
+    }
+
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        let Err(error) = self.try_write(parts) else {
+            self.retry = None;
+            self.calm = self.calm.saturating_add(1);
+            if self.calm == CALM {
+                self.forget_room();
+            }
+            return Ok(());
+        };
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::AGAIN) => {
+                self.calm = 0;
+                self.retry = None;
+                Err(error)
+            }
+            Some(Errno::NOBUFS) => {
+                self.retry = Some(self.retry.map_or(FIRST_RETRY, |last| LAST_RETRY.min(last + last)));
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            Some(Errno::NETDOWN) => {
+                self.forget_room();
+                // The kernel says it once more than it is true, and only then sends.
+                if self.link.refresh() == Link::Up { self.try_write(parts) } else { Err(error) }
+            }
+            Some(Errno::NXIO | Errno::NODEV) => {
+                self.gone = true;
+                Err(removed(&self.name))
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn try_write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.room.as_ref().unwrap_or(&self.fd).attempt(Interest::WRITABLE, |fd| {
+            rustix::net::sendmsg(fd, parts, &mut SendAncillaryBuffer::default(), SendFlags::DONTWAIT)?;
+            Ok(())
+        })
+    }
+
+    /// Stops watching for room. Also where an error came, which tokio would take for room from then on.
+    fn forget_room(&mut self) {
+        self.room = None;
+    }
+
+    /// Ready when frames may be waiting.
+    pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.next < self.received {
+            return Poll::Ready(Ok(()));
+        }
+        self.drained = false;
+        let before = self.link.link();
+        match (before, self.link.poll(cx)) {
+            (_, Link::Gone) => Poll::Ready(Err(removed(&self.name))),
+            // Whoever waits is to know that it is up.
+            (Link::Down, Link::Up) => Poll::Ready(Ok(())),
+            _ => self.fd.poll_readable(cx),
+        }
+    }
+
+    /// Ready when there may be room for a frame.
+    pub(super) fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.gone {
+            return Poll::Ready(Err(removed(&self.name)));
+        }
+        match self.link.poll(cx) {
+            Link::Up => {}
+            Link::Down => return Poll::Pending,
+            Link::Gone => return Poll::Ready(Err(removed(&self.name))),
+        }
+        if let Some(after) = self.retry {
+            if self.retry_timer.as_ref().is_none_or(|timer| timer.deadline().is_none()) {
+                armed(&mut self.retry_timer, timer::now() + after)?;
+            }
+            if let Some(timer) = &mut self.retry_timer {
+                ready!(timer.poll_expired(cx))?;
+            }
+            return Poll::Ready(Ok(()));
+        }
+        if self.room.is_none() {
+            let twin = rustix::io::fcntl_dupfd_cloexec(self.fd.get()?, 0)?;
+            self.room = Some(ReadyFd::watching(twin, Interest::WRITABLE));
+        }
+        match &mut self.room {
+            Some(room) => room.poll_writable(cx),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Frames that the kernel dropped because the receive buffer was full, since the last call.
+    pub(super) fn take_drops(&self) -> u64 {
+        // Where the socket does not answer, nothing is known.
+        self.fd.get().ok().and_then(|fd| sys::take_drops(fd).ok()).unwrap_or(0).into()
+    }
+
+    /// The interface is down, as far as is known.
+    pub(super) fn is_down(&self) -> bool {
+        self.link.link() == Link::Down
+    }
+}
+
+/// A frame in the receive buffer, valid until the next receive.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    /// Where its slot begins in the buffer.
+    at: usize,
+    /// Bytes of virtio header and frame.
+    length: usize,
+}
+
+/// The timer, made where there is none, with this deadline.
+fn armed(place: &mut Option<Timer>, deadline: Instant) -> io::Result<&mut Timer> {
+    let timer = match place {
+        Some(timer) => timer,
+        None => place.insert(Timer::new()?),
+    };
+    timer.arm(Some(deadline))?;
+    Ok(timer)
+}
+
+/// The kernel doubles the sizes, for its bookkeeping; the configuration's are what it is to arrive at.
+fn set_buffers(fd: &OwnedFd, config: &AfPacketConfig) -> std::result::Result<(), Errno> {
+    let fd = fd.as_fd();
+    let (receive, send) = (config.receive_buffer / 2, config.send_buffer / 2);
+    // Beyond the system's limits (net.core.rmem_max) only with CAP_NET_ADMIN.
+    match sockopt::set_socket_recv_buffer_size_force(fd, receive) {
+        Err(Errno::PERM) => sockopt::set_socket_recv_buffer_size(fd, receive),
+        outcome => outcome,
+    }?;
+    match sockopt::set_socket_send_buffer_size_force(fd, send) {
+        Err(Errno::PERM) => sockopt::set_socket_send_buffer_size(fd, send),
+        outcome => outcome,
+    }
+}
+
+/// The groups in which neighbour discovery asks for these addresses: all nodes, and the solicited-node group of each
+/// (RFC 4291, section 2.7.1).
+fn groups(addresses: &[IpAddr]) -> Vec<MacAddress> {
+    let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    let solicited = addresses.iter().filter_map(|address| match address {
+        IpAddr::V4(_) => None,
+        IpAddr::V6(address) => {
+            let [.., a, b, c] = address.octets();
+            Some(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c])))
+        }
+    });
+    let mut groups: Vec<_> = solicited.collect();
+    if !groups.is_empty() {
+        groups.push(all_nodes);
+    }
+    groups.sort_unstable();
+    groups.dedup();
+    groups.into_iter().map(|group| MacAddress::multicast(IpAddr::V6(group))).collect()
+}

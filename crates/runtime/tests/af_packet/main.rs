@@ -1,0 +1,5 @@
+//! The Ethernet device against the kernel: a veth pair between two network namespaces, the stack on one end, the kernel
+//! behind the other.
+
+mod transfer;
+mod world;
