@@ -1,0 +1,173 @@
+//! What is measured: who, over which device, doing what.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The stack that is measured. Its other end is always the kernel's TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    Kernel,
+    /// With an ACK policy; `None`: the default one.
+    Ackline(Option<&'static str>),
+    Smoltcp,
+    /// Exchanges packets with the kernel and does nothing else that a TCP does.
+    Loop,
+}
+
+/// What joins the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Link {
+    /// A pair of virtual Ethernet interfaces, segmentation offload on.
+    Veth,
+    /// A TUN device with super-packets and checksum offload.
+    Tun,
+    /// A TUN device that carries single packets with complete checksums.
+    TunPlain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Contestant {
+    pub(crate) name: &'static str,
+    /// As the tables have it.
+    pub(crate) label: &'static str,
+    pub(crate) who: Who,
+    pub(crate) link: Link,
+}
+
+/// Acknowledges at most every 64th segment.
+pub(crate) const FEWER_ACKS: &str = "delayed:segments=64,delay=5ms";
+
+pub(crate) const KERNEL: Contestant = contestant("kernel", "kernel, veth with TSO", Who::Kernel, Link::Veth);
+pub(crate) const LOOP_TUN: Contestant = contestant("loop-tun", "loop, TUN", Who::Loop, Link::Tun);
+pub(crate) const TUN: Contestant = contestant("ackline-tun", "ackline, TUN", Who::Ackline(None), Link::Tun);
+pub(crate) const LOOP_PLAIN: Contestant =
+    contestant("loop-plain", "loop, plain TUN", Who::Loop, Link::TunPlain);
+pub(crate) const SMOLTCP: Contestant =
+    contestant("smoltcp", "smoltcp, plain TUN", Who::Smoltcp, Link::TunPlain);
+pub(crate) const PLAIN: Contestant =
+    contestant("ackline-plain", "ackline, plain TUN", Who::Ackline(None), Link::TunPlain);
+pub(crate) const PLAIN_FEWER_ACKS: Contestant = contestant(
+    "ackline-plain-fewer-acks",
+    "ackline, plain TUN, fewer ACKs",
+    Who::Ackline(Some(FEWER_ACKS)),
+    Link::TunPlain,
+);
+
+/// In the order of the tables.
+pub(crate) const CONTESTANTS: [Contestant; 7] =
+    [KERNEL, LOOP_TUN, TUN, LOOP_PLAIN, SMOLTCP, PLAIN, PLAIN_FEWER_ACKS];
+
+const fn contestant(name: &'static str, label: &'static str, who: Who, link: Link) -> Contestant {
+    Contestant { name, label, who, link }
+}
+
+/// How an end waits for the next byte of a round trip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// It sleeps until the byte wakes it.
+    Blocking,
+    /// It asks again and again, and so uses a processor up.
+    Busy,
+}
+
+/// What the ends do. The measured stack connects; the kernel at the other end listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// The measured stack sends bulk data.
+    Send { flows: usize },
+    /// It receives bulk data.
+    Receive { flows: usize },
+    /// It sends a byte, and waits until it comes back.
+    RoundTrip { here: Wait, peer: Wait },
+    /// It opens connections, sends a byte on each, and closes when the other end has closed.
+    Open { at_once: usize },
+}
+
+impl Act {
+    /// Several flows, or connections at once, of bulk data and of connections.
+    pub(crate) const MANY: usize = 100;
+
+    /// All, in the order of the measurements.
+    const ALL: [Self; 9] = [
+        Self::Send { flows: 1 },
+        Self::Receive { flows: 1 },
+        Self::Send { flows: Self::MANY },
+        Self::Receive { flows: Self::MANY },
+        Self::RoundTrip { here: Wait::Blocking, peer: Wait::Blocking },
+        Self::RoundTrip { here: Wait::Busy, peer: Wait::Blocking },
+        Self::RoundTrip { here: Wait::Busy, peer: Wait::Busy },
+        Self::Open { at_once: 1 },
+        Self::Open { at_once: Self::MANY },
+    ];
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send { flows } => write!(f, "send-{flows}"),
+            Self::Receive { flows } => write!(f, "receive-{flows}"),
+            Self::RoundTrip { here, peer } => write!(f, "round-trip-{here}-{peer}"),
+            Self::Open { at_once } => write!(f, "open-{at_once}"),
+        }
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Blocking => "blocking",
+            Self::Busy => "busy",
+        })
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) contestant: Contestant,
+    pub(crate) act: Act,
+}
+
+impl Case {
+    /// Every case that makes sense, a contestant's one after the other's for each act.
+    pub(crate) fn all() -> Vec<Self> {
+        let cases = Act::ALL
+            .into_iter()
+            .flat_map(|act| CONTESTANTS.into_iter().map(move |contestant| Self { contestant, act }));
+        cases.filter(Self::makes_sense).collect()
+    }
+
+    fn makes_sense(&self) -> bool {
+        let Contestant { who, link, .. } = self.contestant;
+        match (who, self.act) {
+            // With the same at both ends, a direction is like the other.
+            (Who::Kernel, Act::Receive { .. }) => false,
+            (Who::Ackline(Some(_)), act) => matches!(act, Act::Receive { .. }),
+            (Who::Loop, act) => match act {
+                Act::Send { flows } | Act::Receive { flows } => flows == 1,
+                Act::RoundTrip { here, .. } => here == Wait::Blocking && link != Link::TunPlain,
+                Act::Open { .. } => false,
+            },
+            (Who::Smoltcp, Act::RoundTrip { here, .. }) => here == Wait::Blocking,
+            (Who::Ackline(None), Act::RoundTrip { here, .. }) => {
+                here == Wait::Blocking || link != Link::TunPlain
+            }
+            _ => true,
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.contestant.name, self.act)
+    }
+}
+
+impl FromStr for Case {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::all().into_iter().find(|case| case.to_string() == name);
+        found.ok_or_else(|| format!("there is no case {name:?} (--list)"))
+    }
+}

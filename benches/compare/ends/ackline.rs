@@ -1,0 +1,107 @@
+//! ackline with its default policies: driver and application on one thread, data made and used in place.
+
+use super::{CHUNK, Meter, end, first, runtime, some};
+use crate::case::{Act, Wait};
+use crate::net::{HERE, PEER, PORT};
+use crate::results::Metric;
+use ackline::{Stack, TcpStream, policies};
+use ackline_runtime::device::Device;
+use ackline_runtime::timer;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+/// Longer than any measurement.
+const FOREVER: Duration = Duration::from_secs(3600);
+
+/// The measured end.
+pub(crate) fn connect(
+    device: Box<dyn Device>,
+    acks: Option<&str>,
+    act: Act,
+    meter: &Arc<Meter>,
+) -> io::Result<()> {
+    let mut connections = policies::conn_config();
+    if let Some(spec) = acks {
+        connections.policies.ack = policies::ack_policy(spec).map_err(io::Error::other)?;
+    }
+    let busy = matches!(act, Act::RoundTrip { here: Wait::Busy, .. });
+    let busy_poll = if busy { FOREVER } else { Duration::ZERO };
+    runtime()?.block_on(async {
+        let builder = Stack::builder(device).address(HERE).connections(connections);
+        let stack = builder.busy_poll(busy_poll).spawn()?;
+        let streams = |count: usize| {
+            let stack = &stack;
+            async move {
+                let mut streams = Vec::with_capacity(count);
+                for _ in 0..count {
+                    streams.push(stack.connect((PEER, PORT)).await?);
+                }
+                io::Result::Ok(streams)
+            }
+        };
+        match act {
+            Act::Send { flows } => first(streams(flows).await?.into_iter().map(source)).await,
+            Act::Receive { flows } => {
+                tell_acks(stack.clone(), meter);
+                first(streams(flows).await?.into_iter().map(|stream| sink(stream, meter.clone()))).await
+            }
+            Act::RoundTrip { .. } => {
+                first(streams(1).await?.into_iter().map(|stream| ping(stream, meter.clone()))).await
+            }
+            Act::Open { at_once } => first((0..at_once).map(|_| open(stack.clone(), meter.clone()))).await,
+        }
+    })
+}
+
+/// Packets sent for each wire segment received, which of a receiver are its ACKs.
+fn tell_acks(stack: Stack, meter: &Meter) {
+    meter.on_end(move || {
+        let stats = stack.stats();
+        let segments = stats.counters.tcp_in_segs.max(1);
+        vec![(Metric::AcksPerSegment, stats.device.tx_packets as f64 / segments as f64)]
+    });
+}
+
+async fn source(mut stream: TcpStream) -> io::Result<()> {
+    loop {
+        let fill = |[first, second]: [&mut [u8]; 2]| {
+            first.fill(7);
+            second.fill(7);
+            first.len() + second.len()
+        };
+        stream.write_with(CHUNK, fill).await?;
+    }
+}
+
+async fn sink(mut stream: TcpStream, meter: Arc<Meter>) -> io::Result<()> {
+    loop {
+        let take = |[first, second]: [&[u8]; 2]| {
+            let there = first.len() + second.len();
+            (there, there)
+        };
+        meter.add(some(stream.with_readable(take).await?)? as u64);
+    }
+}
+
+async fn ping(mut stream: TcpStream, meter: Arc<Meter>) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    loop {
+        let start = timer::now();
+        stream.write_all(&[7]).await?;
+        some(stream.read(&mut [0]).await?)?;
+        meter.round_trip(timer::now().since(start));
+    }
+}
+
+async fn open(stack: Stack, meter: Arc<Meter>) -> io::Result<()> {
+    loop {
+        let mut stream = stack.connect((PEER, PORT)).await?;
+        stream.set_nodelay(true)?;
+        stream.write_all(&[7]).await?;
+        end(stream.read(&mut [0]).await?)?;
+        drop(stream);
+        meter.add(1);
+    }
+}

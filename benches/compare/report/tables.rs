@@ -1,0 +1,147 @@
+//! The tables of results.
+
+use super::text::{Table, median, with_range};
+use crate::case::{Act, CONTESTANTS, Case, FEWER_ACKS, KERNEL, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, Wait};
+use crate::results::{Metric, Results, Setting, Summary};
+
+const SEND: Act = Act::Send { flows: 1 };
+const RECEIVE: Act = Act::Receive { flows: 1 };
+const SEND_MANY: Act = Act::Send { flows: Act::MANY };
+const RECEIVE_MANY: Act = Act::Receive { flows: Act::MANY };
+
+pub(super) fn setting(setting: &Setting) -> String {
+    let Setting { processors, processor, kernel, seconds, rounds } = setting;
+    format!(
+        "{rounds} rounds of {seconds} s for each case; {processors} processors ({processor}), Linux {kernel}.\n"
+    )
+}
+
+pub(super) fn bulk(results: &Results) -> String {
+    let mut table = Table::new(&["Gbit/s", "sends", "receives", "100 flows send", "100 flows receive"]);
+    for contestant in CONTESTANTS {
+        let cells = [SEND, RECEIVE, SEND_MANY, RECEIVE_MANY]
+            .map(|act| with_range(results.summary(&Case { contestant, act }, Metric::GbitPerSecond)));
+        some_row(&mut table, contestant.label, cells);
+    }
+    table.render()
+}
+
+pub(super) fn cpu(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "s per 10^9 bytes",
+        "own end",
+        "kernel's end",
+        "both",
+        "of that in the kernel",
+        "to kernel, veth",
+        "whole machine",
+        "both, 100 flows",
+    ]);
+    for contestant in CONTESTANTS {
+        for (word, act, many) in [("sends", SEND, SEND_MANY), ("receives", RECEIVE, RECEIVE_MANY)] {
+            let case = Case { contestant, act };
+            let value = |metric| median(results.summary(&case, metric));
+            let share = results.summary(&case, Metric::KernelShare);
+            let ratio = results.ratio(&case, &Case { contestant: KERNEL, act: SEND }, Metric::CpuBoth);
+            let cells = [
+                value(Metric::CpuHere),
+                value(Metric::CpuPeer),
+                value(Metric::CpuBoth),
+                share.map_or_else(String::new, |Summary { median, .. }| format!("{:.0} %", median * 100.0)),
+                median(ratio),
+                value(Metric::CpuMachine),
+                median(results.summary(&Case { contestant, act: many }, Metric::CpuBoth)),
+            ];
+            some_row(&mut table, &format!("{}: {word}", contestant.label), cells);
+        }
+    }
+    table.render()
+}
+
+pub(super) fn acks(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "plain TUN, one flow received",
+        "Gbit/s",
+        "to smoltcp",
+        "ACKs per segment",
+        "both ends, s per 10^9 bytes",
+    ]);
+    let smoltcp = Case { contestant: SMOLTCP, act: RECEIVE };
+    for (label, contestant) in [
+        ("smoltcp".to_owned(), SMOLTCP),
+        ("ackline, `linux-like` (default)".to_owned(), PLAIN),
+        (format!("ackline, `{FEWER_ACKS}`"), PLAIN_FEWER_ACKS),
+    ] {
+        let case = Case { contestant, act: RECEIVE };
+        let cells = [
+            with_range(results.summary(&case, Metric::GbitPerSecond)),
+            median(results.ratio(&case, &smoltcp, Metric::GbitPerSecond)),
+            median(results.summary(&case, Metric::AcksPerSegment)),
+            median(results.summary(&case, Metric::CpuBoth)),
+        ];
+        some_row(&mut table, &label, cells);
+    }
+    table.render()
+}
+
+pub(super) fn latency(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "round trip of one byte, µs",
+        "waits",
+        "the other end waits",
+        "p50",
+        "p99",
+        "p50 to blocking kernel",
+    ]);
+    let waits = [(Wait::Blocking, Wait::Blocking), (Wait::Busy, Wait::Blocking), (Wait::Busy, Wait::Busy)];
+    let kernel =
+        Case { contestant: KERNEL, act: Act::RoundTrip { here: Wait::Blocking, peer: Wait::Blocking } };
+    for (here, peer) in waits {
+        for contestant in CONTESTANTS {
+            let case = Case { contestant, act: Act::RoundTrip { here, peer } };
+            let cells = [
+                with_range(results.summary(&case, Metric::MedianMicros)),
+                with_range(results.summary(&case, Metric::P99Micros)),
+                median(results.ratio(&case, &kernel, Metric::MedianMicros)),
+            ];
+            if !cells[0].is_empty() {
+                let words = [contestant.label.to_owned(), here.to_string(), peer.to_string()];
+                table.row(words.into_iter().chain(cells));
+            }
+        }
+    }
+    table.render()
+}
+
+pub(super) fn connections(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "connections per second",
+        "one at a time",
+        "to kernel",
+        "µs of processor each",
+        "100 at once",
+        "to kernel",
+        "µs of processor each",
+    ]);
+    for contestant in CONTESTANTS {
+        let cells = [1, Act::MANY].into_iter().flat_map(|at_once| {
+            let act = Act::Open { at_once };
+            let (case, kernel) = (Case { contestant, act }, Case { contestant: KERNEL, act });
+            [
+                with_range(results.summary(&case, Metric::PerSecond)),
+                median(results.ratio(&case, &kernel, Metric::PerSecond)),
+                median(results.summary(&case, Metric::CpuMicrosEach)),
+            ]
+        });
+        some_row(&mut table, contestant.label, cells.collect::<Vec<_>>());
+    }
+    table.render()
+}
+
+/// A row, unless it would be empty.
+fn some_row(table: &mut Table, label: &str, cells: impl IntoIterator<Item = String>) {
+    let cells: Vec<_> = cells.into_iter().collect();
+    if cells.iter().any(|cell| !cell.is_empty()) {
+        table.row(std::iter::once(label.to_owned()).chain(cells));
+    }
+}

@@ -1,0 +1,101 @@
+//! What is wanted, and whether it was reached.
+
+use super::text::{Table, number};
+use crate::case::{Act, Case, Contestant, KERNEL, LOOP_TUN, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, Wait};
+use crate::results::{Metric, Results, Summary};
+
+const SEND: Act = Act::Send { flows: 1 };
+const RECEIVE: Act = Act::Receive { flows: 1 };
+const fn round_trip(here: Wait, peer: Wait) -> Act {
+    Act::RoundTrip { here, peer }
+}
+const BLOCKING: Act = round_trip(Wait::Blocking, Wait::Blocking);
+
+#[derive(Clone, Copy)]
+enum Bound {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+struct Target {
+    what: String,
+    bound: Bound,
+    found: Option<Summary>,
+}
+
+/// One row for each target that there are results for.
+pub(super) fn table(results: &Results) -> String {
+    let mut table = Table::new(&["target", "wanted", "measured", "range over the rounds", "met"]);
+    for Target { what, bound, found } in targets(results) {
+        let Some(Summary { median, min, max }) = found else { continue };
+        let (wanted, met) = match bound {
+            Bound::AtLeast(limit) => (format!("at least {limit}"), median >= limit),
+            Bound::AtMost(limit) => (format!("at most {limit}"), median <= limit),
+        };
+        let range = format!("{} to {}", number(min), number(max));
+        table.row([what, wanted, number(median), range, if met { "met" } else { "**missed**" }.to_owned()]);
+    }
+    table.render()
+}
+
+fn targets(results: &Results) -> Vec<Target> {
+    let case = |contestant: Contestant, act| Case { contestant, act };
+    let ratio = |what: &str, above: Case, below: Case, metric, bound| Target {
+        what: what.to_owned(),
+        bound,
+        found: results.ratio(&above, &below, metric),
+    };
+    let kernel_bulk = case(KERNEL, SEND);
+    let rate = |what: &str, above, below, least| {
+        ratio(what, above, below, Metric::GbitPerSecond, Bound::AtLeast(least))
+    };
+    let cpu = |what: &str, above| ratio(what, above, kernel_bulk, Metric::CpuBoth, Bound::AtMost(1.2));
+    let delay = |what: &str, above, most| {
+        ratio(what, above, case(KERNEL, BLOCKING), Metric::MedianMicros, Bound::AtMost(most))
+    };
+
+    let mut targets = vec![
+        rate("TUN, one flow: send, to its loop", case(TUN, SEND), case(LOOP_TUN, SEND), 0.70),
+        rate("TUN, one flow: send, to kernel veth", case(TUN, SEND), kernel_bulk, 0.8),
+        rate("TUN, one flow: receive, to its loop", case(TUN, RECEIVE), case(LOOP_TUN, RECEIVE), 0.75),
+        rate("TUN, one flow: receive, to kernel veth", case(TUN, RECEIVE), kernel_bulk, 0.6),
+        cpu("TUN, one flow: processor per byte of both ends, send, to kernel veth", case(TUN, SEND)),
+        cpu("TUN, one flow: processor per byte of both ends, receive, to kernel veth", case(TUN, RECEIVE)),
+        rate("plain TUN: send, to smoltcp", case(PLAIN, SEND), case(SMOLTCP, SEND), 1.0),
+        rate(
+            "plain TUN: receive, to smoltcp, default ACKs",
+            case(PLAIN, RECEIVE),
+            case(SMOLTCP, RECEIVE),
+            1.25,
+        ),
+        rate(
+            "plain TUN: receive, to smoltcp, fewer ACKs",
+            case(PLAIN_FEWER_ACKS, RECEIVE),
+            case(SMOLTCP, RECEIVE),
+            1.25,
+        ),
+    ];
+    for contestant in [TUN] {
+        let label = contestant.label;
+        for (peer, word) in [(Wait::Blocking, "blocking"), (Wait::Busy, "busy")] {
+            let what =
+                format!("round trip of a byte, p50, {label} busy, other end {word}, to blocking kernel");
+            targets.push(delay(&what, case(contestant, round_trip(Wait::Busy, peer)), 0.35));
+        }
+        targets.push(delay(
+            &format!("round trip of a byte, p50, {label} blocking, to blocking kernel"),
+            case(contestant, BLOCKING),
+            1.0,
+        ));
+    }
+    for at_once in [1, Act::MANY] {
+        let act = Act::Open { at_once };
+        let many = |what: &str, above: Contestant, below: Contestant, least| {
+            let what = format!("connections per second, {at_once} at once: {what}");
+            ratio(&what, case(above, act), case(below, act), Metric::PerSecond, Bound::AtLeast(least))
+        };
+        targets.push(many("TUN, to kernel veth", TUN, KERNEL, 1.0));
+        targets.push(many("plain TUN, to smoltcp", PLAIN, SMOLTCP, 1.25));
+    }
+    targets
+}

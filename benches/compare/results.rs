@@ -1,0 +1,118 @@
+//! What was measured, and what is made of several rounds of it.
+
+use crate::Outcome;
+use crate::case::Case;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Metric {
+    /// Payload, in Gbit/s.
+    GbitPerSecond,
+    /// Processor time of the measured end's thread, in seconds per 10^9 bytes of payload.
+    CpuHere,
+    /// Of the other end's thread.
+    CpuPeer,
+    /// Of the process, which is both.
+    CpuBoth,
+    /// Of everything on the machine.
+    CpuMachine,
+    /// The kernel's share of `CpuBoth`, 0 to 1.
+    KernelShare,
+    /// Packets that a receiver sent for each segment that it received.
+    AcksPerSegment,
+    /// Of round trips.
+    MedianMicros,
+    P99Micros,
+    /// Connections per second.
+    PerSecond,
+    /// Processor time of both ends for one connection, in microseconds.
+    CpuMicrosEach,
+}
+
+/// The result of one measurement.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Sample(BTreeMap<Metric, f64>);
+
+impl Sample {
+    pub(crate) fn set(&mut self, metric: Metric, value: f64) {
+        self.0.insert(metric, value);
+    }
+}
+
+/// What the measurements were made on and how.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Setting {
+    pub(crate) processors: usize,
+    pub(crate) processor: String,
+    pub(crate) kernel: String,
+    pub(crate) seconds: f64,
+    pub(crate) rounds: u16,
+}
+
+/// The results of all rounds.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Results {
+    pub(crate) setting: Setting,
+    /// By the case's name; one sample per round, `None` where the measurement failed.
+    cases: BTreeMap<String, Vec<Option<Sample>>>,
+}
+
+impl Results {
+    pub(crate) fn new(setting: Setting) -> Self {
+        Self { setting, cases: BTreeMap::new() }
+    }
+
+    pub(crate) fn add(&mut self, case: &Case, sample: Option<Sample>) {
+        self.cases.entry(case.to_string()).or_default().push(sample);
+    }
+
+    pub(crate) fn parse(text: &str) -> Outcome<Self> {
+        Ok(serde_json::from_str(text)?)
+    }
+
+    pub(crate) fn to_json(&self) -> Outcome<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// `None` where no round has it.
+    pub(crate) fn summary(&self, case: &Case, metric: Metric) -> Option<Summary> {
+        Summary::of(self.rounds(case, metric).flatten())
+    }
+
+    /// Medians compared, and the range of the rounds' own ratios; `None` where one has no result.
+    pub(crate) fn ratio(&self, above: &Case, below: &Case, metric: Metric) -> Option<Summary> {
+        let pairs = self.rounds(above, metric).zip(self.rounds(below, metric));
+        let each = Summary::of(pairs.filter_map(|(above, below)| Some(above? / below?)))?;
+        let median = self.summary(above, metric)?.median / self.summary(below, metric)?.median;
+        Some(Summary { median, ..each })
+    }
+
+    fn rounds(&self, case: &Case, metric: Metric) -> impl Iterator<Item = Option<f64>> {
+        let samples = self.cases.get(&case.to_string()).map_or(&[][..], Vec::as_slice);
+        samples.iter().map(move |sample| sample.as_ref()?.0.get(&metric).copied())
+    }
+}
+
+/// Some values in three numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Summary {
+    pub(crate) median: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+}
+
+impl Summary {
+    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<_> = values.filter(|value| value.is_finite()).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let (&min, &max) = (values.first()?, values.last()?);
+        let middle = values.len() / 2;
+        let median =
+            if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
+        Some(Self { median, min, max })
+    }
+}
