@@ -5,6 +5,7 @@ use ackline_tcp_core::counters::Counters;
 use ackline_tcp_core::queueing::EgressStats;
 use ackline_tcp_core::{Duration, Instant};
 use hdrhistogram::Histogram;
+use std::collections::VecDeque;
 
 /// Longest time that a [`Distribution`] tells apart; longer ones count as this.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -61,13 +62,22 @@ impl Distribution {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stats {
-    /// How long after its deadline each wake-up was served, the rounding to the granularity included.
-    pub lateness: Distribution,
+    /// How long after the instant that pacing or a shaper permits each departure began that was held back. Each packet
+    /// that was waited for counts; what left with it or in its wake does not.
+    pub departure_lateness: Distribution,
+    /// How long after its deadline each other wake-up was served (retransmission, delayed ACK, ...), the rounding to the
+    /// granularity included.
+    pub timer_lateness: Distribution,
     /// Times between one packet's departure and the next one's.
     pub departure_gaps: Distribution,
     /// Times between one departure of a packet with data and the next such one: what pacing is judged by where one
     /// connection sends. A packet with several segments counts once.
     pub data_gaps: Distribution,
+    /// Time for which the driver waited for departures without sleeping ([`Pacing::Spin`](crate::Pacing::Spin)): the
+    /// price of spinning in processor time, but for what other tasks of the runtime used of it.
+    pub awake: Duration,
+    /// How long before a departure a spinning driver wakes at present; zero where it does not spin.
+    pub wakes_early_by: Duration,
     /// Times that the driver task ran.
     pub driver_runs: u64,
     /// Of these, runs because the timer expired.
@@ -93,15 +103,19 @@ pub struct Stats {
 /// The running values behind [`Stats`].
 #[derive(Debug)]
 pub(crate) struct Meters {
-    pub(crate) lateness: Distribution,
+    pub(crate) departure_lateness: Distribution,
+    pub(crate) timer_lateness: Distribution,
     pub(crate) departure_gaps: Distribution,
     pub(crate) data_gaps: Distribution,
+    pub(crate) awake: Duration,
     pub(crate) driver_runs: u64,
     pub(crate) timer_expiries: u64,
     pub(crate) accept_overflows: u64,
     pub(crate) device_drops: u64,
     pub(crate) rx_super_packets: u64,
     pub(crate) tx_super_packets: u64,
+    /// Departures that are due, soonest first, until they leave or it turns out that they do not.
+    dues: VecDeque<Instant>,
     last_departure: Option<Instant>,
     last_data: Option<Instant>,
 }
@@ -109,22 +123,38 @@ pub(crate) struct Meters {
 impl Meters {
     pub(crate) fn new() -> Self {
         Self {
-            lateness: Distribution::new(),
+            departure_lateness: Distribution::new(),
+            timer_lateness: Distribution::new(),
             departure_gaps: Distribution::new(),
             data_gaps: Distribution::new(),
+            awake: Duration::ZERO,
             driver_runs: 0,
             timer_expiries: 0,
             accept_overflows: 0,
             device_drops: 0,
             rx_super_packets: 0,
             tx_super_packets: 0,
+            dues: VecDeque::new(),
             last_departure: None,
             last_data: None,
         }
     }
 
+    /// What could leave from `at` on is about to.
+    pub(crate) fn due(&mut self, at: Instant) {
+        self.dues.push_back(at);
+    }
+
+    /// Nothing more leaves of what was due.
+    pub(crate) fn all_departed(&mut self) {
+        self.dues.clear();
+    }
+
     /// A packet left at `at`, with data or without.
     pub(crate) fn departed(&mut self, at: Instant, data: bool) {
+        if let Some(due) = self.dues.pop_front() {
+            self.departure_lateness.record(at.since(due));
+        }
         if let Some(last) = self.last_departure.replace(at) {
             self.departure_gaps.record(at.since(last));
         }
@@ -154,6 +184,27 @@ mod tests {
             "{:?}",
             meters.data_gaps.min()
         );
+    }
+
+    #[test]
+    fn lateness_is_that_of_departures_that_were_waited_for() {
+        let mut meters = Meters::new();
+        let at = |micros| Instant::from_micros(micros);
+        meters.departed(at(5), true);
+        meters.due(at(10));
+        meters.due(at(11));
+        // The first is 30 us late, the second 32, and the third was not waited for.
+        for micros in [40, 43, 46] {
+            meters.departed(at(micros), true);
+        }
+        // What was due had nothing to send.
+        meters.due(at(60));
+        meters.all_departed();
+        meters.departed(at(90), true);
+        let late = &meters.departure_lateness;
+        assert_eq!(late.count(), 2);
+        assert!((29_700..=30_300).contains(&late.min().as_nanos()), "{:?}", late.min());
+        assert!((31_700..=32_400).contains(&late.max().as_nanos()), "{:?}", late.max());
     }
 
     #[test]

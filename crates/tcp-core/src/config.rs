@@ -47,8 +47,11 @@ pub struct EndpointConfig {
     pub ping_backlog: usize,
     /// Answer segments to ports that nobody listens on with RST (RFC 9293, section 3.10.7.1).
     pub reset_unknown: bool,
-    /// Granularity of the driver's clock and timers: RFC 6298's G, and the time for which one paced departure sends.
+    /// Granularity of the driver's clock and timers: RFC 6298's G.
     pub granularity: Duration,
+    /// Time within which the driver does not tell departures apart: one paced departure sends as many segments as the
+    /// pace gives this time, at least one.
+    pub departure_tick: Duration,
     /// What a packet costs on the link, for links and scheduler descriptors.
     pub pricing: Pricing,
     /// Packets that a driver which reports departures may take without reporting one, at least 1; beyond that the
@@ -74,6 +77,7 @@ impl Default for EndpointConfig {
             ping_backlog: 64,
             reset_unknown: true,
             granularity: Duration::from_nanos(1),
+            departure_tick: Duration::from_nanos(1),
             pricing: Pricing::default(),
             max_on_wire: 1_024,
         }

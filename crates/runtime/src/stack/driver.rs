@@ -2,6 +2,7 @@
 
 use super::shard::{Shard, Wakes, store};
 use super::state::State;
+use crate::pacing::Wait;
 use crate::timer;
 use ackline_tcp_core::Instant;
 use std::future::Future;
@@ -24,20 +25,22 @@ const RX_BATCH_BYTES: usize = 1 << 20;
 /// those in TIME-WAIT, and with the device's error when that fails. Dropping it earlier gives every handle an
 /// error.
 ///
-/// **Each turn: take a batch of packets, all with one time stamp; serve the deadlines that have passed; send;
-/// report events; set the timer. Then sleep until the device is readable, the timer expires, a full device is
-/// writable, or an application leaves work behind.** Nothing runs while nothing happens, unless
-/// [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::spin`](super::Builder::spin) say so.
+/// **Each turn: send what pacing held back until now; take a batch of packets, all with one time stamp; serve the
+/// deadlines that have passed; send; report events; set the timer. Then sleep until the device is readable, the timer
+/// expires, a full device is writable, or an application leaves work behind.** Nothing runs while nothing happens, unless
+/// [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::pacing`](super::Builder::pacing) say so.
 #[derive(Debug)]
 #[must_use = "nothing moves unless the driver is polled"]
 pub struct Driver {
     shard: Arc<Shard>,
     wakes: Wakes,
+    /// Since when the driver waits for a departure without sleeping.
+    awake_since: Option<Instant>,
 }
 
 impl Driver {
     pub(super) fn new(shard: Arc<Shard>) -> Self {
-        Self { shard, wakes: Wakes::default() }
+        Self { shard, wakes: Wakes::default(), awake_since: None }
     }
 }
 
@@ -45,14 +48,54 @@ impl Future for Driver {
     type Output = io::Result<()>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { shard, wakes } = self.get_mut();
-        let outcome = {
-            let mut state = shard.lock();
-            state.turn(cx, wakes)
-        };
-        wakes.wake_all();
-        outcome
+        let Self { shard, wakes, awake_since } = self.get_mut();
+        let mut may_hold = true;
+        loop {
+            let outcome = {
+                let mut state = shard.lock();
+                if let Some(since) = awake_since.take() {
+                    let took = timer::now().since(since);
+                    state.meters.awake = state.meters.awake.saturating_add(took);
+                    if may_hold {
+                        state.waiter.on_turn(took);
+                    }
+                }
+                state.turn(cx, wakes)
+            };
+            wakes.wake_all();
+            let wait = match outcome {
+                Turn::Ended(result) => return Poll::Ready(result),
+                Turn::Again => {
+                    // After the tasks woken by this turn, so that a flood of packets starves nobody.
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Turn::Wait(wait) => wait,
+            };
+            match wait {
+                Some(Wait::Sleep(_)) | None => return Poll::Pending,
+                Some(Wait::Hold(at)) if may_hold => {
+                    may_hold = false;
+                    *awake_since = Some(timer::now());
+                    while timer::now() < at {
+                        std::hint::spin_loop();
+                    }
+                }
+                Some(Wait::Yield | Wait::Hold(_)) => {
+                    *awake_since = Some(timer::now());
+                    let_others_run(cx);
+                    return Poll::Pending;
+                }
+            }
+        }
     }
+}
+
+/// Has the task run again once others have, and once the runtime has looked for packets and timers.
+fn let_others_run(cx: &mut Context<'_>) {
+    // A waker alone would be served before the runtime looks.
+    let again = std::pin::pin!(tokio::task::yield_now()).poll(cx);
+    debug_assert!(again.is_pending(), "a yield waits for the runtime");
 }
 
 impl Drop for Driver {
@@ -60,6 +103,17 @@ impl Drop for Driver {
         self.shard.lock().stop("the stack's driver was dropped".to_owned(), &mut self.wakes);
         self.wakes.wake_all();
     }
+}
+
+/// What comes after a turn.
+#[derive(Debug)]
+enum Turn {
+    /// The stack has ended.
+    Ended(io::Result<()>),
+    /// There is more to do at once.
+    Again,
+    /// A wait, or none where nothing has a deadline.
+    Wait(Option<Wait>),
 }
 
 /// Whether the device has more to read at once.
@@ -72,7 +126,7 @@ enum Received {
 }
 
 impl State {
-    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes) -> Poll<io::Result<()>> {
+    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes) -> Turn {
         self.meters.driver_runs += 1;
         let outcome = self.try_turn(cx, wakes);
         match outcome {
@@ -80,28 +134,32 @@ impl State {
             Ok(again) => {
                 if self.failure().is_none() {
                     if self.orphaned && self.is_drained() {
-                        return Poll::Ready(Ok(()));
+                        return Turn::Ended(Ok(()));
                     }
                     store(&mut self.driver, cx.waker());
-                    if again {
-                        // After the tasks woken by this turn, so that a flood of packets starves nobody.
-                        cx.waker().wake_by_ref();
-                    }
-                    return Poll::Pending;
+                    return if again { Turn::Again } else { Turn::Wait(self.wait) };
                 }
             }
         }
-        Poll::Ready(self.failure().map_or(Ok(()), Err))
+        Turn::Ended(self.failure().map_or(Ok(()), Err))
     }
 
     /// One turn; true where there is more to do at once.
     fn try_turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes) -> io::Result<bool> {
+        let mut expired = self.spins();
         // Polled until pending, so that the next expiry wakes the task.
-        while let Poll::Ready(expired) = self.timer.poll_expired(cx) {
-            expired?;
+        loop {
+            let deadline = self.timer.deadline();
+            let Poll::Ready(at) = self.timer.poll_expired(cx) else { break };
+            let at = at?;
+            expired = true;
             self.meters.timer_expiries += 1;
+            if let (Some(Wait::Sleep(_)), Some(deadline)) = (self.wait, deadline) {
+                self.waiter.on_wake_up(at.since(deadline));
+            }
         }
         let now = timer::now();
+        let mut more = expired && self.serve_departures(now) && self.transmit(now);
         let received = self.receive(now, cx)?;
         if self.device.is_restored() {
             self.device.full = None;
@@ -111,12 +169,13 @@ impl State {
         if self.device.is_full() && self.poll_room(cx)? {
             self.device.full = None;
         }
-        let mut more = self.flush(now, wakes);
+        more |= self.flush(now, wakes);
         if self.device.is_full() && self.poll_room(cx)? {
             self.device.full = None;
             more = true;
         }
-        Ok(more || received == Received::More || self.spins(now) || self.is_polling(now))
+        let polls = self.is_polling(now) && !self.spins();
+        Ok(more || received == Received::More || polls)
     }
 
     fn receive(&mut self, now: Instant, cx: &mut Context<'_>) -> io::Result<Received> {

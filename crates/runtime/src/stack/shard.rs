@@ -73,7 +73,7 @@ impl Shard {
             let was_full = state.device.is_full();
             let more = state.flush(now, &mut wakes);
             // The driver waits for room in the device, sends the rest of a long queue, and spins.
-            let more = more || state.spins(now) || state.is_polling(now);
+            let more = more || state.spins() || state.is_polling(now);
             if more || (state.device.is_full() && !was_full) || state.failure().is_some() {
                 wakes.extend(state.driver.take());
             }

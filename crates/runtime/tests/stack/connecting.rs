@@ -46,7 +46,7 @@ async fn a_host_that_does_not_answer_times_out() {
     let stats = near.stats();
     assert_eq!(stats.device.tx_packets, 3, "a SYN and two retries");
     assert!(stats.timer_expiries >= 3);
-    assert!(stats.lateness.count() >= 3);
+    assert!(stats.timer_lateness.count() >= 3);
 }
 
 #[tokio::test]

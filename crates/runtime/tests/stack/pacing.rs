@@ -1,7 +1,7 @@
 //! Departures that pacing holds back: the timer and the spinning driver.
 
 use crate::common::{FAR, Fixed, NEAR, PORT, assert_same, pattern, read_all, soon};
-use ackline_runtime::Stack;
+use ackline_runtime::{Pacing, Stack};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::stats::Stats;
 use ackline_runtime::timer::now;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
 /// Sends 250 kB at 10 Mbit/s; how long that took, and what the near driver measured.
-async fn paced(spin: Duration) -> (Duration, Stats) {
+async fn paced(pacing: Pacing) -> (Duration, Stats) {
     let mut slow = ConnConfig::default();
     let rate = Rate::from_bits_per_second(10_000_000);
     slow.policies.cc = Arc::new(move |_: &CcInit| Box::new(Fixed::paced(1 << 20, rate)));
     let (near, far) = Channel::pair(ChannelConfig::default().plain());
-    let near = Stack::builder(near).address(NEAR).connections(slow).spin(spin).spawn().expect("a timerfd");
+    let near = Stack::builder(near).address(NEAR).connections(slow).pacing(pacing).spawn().expect("a timerfd");
     let far = Stack::builder(far).address(FAR).spawn().expect("a timerfd");
     let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
     let (opened, accepted) = tokio::join!(near.connect((FAR, PORT)), listener.accept());
@@ -39,18 +39,41 @@ fn assert_takes_its_time(elapsed: Duration) {
 
 #[tokio::test]
 async fn paced_data_leaves_at_its_rate() {
-    let (elapsed, stats) = paced(Duration::ZERO).await;
+    let (elapsed, stats) = paced(Pacing::Timer).await;
     assert_takes_its_time(elapsed);
     assert!(stats.timer_expiries > 20, "{} expiries", stats.timer_expiries);
-    assert!(stats.lateness.count() >= stats.timer_expiries / 2);
     assert!(stats.departure_gaps.count() > 150, "{} gaps", stats.departure_gaps.count());
+    // Of some 170 segments all but the first wait, but for those that a busy machine lets come late.
+    assert!((50..200).contains(&stats.departure_lateness.count()), "{}", stats.departure_lateness.count());
+    assert_eq!((stats.awake, stats.wakes_early_by), (Duration::ZERO.into(), Duration::ZERO.into()));
 }
 
 #[tokio::test]
 async fn a_spinning_driver_serves_departures_itself() {
-    let (elapsed, stats) = paced(Duration::from_millis(10)).await;
+    let (elapsed, stats) = paced(Pacing::Spin { longest: Duration::from_millis(10) }).await;
     assert_takes_its_time(elapsed);
-    // A departure every 1.2 ms: the driver never sleeps.
-    assert!(stats.timer_expiries < 20, "{} expiries", stats.timer_expiries);
-    assert!(stats.driver_runs > 1_000, "{} runs", stats.driver_runs);
+    assert!((50..200).contains(&stats.departure_lateness.count()), "{}", stats.departure_lateness.count());
+    assert!(stats.wakes_early_by > Duration::ZERO.into());
+    // It wakes early by some tens of microseconds before each of some 170 departures.
+    assert!(stats.awake > Duration::from_millis(2).into(), "awake for {:?}", stats.awake);
+}
+
+/// Other tasks of a runtime with one thread go on.
+#[tokio::test]
+async fn spinning_starves_nobody() {
+    let mut turns = 0_u64;
+    let others = async {
+        loop {
+            tokio::task::yield_now().await;
+            turns += 1;
+        }
+    };
+    let spin = Pacing::Spin { longest: Duration::from_secs(1) };
+    let (elapsed, stats) = tokio::select! {
+        outcome = paced(spin) => outcome,
+        () = others => unreachable!("it never ends"),
+    };
+    assert_takes_its_time(elapsed);
+    // The start estimate of 50 us is what it wakes early by: then there are some yields for each departure.
+    assert!(turns > stats.departure_lateness.count(), "{turns} turns of others");
 }

@@ -128,7 +128,7 @@ impl Connection {
         let max_payload = max_super_packet.saturating_sub(headers).max(smss);
         // A run is built as one packet.
         let max_run = smss.saturating_mul(run).min(u32::from(u16::MAX) - headers).max(max_payload);
-        SendLimits { max_payload, max_run, granularity: host.granularity }
+        SendLimits { max_payload, max_run, departure_tick: host.departure_tick }
     }
 
     /// The packet was queued in the egress scheduler under `serial`.

@@ -91,8 +91,8 @@ pub(crate) struct SendLimits {
     /// Most payload bytes of new data in packets that leave one right after the other, where neither the pacer
     /// nor a clock has a say; at least `max_payload`.
     pub(crate) max_run: u32,
-    /// Granularity of the driver's timers, for the pacer's quantum.
-    pub(crate) granularity: Duration,
+    /// Time within which the driver does not tell departures apart, for the pacer's quantum.
+    pub(crate) departure_tick: Duration,
 }
 
 /// What the sender wants.

@@ -13,10 +13,16 @@
 //! Gaps are ratios of integers, and what a division leaves over is carried to the next one: departures at a constant
 //! rate never drift from it, whatever the rate.
 //!
-//! Where one segment's gap is shorter than the driver's timers are fine, several leave at once, with the gap of all of
-//! them behind them: the *quantum*. What a late timer costs is made up for only with [`Revise::Banked`], and only up to
-//! the *slack*. Time in which it was not the pacer that held data back is never made up for, so that no pause is followed
-//! by a burst.
+//! Where one segment's gap is shorter than the driver can tell departures apart, several leave at once, with the gap of
+//! all of them behind them: the *quantum*. What a late timer costs is made up for only with [`Revise::Banked`], only up to
+//! the *slack*, and not at once: what is late keeps at least half its gap from what left before it, so that a late timer
+//! makes the next gaps shorter and no burst. Time in which it was not the pacer that held data back is never made up for.
+//!
+//! ```text
+//!  schedule   │         │         │         │         │         │
+//!  leaves     │              ▲late│    │    │         │         │
+//!                            ├½gap┼½gap┼½gap┤
+//! ```
 
 #[cfg(test)]
 mod tests;
@@ -89,10 +95,10 @@ impl Gap {
         (Duration::from_nanos(nanos), Carry { parts: (product % u128::from(over)) as u64, of: over })
     }
 
-    /// Bytes that one paced departure may carry: whole segments of `smss` bytes, as many as leave within a tick of the
-    /// driver's timers, and at least one.
-    pub(crate) fn quantum(self, smss: u32, granularity: Duration) -> u32 {
-        let bytes = self.over.mul_ratio(granularity.as_nanos(), self.time.as_nanos()).bytes();
+    /// Bytes that one paced departure may carry: whole segments of `smss` bytes, as many as leave within `tick`, the
+    /// time within which the driver does not tell departures apart, and at least one.
+    pub(crate) fn quantum(self, smss: u32, tick: Duration) -> u32 {
+        let bytes = self.over.mul_ratio(tick.as_nanos(), self.time.as_nanos()).bytes();
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         (bytes / smss * smss).max(smss)
     }
@@ -109,8 +115,10 @@ pub(crate) struct Pacer {
     /// The last departure of data, and its bytes; 0: none yet.
     last: Instant,
     len: u32,
-    /// The earliest next departure by the gap that was in force at the last one.
+    /// The schedule's next departure by the gap that was in force at the last one.
     next: Instant,
+    /// With [`Revise::Banked`] half that gap after the last departure, the earliest next one where the schedule is behind.
+    spaced: Instant,
     /// What that gap left over.
     carry: Carry,
     /// Since the last departure data has waited for `next`: what leaves after it is late.
@@ -126,7 +134,8 @@ impl Pacer {
         }
         match decision.revise {
             Revise::Retroactive => self.last + gap.of_bytes(self.len, Carry::default()).0,
-            Revise::NextDeparture | Revise::Banked => self.next,
+            Revise::NextDeparture => self.next,
+            Revise::Banked => self.next.max(self.spaced),
         }
     }
 
@@ -149,7 +158,7 @@ impl Pacer {
         self.last = now;
         self.len = len.max(1);
         let Some(gap) = Gap::of(decision, srtt) else {
-            (self.next, self.carry) = (now, Carry::default());
+            (self.next, self.spaced, self.carry) = (now, now, Carry::default());
             return;
         };
         let (from, carry) = match decision.revise {
@@ -163,5 +172,6 @@ impl Pacer {
         };
         let (wait, carry) = gap.of_bytes(len, carry);
         (self.next, self.carry) = (from + wait, carry);
+        self.spaced = now + wait.div(2);
     }
 }

@@ -217,7 +217,7 @@ impl Sender {
         if let Some(gap) = Gap::of(&decision, self.rtt.srtt_pace()) {
             gate.paced = true;
             gate.window_paced = !gate.capped && !matches!(decision.pacing, Pacing::AtRate(_));
-            let quantum = gap.quantum(smss, limits.granularity);
+            let quantum = gap.quantum(smss, limits.departure_tick);
             gate.max_payload = gate.max_payload.min(quantum);
             gate.max_run = gate.max_run.min(quantum);
         }

@@ -4,6 +4,7 @@ mod handles;
 
 use super::shard::Wakes;
 use crate::device::Device;
+use crate::pacing::{Pacing, Wait, Waiter};
 use crate::stats::{Meters, Stats};
 use crate::timer::{self, Timer};
 use ackline_tcp_core::{
@@ -36,8 +37,12 @@ pub(crate) struct State {
     pub(crate) timer: Timer,
     /// Deadlines but departures are served at multiples of this.
     granularity: Duration,
-    /// The driver does not sleep when a departure is due within this time.
-    spin: Duration,
+    /// How to wait for departures.
+    pub(super) waiter: Waiter,
+    /// What the driver does until the next departure or deadline.
+    pub(super) wait: Option<Wait>,
+    /// The instant of the last turn or act.
+    last: Instant,
     /// The driver does not sleep for so long after a packet came or left.
     busy_poll: Duration,
     /// When that time ends.
@@ -99,11 +104,11 @@ impl std::fmt::Debug for Port {
     }
 }
 
-/// What the driver does instead of sleeping.
+/// How the driver waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waits {
-    /// It spins when a departure is due within this time.
-    pub(crate) spin: Duration,
+    /// How it waits for departures.
+    pub(crate) pacing: Pacing,
     /// It asks the device again and again for so long after a packet came or left.
     pub(crate) busy_poll: Duration,
 }
@@ -151,14 +156,16 @@ pub(crate) enum Side {
 
 impl State {
     pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
-        let Waits { spin, busy_poll } = waits;
+        let Waits { pacing, busy_poll } = waits;
         let granularity = endpoint.config().granularity;
         Self {
             endpoint,
             device: Port { device, full: None, hold_until: None },
             timer,
             granularity,
-            spin,
+            waiter: Waiter::new(pacing),
+            wait: None,
+            last: Instant::ZERO,
             busy_poll,
             poll_until: Instant::ZERO,
             witness: 0,
@@ -179,6 +186,7 @@ impl State {
         if self.failure.is_some() {
             return false;
         }
+        self.last = now;
         let more = !self.device.is_full() && self.transmit(now);
         while let Some(event) = self.endpoint.poll_event() {
             self.deliver(now, event, wakes);
@@ -192,15 +200,16 @@ impl State {
         more
     }
 
-    fn transmit(&mut self, now: Instant) -> bool {
+    pub(super) fn transmit(&mut self, now: Instant) -> bool {
         let Self { endpoint, device: port, meters, alarms, .. } = self;
         let sent = endpoint.transmit(now, TxBudget::packets(TX_BATCH), |packet| {
+            let at = timer::now();
             let sent =
                 port.device.try_send(packet.header, packet.payload, packet.segment_size, packet.checksum);
             match sent {
                 Ok(()) => {
                     let data = packet.payload.iter().any(|slice| !slice.is_empty());
-                    meters.departed(timer::now(), data);
+                    meters.departed(at, data);
                     meters.tx_super_packets += u64::from(packet.segment_size.is_some());
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Full),
@@ -213,6 +222,7 @@ impl State {
             }
             Ok(())
         });
+        meters.all_departed();
         match sent {
             Ok(report) => {
                 if report.packets > 0 {
@@ -228,14 +238,16 @@ impl State {
     }
 
     fn arm(&mut self, now: Instant) -> io::Result<()> {
-        let core =
-            self.endpoint.poll_timeout().map(|Wakeup { at, reason, .. }| match (reason, self.device.full) {
-                (WakeReason::Pace | WakeReason::Shaper, Some(recheck)) => recheck,
-                // A departure is served as exactly as the timer can, or is spun for.
-                (WakeReason::Pace | WakeReason::Shaper, None) if at - self.spin > now => at - self.spin,
-                (WakeReason::Pace | WakeReason::Shaper, None) => at,
-                (..) => round_up(at, self.granularity),
-            });
+        self.wait = self.endpoint.poll_timeout().map(|wakeup| match (is_departure(&wakeup), self.device.full) {
+            (true, Some(recheck)) => Wait::Sleep(recheck),
+            (true, None) => self.waiter.wait(now, wakeup.at),
+            (false, _) => Wait::Sleep(round_up(wakeup.at, self.granularity)),
+        });
+        let core = match self.wait {
+            Some(Wait::Sleep(until)) => Some(until),
+            // The driver is awake.
+            Some(Wait::Yield | Wait::Hold(_)) | None => None,
+        };
         let own = self.alarms.peek().map(|Reverse((at, _))| *at);
         let deadline = match (core, own) {
             (Some(core), Some(own)) => Some(core.min(own)),
@@ -244,13 +256,28 @@ impl State {
         self.timer.arm(deadline)
     }
 
-    /// A departure is due so soon that the driver should not sleep.
-    pub(crate) fn spins(&self, now: Instant) -> bool {
-        !self.spin.is_zero()
-            && !self.device.is_full()
-            && self.endpoint.poll_timeout().is_some_and(|Wakeup { at, reason, .. }| {
-                matches!(reason, WakeReason::Pace | WakeReason::Shaper) && at <= now + self.spin
-            })
+    /// A departure is due so soon that the driver does not sleep.
+    pub(crate) const fn spins(&self) -> bool {
+        matches!(self.wait, Some(Wait::Yield | Wait::Hold(_)))
+    }
+
+    /// Serves departures that are due before anything else is, but not what is due after them: a retransmission timer,
+    /// say, has time until the packets are received that may stop it. True where something may leave.
+    pub(super) fn serve_departures(&mut self, now: Instant) -> bool {
+        let mut due = false;
+        while !self.device.is_full()
+            && let Some(wakeup) = self.endpoint.poll_timeout().filter(|wakeup| wakeup.at <= now)
+            && is_departure(&wakeup)
+        {
+            due = true;
+            self.meters.due(wakeup.at);
+            self.endpoint.handle_timeout(wakeup.at.max(self.last));
+            if wakeup.reason == WakeReason::Shaper {
+                // What it holds is due until it leaves.
+                break;
+            }
+        }
+        due
     }
 
     /// A packet came or left.
@@ -265,9 +292,11 @@ impl State {
 
     /// Serves every deadline up to `now`.
     pub(crate) fn serve_deadlines(&mut self, now: Instant) {
+        self.serve_departures(now);
         if let Some(wakeup) = self.endpoint.poll_timeout().filter(|wakeup| wakeup.at <= now) {
             match &mut self.device.full {
-                None => self.meters.lateness.record(now.since(wakeup.at)),
+                None if is_departure(&wakeup) => {}
+                None => self.meters.timer_lateness.record(now.since(wakeup.at)),
                 Some(recheck) if *recheck <= now => *recheck = now + BLOCKED_RECHECK,
                 Some(_) => {}
             }
@@ -351,9 +380,11 @@ impl State {
 
     pub(crate) fn stats(&self) -> Stats {
         let Meters {
-            lateness,
+            departure_lateness,
+            timer_lateness,
             departure_gaps,
             data_gaps,
+            awake,
             driver_runs,
             timer_expiries,
             accept_overflows,
@@ -363,9 +394,12 @@ impl State {
             ..
         } = &self.meters;
         Stats {
-            lateness: lateness.clone(),
+            departure_lateness: departure_lateness.clone(),
+            timer_lateness: timer_lateness.clone(),
             departure_gaps: departure_gaps.clone(),
             data_gaps: data_gaps.clone(),
+            awake: *awake,
+            wakes_early_by: self.waiter.lead(),
             driver_runs: *driver_runs,
             timer_expiries: *timer_expiries,
             accept_overflows: *accept_overflows,
@@ -397,6 +431,11 @@ impl Failure {
 
 /// The device is full.
 struct Full;
+
+/// What pacing or a shaper holds back is due then.
+const fn is_departure(wakeup: &Wakeup) -> bool {
+    matches!(wakeup.reason, WakeReason::Pace | WakeReason::Shaper)
+}
 
 /// The first multiple of `step` that is not before `at`.
 fn round_up(at: Instant, step: Duration) -> Instant {

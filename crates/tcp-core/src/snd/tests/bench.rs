@@ -84,6 +84,7 @@ pub(super) struct Bench {
     pub(super) wnd: u32,
     pub(super) max_payload: u32,
     pub(super) granularity: Duration,
+    pub(super) departure_tick: Duration,
     pub(super) script: Arc<Mutex<Script>>,
     pub(super) serial: u64,
 }
@@ -160,6 +161,7 @@ impl Setup {
             wnd: self.wnd,
             max_payload: SMSS,
             granularity: Duration::from_nanos(1),
+            departure_tick: Duration::from_nanos(1),
             script,
             serial: 0,
         };
@@ -212,7 +214,7 @@ impl Bench {
         let limits = SendLimits {
             max_payload: self.max_payload,
             max_run: self.max_payload,
-            granularity: self.granularity,
+            departure_tick: self.departure_tick,
         };
         match self.snd.next(self.now, &self.config, &limits) {
             Next::Send(out) => Some(out),

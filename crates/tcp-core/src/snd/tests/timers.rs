@@ -258,18 +258,18 @@ fn paced_departures_keep_their_distance() {
 }
 
 #[test]
-fn as_many_segments_leave_at_once_as_the_timers_are_coarse() {
+fn as_many_segments_leave_at_once_as_the_driver_cannot_tell_apart() {
     // 4500 bytes in a millisecond.
-    for (granularity, len) in
+    for (tick, len) in
         [(ms(1), 4000), (Duration::from_micros(50), 1000), (Duration::from_nanos(1), 1000)]
     {
         let mut bench = Setup::default().open();
         bench.set_cwnd(100);
         bench.max_payload = 60 * SMSS;
-        bench.granularity = granularity;
+        bench.departure_tick = tick;
         bench.write(100 * SMSS);
         bench.decide(|d| d.pacing = Pacing::AtRate(Rate::from_bytes_per_second(4_500_000)));
-        assert_eq!(bench.drain(), [(0, len, NewData)], "{granularity:?}");
+        assert_eq!(bench.drain(), [(0, len, NewData)], "{tick:?}");
     }
 }
 

@@ -1,0 +1,255 @@
+//! How the driver waits for departures that pacing or a shaper holds back.
+//!
+//! A sleeping driver leaves all waiting to a timerfd, whose wake-ups come some tens of microseconds late. A spinning one
+//! sleeps until shortly before the departure, too, and then stays awake. How early it must wake, it measures:
+//!
+//! ```text
+//!   sleeps                        yields to other tasks, again and again    holds on   departs
+//!  ──────────────────────────────┬────────────────────────────────────────┬──────────┬────────►
+//!                                │◄──── as late as wake-ups seldom are ────┼──────────┤
+//!                                                   as long as yields seldom take ───►│
+//! ```
+//!
+//! While it yields, other tasks of the runtime run and packets are received as ever. While it holds on, nothing else runs
+//! on its thread: at most [`HOLD_LIMIT`] for each departure, and without the stack's lock.
+
+use ackline_tcp_core::{Duration, Instant};
+
+/// Segments whose departures are less than this apart leave together where the driver sleeps: it cannot wake up much more
+/// often.
+const SLEEPING_TICK: Duration = Duration::from_micros(50);
+
+/// The same for a driver that spins: a few times what sending one packet takes.
+const SPINNING_TICK: Duration = Duration::from_micros(5);
+
+/// Longest time for which a spinning driver keeps its thread from other tasks.
+const HOLD_LIMIT: Duration = Duration::from_micros(20);
+
+/// How the driver waits for departures that pacing or a shaper holds back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pacing {
+    /// It sleeps, and a timerfd wakes it. A departure is some tens of microseconds late, and costs a wake-up.
+    #[default]
+    Timer,
+    /// It sleeps until shortly before the departure, and then asks the clock again and again, between other tasks of the
+    /// runtime. A departure is late by less than a microsecond, while the machine has a processor for this thread; the
+    /// price is processor time, which [`Stats::awake`](crate::stats::Stats::awake) tells.
+    Spin {
+        /// The earliest before a departure that it wakes. As far as this permits, it wakes as early as all but the latest of
+        /// 256 wake-ups have needed.
+        longest: std::time::Duration,
+    },
+}
+
+impl Pacing {
+    /// [`Spin`](Self::Spin), at most 200 µs for each departure.
+    #[must_use]
+    pub const fn spin() -> Self {
+        Self::Spin { longest: std::time::Duration::from_micros(200) }
+    }
+
+    /// Time within which departures are not told apart.
+    pub(crate) const fn tick(self) -> Duration {
+        match self {
+            Self::Timer => SLEEPING_TICK,
+            Self::Spin { .. } => SPINNING_TICK,
+        }
+    }
+}
+
+/// What to do until a departure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Sleep until then.
+    Sleep(Instant),
+    /// Let other tasks run, and look again.
+    Yield,
+    /// Keep the thread until the departure.
+    Hold(Instant),
+}
+
+/// Decides how to wait, and learns from how long that took.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiter {
+    spin: Option<Spin>,
+}
+
+#[derive(Clone, Debug)]
+struct Spin {
+    /// How late wake-ups by the timer are.
+    wake_up: Bound,
+    /// How long a yield takes.
+    turn: Bound,
+}
+
+impl Waiter {
+    pub(crate) fn new(pacing: Pacing) -> Self {
+        let spin = match pacing {
+            Pacing::Timer => None,
+            Pacing::Spin { longest } => Some(Spin {
+                wake_up: Bound::new(Duration::from_micros(50), longest.into()),
+                turn: Bound::new(Duration::from_micros(5), HOLD_LIMIT.min(longest.into())),
+            }),
+        };
+        Self { spin }
+    }
+
+    /// How to wait for a departure at `at`.
+    pub(crate) fn wait(&self, now: Instant, at: Instant) -> Wait {
+        let Some(Spin { wake_up, turn }) = &self.spin else { return Wait::Sleep(at) };
+        let left = at.since(now);
+        if left > wake_up.get() {
+            Wait::Sleep(at - wake_up.get())
+        } else if left > turn.get() {
+            Wait::Yield
+        } else {
+            Wait::Hold(at)
+        }
+    }
+
+    /// A sleeping driver woke so long after the time it wanted to.
+    pub(crate) fn on_wake_up(&mut self, late: Duration) {
+        if let Some(spin) = &mut self.spin {
+            spin.wake_up.take(late);
+        }
+    }
+
+    /// A yield took so long.
+    pub(crate) fn on_turn(&mut self, took: Duration) {
+        if let Some(spin) = &mut self.spin {
+            spin.turn.take(took);
+        }
+    }
+
+    /// How long before a departure the driver wakes; zero where it does not spin.
+    pub(crate) fn lead(&self) -> Duration {
+        self.spin.as_ref().map_or(Duration::ZERO, |spin| spin.wake_up.get())
+    }
+}
+
+/// A bound that all but one of [`Bound::SELDOM`] measured times keep, as far as its own limit permits.
+///
+/// A time beyond it raises it by an eighth, one within it lowers it by so much less that both are in balance when one of
+/// `SELDOM` is beyond. So it follows the quantile with one number, and a single time, however long, moves it no more than
+/// any other.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    picos: u64,
+    most: u64,
+}
+
+impl Bound {
+    const SELDOM: u64 = 256;
+    const PICOS_PER_NANO: u64 = 1000;
+    /// Half a microsecond: less is no wait.
+    const LEAST: u64 = 500 * Self::PICOS_PER_NANO;
+
+    fn new(start: Duration, most: Duration) -> Self {
+        let most = most.as_nanos().saturating_mul(Self::PICOS_PER_NANO).max(Self::LEAST);
+        let picos = start.as_nanos().saturating_mul(Self::PICOS_PER_NANO).min(most);
+        Self { picos, most }
+    }
+
+    const fn get(&self) -> Duration {
+        Duration::from_nanos(self.picos / Self::PICOS_PER_NANO)
+    }
+
+    fn take(&mut self, time: Duration) {
+        let step = self.picos / 8;
+        self.picos = if time > self.get() {
+            self.picos.saturating_add(step).min(self.most)
+        } else {
+            (self.picos - step / (Self::SELDOM - 1)).max(Self::LEAST)
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: Instant = Instant::from_secs(9);
+
+    fn micros(n: u64) -> Duration {
+        Duration::from_micros(n)
+    }
+
+    fn spinning(longest: u64) -> Waiter {
+        Waiter::new(Pacing::Spin { longest: std::time::Duration::from_micros(longest) })
+    }
+
+    /// Numbers from 0 to below `below`, evenly distributed, always the same.
+    fn draws(below: u64) -> impl Iterator<Item = u64> {
+        let mut state = 1_u64;
+        std::iter::repeat_with(move || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        })
+    }
+
+    #[test]
+    fn a_sleeping_driver_sleeps_until_the_departure() {
+        let mut waiter = Waiter::new(Pacing::Timer);
+        for late in [0, 50, 5000] {
+            waiter.on_wake_up(micros(late));
+            assert_eq!(waiter.wait(AT - micros(1), AT), Wait::Sleep(AT));
+        }
+        assert_eq!(waiter.lead(), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_spinning_driver_sleeps_then_yields_then_holds() {
+        let waiter = spinning(1000);
+        assert_eq!(waiter.wait(AT - micros(1000), AT), Wait::Sleep(AT - micros(50)));
+        assert_eq!(waiter.wait(AT - micros(51), AT), Wait::Sleep(AT - micros(50)));
+        assert_eq!(waiter.wait(AT - micros(50), AT), Wait::Yield);
+        assert_eq!(waiter.wait(AT - micros(6), AT), Wait::Yield);
+        assert_eq!(waiter.wait(AT - micros(5), AT), Wait::Hold(AT));
+        assert_eq!(waiter.wait(AT + micros(1), AT), Wait::Hold(AT), "it is due");
+    }
+
+    #[test]
+    fn it_wakes_as_early_as_all_but_the_latest_wake_ups_need() {
+        let mut waiter = spinning(1000);
+        // Evenly from 20 to 40 us: the 255th of 256 is late by 39.9 us.
+        for late in draws(20_000).take(20_000) {
+            waiter.on_wake_up(Duration::from_nanos(20_000 + late));
+        }
+        let lead = waiter.lead();
+        assert!((micros(38)..micros(46)).contains(&lead), "{lead:?}");
+        // The machine gets slower.
+        for late in draws(20_000).take(2_000) {
+            waiter.on_wake_up(Duration::from_nanos(120_000 + late));
+        }
+        let lead = waiter.lead();
+        assert!((micros(136)..micros(160)).contains(&lead), "{lead:?}");
+    }
+
+    #[test]
+    fn a_wake_up_that_is_far_too_late_moves_it_no_more_than_another() {
+        let (mut once, mut far) = (spinning(1000), spinning(1000));
+        once.on_wake_up(micros(51));
+        far.on_wake_up(Duration::from_secs(10));
+        assert_eq!(once.lead(), far.lead());
+        assert!(far.lead() < micros(60), "{:?}", far.lead());
+    }
+
+    #[test]
+    fn it_wakes_no_earlier_than_it_may_and_holds_no_longer() {
+        let mut waiter = spinning(300);
+        for _ in 0..1000 {
+            waiter.on_wake_up(micros(5000));
+            waiter.on_turn(micros(5000));
+        }
+        assert_eq!(waiter.lead(), micros(300));
+        assert_eq!(waiter.wait(AT - micros(21), AT), Wait::Yield);
+        assert_eq!(waiter.wait(AT - HOLD_LIMIT, AT), Wait::Hold(AT));
+        // Nor is it ever too late to hold on for what a yield takes at least.
+        for _ in 0..100_000 {
+            waiter.on_turn(Duration::ZERO);
+        }
+        assert_eq!(waiter.wait(AT - Duration::from_nanos(500), AT), Wait::Hold(AT));
+        assert_eq!(waiter.wait(AT - Duration::from_nanos(501), AT), Wait::Yield);
+    }
+}
