@@ -125,10 +125,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             output::round_trip(path.rtt_mean),
             output::round_trip(path.rtt_min),
         ));
-        if let Some(line) = facts.timing.and_then(|timing| timing.line()) {
-            output::say(&line);
-        }
-        for line in facts.egress.iter().flat_map(EgressReport::lines) {
+        let timing = facts.timing.iter().flat_map(Timing::lines);
+        for line in timing.chain(facts.egress.iter().flat_map(EgressReport::lines)) {
             output::say(&line);
         }
     }

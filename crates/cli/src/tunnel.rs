@@ -2,14 +2,14 @@
 //!
 //! `plan` checks what the command line says, `open` makes or opens the device, `start` starts the stack on it.
 
-use crate::args::TunnelArgs;
+use crate::args::{PacingKind, TunnelArgs};
 use crate::failure::{Exit, Failure};
 use crate::policies::Chosen;
 use ackline::core::ConnConfig;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::stack::Builder;
-use ackline::runtime::{Device, Error as SetupError, Stack};
+use ackline::runtime::{Device, Error as SetupError, Pacing, Stack};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -30,6 +30,17 @@ pub(crate) struct Tunnel {
     plain: bool,
     /// How long the driver asks the device again and again instead of sleeping.
     busy_poll: Duration,
+    /// How the driver waits for departures.
+    pacing: Pacing,
+}
+
+impl From<PacingKind> for Pacing {
+    fn from(kind: PacingKind) -> Self {
+        match kind {
+            PacingKind::Timer => Self::Timer,
+            PacingKind::Spin => Self::spin(),
+        }
+    }
 }
 
 impl TunnelArgs {
@@ -76,7 +87,14 @@ impl TunnelArgs {
             })
             .collect();
         let busy_poll = self.busy_poll.unwrap_or_default();
-        Ok(Tunnel { name: self.tun.clone(), ends: ends?, mtu: self.mtu, plain: self.plain, busy_poll })
+        Ok(Tunnel {
+            name: self.tun.clone(),
+            ends: ends?,
+            mtu: self.mtu,
+            plain: self.plain,
+            busy_poll,
+            pacing: self.pacing.into(),
+        })
     }
 }
 
@@ -109,7 +127,11 @@ impl Tunnel {
         policies: &Chosen,
         tune: impl FnOnce(&mut ConnConfig),
     ) -> Result<Stack, Failure> {
-        spawn(configured(device, &self.addresses(), policies, tune).busy_poll(self.busy_poll))
+        spawn(
+            configured(device, &self.addresses(), policies, tune)
+                .busy_poll(self.busy_poll)
+                .pacing(self.pacing),
+        )
     }
 
     fn open_tun(&self) -> Result<Tun, Failure> {
@@ -216,6 +238,7 @@ mod tests {
             mtu: None,
             plain: false,
             busy_poll: None,
+            pacing: PacingKind::Timer,
         };
         let listen = listen.map(|text| text.parse().expect("an address"));
         args.plan(listen.map(|address| ("--listen", address)))
@@ -257,6 +280,7 @@ mod tests {
             mtu: Some(9000),
             plain: true,
             busy_poll: None,
+            pacing: PacingKind::Timer,
         };
         let inside = args("10.0.0.2/24", "10.0.0.7").plan(None).expect("fits").config();
         assert_eq!(inside.addresses[0].net.to_string(), "10.0.0.7/24");

@@ -227,6 +227,21 @@ pub(crate) struct TunnelArgs {
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1ms",
         value_parser = values::time)]
     pub(crate) busy_poll: Option<Duration>,
+    /// How a departure is waited for that pacing or --egress-rate holds back
+    ///
+    /// How late departures were, and what spinning cost, is told at the end.
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) pacing: PacingKind,
+}
+
+/// How departures that are held back are waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PacingKind {
+    /// Asleep, until a timer of the kernel's wakes the process: some tens of microseconds late
+    #[default]
+    Timer,
+    /// Asleep until shortly before, then awake: late by less than a microsecond, for processor time
+    Spin,
 }
 
 /// Which policies are plugged in.

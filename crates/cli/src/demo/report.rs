@@ -220,7 +220,7 @@ fn table(outcome: &Outcome) -> String {
         text.push('\n');
     }
     if outcome.verdict().is_ok() {
-        if let Some(line) = outcome.timing.as_ref().and_then(Timing::line) {
+        for line in outcome.timing.iter().flat_map(Timing::lines) {
             text.push_str(&format!("ackline: {line}.\n"));
         }
         text.push_str("Every byte arrived unharmed: both ends have the same xxh3-128 hash, each way.\n");

@@ -205,9 +205,8 @@ impl Reporter {
 
 /// What the stack measured, in a few lines.
 fn say_all(progress: &Progress, timing: Option<&Timing>, egress: Option<&EgressReport>) {
-    for line in
-        timing.and_then(Timing::line).into_iter().chain(egress.into_iter().flat_map(EgressReport::lines))
-    {
+    let timing = timing.into_iter().flat_map(Timing::lines);
+    for line in timing.chain(egress.into_iter().flat_map(EgressReport::lines)) {
         progress.say(&line);
     }
 }

@@ -45,6 +45,38 @@ fn send_brings_a_file_to_the_kernel() {
     });
 }
 
+/// What is paced waits for its departures asleep or awake, and the report tells.
+#[test]
+fn departures_are_waited_for_as_asked() {
+    with_tun("send::departures_are_waited_for_as_asked", || {
+        for (options, awake) in
+            [(&[][..], false), (&["--pacing", "timer"], false), (&["--pacing", "spin"], true)]
+        {
+            let (_directory, path) = scratch("data");
+            std::fs::write(&path, noise(250_000, 1)).expect("written");
+            let (listener, to) = kernel_listener();
+            // At 10 Mbit/s: 0.2 s.
+            let paced = ["send", "--json", text(&path), &to, "--egress-rate", "10mbit"];
+            let child = Running::start(&mut ackline(&[&paced, options].concat()));
+            let (stream, _) = accept(&listener);
+            read_all(stream).expect("read to the end");
+            let ended = child.end();
+            succeeded(&ended);
+            let timing = &ended.json()["timing"];
+            assert_eq!(timing["awake_s"].as_f64().expect("a number") > 0.0, awake, "{timing}");
+            assert_eq!(timing["wakes_early_by_us"].as_f64().expect("a number") > 0.0, awake, "{timing}");
+            let late = &timing["departure_lateness"];
+            assert!(late["count"].as_u64().expect("a number") > 10, "{timing}");
+            assert!(late["p99_us"].as_f64() <= late["p99_9_us"].as_f64(), "{timing}");
+            assert!(late["p99_9_us"].as_f64() <= late["max_us"].as_f64(), "{timing}");
+            assert!(
+                timing["data_gaps"]["count"].as_u64() <= timing["departure_gaps"]["count"].as_u64(),
+                "{timing}"
+            );
+        }
+    });
+}
+
 #[test]
 fn send_takes_standard_input() {
     with_tun("send::send_takes_standard_input", || {

@@ -67,6 +67,15 @@ fn parameters_that_all_policies_of_a_kind_have_are_listed_once() {
 }
 
 #[test]
+fn an_unknown_way_to_wait_for_departures_is_answered_with_those_that_exist() {
+    for command in [&["send", "-", "h:1"][..], &["recv", "--listen", ":1"]] {
+        let ended = run(&[command, &["--pacing", "spinn"]].concat());
+        assert_eq!(ended.status, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("[possible values: timer, spin]"), "{}", ended.stderr);
+    }
+}
+
+#[test]
 fn bad_values_are_answered_with_what_would_be_right() {
     let cases: [(&[&str], &str); 14] = [
         (&["demo", "--size", "1X"], "--size \"1X\": not a size; write bytes, or 64k, 10M, 1G"),

@@ -1,10 +1,10 @@
 //! Departures that pacing holds back: the timer and the spinning driver.
 
 use crate::common::{FAR, Fixed, NEAR, PORT, assert_same, pattern, read_all, soon};
-use ackline_runtime::{Pacing, Stack};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::stats::Stats;
 use ackline_runtime::timer::now;
+use ackline_runtime::{Pacing, Stack};
 use ackline_tcp_core::policy::cc::CcInit;
 use ackline_tcp_core::{ConnConfig, ListenOn, Rate};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ async fn paced(pacing: Pacing) -> (Duration, Stats) {
     let rate = Rate::from_bits_per_second(10_000_000);
     slow.policies.cc = Arc::new(move |_: &CcInit| Box::new(Fixed::paced(1 << 20, rate)));
     let (near, far) = Channel::pair(ChannelConfig::default().plain());
-    let near = Stack::builder(near).address(NEAR).connections(slow).pacing(pacing).spawn().expect("a timerfd");
+    let near =
+        Stack::builder(near).address(NEAR).connections(slow).pacing(pacing).spawn().expect("a timerfd");
     let far = Stack::builder(far).address(FAR).spawn().expect("a timerfd");
     let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
     let (opened, accepted) = tokio::join!(near.connect((FAR, PORT)), listener.accept());

@@ -238,11 +238,12 @@ impl State {
     }
 
     fn arm(&mut self, now: Instant) -> io::Result<()> {
-        self.wait = self.endpoint.poll_timeout().map(|wakeup| match (is_departure(&wakeup), self.device.full) {
-            (true, Some(recheck)) => Wait::Sleep(recheck),
-            (true, None) => self.waiter.wait(now, wakeup.at),
-            (false, _) => Wait::Sleep(round_up(wakeup.at, self.granularity)),
-        });
+        self.wait =
+            self.endpoint.poll_timeout().map(|wakeup| match (is_departure(&wakeup), self.device.full) {
+                (true, Some(recheck)) => Wait::Sleep(recheck),
+                (true, None) => self.waiter.wait(now, wakeup.at),
+                (false, _) => Wait::Sleep(round_up(wakeup.at, self.granularity)),
+            });
         let core = match self.wait {
             Some(Wait::Sleep(until)) => Some(until),
             // The driver is awake.

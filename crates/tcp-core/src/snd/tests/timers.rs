@@ -260,9 +260,7 @@ fn paced_departures_keep_their_distance() {
 #[test]
 fn as_many_segments_leave_at_once_as_the_driver_cannot_tell_apart() {
     // 4500 bytes in a millisecond.
-    for (tick, len) in
-        [(ms(1), 4000), (Duration::from_micros(50), 1000), (Duration::from_nanos(1), 1000)]
-    {
+    for (tick, len) in [(ms(1), 4000), (Duration::from_micros(50), 1000), (Duration::from_nanos(1), 1000)] {
         let mut bench = Setup::default().open();
         bench.set_cwnd(100);
         bench.max_payload = 60 * SMSS;
