@@ -399,7 +399,7 @@ impl OfSender {
             max_snd_wnd: extremes.max_snd_wnd,
             max_rtt: micros(extremes.max_rtt),
             min_rtt: micros(extremes.min_rtt),
-            mean_rtt: micros(extremes.mean_rtt),
+            mean_rtt: micros(extremes.mean_rtt()),
         }
     }
 }

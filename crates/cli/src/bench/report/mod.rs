@@ -36,13 +36,23 @@ pub(crate) struct Style {
 pub(crate) struct Reporter {
     style: Style,
     record: Record,
-    /// What was shown of this test.
+    /// What was shown of this test, as far as it is kept for the other end.
     shown: String,
+    /// No interval came yet.
+    fresh: bool,
+    /// Measurements in the record.
+    kept: usize,
 }
+
+/// Most measurements (one for each stream in each interval) that are kept for a JSON document, which ends with the last
+/// interval that fits: as many as 100 streams have in three hours.
+const MAX_KEPT: usize = 1 << 20;
+/// Most bytes of text that are kept for the other end.
+const MAX_SHOWN: usize = 1 << 20;
 
 impl Reporter {
     pub(crate) fn new(style: Style, software: Software) -> Self {
-        Self { style, record: Record::new(software), shown: String::new() }
+        Self { style, record: Record::new(software), shown: String::new(), fresh: true, kept: 0 }
     }
 
     /// What runs, with `-V`: a server says it once, a client before its test.
@@ -76,8 +86,13 @@ impl Reporter {
 
     /// An interval is over.
     pub(crate) fn interval(&mut self, interval: Interval) -> String {
-        let text = self.text().interval(&self.record, &interval, self.record.intervals.is_empty());
-        self.record.intervals.push(interval);
+        let text = self.text().interval(&self.record, &interval, self.fresh);
+        self.fresh = false;
+        self.record.watch(&interval);
+        if self.style.json && self.kept.saturating_add(interval.streams.len()) <= MAX_KEPT {
+            self.kept += interval.streams.len();
+            self.record.intervals.push(interval);
+        }
         self.show(&text)
     }
 
@@ -98,7 +113,8 @@ impl Reporter {
         self.record.extra_data = Some(data);
     }
 
-    /// What this end showed, for a client that asks for it (`--get-server-output`).
+    /// What this end showed of the test, for a client that asks for it (`--get-server-output`); no more than 1 MiB
+    /// of text.
     pub(crate) fn server_output(&self) -> ServerOutput {
         if self.style.json {
             // Fails only for maps with keys that are no strings.
@@ -141,7 +157,9 @@ impl Reporter {
 
     fn show(&mut self, text: &str) -> String {
         let text = self.styled(text);
-        self.shown += &text;
+        if self.shown.len() + text.len() <= MAX_SHOWN {
+            self.shown += &text;
+        }
         text
     }
 

@@ -6,6 +6,7 @@
 use crate::egress::EgressReport;
 use crate::timing::Timing;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +17,10 @@ pub(crate) struct Record {
     /// Absent where the control connection failed.
     pub(crate) setup: Option<Setup>,
     pub(crate) streams: Vec<Connected>,
+    /// Kept for the JSON document only.
     pub(crate) intervals: Vec<Interval>,
+    /// By stream.
+    extremes: BTreeMap<u32, Extremes>,
     /// Absent where the test was cut short.
     pub(crate) end: Option<End>,
     /// What the client asked to be repeated in both ends' JSON.
@@ -220,7 +224,9 @@ pub(crate) struct Extremes {
     pub(crate) max_snd_wnd: u64,
     pub(crate) max_rtt: Duration,
     pub(crate) min_rtt: Duration,
-    pub(crate) mean_rtt: Duration,
+    /// Of `samples` intervals, added up.
+    rtts: Duration,
+    samples: u32,
 }
 
 /// Some streams of one direction added up.
@@ -239,6 +245,7 @@ impl Record {
             setup: None,
             streams: vec![],
             intervals: vec![],
+            extremes: BTreeMap::new(),
             end: None,
             extra_data: None,
             server_output: None,
@@ -273,20 +280,37 @@ impl Record {
 
     /// A sender's state over the intervals that count; zeros where this end does not send on the stream.
     pub(crate) fn extremes(&self, id: u32) -> Extremes {
-        let counted = self.intervals.iter().filter(|interval| !interval.omitted);
-        let states: Vec<SenderState> = counted
-            .flat_map(|interval| interval.streams.iter().filter(|stream| stream.id == id))
-            .filter_map(|stream| stream.sender)
-            .collect();
-        let rtts = || states.iter().map(|state| state.rtt).filter(|rtt| !rtt.is_zero());
-        let samples = u32::try_from(rtts().count()).unwrap_or(u32::MAX);
-        Extremes {
-            max_snd_cwnd: states.iter().map(|state| state.snd_cwnd).max().unwrap_or(0),
-            max_snd_wnd: states.iter().map(|state| state.snd_wnd).max().unwrap_or(0),
-            max_rtt: rtts().max().unwrap_or_default(),
-            min_rtt: rtts().min().unwrap_or_default(),
-            mean_rtt: rtts().sum::<Duration>().checked_div(samples).unwrap_or_default(),
+        self.extremes.get(&id).copied().unwrap_or_default()
+    }
+
+    /// Books an interval for [`Record::extremes`].
+    pub(crate) fn watch(&mut self, interval: &Interval) {
+        if interval.omitted {
+            return;
         }
+        for stream in &interval.streams {
+            if let Some(state) = &stream.sender {
+                self.extremes.entry(stream.id).or_default().watch(state);
+            }
+        }
+    }
+}
+
+impl Extremes {
+    fn watch(&mut self, state: &SenderState) {
+        self.max_snd_cwnd = self.max_snd_cwnd.max(state.snd_cwnd);
+        self.max_snd_wnd = self.max_snd_wnd.max(state.snd_wnd);
+        // Zero before the first sample.
+        if !state.rtt.is_zero() {
+            self.min_rtt = if self.samples == 0 { state.rtt } else { self.min_rtt.min(state.rtt) };
+            self.max_rtt = self.max_rtt.max(state.rtt);
+            self.rtts = self.rtts.saturating_add(state.rtt);
+            self.samples = self.samples.saturating_add(1);
+        }
+    }
+
+    pub(crate) fn mean_rtt(&self) -> Duration {
+        self.rtts.checked_div(self.samples).unwrap_or_default()
     }
 }
 

@@ -315,3 +315,20 @@ fn a_server_that_knows_only_its_half_counts_the_other_as_nothing() {
     assert_eq!(document["end"]["sum_received"]["bytes"], 1000);
     assert_eq!(document["start"]["accepted_connection"]["host"], "127.0.0.1");
 }
+
+#[test]
+fn what_is_kept_is_bounded() {
+    let mut json = Reporter::new(Style { json: true, ..Style::default() }, software());
+    let mut text = Reporter::new(Style::default(), software());
+    let ids: Vec<(u32, bool)> = (0..128).map(|id| (id, false)).collect();
+    for (report, seconds) in [(&mut json, 10_000), (&mut text, 200)] {
+        report.begin(setup(server(9), Direction::Forward, 128));
+        for second in 0..seconds {
+            report.interval(interval(false, second * SECOND, (second + 1) * SECOND, 1000, &ids));
+        }
+    }
+    assert_eq!(json.record.intervals.len(), (1 << 20) / 128);
+    assert!(text.record.intervals.is_empty());
+    let ServerOutput::Text(shown) = text.server_output() else { panic!("text") };
+    assert!((1_000_000..=1 << 20).contains(&shown.len()), "{}", shown.len());
+}

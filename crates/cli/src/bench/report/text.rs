@@ -188,7 +188,7 @@ impl Text {
                 "{label} largest Cwnd {}, RTT min/mean/max {}/{}/{} us\n",
                 units::transfer(extremes.max_snd_cwnd).trim_start(),
                 extremes.min_rtt.as_micros(),
-                extremes.mean_rtt.as_micros(),
+                extremes.mean_rtt().as_micros(),
                 extremes.max_rtt.as_micros()
             );
         }
