@@ -11,7 +11,7 @@ pub(crate) enum Exit {
     Incomplete,
     /// The command line asks for something that cannot be.
     Usage,
-    /// No TUN device: rights, or a name in use.
+    /// No device: rights, no such interface, a name or address in use, gone.
     Device,
     /// The peer cannot be reached, or ended the connection early.
     Network,

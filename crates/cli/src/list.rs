@@ -1,7 +1,8 @@
-//! `ackline list`: the policies that can be chosen.
+//! `ackline list`: the policies that can be chosen, and the interfaces.
 
 use crate::args::{ListArgs, ListKind};
 use crate::failure::Failure;
+use crate::interfaces;
 use crate::output::print;
 use ackline::core::policy::spec::{Entry, ParamInfo, PolicyKind};
 use ackline::policies::{ACK, CC, DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, DEFAULT_SCHED, RTO, SCHED};
@@ -37,12 +38,17 @@ impl From<&ParamInfo> for ParamRow {
 
 pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
     let kinds = [PolicyKind::Cc, PolicyKind::Ack, PolicyKind::Rto, PolicyKind::Sched];
-    let wanted = args.kind.map(|kind| match kind {
-        ListKind::Cc => PolicyKind::Cc,
-        ListKind::Ack => PolicyKind::Ack,
-        ListKind::Sched => PolicyKind::Sched,
-        ListKind::Rto => PolicyKind::Rto,
-    });
+    let wanted = match args.kind {
+        None => None,
+        Some(ListKind::Cc) => Some(PolicyKind::Cc),
+        Some(ListKind::Ack) => Some(PolicyKind::Ack),
+        Some(ListKind::Sched) => Some(PolicyKind::Sched),
+        Some(ListKind::Rto) => Some(PolicyKind::Rto),
+        Some(ListKind::Interfaces) => {
+            let all = interfaces::all()?;
+            return tell(&if args.json { crate::output::json(&all) } else { interfaces::table(&all) });
+        }
+    };
     let shown = kinds.into_iter().filter(|kind| wanted.is_none_or(|wanted| wanted == *kind));
     let text = if args.json {
         let rows: Vec<Row> = shown.flat_map(rows).collect();
@@ -50,7 +56,11 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
     } else {
         shown.map(describe).collect::<Vec<_>>().join("\n")
     };
-    print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+    tell(&text)
+}
+
+fn tell(text: &str) -> Result<(), Failure> {
+    print(text).map_err(|error| Failure::file("write to", "standard output", &error))
 }
 
 fn rows(kind: PolicyKind) -> Vec<Row> {

@@ -5,6 +5,7 @@ mod bench;
 mod demo;
 mod egress;
 mod failure;
+mod interfaces;
 mod list;
 mod output;
 mod peer;

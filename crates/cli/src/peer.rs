@@ -31,9 +31,8 @@ pub(crate) fn resolve(
     if !all.is_empty() && all.iter().all(|to| to.ip().is_loopback()) {
         let kernel: Vec<String> = kernel.iter().map(ToString::to_string).collect();
         let way = match &kernel[..] {
-            [] => {
-                "which no packet of the stack's device enters; --tun reaches this machine's kernel".to_owned()
-            }
+            [] => "nothing gets there from an Ethernet; a TUN device (without --dev) reaches this machine"
+                .to_owned(),
             ends => format!("the stack reaches this machine's kernel at {}", ends.join(" and ")),
         };
         return Err(Failure::usage(format!("{to} is inside the kernel's own loopback; {way}")));

@@ -71,7 +71,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     };
 
     let runtime = tunnel::runtime()?;
-    let outcome = peer::resolve(&args.to, &tunnel.addresses(), &tunnel.kernel_ends()).and_then(|targets| {
+    let outcome = tunnel.resolve(&args.to).and_then(|targets| {
         runtime.block_on(async {
             let mut signals = Signals::catch()?;
             let device = tunnel.open()?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod values;
 
+use ackline::runtime::MacAddress;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -44,7 +45,7 @@ Exit status:
   0      success
   1      data differs, a transfer is incomplete, or a check of a paper fails
   2      wrong usage: an unknown option, policy or address, or a mistake in a scenario
-  3      no TUN device: missing rights, a name in use
+  3      device: missing rights, no such interface, a name or address in use, an interface down or removed
   4      network: peer unreachable, refusing or resetting, no progress in time
   5      file: not found, not readable or writable, disk full
   128+N  ended by signal N (130: interrupted)";
@@ -135,12 +136,15 @@ const SEND_EXAMPLES: &str = "\
 Examples (as root, or with a TUN device of one's own, see --tun):
   nc -l 5001 > copy &
   ackline send file 198.18.0.1:5001
+  ackline send --dev veth0 --local 10.0.0.2/24 file 10.0.0.1:5001
+  ackline send --dev eth0 --local 192.168.1.77/24 --gateway 192.168.1.1 file nas.example.org:5001
   tar c src | ackline send --cc cubic - 198.18.0.1:5001
   ackline send --local fd00::2/64 file [fd00::1]:5001
 
 The stack is a host of its own at the address of --local, behind the TUN device; it answers ping. The kernel's end \
 of the device has the address of --peer. To reach hosts beyond this machine, let the kernel forward \
-(sysctl net.ipv4.ip_forward=1, and a route back or NAT).";
+(sysctl net.ipv4.ip_forward=1, and a route back or NAT); or make the stack a host on the machine's own network with \
+--dev, at an address that is free there.";
 
 /// Receive a byte stream from any TCP sender into a file
 ///
@@ -189,11 +193,12 @@ Examples (as root, or with a TUN device of one's own, see --tun):
   ackline recv --listen :5001 | tar t
   ackline recv --keep --listen :5001 -o incoming/
   ackline recv --ack immediate --listen [fd00::2]:5001 -o copy
+  ackline recv --dev eth0 --local 192.168.1.77/24 --listen :5001 -o copy
 
-Where --local is not given, the stack takes the address of --listen, with a /24 (IPv6: /64) around it. A sender \
+Where neither --dev nor --local is given, the stack takes the address of --listen, with a /24 (IPv6: /64) around it. A sender \
 that vanishes is noticed by keep-alive probes within two minutes.";
 
-/// Where the stack lives.
+/// Where the stack lives: behind a TUN device, with the kernel at its other end, or as a host on an Ethernet.
 #[derive(Args)]
 #[command(next_help_heading = "Device")]
 pub(crate) struct TunnelArgs {
@@ -204,17 +209,40 @@ pub(crate) struct TunnelArgs {
     /// An existing interface keeps its addresses and MTU, and --peer is not needed.
     #[arg(long, value_name = "NAME", default_value = "ack0", value_parser = values::interface)]
     pub(crate) tun: String,
+    /// Ethernet interface (veth, network card) on whose network the stack is a host of its own, in place of a TUN
+    ///
+    /// Needs CAP_NET_RAW (root, or once: setcap cap_net_raw+ep on the program), and --local. The interface keeps its
+    /// addresses, which are the kernel's; the stack answers ARP and neighbour discovery for its own.
+    /// See: ackline list interfaces.
+    #[arg(long, value_name = "NAME", value_parser = values::interface, conflicts_with_all = ["tun", "peer"])]
+    pub(crate) dev: Option<String>,
     /// Address of the stack and length of its network's prefix; once per IP version
     ///
-    /// Default: 198.18.0.2/24.
+    /// Default: 198.18.0.2/24; with --dev there is none, and it must be an address that nobody else there has.
     #[arg(long, value_name = "CIDR", value_parser = values::cidr)]
     pub(crate) local: Vec<IpNet>,
-    /// Address of the kernel's end; once per IP version
+    /// Address of the kernel's end of a TUN; once per IP version
     ///
     /// Default: the first other address of the network of --local.
     #[arg(long, value_name = "IP", value_parser = values::address)]
     pub(crate) peer: Vec<IpAddr>,
-    /// Largest IP packet of an interface that is made, in bytes [default: 1500]
+    /// Router of the network of --dev, for hosts outside of it; once per IP version
+    #[arg(long, value_name = "IP", value_parser = values::address, requires = "dev")]
+    pub(crate) gateway: Vec<IpAddr>,
+    /// Ethernet address of the stack on --dev [default: the interface's own]
+    ///
+    /// Wireless networks and most clouds carry frames with the interface's own address only.
+    #[arg(long, value_name = "MAC", value_parser = values::mac, requires = "dev")]
+    pub(crate) mac: Option<MacAddress>,
+    /// Hand frames to the card of --dev past the interface's queue: less work, no fairness to other traffic
+    #[arg(long, requires = "dev")]
+    pub(crate) qdisc_bypass: bool,
+    /// Let --local be an address that this machine's kernel has, too
+    ///
+    /// The kernel resets what it does not know, so it needs a firewall rule (docs/devices.md has the one for nft).
+    #[arg(long, requires = "dev")]
+    pub(crate) share_address: bool,
+    /// Largest IP packet in bytes [default: 1500 for a TUN that is made, the interface's for --dev]
     #[arg(long, value_name = "BYTES", value_parser = values::mtu)]
     pub(crate) mtu: Option<u32>,
     /// Single packets with complete checksums: no super-packets, no offload
@@ -308,7 +336,7 @@ pub(crate) struct EgressArgs {
     ///
     /// Set it to a little less than the uplink of your cable, DSL or mobile line (95 %): then packets wait here, where
     /// --sched chooses, and not in the modem, where nobody does. Short for rate= in --sched.
-    #[arg(long, value_name = "RATE", value_parser = values::rate)]
+    #[arg(long, value_name = "RATE", value_parser = values::rate, allow_hyphen_values = true)]
     pub(crate) egress_rate: Option<String>,
     /// What an idle time saves up, in bytes or as a time at the rate: 32k, 5ms [default: 1ms]
     ///
@@ -480,10 +508,10 @@ its tolerance.
 
 Exit status: 0 when every check passed, 1 when one failed that is not optional; the others as in ackline --help.";
 
-/// List the policies that can be chosen, with their parameters
+/// List the policies that can be chosen, with their parameters; or the interfaces
 #[derive(Args)]
 pub(crate) struct ListArgs {
-    /// One kind only
+    /// One kind only; without it, all policies
     pub(crate) kind: Option<ListKind>,
     /// Print JSON (docs/cli.md has the fields)
     #[arg(long)]
@@ -500,6 +528,8 @@ pub(crate) enum ListKind {
     Sched,
     /// Responses to a retransmission timeout
     Rto,
+    /// Network interfaces of this machine, and which of them --dev can use
+    Interfaces,
 }
 
 /// Print a completion script for a shell

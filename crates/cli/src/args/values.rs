@@ -1,6 +1,7 @@
 //! Readings of what is written behind options: sizes, times, addresses.
 
 use ackline::core::policy::spec::{parse_bytes, parse_duration, parse_rate};
+use ackline::runtime::MacAddress;
 use ipnet::IpNet;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -28,10 +29,19 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
 
 /// A rate as the shaper takes it; as written.
 pub(crate) fn rate(text: &str) -> Result<String, String> {
-    match parse_rate(text) {
-        Some(_) => Ok(text.to_owned()),
-        None => Err("not a rate; write 100kbit, 20mbit or 1gbit".to_owned()),
+    if parse_rate(text).is_some() {
+        return Ok(text.to_owned());
     }
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/');
+    Err(match number.parse::<f64>() {
+        Ok(0.0) => {
+            "at no rate nothing would leave; write 100kbit or 20mbit, or leave the option out for no limit"
+                .to_owned()
+        }
+        Ok(value) if value < 0.0 => "a rate is more than zero; write 100kbit, 20mbit or 1gbit".to_owned(),
+        Ok(_) if number == text => format!("the unit is missing; write {text}kbit, {text}mbit or {text}gbit"),
+        _ => "not a rate; write 100kbit, 20mbit or 1gbit".to_owned(),
+    })
 }
 
 /// A burst as the shaper takes it; as written.
@@ -67,6 +77,16 @@ pub(crate) fn interface(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// An Ethernet address that one station can have.
+pub(crate) fn mac(text: &str) -> Result<MacAddress, String> {
+    let mac: MacAddress =
+        text.parse().map_err(|_| "not an Ethernet address; write 02:00:00:00:00:01".to_owned())?;
+    if !mac.is_station() {
+        return Err("the address of a group or of nobody; the first byte of a station's is even".to_owned());
+    }
+    Ok(mac)
+}
+
 /// An address with the length of its network's prefix.
 pub(crate) fn cidr(text: &str) -> Result<IpNet, String> {
     let net: IpNet = text.parse().map_err(|_| match text.parse::<IpAddr>() {
@@ -91,7 +111,7 @@ pub(crate) fn address(text: &str) -> Result<IpAddr, String> {
 fn host_address(address: IpAddr) -> Result<(), String> {
     let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
     if address.is_unspecified() || address.is_multicast() || address.is_loopback() || broadcast {
-        return Err(format!("{address} cannot be the address of a host on a TUN"));
+        return Err(format!("{address} cannot be the address of a host"));
     }
     Ok(())
 }
@@ -226,6 +246,19 @@ mod tests {
         for bad in ["", "0", "-1", "1x", "G"] {
             assert!(size(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn rates_that_cannot_be_are_told_apart() {
+        assert_eq!(rate("100kbit"), Ok("100kbit".to_owned()));
+        let complaint = |text: &str| rate(text).expect_err("refused");
+        for nothing in ["0", "0kbit", "0.0mbit"] {
+            assert!(complaint(nothing).starts_with("at no rate nothing would leave"), "{nothing}");
+        }
+        assert!(complaint("-5kbit").starts_with("a rate is more than zero"));
+        assert_eq!(complaint("100"), "the unit is missing; write 100kbit, 100mbit or 100gbit");
+        assert!(complaint("fast").starts_with("not a rate"));
+        assert!(complaint("5knots").starts_with("not a rate"));
     }
 
     #[test]

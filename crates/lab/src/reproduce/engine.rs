@@ -108,8 +108,13 @@ fn request(study: &dyn Study, options: &Options, several: bool) -> Result<Reques
     let has = |knob: Knob| study.knobs().contains(&knob);
     if let Some((knob, _)) = given.into_iter().find(|(knob, given)| *given && !has(*knob) && !several) {
         let all: Vec<&str> = study.knobs().iter().map(|knob| knob.option()).collect();
-        let all = if all.is_empty() { "none of these options".to_owned() } else { all.join(", ") };
-        return Err(ReproduceError::Request(format!("{name} has no {}; it has {all}", knob.option())));
+        let instead = if all.is_empty() {
+            let parts = names().collect::<Vec<_>>().join(", ");
+            format!("it exists in one size only; --table picks parts of it ({parts})")
+        } else {
+            format!("it has {}", all.join(", "))
+        };
+        return Err(ReproduceError::Request(format!("{name} has no {}; {instead}", knob.option())));
     }
     Ok(Request {
         parts,

@@ -1,0 +1,202 @@
+//! The stack of a command that meets the world: a host of its own behind a device.
+//!
+//! `plan` checks what the command line says, `open` makes or opens the device, `start` starts the stack on it.
+
+mod ethernet;
+mod tun;
+
+use crate::args::values::Destination;
+use crate::args::{PacingKind, TunnelArgs};
+use crate::failure::Failure;
+use crate::peer;
+use crate::policies::Chosen;
+use ackline::core::ConnConfig;
+use ackline::runtime::stack::Builder;
+use ackline::runtime::{Device, Pacing, Stack};
+use ethernet::Ethernet;
+use ipnet::IpNet;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+use tun::Tun;
+
+/// A device and the stack's place behind it, checked as far as that can be done without touching the system.
+#[derive(Debug)]
+pub(crate) struct Tunnel {
+    device: Kind,
+    busy_poll: Duration,
+    /// How the driver waits for departures.
+    pacing: Pacing,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tun(Tun),
+    Ethernet(Ethernet),
+}
+
+impl From<PacingKind> for Pacing {
+    fn from(kind: PacingKind) -> Self {
+        match kind {
+            PacingKind::Timer => Self::Timer,
+            PacingKind::Spin => Self::spin(),
+        }
+    }
+}
+
+impl TunnelArgs {
+    /// Completes what the command line leaves open. `wanted`: an address that the stack must have, behind the name
+    /// of the option that says so.
+    pub(crate) fn plan(&self, wanted: Option<(&str, IpAddr)>) -> Result<Tunnel, Failure> {
+        let device = match &self.dev {
+            Some(dev) => Kind::Ethernet(Ethernet::plan(self, dev)?),
+            None => Kind::Tun(Tun::plan(self, wanted.map(|(_, address)| address))?),
+        };
+        let busy_poll = self.busy_poll.unwrap_or_default();
+        let tunnel = Tunnel { device, busy_poll, pacing: self.pacing.into() };
+        let addresses = tunnel.addresses();
+        if let Some((option, address)) = wanted
+            && !addresses.contains(&address)
+        {
+            let known: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            return Err(Failure::usage(format!(
+                "{option} {address} is not an address of the stack, which has {} (--local)",
+                known.join(" and ")
+            )));
+        }
+        Ok(tunnel)
+    }
+}
+
+impl Tunnel {
+    /// The stack's addresses.
+    pub(crate) fn addresses(&self) -> Vec<IpAddr> {
+        match &self.device {
+            Kind::Tun(tun) => tun.addresses(),
+            Kind::Ethernet(ethernet) => ethernet.addresses(),
+        }
+    }
+
+    /// The device in a few words, such as `TUN ack0`.
+    pub(crate) fn name(&self) -> String {
+        match &self.device {
+            Kind::Tun(tun) => format!("TUN {}", tun.interface()),
+            Kind::Ethernet(ethernet) => format!("Ethernet {}", ethernet.interface()),
+        }
+    }
+
+    /// The addresses of `to` that the stack can connect to, in the resolver's order.
+    pub(crate) fn resolve(&self, to: &Destination) -> Result<Vec<SocketAddr>, Failure> {
+        match &self.device {
+            Kind::Tun(tun) => peer::resolve(to, &tun.addresses(), &tun.kernel_ends()),
+            Kind::Ethernet(ethernet) => {
+                ethernet.reachable(to, peer::resolve(to, &ethernet.addresses(), &[])?)
+            }
+        }
+    }
+
+    /// Opens the device; a TUN interface is made where there is none of its name.
+    pub(crate) fn open(&self) -> Result<Box<dyn Device>, Failure> {
+        match &self.device {
+            Kind::Tun(tun) => Ok(Box::new(tun.open()?)),
+            Kind::Ethernet(ethernet) => Ok(Box::new(ethernet.open()?)),
+        }
+    }
+
+    /// Starts a stack with the tunnel's addresses on `device`, inside a tokio runtime. `tune` changes the settings of
+    /// its connections.
+    pub(crate) fn start(
+        &self,
+        device: Box<dyn Device>,
+        policies: &Chosen,
+        tune: impl FnOnce(&mut ConnConfig),
+    ) -> Result<Stack, Failure> {
+        let builder = configured(device, &self.addresses(), policies, tune);
+        spawn(builder.busy_poll(self.busy_poll).pacing(self.pacing))
+    }
+}
+
+/// Starts a stack on `device`, inside a tokio runtime. `tune` changes the settings of its connections.
+pub(crate) fn start(
+    device: impl Device + 'static,
+    addresses: &[IpAddr],
+    policies: &Chosen,
+    tune: impl FnOnce(&mut ConnConfig),
+) -> Result<Stack, Failure> {
+    spawn(configured(device, addresses, policies, tune))
+}
+
+fn configured(
+    device: impl Device + 'static,
+    addresses: &[IpAddr],
+    policies: &Chosen,
+    tune: impl FnOnce(&mut ConnConfig),
+) -> Builder {
+    let mut connections = ConnConfig::default();
+    policies.set(&mut connections);
+    tune(&mut connections);
+    let mut builder = Stack::builder(device).connections(connections).scheduler((policies.scheduler)());
+    for &address in addresses {
+        builder = builder.address(address);
+    }
+    builder
+}
+
+fn spawn(builder: Builder) -> Result<Stack, Failure> {
+    builder.spawn().map_err(|error| Failure::system("start the TCP stack", &error))
+}
+
+/// The tokio runtime of a command: one thread, so that what it costs can be told.
+pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::system("start the runtime", &error))
+}
+
+fn one_per_version(option: &str, addresses: impl Iterator<Item = IpAddr>) -> Result<(), Failure> {
+    let (v4, v6): (Vec<_>, Vec<_>) = addresses.partition(IpAddr::is_ipv4);
+    for several in [v4, v6] {
+        if let [first, second, ..] = several[..] {
+            return Err(Failure::usage(format!("{option} {first} and {second}: only one per IP version")));
+        }
+    }
+    Ok(())
+}
+
+/// The network of `nets` that has the IP version of `address`.
+fn same_version(nets: &[IpNet], address: IpAddr) -> Option<&IpNet> {
+    nets.iter().find(|net| net.addr().is_ipv4() == address.is_ipv4())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Cli;
+    use clap::Parser as _;
+
+    /// The device's part of a command line.
+    pub(super) fn args(text: &str) -> TunnelArgs {
+        let line = format!("ackline send - host:1 {text}");
+        match Cli::try_parse_from(line.split_whitespace()).expect("understood").command {
+            crate::args::Command::Send(send) => send.tunnel,
+            _ => unreachable!("it is send"),
+        }
+    }
+
+    #[test]
+    fn what_is_listened_on_must_be_the_stacks() {
+        let wanted = |text: &str, address: [u8; 4]| {
+            args(text).plan(Some(("--bind", address.into()))).map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(wanted("", [10, 1, 2, 3]), Ok(()));
+        for device in ["", "--dev veth0 "] {
+            let device = format!("{device}--local 10.0.0.1/24");
+            assert_eq!(wanted(&device, [10, 0, 0, 1]), Ok(()));
+            let complaint = wanted(&device, [10, 0, 0, 2]).expect_err("refused");
+            assert_eq!(
+                complaint,
+                "--bind 10.0.0.2 is not an address of the stack, which has 10.0.0.1 (--local)"
+            );
+        }
+    }
+}
