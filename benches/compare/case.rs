@@ -23,6 +23,10 @@ pub(crate) enum Link {
     Tun,
     /// A TUN device that carries single packets with complete checksums.
     TunPlain,
+    /// A packet socket on one of a pair of virtual Ethernet interfaces, with super-packets and checksum offload.
+    Packet,
+    /// The same, sending single packets with complete checksums.
+    PacketPlain,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +57,16 @@ pub(crate) const PLAIN_FEWER_ACKS: Contestant = contestant(
     Link::TunPlain,
 );
 
+pub(crate) const LOOP_PACKET: Contestant =
+    contestant("loop-packet", "loop, AF_PACKET", Who::Loop, Link::Packet);
+pub(crate) const PACKET: Contestant =
+    contestant("ackline-packet", "ackline, AF_PACKET", Who::Ackline(None), Link::Packet);
+const PACKET_PLAIN: Contestant =
+    contestant("ackline-packet-plain", "ackline, plain AF_PACKET", Who::Ackline(None), Link::PacketPlain);
+
 /// In the order of the tables.
-pub(crate) const CONTESTANTS: [Contestant; 7] =
-    [KERNEL, LOOP_TUN, TUN, LOOP_PLAIN, SMOLTCP, PLAIN, PLAIN_FEWER_ACKS];
+pub(crate) const CONTESTANTS: [Contestant; 10] =
+    [KERNEL, LOOP_TUN, TUN, LOOP_PACKET, PACKET, PACKET_PLAIN, LOOP_PLAIN, SMOLTCP, PLAIN, PLAIN_FEWER_ACKS];
 
 const fn contestant(name: &'static str, label: &'static str, who: Who, link: Link) -> Contestant {
     Contestant { name, label, who, link }
@@ -142,6 +153,7 @@ impl Case {
         match (who, self.act) {
             // With the same at both ends, a direction is like the other.
             (Who::Kernel, Act::Receive { .. }) => false,
+            (_, act) if link == Link::PacketPlain => matches!(act, Act::Send { .. } | Act::Receive { .. }),
             (Who::Ackline(Some(_)), act) => matches!(act, Act::Receive { .. }),
             (Who::Loop, act) => match act {
                 Act::Send { flows } | Act::Receive { flows } => flows == 1,

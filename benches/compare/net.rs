@@ -4,8 +4,9 @@ use crate::Outcome;
 use crate::case::Link;
 use ackline_runtime::Error;
 use ackline_runtime::device::Device;
+use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::tun::{Tun, TunConfig};
-use ackline_runtime::netlink::{InterfaceAddress, Netlink};
+use ackline_runtime::netlink::{Interface, InterfaceAddress, Netlink};
 use ackline_runtime::netns::{Namespace, enter_user_net_namespace};
 use std::net::Ipv4Addr;
 
@@ -45,6 +46,8 @@ impl Net {
                 there.run(|| set_up(HERE_VETH, Some(HERE)))??;
                 Here::Kernel(there)
             }
+            Link::Packet => Here::Device(Box::new(packet(&peer, |config| config)?)),
+            Link::PacketPlain => Here::Device(Box::new(packet(&peer, AfPacketConfig::plain)?)),
         };
         Ok(Self { peer, here })
     }
@@ -70,20 +73,36 @@ fn tun() -> TunConfig {
     TunConfig::new().address(InterfaceAddress::network(network(PEER)))
 }
 
-/// Joins two namespaces; the peer's end gets its address.
-fn veth(peer: &Namespace, here: &Namespace) -> Outcome<()> {
+/// A packet socket in a namespace that lives as long as it. Both ends are told where the other is, so that nobody asks
+/// while something is measured.
+fn packet(peer: &Namespace, change: impl FnOnce(AfPacketConfig) -> AfPacketConfig) -> Outcome<AfPacket> {
+    let there = namespace()?;
+    let far = veth(peer, &there)?;
+    let near = there.run(|| set_up(HERE_VETH, None))??;
+    let mac = |interface: &Interface| interface.mac.ok_or("a veth without an Ethernet address");
+    let config = AfPacketConfig::new(HERE_VETH).address(network(HERE)).neighbour(PEER.into(), mac(&far)?);
+    peer.run(|| -> Outcome<()> {
+        Ok(Netlink::open()?.add_neighbour(far.index, HERE.into(), mac(&near)?)?)
+    })??;
+    let config = change(config);
+    Ok(there.run(|| AfPacket::open(&config))??)
+}
+
+/// Joins two namespaces; the peer's end, which is returned, gets its address.
+fn veth(peer: &Namespace, here: &Namespace) -> Outcome<Interface> {
     peer.run(|| Netlink::open()?.add_veth(PEER_VETH, HERE_VETH, here))??;
     peer.run(|| set_up(PEER_VETH, Some(PEER)))?
 }
 
-fn set_up(name: &str, address: Option<Ipv4Addr>) -> Outcome<()> {
+fn set_up(name: &str, address: Option<Ipv4Addr>) -> Outcome<Interface> {
     let mut netlink = Netlink::open()?;
     let index = netlink.interface(name)?.index;
     netlink.make_quiet(index)?;
     if let Some(address) = address {
         netlink.add_address(index, InterfaceAddress::network(network(address)))?;
     }
-    Ok(netlink.set_up(index)?)
+    netlink.set_up(index)?;
+    Ok(netlink.interface(name)?)
 }
 
 fn network(address: Ipv4Addr) -> ipnet::IpNet {

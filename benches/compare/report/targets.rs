@@ -1,7 +1,9 @@
 //! What is wanted, and whether it was reached.
 
 use super::text::{Table, number};
-use crate::case::{Act, Case, Contestant, KERNEL, LOOP_TUN, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, Wait};
+use crate::case::{
+    Act, Case, Contestant, KERNEL, LOOP_PACKET, LOOP_TUN, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, Wait,
+};
 use crate::results::{Metric, Results, Summary};
 
 const SEND: Act = Act::Send { flows: 1 };
@@ -75,7 +77,16 @@ fn targets(results: &Results) -> Vec<Target> {
             1.25,
         ),
     ];
-    for contestant in [TUN] {
+    for (word, act) in [("send", SEND), ("receive", RECEIVE)] {
+        targets.push(Target {
+            what: format!("AF_PACKET, one flow: {word}, Gbit/s"),
+            bound: Bound::AtLeast(10.0),
+            found: results.summary(&case(PACKET, act), Metric::GbitPerSecond),
+        });
+        let what = format!("AF_PACKET, one flow: {word}, to its loop");
+        targets.push(rate(&what, case(PACKET, act), case(LOOP_PACKET, act), 0.5));
+    }
+    for contestant in [TUN, PACKET] {
         let label = contestant.label;
         for (peer, word) in [(Wait::Blocking, "blocking"), (Wait::Busy, "busy")] {
             let what =
@@ -95,6 +106,7 @@ fn targets(results: &Results) -> Vec<Target> {
             ratio(&what, case(above, act), case(below, act), Metric::PerSecond, Bound::AtLeast(least))
         };
         targets.push(many("TUN, to kernel veth", TUN, KERNEL, 1.0));
+        targets.push(many("AF_PACKET, to kernel veth", PACKET, KERNEL, 1.0));
         targets.push(many("plain TUN, to smoltcp", PLAIN, SMOLTCP, 1.25));
     }
     targets
