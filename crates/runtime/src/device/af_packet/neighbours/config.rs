@@ -16,6 +16,8 @@ pub struct Attachment {
     pub addresses: Vec<IpNet>,
     /// The next hop of everything else, at most one per IP version.
     pub gateways: Vec<IpAddr>,
+    /// Neighbours whose Ethernet address is given: they are never asked for, and nothing that is heard changes it.
+    pub neighbours: Vec<(IpAddr, MacAddress)>,
 }
 
 /// Why an [`Attachment`] cannot be.
@@ -25,7 +27,7 @@ pub enum AttachmentError {
     /// Unspecified, loopback, multicast or broadcast.
     #[error("{0} cannot be the address of a host on an Ethernet")]
     NotAHost(IpAddr),
-    /// The interface has no Ethernet address of its own.
+    /// A group, or all zeros.
     #[error("{0} cannot be the Ethernet address of a host")]
     NotAStation(MacAddress),
     /// No own address at all.
@@ -49,7 +51,7 @@ impl Attachment {
     /// An interface with this Ethernet address, and no IP address yet.
     #[must_use]
     pub const fn new(mac: MacAddress) -> Self {
-        Self { mac, addresses: Vec::new(), gateways: Vec::new() }
+        Self { mac, addresses: Vec::new(), gateways: Vec::new(), neighbours: Vec::new() }
     }
 
     /// Adds an own address.
@@ -66,19 +68,28 @@ impl Attachment {
         self
     }
 
+    /// Gives a neighbour's Ethernet address.
+    #[must_use]
+    pub fn neighbour(mut self, address: IpAddr, mac: MacAddress) -> Self {
+        self.neighbours.push((address, mac));
+        self
+    }
+
     /// Whether hosts can be reached and can answer with these addresses.
     ///
     /// # Errors
     /// [`AttachmentError`] says what is wrong.
     pub fn check(&self) -> Result<(), AttachmentError> {
-        if !self.mac.is_station() {
-            return Err(AttachmentError::NotAStation(self.mac));
+        let mut stations = self.neighbours.iter().map(|&(_, mac)| mac).chain([self.mac]);
+        if let Some(mac) = stations.find(|mac| !mac.is_station()) {
+            return Err(AttachmentError::NotAStation(mac));
         }
         if self.addresses.is_empty() {
             return Err(AttachmentError::NoAddress);
         }
         let own = self.addresses.iter().map(IpNet::addr);
-        if let Some(bad) = own.chain(self.gateways.iter().copied()).find(|&address| !is_host(address)) {
+        let others = self.gateways.iter().chain(self.neighbours.iter().map(|(address, _)| address));
+        if let Some(bad) = own.chain(others.copied()).find(|&address| !is_host(address)) {
             return Err(AttachmentError::NotAHost(bad));
         }
         for (index, &gateway) in self.gateways.iter().enumerate() {
@@ -108,7 +119,7 @@ fn reaches(own: &IpNet, gateway: IpAddr) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NeighbourConfig {
-    /// Most neighbours that are remembered, at least 1, gateways not counted. Default 1024.
+    /// Most neighbours that are remembered, at least 1, gateways and given ones not counted. Default 1024.
     pub max_entries: usize,
     /// Time between two requests for one neighbour (RETRANS_TIMER). Default 1 s.
     pub retransmit: Duration,

@@ -34,6 +34,8 @@ pub(super) enum NeighbourState {
     Delay { mac: MacAddress, until: Instant },
     /// It has been asked `sent` times whether it is there.
     Probe { mac: MacAddress, sent: u32, next: Instant },
+    /// Its address was given; nothing that is heard changes it. (Linux's name, not one of RFC 4861.)
+    Permanent { mac: MacAddress },
 }
 
 /// What another host said about a neighbour.
@@ -85,7 +87,8 @@ impl NeighbourState {
             Self::Reachable { mac, .. }
             | Self::Stale { mac }
             | Self::Delay { mac, .. }
-            | Self::Probe { mac, .. } => Some(mac),
+            | Self::Probe { mac, .. }
+            | Self::Permanent { mac } => Some(mac),
         }
     }
 
@@ -95,7 +98,7 @@ impl NeighbourState {
         match *self {
             Self::Incomplete { next, .. } | Self::Probe { next, .. } => Some(next),
             Self::Delay { until, .. } => Some(until),
-            Self::Reachable { .. } | Self::Stale { .. } => None,
+            Self::Reachable { .. } | Self::Stale { .. } | Self::Permanent { .. } => None,
         }
     }
 
@@ -148,6 +151,9 @@ impl NeighbourState {
 
     /// An advertisement, or what counts as one: RFC 4861, section 7.2.5. An answer is believed for `reachable`.
     pub(super) fn heard(&mut self, now: Instant, news: &News, reachable: Duration) -> Effect {
+        if matches!(self, Self::Permanent { .. }) {
+            return Effect::default();
+        }
         let until = now + reachable;
         let Some(known) = self.mac() else {
             // INCOMPLETE: an advertisement without the address is of no use.

@@ -8,8 +8,10 @@
 //! | `claim` | one own address: probe, announce, defend |
 //! | `next_hop` | which neighbour a destination is reached through |
 //! | `message` | frames, through `smoltcp::wire` |
+//! | `waiting` | packets whose next hop is being asked for |
+//! | `resolver` | both together, as a device drives them |
 //!
-//! Messages of other hosts change what is known of a neighbour, but only three things add one: a packet for it, and a
+//! Messages of other hosts change what is known of a neighbour, but only two things add one: a packet for it, and a
 //! request or solicitation from it for an own address. What was not asked for (gratuitous ARP, unsolicited
 //! advertisements) adds none.
 //!
@@ -24,14 +26,17 @@ mod config;
 mod entry;
 mod message;
 mod next_hop;
+mod resolver;
 mod stats;
 mod table;
 #[cfg(test)]
 mod tests;
+mod waiting;
 
 pub use config::{Attachment, AttachmentError, ClaimConfig, NeighbourConfig};
 pub use message::Frame;
 pub use next_hop::Unreachable;
+pub(super) use resolver::{Outbound, Output, Resolver, Route};
 pub use stats::NeighbourStats;
 
 use crate::mac::MacAddress;
@@ -135,12 +140,21 @@ impl Neighbours {
         seed: [u8; 32],
     ) -> Result<Self, AttachmentError> {
         attachment.check()?;
-        let Attachment { mac, addresses, gateways } = attachment;
+        let Attachment { mac, addresses, gateways, neighbours } = attachment;
         let own = addresses.into_iter().map(|net| Own { net, claim: Claim::Unclaimed }).collect();
+        let kept = gateways.iter().chain(neighbours.iter().map(|(ip, _)| ip)).copied().collect();
+        let mut table = Table::new(config.max_entries, kept);
+        for (ip, mac) in neighbours {
+            match table.find(ip) {
+                // The last one given counts.
+                Some(slot) => drop(table.update(slot, |state| *state = NeighbourState::Permanent { mac })),
+                None => drop(table.insert(Instant::ZERO, ip, NeighbourState::Permanent { mac }, Room::ByUse)),
+            }
+        }
         Ok(Self {
             mac,
             own,
-            table: Table::new(config.max_entries, gateways.clone()),
+            table,
             gateways,
             config,
             last: None,
@@ -435,6 +449,10 @@ impl Neighbours {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
+    }
+
+    fn has_outgoing(&self) -> bool {
+        !self.outgoing.is_empty()
     }
 
     /// What happened so far.

@@ -2,7 +2,7 @@
 //!
 //! A flood must not push out what is in use. Entries stand in four classes and only the first that has any loses its
 //! longest unused one. So hosts that ask for this one (or pretend to) replace each other, as do addresses
-//! that nobody answers for; a gateway is never forgotten.
+//! that nobody answers for; a gateway is never forgotten, nor is a neighbour whose address was given.
 
 use super::entry::NeighbourState;
 use ackline_tcp_core::{Duration, Instant};
@@ -24,15 +24,16 @@ enum Class {
     Unresolved,
     /// Packets were sent to it.
     Used,
-    /// A gateway.
-    Gateway,
+    /// A gateway, or one whose address was given.
+    Kept,
 }
 
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) ip: IpAddr,
     pub(super) state: NeighbourState,
-    gateway: bool,
+    /// It is never forgotten for lack of room.
+    keep: bool,
     used: bool,
     /// Its place in `order`.
     place: (Class, Instant),
@@ -42,8 +43,8 @@ pub(super) struct Entry {
 
 impl Entry {
     const fn class(&self) -> Class {
-        match (self.gateway, &self.state, self.used) {
-            (true, ..) => Class::Gateway,
+        match (self.keep, &self.state, self.used) {
+            (true, ..) => Class::Kept,
             (false, NeighbourState::Incomplete { .. }, _) => Class::Unresolved,
             (false, _, true) => Class::Used,
             (false, _, false) => Class::Learned,
@@ -68,20 +69,21 @@ pub(super) struct Table {
     by_ip: BTreeMap<IpAddr, Slot>,
     order: BTreeSet<(Class, Instant, Slot)>,
     deadlines: BTreeSet<(Instant, Slot)>,
-    gateways: Vec<IpAddr>,
+    /// Who is never forgotten for lack of room.
+    kept: Vec<IpAddr>,
     max_entries: usize,
 }
 
 impl Table {
-    pub(super) fn new(max_entries: usize, gateways: Vec<IpAddr>) -> Self {
+    pub(super) fn new(max_entries: usize, kept: Vec<IpAddr>) -> Self {
         Self {
             slots: Vec::new(),
             free: Vec::new(),
             by_ip: BTreeMap::new(),
             order: BTreeSet::new(),
             deadlines: BTreeSet::new(),
-            max_entries: max_entries.max(1).saturating_add(gateways.len()),
-            gateways,
+            max_entries: max_entries.max(1).saturating_add(kept.len()),
+            kept,
         }
     }
 
@@ -110,7 +112,7 @@ impl Table {
         } else {
             let &(class, _, slot) = self.order.first()?;
             let may_go = match room {
-                Room::ByUse => class < Class::Gateway,
+                Room::ByUse => class < Class::Kept,
                 Room::ByLearned => class == Class::Learned,
             };
             if !may_go {
@@ -121,7 +123,7 @@ impl Table {
         let mut entry = Entry {
             ip,
             state,
-            gateway: self.gateways.contains(&ip),
+            keep: self.kept.contains(&ip),
             used: room == Room::ByUse,
             place: (Class::Learned, now),
             deadline: state.deadline(),

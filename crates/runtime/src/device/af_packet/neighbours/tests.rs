@@ -8,7 +8,9 @@ mod arp;
 mod choosing;
 mod claims;
 mod discovery;
+mod failing;
 mod hostile;
+mod queueing;
 
 const OUR_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 const PEER_MAC: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);

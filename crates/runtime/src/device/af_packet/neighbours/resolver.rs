@@ -1,0 +1,183 @@
+//! A host's place on an Ethernet: its neighbours, what waits for them, and what the stack is told of failures.
+
+use super::waiting::{GivenUp, Held, Waiting, addresses, unreachable};
+use super::{
+    Attachment, AttachmentError, Event, Frame, NeighbourConfig, NeighbourStats, Neighbours, NextHop,
+    Unreachable,
+};
+use crate::mac::MacAddress;
+use ackline_tcp_core::Instant;
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+pub(in super::super) use super::waiting::Outbound;
+
+/// Errors that may wait for the stack; more are dropped, as they may be on a network.
+const MAX_ERRORS: usize = 4_096;
+
+/// What a device drives: no clock, no descriptor.
+///
+/// **After each input ([`route`](Self::route), [`ingest`](Self::ingest), [`handle_timeout`](Self::handle_timeout)) send
+/// what [`next_output`](Self::next_output) gives, hand the stack what [`next_error`](Self::next_error) gives, and call
+/// `handle_timeout` at [`poll_timeout`](Self::poll_timeout).**
+#[derive(Debug)]
+pub(in super::super) struct Resolver {
+    neighbours: Neighbours,
+    waiting: Waiting,
+    /// What waited and can go, in order.
+    ready: VecDeque<(MacAddress, Held)>,
+    frame: Option<Frame>,
+    errors: VecDeque<Box<[u8]>>,
+    in_use: Option<(IpAddr, MacAddress)>,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Route {
+    /// Send it to this station at once.
+    Send(MacAddress),
+    /// It was copied, and is sent or given up later.
+    Kept,
+    /// It cannot be sent; the stack is told.
+    Refused(Unreachable),
+}
+
+/// What is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) enum Output<'a> {
+    /// A message of neighbour resolution.
+    Frame(&'a Frame),
+    /// A packet that waited, to a station.
+    Packet(MacAddress, Outbound<'a>),
+}
+
+impl Resolver {
+    pub(in super::super) fn new(
+        attachment: Attachment,
+        config: NeighbourConfig,
+        seed: [u8; 32],
+    ) -> Result<Self, AttachmentError> {
+        let waiting = Waiting::new(config.max_waiting, config.max_waiting_total);
+        let neighbours = Neighbours::new(attachment, config, seed)?;
+        let (ready, errors) = (VecDeque::new(), VecDeque::new());
+        Ok(Self { neighbours, waiting, ready, frame: None, errors, in_use: None })
+    }
+
+    /// Begins to claim the own addresses.
+    pub(in super::super) fn claim(&mut self, now: Instant) {
+        self.neighbours.claim(now);
+        self.settle();
+    }
+
+    /// All own addresses are claimed, or one is not to be had.
+    pub(in super::super) fn is_settled(&self) -> bool {
+        self.in_use.is_some() || self.neighbours.is_settled()
+    }
+
+    /// An own address that another host had when it was claimed, and that host.
+    pub(in super::super) const fn in_use(&self) -> Option<(IpAddr, MacAddress)> {
+        self.in_use
+    }
+
+    pub(in super::super) const fn stats(&self) -> &NeighbourStats {
+        self.neighbours.stats()
+    }
+
+    /// Where a packet goes that is sent now.
+    pub(in super::super) fn route(&mut self, now: Instant, packet: &Outbound<'_>) -> Route {
+        let Some((_, destination)) = addresses(packet.header) else {
+            return Route::Refused(Unreachable::NotOnNetworks(IpAddr::from([0; 4])));
+        };
+        match self.neighbours.resolve(now, destination) {
+            NextHop::Mac(mac) => Route::Send(mac),
+            NextHop::Pending(hop) => {
+                // A neighbour that was forgotten to make room for this one.
+                self.settle();
+                let dropped = self.waiting.push(hop, packet);
+                let stats = &mut self.neighbours.stats;
+                stats.waited += 1;
+                stats.waiting_dropped += dropped;
+                Route::Kept
+            }
+            NextHop::Unreachable(why) => {
+                self.tell(packet, GivenUp::NoRoute);
+                Route::Refused(why)
+            }
+        }
+    }
+
+    /// A frame arrived that holds neighbour resolution.
+    pub(in super::super) fn ingest(&mut self, now: Instant, frame: &[u8]) {
+        self.neighbours.ingest(now, frame);
+        self.settle();
+    }
+
+    pub(in super::super) fn handle_timeout(&mut self, now: Instant) {
+        self.neighbours.handle_timeout(now);
+        self.settle();
+    }
+
+    pub(in super::super) fn poll_timeout(&self) -> Option<Instant> {
+        self.neighbours.poll_timeout()
+    }
+
+    /// What is to be sent next; the same until [`sent`](Self::sent). Requests and answers go before packets.
+    pub(in super::super) fn next_output(&mut self) -> Option<Output<'_>> {
+        if self.frame.is_none() {
+            self.frame = self.neighbours.poll_transmit();
+        }
+        match (&self.frame, self.ready.front()) {
+            (Some(frame), _) => Some(Output::Frame(frame)),
+            (None, Some((mac, held))) => Some(Output::Packet(*mac, held.packet())),
+            (None, None) => None,
+        }
+    }
+
+    /// The last output was sent, or refused for good.
+    pub(in super::super) fn sent(&mut self) {
+        if self.frame.take().is_none() {
+            self.ready.pop_front();
+        }
+    }
+
+    /// Something is to be sent.
+    pub(in super::super) fn has_output(&self) -> bool {
+        self.frame.is_some() || !self.ready.is_empty() || self.neighbours.has_outgoing()
+    }
+
+    /// The next ICMP error for the stack.
+    pub(in super::super) fn next_error(&mut self) -> Option<Box<[u8]>> {
+        self.errors.pop_front()
+    }
+
+    /// An error waits for the stack.
+    pub(in super::super) fn has_error(&self) -> bool {
+        !self.errors.is_empty()
+    }
+
+    /// Does what the events ask for.
+    fn settle(&mut self) {
+        while let Some(event) = self.neighbours.poll_event() {
+            match event {
+                Event::Resolved { ip, mac } => {
+                    self.ready.extend(self.waiting.take(ip).into_iter().map(|held| (mac, held)));
+                }
+                Event::Failed { ip } => {
+                    for held in self.waiting.take(ip) {
+                        self.neighbours.stats.waiting_failed += 1;
+                        self.tell(&held.packet(), GivenUp::NoAnswer);
+                    }
+                }
+                Event::InUse { ip, mac } => self.in_use = Some((ip, mac)),
+                // A conflict is counted.
+                Event::Claimed { .. } | Event::Conflict { .. } => {}
+            }
+        }
+    }
+
+    fn tell(&mut self, packet: &Outbound<'_>, why: GivenUp) {
+        if self.errors.len() < MAX_ERRORS {
+            self.errors.extend(unreachable(packet, why));
+        }
+    }
+}

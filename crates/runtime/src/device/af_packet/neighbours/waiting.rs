@@ -1,0 +1,154 @@
+//! Packets whose next hop is being asked for, and the errors that become of them where it does not answer.
+//!
+//! RFC 1122, section 2.3.2.2, asks for at least the latest packet to be kept; here it is as many as fit into a number of bytes,
+//! as Linux has it, because one that is dropped costs its connection a retransmission timeout.
+
+use ackline_tcp_core::wire::{
+    HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TxChecksum, Unreachable as Reason, emit_icmp,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+/// Memory of a packet beside its own bytes: the queue's entry and the allocator's.
+const OVERHEAD: usize = 64;
+/// Octets of a packet that an error quotes: the IP and TCP headers with all their options fit.
+const QUOTED: usize = 128;
+
+/// One packet or super-packet that is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(in super::super) struct Outbound<'a> {
+    /// IP and TCP headers.
+    pub(in super::super) header: &'a [u8],
+    /// The payload's two parts.
+    pub(in super::super) payload: [&'a [u8]; 2],
+    /// Octets of data in each wire packet of a super-packet.
+    pub(in super::super) segment_size: Option<NonZeroU16>,
+    /// What is left to do about the checksum.
+    pub(in super::super) checksum: TxChecksum,
+}
+
+/// A copy of one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    bytes: Box<[u8]>,
+    header_len: usize,
+    segment_size: Option<NonZeroU16>,
+    checksum: TxChecksum,
+}
+
+impl Held {
+    fn copy(packet: &Outbound<'_>) -> Self {
+        let &Outbound { header, payload: [first, second], segment_size, checksum } = packet;
+        let bytes = [header, first, second].concat().into_boxed_slice();
+        Self { bytes, header_len: header.len(), segment_size, checksum }
+    }
+
+    pub(super) fn packet(&self) -> Outbound<'_> {
+        let (header, payload) = self.bytes.split_at(self.header_len.min(self.bytes.len()));
+        let Self { segment_size, checksum, .. } = *self;
+        Outbound { header, payload: [payload, &[]], segment_size, checksum }
+    }
+
+    const fn cost(&self) -> usize {
+        self.bytes.len() + OVERHEAD
+    }
+}
+
+/// The packets, by next hop.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    queues: BTreeMap<IpAddr, Queue>,
+    /// Cost of all.
+    total: usize,
+    max_each: usize,
+    max_total: usize,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    packets: VecDeque<Held>,
+    cost: usize,
+}
+
+impl Waiting {
+    pub(super) const fn new(max_each: usize, max_total: usize) -> Self {
+        Self { queues: BTreeMap::new(), total: 0, max_each, max_total }
+    }
+
+    /// Keeps a packet for the neighbour `hop`. The oldest for it make room, and where that is not enough, this
+    /// one is not kept. How many were dropped.
+    pub(super) fn push(&mut self, hop: IpAddr, packet: &Outbound<'_>) -> u64 {
+        let held = Held::copy(packet);
+        let cost = held.cost();
+        let queue = self.queues.entry(hop).or_default();
+        let mut dropped = 0;
+        while queue.cost + cost > self.max_each || self.total + cost > self.max_total {
+            let Some(oldest) = queue.packets.pop_front() else {
+                self.queues.remove(&hop);
+                return dropped + 1;
+            };
+            queue.cost -= oldest.cost();
+            self.total -= oldest.cost();
+            dropped += 1;
+        }
+        queue.cost += cost;
+        self.total += cost;
+        queue.packets.push_back(held);
+        dropped
+    }
+
+    /// What waited for the neighbour, in order.
+    pub(super) fn take(&mut self, hop: IpAddr) -> VecDeque<Held> {
+        let Queue { packets, cost } = self.queues.remove(&hop).unwrap_or_default();
+        self.total -= cost;
+        packets
+    }
+
+    #[cfg(test)]
+    pub(super) const fn bytes(&self) -> usize {
+        self.total
+    }
+}
+
+/// The source and destination of an IP packet.
+pub(super) fn addresses(header: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    fn at<const N: usize>(header: &[u8], from: usize) -> Option<IpAddr>
+    where
+        IpAddr: From<[u8; N]>,
+    {
+        header.get(from..)?.first_chunk::<N>().copied().map(IpAddr::from)
+    }
+    match header.first()? >> 4 {
+        4 => Some((at::<4>(header, 12)?, at::<4>(header, 16)?)),
+        6 => Some((at::<16>(header, 8)?, at::<16>(header, 24)?)),
+        _ => None,
+    }
+}
+
+/// Why a packet was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GivenUp {
+    /// The neighbour did not answer.
+    NoAnswer,
+    /// There is no way to the destination.
+    NoRoute,
+}
+
+/// The ICMP error about a packet that could not be sent, from this host to itself, as the kernel makes it for its
+/// own: destination unreachable, and as the code host (1) or network (0) for RFC 792, address (3) or no route (0) for
+/// RFC 4443, section 3.1. `None` for what is no IP packet.
+pub(super) fn unreachable(packet: &Outbound<'_>, why: GivenUp) -> Option<Box<[u8]>> {
+    let (source, _) = addresses(packet.header)?;
+    let (reason, code) = match (why, source) {
+        (GivenUp::NoRoute, _) => (Reason::Network, 0),
+        (GivenUp::NoAnswer, IpAddr::V4(_)) => (Reason::Host, 1),
+        (GivenUp::NoAnswer, IpAddr::V6(_)) => (Reason::Host, 3),
+    };
+    let message = IcmpEmit::Error(IcmpErrorKind::DestinationUnreachable { reason, code });
+    let header = IcmpHeader { src: source, dst: source, ttl: 64, message };
+    let quote = packet.header.get(..QUOTED).unwrap_or(packet.header);
+    let mut buf = HeaderBuf::new();
+    emit_icmp(&header, [quote, &[]], &mut buf).ok()?;
+    Some([buf.as_slice(), quote].concat().into_boxed_slice())
+}
