@@ -1,5 +1,6 @@
 //! What can go wrong while a device, an interface or a namespace is set up.
 
+use crate::mac::MacAddress;
 use rustix::io::Errno;
 use std::io;
 use std::net::IpAddr;
@@ -72,6 +73,19 @@ pub enum Error {
     InterfaceDown {
         /// The name.
         name: String,
+    },
+    /// Another host on the link has an address that was to be an own one.
+    #[error(
+        "the address {address} is in use on {interface}: the station {mac} has it; give another address, or take it \
+         from that host"
+    )]
+    AddressInUse {
+        /// The address.
+        address: IpAddr,
+        /// The Ethernet address of the host that has it.
+        mac: MacAddress,
+        /// The interface.
+        interface: String,
     },
     /// Packet sockets need `CAP_NET_RAW`.
     #[error(

@@ -180,6 +180,8 @@ pub struct DeviceStats {
     pub rx_malformed: u64,
     /// Received and dropped by the kernel because too many waited to be read.
     pub rx_kernel_drops: u64,
+    /// Neighbour resolution; all zero on a device without.
+    pub neighbours: af_packet::neighbours::NeighbourStats,
     /// Packets sent; a super-packet counts once.
     pub tx_packets: u64,
     /// IP bytes sent.

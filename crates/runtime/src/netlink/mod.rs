@@ -156,6 +156,17 @@ impl Netlink {
         .map_err(Error::on("set the MTU"))
     }
 
+    /// Sets the interface's Ethernet address. Some drivers take it only while the interface is down.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`, or where the driver does not take it.
+    pub fn set_mac(&mut self, index: u32, mac: MacAddress) -> Result<()> {
+        self.change(libc::RTM_NEWLINK, 0, &link_body(index, 0, 0), |request| {
+            request.attribute(libc::IFLA_ADDRESS, &mac.0)
+        })
+        .map_err(Error::on("set the Ethernet address"))
+    }
+
     /// Brings the interface up.
     ///
     /// # Errors

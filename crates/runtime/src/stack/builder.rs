@@ -170,7 +170,8 @@ impl Builder {
     }
 }
 
-fn random_seed() -> io::Result<[u8; 32]> {
+/// The kernel's random numbers.
+pub(crate) fn random_seed() -> io::Result<[u8; 32]> {
     let mut seed = [0; 32];
     let mut filled = 0;
     while filled < seed.len() {

@@ -107,7 +107,6 @@ fn kernel_connects(there: &Namespace, device: AfPacket, to: IpAddr) -> Result<St
 
 /// Both directions of connecting, over both IP versions.
 fn transfers(world: &World, config: &AfPacketConfig) -> Result<Vec<Stats>, Error> {
-    world.introduce(config.mac.or(world.near.mac).expect("an Ethernet interface"))?;
     let open = || AfPacket::open(config);
     let all = vec![
         stack_connects(world, open()?, KERNEL4)?,

@@ -3,7 +3,7 @@
 use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::netlink::{Interface, InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
-use ackline_runtime::{Error, MacAddress, Stack};
+use ackline_runtime::{Error, Stack};
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -23,7 +23,6 @@ pub(crate) const PORT: u16 = 7;
 pub(crate) struct World {
     /// The kernel's side.
     pub(crate) there: Namespace,
-    pub(crate) near: Interface,
     pub(crate) far: Interface,
 }
 
@@ -48,28 +47,15 @@ impl World {
         let index = netlink.interface(NEAR)?.index;
         netlink.set_mtu(index, mtu)?;
         netlink.set_up(index)?;
-        let near = netlink.interface(NEAR)?;
         there.run(|| Netlink::open()?.await_address(KERNEL6))??;
-        Ok(Self { there, near, far })
+        Ok(Self { there, far })
     }
 
-    /// The stack's device, which knows the kernel's station, as the kernel knows the stack's.
+    /// The stack's device.
     pub(crate) fn config(&self) -> AfPacketConfig {
-        let kernel = self.far.mac.expect("an Ethernet interface");
         AfPacketConfig::new(NEAR)
             .address("10.78.0.2/24".parse().expect("a network"))
             .address("fd78::2/64".parse().expect("a network"))
-            .neighbour(KERNEL4, kernel)
-            .neighbour(KERNEL6, kernel)
-    }
-
-    /// Tells the kernel where the stack is.
-    pub(crate) fn introduce(&self, mac: MacAddress) -> Result<(), Error> {
-        self.there.run(|| {
-            let mut netlink = Netlink::open()?;
-            netlink.add_neighbour(self.far.index, STACK4, mac)?;
-            netlink.add_neighbour(self.far.index, STACK6, mac)
-        })?
     }
 }
 

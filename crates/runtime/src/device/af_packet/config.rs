@@ -1,5 +1,6 @@
 //! How to open an Ethernet device.
 
+use super::neighbours::{Attachment, NeighbourConfig};
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
 use crate::sys::packet::MAX_BATCH;
@@ -50,6 +51,8 @@ pub struct AfPacketConfig {
     pub send_buffer: usize,
     /// Neighbours whose Ethernet address is given, and never asked for.
     pub neighbours: Vec<(IpAddr, MacAddress)>,
+    /// How the Ethernet addresses of other neighbours are found, and how the stack's own addresses are claimed.
+    pub resolution: NeighbourConfig,
     /// Receive packets for every address, as a tunnel's end does
     /// ([`Builder::any_address`](crate::stack::Builder::any_address)), not for [`addresses`](Self::addresses) only.
     pub any_address: bool,
@@ -71,6 +74,7 @@ impl AfPacketConfig {
             receive_buffer: 16 << 20,
             send_buffer: 512 << 10,
             neighbours: Vec::new(),
+            resolution: NeighbourConfig::default(),
             any_address: false,
         }
     }
@@ -124,11 +128,28 @@ impl AfPacketConfig {
         self
     }
 
+    /// Sets the times and limits of neighbour resolution.
+    #[must_use]
+    pub fn resolution(mut self, resolution: NeighbourConfig) -> Self {
+        self.resolution = resolution;
+        self
+    }
+
     /// Receives packets for every address.
     #[must_use]
     pub fn any_address(mut self) -> Self {
         self.any_address = true;
         self
+    }
+
+    /// The host that the stack is, at the station `mac`.
+    pub(super) fn attachment(&self, mac: MacAddress) -> Attachment {
+        Attachment {
+            mac,
+            addresses: self.addresses.clone(),
+            gateways: self.gateways.clone(),
+            neighbours: self.neighbours.clone(),
+        }
     }
 
     /// What can be checked without an interface.

@@ -1,7 +1,7 @@
 //! Ethernet frames: IEEE 802.3, with the type field of RFC 894 and RFC 2464.
 
 use crate::mac::MacAddress;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 /// Bytes of the header: destination, source, type.
 pub(super) const HEADER_LEN: usize = 14;
@@ -77,11 +77,17 @@ pub(super) fn header(to: MacAddress, from: MacAddress, packet: &[u8]) -> [u8; HE
     header
 }
 
-/// The destination in an IP header; `None` where there is no such header.
-pub(super) fn destination(packet: &[u8]) -> Option<IpAddr> {
+/// The source and destination in an IP header; `None` where there is no such header.
+pub(super) fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    fn at<const N: usize>(packet: &[u8], from: usize) -> Option<IpAddr>
+    where
+        IpAddr: From<[u8; N]>,
+    {
+        packet.get(from..)?.first_chunk::<N>().copied().map(IpAddr::from)
+    }
     match packet.first()? >> 4 {
-        4 => packet.get(16..)?.first_chunk().map(|&octets: &[u8; 4]| IpAddr::V4(Ipv4Addr::from(octets))),
-        6 => packet.get(24..)?.first_chunk().map(|&octets: &[u8; 16]| IpAddr::V6(Ipv6Addr::from(octets))),
+        4 => Some((at::<4>(packet, 12)?, at::<4>(packet, 16)?)),
+        6 => Some((at::<16>(packet, 8)?, at::<16>(packet, 24)?)),
         _ => None,
     }
 }
@@ -89,6 +95,7 @@ pub(super) fn destination(packet: &[u8]) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
 
     /// An Ethernet frame with `packet` in it, padded as a network card pads it.
     fn frame(kind: [u8; 2], packet: &[u8]) -> Vec<u8> {
@@ -172,15 +179,17 @@ mod tests {
     }
 
     #[test]
-    fn destinations_are_read() {
+    fn addresses_are_read() {
+        let ip = |text: &str| text.parse::<IpAddr>().expect("an address");
         let mut packet = ipv4(40);
-        packet[16..20].copy_from_slice(&[192, 0, 2, 9]);
-        assert_eq!(destination(&packet), "192.0.2.9".parse().ok());
+        packet[12..20].copy_from_slice(&[192, 0, 2, 1, 192, 0, 2, 9]);
+        assert_eq!(addresses(&packet), Some((ip("192.0.2.1"), ip("192.0.2.9"))));
         let mut packet = ipv6(20, 6, 0);
+        packet[8..24].copy_from_slice(&"2001:db8::1".parse::<Ipv6Addr>().expect("an address").octets());
         packet[24..40].copy_from_slice(&"2001:db8::9".parse::<Ipv6Addr>().expect("an address").octets());
-        assert_eq!(destination(&packet), "2001:db8::9".parse().ok());
+        assert_eq!(addresses(&packet), Some((ip("2001:db8::1"), ip("2001:db8::9"))));
         for bad in [&[][..], &[0x45; 19], &[0x60; 39], &[0; 60]] {
-            assert_eq!(destination(bad), None);
+            assert_eq!(addresses(bad), None);
         }
     }
 }

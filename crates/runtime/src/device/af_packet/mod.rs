@@ -9,6 +9,7 @@ mod config;
 mod filter;
 mod frame;
 pub mod neighbours;
+mod resolution;
 mod socket;
 
 pub use config::AfPacketConfig;
@@ -16,13 +17,13 @@ pub use config::AfPacketConfig;
 use super::vnet;
 use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
-use crate::mac::MacAddress;
 use crate::netlink::{Interface, Netlink};
+use crate::stack::random_seed;
 use frame::{Content, HEADER_LEN};
-use ipnet::IpNet;
+use neighbours::{Outbound, Resolver};
+use resolution::Resolution;
 use socket::{PacketSocket, Slot};
 use std::io;
-use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
@@ -36,9 +37,7 @@ pub struct AfPacket {
     socket: PacketSocket,
     interface: Interface,
     caps: DeviceCaps,
-    addresses: Vec<IpNet>,
-    gateways: Vec<IpAddr>,
-    neighbours: Vec<(IpAddr, MacAddress)>,
+    resolution: Resolution,
     stats: DeviceStats,
     /// The kernel gives its count of dropped frames once.
     kernel_drops: AtomicU64,
@@ -48,9 +47,12 @@ impl AfPacket {
     /// Opens the interface in the calling thread's network namespace. Neither the interface nor its addresses are
     /// changed.
     ///
+    /// Waits on the calling thread until it is known that no other host uses an own address: 0.3 s, or what
+    /// [`ClaimConfig`](neighbours::ClaimConfig) says.
+    ///
     /// # Errors
-    /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`]; [`Error::NotRaw`] without
-    /// `CAP_NET_RAW`; [`Error::BadConfig`] where a setting cannot be.
+    /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`]; [`Error::AddressInUse`];
+    /// [`Error::NotRaw`] without `CAP_NET_RAW`; [`Error::BadConfig`] where a setting cannot be.
     pub fn open(config: &AfPacketConfig) -> Result<Self> {
         config.check()?;
         let interface = Netlink::open()?.interface(&config.interface)?;
@@ -63,13 +65,17 @@ impl AfPacket {
         if !interface.up {
             return Err(Error::InterfaceDown { name: name() });
         }
+        let seed = random_seed().map_err(|source| Error::System { action: "get random numbers", source })?;
+        let resolver = Resolver::new(config.attachment(mac), config.resolution.clone(), seed)
+            .map_err(|error| Error::BadConfig { what: "addresses", why: error.to_string() })?;
+        let mut socket = PacketSocket::open(config, &interface, mac, &resolver.groups())?;
+        let mut resolution = Resolution::new(resolver);
+        resolution.claim(&mut socket, &interface.name)?;
         Ok(Self {
-            socket: PacketSocket::open(config, &interface, mac)?,
+            socket,
             caps: capabilities(config, &interface),
             interface,
-            addresses: config.addresses.clone(),
-            gateways: config.gateways.clone(),
-            neighbours: config.neighbours.clone(),
+            resolution,
             stats: DeviceStats::default(),
             kernel_drops: AtomicU64::new(0),
         })
@@ -90,6 +96,10 @@ impl AfPacket {
             };
             let Some((virtio, bytes)) = self.socket.frame(slot) else { continue };
             match frame::content(bytes) {
+                Content::Neighbours => {
+                    self.resolution.ingest(bytes);
+                    self.resolution.settle(&mut self.socket);
+                }
                 Content::Packet { end } => {
                     let packet = bytes.get(HEADER_LEN..end).unwrap_or(&[]);
                     if let Some(received) = vnet::parse_behind(LINK, virtio, packet) {
@@ -99,7 +109,7 @@ impl AfPacket {
                     self.stats.rx_malformed += 1;
                 }
                 Content::Malformed => self.stats.rx_malformed += 1,
-                Content::Neighbours | Content::Other => {}
+                Content::Other => {}
             }
         }
         Err(io::ErrorKind::WouldBlock.into())
@@ -115,14 +125,11 @@ impl AfPacket {
         let length = header.len() + payload[0].len() + payload[1].len();
         self.caps.admit(length, header.len(), segment_size, checksum)?;
         let virtio = vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)?;
-        let destination =
-            frame::destination(header).ok_or_else(|| unsendable("the packet has no destination"))?;
-        let on_link = self.addresses.iter().any(|own| own.contains(&destination));
-        let gateway = || self.gateways.iter().copied().find(|hop| hop.is_ipv4() == destination.is_ipv4());
-        let next_hop = if on_link { Some(destination) } else { gateway() };
-        let known = next_hop.and_then(|hop| self.neighbours.iter().find(|(address, _)| *address == hop));
-        let Some(&(_, station)) = known else { return Err(io::ErrorKind::HostUnreachable.into()) };
-        self.socket.send(station, virtio, header, payload)
+        let packet = Outbound { header, payload, segment_size, checksum };
+        match self.resolution.route(&mut self.socket, &packet)? {
+            Some(station) => self.socket.send(station, virtio, header, payload),
+            None => Ok(()),
+        }
     }
 }
 
@@ -132,7 +139,17 @@ impl Device for AfPacket {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let (slot, end, vnet::Received { segment_size, checksum }) = self.receive()?;
+        if self.resolution.take_error() {
+            return Ok(RxPacket::new(self.resolution.error()));
+        }
+        let (slot, end, vnet::Received { segment_size, checksum }) = match self.receive() {
+            Ok(received) => received,
+            Err(error) => {
+                // Where the driver polls instead of waiting, nobody else does it.
+                self.resolution.serve_deadline(&mut self.socket);
+                return Err(error);
+            }
+        };
         let head = self.socket.part(slot, HEADER_LEN, end);
         Ok(RxPacket { head, more: [&[], &[]], segment_size, checksum })
     }
@@ -154,6 +171,9 @@ impl Device for AfPacket {
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.resolution.poll(cx, &mut self.socket)?.is_ready() {
+            return Poll::Ready(Ok(()));
+        }
         self.socket.poll_readable(cx)
     }
 
@@ -164,7 +184,8 @@ impl Device for AfPacket {
     fn stats(&self) -> DeviceStats {
         let new = self.socket.take_drops();
         let rx_kernel_drops = self.kernel_drops.fetch_add(new, Ordering::Relaxed) + new;
-        DeviceStats { rx_kernel_drops, down: self.socket.is_down(), ..self.stats }
+        let neighbours = *self.resolution.resolver.stats();
+        DeviceStats { rx_kernel_drops, down: self.socket.is_down(), neighbours, ..self.stats }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::config::AfPacketConfig;
 use super::filter;
-use super::frame::{self, HEADER_LEN};
+use super::frame::{self, Content, HEADER_LEN};
 use crate::device::link::{Link, LinkMonitor};
 use crate::device::ready_fd::ReadyFd;
 use crate::device::{removed, vnet};
@@ -13,11 +13,12 @@ use crate::netlink::Interface;
 use crate::sys::packet as sys;
 use crate::timer::{self, Timer};
 use ackline_tcp_core::{Duration, Instant};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sockopt};
 use std::io::{self, IoSlice};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 
@@ -67,7 +68,13 @@ pub(super) struct PacketSocket {
 }
 
 impl PacketSocket {
-    pub(super) fn open(config: &AfPacketConfig, interface: &Interface, mac: MacAddress) -> Result<Self> {
+    /// Opens it for frames to the station `mac` and to `groups`.
+    pub(super) fn open(
+        config: &AfPacketConfig,
+        interface: &Interface,
+        mac: MacAddress,
+        groups: &[MacAddress],
+    ) -> Result<Self> {
         let fd = sys::open().map_err(|errno| match errno {
             Errno::PERM | Errno::ACCESS => Error::NotRaw,
             other => Error::system("open a packet socket", other),
@@ -91,7 +98,7 @@ impl PacketSocket {
             sys::join(&fd, interface.index, libc::PACKET_MR_UNICAST, mac.0)
                 .map_err(Error::on("make the interface take frames for the stack's Ethernet address"))?;
         }
-        for group in groups(&own) {
+        for group in groups {
             sys::join(&fd, interface.index, libc::PACKET_MR_MULTICAST, group.0)
                 .map_err(Error::on("join a multicast group of neighbour discovery"))?;
         }
@@ -202,6 +209,14 @@ impl PacketSocket {
         ])
     }
 
+    /// Sends a whole frame.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub(super) fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.write(&[IoSlice::new(&[0; FRAME]), IoSlice::new(frame)])
+    }
+
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let Err(error) = self.try_write(parts) else {
             self.retry = None;
@@ -244,6 +259,34 @@ impl PacketSocket {
     /// Stops watching for room. Also where an error came, which tokio would take for room from then on.
     fn forget_room(&mut self) {
         self.room = None;
+    }
+
+    /// Waits on the calling thread until frames may be waiting, at most until `end`.
+    pub(super) fn wait_until(&mut self, end: Instant) -> io::Result<()> {
+        self.drained = false;
+        let left = std::time::Duration::from(end.since(timer::now()));
+        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(self.fd.get()?, PollFlags::IN)], Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Hands over the frames of neighbour resolution that wait, and drops the others; one batch at most.
+    pub(super) fn take_neighbours(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        for _ in 0..self.messages.len() {
+            match self.receive() {
+                Ok(slot) => {
+                    let frame = slot.and_then(|slot| self.frame(slot)).map(|(_, frame)| frame);
+                    if let Some(frame) = frame.filter(|frame| frame::content(frame) == Content::Neighbours) {
+                        take(frame);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Ready when frames may be waiting.
@@ -334,24 +377,4 @@ fn set_buffers(fd: &OwnedFd, config: &AfPacketConfig) -> std::result::Result<(),
         Err(Errno::PERM) => sockopt::set_socket_send_buffer_size(fd, send),
         outcome => outcome,
     }
-}
-
-/// The groups in which neighbour discovery asks for these addresses: all nodes, and the solicited-node group of each
-/// (RFC 4291, section 2.7.1).
-fn groups(addresses: &[IpAddr]) -> Vec<MacAddress> {
-    let all_nodes = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-    let solicited = addresses.iter().filter_map(|address| match address {
-        IpAddr::V4(_) => None,
-        IpAddr::V6(address) => {
-            let [.., a, b, c] = address.octets();
-            Some(Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c])))
-        }
-    });
-    let mut groups: Vec<_> = solicited.collect();
-    if !groups.is_empty() {
-        groups.push(all_nodes);
-    }
-    groups.sort_unstable();
-    groups.dedup();
-    groups.into_iter().map(|group| MacAddress::multicast(IpAddr::V6(group))).collect()
 }

@@ -69,6 +69,8 @@ pub struct Neighbours {
     /// The destination of the last packet, and the neighbour it went to.
     last: Option<(IpAddr, Slot)>,
     outgoing: VecDeque<Outgoing>,
+    /// How often the deadlines of own addresses may have changed.
+    claim_changes: u64,
     events: VecDeque<Event>,
     rng: ChaCha8Rng,
     stats: NeighbourStats,
@@ -159,6 +161,7 @@ impl Neighbours {
             config,
             last: None,
             outgoing: VecDeque::new(),
+            claim_changes: 0,
             events: VecDeque::new(),
             rng: ChaCha8Rng::from_seed(seed),
             stats: NeighbourStats::default(),
@@ -382,6 +385,7 @@ impl Neighbours {
     fn conflict(&mut self, now: Instant, ip: IpAddr, mac: MacAddress) {
         let Some(own) = self.own.iter_mut().find(|own| own.net.addr() == ip) else { return };
         self.stats.conflicts += 1;
+        self.claim_changes += 1;
         match own.claim.conflict(now, &self.config.claim) {
             Conflict::Lost => self.events.push_back(Event::InUse { ip, mac }),
             Conflict::Defend => {
@@ -395,6 +399,7 @@ impl Neighbours {
 
     /// Serves all deadlines up to `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.claim_changes += 1;
         for index in 0..self.own.len() {
             let Some(own) = self.own.get_mut(index) else { break };
             let ip = own.net.addr();
@@ -439,6 +444,11 @@ impl Neighbours {
     pub fn poll_timeout(&self) -> Option<Instant> {
         let claims = self.own.iter().filter_map(|own| own.claim.deadline());
         claims.chain(self.table.next_deadline()).min()
+    }
+
+    /// Another number whenever [`poll_timeout`](Self::poll_timeout) may have changed.
+    const fn version(&self) -> u64 {
+        self.claim_changes + self.table.version()
     }
 
     /// The next frame to send. One that the device refuses is lost, as one on the wire may be: it is asked again.

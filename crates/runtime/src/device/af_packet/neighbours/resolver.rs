@@ -1,10 +1,11 @@
 //! A host's place on an Ethernet: its neighbours, what waits for them, and what the stack is told of failures.
 
-use super::waiting::{GivenUp, Held, Waiting, addresses, unreachable};
+use super::waiting::{GivenUp, Held, Waiting, unreachable};
 use super::{
     Attachment, AttachmentError, Event, Frame, NeighbourConfig, NeighbourStats, Neighbours, NextHop,
     Unreachable,
 };
+use crate::device::af_packet::frame::addresses;
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;
@@ -79,6 +80,11 @@ impl Resolver {
         self.in_use
     }
 
+    /// As [`Neighbours::groups`].
+    pub(in super::super) fn groups(&self) -> Vec<MacAddress> {
+        self.neighbours.groups()
+    }
+
     pub(in super::super) const fn stats(&self) -> &NeighbourStats {
         self.neighbours.stats()
     }
@@ -119,6 +125,11 @@ impl Resolver {
 
     pub(in super::super) fn poll_timeout(&self) -> Option<Instant> {
         self.neighbours.poll_timeout()
+    }
+
+    /// Another number whenever [`poll_timeout`](Self::poll_timeout) may have changed.
+    pub(in super::super) const fn version(&self) -> u64 {
+        self.neighbours.version()
     }
 
     /// What is to be sent next; the same until [`sent`](Self::sent). Requests and answers go before packets.

@@ -72,6 +72,8 @@ pub(super) struct Table {
     /// Who is never forgotten for lack of room.
     kept: Vec<IpAddr>,
     max_entries: usize,
+    /// How often something changed.
+    version: u64,
 }
 
 impl Table {
@@ -84,11 +86,17 @@ impl Table {
             deadlines: BTreeSet::new(),
             max_entries: max_entries.max(1).saturating_add(kept.len()),
             kept,
+            version: 0,
         }
     }
 
     pub(super) fn len(&self) -> usize {
         self.by_ip.len()
+    }
+
+    /// Another number after each change.
+    pub(super) const fn version(&self) -> u64 {
+        self.version
     }
 
     pub(super) fn find(&self, ip: IpAddr) -> Option<Slot> {
@@ -107,6 +115,7 @@ impl Table {
         state: NeighbourState,
         room: Room,
     ) -> Option<(Slot, Option<Entry>)> {
+        self.version += 1;
         let evicted = if self.by_ip.len() < self.max_entries {
             None
         } else {
@@ -148,6 +157,7 @@ impl Table {
     }
 
     pub(super) fn remove(&mut self, slot: Slot) -> Option<Entry> {
+        self.version += 1;
         let entry = self.slots.get_mut(slot as usize)?.take()?;
         let (class, at) = entry.place;
         self.order.remove(&(class, at, slot));
@@ -165,6 +175,7 @@ impl Table {
         slot: Slot,
         change: impl FnOnce(&mut NeighbourState) -> R,
     ) -> Option<R> {
+        self.version += 1;
         let entry = self.slots.get_mut(slot as usize)?.as_mut()?;
         let outcome = change(&mut entry.state);
         let deadline = entry.state.deadline();

@@ -3,6 +3,7 @@
 //! RFC 1122, section 2.3.2.2, asks for at least the latest packet to be kept; here it is as many as fit into a number of bytes,
 //! as Linux has it, because one that is dropped costs its connection a retransmission timeout.
 
+use crate::device::af_packet::frame::addresses;
 use ackline_tcp_core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TxChecksum, Unreachable as Reason, emit_icmp,
 };
@@ -108,21 +109,6 @@ impl Waiting {
     #[cfg(test)]
     pub(super) const fn bytes(&self) -> usize {
         self.total
-    }
-}
-
-/// The source and destination of an IP packet.
-pub(super) fn addresses(header: &[u8]) -> Option<(IpAddr, IpAddr)> {
-    fn at<const N: usize>(header: &[u8], from: usize) -> Option<IpAddr>
-    where
-        IpAddr: From<[u8; N]>,
-    {
-        header.get(from..)?.first_chunk::<N>().copied().map(IpAddr::from)
-    }
-    match header.first()? >> 4 {
-        4 => Some((at::<4>(header, 12)?, at::<4>(header, 16)?)),
-        6 => Some((at::<16>(header, 8)?, at::<16>(header, 24)?)),
-        _ => None,
     }
 }
 

@@ -1,0 +1,182 @@
+//! Neighbour resolution on the device's clock and socket.
+
+use super::neighbours::{Outbound, Output, Resolver, Route};
+use super::socket::PacketSocket;
+use super::{LINK, vnet};
+use crate::device::unsendable;
+use crate::error::{Error, Result};
+use crate::mac::MacAddress;
+use crate::stack::shard::store;
+use crate::timer::{self, Timer};
+use ackline_tcp_core::Instant;
+use std::io;
+use std::task::{Context, Poll, Waker};
+
+/// What a failure while the device claims its addresses was about.
+const CLAIM: &str = "claim the own addresses on the interface";
+
+/// The resolver, its timer, and whom to wake.
+#[derive(Debug)]
+pub(super) struct Resolution {
+    pub(super) resolver: Resolver,
+    /// Made when the driver first waits, because opening a device needs no runtime.
+    timer: Option<Timer>,
+    /// The resolver's next deadline, as of its state `version`.
+    next: Option<Instant>,
+    version: u64,
+    /// The driver, where it waits.
+    driver: Option<Waker>,
+    /// The ICMP error that the stack reads.
+    error: Box<[u8]>,
+}
+
+impl Resolution {
+    pub(super) fn new(resolver: Resolver) -> Self {
+        let error = Box::default();
+        Self { resolver, timer: None, next: None, version: 0, driver: None, error }
+    }
+
+    /// Claims the own addresses, waiting on the calling thread.
+    ///
+    /// # Errors
+    /// [`Error::AddressInUse`] where another host has one.
+    pub(super) fn claim(&mut self, socket: &mut PacketSocket, interface: &str) -> Result<()> {
+        let failed = |source| Error::System { action: CLAIM, source };
+        self.resolver.claim(timer::now());
+        loop {
+            // What the device has no room for goes a little later.
+            let _ = self.send(socket);
+            if let Some((address, mac)) = self.resolver.in_use() {
+                return Err(Error::AddressInUse { address, mac, interface: interface.to_owned() });
+            }
+            let Some(deadline) = self.resolver.poll_timeout().filter(|_| !self.resolver.is_settled()) else {
+                return Ok(());
+            };
+            socket.wait_until(deadline).map_err(failed)?;
+            socket.take_neighbours(|frame| self.resolver.ingest(timer::now(), frame)).map_err(failed)?;
+            self.resolver.handle_timeout(timer::now());
+        }
+    }
+
+    /// The station to send a packet to; `None` where it was kept for later.
+    ///
+    /// # Errors
+    /// `WouldBlock` where the device is full; `HostUnreachable` where there is no way to the destination, of which the
+    /// stack is told.
+    pub(super) fn route(
+        &mut self,
+        socket: &mut PacketSocket,
+        packet: &Outbound<'_>,
+    ) -> io::Result<Option<MacAddress>> {
+        let now = timer::now();
+        self.serve(now, socket);
+        // What waited goes first.
+        if self.resolver.has_output() {
+            self.send(socket)?;
+        }
+        let route = self.resolver.route(now, packet);
+        self.settle(socket);
+        match route {
+            Route::Send(mac) => Ok(Some(mac)),
+            Route::Kept => Ok(None),
+            Route::Refused(why) => Err(io::Error::new(io::ErrorKind::HostUnreachable, why)),
+        }
+    }
+
+    /// A frame with neighbour resolution in it arrived.
+    pub(super) fn ingest(&mut self, frame: &[u8]) {
+        self.resolver.ingest(timer::now(), frame);
+    }
+
+    /// The next ICMP error for the stack: true where there is one, which [`error`](Self::error) shows.
+    pub(super) fn take_error(&mut self) -> bool {
+        let next = self.resolver.next_error();
+        let is_there = next.is_some();
+        self.error = next.unwrap_or_default();
+        is_there
+    }
+
+    pub(super) const fn error(&self) -> &[u8] {
+        &self.error
+    }
+
+    /// Where a deadline has passed, does what it asks for.
+    pub(super) fn serve_deadline(&mut self, socket: &mut PacketSocket) {
+        if self.next.is_some() {
+            self.serve(timer::now(), socket);
+        }
+    }
+
+    fn serve(&mut self, now: Instant, socket: &mut PacketSocket) {
+        if self.next.is_some_and(|at| at <= now) {
+            self.resolver.handle_timeout(now);
+            self.settle(socket);
+        }
+    }
+
+    /// After an input: sends, sets the timer, and wakes the driver where it has something to do.
+    pub(super) fn settle(&mut self, socket: &mut PacketSocket) {
+        if self.resolver.has_output() {
+            // The driver sends the rest when the device has room.
+            let _ = self.send(socket);
+        }
+        let version = self.resolver.version();
+        if self.version != version {
+            (self.version, self.next) = (version, self.resolver.poll_timeout());
+            // The driver wakes at once and learns of the failure where the timer cannot be set.
+            let armed = self.timer.as_mut().map_or(Ok(()), |timer| timer.arm(self.next));
+            if armed.is_err() {
+                self.wake();
+            }
+        }
+        if self.resolver.has_error() || self.resolver.has_output() {
+            self.wake();
+        }
+    }
+
+    fn wake(&mut self) {
+        if let Some(driver) = self.driver.take() {
+            driver.wake();
+        }
+    }
+
+    /// Serves deadlines, sends what waits for room, and has the task woken for more. Ready where an error waits for the
+    /// stack.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut PacketSocket) -> Poll<io::Result<()>> {
+        self.settle(socket);
+        loop {
+            let timer = match &mut self.timer {
+                Some(timer) => timer,
+                None => self.timer.insert(Timer::new()?),
+            };
+            timer.arm(self.next)?;
+            let Poll::Ready(now) = timer.poll_expired(cx) else { break };
+            self.serve(now?, socket);
+        }
+        while self.resolver.has_output() && socket.poll_writable(cx)?.is_ready() {
+            let _ = self.send(socket);
+        }
+        store(&mut self.driver, cx.waker());
+        if self.resolver.has_error() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    }
+
+    /// Sends what the resolver has; an error means that the device is full and the rest waits.
+    fn send(&mut self, socket: &mut PacketSocket) -> io::Result<()> {
+        while let Some(output) = self.resolver.next_output() {
+            let outcome = match output {
+                Output::Frame(frame) => socket.send_frame(frame),
+                Output::Packet(mac, Outbound { header, payload, segment_size, checksum }) => {
+                    vnet::build_behind(LINK, header, segment_size, checksum)
+                        .map_err(unsendable)
+                        .and_then(|virtio| socket.send(mac, virtio, header, payload))
+                }
+            };
+            match outcome {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                // What the kernel does not take is lost, as it may be on the wire.
+                _ => self.resolver.sent(),
+            }
+        }
+        Ok(())
+    }
+}
