@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 const MIB: u64 = 1 << 20;
 /// Packets wait for so short an interruption,
-const SHORT: Duration = Duration::from_millis(500);
+pub(super) const SHORT: Duration = Duration::from_millis(500);
 /// and are lost in this one.
-const LONG: Duration = Duration::from_millis(2_500);
+pub(super) const LONG: Duration = Duration::from_millis(2_500);
 /// "At once" for people and for slow machines.
 const PROMPTLY: Duration = Duration::from_secs(5);
 
@@ -42,7 +42,7 @@ async fn noticed(world: &World) {
 }
 
 /// The stack sends, or receives, while the interface is down for a while.
-async fn down_and_up(world: World, stack_sends: bool, time: Duration) {
+pub(super) async fn down_and_up(world: World, stack_sends: bool, time: Duration) {
     const LEN: u64 = 24 * MIB;
     let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
     let interruption = async {
@@ -88,7 +88,7 @@ fn check_farewell(world: &World, error: &io::Error) {
 }
 
 /// Everybody who waits for the stack is told.
-async fn removed(world: World) {
+pub(super) async fn removed(world: World) {
     let (mut kernel, mut sender) = world.connection(Opens::Stack, Ip::V4).await;
     let (_silent, mut reader) = world.connection(Opens::Stack, Ip::V6).await;
     let listener = world.listen(9);
@@ -126,7 +126,7 @@ async fn removed(world: World) {
 }
 
 /// Nothing moves, no timer runs: only the kernel's word can tell.
-async fn removed_while_idle(world: World) {
+pub(super) async fn removed_while_idle(world: World) {
     let (_kernel, mut stack) = world.connection(Opens::Kernel, Ip::V4).await;
     let (error, ()) = tokio::join!(
         async {
@@ -142,7 +142,7 @@ async fn removed_while_idle(world: World) {
 }
 
 /// A handshake that began while nothing could be sent goes on when that is over.
-async fn connects_when_it_is_up(world: World) {
+pub(super) async fn connects_when_it_is_up(world: World) {
     let listener = net::TcpListener::bind((Ip::V4.kernel(), 7)).await.expect("bound");
     world.set_down();
     let raise = async {
@@ -158,7 +158,7 @@ async fn connects_when_it_is_up(world: World) {
 }
 
 /// RFC 9293, section 3.8.3: R2, which also holds where nothing can be sent.
-async fn down_for_too_long(world: World) {
+pub(super) async fn down_for_too_long(world: World) {
     let (_kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
     world.set_down();
     let begin = Instant::now();
@@ -174,7 +174,7 @@ async fn down_for_too_long(world: World) {
     nothing_runs(&world, Duration::from_millis(300)).await;
 }
 
-fn impatient(setup: Setup) -> Setup {
+pub(super) fn impatient(setup: Setup) -> Setup {
     setup.connections(|config| config.user_timeout = Some(ackline_tcp_core::Duration::from_secs(1)))
 }
 

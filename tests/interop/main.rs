@@ -8,6 +8,7 @@
 mod support;
 
 mod close;
+mod ethernet;
 mod hosts;
 mod impaired;
 mod kernel_settings;

@@ -35,7 +35,7 @@ async fn write_and_read_back(
     tokio::join!(write_all(&mut to, key, LEN), read_all(&mut from, key, LEN));
 }
 
-async fn kernel_opens(world: World) {
+pub(super) async fn kernel_opens(world: World) {
     let listener = world.listen(7);
     let mut tasks = JoinSet::new();
     for key in 0..CONNECTIONS {
@@ -55,7 +55,7 @@ async fn kernel_opens(world: World) {
     finish(world, tasks).await;
 }
 
-async fn stack_opens(world: World) {
+pub(super) async fn stack_opens(world: World) {
     let mut tasks = JoinSet::new();
     for ip in [Ip::V4, Ip::V6] {
         let listener = net::TcpListener::bind((ip.kernel(), 7)).await.expect("bound");

@@ -5,7 +5,7 @@ use super::support::{Ip, Opens, Setup, World};
 
 const LEN: u64 = 4 << 20;
 
-async fn transfer(world: World, mtu: u32, ip: Ip) {
+pub(super) async fn transfer(world: World, mtu: u32, ip: Ip) {
     for opens in [Opens::Kernel, Opens::Stack] {
         let (mut kernel, mut stack) = world.connection(opens, ip).await;
         tokio::join!(write_all(&mut kernel, 1, LEN), read_all(&mut stack, 1, LEN));

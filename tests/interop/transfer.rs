@@ -15,7 +15,7 @@ async fn one_way_after_the_other(world: &World, opens: Opens, ip: Ip, len: u64) 
 }
 
 /// `len` bytes each way at once.
-async fn both_ways_at_once(world: &World, opens: Opens, ip: Ip, len: u64) {
+pub(super) async fn both_ways_at_once(world: &World, opens: Opens, ip: Ip, len: u64) {
     let (mut kernel, mut stack) = world.connection(opens, ip).await;
     let (mut kernel_reads, mut kernel_writes) = kernel.split();
     let (mut stack_reads, mut stack_writes) = stack.split();
@@ -27,7 +27,7 @@ async fn both_ways_at_once(world: &World, opens: Opens, ip: Ip, len: u64) {
     );
 }
 
-async fn sizes(world: &World, opens: Opens, ip: Ip) {
+pub(super) async fn sizes(world: &World, opens: Opens, ip: Ip) {
     for len in [0, 1, KIB, MIB] {
         one_way_after_the_other(world, opens, ip, len).await;
         both_ways_at_once(world, opens, ip, len).await;

@@ -1,9 +1,11 @@
 //! What all tests need: a stack and the kernel on the two ends of a TUN device.
 
+mod ethtool;
 pub(crate) mod stream;
 pub(crate) mod watchdog;
 
 use ackline::policies;
+use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Monitor};
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
@@ -55,6 +57,8 @@ pub(crate) struct Setup {
     pub(crate) sysctls: Vec<(&'static str, &'static str)>,
     /// The stack answers for every address, and the kernel sends it what goes to 203.0.113.0/24.
     pub(crate) tunnel: bool,
+    /// The stack is on an Ethernet, in place of a TUN device; features that the card at the far end does without.
+    pub(crate) ethernet: Option<&'static [&'static str]>,
 }
 
 impl Setup {
@@ -67,6 +71,7 @@ impl Setup {
             scheduler: policies::DEFAULT_SCHED,
             sysctls: Vec::new(),
             tunnel: false,
+            ethernet: None,
         }
     }
 
@@ -100,6 +105,15 @@ impl Setup {
         Self { tunnel: true, ..self }
     }
 
+    /// On an Ethernet between two namespaces, this thread's with the kernel whose TCP is tested and another one.
+    pub(crate) fn ethernet(self) -> Self {
+        Self { ethernet: Some(&[]), ..self }
+    }
+
+    pub(crate) fn far_card_without(self, features: &'static [&'static str]) -> Self {
+        Self { ethernet: Some(features), ..self }
+    }
+
     pub(crate) fn start(&self) -> Result<World, Error> {
         for (name, value) in &self.sysctls {
             std::fs::write(format!("/proc/sys/net/ipv4/{name}"), value).map_err(|source| {
@@ -110,7 +124,9 @@ impl Setup {
                 }
             })?;
         }
-        let network = |text: &str| InterfaceAddress::network(text.parse().expect("a network"));
+        if let Some(absent) = self.ethernet {
+            return self.start_on_ethernet(absent);
+        }
         let mut config = TunConfig::new().mtu(self.mtu).address(network("10.79.0.1/24"));
         if self.mtu >= 1280 {
             config = config.address(network("fd79::1/64"));
@@ -122,6 +138,49 @@ impl Setup {
         let tun = Tun::create(&config)?;
         let place = Place { namespace: Namespace::of_thread()?, interface: tun.interface().name.clone() };
         self.start_at(place, tun)
+    }
+
+    fn start_on_ethernet(&self, absent: &[&str]) -> Result<World, Error> {
+        let namespace = std::thread::scope(|scope| {
+            let thread = scope.spawn(Namespace::new_for_thread);
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })?;
+        let mut netlink = Netlink::open()?;
+        netlink.add_veth("far0", "near0", &namespace)?;
+        let index = netlink.interface("far0")?.index;
+        if !absent.is_empty() {
+            ethtool::set_features("far0", absent, false)
+                .map_err(|source| Error::System { action: "switch features of a card off", source })?;
+        }
+        netlink.set_mtu(index, self.mtu)?;
+        let networks = ["10.79.0.1/24", "fd79::1/64"].map(network);
+        for address in networks {
+            netlink.add_address(index, address)?;
+        }
+        netlink.set_up(index)?;
+        let far = netlink.interface("far0")?.mac.expect("an Ethernet address");
+        let near = namespace.run(|| Netlink::open()?.interface("near0"))??.mac.expect("an Ethernet address");
+        for own in [STACK4, STACK6] {
+            netlink.add_neighbour(index, own, near)?;
+        }
+        let device = namespace.run(|| {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.interface("near0")?.index;
+            netlink.set_mtu(index, self.mtu)?;
+            netlink.make_quiet(index)?;
+            netlink.set_up(index)?;
+            let mut config = AfPacketConfig::new("near0");
+            for own in [STACK4, STACK6] {
+                let length = if own.is_ipv4() { 24 } else { 64 };
+                config = config.address(format!("{own}/{length}").parse().expect("a network"));
+            }
+            config = config.neighbour(KERNEL4, far).neighbour(KERNEL6, far);
+            AfPacket::open(&if self.offload { config } else { config.plain() })
+        })??;
+        for address in networks {
+            netlink.await_address(address.net.addr())?;
+        }
+        self.start_at(Place { namespace, interface: "near0".to_owned() }, device)
     }
 
     fn start_at(&self, place: Place, device: impl Device + 'static) -> Result<World, Error> {
@@ -158,6 +217,10 @@ impl Setup {
             driver: Arc::new(tokio::spawn(driver)),
         })
     }
+}
+
+fn network(text: &str) -> InterfaceAddress {
+    InterfaceAddress::network(text.parse().expect("a network"))
 }
 
 /// Where the stack's interface is.
@@ -325,13 +388,32 @@ impl World {
     }
 
     fn change_interface(&self, change: impl Fn(&mut Netlink, u32) -> Result<(), Error> + Sync) {
-        let Place { namespace, interface } = &*self.place;
-        let changed = namespace.run(|| {
+        self.near(|| {
             let mut netlink = Netlink::open()?;
-            let index = netlink.interface(interface)?.index;
+            let index = netlink.interface(self.interface())?.index;
             change(&mut netlink, index)
         });
-        changed.and_then(|outcome| outcome).expect("the interface changes");
+    }
+
+    /// Does something in the namespace of the stack's interface.
+    pub(crate) fn near<T: Send>(&self, act: impl FnOnce() -> Result<T, Error> + Send) -> T {
+        self.place.namespace.run(act).and_then(|outcome| outcome).expect("done")
+    }
+
+    /// Resets that the kernel sent from the namespace of the stack's interface.
+    pub(crate) fn near_kernel_resets(&self) -> u64 {
+        let text = self.near(|| {
+            std::fs::read_to_string("/proc/thread-self/net/snmp")
+                .map_err(|source| Error::System { action: "read the kernel's counters", source })
+        });
+        // A line of names, and a line of values.
+        let lines: Vec<Vec<&str>> = text
+            .lines()
+            .filter(|line| line.starts_with("Tcp:"))
+            .map(|line| line.split(' ').collect())
+            .collect();
+        let column = lines[0].iter().position(|name| *name == "OutRsts").expect("a counter of resets");
+        lines[1][column].parse().expect("a number")
     }
 
     /// The stack's driver ends within a second.
