@@ -100,16 +100,18 @@ pub struct TxBudget {
     /// A driver that reports departures takes one packet when it is idle; the scheduler is given every
     /// waiting packet before it is asked for one.
     pub reports_departures: bool,
+    /// See [`keeping_acks`](Self::keeping_acks).
+    pub keeps_acks: bool,
 }
 
 impl TxBudget {
     /// As much as there is.
-    pub const UNLIMITED: Self = Self { packets: usize::MAX, reports_departures: false };
+    pub const UNLIMITED: Self = Self { packets: usize::MAX, reports_departures: false, keeps_acks: false };
 
     /// At most `packets` packets.
     #[must_use]
     pub const fn packets(packets: usize) -> Self {
-        Self { packets, reports_departures: false }
+        Self { packets, reports_departures: false, keeps_acks: false }
     }
 
     /// At most `packets` packets, and the driver calls [`Endpoint::departed`](crate::Endpoint::departed) for
@@ -117,7 +119,18 @@ impl TxBudget {
     /// meanwhile takes its place in the scheduler.
     #[must_use]
     pub const fn with_departures(packets: usize) -> Self {
-        Self { packets, reports_departures: true }
+        Self { packets, reports_departures: true, keeps_acks: false }
+    }
+
+    /// The same, but a pure ACK may stay until the next call without this: for a driver that is about to let
+    /// applications answer what came, so that the ACK rides on the answer (RFC 9293, section 3.8.6.3, permits the
+    /// delay). ACKs that report data out of order, and challenge ACKs, leave all the same; so does everything where an
+    /// egress scheduler has packets queued. [`TxReport::kept_acks`] says whether some stayed: **then another call
+    /// must follow soon**, for no timer is set for them.
+    #[must_use]
+    pub const fn keeping_acks(mut self) -> Self {
+        self.keeps_acks = true;
+        self
     }
 }
 
@@ -131,4 +144,6 @@ pub struct TxReport {
     pub bytes: u64,
     /// More waits and could leave at once: the budget ended the call.
     pub more: bool,
+    /// Pure ACKs stayed, as [`TxBudget::keeping_acks`] permits.
+    pub kept_acks: bool,
 }

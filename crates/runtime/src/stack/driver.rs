@@ -18,6 +18,9 @@ const RX_BATCH: usize = 128;
 /// An ACK is dear: on a TUN device the kernel's sender uses it, and sends, inside the write that carries it.
 const RX_BATCH_BYTES: usize = 1 << 20;
 
+/// Bytes of a packet, in the mean of a turn, up to which its ACK may wait for what an application has to say.
+const SMALL_PACKET: usize = 512;
+
 /// The future that drives a [`Stack`](super::Stack); [`Builder::spawn`](super::Builder::spawn) hands it to
 /// tokio.
 ///
@@ -27,8 +30,10 @@ const RX_BATCH_BYTES: usize = 1 << 20;
 ///
 /// **Each turn: send what pacing held back until now; take a batch of packets, all with one time stamp; serve the
 /// deadlines that have passed; send; report events; set the timer. Then sleep until the device is readable, the timer
-/// expires, a full device is writable, or an application leaves work behind.** Nothing runs while nothing happens, unless
-/// [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::pacing`](super::Builder::pacing) say so.
+/// expires, a full device is writable, or an application leaves work behind.** Pure ACKs of a turn of small packets
+/// stay until the tasks that it wakes had their turn, so that they ride on what these send. Nothing runs while nothing
+/// happens, unless [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::pacing`](super::Builder::pacing)
+/// say so.
 #[derive(Debug)]
 #[must_use = "nothing moves unless the driver is polled"]
 pub struct Driver {
@@ -116,13 +121,22 @@ enum Turn {
     Wait(Option<Wait>),
 }
 
-/// Whether the device has more to read at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Received {
-    /// The batch is full; the device was not asked further.
-    More,
-    /// The device is empty and wakes the driver when it is not.
-    All,
+/// What a turn took from the device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Received {
+    packets: usize,
+    bytes: usize,
+    /// The batch is full, and the device was not asked further; otherwise it is empty, and wakes the driver when it is
+    /// not.
+    more: bool,
+}
+
+impl Received {
+    /// Small packets alone: handshakes, requests, the ends of connections. Bulk data is acknowledged at once, for a
+    /// sender may wait for that.
+    const fn is_small(&self) -> bool {
+        self.packets > 0 && self.bytes <= self.packets * SMALL_PACKET
+    }
 }
 
 impl State {
@@ -159,6 +173,11 @@ impl State {
             }
         }
         let now = timer::now();
+        if self.kept_acks {
+            // The applications had their turn.
+            self.keeps_acks = false;
+            self.flush(now, wakes);
+        }
         let mut more = expired && self.serve_departures(now) && self.transmit(now);
         let received = self.receive(now, cx)?;
         if self.device.is_restored() {
@@ -169,50 +188,66 @@ impl State {
         if self.device.is_full() && self.poll_room(cx)? {
             self.device.full = None;
         }
+        // Its ACKs wait for the applications that it wakes, so that they ride on what these answer.
+        self.keeps_acks = received.is_small();
         more |= self.flush(now, wakes);
+        if self.kept_acks && !wakes.is_empty() {
+            more = true;
+        } else {
+            self.keeps_acks = false;
+            if self.kept_acks {
+                more |= self.flush(now, wakes);
+            }
+        }
         if self.device.is_full() && self.poll_room(cx)? {
             self.device.full = None;
             more = true;
         }
         let polls = self.is_polling(now) && !self.spins();
-        Ok(more || received == Received::More || polls)
+        Ok(more || received.more || polls)
     }
 
     fn receive(&mut self, now: Instant, cx: &mut Context<'_>) -> io::Result<Received> {
-        let outcome = self.receive_batch(now, cx);
-        if matches!(outcome, Ok((packets, _)) if packets > 0) {
+        let polling = self.is_polling(now);
+        let mut received = Received::default();
+        let outcome = self.receive_batch(now, cx, polling, &mut received);
+        if received.packets > 0 {
             self.moved(now);
         }
-        outcome.map(|(_, received)| received)
+        outcome.map(|()| received)
     }
 
-    /// The same, with the number of packets.
-    fn receive_batch(&mut self, now: Instant, cx: &mut Context<'_>) -> io::Result<(usize, Received)> {
-        let polling = self.is_polling(now);
+    /// Whoever is `polling` asks again soon, and need not be woken.
+    fn receive_batch(
+        &mut self,
+        now: Instant,
+        cx: &mut Context<'_>,
+        polling: bool,
+        received: &mut Received,
+    ) -> io::Result<()> {
         let Self { endpoint, device: port, meters, .. } = self;
-        let (mut packets, mut bytes) = (0, 0);
-        while packets < RX_BATCH && bytes < RX_BATCH_BYTES {
+        while received.packets < RX_BATCH && received.bytes < RX_BATCH_BYTES {
             match port.device.try_recv() {
                 Ok(packet) => {
-                    packets += 1;
-                    bytes += packet.len();
+                    received.packets += 1;
+                    received.bytes += packet.len();
                     meters.rx_super_packets += u64::from(packet.segment_size.is_some());
                     endpoint.ingest(now, packet);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    // Whoever asks again soon need not be woken.
                     if polling {
-                        return Ok((packets, Received::All));
+                        return Ok(());
                     }
                     match port.device.poll_readable(cx) {
                         Poll::Ready(ready) => ready?,
-                        Poll::Pending => return Ok((packets, Received::All)),
+                        Poll::Pending => return Ok(()),
                     }
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok((packets, Received::More))
+        received.more = true;
+        Ok(())
     }
 
     /// The device has room; otherwise the task is woken when it has.

@@ -107,6 +107,10 @@ impl Wakes {
         self.ended.push(listener.clone());
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.wakers.is_empty() && self.arrivals.is_empty() && self.ended.is_empty()
+    }
+
     pub(crate) fn wake_all(&mut self) {
         for waker in self.wakers.drain(..) {
             waker.wake();

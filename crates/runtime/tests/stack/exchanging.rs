@@ -1,16 +1,19 @@
 //! Data goes both ways, whole and in order.
 
 use crate::common::{
-    Connected, FAR, FAR6, Fixed, PORT, assert_same, connected, connected_over, hosts, pattern, read_all, soon,
+    Connected, FAR, FAR6, Fixed, PORT, assert_same, connected, connected_over, hosts, pattern, read_all,
+    soon, until,
 };
 use ackline_runtime::TcpStream;
 use ackline_runtime::device::channel::ChannelConfig;
 use ackline_tcp_core::policy::AckPolicy;
 use ackline_tcp_core::policy::ack::{AckInit, AckPlan, DataArrival, RecvView};
+use ackline_tcp_core::policy::builtin::DelayedAck;
 use ackline_tcp_core::policy::cc::CcInit;
-use ackline_tcp_core::{ConnConfig, ListenOn, State};
+use ackline_tcp_core::{ConnConfig, Duration, ListenOn, State};
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 async fn echo(stream: TcpStream) -> io::Result<u64> {
@@ -269,4 +272,39 @@ impl AckPolicy for EverySegment {
     fn on_timeout(&mut self, _: &RecvView) -> AckPlan {
         AckPlan::NOW
     }
+}
+
+#[tokio::test]
+async fn acknowledgments_ride_on_what_the_application_answers() {
+    let hosts = hosts(ChannelConfig::default(), ConnConfig::default());
+    let listener = hosts.1.listen(ListenOn::Port(PORT)).expect("a free port");
+    let server = tokio::spawn(async move {
+        let (mut far, _) = listener.accept().await.expect("accepted");
+        far.read_exact(&mut [0]).await.expect("read");
+    });
+    let client = hosts.0.clone();
+    let client = tokio::spawn(async move {
+        let mut near = client.connect((FAR, PORT)).await.expect("connected");
+        near.write_all(&[7]).await.expect("written");
+        assert_eq!(near.read(&mut [0]).await.expect("read"), 0);
+    });
+    soon(server).await.expect("no panic");
+    soon(client).await.expect("no panic");
+    until(|| hosts.0.stats().connections == 0).await;
+    // SYN, byte, FIN; each of the last two carries an ACK.
+    assert_eq!(hosts.0.stats().device.tx_packets, 3);
+}
+
+#[tokio::test]
+async fn a_small_request_that_nobody_answers_is_acknowledged_all_the_same() {
+    let mut config = ConnConfig::default();
+    config.policies.ack = Arc::new(|_: &AckInit| Box::new(DelayedAck::new(Duration::from_millis(40), 1)));
+    let Connected { mut near, mut far, .. } = connected(config).await;
+    for _ in 0..3 {
+        near.write_all(&[7; 100]).await.expect("written");
+        soon(far.read_exact(&mut [0; 100])).await.expect("read");
+        // Long before the near side's retransmission timer and the far side's hold limit.
+        until(|| near.info().expect("connected").unacked == 0).await;
+    }
+    assert_eq!(far.info().expect("connected").acks_out, 3);
 }

@@ -117,6 +117,13 @@ impl Connection {
         Plan::control(SegmentClass::PureAck, reason, self.seq_without_data())
     }
 
+    /// `plan` is a pure ACK that says nothing which later data or a FIN would not say as well.
+    pub(crate) fn may_keep(&self, plan: &Plan) -> bool {
+        plan.class == SegmentClass::PureAck
+            && plan.reason != SendReason::ChallengeAck
+            && !self.rcv.has_out_of_order()
+    }
+
     /// SEG.SEQ of an ACK or RST.
     fn seq_without_data(&self) -> SeqNum {
         self.snd.seq_without_data(1 << self.snd_wscale)

@@ -37,6 +37,7 @@ use crate::time::Instant;
 use crate::wire::{HeaderBuf, TxChecksumMode, gso};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 /// The way out of an endpoint.
@@ -48,6 +49,11 @@ pub(super) struct Egress {
     /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] says who stands
     /// here, [`Flags::DEFERRED`] who still waits.
     deferred: VecDeque<u32>,
+    /// Connections whose pure ACK stayed, so that what the application sends may carry it. [`Flags::KEPT`] says who
+    /// stands here.
+    kept: Vec<u32>,
+    /// Pure ACKs may stay.
+    keeps_acks: bool,
     /// Packets that are no longer (or never were) a connection's, of which the scheduler has descriptors.
     pub(super) strays: Strays,
     /// A packet that the device refused. It is in no queue.
@@ -81,6 +87,8 @@ impl Egress {
             // A turn is one packet where all are of the largest size.
             ready: Ready::new(host.mtu.max(host.max_super_packet)),
             deferred: VecDeque::new(),
+            kept: Vec::new(),
+            keeps_acks: false,
             strays: Strays::default(),
             held: None,
             on_wire: VecDeque::new(),
@@ -223,6 +231,25 @@ impl Egress {
         }
     }
 
+    /// The pure ACK of the connection at `index` stays.
+    fn keep(&mut self, slots: &mut Slots, index: u32) {
+        if let Some(slot) = slots.slot_mut(index)
+            && slot.flags.set(Flags::KEPT)
+        {
+            self.kept.push(index);
+        }
+    }
+
+    /// Pure ACKs that stayed may go.
+    fn release_kept(&mut self, slots: &mut Slots) {
+        for index in self.kept.drain(..) {
+            if let Some(slot) = slots.slot_mut(index) {
+                slot.flags.clear(Flags::KEPT);
+                self.ready.enter(slot, index);
+            }
+        }
+    }
+
     /// What the scheduler lets out.
     fn pop(&mut self, now: Instant, slots: &mut Slots) -> Option<Descriptor> {
         if self.queued == 0 {
@@ -267,6 +294,10 @@ impl Endpoint {
         let egress = &self.egress;
         let straight = !budget.reports_departures && egress.scheduler.is_transparent(egress.device_full);
         let mut report = TxReport::default();
+        self.egress.keeps_acks = budget.keeps_acks && straight;
+        if !self.egress.keeps_acks {
+            self.egress.release_kept(&mut self.slots);
+        }
         self.egress.depart_until(now);
         if !straight {
             // Also while the link is busy: an acknowledgment takes its place when it arises, with its number.
@@ -288,6 +319,7 @@ impl Endpoint {
                 Ok(Sent::Void) => {}
                 Ok(Sent::NothingLeft) => {
                     self.egress.device_full = false;
+                    report.kept_acks = !self.egress.kept.is_empty();
                     return Ok(report);
                 }
                 Err(error) => {
@@ -297,6 +329,7 @@ impl Endpoint {
             }
         }
         report.more = self.could_send(now);
+        report.kept_acks = !self.egress.kept.is_empty();
         Ok(report)
     }
 
@@ -476,7 +509,10 @@ impl Endpoint {
                 if let Some(plan) =
                     conn.next(now, &self.config, largest, slot.flags.has(Flags::DEFERRED), run)
                 {
-                    return Some((index, plan));
+                    if !(self.egress.keeps_acks && conn.may_keep(&plan)) {
+                        return Some((index, plan));
+                    }
+                    self.egress.keep(&mut self.slots, index);
                 }
             }
             self.egress.ready.leave(&mut self.slots);

@@ -42,6 +42,8 @@ impl Flags {
     pub(super) const TOUCHED: u8 = 32;
     /// Segments find the connection by its name.
     pub(super) const NAMED: u8 = 64;
+    /// The index stands in the list of connections whose pure ACK stayed.
+    pub(super) const KEPT: u8 = 128;
 
     pub(super) const fn has(self, flag: u8) -> bool {
         self.0 & flag != 0

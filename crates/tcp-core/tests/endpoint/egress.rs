@@ -291,6 +291,51 @@ fn a_queued_ack_gives_its_place_to_a_newer_one_but_for_those_that_the_peer_count
     assert_eq!(covered, [4, 4, 4, 4, 10].map(|segments: u32| segments * 1_448));
 }
 
+/// What a host sends within a budget, and whether pure ACKs stayed.
+fn sends(net: &mut Net, host: usize, budget: TxBudget) -> (Vec<Wire>, bool) {
+    let (now, mut packets) = (net.now, vec![]);
+    let report = net.endpoint(host).transmit(now, budget, |packet| {
+        packets.push(Wire::of(&packet));
+        Ok::<(), ()>(())
+    });
+    (packets, report.unwrap().kept_acks)
+}
+
+#[test]
+fn a_kept_ack_rides_on_the_answer_or_leaves_with_the_next_call() {
+    let keeping = TxBudget::UNLIMITED.keeping_acks();
+    let mut net = Net::new(13, Link::default());
+    net.listen(B, 80, ConnConfig::default());
+    let id = net.connect(A, socket(B, 80), ConnConfig::default(), Plan::default());
+    for (from, to) in [(A, B), (B, A)] {
+        for wire in net.intercept(from) {
+            net.inject(to, &wire.bytes);
+        }
+    }
+    // The SYN-ACK was answered by nobody yet; then the application writes.
+    assert_eq!(sends(&mut net, A, keeping), (vec![], true));
+    net.endpoint(A).conn(id).unwrap().write(&[7; 100]).unwrap();
+    let (answer, _) = sends(&mut net, A, keeping);
+    assert_eq!(answer.len(), 1);
+    net.inject(B, &answer[0].bytes);
+    assert_eq!(sends(&mut net, A, TxBudget::UNLIMITED), (vec![], false), "all is said");
+    net.intercept(B);
+
+    net.endpoint(A).conn(id).unwrap().write(&[7; 14_480]).unwrap();
+    let data = net.intercept(A);
+    // Two segments are to be acknowledged, and nobody answers.
+    net.inject(B, &data[0].bytes);
+    net.inject(B, &data[1].bytes);
+    assert_eq!(sends(&mut net, B, keeping), (vec![], true));
+    assert_eq!(sends(&mut net, B, keeping), (vec![], true));
+    let (acks, kept) = sends(&mut net, B, TxBudget::UNLIMITED);
+    assert_eq!((acks.len(), kept), (1, false));
+    // A hole is reported at once.
+    net.inject(B, &data[4].bytes);
+    let (acks, kept) = sends(&mut net, B, keeping);
+    assert_eq!((acks.len(), kept), (1, false));
+}
+
 #[test]
 fn a_driver_that_reports_no_departure_costs_no_more_than_was_agreed() {
     let configs = [A, B].map(|host| {

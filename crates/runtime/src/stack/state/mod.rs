@@ -47,6 +47,10 @@ pub(crate) struct State {
     busy_poll: Duration,
     /// When that time ends.
     poll_until: Instant,
+    /// Pure ACKs wait until the driver's next turn, which comes after the tasks that it woke.
+    pub(crate) keeps_acks: bool,
+    /// There are such.
+    pub(crate) kept_acks: bool,
     /// By [`ConnId::index`]; a slot with another identity is an older connection's.
     slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Accepting>,
@@ -168,6 +172,8 @@ impl State {
             last: Instant::ZERO,
             busy_poll,
             poll_until: Instant::ZERO,
+            keeps_acks: false,
+            kept_acks: false,
             witness: 0,
             slots: Vec::new(),
             listeners: BTreeMap::new(),
@@ -201,8 +207,10 @@ impl State {
     }
 
     pub(super) fn transmit(&mut self, now: Instant) -> bool {
+        let budget = TxBudget::packets(TX_BATCH);
+        let budget = if self.keeps_acks { budget.keeping_acks() } else { budget };
         let Self { endpoint, device: port, meters, alarms, .. } = self;
-        let sent = endpoint.transmit(now, TxBudget::packets(TX_BATCH), |packet| {
+        let sent = endpoint.transmit(now, budget, |packet| {
             let at = timer::now();
             let sent =
                 port.device.try_send(packet.header, packet.payload, packet.segment_size, packet.checksum);
@@ -225,6 +233,7 @@ impl State {
         meters.all_departed();
         match sent {
             Ok(report) => {
+                self.kept_acks = report.kept_acks;
                 if report.packets > 0 {
                     self.moved(now);
                 }
