@@ -9,12 +9,15 @@ use ackline_runtime::testing::isolated;
 use ackline_runtime::{Error, MacAddress, TcpStream};
 use ackline_tcp_core::Duration as CoreDuration;
 use std::io::{self, Read as _, Write as _};
-use std::net::{IpAddr, TcpListener as KernelListener};
+use std::net::{IpAddr, Ipv6Addr, TcpListener as KernelListener};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::Instant;
 
 const NEW_MAC: MacAddress = MacAddress([0x02, 0, 0, 0, 0x99, 1]);
+
+/// `IFA_F_DADFAILED`: `include/uapi/linux/if_addr.h`.
+const DAD_FAILED: u8 = 0x08;
 
 /// The kernel in `there` answers one connection with what it sends, until its end.
 fn echo(there: &Namespace, on: IpAddr) -> Result<std::thread::JoinHandle<io::Result<()>>, Error> {
@@ -67,6 +70,8 @@ fn a_missing_neighbour_ends_the_attempt_after_three_seconds() {
             tokio::join!(attempt("10.78.0.77"), attempt("fd78::77"));
             let stats = stack.stats().device.neighbours;
             assert_eq!((stats.requests_sent, stats.failures), (6, 2), "three for each: {stats:?}");
+            let runs = stack.stats().driver_runs;
+            assert!(runs < 100, "the driver slept meanwhile, but for {runs} runs");
         });
         Ok(())
     });
@@ -271,6 +276,46 @@ fn an_address_in_use_is_defended() {
             assert!(stats.conflicts >= 2 && stats.defences == 2, "one for each address: {stats:?}");
         });
         drop(kernel);
+        Ok(())
+    });
+}
+
+/// RFC 4862, section 5.4: the kernel is about to take an address that the stack has.
+#[test]
+fn the_kernels_duplicate_address_detection_finds_the_stack() {
+    isolated("neighbours::the_kernels_duplicate_address_detection_finds_the_stack", || {
+        let world = World::new(1500)?;
+        // The link-local address that the kernel makes of its Ethernet address: RFC 4291, appendix A.
+        let [a, b, c, d, e, f] = world.far.mac.expect("an Ethernet interface").0;
+        let word = |high: u8, low: u8| u16::from_be_bytes([high, low]);
+        let address =
+            Ipv6Addr::new(0xfe80, 0, 0, 0, word(a ^ 2, b), word(c, 0xff), word(0xfe, d), word(e, f));
+        let far = |act: fn(&mut Netlink, u32) -> Result<(), Error>| {
+            world.there.run(|| act(&mut Netlink::open()?, world.far.index))?
+        };
+        far(Netlink::set_down)?;
+        let net = ipnet::IpNet::new(address.into(), 64).expect("a prefix length");
+        let device = AfPacket::open(&world.config().address(net))?;
+        block_on(async {
+            let stack = stack(device);
+            far(Netlink::set_up).expect("the interface comes up");
+            let hex: String = address.octets().iter().map(|octet| format!("{octet:02x}")).collect();
+            let deadline = Instant::now() + Duration::from_secs(10);
+            loop {
+                // Address, interface, prefix length, scope, flags, name.
+                let addresses = world.there.run(|| std::fs::read_to_string("/proc/thread-self/net/if_inet6"));
+                let addresses = addresses.expect("the namespace is there").expect("the kernel has IPv6");
+                let line = addresses.lines().find(|line| line.starts_with(&hex));
+                let flags =
+                    line.and_then(|line| u8::from_str_radix(line.split_whitespace().nth(4)?, 16).ok());
+                if flags.is_some_and(|flags| flags & DAD_FAILED != 0) {
+                    break;
+                }
+                assert!(Instant::now() < deadline, "flags {flags:x?} in:\n{addresses}");
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            assert!(stack.stats().device.neighbours.replies_sent >= 1);
+        });
         Ok(())
     });
 }
