@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => demo::run(args),
         Command::Send(args) => send::run(args),
         Command::Recv(args) => recv::run(args),
+        Command::Bench(args) => bench::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Plot(args) => plot::run(args),
         Command::Reproduce(args) => reproduce::run(args),

@@ -68,6 +68,15 @@ pub(crate) fn unreachable(to: impl Display, port: u16, error: &io::Error) -> Fai
 
 /// Why a connection with `peer` ended early, after `moved` bytes of `total`.
 pub(crate) fn cut_short(peer: impl Display, moved: u64, total: Option<u64>, error: &io::Error) -> Failure {
+    ended_by(peer, error, &format!(" {}", after(moved, total)))
+}
+
+/// Why a connection with `peer` ended early.
+pub(crate) fn lost(peer: impl Display, error: &io::Error) -> Failure {
+    ended_by(peer, error, "")
+}
+
+fn ended_by(peer: impl Display, error: &io::Error, after: &str) -> Failure {
     let what = match error.kind() {
         ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused => {
             format!("{peer} reset the connection")
@@ -77,7 +86,7 @@ pub(crate) fn cut_short(peer: impl Display, moved: u64, total: Option<u64>, erro
         ErrorKind::NetworkDown => return device_gone(error),
         _ => format!("the connection with {peer} failed: {}", plain(error)),
     };
-    Failure::new(Exit::Network, format!("{what} {}", after(moved, total)))
+    Failure::new(Exit::Network, format!("{what}{after}"))
 }
 
 /// The peer was silent for as long as `--timeout` permits.

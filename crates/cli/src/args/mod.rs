@@ -1,8 +1,10 @@
 //! The command line. What stands here is what `--help` says.
 
+pub(crate) mod bench;
 pub(crate) mod values;
 
 use ackline::runtime::MacAddress;
+use bench::BenchArgs;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -25,6 +27,7 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     Send(SendArgs),
     Recv(RecvArgs),
+    Bench(Box<BenchArgs>),
     Sim(SimArgs),
     Plot(PlotArgs),
     Reproduce(ReproduceArgs),
@@ -37,6 +40,7 @@ Examples:
   ackline demo                                    exchange data with the kernel's TCP, all by itself
   ackline recv --listen 198.18.0.2:5001 -o out    then, elsewhere:  nc -N 198.18.0.2 5001 < file
   nc -l 5001 > copy                               then:  ackline send file 198.18.0.1:5001
+  ackline bench -c 198.18.0.1 -R                  throughput against a stock iperf3 -s, as iperf3 shows it
   ackline sim --example fairness > my.toml        a network to start from, then:  ackline sim my.toml
   ackline reproduce a3                            repeat the tables of a paper, each number with its tolerance
   ackline list cc                                 what can be chosen, with every parameter
@@ -273,7 +277,7 @@ pub(crate) enum PacingKind {
 }
 
 /// Which policies are plugged in.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "Policies (NAME or NAME:key=value,...; see ackline list)")]
 pub(crate) struct PolicyArgs {
     /// Congestion control: how much to send

@@ -1,4 +1,244 @@
-//! `ackline bench`: measures throughput against another `ackline bench` or a stock iperf3.
+//! `ackline bench`: measures throughput against another `ackline bench` or a stock iperf3, in either role.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `protocol` | iperf3's control protocol: states, cookie, parameters and results as JSON |
+//! | `client`, `server`, `door` | the two roles, and who is let in |
+//! | `run`, `meter`, `cpu` | a test while data flows, the same for both |
+//! | `stream` | the connections that carry data |
+//! | `report`, `screen` | what is said of it |
 
-#[expect(dead_code, reason = "the command that fills and shows it has no engine")]
+mod client;
+mod cpu;
+mod door;
+pub(crate) mod limits;
+mod meter;
+mod protocol;
 mod report;
+mod run;
+mod screen;
+mod server;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use report::units;
+
+use crate::args::bench::{BenchArgs, TestArgs};
+use crate::args::values::Destination;
+use crate::egress::EgressReport;
+use crate::failure::Failure;
+use crate::output;
+use crate::policies::Chosen;
+use crate::signals::Signals;
+use crate::tunnel::{self, Tunnel};
+use ackline::core::ConnConfig;
+use ackline::core::config::Nagle;
+use ackline::policies;
+use ackline::runtime::Stack;
+use protocol::TestParameters;
+use report::Style;
+use report::record::{Buffers, Direction, Length, Own, PolicyNames};
+use screen::Screen;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes per write where `-l` is not given.
+const DEFAULT_BLOCK: u64 = 128 << 10;
+/// Seconds to test where nothing else is said.
+const DEFAULT_TIME: u32 = 10;
+/// Time for the last words on a control connection.
+const CLOSE_WAIT: Duration = Duration::from_millis(500);
+
+/// What a role works with.
+struct Bench {
+    stack: Stack,
+    /// Settings of connections where a test asks for nothing else.
+    connections: ConnConfig,
+    /// Such as `TUN ack0`.
+    device: String,
+    names: PolicyNames,
+    style: Style,
+    interval: Option<ackline::core::Duration>,
+    print: screen::Print,
+}
+
+pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
+    if args.udp {
+        return Err(Failure::usage("-u: ackline is a TCP stack; leave -u out to test with TCP"));
+    }
+    let mut chosen = args.policies.clone();
+    if let Some(congestion) = &args.test.congestion {
+        policies::congestion_control(congestion).map_err(|error| Failure::usage(format!("-C: {error}")))?;
+        chosen.cc.clone_from(congestion);
+    }
+    let names = PolicyNames {
+        cc: chosen.cc.clone(),
+        ack: chosen.ack.clone(),
+        rto: chosen.rto.clone(),
+        sched: chosen.scheduler()?,
+    };
+    let policies = chosen.resolve()?;
+    let tunnel = args.tunnel.plan(args.bind.map(|address| ("-B", address)))?;
+    let role = match &args.client {
+        Some(host) => {
+            let to = Destination { host: host.clone(), port: args.port };
+            let resolved = client::Target::resolve(args, &to, &tunnel)?;
+            Part::Client(Box::new((resolved, parameters(&args.test))))
+        }
+        None => Part::Server(server::Place::find(args, &tunnel)?),
+    };
+    let style = Style {
+        json: args.json,
+        verbose: args.verbose,
+        rate: args.format.unwrap_or_default(),
+        title: args.test.title.clone(),
+    };
+    let runtime = tunnel::runtime()?;
+    runtime.block_on(async {
+        let ready = Signals::catch().and_then(|signals| {
+            let (stack, connections) = start(&tunnel, &policies)?;
+            Ok((signals, stack, connections))
+        });
+        let (mut signals, stack, connections) = match ready {
+            Ok(ready) => ready,
+            Err(failure) => {
+                Screen::new(style, output::print).done(Some(&failure))?;
+                return Err(failure);
+            }
+        };
+        let interval =
+            Some(args.interval.into()).filter(|interval| *interval > ackline::core::Duration::ZERO);
+        let bench =
+            Bench { stack, connections, device: tunnel.name(), names, style, interval, print: output::print };
+        let outcome = match role {
+            Part::Client(test) => client::run(&bench, &test.0, &test.1, &mut signals).await,
+            Part::Server(place) => server::run(&bench, place, args.one_off, &mut signals).await,
+        };
+        bench.stack.shutdown(CLOSE_WAIT).await;
+        outcome
+    })
+}
+
+/// What this end is to do.
+enum Part {
+    Client(Box<(client::Target, TestParameters)>),
+    Server(server::Place),
+}
+
+/// Opens the device and starts its stack.
+fn start(tunnel: &Tunnel, policies: &Chosen) -> Result<(Stack, ConnConfig), Failure> {
+    let device = tunnel.open()?;
+    let mut connections = ConnConfig::default();
+    let stack = tunnel.start(device, policies, |config| {
+        policies.shorten_send_buffer(config);
+        connections = config.clone();
+    })?;
+    Ok((stack, connections))
+}
+
+fn parameters(args: &TestArgs) -> TestParameters {
+    TestParameters {
+        direction: match (args.reverse, args.bidir) {
+            (true, _) => Direction::Reverse,
+            (false, true) => Direction::Bidirectional,
+            (false, false) => Direction::Forward,
+        },
+        streams: args.parallel,
+        length: match (args.bytes, args.blockcount) {
+            (Some(bytes), _) => Length::Bytes(bytes),
+            (None, Some(blocks)) => Length::Blocks(blocks),
+            (None, None) => Length::Seconds(args.time.unwrap_or(DEFAULT_TIME)),
+        },
+        omit: args.omit,
+        block: args.length.unwrap_or(DEFAULT_BLOCK),
+        window: args.window,
+        mss: args.set_mss,
+        no_delay: args.no_delay,
+        bitrate: args.bitrate.map_or(0, |bitrate| bitrate.rate),
+        burst: args.bitrate.and_then(|bitrate| bitrate.burst).unwrap_or(0),
+        tos: 0,
+        title: args.title.clone(),
+        extra_data: args.extra_data.clone(),
+        congestion: args.congestion.clone(),
+        server_output: args.get_server_output,
+    }
+}
+
+/// Addresses of the IP version that `-4`, `-6` or `-B` ask for.
+fn wanted(args: &BenchArgs, address: IpAddr) -> bool {
+    args.bind.is_none_or(|bind| bind.is_ipv4() == address.is_ipv4())
+        && (!args.version4 || address.is_ipv4())
+        && (!args.version6 || address.is_ipv6())
+}
+
+impl Bench {
+    fn screen(&self) -> Screen {
+        Screen::new(self.style.clone(), self.print)
+    }
+
+    /// Settings of the connections that carry the data of a test; the error names a congestion control that is unknown.
+    fn settings(&self, parameters: &TestParameters) -> Result<Arc<ConnConfig>, String> {
+        let mut config = self.connections.clone();
+        if let Some(window) = parameters.window.and_then(|window| u32::try_from(window).ok()) {
+            config.send_buffer = window;
+            config.recv_buffer = window;
+            config.initial_recv_window = None;
+        }
+        if let Some(mss) = parameters.mss.and_then(|mss| u16::try_from(mss).ok()) {
+            config.mss = Some(mss);
+        }
+        if parameters.no_delay {
+            config.nagle = Nagle::Off;
+        }
+        if parameters.tos > 0 {
+            // The two low bits are ECN's (RFC 3168, section 5).
+            config.dscp = parameters.tos >> 2;
+        }
+        if let Some(congestion) = &parameters.congestion {
+            config.policies.cc =
+                policies::congestion_control(congestion).map_err(|error| error.to_string())?;
+            config.ecn = policies::ecn_for(congestion);
+        }
+        Ok(Arc::new(config))
+    }
+
+    fn buffers(config: &ConnConfig, parameters: &TestParameters) -> Buffers {
+        Buffers {
+            requested: parameters.window.unwrap_or(0),
+            send: config.send_buffer.into(),
+            receive: config.recv_buffer.into(),
+        }
+    }
+
+    fn own(&self) -> Own {
+        Own {
+            device: self.device.clone(),
+            policies: self.names.clone(),
+            timing: (&self.stack.stats()).into(),
+            egress: EgressReport::of(&self.stack),
+        }
+    }
+}
+
+/// Waits for `work`, but for no longer than until a signal.
+async fn unless_stopped<T>(
+    signals: &mut Signals,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    tokio::select! {
+        outcome = work => outcome,
+        signal = signals.next() => Err(signal.failure("the test was interrupted")),
+    }
+}
+
+/// The wall clock, for reports.
+fn wall_clock() -> std::time::SystemTime {
+    let rustix::time::Timespec { tv_sec, tv_nsec } =
+        rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    // Neither part is negative after 1970.
+    let since = Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or(0));
+    std::time::SystemTime::UNIX_EPOCH + since
+}

@@ -1,0 +1,230 @@
+//! The options of `bench`, spelled as iperf3's.
+
+use super::{PolicyArgs, TunnelArgs, values};
+use crate::bench::limits::{MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
+use crate::bench::units::{Bitrate, RateFormat, parse_count};
+use clap::{ArgGroup, Args};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Measure throughput against iperf3, or against another ackline
+///
+/// Speaks iperf3's own protocol in either role, so that a stock iperf3 is the other end. Options, output and JSON are
+/// those of iperf3 3.12, for TCP.
+#[derive(Args)]
+#[command(after_long_help = BENCH_EXAMPLES)]
+#[command(group = ArgGroup::new("role").required(true).args(["server", "client"]))]
+pub(crate) struct BenchArgs {
+    /// Serve clients, one after the other, until SIGINT or SIGTERM
+    #[arg(short, long)]
+    pub(crate) server: bool,
+    /// Test with the server on HOST: a name or an address
+    #[arg(short, long, value_name = "HOST")]
+    pub(crate) client: Option<String>,
+    /// Port of the server
+    #[arg(short, long, default_value_t = 5201, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: u16,
+    /// Only this address of the stack; where --local is not given, the stack gets it, with a /24 (IPv6: /64) around it
+    #[arg(short = 'B', long, value_name = "ADDR", value_parser = values::address)]
+    pub(crate) bind: Option<IpAddr>,
+    /// Only IPv4
+    #[arg(short = '4', long, conflicts_with = "version6")]
+    pub(crate) version4: bool,
+    /// Only IPv6
+    #[arg(short = '6', long)]
+    pub(crate) version6: bool,
+    /// Seconds between two lines: 0.1 to 60, or 0 for none
+    #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
+    pub(crate) interval: Duration,
+    /// Unit of bitrates: k, m, g, t for bits, K, M, G, T for bytes
+    #[arg(short, long, value_name = "UNIT")]
+    pub(crate) format: Option<RateFormat>,
+    /// Say more: what runs, parameters, CPU time, congestion control
+    #[arg(short = 'V', long)]
+    pub(crate) verbose: bool,
+    /// Print one JSON document with the fields of iperf3's, and what the stack knows more under "ackline"
+    #[arg(short = 'J', long)]
+    pub(crate) json: bool,
+    /// Serve one client and end
+    #[arg(short = '1', long, conflicts_with = "client")]
+    pub(crate) one_off: bool,
+    #[command(flatten)]
+    pub(crate) test: TestArgs,
+    #[command(flatten)]
+    pub(crate) tunnel: TunnelArgs,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    /// Refused, with a reason.
+    #[arg(short, long, hide = true)]
+    pub(crate) udp: bool,
+}
+
+/// What a client asks for.
+#[derive(Args)]
+#[command(next_help_heading = "Client")]
+pub(crate) struct TestArgs {
+    /// Seconds to test [default: 10]
+    #[arg(short, long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TIME)),
+        conflicts_with_all = ["bytes", "blockcount", "server"])]
+    pub(crate) time: Option<u32>,
+    /// Bytes to send, of all streams together, in place of a time: 500M, 1G (binary multiples)
+    ///
+    /// The test lasts until the peer's TCP has acknowledged them.
+    #[arg(short = 'n', long, value_name = "N", value_parser = amount, conflicts_with_all = ["blockcount", "server"])]
+    pub(crate) bytes: Option<u64>,
+    /// Blocks of --length to send, of all streams together, in place of a time
+    #[arg(short = 'k', long, value_name = "N", value_parser = amount, conflicts_with = "server")]
+    pub(crate) blockcount: Option<u64>,
+    /// Streams at the same time, in each direction
+    #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STREAMS)), conflicts_with = "server")]
+    pub(crate) parallel: u32,
+    /// The server sends
+    #[arg(short = 'R', long, conflicts_with_all = ["bidir", "server"])]
+    pub(crate) reverse: bool,
+    /// Both ends send
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) bidir: bool,
+    /// Seconds at the beginning that do not count
+    #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0,
+        value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_OMIT)), conflicts_with = "server")]
+    pub(crate) omit: u32,
+    /// Bytes that one write hands to TCP [default: 128K]
+    ///
+    /// Reads take what is there.
+    #[arg(short, long, value_name = "N", value_parser = block, conflicts_with = "server")]
+    pub(crate) length: Option<u64>,
+    /// Send and receive buffers of each stream, at both ends
+    #[arg(short, long, value_name = "N", value_parser = window, conflicts_with = "server")]
+    pub(crate) window: Option<u64>,
+    /// Maximum segment size, at both ends, in bytes
+    #[arg(short = 'M', long, value_name = "N",
+        value_parser = clap::value_parser!(u32).range(i64::from(*MSS_RANGE.start())..=i64::from(*MSS_RANGE.end())),
+        conflicts_with = "server")]
+    pub(crate) set_mss: Option<u32>,
+    /// Congestion control, at both ends; for this end only there is --cc
+    ///
+    /// The server gets it by name and refuses what it does not have: a kernel does not know acwap, for instance.
+    #[arg(short = 'C', long, value_name = "SPEC", conflicts_with_all = ["cc", "server"])]
+    pub(crate) congestion: Option<String>,
+    /// Most bits per second of each stream, and blocks that may leave at once: 10M, 1G/8 (decimal multiples)
+    ///
+    /// Kept by the application, as iperf3 does: a block is written when the mean since the start has room for it. What
+    /// TCP makes of that is another matter; to pace packets, choose a congestion control that paces.
+    #[arg(short, long, value_name = "N[/BURST]", conflicts_with = "server")]
+    pub(crate) bitrate: Option<Bitrate>,
+    /// Switch Nagle's algorithm off, at both ends
+    #[arg(short = 'N', long, conflicts_with = "server")]
+    pub(crate) no_delay: bool,
+    /// Milliseconds to wait for the server to answer
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000), conflicts_with = "server")]
+    pub(crate) connect_timeout: Option<u32>,
+    /// Show what the server shows, too
+    #[arg(long, conflicts_with = "server")]
+    pub(crate) get_server_output: bool,
+    /// Put this before every line
+    #[arg(short = 'T', long, value_name = "TEXT", conflicts_with = "server")]
+    pub(crate) title: Option<String>,
+    /// Repeat this in the JSON of both ends
+    #[arg(long, value_name = "TEXT", conflicts_with = "server")]
+    pub(crate) extra_data: Option<String>,
+}
+
+const BENCH_EXAMPLES: &str = "\
+Examples (as root, or with a TUN device of one's own, see --tun):
+  iperf3 -s                                      then:  ackline bench -c 198.18.0.1 -t 5
+  ackline bench -s                               then:  iperf3 -c 198.18.0.2 -R
+  ackline bench -c 198.18.0.1 -P 8 --bidir -O 1
+  ackline bench -c 198.18.0.1 -J | jq .end.sum_received.bits_per_second
+  ackline bench -c 198.18.0.1 --cc acwap --ack immediate
+
+The bytes of a sender are those that TCP has sent; what waits in its buffer does not count. Cwnd, RTT and Retr are \
+those of ackline's own connections. Windows and buffers are per stream, the bitrate, too.
+
+A server serves one client at a time and turns others away; one that fails does not end it. Exit statuses are those of \
+ackline --help: 4 where the other end cannot be reached, refuses, or goes away.";
+
+/// Seconds between two lines.
+fn interval(text: &str) -> Result<Duration, String> {
+    let seconds: Option<f64> = text.parse().ok();
+    seconds
+        .filter(|seconds| *seconds == 0.0 || (0.1..=60.0).contains(seconds))
+        .map(Duration::from_secs_f64)
+        .ok_or_else(|| "not an interval; write seconds from 0.1 to 60, or 0 for none".to_owned())
+}
+
+fn amount(text: &str) -> Result<u64, String> {
+    parse_count(text)?;
+    within(text, 1, u64::MAX)
+}
+
+fn block(text: &str) -> Result<u64, String> {
+    within(text, 1, MAX_BLOCK)
+}
+
+fn window(text: &str) -> Result<u64, String> {
+    within(text, 2048, MAX_WINDOW)
+}
+
+fn within(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    Some(parse_count(text)?)
+        .filter(|count| (least..=most).contains(count))
+        .ok_or_else(|| format!("must be from {least} to {most} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use clap::Parser as _;
+
+    fn parse(options: &str) -> Result<BenchArgs, String> {
+        let words = ["ackline", "bench"].into_iter().chain(options.split_whitespace());
+        match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
+            Command::Bench(args) => Ok(*args),
+            _ => Err("not bench".to_owned()),
+        }
+    }
+
+    #[test]
+    fn options_are_spelled_as_iperf3_spells_them() {
+        let args = parse(
+            "-c h -p 1 -i 0.5 -f g -V -J -n 1M -P 3 --bidir -O 2 -l 64K -w 1M -M 1000 -C reno -b 10M/4 -N -T x -4",
+        )
+        .expect("good");
+        let test = &args.test;
+        assert_eq!((test.bytes, test.length, test.window), (Some(1 << 20), Some(65_536), Some(1 << 20)));
+        assert_eq!(test.bitrate, Some(Bitrate { rate: 10_000_000, burst: Some(4) }));
+        assert_eq!((args.port, args.interval), (1, Duration::from_millis(500)));
+        assert!(parse("-s -1 -p 99 -B 10.0.0.2").is_ok_and(|args| args.server && args.one_off));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for bad in [
+            "",
+            "-s -c h",
+            "-c h -R --bidir",
+            "-c h -n 1 -t 1",
+            "-c h -n 1 -k 1",
+            "-s -R",
+            "-s -P 2",
+            "-c h -1",
+            "-c h -4 -6",
+            "-c h -C reno --cc reno",
+            "-c h -P 0",
+            "-c h -P 129",
+            "-c h -i 0.01",
+            "-c h -l 2M",
+            "-c h -M 10",
+            "-c h -n 0",
+            "-c h -t 0",
+            "-c h -O 61",
+            "-c h -p 0",
+            "-c h -b x",
+            "-c h -w 1",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}
