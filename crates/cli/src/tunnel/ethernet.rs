@@ -47,7 +47,8 @@ impl Ethernet {
                         "--gateway {gateway} is the stack's own address; name the network's router"
                     )));
                 }
-                Some(net) if !net.contains(&gateway) => {
+                // A link-local address is on every link: RFC 4861, section 5.1.
+                Some(net) if !net.contains(&gateway) && !is_link_local(gateway) => {
                     return Err(Failure::usage(format!(
                         "--gateway {gateway} is not in {}, the network of --local {net}: a gateway must be reached directly",
                         net.trunc()
@@ -185,6 +186,10 @@ fn example(interface: &str) -> Option<String> {
     Some(format!("{free}/{} if that one is free", net.prefix_len()))
 }
 
+const fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Kind;
@@ -243,6 +248,8 @@ mod tests {
         };
         assert_eq!(reach("", "10.0.0.9:1"), Ok(1));
         assert_eq!(reach("--gateway 10.0.0.1", "192.0.2.1:1"), Ok(1));
+        // What most IPv6 routers have.
+        assert_eq!(reach("--local fd00::2/64 --gateway fe80::1", "[2001:db8::1]:1"), Ok(1));
         assert_eq!(
             reach("", "192.0.2.1:1").expect_err("far"),
             "no way to 192.0.2.1:1: 192.0.2.1 is outside of 10.0.0.0/24; name that network's router with --gateway IP"
