@@ -320,6 +320,26 @@ fn the_kernels_duplicate_address_detection_finds_the_stack() {
     });
 }
 
+/// RFC 4861, section 7.2.1: a switch that filters multicast must know who listens for solicitations.
+#[test]
+fn the_groups_of_solicitations_are_reported_while_the_device_is_open() {
+    isolated("neighbours::the_groups_of_solicitations_are_reported_while_the_device_is_open", || {
+        let world = World::new(1500)?;
+        let reported = || {
+            let groups = std::fs::read_to_string("/proc/thread-self/net/igmp6").expect("the kernel has IPv6");
+            groups
+                .lines()
+                .any(|line| line.contains(NEAR) && line.contains("ff0200000000000000000001ff000002"))
+        };
+        assert!(!reported());
+        let device = AfPacket::open(&world.config())?;
+        assert!(reported());
+        drop(device);
+        assert!(!reported());
+        Ok(())
+    });
+}
+
 fn set_far_mac(world: &World, mac: MacAddress) -> Result<(), Error> {
     world.there.run(|| Netlink::open()?.set_mac(world.far.index, mac))?
 }

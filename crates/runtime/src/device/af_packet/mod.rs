@@ -21,7 +21,7 @@ use crate::netlink::{Interface, Netlink};
 use crate::stack::random_seed;
 use frame::{Content, HEADER_LEN};
 use neighbours::{Outbound, Resolver};
-use resolution::Resolution;
+use resolution::{Resolution, report};
 use socket::{PacketSocket, Slot};
 use std::io;
 use std::num::NonZeroU16;
@@ -68,8 +68,9 @@ impl AfPacket {
         let seed = random_seed().map_err(|source| Error::System { action: "get random numbers", source })?;
         let resolver = Resolver::new(config.attachment(mac), config.resolution.clone(), seed)
             .map_err(|error| Error::BadConfig { what: "addresses", why: error.to_string() })?;
-        let mut socket = PacketSocket::open(config, &interface, mac, &resolver.groups())?;
-        let mut resolution = Resolution::new(resolver);
+        let groups = resolver.groups();
+        let mut socket = PacketSocket::open(config, &interface, mac, &groups)?;
+        let mut resolution = Resolution::new(resolver, report(&groups, interface.index));
         resolution.claim(&mut socket, &interface.name)?;
         Ok(Self {
             socket,

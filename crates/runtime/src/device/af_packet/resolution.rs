@@ -9,7 +9,10 @@ use crate::mac::MacAddress;
 use crate::stack::shard::store;
 use crate::timer::{self, Timer};
 use ackline_tcp_core::Instant;
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use std::io;
+use std::net::Ipv6Addr;
 use std::task::{Context, Poll, Waker};
 
 /// What a failure while the device claims its addresses was about.
@@ -28,12 +31,24 @@ pub(super) struct Resolution {
     driver: Option<Waker>,
     /// The ICMP error that the stack reads.
     error: Box<[u8]>,
+    /// Keeps the kernel reporting the multicast groups.
+    _memberships: Option<OwnedFd>,
+}
+
+/// Has the kernel tell the link's multicast routers and snooping switches that the interface listens to `groups`, by MLD (RFC
+/// 9777), as long as the descriptor is open: RFC 4861, section 7.2.1, asks for it. Without IPv6 in the kernel, or on
+/// the interface, nobody tells; only switches that filter multicast mind.
+pub(super) fn report(groups: &[Ipv6Addr], interface: u32) -> Option<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET6, SocketType::DGRAM, flags, None).ok()?;
+    groups.iter().try_for_each(|group| sockopt::set_ipv6_add_membership(&socket, group, interface)).ok()?;
+    (!groups.is_empty()).then_some(socket)
 }
 
 impl Resolution {
-    pub(super) fn new(resolver: Resolver) -> Self {
+    pub(super) fn new(resolver: Resolver, memberships: Option<OwnedFd>) -> Self {
         let error = Box::default();
-        Self { resolver, timer: None, next: None, version: 0, driver: None, error }
+        Self { resolver, timer: None, next: None, version: 0, driver: None, error, _memberships: memberships }
     }
 
     /// Claims the own addresses, waiting on the calling thread.

@@ -18,7 +18,7 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sockopt};
 use std::io::{self, IoSlice};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 
@@ -68,12 +68,12 @@ pub(super) struct PacketSocket {
 }
 
 impl PacketSocket {
-    /// Opens it for frames to the station `mac` and to `groups`.
+    /// Opens it for frames to the station `mac` and to the multicast `groups`.
     pub(super) fn open(
         config: &AfPacketConfig,
         interface: &Interface,
         mac: MacAddress,
-        groups: &[MacAddress],
+        groups: &[Ipv6Addr],
     ) -> Result<Self> {
         let fd = sys::open().map_err(|errno| match errno {
             Errno::PERM | Errno::ACCESS => Error::NotRaw,
@@ -99,6 +99,7 @@ impl PacketSocket {
                 .map_err(Error::on("make the interface take frames for the stack's Ethernet address"))?;
         }
         for group in groups {
+            let group = MacAddress::multicast(IpAddr::V6(*group));
             sys::join(&fd, interface.index, libc::PACKET_MR_MULTICAST, group.0)
                 .map_err(Error::on("join a multicast group of neighbour discovery"))?;
         }

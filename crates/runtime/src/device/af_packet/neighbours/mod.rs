@@ -49,7 +49,7 @@ use next_hop::Hop;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use table::{Room, Slot, Table};
 
 /// Neighbour resolution of one interface: no clock, no descriptor.
@@ -188,17 +188,17 @@ impl Neighbours {
         self.mac
     }
 
-    /// The Ethernet groups that the interface must receive, beside broadcasts: those of all nodes and of the own
-    /// IPv6 addresses' solicitations.
+    /// The multicast groups that the interface must receive: those of all nodes and of the own IPv6 addresses'
+    /// solicitations (RFC 4861, section 7.2.1); none without such an address.
     #[must_use]
-    pub fn groups(&self) -> Vec<MacAddress> {
+    pub fn groups(&self) -> Vec<Ipv6Addr> {
         let own = self.own.iter().filter_map(|own| match own.net {
             IpNet::V6(net) => Some(address::solicited_node(net.addr())),
             IpNet::V4(_) => None,
         });
-        let mut groups: Vec<_> = own.map(|group| MacAddress::multicast(IpAddr::V6(group))).collect();
+        let mut groups: Vec<_> = own.collect();
         if !groups.is_empty() {
-            groups.push(MacAddress::multicast(IpAddr::V6(address::ALL_NODES)));
+            groups.push(address::ALL_NODES);
         }
         groups.sort_unstable();
         groups.dedup();

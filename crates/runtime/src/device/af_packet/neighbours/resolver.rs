@@ -9,7 +9,7 @@ use crate::device::af_packet::frame::addresses;
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 pub(in super::super) use super::waiting::Outbound;
 
@@ -81,7 +81,7 @@ impl Resolver {
     }
 
     /// As [`Neighbours::groups`].
-    pub(in super::super) fn groups(&self) -> Vec<MacAddress> {
+    pub(in super::super) fn groups(&self) -> Vec<Ipv6Addr> {
         self.neighbours.groups()
     }
 
