@@ -2,6 +2,8 @@
 
 #[path = "../benches/compare/case.rs"]
 mod case;
+#[path = "../benches/compare/metric.rs"]
+mod metric;
 #[path = "../benches/compare/report/mod.rs"]
 mod report;
 #[path = "../benches/compare/results.rs"]

@@ -16,6 +16,7 @@
 mod case;
 mod ends;
 mod measure;
+mod metric;
 mod net;
 mod report;
 mod results;

@@ -2,35 +2,9 @@
 
 use crate::Outcome;
 use crate::case::Case;
+pub(crate) use crate::metric::Metric;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// A quantity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Metric {
-    /// Payload, in Gbit/s.
-    GbitPerSecond,
-    /// Processor time of the measured end's thread, in seconds per 10^9 bytes of payload.
-    CpuHere,
-    /// Of the other end's thread.
-    CpuPeer,
-    /// Of the process, which is both.
-    CpuBoth,
-    /// Of everything on the machine.
-    CpuMachine,
-    /// The kernel's share of `CpuBoth`, 0 to 1.
-    KernelShare,
-    /// Packets that a receiver sent for each segment that it received.
-    AcksPerSegment,
-    /// Of round trips.
-    MedianMicros,
-    P99Micros,
-    /// Connections per second.
-    PerSecond,
-    /// Processor time of both ends for one connection, in microseconds.
-    CpuMicrosEach,
-}
 
 /// The result of one measurement.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

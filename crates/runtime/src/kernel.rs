@@ -1,6 +1,8 @@
-//! What the kernel's own TCP says about a connection: `TCP_INFO`, tcp(7). For comparing it with ackline's.
+//! What the kernel's own TCP says about a connection (`TCP_INFO`, tcp(7)), and how it is told to pace. For comparing it
+//! with ackline's.
 
 use crate::sys::socket;
+use ackline_tcp_core::Rate;
 use rustix::fd::AsFd;
 use std::io;
 use std::time::Duration;
@@ -51,6 +53,14 @@ impl KernelTcpInfo {
     }
 }
 
+/// Has the kernel's TCP pace what `socket` sends, at no more than `rate` of payload (`SO_MAX_PACING_RATE`, socket(7)).
+///
+/// # Errors
+/// Where `socket` is not a socket.
+pub fn set_max_pacing_rate(socket: impl AsFd, rate: Rate) -> io::Result<()> {
+    Ok(socket::set_max_pacing_rate(socket, rate.bytes_per_second())?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,6 +88,23 @@ mod tests {
     fn another_kind_of_socket_is_refused() {
         let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         KernelTcpInfo::of(&socket).expect_err("UDP has no TCP_INFO");
+    }
+
+    /// 400 kB at 2 MB a second; the kernel lets the first ten segments go unpaced.
+    #[test]
+    fn the_kernel_paces_as_told() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let mut near = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        let (mut far, _) = listener.accept().expect("accepted");
+        set_max_pacing_rate(&near, Rate::from_bytes_per_second(2_000_000)).expect("a socket");
+        let start = crate::timer::now();
+        let writer = std::thread::spawn(move || near.write_all(&[1; 400_000]));
+        let mut received = vec![];
+        far.read_to_end(&mut received).expect("received");
+        writer.join().expect("no panic").expect("sent");
+        assert_eq!(received.len(), 400_000);
+        let took = crate::timer::now().since(start);
+        assert!(took > Duration::from_millis(10).into(), "{took:?}");
     }
 
     #[test]

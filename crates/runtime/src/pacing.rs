@@ -4,14 +4,17 @@
 //! sleeps until shortly before the departure, too, and then stays awake. How early it must wake, it measures:
 //!
 //! ```text
-//!   sleeps                        yields to other tasks, again and again    holds on   departs
-//!  ──────────────────────────────┬────────────────────────────────────────┬──────────┬────────►
-//!                                │◄──── as late as wake-ups seldom are ────┼──────────┤
-//!                                                   as long as yields seldom take ───►│
+//!   sleeps             yields to other tasks, again and again     holds on    prepares     departs
+//!  ───────────────────┬──────────────────────────────────────────┬───────────┬────────────┬────────►
+//!                     │◄───────── as late as wake-ups seldom are ┼───────────┼────────────┤
+//!                                                                │◄── as long as yields ──┤
+//!                                                                        as it takes to ──┤
+//!                                                                        make a packet
 //! ```
 //!
 //! While it yields, other tasks of the runtime run and packets are received as ever. While it holds on, nothing else runs
-//! on its thread: at most [`HOLD_LIMIT`] for each departure, and without the stack's lock.
+//! on its thread: at most [`HOLD_LIMIT`] for each departure, and without the stack's lock. Then the packet is made as if
+//! its time had come, and held in front of the device until it has: for [`PREPARE_LIMIT`] at most, under the lock.
 
 use ackline_tcp_core::{Duration, Instant};
 
@@ -24,6 +27,9 @@ const SPINNING_TICK: Duration = Duration::from_micros(5);
 
 /// Longest time for which a spinning driver keeps its thread from other tasks.
 const HOLD_LIMIT: Duration = Duration::from_micros(20);
+
+/// Longest time for which a packet is made before its departure.
+const PREPARE_LIMIT: Duration = Duration::from_micros(3);
 
 /// How the driver waits for departures that pacing or a shaper holds back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,8 +71,8 @@ pub(crate) enum Wait {
     Sleep(Instant),
     /// Let other tasks run, and look again.
     Yield,
-    /// Keep the thread until the departure.
-    Hold(Instant),
+    /// Keep the thread until the first instant, then make what departs at the second.
+    Hold(Instant, Instant),
 }
 
 /// Decides how to wait, and learns from how long that took.
@@ -81,6 +87,8 @@ struct Spin {
     wake_up: Bound,
     /// How long a yield takes.
     turn: Bound,
+    /// How long it takes to make a packet.
+    prepare: Bound,
 }
 
 impl Waiter {
@@ -90,6 +98,7 @@ impl Waiter {
             Pacing::Spin { longest } => Some(Spin {
                 wake_up: Bound::new(Duration::from_micros(50), longest.into()),
                 turn: Bound::new(Duration::from_micros(5), HOLD_LIMIT.min(longest.into())),
+                prepare: Bound::new(Duration::from_micros(1), PREPARE_LIMIT.min(longest.into())),
             }),
         };
         Self { spin }
@@ -97,14 +106,14 @@ impl Waiter {
 
     /// How to wait for a departure at `at`.
     pub(crate) fn wait(&self, now: Instant, at: Instant) -> Wait {
-        let Some(Spin { wake_up, turn }) = &self.spin else { return Wait::Sleep(at) };
+        let Some(Spin { wake_up, turn, prepare }) = &self.spin else { return Wait::Sleep(at) };
         let left = at.since(now);
         if left > wake_up.get() {
             Wait::Sleep(at - wake_up.get())
-        } else if left > turn.get() {
+        } else if left > turn.get().max(prepare.get()) {
             Wait::Yield
         } else {
-            Wait::Hold(at)
+            Wait::Hold(at - prepare.get(), at)
         }
     }
 
@@ -119,6 +128,13 @@ impl Waiter {
     pub(crate) fn on_turn(&mut self, took: Duration) {
         if let Some(spin) = &mut self.spin {
             spin.turn.take(took);
+        }
+    }
+
+    /// So long after the end of a hold its packet was ready.
+    pub(crate) fn on_ready(&mut self, took: Duration) {
+        if let Some(spin) = &mut self.spin {
+            spin.prepare.take(took);
         }
     }
 
@@ -205,8 +221,8 @@ mod tests {
         assert_eq!(waiter.wait(AT - micros(51), AT), Wait::Sleep(AT - micros(50)));
         assert_eq!(waiter.wait(AT - micros(50), AT), Wait::Yield);
         assert_eq!(waiter.wait(AT - micros(6), AT), Wait::Yield);
-        assert_eq!(waiter.wait(AT - micros(5), AT), Wait::Hold(AT));
-        assert_eq!(waiter.wait(AT + micros(1), AT), Wait::Hold(AT), "it is due");
+        assert_eq!(waiter.wait(AT - micros(5), AT), Wait::Hold(AT - micros(1), AT));
+        assert_eq!(waiter.wait(AT + micros(1), AT), Wait::Hold(AT - micros(1), AT), "it is due");
     }
 
     #[test]
@@ -241,15 +257,18 @@ mod tests {
         for _ in 0..1000 {
             waiter.on_wake_up(micros(5000));
             waiter.on_turn(micros(5000));
+            waiter.on_ready(micros(5000));
         }
         assert_eq!(waiter.lead(), micros(300));
         assert_eq!(waiter.wait(AT - micros(21), AT), Wait::Yield);
-        assert_eq!(waiter.wait(AT - HOLD_LIMIT, AT), Wait::Hold(AT));
+        assert_eq!(waiter.wait(AT - HOLD_LIMIT, AT), Wait::Hold(AT - PREPARE_LIMIT, AT));
         // Nor is it ever too late to hold on for what a yield takes at least.
+        let least = Duration::from_nanos(500);
         for _ in 0..100_000 {
             waiter.on_turn(Duration::ZERO);
+            waiter.on_ready(Duration::ZERO);
         }
-        assert_eq!(waiter.wait(AT - Duration::from_nanos(500), AT), Wait::Hold(AT));
+        assert_eq!(waiter.wait(AT - least, AT), Wait::Hold(AT - least, AT));
         assert_eq!(waiter.wait(AT - Duration::from_nanos(501), AT), Wait::Yield);
     }
 }

@@ -25,6 +25,17 @@ pub fn now() -> Instant {
     Instant::from_nanos((tv_sec as u64).saturating_mul(NANOS_PER_SEC).saturating_add(tv_nsec as u64))
 }
 
+/// Reads the clock until it says `at`; what it says then.
+pub(crate) fn spin_until(at: Instant) -> Instant {
+    loop {
+        let now = now();
+        if now >= at {
+            return now;
+        }
+        std::hint::spin_loop();
+    }
+}
+
 /// A timer with nanosecond deadlines on the clock of [`now`].
 ///
 /// [`arm`](Self::arm) as often as the deadline changes, then await [`poll_expired`](Self::poll_expired).

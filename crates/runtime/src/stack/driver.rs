@@ -1,7 +1,7 @@
 //! The task that drives one endpoint: packets in, deadlines, packets out, events, sleep.
 
 use super::shard::{Shard, Wakes, store};
-use super::state::State;
+use super::state::{Hold, State};
 use crate::pacing::Wait;
 use crate::timer;
 use ackline_tcp_core::Instant;
@@ -54,18 +54,18 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { shard, wakes, awake_since } = self.get_mut();
-        let mut may_hold = true;
+        let mut held = None;
         loop {
             let outcome = {
                 let mut state = shard.lock();
                 if let Some(since) = awake_since.take() {
                     let took = timer::now().since(since);
                     state.meters.awake = state.meters.awake.saturating_add(took);
-                    if may_hold {
+                    if held.is_none() {
                         state.waiter.on_turn(took);
                     }
                 }
-                state.turn(cx, wakes)
+                state.turn(cx, wakes, held)
             };
             wakes.wake_all();
             let wait = match outcome {
@@ -79,14 +79,11 @@ impl Future for Driver {
             };
             match wait {
                 Some(Wait::Sleep(_)) | None => return Poll::Pending,
-                Some(Wait::Hold(at)) if may_hold => {
-                    may_hold = false;
+                Some(Wait::Hold(until, departs)) if held.is_none() => {
                     *awake_since = Some(timer::now());
-                    while timer::now() < at {
-                        std::hint::spin_loop();
-                    }
+                    held = Some(Hold { ended: timer::spin_until(until), departs });
                 }
-                Some(Wait::Yield | Wait::Hold(_)) => {
+                Some(Wait::Yield | Wait::Hold(..)) => {
                     *awake_since = Some(timer::now());
                     let_others_run(cx);
                     return Poll::Pending;
@@ -140,9 +137,10 @@ impl Received {
 }
 
 impl State {
-    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes) -> Turn {
+    /// `hold` has ended just before.
+    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<Hold>) -> Turn {
         self.meters.driver_runs += 1;
-        let outcome = self.try_turn(cx, wakes);
+        let outcome = self.try_turn(cx, wakes, hold);
         match outcome {
             Err(error) => self.fail(&error, wakes),
             Ok(again) => {
@@ -159,7 +157,7 @@ impl State {
     }
 
     /// One turn; true where there is more to do at once.
-    fn try_turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes) -> io::Result<bool> {
+    fn try_turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<Hold>) -> io::Result<bool> {
         let mut expired = self.spins();
         // Polled until pending, so that the next expiry wakes the task.
         loop {
@@ -172,13 +170,20 @@ impl State {
                 self.waiter.on_wake_up(at.since(deadline));
             }
         }
-        let now = timer::now();
+        let now = match hold {
+            // What is made leaves then, and not before: by the end of the turn it is that late.
+            Some(Hold { departs, .. }) => timer::now().max(departs),
+            None => timer::now(),
+        };
+        let mut more = expired && self.serve_departures(now) && self.transmit(now, hold);
+        if hold.is_some() {
+            timer::spin_until(now);
+        }
         if self.kept_acks {
             // The applications had their turn.
             self.keeps_acks = false;
             self.flush(now, wakes);
         }
-        let mut more = expired && self.serve_departures(now) && self.transmit(now);
         let received = self.receive(now, cx)?;
         if self.device.is_restored() {
             self.device.full = None;

@@ -21,6 +21,22 @@ pub(crate) fn tcp_info(socket: impl AsFd, info: &mut [u8]) -> Result<usize, Errn
     failed(outcome).map(|()| (length as usize).min(info.len()))
 }
 
+/// The kernel's TCP sends no more than `rate` bytes in a second.
+pub(crate) fn set_max_pacing_rate(socket: impl AsFd, rate: u64) -> Result<(), Errno> {
+    // SAFETY: the kernel reads the eight bytes of `rate`, which lives through the call. The descriptor is borrowed,
+    // hence open.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const rate).cast(),
+            size_of::<u64>() as libc::socklen_t,
+        )
+    };
+    failed(outcome)
+}
+
 /// The error of the call whose outcome this is: zero, or -1 with the reason in `errno`.
 pub(super) fn failed(outcome: c_int) -> Result<(), Errno> {
     if outcome == 0 {

@@ -199,7 +199,7 @@ pub enum Revise {
     /// The pending departure stays; the new gap counts from the next one.
     NextDeparture,
     /// As `NextDeparture`, and what a departure's lateness cost is made up for: up to the gap of one packet, or 20 ticks
-    /// of the driver's timers where that is more, by departures that keep half their gap at least, so that none is
+    /// of the driver's timers where that is more, by departures that keep a quarter of their gap at least, so that none is
     /// followed by a burst. Time in which nothing waited for the pacer is not made up for.
     Banked,
 }

@@ -15,13 +15,13 @@
 //!
 //! Where one segment's gap is shorter than the driver can tell departures apart, several leave at once, with the gap of
 //! all of them behind them: the *quantum*. What a late timer costs is made up for only with [`Revise::Banked`], only up to
-//! the *slack*, and not at once: what is late keeps at least half its gap from what left before it, so that a late timer
-//! makes the next gaps shorter and no burst. Time in which it was not the pacer that held data back is never made up for.
+//! the *slack*, and not at once: departures keep a quarter of their gap at least, so that a late timer makes the next gaps
+//! shorter and no burst. (A half would not do: the timer adds its lateness to the shortened gap, too.) Time in which it was not the pacer that held data back is never made up for.
 //!
 //! ```text
 //!  schedule   │         │         │         │         │         │
-//!  leaves     │              ▲late│    │    │         │         │
-//!                            ├½gap┼½gap┼½gap┤
+//!  leaves     │                   ▲ late │  │         │         │
+//!                                 ├─¼┬─¼─┼─¼┤
 //! ```
 
 #[cfg(test)]
@@ -34,6 +34,9 @@ use crate::units::{Rate, Window};
 /// The most lateness that [`Revise::Banked`] makes up for, in ticks of the driver's timers: a timer that is often so
 /// late would hold a flow below its rate for good.
 const SLACK_TICKS: u64 = 20;
+
+/// Where [`Revise::Banked`] makes up for lateness, departures keep this part of their gap.
+const CLOSEST: u64 = 4;
 
 /// `over` bytes take `time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +120,8 @@ pub(crate) struct Pacer {
     len: u32,
     /// The schedule's next departure by the gap that was in force at the last one.
     next: Instant,
-    /// With [`Revise::Banked`] half that gap after the last departure, the earliest next one where the schedule is behind.
+    /// With [`Revise::Banked`] a quarter of that gap after the last departure, the earliest next one where the schedule is
+    /// behind.
     spaced: Instant,
     /// What that gap left over.
     carry: Carry,
@@ -172,6 +176,6 @@ impl Pacer {
         };
         let (wait, carry) = gap.of_bytes(len, carry);
         (self.next, self.carry) = (from + wait, carry);
-        self.spaced = now + wait.div(2);
+        self.spaced = now + wait.div(CLOSEST);
     }
 }

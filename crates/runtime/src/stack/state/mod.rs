@@ -117,6 +117,15 @@ pub(crate) struct Waits {
     pub(crate) busy_poll: Duration,
 }
 
+/// The driver has kept its thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hold {
+    /// Until then.
+    pub(crate) ended: Instant,
+    /// For what departs then, within a few microseconds.
+    pub(crate) departs: Instant,
+}
+
 /// Deadlines of the runtime's own.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
@@ -193,7 +202,7 @@ impl State {
             return false;
         }
         self.last = now;
-        let more = !self.device.is_full() && self.transmit(now);
+        let more = !self.device.is_full() && self.transmit(now, None);
         while let Some(event) = self.endpoint.poll_event() {
             self.deliver(now, event, wakes);
         }
@@ -206,12 +215,17 @@ impl State {
         more
     }
 
-    pub(super) fn transmit(&mut self, now: Instant) -> bool {
+    /// Sends what may be sent; after a `hold` the first packet when it departs. True where more could leave at once.
+    pub(super) fn transmit(&mut self, now: Instant, mut hold: Option<Hold>) -> bool {
         let budget = TxBudget::packets(TX_BATCH);
         let budget = if self.keeps_acks { budget.keeping_acks() } else { budget };
-        let Self { endpoint, device: port, meters, alarms, .. } = self;
+        let Self { endpoint, device: port, meters, alarms, waiter, .. } = self;
         let sent = endpoint.transmit(now, budget, |packet| {
-            let at = timer::now();
+            let mut at = timer::now();
+            if let Some(Hold { ended, departs }) = hold.take() {
+                waiter.on_ready(at.since(ended));
+                at = timer::spin_until(departs);
+            }
             let sent =
                 port.device.try_send(packet.header, packet.payload, packet.segment_size, packet.checksum);
             match sent {
@@ -256,7 +270,7 @@ impl State {
         let core = match self.wait {
             Some(Wait::Sleep(until)) => Some(until),
             // The driver is awake.
-            Some(Wait::Yield | Wait::Hold(_)) | None => None,
+            Some(Wait::Yield | Wait::Hold(..)) | None => None,
         };
         let own = self.alarms.peek().map(|Reverse((at, _))| *at);
         let deadline = match (core, own) {
@@ -268,7 +282,7 @@ impl State {
 
     /// A departure is due so soon that the driver does not sleep.
     pub(crate) const fn spins(&self) -> bool {
-        matches!(self.wait, Some(Wait::Yield | Wait::Hold(_)))
+        matches!(self.wait, Some(Wait::Yield | Wait::Hold(..)))
     }
 
     /// Serves departures that are due before anything else is, but not what is due after them: a retransmission timer,

@@ -107,16 +107,16 @@ fn what_leaves_before_its_time_is_charged() {
 
 #[test]
 fn only_banked_makes_up_for_lateness_and_only_up_to_the_slack() {
-    let ms = Duration::from_millis;
+    let (ms, us) = (Duration::from_millis, Duration::from_micros);
     // So late is the second departure; then comes the third.
     let cases = [
         (Revise::NextDeparture, ms(3), ms(23)),
         (Revise::Banked, ms(3), ms(20)),
         (Revise::Banked, ms(5), ms(20)),
-        // Half a gap after what left late.
-        (Revise::Banked, ms(10), ms(25)),
-        (Revise::Banked, ms(15), ms(30)),
-        (Revise::Banked, ms(500), ms(515)),
+        // A quarter of a gap after what left late.
+        (Revise::Banked, ms(10), us(22_500)),
+        (Revise::Banked, ms(15), us(27_500)),
+        (Revise::Banked, ms(500), us(512_500)),
         (Revise::Retroactive, ms(3), ms(23)),
     ];
     for (revise, late, third) in cases {
@@ -129,11 +129,11 @@ fn only_banked_makes_up_for_lateness_and_only_up_to_the_slack() {
     }
 }
 
-/// Thirteen milliseconds late with 10 ms gaps: departures come at twice the rate until the schedule has them again.
+/// Thirteen milliseconds late with 8 ms gaps: departures come at four times the rate until the schedule has them again.
 #[test]
 fn lateness_is_made_up_for_without_a_burst() {
     let ms = Duration::from_millis;
-    let decision = decide(ms(10), Window::from_bytes(1000), Revise::Banked);
+    let decision = decide(ms(8), Window::from_bytes(1000), Revise::Banked);
     let mut pacer = Pacer::default();
     pacer.on_departure(START, 1000, &decision, None, Duration::from_millis(1));
     let mut left = vec![];
@@ -143,7 +143,7 @@ fn lateness_is_made_up_for_without_a_burst() {
         pacer.on_departure(now, 1000, &decision, None, Duration::from_millis(1));
         left.push(now.since(START).as_millis());
     }
-    assert_eq!(left, [23, 28, 33, 40, 50]);
+    assert_eq!(left, [21, 23, 25, 32, 40]);
 }
 
 #[test]
@@ -231,7 +231,7 @@ proptest! {
 
     /// Whatever the timers do, a departure that was late is followed by no burst.
     #[test]
-    fn half_a_gap_always_lies_between_departures(
+    fn a_quarter_of_a_gap_always_lies_between_departures(
         late in prop::collection::vec(0_u64..4_000_000, 2..120),
         segments in 1_u32..5,
     ) {
@@ -242,7 +242,7 @@ proptest! {
             pacer.hold();
             let now = pacer.earliest(&decision, None).max(START) + nanos(late);
             if let Some(last) = last.replace(now) {
-                prop_assert!(now.since(last) >= Duration::from_micros(500 * u64::from(segments)));
+                prop_assert!(now.since(last) >= Duration::from_micros(250 * u64::from(segments)));
             }
             pacer.on_departure(now, 1000 * segments, &decision, None, TICK);
         }
