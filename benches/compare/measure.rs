@@ -34,6 +34,7 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
     let (report, ended) = mpsc::channel();
 
     let listener = peer.run(|| TcpListener::bind((PEER, PORT)))??;
+    ends::kernel::set_congestion_control(&listener)?;
     let other = spawn("peer", &report, {
         let meter = meter.clone();
         move || {

@@ -8,7 +8,6 @@ use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::netlink::{Interface, InterfaceAddress, Netlink};
 use ackline_runtime::netns::{Namespace, enter_user_net_namespace};
-use std::fs;
 use std::net::Ipv4Addr;
 
 /// The kernel at the other end.
@@ -18,9 +17,6 @@ pub(crate) const HERE: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 2);
 pub(crate) const PREFIX: u8 = 24;
 /// Where the other end listens.
 pub(crate) const PORT: u16 = 7000;
-
-/// Of the kernel's TCP, at either end.
-const CONGESTION_CONTROL: &str = "cubic";
 
 const PEER_VETH: &str = "peer0";
 const HERE_VETH: &str = "here0";
@@ -68,13 +64,8 @@ pub(crate) fn gain_rights() -> Outcome<()> {
 
 fn namespace() -> Outcome<Namespace> {
     std::thread::scope(|scope| {
-        let thread = scope.spawn(|| -> Outcome<Namespace> {
-            let namespace = Namespace::new_for_thread()?;
-            // The machine's default may be one that paces by timers (BBR), which would be what is measured.
-            fs::write("/proc/sys/net/ipv4/tcp_congestion_control", CONGESTION_CONTROL)?;
-            Ok(namespace)
-        });
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let thread = scope.spawn(Namespace::new_for_thread);
+        Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
     })
 }
 

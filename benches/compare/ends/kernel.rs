@@ -4,9 +4,11 @@ use super::{CHUNK, Meter, all, end, some};
 use crate::case::{Act, Wait};
 use crate::net::{PEER, PORT};
 use ackline_runtime::timer;
+use rustix::fd::AsFd;
+use rustix::net::{AddressFamily, SocketType, sockopt};
 use std::cell::RefCell;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddrV4, TcpListener, TcpStream};
 use std::sync::Arc;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -27,14 +29,13 @@ pub(crate) fn serve(listener: &TcpListener, act: Act, meter: &Arc<Meter>) -> io:
 
 /// The measured end.
 pub(crate) fn connect(act: Act, meter: &Arc<Meter>) -> io::Result<()> {
-    let connect = || TcpStream::connect((PEER, PORT));
-    let several = |flows| -> io::Result<Vec<_>> { (0..flows).map(|_| connect()).collect() };
+    let several = |flows| -> io::Result<Vec<_>> { (0..flows).map(|_| connect_one()).collect() };
     match act {
         Act::Send { flows } => source(several(flows)?),
         Act::Receive { flows } => sink(several(flows)?, meter),
-        Act::RoundTrip { here, .. } => ping(connect()?, here, meter),
+        Act::RoundTrip { here, .. } => ping(connect_one()?, here, meter),
         Act::Open { at_once: 1 } => loop {
-            let mut stream = connect()?;
+            let mut stream = connect_one()?;
             stream.set_nodelay(true)?;
             stream.write_all(&[7])?;
             end(stream.read(&mut [0])?)?;
@@ -43,6 +44,19 @@ pub(crate) fn connect(act: Act, meter: &Arc<Meter>) -> io::Result<()> {
         },
         Act::Open { at_once } => open_many(at_once, meter),
     }
+}
+
+/// Congestion control of the kernel's TCP at either end, whatever the machine's default is: one that paces by timers (BBR)
+/// would be all that is measured. Before a socket is connected, for a connection that began with BBR stays paced.
+pub(crate) fn set_congestion_control(socket: impl AsFd) -> io::Result<()> {
+    Ok(sockopt::set_tcp_congestion(socket, "cubic")?)
+}
+
+fn connect_one() -> io::Result<TcpStream> {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    set_congestion_control(&socket)?;
+    rustix::net::connect(&socket, &SocketAddrV4::new(PEER, PORT))?;
+    Ok(socket.into())
 }
 
 fn source(mut streams: Vec<TcpStream>) -> io::Result<()> {
