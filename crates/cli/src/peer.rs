@@ -60,7 +60,7 @@ pub(crate) fn unreachable(to: impl Display, port: u16, error: &io::Error) -> Fai
         }
         ErrorKind::TimedOut => "no answer".to_owned(),
         ErrorKind::HostUnreachable => "host or network unreachable".to_owned(),
-        ErrorKind::NetworkDown => return device_gone(error),
+        ErrorKind::NetworkDown => return Failure::new(Exit::Device, plain(error)),
         _ => plain(error),
     };
     Failure::new(Exit::Network, format!("cannot reach {to}: {why}"))
@@ -83,7 +83,9 @@ fn ended_by(peer: impl Display, error: &io::Error, after: &str) -> Failure {
         }
         ErrorKind::TimedOut => format!("{peer} stopped answering"),
         ErrorKind::HostUnreachable => format!("{peer} became unreachable"),
-        ErrorKind::NetworkDown => return device_gone(error),
+        ErrorKind::NetworkDown => {
+            return Failure::new(Exit::Device, format!("{}{after}", plain(error)));
+        }
         _ => format!("the connection with {peer} failed: {}", plain(error)),
     };
     Failure::new(Exit::Network, format!("{what}{after}"))
@@ -101,10 +103,6 @@ pub(crate) fn after(moved: u64, total: Option<u64>) -> String {
         Some(total) => format!("after {} of {}", bytes(moved), bytes(total)),
         None => format!("after {}", bytes(moved)),
     }
-}
-
-fn device_gone(error: &io::Error) -> Failure {
-    Failure::new(Exit::Device, format!("the TUN device is gone: {}", plain(error)))
 }
 
 #[cfg(test)]
@@ -153,7 +151,9 @@ mod tests {
     fn a_reset_says_how_far_it_came() {
         let failure = cut_short("10.0.0.1:5", 3 << 20, Some(1 << 30), &ErrorKind::ConnectionReset.into());
         assert_eq!(failure.to_string(), "10.0.0.1:5 reset the connection after 3.00 MiB of 1.00 GiB");
-        let failure = cut_short("10.0.0.1:5", 3, None, &ErrorKind::NetworkDown.into());
+        let removed = io::Error::new(ErrorKind::NetworkDown, "the interface ack0 was removed");
+        let failure = cut_short("10.0.0.1:5", 3, None, &removed);
         assert_eq!(failure.exit, Exit::Device);
+        assert_eq!(failure.to_string(), "the interface ack0 was removed after 3 B");
     }
 }

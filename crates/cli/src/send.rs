@@ -79,7 +79,10 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             let stack = tunnel.start(device, &policies, |_| {})?;
             let total = source.size();
             let outcome = tokio::select! {
-                sent = transfer(&stack, args, &targets, source, &progress, &mut facts) => sent,
+                sent = transfer(&stack, args, &targets, source, &progress, &mut facts) => {
+                    sent.map_err(|failure| args.tunnel.blame(&stack, failure))
+                }
+                never = tunnel.watch(&stack, |line| tell(args, &progress, line)) => match never {},
                 signal = signals.next() => {
                     let how_far = peer::after(progress.bytes(), total);
                     Err(signal.failure(&format!("stopped {how_far}; the connection was reset")))
@@ -131,6 +134,13 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
         }
     }
     outcome
+}
+
+/// Says something on the way.
+fn tell(args: &SendArgs, progress: &Progress, line: &str) {
+    if !args.output.quiet {
+        progress.say(line);
+    }
 }
 
 /// Connects and sends everything. Where this is dropped or fails, the receiver gets a reset: it must not take a

@@ -123,6 +123,15 @@ fn answers_a_ping<D: Device>(device: &mut D) {
 }
 
 #[test]
+fn a_device_that_was_made_is_up() {
+    isolated("a_device_that_was_made_is_up", || {
+        let tun = Tun::create(&config())?;
+        assert!(tun.interface().up && !tun.stats().down);
+        Ok(())
+    });
+}
+
+#[test]
 fn ping_is_answered_with_offload() {
     isolated("ping_is_answered_with_offload", || {
         answers_a_ping(&mut Tun::create(&config())?);

@@ -48,10 +48,16 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
         if reporter.speaks() {
             progress.say(&format!("listening on {} ({})", args.listen, tunnel.name()));
         }
-        let outcome = if args.keep {
-            server::serve(args, &target, &stack, listener, &mut signals, &progress, &reporter).await
-        } else {
-            once(args, &target, sink, (&stack, listener), &mut signals, &progress, &reporter).await
+        let serve = async {
+            if args.keep {
+                server::serve(args, &target, &stack, listener, &mut signals, &progress, &reporter).await
+            } else {
+                once(args, &target, sink, (&stack, listener), &mut signals, &progress, &reporter).await
+            }
+        };
+        let outcome = tokio::select! {
+            served = serve => served,
+            never = tunnel.watch(&stack, |line| if reporter.speaks() { progress.say(line) }) => match never {},
         };
         stack.shutdown(CLOSE_WAIT).await;
         outcome
@@ -122,6 +128,7 @@ async fn once(
             (Some(stream), outcome)
         }
     };
+    let outcome = outcome.map_err(|failure| args.tunnel.blame(stack, failure));
     let transfer = Transfer {
         peer: stream.as_ref().map(ackline::runtime::TcpStream::peer_addr),
         local: stream.as_ref().map(ackline::runtime::TcpStream::local_addr),

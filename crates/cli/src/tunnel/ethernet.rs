@@ -47,8 +47,13 @@ impl Ethernet {
                         "--gateway {gateway} is the stack's own address; name the network's router"
                     )));
                 }
-                // A link-local address is on every link: RFC 4861, section 5.1.
-                Some(net) if !net.contains(&gateway) && !is_link_local(gateway) => {
+                // A link-local address is on every link (RFC 4861, section 5.1), and a network of one host leaves the
+                // router to be somewhere else.
+                Some(net)
+                    if !net.contains(&gateway)
+                        && !is_link_local(gateway)
+                        && net.prefix_len() < net.max_prefix_len() =>
+                {
                     return Err(Failure::usage(format!(
                         "--gateway {gateway} is not in {}, the network of --local {net}: a gateway must be reached directly",
                         net.trunc()

@@ -7,7 +7,7 @@ mod tun;
 
 use crate::args::values::Destination;
 use crate::args::{PacingKind, TunnelArgs};
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::peer;
 use crate::policies::Chosen;
 use ackline::core::ConnConfig;
@@ -15,9 +15,13 @@ use ackline::runtime::stack::Builder;
 use ackline::runtime::{Device, Pacing, Stack};
 use ethernet::Ethernet;
 use ipnet::IpNet;
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tun::Tun;
+
+/// Time between two looks at whether the interface is up.
+const LOOK_AT_LINK: Duration = Duration::from_millis(250);
 
 /// A device and the stack's place behind it, checked as far as that can be done without touching the system.
 #[derive(Debug)]
@@ -67,6 +71,18 @@ impl TunnelArgs {
     }
 }
 
+impl TunnelArgs {
+    /// Puts the blame for a transfer that made no progress on the interface, where that is down.
+    pub(crate) fn blame(&self, stack: &Stack, failure: Failure) -> Failure {
+        if failure.exit == Exit::Network && stack.device_stats().down {
+            let name = self.dev.as_ref().unwrap_or(&self.tun);
+            Failure::new(Exit::Device, format!("the interface {name} is down: {failure}"))
+        } else {
+            failure
+        }
+    }
+}
+
 impl Tunnel {
     /// The stack's addresses.
     pub(crate) fn addresses(&self) -> Vec<IpAddr> {
@@ -99,6 +115,28 @@ impl Tunnel {
         match &self.device {
             Kind::Tun(tun) => Ok(Box::new(tun.open()?)),
             Kind::Ethernet(ethernet) => Ok(Box::new(ethernet.open()?)),
+        }
+    }
+
+    /// Says when the interface goes down or comes up, for as long as it is polled.
+    pub(crate) async fn watch(&self, stack: &Stack, say: impl Fn(&str)) -> Infallible {
+        let mut was_down = false;
+        loop {
+            tokio::time::sleep(LOOK_AT_LINK).await;
+            let down = stack.device_stats().down;
+            if down != was_down {
+                let what = if down { "is down: nothing moves until it is up" } else { "is up again" };
+                say(&format!("the interface {} {what}", self.interface()));
+                was_down = down;
+            }
+        }
+    }
+
+    /// The name of its interface.
+    fn interface(&self) -> &str {
+        match &self.device {
+            Kind::Tun(tun) => tun.interface(),
+            Kind::Ethernet(ethernet) => ethernet.interface(),
         }
     }
 

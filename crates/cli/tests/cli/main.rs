@@ -3,6 +3,7 @@
 
 mod common;
 mod demo;
+mod dev;
 mod net;
 mod recv;
 mod reproduce;

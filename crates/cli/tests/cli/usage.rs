@@ -97,7 +97,7 @@ fn bad_values_are_answered_with_what_would_be_right() {
         (&["send", "--peer", "nobody", "-", "h:1"], "--peer \"nobody\": not an IP address"),
         (&["recv", "--listen", "name:80"], "\"name\" is not an IP address"),
         (&["recv", "--listen", ":0"], "\"0\" is not a port"),
-        (&["recv", "--listen", "127.0.0.1:80"], "127.0.0.1 cannot be the address of a host on a TUN"),
+        (&["recv", "--listen", "127.0.0.1:80"], "127.0.0.1 cannot be the address of a host"),
     ];
     for (args, expected) in cases {
         let complaint = refused(args, 2);

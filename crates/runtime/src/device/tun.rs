@@ -140,6 +140,8 @@ impl Tun {
         let name = config.name.as_deref().unwrap_or("");
         let mut tun = Self::attach(name, config.offload, config.multi_queue, true)?;
         tun.interface = config.apply(&tun.interface)?;
+        // It was down when it was made.
+        tun.link.refresh();
         tun.caps = capabilities(tun.interface.mtu, config.offload);
         Ok(tun)
     }

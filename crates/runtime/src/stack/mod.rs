@@ -9,7 +9,7 @@ pub use builder::Builder;
 pub(crate) use builder::random_seed;
 pub use driver::Driver;
 
-use crate::device::Device;
+use crate::device::{Device, DeviceStats};
 use crate::listener::TcpListener;
 use crate::stats::Stats;
 use crate::stream::TcpStream;
@@ -132,6 +132,12 @@ impl Stack {
     #[must_use]
     pub fn counters(&self) -> Counters {
         self.shard.lock().endpoint.counters().clone()
+    }
+
+    /// What happened on the device.
+    #[must_use]
+    pub fn device_stats(&self) -> DeviceStats {
+        self.shard.lock().device.device.stats()
     }
 
     /// What the runtime measured.

@@ -278,9 +278,17 @@ impl Egress {
 }
 
 /// Keeps a packet that went past the scheduler and that the device refused.
-fn hold(host: &EndpointConfig, conn: &mut Connection, id: ConnId, plan: &Plan, serial: u64) -> Descriptor {
+fn hold(
+    now: Instant,
+    host: &EndpointConfig,
+    conn: &mut Connection,
+    id: ConnId,
+    plan: &Plan,
+    serial: u64,
+) -> Descriptor {
     conn.reserve(plan, serial);
-    plan.descriptor(id, serial, host.pricing.price(conn.ip_len(plan), plan.len, plan.segments()))
+    let price = host.pricing.price(conn.ip_len(plan), plan.len, plan.segments());
+    Descriptor { queued_at: now, ..plan.descriptor(id, serial, price) }
 }
 
 impl Endpoint {
@@ -349,8 +357,10 @@ impl Endpoint {
             _ => {
                 let serial = self.egress.next_serial();
                 self.offer(now, id, &plan, serial, emit).inspect_err(|_| {
-                    self.egress.held =
-                        self.slots.conn_mut(index).map(|conn| hold(&self.config, conn, id, &plan, serial));
+                    self.egress.held = self
+                        .slots
+                        .conn_mut(index)
+                        .map(|conn| hold(now, &self.config, conn, id, &plan, serial));
                 })
             }
         }?;
@@ -412,7 +422,7 @@ impl Endpoint {
             Some(error) => {
                 self.observe.counters.tx_refused += 1;
                 let next = plan.packet_at(taken, u32::from(size.get()));
-                *held = Some(hold(&self.config, conn, id, &next, *serial - 1));
+                *held = Some(hold(now, &self.config, conn, id, &next, *serial - 1));
                 Err(error)
             }
         }

@@ -45,6 +45,17 @@ fn a_device_that_refuses_loses_nothing() {
     }
 }
 
+/// Packets that the device refused wait there, and not since the clock began.
+#[test]
+fn waiting_for_a_full_device_is_counted_from_the_refusal() {
+    let mut net = Net::offloaded(5, Link { refused: 300, ..Link::default() });
+    net.now = Instant::from_secs(100_000);
+    let net = transfer(net, MIB);
+    let data = net.hosts[A].endpoint.egress_stats().data;
+    assert!(data.queued > 0, "{data:?}");
+    assert!(data.delay_max < Duration::from_secs(60), "{data:?}");
+}
+
 #[test]
 fn a_refused_packet_is_held_and_goes_first() {
     let mut net = Net::new(1, Link::default());
