@@ -63,8 +63,8 @@ pub(crate) struct BenchArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Client")]
 pub(crate) struct TestArgs {
-    /// Seconds to test [default: 10]
-    #[arg(short, long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_TIME)),
+    /// Seconds to test; 0: until SIGINT [default: 10]
+    #[arg(short, long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_TIME)),
         conflicts_with_all = ["bytes", "blockcount", "server"])]
     pub(crate) time: Option<u32>,
     /// Bytes to send, of all streams together, in place of a time: 500M, 1G (binary multiples)
@@ -218,7 +218,7 @@ mod tests {
             "-c h -l 2M",
             "-c h -M 10",
             "-c h -n 0",
-            "-c h -t 0",
+            "-c h -t 86401",
             "-c h -O 61",
             "-c h -p 0",
             "-c h -b x",

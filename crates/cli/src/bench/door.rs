@@ -16,6 +16,8 @@ const MAX_STRANGERS: usize = 256;
 pub(super) struct Door {
     stack: Stack,
     on: ListenOn,
+    /// Of connections that are accepted.
+    config: Arc<ConnConfig>,
     listener: TcpListener,
     strangers: JoinSet<Option<Guest>>,
     arrivals: u64,
@@ -31,17 +33,21 @@ pub(super) struct Guest {
 
 impl Door {
     pub(super) fn open(stack: &Stack, on: ListenOn, config: Arc<ConnConfig>) -> Result<Self, Failure> {
-        let listener = listen(stack, on, config)?;
-        Ok(Self { stack: stack.clone(), on, listener, strangers: JoinSet::new(), arrivals: 0 })
+        let listener = listen(stack, on, config.clone())?;
+        Ok(Self { stack: stack.clone(), on, config, listener, strangers: JoinSet::new(), arrivals: 0 })
     }
 
-    /// From here on, connections are accepted with other settings.
+    /// From here on, connections are accepted with these settings. Where that is a change, those that nobody has accepted
+    /// yet are reset.
     pub(super) fn reopen(self, config: Arc<ConnConfig>) -> Result<Self, Failure> {
-        let Self { stack, on, listener, strangers, arrivals } = self;
+        if Arc::ptr_eq(&self.config, &config) {
+            return Ok(self);
+        }
+        let Self { stack, on, config: _, listener, strangers, arrivals } = self;
         // The place is free only then.
         drop(listener);
-        let listener = listen(&stack, on, config)?;
-        Ok(Self { stack, on, listener, strangers, arrivals })
+        let listener = listen(&stack, on, config.clone())?;
+        Ok(Self { stack, on, config, listener, strangers, arrivals })
     }
 
     /// The next one that has said which test it belongs to. Dropping the future loses nobody.

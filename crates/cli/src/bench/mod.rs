@@ -56,7 +56,7 @@ const CLOSE_WAIT: Duration = Duration::from_millis(500);
 struct Bench {
     stack: Stack,
     /// Settings of connections where a test asks for nothing else.
-    connections: ConnConfig,
+    connections: Arc<ConnConfig>,
     /// Such as `TUN ack0`.
     device: String,
     names: PolicyNames,
@@ -111,8 +111,15 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         };
         let interval =
             Some(args.interval.into()).filter(|interval| *interval > ackline::core::Duration::ZERO);
-        let bench =
-            Bench { stack, connections, device: tunnel.name(), names, style, interval, print: output::print };
+        let bench = Bench {
+            stack,
+            connections: Arc::new(connections),
+            device: tunnel.name(),
+            names,
+            style,
+            interval,
+            print: output::print,
+        };
         let outcome = match role {
             Part::Client(test) => client::run(&bench, &test.0, &test.1, &mut signals).await,
             Part::Server(place) => server::run(&bench, place, args.one_off, &mut signals).await,
@@ -181,7 +188,11 @@ impl Bench {
 
     /// Settings of the connections that carry the data of a test; the error names a congestion control that is unknown.
     fn settings(&self, parameters: &TestParameters) -> Result<Arc<ConnConfig>, String> {
-        let mut config = self.connections.clone();
+        let TestParameters { window, mss, no_delay, tos, congestion, .. } = parameters;
+        if (window, mss, *no_delay, *tos, congestion) == (&None, &None, false, 0, &None) {
+            return Ok(self.connections.clone());
+        }
+        let mut config = (*self.connections).clone();
         if let Some(window) = parameters.window.and_then(|window| u32::try_from(window).ok()) {
             config.send_buffer = window;
             config.recv_buffer = window;

@@ -1,5 +1,6 @@
 //! A test while data flows: the same for a client and a server, but for who ends it.
 
+use super::limits::MAX_TIME;
 use super::meter::Meter;
 use super::protocol::{Control, Results, State, StreamResult, TestParameters};
 use super::report::record::{Connected, End, Length, StreamTotal, Total};
@@ -13,7 +14,7 @@ use ackline::runtime::{TcpStream, timer};
 use std::sync::Arc;
 use tokio::task::JoinSet;
 
-/// A test in which nothing moves for this long is over.
+/// A test in which nothing moves for this long, and need not at its bitrate, is over.
 const IDLE_LIMIT: Duration = Duration::from_secs(120);
 /// What a client may be late with the end of a test of a known time.
 const OVERDUE: Duration = Duration::from_secs(60);
@@ -44,8 +45,10 @@ pub(super) struct Running {
     started: Instant,
     /// The end of what does not count, while it lies ahead.
     omit_until: Option<Instant>,
-    /// Bytes that had moved, and when that was news.
+    /// Bytes that had reached their application or been acknowledged, and when that was news.
     moved: (u64, Instant),
+    /// Longest time without such news.
+    idle_limit: Duration,
     /// Streams whose senders have sent all that was wanted.
     finished: usize,
     /// Why a data connection ended too early, and until when the peer may explain it.
@@ -95,6 +98,7 @@ impl Running {
             started: now,
             omit_until: omitting.then(|| now + omit),
             moved: (0, now),
+            idle_limit: IDLE_LIMIT + between_bursts(parameters),
             finished: 0,
             broken: None,
         }
@@ -131,7 +135,7 @@ impl Running {
     fn next_look(&self) -> Instant {
         let mut next = self.moved.1.max(timer::now()) + LOOK;
         let ends = match (self.role, self.length) {
-            (Role::Client, Length::Seconds(seconds)) => Some(self.end_after(seconds)),
+            (Role::Client, Length::Seconds(seconds)) if seconds > 0 => Some(self.end_after(seconds)),
             _ => None,
         };
         let flush = self.all_sent().then(|| timer::now() + FLUSH_TICK);
@@ -171,12 +175,12 @@ impl Running {
         if let Some((failure, _)) = self.broken.take_if(|(_, until)| now >= *until) {
             return Err(failure);
         }
-        let moved = self.streams.iter().fold(0, |sum: u64, stream| sum.wrapping_add(stream.moved()));
+        let moved = self.streams.iter().map(progress).fold(0, u64::wrapping_add);
         if moved != self.moved.0 {
             self.moved = (moved, now);
         }
-        if now.since(self.moved.1) >= IDLE_LIMIT {
-            let seconds = IDLE_LIMIT.as_nanos() / 1_000_000_000;
+        if now.since(self.moved.1) >= self.idle_limit {
+            let seconds = self.idle_limit.as_nanos() / 1_000_000_000;
             return Err(self.failure(&format!("moved no data for {seconds} s")));
         }
         match (self.role, self.length) {
@@ -193,7 +197,7 @@ impl Running {
     /// A client's time is over, or its senders have sent what was wanted and the server has it.
     fn is_over(&self, now: Instant) -> bool {
         match (self.role, self.length) {
-            (Role::Client, Length::Seconds(seconds)) => now >= self.end_after(seconds),
+            (Role::Client, Length::Seconds(seconds)) => seconds > 0 && now >= self.end_after(seconds),
             _ => self.all_sent() && self.streams.iter().all(acknowledged),
         }
     }
@@ -242,6 +246,22 @@ impl Running {
             congestion,
         })
     }
+}
+
+/// How far a stream has come for its receiver.
+fn progress(stream: &DataStream) -> u64 {
+    if stream.sends { stream.info().map_or(0, |info| info.bytes_acked) } else { stream.moved() }
+}
+
+/// What a bitrate has a sender wait between two bursts.
+fn between_bursts(parameters: &TestParameters) -> Duration {
+    if parameters.bitrate == 0 {
+        return Duration::ZERO;
+    }
+    let bits = u128::from(parameters.block) * 8 * u128::from(parameters.burst.max(1));
+    let nanos = bits * 1_000_000_000 / u128::from(parameters.bitrate);
+    // A day is the longest test.
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(Duration::from_secs(MAX_TIME.into()))
 }
 
 /// The peer's TCP has everything that was written.

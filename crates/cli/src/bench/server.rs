@@ -63,7 +63,7 @@ pub(super) async fn run(
     one_off: bool,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
-    let usual = Arc::new(bench.connections.clone());
+    let usual = &bench.connections;
     let mut door = Door::open(&bench.stack, place.on, usual.clone())?;
     bench.screen().opening()?;
     for test in 1.. {
@@ -84,13 +84,19 @@ pub(super) async fn run(
         if let Err(failure) = outcome {
             match failure.exit {
                 // The next client may do better.
-                Exit::Network => output::say(&format!("ackline: test with {peer}: {failure}")),
+                Exit::Network => output::say(&complaint(peer, &failure)),
                 _ => return Err(failure),
             }
         }
         door = used?.reopen(usual.clone())?;
     }
     Ok(())
+}
+
+/// Why a test failed, and with whom.
+fn complaint(peer: SocketAddr, failure: &Failure) -> String {
+    let (peer, why) = (peer.to_string(), failure.to_string());
+    if why.contains(&peer) { format!("ackline: {why}") } else { format!("ackline: test with {peer}: {why}") }
 }
 
 /// One test, and the door for the next one.

@@ -102,7 +102,7 @@ pub(crate) enum Direction {
 /// When a test ends; bytes and blocks are those of all streams together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// Whole seconds.
+    /// Whole seconds; 0: until somebody ends it.
     Seconds(u32),
     Bytes(u64),
     Blocks(u64),
