@@ -123,6 +123,9 @@ impl AfPacket {
         segment_size: Option<NonZeroU16>,
         checksum: TxChecksum,
     ) -> io::Result<()> {
+        if self.socket.is_down() {
+            return Err(io::ErrorKind::NetworkDown.into());
+        }
         let length = header.len() + payload[0].len() + payload[1].len();
         self.caps.admit(length, header.len(), segment_size, checksum)?;
         let virtio = vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)?;

@@ -123,7 +123,8 @@ impl Resolution {
     }
 
     fn serve(&mut self, now: Instant, socket: &mut PacketSocket) {
-        if self.next.is_some_and(|at| at <= now) {
+        // Nobody can answer while the interface is down, so that nobody is given up.
+        if self.next.is_some_and(|at| at <= now) && !socket.is_down() {
             self.resolver.handle_timeout(now);
             self.settle(socket);
         }
@@ -159,7 +160,7 @@ impl Resolution {
     /// stack.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut PacketSocket) -> Poll<io::Result<()>> {
         self.settle(socket);
-        loop {
+        while !socket.is_down() {
             let timer = match &mut self.timer {
                 Some(timer) => timer,
                 None => self.timer.insert(Timer::new()?),
@@ -175,7 +176,7 @@ impl Resolution {
         if self.resolver.has_error() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Sends what the resolver has; an error means that the device is full and the rest waits.
+    /// Sends what the resolver has; an error means that the device is full or down and the rest waits.
     fn send(&mut self, socket: &mut PacketSocket) -> io::Result<()> {
         while let Some(output) = self.resolver.next_output() {
             let outcome = match output {
@@ -187,7 +188,11 @@ impl Resolution {
                 }
             };
             match outcome {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NetworkDown) =>
+                {
+                    return Err(error);
+                }
                 // What the kernel does not take is lost, as it may be on the wire.
                 _ => self.resolver.sent(),
             }
