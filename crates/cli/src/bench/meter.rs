@@ -104,13 +104,17 @@ impl Meter {
         Interval { omitted: self.omitting, streams }
     }
 
-    /// The rest since the last interval, where it is worth a line: as iperf3, not where it is short and empty.
+    /// The rest since the last interval, where it is worth a line: as iperf3, not where it is short and empty. Where there
+    /// are no intervals, all that counts is one.
     pub(super) fn rest(&mut self, now: Instant, streams: &[DataStream]) -> Option<Interval> {
-        let interval = self.interval?;
+        if self.interval.is_none() && self.omitting {
+            return None;
+        }
         let elapsed = now.since(self.last);
         let rest = (elapsed > Duration::ZERO).then(|| self.tick(now, streams))?;
         let moved = rest.streams.iter().any(|stream| stream.bytes > 0);
-        (moved || elapsed.as_nanos() >= interval.as_nanos() / 10 * 9).then_some(rest)
+        let long = self.interval.is_none_or(|interval| elapsed.as_nanos() >= interval.as_nanos() / 10 * 9);
+        (moved || long).then_some(rest)
     }
 
     /// What each stream did in all that counts.

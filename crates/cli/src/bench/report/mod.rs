@@ -57,50 +57,52 @@ impl Reporter {
 
     /// What runs, with `-V`: a server says it once, a client before its test.
     pub(crate) fn opening(&self) -> String {
-        self.styled(&self.text().opening(&self.record))
+        self.styled(|text| text.opening(&self.record))
     }
 
     /// A server's invitation to its `test`th test, beginning with 1. It says it in each style but JSON.
     pub(crate) fn listening(&self, port: u16, test: u64) -> String {
-        self.styled(&Text::listening(port, test))
+        self.styled(|_| Text::listening(port, test))
     }
 
     /// The control connection stands, and both ends know what to do.
     pub(crate) fn begin(&mut self, setup: Setup) -> String {
-        let text = self.text().setup(&setup);
+        let text = self.styled(|text| text.setup(&setup));
         self.record.setup = Some(setup);
-        self.show(&text)
+        self.show(text)
     }
 
     /// A connection for data stands.
     pub(crate) fn connected(&mut self, stream: Connected) -> String {
         self.record.streams.push(stream);
-        self.show(&Text::connected(&stream))
+        let text = self.styled(|_| Text::connected(&stream));
+        self.show(text)
     }
 
     /// Data flows.
     pub(crate) fn started(&mut self) -> String {
-        let text = self.record.setup.as_ref().map(|setup| self.text().started(setup));
-        self.show(&text.unwrap_or_default())
+        let text = self
+            .styled(|text| self.record.setup.as_ref().map(|setup| text.started(setup)).unwrap_or_default());
+        self.show(text)
     }
 
     /// An interval is over.
     pub(crate) fn interval(&mut self, interval: Interval) -> String {
-        let text = self.text().interval(&self.record, &interval, self.fresh);
+        let text = self.styled(|text| text.interval(&self.record, &interval, self.fresh));
         self.fresh = false;
         self.record.watch(&interval);
         if self.style.json && self.kept.saturating_add(interval.streams.len()) <= MAX_KEPT {
             self.kept += interval.streams.len();
             self.record.intervals.push(interval);
         }
-        self.show(&text)
+        self.show(text)
     }
 
     /// The test is over, and the results are known as far as they will be.
     pub(crate) fn end(&mut self, end: End) -> String {
-        let text = self.text().end(&self.record, &end);
+        let text = self.styled(|text| text.end(&self.record, &end));
         self.record.end = Some(end);
-        self.show(&text)
+        self.show(text)
     }
 
     /// What iperf3 does not have.
@@ -126,12 +128,12 @@ impl Reporter {
 
     /// What the server showed its user.
     pub(crate) fn told_by_server(&mut self, output: ServerOutput) -> String {
-        let text = match &output {
+        let text = self.styled(|_| match &output {
             ServerOutput::Text(text) => format!("\nServer output:\n{text}\n"),
             ServerOutput::Json(json) => format!("\nServer JSON output:\n{}\n", output::json(json)),
-        };
+        });
         self.record.server_output = Some(output);
-        self.show(&text)
+        self.show(text)
     }
 
     /// Why the test failed, for the JSON document; in text the command's last line says it.
@@ -146,17 +148,12 @@ impl Reporter {
         }
         if self.record.error.is_none() && self.record.end.is_some() && self.record.is_client() {
             // Scripts wait for this line by these words.
-            return self.show("\niperf Done.\n");
+            return self.styled(|_| "\niperf Done.\n".to_owned());
         }
         String::new()
     }
 
-    fn text(&self) -> Text {
-        Text { rate: self.style.rate, verbose: self.style.verbose }
-    }
-
-    fn show(&mut self, text: &str) -> String {
-        let text = self.styled(text);
+    fn show(&mut self, text: String) -> String {
         if self.shown.len() + text.len() <= MAX_SHOWN {
             self.shown += &text;
         }
@@ -164,13 +161,14 @@ impl Reporter {
     }
 
     /// The lines with the title, or nothing where there is JSON in the end.
-    fn styled(&self, text: &str) -> String {
+    fn styled(&self, write: impl FnOnce(Text) -> String) -> String {
+        let text = Text { rate: self.style.rate, verbose: self.style.verbose };
         match &self.style {
             Style { json: true, .. } => String::new(),
+            Style { title: None, .. } => write(text),
             Style { title: Some(title), .. } => {
-                text.lines().map(|line| format!("{title}:  {line}\n")).collect()
+                write(text).lines().map(|line| format!("{title}:  {line}\n")).collect()
             }
-            Style { title: None, .. } => text.to_owned(),
         }
     }
 }

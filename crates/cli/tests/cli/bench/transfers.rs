@@ -1,0 +1,140 @@
+//! Tests that go well: both ends agree about them, and say it in the same form.
+
+use super::schema;
+use super::world::{Both, KERNEL6, STACK6, World};
+use serde_json::Value;
+
+over_each_device! {
+    amounts
+    many_streams
+    both_directions
+    rates
+    omission
+    settings
+    version_6
+}
+
+/// The same test with `ackline bench` as the client and as the server, and what arrived in each.
+fn both_roles(world: &World, options: &[&str]) -> [(Both, Vec<u64>); 2] {
+    compared(world.our_client(options), world.our_server(options), options)
+}
+
+fn compared(as_client: Both, as_server: Both, options: &[&str]) -> [(Both, Vec<u64>); 2] {
+    let what = options.join(" ");
+    schema::compare(&as_client.client, &as_server.client, &format!("client {what}"));
+    schema::compare(&as_server.server, &as_client.server, &format!("server {what}"));
+    [as_client, as_server].map(|both| {
+        let arrived = both.agree();
+        (both, arrived)
+    })
+}
+
+fn sent(both: &Both) -> u64 {
+    both.client["end"]["sum_sent"]["bytes"].as_u64().expect("a number")
+}
+
+fn amounts(world: &World) {
+    for (options, bytes, block) in
+        [(["-n", "20M", "-l", "128K"], 20 << 20, 128 << 10), (["-k", "100", "-l", "8K"], 100 * 8192, 8192)]
+    {
+        let [(ours, arrived), (theirs, _)] = both_roles(world, &options);
+        assert_eq!(sent(&ours), bytes, "{options:?}: {ours:#?}");
+        // It waits for the peer's TCP, whose program may have some left to read.
+        assert!(arrived[0] <= bytes, "{options:?}: {ours:#?}");
+        // iperf3 writes up to ten blocks between two looks at what it has written.
+        assert!((bytes..=bytes + 10 * block).contains(&sent(&theirs)), "{options:?}: {theirs:#?}");
+        // The client ends the test when so much has arrived; iperf3 counts a read of any size as a block.
+        let options = [&options[..], &["-R"]].concat();
+        let [(ours, arrived), _] = both_roles(world, &options);
+        assert!(arrived[0] >= bytes, "{options:?}: {ours:#?}");
+    }
+}
+
+fn many_streams(world: &World) {
+    // Buffers of a known size, so that not much more is sent than arrives.
+    for options in
+        [&["-n", "16M", "-P", "8", "-w", "256K"][..], &["-n", "16M", "-P", "8", "-w", "256K", "-R"]]
+    {
+        for (both, arrived) in both_roles(world, options) {
+            for end in [&both.client, &both.server] {
+                assert_eq!(end["start"]["connected"].as_array().map(Vec::len), Some(8), "{end:#}");
+                assert_eq!(end["end"]["streams"].as_array().map(Vec::len), Some(8), "{end:#}");
+            }
+            assert!(sent(&both) >= 16 << 20, "{both:#?}");
+            assert!(arrived[0] >= 12 << 20, "{both:#?}");
+        }
+    }
+}
+
+fn both_directions(world: &World) {
+    for options in [&["--bidir"][..], &["--bidir", "-P", "2"]] {
+        let options = [&["-t", "1", "-b", "40M"], options].concat();
+        for (both, arrived) in both_roles(world, &options) {
+            assert_eq!(arrived.len(), 2, "{both:#?}");
+        }
+    }
+}
+
+fn rates(world: &World) {
+    const BLOCK: f64 = (128 << 10) as f64;
+    for options in [&["-t", "1", "-b", "20M"][..], &["-t", "1", "-b", "20M", "-i", "0.5", "-R"]] {
+        for (both, arrived) in both_roles(world, options) {
+            assert_eq!(both.server["start"]["test_start"]["target_bitrate"], 20_000_000);
+            // In whole blocks; on a busy machine a second may be longer, and a sender starved.
+            let seconds = both.client["end"]["sum_received"]["seconds"].as_f64().expect("a number");
+            let (wanted, arrived) = (seconds * 20e6 / 8.0, arrived[0] as f64);
+            assert!(arrived <= 1.05 * wanted + 2.0 * BLOCK, "{arrived} instead of {wanted}: {both:#?}");
+            assert!(arrived >= 0.5 * wanted, "{arrived} instead of {wanted}: {both:#?}");
+        }
+    }
+}
+
+fn omission(world: &World) {
+    for options in [&["-t", "1", "-O", "1", "-b", "20M"][..], &["-t", "1", "-O", "1", "-b", "20M", "-R"]] {
+        for (both, _) in both_roles(world, options) {
+            for end in [&both.client, &both.server] {
+                let sum = |at: usize| &end["intervals"][at]["sum"];
+                assert_eq!(
+                    (&sum(0)["omitted"], &sum(1)["omitted"]),
+                    (&Value::Bool(true), &Value::Bool(false))
+                );
+                assert!(sum(0)["bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{end:#}");
+            }
+            // Without what was omitted: that all intervals that count add up to this is a part of the agreement.
+            let seconds = both.client["end"]["sum_received"]["seconds"].as_f64().expect("a number");
+            assert!((0.8..1.8).contains(&seconds), "{seconds} s: {both:#?}");
+        }
+    }
+}
+
+fn settings(world: &World) {
+    let start = |both: &Both, key: &str| [&both.client, &both.server].map(|end| end["start"][key].clone());
+    for (both, _) in both_roles(world, &["-n", "4M", "-w", "128K", "-N"]) {
+        assert_eq!(start(&both, "sock_bufsize"), [131_072, 131_072], "{both:#?}");
+    }
+    for (both, _) in both_roles(world, &["-n", "4M", "-M", "1000", "-l", "1000"]) {
+        assert_eq!(start(&both, "tcp_mss"), [1000, 1000], "{both:#?}");
+        assert!(sent(&both) >= 4 << 20, "{both:#?}");
+    }
+    for (both, _) in both_roles(world, &["-n", "4M", "-C", "reno"]) {
+        assert_eq!(both.client["end"]["sender_tcp_congestion"], "reno", "{both:#?}");
+        assert_eq!(both.client["end"]["receiver_tcp_congestion"], "reno", "{both:#?}");
+    }
+    for (both, _) in both_roles(world, &["-n", "4M", "-C", "reno", "-R"]) {
+        assert_eq!(both.client["end"]["sender_tcp_congestion"], "reno", "{both:#?}");
+    }
+}
+
+fn version_6(world: &World) {
+    let options = ["-6", "-n", "4M"];
+    let as_client = world.our_client_to(KERNEL6, &options);
+    let as_server = world.our_server_at(STACK6, &options);
+    for (both, _) in compared(as_client, as_server, &options) {
+        let connected = &both.client["start"]["connected"][0];
+        let [local, remote] =
+            ["local_host", "remote_host"].map(|key| connected[key].as_str().expect("an address"));
+        let mut ends = [local, remote];
+        ends.sort_unstable();
+        assert_eq!(ends, ["fd00::1", "fd00::2"], "{both:#?}");
+    }
+}
