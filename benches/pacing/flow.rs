@@ -25,7 +25,7 @@ const KERNEL: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 1);
 const STACK: Ipv4Addr = Ipv4Addr::new(10, 79, 0, 2);
 const PORT: u16 = 7001;
 /// Bytes that an application makes or takes at once.
-const CHUNK: usize = 64 << 10;
+const CHUNK: usize = 16 << 10;
 /// Before the first look: connecting, and what a spinning driver learns.
 const WARM_UP: Duration = Duration::from_millis(200);
 

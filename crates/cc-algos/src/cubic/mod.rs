@@ -26,7 +26,7 @@ pub use params::{BETA_ECN, CubicParams};
 use crate::hystart::{self, Growth, HyStart};
 use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Pacing, Phase, Reaction, Restart,
-    RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
+    RestartCause, Revise, SendDecision, SentSegment, SsthreshRule, Undo,
 };
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
@@ -199,7 +199,10 @@ impl CongestionControl for Cubic {
             return decision;
         }
         let gain = if cwnd < ssthresh.mul_ratio(1, 2) { 512 } else { 307 };
-        decision.paced(Pacing::WindowOverRtt { gain })
+        // A late timer's departures are made good: else it would set the rate, where gaps are short.
+        let mut decision = decision.paced(Pacing::WindowOverRtt { gain });
+        decision.revise = Revise::Banked;
+        decision
     }
 
     fn on_sent(&mut self, view: &FlowView, sent: &SentSegment) {

@@ -1,7 +1,7 @@
 //! The task that drives one endpoint: packets in, deadlines, packets out, events, sleep.
 
 use super::shard::{Shard, Wakes, store};
-use super::state::{Hold, State};
+use super::state::{State, Waited};
 use crate::pacing::Wait;
 use crate::timer;
 use ackline_tcp_core::Instant;
@@ -58,14 +58,17 @@ impl Future for Driver {
         loop {
             let outcome = {
                 let mut state = shard.lock();
+                let yielded = awake_since.is_some();
                 if let Some(since) = awake_since.take() {
                     let took = timer::now().since(since);
                     state.meters.awake = state.meters.awake.saturating_add(took);
-                    if held.is_none() {
-                        state.waiter.on_turn(took);
-                    }
                 }
-                state.turn(cx, wakes, held)
+                let decided = state.last;
+                let outcome = state.turn(cx, wakes, held);
+                if yielded && held.is_none() {
+                    state.waiter.on_turn(timer::now().since(decided));
+                }
+                outcome
             };
             wakes.wake_all();
             let wait = match outcome {
@@ -81,7 +84,7 @@ impl Future for Driver {
                 Some(Wait::Sleep(_)) | None => return Poll::Pending,
                 Some(Wait::Hold(until, departs)) if held.is_none() => {
                     *awake_since = Some(timer::now());
-                    held = Some(Hold { ended: timer::spin_until(until), departs });
+                    held = Some(Waited { ended: timer::spin_until(until), departs });
                 }
                 Some(Wait::Yield | Wait::Hold(..)) => {
                     *awake_since = Some(timer::now());
@@ -138,7 +141,7 @@ impl Received {
 
 impl State {
     /// `hold` has ended just before.
-    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<Hold>) -> Turn {
+    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<Waited>) -> Turn {
         self.meters.driver_runs += 1;
         let outcome = self.try_turn(cx, wakes, hold);
         match outcome {
@@ -157,8 +160,14 @@ impl State {
     }
 
     /// One turn; true where there is more to do at once.
-    fn try_turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<Hold>) -> io::Result<bool> {
+    fn try_turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        wakes: &mut Wakes,
+        hold: Option<Waited>,
+    ) -> io::Result<bool> {
         let mut expired = self.spins();
+        let mut waited = hold;
         // Polled until pending, so that the next expiry wakes the task.
         loop {
             let deadline = self.timer.deadline();
@@ -168,14 +177,15 @@ impl State {
             self.meters.timer_expiries += 1;
             if let (Some(Wait::Sleep(_)), Some(deadline)) = (self.wait, deadline) {
                 self.waiter.on_wake_up(at.since(deadline));
+                waited = Some(Waited { ended: at, departs: at });
             }
         }
         let now = match hold {
             // What is made leaves then, and not before: by the end of the turn it is that late.
-            Some(Hold { departs, .. }) => timer::now().max(departs),
+            Some(Waited { departs, .. }) => timer::now().max(departs),
             None => timer::now(),
         };
-        let mut more = expired && self.serve_departures(now) && self.transmit(now, hold);
+        let mut more = expired && self.serve_departures(now) && self.transmit(now, waited);
         if hold.is_some() {
             timer::spin_until(now);
         }

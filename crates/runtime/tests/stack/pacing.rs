@@ -75,6 +75,6 @@ async fn spinning_starves_nobody() {
         () = others => unreachable!("it never ends"),
     };
     assert_takes_its_time(elapsed);
-    // The start estimate of 50 us is what it wakes early by: then there are some yields for each departure.
+    // It wakes early by some tens of microseconds, in which it yields again and again.
     assert!(turns > stats.departure_lateness.count(), "{turns} turns of others");
 }

@@ -42,7 +42,7 @@ pub(crate) struct State {
     /// What the driver does until the next departure or deadline.
     pub(super) wait: Option<Wait>,
     /// The instant of the last turn or act.
-    last: Instant,
+    pub(super) last: Instant,
     /// The driver does not sleep for so long after a packet came or left.
     busy_poll: Duration,
     /// When that time ends.
@@ -117,12 +117,12 @@ pub(crate) struct Waits {
     pub(crate) busy_poll: Duration,
 }
 
-/// The driver has kept its thread.
+/// The driver has waited for departures.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hold {
+pub(crate) struct Waited {
     /// Until then.
     pub(crate) ended: Instant,
-    /// For what departs then, within a few microseconds.
+    /// For what departs then, at most a few microseconds later.
     pub(crate) departs: Instant,
 }
 
@@ -215,14 +215,14 @@ impl State {
         more
     }
 
-    /// Sends what may be sent; after a `hold` the first packet when it departs. True where more could leave at once.
-    pub(super) fn transmit(&mut self, now: Instant, mut hold: Option<Hold>) -> bool {
+    /// Sends what may be sent; after a wait for departures the first packet when it departs. True where more could leave at once.
+    pub(super) fn transmit(&mut self, now: Instant, mut waited: Option<Waited>) -> bool {
         let budget = TxBudget::packets(TX_BATCH);
         let budget = if self.keeps_acks { budget.keeping_acks() } else { budget };
         let Self { endpoint, device: port, meters, alarms, waiter, .. } = self;
         let sent = endpoint.transmit(now, budget, |packet| {
             let mut at = timer::now();
-            if let Some(Hold { ended, departs }) = hold.take() {
+            if let Some(Waited { ended, departs }) = waited.take() {
                 waiter.on_ready(at.since(ended));
                 at = timer::spin_until(departs);
             }
