@@ -1,12 +1,15 @@
-//! Bulk transfer in memory through an egress scheduler, a given number of times: for counting instructions, which other
-//! work on the machine does not change.
+//! Bulk transfer in memory through an egress scheduler, or connections of one byte, a given number of times: for counting
+//! instructions, which other work on the machine does not change.
 //!
 //! ```text
 //! cargo bench --bench instructions --no-run        # says where the program is
-//! for batches in 200 1200; do valgrind --tool=callgrind --callgrind-out-file=/dev/null PROGRAM kalampoukas $batches; done
+//! for batches in 200 1200; do valgrind --tool=callgrind --callgrind-out-file=$batches.out PROGRAM kalampoukas $batches; done
+//! callgrind_annotate 1200.out        # which functions take them
 //! ```
 //!
-//! The difference, divided by 1000, is what both ends take for a batch of 16 segments of 1,460 bytes and one ACK.
+//! The difference, divided by 1000, is what both ends take for a batch of 16 segments of 1,460 bytes and one ACK. With `super`
+//! as a third argument a batch is a super-packet of 44 segments and its ACK; with `open`, a connection that is opened, carries
+//! one byte and is closed. The copies of the payload are inside `memcpy`, which valgrind counts byte by byte.
 
 #[path = "support/ours.rs"]
 #[expect(dead_code, reason = "other benches use the rest")]
@@ -21,8 +24,15 @@ fn main() {
     let spec = args.next().unwrap_or_else(|| policies::DEFAULT_SCHED.to_owned());
     let batches: u32 = args.next().map_or(1_000, |text| text.parse().expect("a number of batches"));
     let make = policies::egress_scheduler(&spec).unwrap_or_else(|error| panic!("{error}"));
-    let link = ours::Link { checksums: false, super_packets: false };
-    let mut pair = ours::Pair::scheduled(link, 16 * 1_460, Policies::default(), &*make);
+    let what = args.next().unwrap_or_default();
+    let super_packets = what == "super";
+    let link = ours::Link { checksums: false, super_packets };
+    let segments = if super_packets { 44 } else { 16 };
+    let mut pair = ours::Pair::scheduled(link, segments * 1_460, Policies::default(), &*make);
+    if what == "open" {
+        (0..batches).for_each(|_| pair.open());
+        return;
+    }
     pair.warm_up();
     for _ in 0..batches {
         pair.batch();
