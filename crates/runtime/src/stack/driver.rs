@@ -4,7 +4,7 @@ use super::shard::{Shard, Wakes, store};
 use super::state::{State, Waited};
 use crate::pacing::Wait;
 use crate::timer;
-use ackline_tcp_core::Instant;
+use ackline_tcp_core::{Duration, Instant};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -17,6 +17,14 @@ const RX_BATCH: usize = 128;
 /// Bytes after which a turn answers although more packets wait, for a peer with a full window waits for the ACK.
 /// An ACK is dear: on a TUN device the kernel's sender uses it, and sends, inside the write that carries it.
 const RX_BATCH_BYTES: usize = 1 << 20;
+
+/// Longest time that the ACK of bulk data waits for more of it. Both what an ACK costs the kernel's sender, which uses it
+/// inside the write that carries it, and what it costs to go to sleep and be woken are worth so much.
+const GATHER_TIME: Duration = Duration::from_micros(20);
+/// Bytes that are worth all of [`GATHER_TIME`], so that a slow stream of single packets does not keep the driver awake.
+const GATHER_WORTH: usize = 1 << 16;
+/// Bytes after which the ACK waits no longer.
+const GATHER_BYTES: usize = 1 << 18;
 
 /// Bytes of a packet, in the mean of a turn, up to which its ACK may wait for what an application has to say.
 const SMALL_PACKET: usize = 512;
@@ -31,7 +39,8 @@ const SMALL_PACKET: usize = 512;
 /// **Each turn: send what pacing held back until now; take a batch of packets, all with one time stamp; serve the
 /// deadlines that have passed; send; report events; set the timer. Then sleep until the device is readable, the timer
 /// expires, a full device is writable, or an application leaves work behind.** Pure ACKs of a turn of small packets
-/// stay until the tasks that it wakes had their turn, so that they ride on what these send. Nothing runs while nothing
+/// stay until the tasks that it wakes had their turn, so that they ride on what these send; those of bulk data for some
+/// microseconds in which the device is asked again, so that one says what several would. Nothing runs while nothing
 /// happens, unless [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::pacing`](super::Builder::pacing)
 /// say so.
 #[derive(Debug)]
@@ -132,10 +141,35 @@ struct Received {
 }
 
 impl Received {
-    /// Small packets alone: handshakes, requests, the ends of connections. Bulk data is acknowledged at once, for a
-    /// sender may wait for that.
+    /// Small packets alone: handshakes, requests, the ends of connections.
     const fn is_small(&self) -> bool {
         self.packets > 0 && self.bytes <= self.packets * SMALL_PACKET
+    }
+}
+
+/// Bulk data whose ACK waits for more of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gathering {
+    bytes: usize,
+    /// Until when; `None` where nothing waits.
+    until: Option<Instant>,
+}
+
+impl Gathering {
+    /// A turn took `received`. The first one sets the time, the more the longer.
+    fn add(&mut self, now: Instant, received: &Received) {
+        if received.more {
+            // There is no need to wait: the next turn brings the rest.
+            *self = Self::default();
+        } else if received.packets > 0 && !received.is_small() {
+            self.bytes += received.bytes;
+            let worth = GATHER_TIME.mul_ratio(received.bytes.min(GATHER_WORTH) as u64, GATHER_WORTH as u64);
+            self.until.get_or_insert(now + worth);
+        }
+    }
+
+    fn goes_on(&self, now: Instant) -> bool {
+        self.until.is_some_and(|until| now < until) && self.bytes < GATHER_BYTES
     }
 }
 
@@ -189,12 +223,14 @@ impl State {
         if hold.is_some() {
             timer::spin_until(now);
         }
-        if self.kept_acks {
-            // The applications had their turn.
+        if self.kept_acks && !self.gathering.goes_on(now) {
+            // The applications had their turn, and no more data came in time.
+            self.gathering = Gathering::default();
             self.keeps_acks = false;
             self.flush(now, wakes);
         }
-        let received = self.receive(now, cx)?;
+        let gathered = self.gathering.goes_on(now);
+        let received = self.receive(now, cx, gathered)?;
         if self.device.is_restored() {
             self.device.full = None;
             self.endpoint.path_restored(now);
@@ -203,12 +239,17 @@ impl State {
         if self.device.is_full() && self.poll_room(cx)? {
             self.device.full = None;
         }
-        // Its ACKs wait for the applications that it wakes, so that they ride on what these answer.
-        self.keeps_acks = received.is_small();
+        // Its ACKs wait for the applications that it wakes, so that they ride on what these answer, or for more data.
+        self.gathering.add(now, &received);
+        let gathers = self.gathering.goes_on(now);
+        self.keeps_acks = gathers || received.is_small();
         more |= self.flush(now, wakes);
-        if self.kept_acks && !wakes.is_empty() {
+        if self.kept_acks && (gathers || !wakes.is_empty()) {
             more = true;
         } else {
+            // Whoever gathered did not ask to be woken.
+            more |= gathered;
+            self.gathering = Gathering::default();
             self.keeps_acks = false;
             if self.kept_acks {
                 more |= self.flush(now, wakes);
@@ -222,8 +263,9 @@ impl State {
         Ok(more || received.more || polls)
     }
 
-    fn receive(&mut self, now: Instant, cx: &mut Context<'_>) -> io::Result<Received> {
-        let polling = self.is_polling(now);
+    /// `gathers`: as one that polls.
+    fn receive(&mut self, now: Instant, cx: &mut Context<'_>, gathers: bool) -> io::Result<Received> {
+        let polling = self.is_polling(now) || gathers;
         let mut received = Received::default();
         let outcome = self.receive_batch(now, cx, polling, &mut received);
         if received.packets > 0 {
@@ -271,5 +313,45 @@ impl State {
             Poll::Ready(ready) => ready.map(|()| true),
             Poll::Pending => Ok(false),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: Instant = Instant::from_millis(1);
+
+    /// For how long the ACK of one turn waits.
+    fn waits(packets: usize, bytes: usize, more: bool) -> Duration {
+        let mut gathering = Gathering::default();
+        gathering.add(START, &Received { packets, bytes, more });
+        gathering.until.map_or(Duration::ZERO, |until| until.since(START))
+    }
+
+    #[test]
+    fn an_ack_waits_as_long_as_what_came_is_worth() {
+        assert_eq!(waits(1, GATHER_WORTH, false), GATHER_TIME);
+        assert_eq!(waits(3, 3 * GATHER_WORTH, false), GATHER_TIME);
+        assert!(waits(1, 1_500, false) < Duration::from_micros(1));
+        assert_eq!(waits(10, 600, false), Duration::ZERO, "small packets are not bulk data");
+        assert_eq!(waits(128, 190_000, true), Duration::ZERO, "the rest is there already");
+        assert_eq!(waits(0, 0, false), Duration::ZERO);
+    }
+
+    #[test]
+    fn an_ack_waits_neither_longer_nor_for_more_than_agreed() {
+        let packet = Received { packets: 1, bytes: GATHER_WORTH, more: false };
+        let mut gathering = Gathering::default();
+        assert!(!gathering.goes_on(START));
+        gathering.add(START, &packet);
+        assert!(gathering.goes_on(START));
+        let late = START + GATHER_TIME.div(2);
+        gathering.add(late, &packet);
+        assert!(gathering.goes_on(late));
+        assert!(!gathering.goes_on(START + GATHER_TIME), "the first packet sets the time");
+        gathering.add(late, &packet);
+        gathering.add(late, &packet);
+        assert!(!gathering.goes_on(late), "so much is acknowledged at once");
     }
 }

@@ -2,6 +2,7 @@
 
 mod handles;
 
+use super::driver::Gathering;
 use super::shard::Wakes;
 use crate::device::Device;
 use crate::pacing::{Pacing, Wait, Waiter};
@@ -51,6 +52,8 @@ pub(crate) struct State {
     pub(crate) keeps_acks: bool,
     /// There are such.
     pub(crate) kept_acks: bool,
+    /// Bulk data whose ACKs are among them.
+    pub(crate) gathering: Gathering,
     /// By [`ConnId::index`]; a slot with another identity is an older connection's.
     slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Accepting>,
@@ -183,6 +186,7 @@ impl State {
             poll_until: Instant::ZERO,
             keeps_acks: false,
             kept_acks: false,
+            gathering: Gathering::default(),
             witness: 0,
             slots: Vec::new(),
             listeners: BTreeMap::new(),
