@@ -15,8 +15,12 @@
 #[expect(dead_code, reason = "other benches use the rest")]
 mod ours;
 
+use ackline::core::config::{ConnConfig, Target};
+use ackline::core::events::Event;
 use ackline::core::policy::Policies;
 use ackline::policies;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 fn main() {
     // Cargo adds options of its own.
@@ -30,11 +34,33 @@ fn main() {
     let segments = if super_packets { 44 } else { 16 };
     let mut pair = ours::Pair::scheduled(link, segments * 1_460, Policies::default(), &*make);
     if what == "open" {
-        (0..batches).for_each(|_| pair.open());
+        let config = Arc::new(ConnConfig::default());
+        (0..batches).for_each(|_| open(&mut pair, config.clone()));
         return;
     }
     pair.warm_up();
     for _ in 0..batches {
         pair.batch();
     }
+}
+
+/// Another connection: the client opens it and sends one byte, the server closes, then the client.
+fn open(pair: &mut ours::Pair, config: Arc<ConnConfig>) {
+    let target = Target::new(SocketAddr::new(ours::SERVER, ours::PORT));
+    let from = pair.client.connect(pair.now, target, config).expect("there is an address");
+    pair.settle();
+    let accepted = std::iter::from_fn(|| pair.server.poll_event()).find_map(|event| match event {
+        Event::Accepted { conn, .. } => Some(conn),
+        _ => None,
+    });
+    let to = accepted.expect("the handshake is over");
+    pair.client.conn(from).expect("it lives").write(&[7]).expect("it is open");
+    pair.settle();
+    assert_eq!(pair.server.conn(to).expect("it lives").read(pair.now, &mut [0]), Ok(1));
+    pair.server.release(pair.now, to);
+    pair.settle();
+    pair.client.release(pair.now, from);
+    pair.settle();
+    while pair.server.poll_event().is_some() {}
+    while pair.client.poll_event().is_some() {}
 }

@@ -45,7 +45,6 @@ pub(crate) struct Pair {
     to: ConnId,
     pub(crate) now: Instant,
     checksum: RxChecksum,
-    config: Arc<ConnConfig>,
     data: Vec<u8>,
 }
 
@@ -77,7 +76,7 @@ impl Pair {
         let now = Instant::from_nanos(1_000_000_000);
         server.listen(now, ListenOn::Any, AcceptConfig::new(config.clone())).expect("nobody listens yet");
         let target = Target::new(SocketAddr::new(SERVER, PORT));
-        let from = client.connect(now, target, config.clone()).expect("there is an address");
+        let from = client.connect(now, target, config).expect("there is an address");
         let mut pair = Self {
             to: from,
             from,
@@ -85,7 +84,6 @@ impl Pair {
             server,
             now,
             checksum: if link.checksums { RxChecksum::Verify } else { RxChecksum::Trusted },
-            config,
             data: (0..batch).map(|at| (at % 251) as u8).collect(),
         };
         pair.settle();
@@ -128,24 +126,6 @@ impl Pair {
         while self.client.poll_event().is_some() {}
         debug_assert_eq!(written, self.data.len());
         read
-    }
-
-    /// Another connection: the client opens it and sends one byte, the server closes, then the client.
-    pub(crate) fn open(&mut self) {
-        let target = Target::new(SocketAddr::new(SERVER, PORT));
-        let config = self.config.clone();
-        let from = self.client.connect(self.now, target, config).expect("there is an address");
-        self.settle();
-        let to = self.accepted().expect("the handshake is over");
-        self.client.conn(from).expect("it lives").write(&[7]).expect("it is open");
-        self.settle();
-        assert_eq!(self.server.conn(to).expect("it lives").read(self.now, &mut [0]), Ok(1));
-        self.server.release(self.now, to);
-        self.settle();
-        self.client.release(self.now, from);
-        self.settle();
-        while self.server.poll_event().is_some() {}
-        while self.client.poll_event().is_some() {}
     }
 
     /// Batches until the window is wide open and each one arrives whole.
