@@ -2,5 +2,6 @@
 //! behind the other.
 
 mod neighbours;
+mod sharing;
 mod transfer;
 mod world;

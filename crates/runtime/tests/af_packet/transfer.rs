@@ -4,7 +4,7 @@ use crate::world::{KERNEL4, KERNEL6, PORT, STACK4, STACK6, World, block_on, stac
 use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::stats::Stats;
-use ackline_runtime::testing::isolated;
+use ackline_runtime::testing::{isolated, skip};
 use ackline_runtime::{Error, MacAddress, Stack, TcpStream};
 use ackline_tcp_core::ListenOn;
 use std::io::{self, Read as _, Write as _};
@@ -106,7 +106,7 @@ fn kernel_connects(there: &Namespace, device: AfPacket, to: IpAddr) -> Result<St
 }
 
 /// Both directions of connecting, over both IP versions.
-fn transfers(world: &World, config: &AfPacketConfig) -> Result<Vec<Stats>, Error> {
+pub(crate) fn transfers(world: &World, config: &AfPacketConfig) -> Result<Vec<Stats>, Error> {
     let open = || AfPacket::open(config);
     let all = vec![
         stack_connects(world, open()?, KERNEL4)?,
@@ -172,6 +172,26 @@ fn a_lower_mtu_than_the_interfaces_is_kept() {
         let world = World::new(9000)?;
         for stats in transfers(&world, &world.config().mtu(1280).plain())? {
             assert!(stats.device.tx_packets > (LENGTH / 1280) as u64, "{:?}", stats.device);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_vlan_interface_carries_data_both_ways() {
+    isolated("transfer::a_vlan_interface_carries_data_both_ways", || {
+        let world = match World::on_vlan(5) {
+            Err(Error::System { source, .. }) if source.kind() == io::ErrorKind::Unsupported => {
+                skip(
+                    "transfer::a_vlan_interface_carries_data_both_ways",
+                    &"the kernel has no VLAN interfaces",
+                );
+                return Ok(());
+            }
+            world => world?,
+        };
+        for stats in transfers(&world, &world.config())? {
+            assert!(stats.rx_super_packets > 20 && stats.tx_super_packets > 20, "{:?}", stats.device);
         }
         Ok(())
     });

@@ -24,36 +24,56 @@ pub(crate) struct World {
     /// The kernel's side.
     pub(crate) there: Namespace,
     pub(crate) far: Interface,
+    /// The stack's end.
+    pub(crate) near: Interface,
 }
 
 impl World {
     /// A pair with this MTU, up, with addresses on the kernel's side only.
     pub(crate) fn new(mtu: u32) -> Result<Self, Error> {
+        Self::build(mtu, Ok)
+    }
+
+    /// Of each end a VLAN interface above it: the kernel's addresses are there, and the stack's device.
+    pub(crate) fn on_vlan(id: u16) -> Result<Self, Error> {
+        Self::build(1500, |below| {
+            let mut netlink = Netlink::open()?;
+            let name = format!("{}.{id}", below.name);
+            netlink.add_vlan(&name, below.index, id)?;
+            let interface = netlink.interface(&name)?;
+            netlink.set_up(interface.index)?;
+            netlink.interface(&name)
+        })
+    }
+
+    fn build(mtu: u32, above: impl Fn(Interface) -> Result<Interface, Error> + Sync) -> Result<Self, Error> {
         let there =
             std::thread::scope(|scope| scope.spawn(Namespace::new_for_thread).join().expect("no panic"))?;
         Netlink::open()?.add_veth(NEAR, FAR, &there)?;
-        let far = there.run(|| {
+        let up = |name: &str| {
             let mut netlink = Netlink::open()?;
-            let index = netlink.interface(FAR)?.index;
+            let index = netlink.interface(name)?.index;
             netlink.set_mtu(index, mtu)?;
-            netlink
-                .add_address(index, InterfaceAddress::network("10.78.0.1/24".parse().expect("a network")))?;
-            netlink
-                .add_address(index, InterfaceAddress::network("fd78::1/64".parse().expect("a network")))?;
             netlink.set_up(index)?;
-            netlink.interface(FAR)
+            netlink.interface(name)
+        };
+        let far = there.run(|| {
+            let far = above(up(FAR)?)?;
+            let mut netlink = Netlink::open()?;
+            for network in ["10.78.0.1/24", "fd78::1/64"] {
+                let network = network.parse().expect("a network");
+                netlink.add_address(far.index, InterfaceAddress::network(network))?;
+            }
+            Ok::<_, Error>(far)
         })??;
-        let mut netlink = Netlink::open()?;
-        let index = netlink.interface(NEAR)?.index;
-        netlink.set_mtu(index, mtu)?;
-        netlink.set_up(index)?;
+        let near = above(up(NEAR)?)?;
         there.run(|| Netlink::open()?.await_address(KERNEL6))??;
-        Ok(Self { there, far })
+        Ok(Self { there, far, near })
     }
 
     /// The stack's device.
     pub(crate) fn config(&self) -> AfPacketConfig {
-        AfPacketConfig::new(NEAR)
+        AfPacketConfig::new(&self.near.name)
             .address("10.78.0.2/24".parse().expect("a network"))
             .address("fd78::2/64".parse().expect("a network"))
     }

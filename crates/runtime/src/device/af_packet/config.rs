@@ -7,9 +7,6 @@ use crate::sys::packet::MAX_BATCH;
 use ipnet::IpNet;
 use std::net::IpAddr;
 
-/// Most own addresses: the kernel's filter compares each packet with every one of them.
-const MAX_ADDRESSES: usize = 256;
-
 /// How to open an [`AfPacket`](super::AfPacket) device.
 ///
 /// The addresses are the stack's own. They must not be configured on the interface: the kernel would answer for them
@@ -19,8 +16,9 @@ const MAX_ADDRESSES: usize = 256;
 pub struct AfPacketConfig {
     /// Name of the Ethernet interface, which exists and is up.
     pub interface: String,
-    /// The stack's own addresses, 1 to 256. What the prefix of one contains is reached directly. The same
-    /// addresses are to be given to the [stack](crate::stack::Builder::address).
+    /// The stack's own addresses, at least one. What the prefix of one contains is reached directly. The same
+    /// addresses are to be given to the [stack](crate::stack::Builder::address). Packets for others are dropped in the
+    /// kernel; with more than 32 own addresses, in the stack.
     pub addresses: Vec<IpNet>,
     /// The next hop of everything else, at most one per IP version.
     pub gateways: Vec<IpAddr>,
@@ -155,14 +153,8 @@ impl AfPacketConfig {
     /// What can be checked without an interface.
     pub(super) fn check(&self) -> Result<()> {
         let bad = |what, why: String| Err(Error::BadConfig { what, why });
-        match self.addresses.len() {
-            0 => {
-                return bad("own addresses", "give at least one with its prefix, as 192.0.2.5/24".to_owned());
-            }
-            count if count > MAX_ADDRESSES => {
-                return bad("own addresses", format!("{count} are too many: at most {MAX_ADDRESSES}"));
-            }
-            _ => {}
+        if self.addresses.is_empty() {
+            return bad("own addresses", "give at least one with its prefix, as 192.0.2.5/24".to_owned());
         }
         if let Some(mac) = self.mac
             && !mac.is_station()

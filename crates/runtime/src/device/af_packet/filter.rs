@@ -25,6 +25,10 @@ const IPV4_DESTINATION: u32 = 14 + 16;
 const IPV6_NEXT_HEADER: u32 = 14 + 6;
 const IPV6_DESTINATION: u32 = 14 + 24;
 
+/// Most addresses that a program tells from others: it compares each packet with every one of them, and the kernel limits
+/// its length (`net.core.optmem_max`, 20 KiB in older kernels).
+const MAX_ADDRESSES: usize = 32;
+
 const ICMP: u32 = 1;
 const TCP: u32 = 6;
 const ICMPV6: u32 = 58;
@@ -34,8 +38,10 @@ const EXTENSION_HEADERS: [u32; 4] = [0, 43, 44, 60];
 const DROP: Instruction = statement(BPF_RET | BPF_K, 0);
 const KEEP: Instruction = statement(BPF_RET | BPF_K, u32::MAX);
 
-/// The program for a stack with this Ethernet address; `addresses` None: for any IP address.
+/// The program for a stack with this Ethernet address; for any IP address where `addresses` is None, or too long to
+/// compare with.
 pub(super) fn program(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
+    let addresses = addresses.filter(|addresses| addresses.len() <= MAX_ADDRESSES);
     let mut program = vec![
         load(BPF_W, ancillary(SKF_AD_VLAN_TAG_PRESENT)),
         jump(BPF_JEQ, 0, 3, 0),
@@ -139,3 +145,6 @@ const fn jump(test: u32, value: u32, then: u8, otherwise: u8) -> Instruction {
 const fn statement(code: u32, value: u32) -> Instruction {
     Instruction { code: code as u16, jt: 0, jf: 0, k: value }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,8 @@ mod frame;
 pub mod neighbours;
 mod resolution;
 mod socket;
+#[cfg(test)]
+mod tests;
 
 pub use config::AfPacketConfig;
 
