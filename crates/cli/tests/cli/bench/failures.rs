@@ -193,9 +193,12 @@ fn what_is_not_supported_is_said() {
         let datagrams = their_client(world, &["-u", "-t", "1"]).end();
         assert_ne!(datagrams.status, Some(0), "{}", said(&datagrams));
         serves(world);
+        let congestion = their_client(world, &["-C", "cubik", "-t", "1"]).end();
+        assert!(congestion.stderr.contains("congestion control"), "{}", said(&congestion));
+        serves(world);
         server.signal(Signal::TERM);
         let ended = server.end();
-        assert!(ended.stderr.contains("UDP"), "{}", said(&ended));
+        assert!(ended.stderr.contains("UDP") && ended.stderr.contains("\"cubik\""), "{}", said(&ended));
     });
 }
 

@@ -89,3 +89,29 @@ fn a_stock_client_gets_what_our_server_said() {
         assert_eq!(server.end().status, Some(0));
     });
 }
+
+#[test]
+fn a_stock_server_tells_our_client_what_it_said() {
+    with("bench::text::a_stock_server_tells_our_client_what_it_said", Link::Ethernet, |world| {
+        let server = world.their_server(&[]);
+        let to = KERNEL4.to_string();
+        let client = world.ours(&["-c", &to, "-n", "1M", "-V", "-T", "title", "--get-server-output"]).end();
+        assert_eq!(client.status, Some(0), "{}", said(&client));
+        let text = String::from_utf8_lossy(&client.stdout).into_owned();
+        assert!(text.lines().all(|line| line.starts_with("title:  ")), "{text}");
+        for wanted in [
+            "Cookie: ",
+            "1048576 bytes to send",
+            "RTT min/mean/max ",
+            "CPU Utilization: local/sender ",
+            ", remote/receiver ",
+            "snd_tcp_congestion cubic\n",
+            "Server output:\n",
+            "Accepted connection from 198.18.0.2, port ",
+            "iperf Done.\n",
+        ] {
+            assert!(text.contains(wanted), "{wanted:?} is missing: {text}");
+        }
+        server.end();
+    });
+}

@@ -1,7 +1,7 @@
 //! Tests that go well: both ends agree about them, and say it in the same form.
 
 use super::schema;
-use super::world::{Both, KERNEL6, STACK6, World};
+use super::world::{Both, KERNEL6, Link, STACK6, World, with};
 use serde_json::Value;
 
 over_each_device! {
@@ -137,4 +137,18 @@ fn version_6(world: &World) {
         ends.sort_unstable();
         assert_eq!(ends, ["fd00::1", "fd00::2"], "{both:#?}");
     }
+}
+
+#[test]
+fn two_of_ours() {
+    with("bench::transfers::two_of_ours", Link::Ethernet, |world| {
+        for options in
+            [&["-n", "8M", "-P", "2"][..], &["-n", "8M", "-R"], &["-t", "1", "-b", "20M", "--bidir"]]
+        {
+            let both = world.two_of_ours(options);
+            let arrived = both.agree();
+            assert_eq!(arrived.len(), if options.contains(&"--bidir") { 2 } else { 1 });
+            assert_eq!(both.client["start"]["version"], both.server["start"]["version"]);
+        }
+    });
 }

@@ -158,6 +158,18 @@ impl World {
         Both { client: finished(client), server: finished(here.end()) }
     }
 
+    /// `ackline bench` at both ends: the server on our side of an Ethernet, the client as one more host on the other side.
+    pub(crate) fn two_of_ours(&self, options: &[&str]) -> Both {
+        let here = self.ours(&["-s", "-1", "-J"]);
+        let client = until("a server", || {
+            let to = STACK4.to_string();
+            let own = ["bench", "-c", &to, "-J", "--dev", FAR, "--local", "198.18.0.3/24"];
+            let ended = self.there(|| Running::start(&mut ackline(&[&own, options].concat()))).end();
+            (!ended.stderr.contains("cannot reach")).then_some(ended)
+        });
+        Both { client: finished(client), server: finished(here.end()) }
+    }
+
     /// A stock client, as soon as our server listens.
     pub(crate) fn their_client(&self, options: &[&str]) -> Ended {
         until("a server", || {
