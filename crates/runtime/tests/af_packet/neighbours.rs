@@ -143,6 +143,29 @@ fn a_gateway_leads_to_other_networks() {
 }
 
 #[test]
+fn given_neighbours_are_not_asked_for() {
+    isolated("neighbours::given_neighbours_are_not_asked_for", || {
+        let world = World::new(1500)?;
+        let far = world.far.mac.expect("an Ethernet interface");
+        let near = Netlink::open()?.interface(NEAR)?.mac.expect("an Ethernet interface");
+        world.there.run(|| Netlink::open()?.add_neighbour(world.far.index, STACK4, near))??;
+        let kernel = echo(&world.there, KERNEL4)?;
+        let device = AfPacket::open(&world.config().neighbour(KERNEL4, far))?;
+        block_on(async {
+            let stack = stack(device);
+            let mut stream = stack.connect((KERNEL4, PORT)).await.expect("connected");
+            round_trip(&mut stream).await;
+            let stats = stack.stats().device.neighbours;
+            assert_eq!((stats.requests_sent, stats.requests_received, stats.waited), (0, 0, 0), "{stats:?}");
+            drop(stream);
+            assert!(stack.shutdown(Duration::from_secs(5)).await);
+        });
+        kernel.join().expect("no panic").expect("the kernel's end");
+        Ok(())
+    });
+}
+
+#[test]
 fn announcements_are_believed_at_once() {
     isolated("neighbours::announcements_are_believed_at_once", || {
         let world = World::new(1500)?;

@@ -27,6 +27,8 @@ pub(super) struct Resolution {
     /// The resolver's next deadline, as of its state `version`.
     next: Option<Instant>,
     version: u64,
+    /// The interface was down when it was last asked for.
+    was_down: bool,
     /// The driver, where it waits.
     driver: Option<Waker>,
     /// The ICMP error that the stack reads.
@@ -48,7 +50,16 @@ pub(super) fn report(groups: &[Ipv6Addr], interface: u32) -> Option<OwnedFd> {
 impl Resolution {
     pub(super) fn new(resolver: Resolver, memberships: Option<OwnedFd>) -> Self {
         let error = Box::default();
-        Self { resolver, timer: None, next: None, version: 0, driver: None, error, _memberships: memberships }
+        Self {
+            resolver,
+            timer: None,
+            next: None,
+            version: 0,
+            was_down: false,
+            driver: None,
+            error,
+            _memberships: memberships,
+        }
     }
 
     /// Claims the own addresses, waiting on the calling thread.
@@ -76,7 +87,7 @@ impl Resolution {
     /// The station to send a packet to; `None` where it was kept for later.
     ///
     /// # Errors
-    /// `WouldBlock` where the device is full; `HostUnreachable` where there is no way to the destination, of which the
+    /// `WouldBlock` where the device is full; `NetworkDown` while the interface is down; `HostUnreachable` where there is no way to the destination, of which the
     /// stack is told.
     pub(super) fn route(
         &mut self,
@@ -84,6 +95,9 @@ impl Resolution {
         packet: &Outbound<'_>,
     ) -> io::Result<Option<MacAddress>> {
         let now = timer::now();
+        if socket.is_down() {
+            return Err(io::ErrorKind::NetworkDown.into());
+        }
         self.serve(now, socket);
         // What waited goes first.
         if self.resolver.has_output() {
@@ -122,8 +136,8 @@ impl Resolution {
         }
     }
 
+    /// While the interface is down time stands still: no answer to what could not be asked is no sign of absence.
     fn serve(&mut self, now: Instant, socket: &mut PacketSocket) {
-        // Nobody can answer while the interface is down, so that nobody is given up.
         if self.next.is_some_and(|at| at <= now) && !socket.is_down() {
             self.resolver.handle_timeout(now);
             self.settle(socket);
@@ -159,6 +173,11 @@ impl Resolution {
     /// Serves deadlines, sends what waits for room, and has the task woken for more. Ready where an error waits for the
     /// stack.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut PacketSocket) -> Poll<io::Result<()>> {
+        // It is here, and waits for room below.
+        self.driver = None;
+        if std::mem::replace(&mut self.was_down, socket.is_down()) && !self.was_down {
+            self.resolver.restored(timer::now());
+        }
         self.settle(socket);
         while !socket.is_down() {
             let timer = match &mut self.timer {
@@ -176,9 +195,10 @@ impl Resolution {
         if self.resolver.has_error() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Sends what the resolver has; an error means that the device is full or down and the rest waits.
+    /// Sends what the resolver has; an error means that the device is full or the interface down, and the rest waits.
     fn send(&mut self, socket: &mut PacketSocket) -> io::Result<()> {
         while let Some(output) = self.resolver.next_output() {
+            let is_message = matches!(output, Output::Frame(_));
             let outcome = match output {
                 Output::Frame(frame) => socket.send_frame(frame),
                 Output::Packet(mac, Outbound { header, payload, segment_size, checksum }) => {
@@ -188,10 +208,14 @@ impl Resolution {
                 }
             };
             match outcome {
-                Err(error)
-                    if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NetworkDown) =>
-                {
-                    return Err(error);
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(error),
+                Err(error) if error.kind() == io::ErrorKind::NetworkDown => {
+                    self.was_down = true;
+                    if !is_message {
+                        return Err(error);
+                    }
+                    // What it asks is asked anew when the interface is up.
+                    self.resolver.sent();
                 }
                 // What the kernel does not take is lost, as it may be on the wire.
                 _ => self.resolver.sent(),

@@ -144,6 +144,13 @@ impl NeighbourState {
         }
     }
 
+    /// Requests could not leave, and can from `now` on: what was asked counts as not asked yet.
+    pub(super) fn ask_anew(&mut self, now: Instant) {
+        if let Self::Incomplete { .. } = self {
+            *self = Self::Incomplete { sent: 0, next: now };
+        }
+    }
+
     /// A request of this host is open.
     pub(super) const fn is_asked(&self) -> bool {
         matches!(self, Self::Incomplete { .. } | Self::Probe { .. })

@@ -432,6 +432,15 @@ impl Neighbours {
         }
     }
 
+    /// The interface, which carried nothing for a while, carries frames again: who has not answered is asked anew.
+    /// Takes time in proportion to the number of neighbours.
+    pub fn restored(&mut self, now: Instant) {
+        for slot in self.table.slots() {
+            self.table.update(slot, |state| state.ask_anew(now));
+        }
+        self.handle_timeout(now);
+    }
+
     /// A neighbour did not answer. The next packet for it asks the whole link again: RFC 4861, section 7.3.3.
     fn forget(&mut self, slot: Slot) {
         self.last = None;

@@ -123,6 +123,12 @@ impl Resolver {
         self.settle();
     }
 
+    /// As [`Neighbours::restored`].
+    pub(in super::super) fn restored(&mut self, now: Instant) {
+        self.neighbours.restored(now);
+        self.settle();
+    }
+
     pub(in super::super) fn poll_timeout(&self) -> Option<Instant> {
         self.neighbours.poll_timeout()
     }

@@ -208,6 +208,12 @@ impl Table {
         }
     }
 
+    /// All slots, taken or not.
+    pub(super) fn slots(&self) -> std::ops::Range<Slot> {
+        // No slot is made whose number does not fit.
+        0..Slot::try_from(self.slots.len()).unwrap_or(Slot::MAX)
+    }
+
     /// When the earliest deadline is.
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         self.deadlines.first().map(|&(at, _)| at)

@@ -143,3 +143,19 @@ fn frames_are_those_of_rfc_826() {
     ];
     assert_eq!(&frame[..], &expected[..]);
 }
+
+#[test]
+fn after_an_interruption_who_is_missing_is_asked_for_anew() {
+    let mut bench = Bench::new();
+    bench.resolved(ms(0), v4(3), OURS, OTHER_MAC);
+    bench.machine.resolve(ms(0), PEER);
+    bench.sent();
+    let known = bench.state(v4(3));
+    assert_eq!(bench.run_until(ms(2_000)).len(), 2, "the last request of three is out");
+    bench.machine.restored(ms(2_500));
+    assert_eq!(bench.sent(), [(MacAddress::BROADCAST, request(PEER))]);
+    assert_eq!(bench.run_until(ms(5_499)).len(), 2);
+    assert_eq!(bench.events(), []);
+    assert_eq!(bench.run_until(ms(5_500)), []);
+    assert_eq!((bench.events(), bench.state(v4(3))), (vec![Event::Failed { ip: PEER }], known));
+}
