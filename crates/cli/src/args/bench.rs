@@ -104,7 +104,8 @@ pub(crate) struct TestArgs {
     pub(crate) set_mss: Option<u32>,
     /// Congestion control, at both ends; for this end only there is --cc
     ///
-    /// The server gets it by name and refuses what it does not have: a kernel does not know acwap, for instance.
+    /// The server gets it as it is written here, and keeps its own where it does not know that: a kernel has no acwap, for
+    /// instance.
     #[arg(short = 'C', long, value_name = "SPEC", conflicts_with_all = ["cc", "server"])]
     pub(crate) congestion: Option<String>,
     /// Most bits per second of each stream, and blocks that may leave at once: 10M, 1G/8 (decimal multiples)

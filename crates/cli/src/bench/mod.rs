@@ -32,9 +32,10 @@ use crate::failure::Failure;
 use crate::output;
 use crate::policies::Chosen;
 use crate::signals::Signals;
-use crate::tunnel::{self, Tunnel};
+use crate::tunnel::Tunnel;
 use ackline::core::ConnConfig;
 use ackline::core::config::Nagle;
+use ackline::core::policy::spec::SpecError;
 use ackline::policies;
 use ackline::runtime::Stack;
 use protocol::TestParameters;
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         rate: args.format.unwrap_or_default(),
         title: args.test.title.clone(),
     };
-    let runtime = tunnel::runtime()?;
+    let runtime = runtime()?;
     runtime.block_on(async {
         let ready = Signals::catch().and_then(|signals| {
             let (stack, connections) = start(&tunnel, &policies)?;
@@ -127,6 +128,17 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         bench.stack.shutdown(CLOSE_WAIT).await;
         outcome
     })
+}
+
+/// As that of other commands, but asking the clock more often: between two looks at timers and descriptors come this many
+/// steps of tasks, each of which may work on megabytes here, and intervals are to end in time.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    const STEPS: u32 = 8;
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .event_interval(STEPS)
+        .build()
+        .map_err(|error| Failure::system("start the runtime", &error))
 }
 
 /// What this end is to do.
@@ -186,31 +198,30 @@ impl Bench {
         Screen::new(self.style.clone(), self.print)
     }
 
-    /// Settings of the connections that carry the data of a test; the error names a congestion control that is unknown.
-    fn settings(&self, parameters: &TestParameters) -> Result<Arc<ConnConfig>, String> {
+    /// Settings of the connections that carry the data of a test.
+    fn settings(&self, parameters: &TestParameters) -> Result<Arc<ConnConfig>, SpecError> {
         let TestParameters { window, mss, no_delay, tos, congestion, .. } = parameters;
         if (window, mss, *no_delay, *tos, congestion) == (&None, &None, false, 0, &None) {
             return Ok(self.connections.clone());
         }
         let mut config = (*self.connections).clone();
-        if let Some(window) = parameters.window.and_then(|window| u32::try_from(window).ok()) {
+        if let Some(window) = window.and_then(|window| u32::try_from(window).ok()) {
             config.send_buffer = window;
             config.recv_buffer = window;
             config.initial_recv_window = None;
         }
-        if let Some(mss) = parameters.mss.and_then(|mss| u16::try_from(mss).ok()) {
+        if let Some(mss) = mss.and_then(|mss| u16::try_from(mss).ok()) {
             config.mss = Some(mss);
         }
-        if parameters.no_delay {
+        if *no_delay {
             config.nagle = Nagle::Off;
         }
-        if parameters.tos > 0 {
+        if *tos > 0 {
             // The two low bits are ECN's (RFC 3168, section 5).
-            config.dscp = parameters.tos >> 2;
+            config.dscp = tos >> 2;
         }
-        if let Some(congestion) = &parameters.congestion {
-            config.policies.cc =
-                policies::congestion_control(congestion).map_err(|error| error.to_string())?;
+        if let Some(congestion) = congestion {
+            config.policies.cc = policies::congestion_control(congestion)?;
             config.ecn = policies::ecn_for(congestion);
         }
         Ok(Arc::new(config))

@@ -164,20 +164,23 @@ async fn agree(
     control.stream().set_nodelay(true).map_err(lost)?;
     control.send(State::ParamExchange).await?;
     let document = control.receive_json().await?;
-    let parameters = match TestParameters::from_json(&document) {
+    let mut parameters = match TestParameters::from_json(&document) {
         Ok(parameters) => parameters,
         Err(refused) => {
             control.send_error(refused.error).await?;
             return Err(Failure::new(Exit::Network, refused.why));
         }
     };
-    match bench.settings(&parameters) {
-        Ok(config) => Ok((parameters, config)),
-        Err(why) => {
-            control.send_error(ServerError::CONGESTION).await?;
-            Err(Failure::new(Exit::Network, format!("the client wants a congestion control (-C): {why}")))
+    let config = match bench.settings(&parameters) {
+        Ok(config) => config,
+        Err(unknown) => {
+            // As iperf3: what is received does not depend on it, and the results name what was used.
+            output::say(&format!("ackline: test with {}: -C: {unknown}; --cc is used", control.peer()));
+            parameters.congestion = None;
+            bench.settings(&parameters).unwrap_or_else(|_| bench.connections.clone())
         }
-    }
+    };
+    Ok((parameters, config))
 }
 
 /// Waits for all connections of the test, and turns others away.

@@ -1,6 +1,6 @@
 //! A client and a server of our own, over a device in memory.
 
-use super::protocol::{Control, State, TestParameters};
+use super::protocol::{Control, Cookie, State, TestParameters};
 use super::report::Style;
 use super::report::record::{Direction, Length, PolicyNames};
 use super::{Bench, client, server};
@@ -172,22 +172,35 @@ fn both_directions_at_once_after_an_omitted_second() {
 
 #[test]
 fn what_the_server_does_not_have_is_said_at_both_ends() {
-    let wanted = TestParameters {
-        // Known here, and passed on as it is.
-        congestion: Some("reno:unknown=1".to_owned()),
-        ..parameters(Direction::Forward, Length::Seconds(1))
-    };
     let (answer, server) = with_server(async |bench, _| {
-        let stream = bench.stack.connect((SERVER, PORT)).await.expect("it listens");
-        let mut control = Control::new(stream, (SERVER, PORT).into());
-        control.send_cookie(&super::protocol::Cookie::random().expect("random")).await.expect("sent");
-        control.expect(State::ParamExchange).await.expect("a server");
-        control.send_json(&wanted.to_json()).await.expect("sent");
+        let mut control = met(bench).await;
+        control.send_json(&serde_json::json!({"udp": true, "len": 1460})).await.expect("sent");
         control.expect(State::CreateStreams).await
     });
     let (answer, server) = (answer.expect_err("refused"), server.expect_err("refused"));
-    assert!(answer.to_string().contains("no such congestion control"), "{answer}");
-    assert!(server.to_string().contains("(-C)"), "{server}");
+    assert!(answer.to_string().contains("does not have this feature"), "{answer}");
+    assert!(server.to_string().contains("UDP"), "{server}");
+}
+
+#[test]
+fn a_congestion_control_that_the_server_does_not_know_is_not_used() {
+    let (answer, _) = with_server(async |bench, _| {
+        let mut control = met(bench).await;
+        let congestion = Some("of-another-kernel".to_owned());
+        let asked = TestParameters { congestion, ..parameters(Direction::Forward, Length::Seconds(1)) };
+        control.send_json(&asked.to_json()).await.expect("sent");
+        control.expect(State::CreateStreams).await
+    });
+    answer.expect("the test goes on");
+}
+
+/// A control connection whose server waits for parameters.
+async fn met(bench: &Bench) -> Control<TcpStream> {
+    let stream = bench.stack.connect((SERVER, PORT)).await.expect("it listens");
+    let mut control = Control::new(stream, (SERVER, PORT).into());
+    control.send_cookie(&Cookie::random().expect("random")).await.expect("sent");
+    control.expect(State::ParamExchange).await.expect("a server");
+    control
 }
 
 #[test]
@@ -218,10 +231,7 @@ fn strangers_are_turned_away_while_a_test_runs() {
 #[test]
 fn a_client_that_goes_away_ends_the_test() {
     let ((), server) = with_server(async |bench, _| {
-        let stream: TcpStream = bench.stack.connect((SERVER, PORT)).await.expect("it listens");
-        let mut control = Control::new(stream, (SERVER, PORT).into());
-        control.send_cookie(&super::protocol::Cookie::random().expect("random")).await.expect("sent");
-        control.expect(State::ParamExchange).await.expect("a server");
+        let mut control = met(bench).await;
         let asked = parameters(Direction::Forward, Length::Seconds(1));
         control.send_json(&asked.to_json()).await.expect("sent");
         control.expect(State::CreateStreams).await.expect("asked for");

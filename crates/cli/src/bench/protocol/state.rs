@@ -69,8 +69,6 @@ impl ServerError {
     pub(crate) const UNIMPLEMENTED: Self = Self { code: 13, errno: 0 };
     /// iperf3's "unable to receive parameters".
     pub(crate) const PARAMETERS: Self = Self { code: 114, errno: 0 };
-    /// iperf3's "unable to set the congestion control", with the kernel's "no such file or directory".
-    pub(crate) const CONGESTION: Self = Self { code: 134, errno: 2 };
     /// iperf3's "unable to create a stream".
     pub(crate) const STREAMS: Self = Self { code: 200, errno: 0 };
 
@@ -84,7 +82,7 @@ impl ServerError {
             123 => "it cannot set this maximum segment size (-M)",
             124 | 130 | 141 => "it cannot have buffers of this size (-w)",
             125 => "it cannot set this type of service",
-            134 => "it has no such congestion control (-C; --cc is of this end only)",
+            134 => "it cannot use this congestion control (-C; --cc is of this end only)",
             142 => "it wants a login",
             200..=204 => "it has no connections for the data",
             206 => "it can no longer receive",
