@@ -20,7 +20,7 @@ fn results(metric: &str, first: (&Case, [f64; 4]), second: (&Case, [f64; 4])) ->
     let samples = |values: [f64; 4]| values.map(|value| format!("{{\"{metric}\": {value}}}")).join(", ");
     let text = format!(
         r#"{{
-            "setting": {{"processors": 2, "processor": "P", "kernel": "6.18", "seconds": 1.0, "rounds": 5}},
+            "setting": {{"processors": 2, "processor": "P", "kernel": "6.18", "congestion_control": "bbr", "seconds": 1.0, "rounds": 5}},
             "cases": {{"{}": [{}, null], "{}": [{}, null]}}
         }}"#,
         first.0,
@@ -73,7 +73,7 @@ fn tables_replace_those_between_their_marks() {
     let results = results("gbit_per_second", (&OURS, [8.0; 4]), (&THEIRS, [10.0; 4]));
     let sections = report::sections(&results);
     let marked = report::marked(&sections);
-    let stale: String = ["setting", "targets", "bulk", "cpu", "acks"]
+    let stale: String = ["setting", "targets", "bulk", "cpu", "default-cc", "acks"]
         .map(|name| format!("<!-- compare:begin {name} -->\nold\n<!-- compare:end {name} -->\n\n"))
         .concat();
     let updated = report::update(&stale, &sections).expect("all marks are there");
@@ -90,7 +90,7 @@ fn tables_replace_those_between_their_marks() {
 #[test]
 fn the_page_has_a_place_for_every_table() {
     let page = include_str!("../docs/performance.md");
-    for name in ["setting", "targets", "bulk", "cpu", "acks", "latency", "connections"] {
+    for name in ["setting", "targets", "bulk", "cpu", "default-cc", "acks", "latency", "connections"] {
         for end in ["begin", "end"] {
             let mark = format!("<!-- compare:{end} {name} -->");
             assert_eq!(page.matches(&mark).count(), 1, "{mark}");

@@ -36,6 +36,8 @@ pub(crate) struct Contestant {
     pub(crate) label: &'static str,
     pub(crate) who: Who,
     pub(crate) link: Link,
+    /// Congestion control of the kernel's TCP, at either end; `None`: what the machine has by default.
+    pub(crate) kernel_cc: Option<&'static str>,
 }
 
 /// Acknowledges at most every 64th segment.
@@ -64,12 +66,24 @@ pub(crate) const PACKET: Contestant =
 const PACKET_PLAIN: Contestant =
     contestant("ackline-packet-plain", "ackline, plain AF_PACKET", Who::Ackline(None), Link::PacketPlain);
 
+/// The same congestion control as ackline's default. One that paces by timers (BBR) would be all that is measured.
+const KERNEL_CC: &str = ackline::policies::DEFAULT_CC;
+
+pub(crate) const KERNEL_DEFAULT_CC: Contestant = with_default_cc("kernel-default-cc", KERNEL);
+pub(crate) const LOOP_TUN_DEFAULT_CC: Contestant = with_default_cc("loop-tun-default-cc", LOOP_TUN);
+pub(crate) const TUN_DEFAULT_CC: Contestant = with_default_cc("ackline-tun-default-cc", TUN);
+
 /// In the order of the tables.
 pub(crate) const CONTESTANTS: [Contestant; 10] =
     [KERNEL, LOOP_TUN, TUN, LOOP_PACKET, PACKET, PACKET_PLAIN, LOOP_PLAIN, SMOLTCP, PLAIN, PLAIN_FEWER_ACKS];
 
 const fn contestant(name: &'static str, label: &'static str, who: Who, link: Link) -> Contestant {
-    Contestant { name, label, who, link }
+    Contestant { name, label, who, link, kernel_cc: Some(KERNEL_CC) }
+}
+
+/// Where the kernel's TCP has the congestion control that is this machine's default.
+const fn with_default_cc(name: &'static str, contestant: Contestant) -> Contestant {
+    Contestant { name, kernel_cc: None, ..contestant }
 }
 
 /// How an end waits for the next byte of a round trip.
@@ -142,14 +156,24 @@ pub(crate) struct Case {
 impl Case {
     /// Every case that makes sense, a contestant's one after the other's for each act.
     pub(crate) fn all() -> Vec<Self> {
+        let with_default_cc = [KERNEL_DEFAULT_CC, LOOP_TUN_DEFAULT_CC, TUN_DEFAULT_CC];
+        let contestants = || CONTESTANTS.into_iter().chain(with_default_cc);
         let cases = Act::ALL
             .into_iter()
-            .flat_map(|act| CONTESTANTS.into_iter().map(move |contestant| Self { contestant, act }));
+            .flat_map(|act| contestants().map(move |contestant| Self { contestant, act }));
         cases.filter(Self::makes_sense).collect()
     }
 
     fn makes_sense(&self) -> bool {
-        let Contestant { who, link, .. } = self.contestant;
+        let Contestant { who, link, kernel_cc, .. } = self.contestant;
+        if kernel_cc.is_none() {
+            // Only where the kernel sends bulk data it matters.
+            return match self.act {
+                Act::Send { flows: 1 } => who == Who::Kernel,
+                Act::Receive { flows: 1 } => who != Who::Kernel,
+                _ => false,
+            };
+        }
         match (who, self.act) {
             // With the same at both ends, a direction is like the other.
             (Who::Kernel, Act::Receive { .. }) => false,

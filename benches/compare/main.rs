@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Every measurement is a process of its own ([`measure`]) with network namespaces of its own, which the kernel removes
-//! when the process ends, however it ends. The kernel's TCP uses CUBIC, whatever the machine's default is. A round measures every case once ([`rounds`]), so that what else happens on
+//! when the process ends, however it ends. A round measures every case once ([`rounds`]), so that what else happens on
 //! the machine falls on all of them alike; [`report`] compares medians over the rounds.
 //!
 //! Needs the right to make network namespaces and TUN devices: root.

@@ -34,7 +34,8 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
     let (report, ended) = mpsc::channel();
 
     let listener = peer.run(|| TcpListener::bind((PEER, PORT)))??;
-    ends::kernel::set_congestion_control(&listener)?;
+    // What it accepts has it too.
+    ends::kernel::set_congestion_control(&listener, case.contestant.kernel_cc)?;
     let other = spawn("peer", &report, {
         let meter = meter.clone();
         move || {
@@ -47,7 +48,7 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
         move || match (here, case.contestant.who) {
             (Here::Kernel(namespace), _) => {
                 namespace.enter().map_err(io::Error::other)?;
-                ends::kernel::connect(case.act, &meter)
+                ends::kernel::connect(case.act, case.contestant.kernel_cc, &meter)
             }
             (Here::Device(device), Who::Ackline(acks)) => {
                 ends::ackline::connect(device, acks, case.act, &meter)
@@ -77,6 +78,8 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
 
     let used = after.since(before);
     let mut sample = Sample::default();
+    sample.set(Metric::LoadHere, used.here / used.elapsed);
+    sample.set(Metric::LoadPeer, used.peer / used.elapsed);
     match case.act {
         Act::Send { .. } | Act::Receive { .. } => {
             let gigabytes = units as f64 * 1e-9;

@@ -20,6 +20,12 @@ pub(crate) enum Metric {
     KernelShare,
     /// Packets that a receiver sent for each segment that it received.
     AcksPerSegment,
+    /// Share of a processor that the measured end's thread used, 0 to 1.
+    LoadHere,
+    /// That the other end's thread used.
+    LoadPeer,
+    /// Of the segments that were sent, those that were sent again, 0 to 1.
+    Retransmitted,
     /// Of round trips.
     MedianMicros,
     P99Micros,

@@ -23,6 +23,8 @@ pub(crate) struct Setting {
     pub(crate) processors: usize,
     pub(crate) processor: String,
     pub(crate) kernel: String,
+    /// The kernel's default one.
+    pub(crate) congestion_control: String,
     pub(crate) seconds: f64,
     pub(crate) rounds: u16,
 }

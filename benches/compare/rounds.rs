@@ -52,8 +52,13 @@ fn setting(rounds: u16, seconds: f64) -> Outcome<Setting> {
     Ok(Setting {
         processors: std::thread::available_parallelism()?.get(),
         processor: name.map_or_else(|| "unknown".to_owned(), |(_, name)| name.trim().to_owned()),
-        kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+        kernel: setting_of_kernel("kernel/osrelease")?,
+        congestion_control: setting_of_kernel("net/ipv4/tcp_congestion_control")?,
         seconds,
         rounds,
     })
+}
+
+fn setting_of_kernel(name: &str) -> Outcome<String> {
+    Ok(fs::read_to_string(format!("/proc/sys/{name}"))?.trim().to_owned())
 }

@@ -41,10 +41,10 @@ pub(crate) fn connect(
                 io::Result::Ok(streams)
             }
         };
+        tell(act, stack.clone(), meter);
         match act {
             Act::Send { flows } => first(streams(flows).await?.into_iter().map(source)).await,
             Act::Receive { flows } => {
-                tell_acks(stack.clone(), meter);
                 first(streams(flows).await?.into_iter().map(|stream| sink(stream, meter.clone()))).await
             }
             Act::RoundTrip { .. } => {
@@ -55,12 +55,21 @@ pub(crate) fn connect(
     })
 }
 
-/// Packets sent for each wire segment received, which of a receiver are its ACKs.
-fn tell_acks(stack: Stack, meter: &Meter) {
+/// What the stack's counters say of bulk data.
+fn tell(act: Act, stack: Stack, meter: &Meter) {
     meter.on_end(move || {
         let stats = stack.stats();
-        let segments = stats.counters.tcp_in_segs.max(1);
-        vec![(Metric::AcksPerSegment, stats.device.tx_packets as f64 / segments as f64)]
+        let (counters, share) = (&stats.counters, |part: u64, of: u64| part as f64 / of.max(1) as f64);
+        match act {
+            // What a receiver sends are its ACKs.
+            Act::Receive { .. } => {
+                vec![(Metric::AcksPerSegment, share(stats.device.tx_packets, counters.tcp_in_segs))]
+            }
+            Act::Send { .. } => {
+                vec![(Metric::Retransmitted, share(counters.tcp_retrans_segs, counters.tcp_out_segs))]
+            }
+            _ => Vec::new(),
+        }
     });
 }
 

@@ -31,8 +31,8 @@ const WINDOW_SCALE: u8 = 14;
 const PLAIN_WINDOW_SCALE: u8 = 3;
 /// Bytes read in one go: an ACK for every so many, so that the kernel never waits for one.
 const BATCH: u32 = 4 * SEGMENTS as u32 * MSS as u32;
-/// Single packets sent between two looks at what came back. After a super-packet it looks at once: the kernel has
-/// taken it in, and answered, within the call.
+/// Packets sent between two looks at what came back: of 64 KiB, of single ones.
+const SUPER_BURST: usize = 8;
 const BURST: usize = 16;
 /// After so long without an answer everything is sent again.
 const STANDSTILL: Duration = Duration::from_millis(200);
@@ -116,7 +116,7 @@ impl Bare {
         let ring = vec![7; RING];
         let mut pieces = ring.chunks_exact(self.piece).cycle();
         let len = self.piece as u32;
-        let burst = if self.piece > usize::from(MSS) { 1 } else { BURST };
+        let burst = if self.piece > usize::from(MSS) { SUPER_BURST } else { BURST };
         loop {
             while self.has_room() {
                 for data in pieces.by_ref().take(burst) {

@@ -28,14 +28,14 @@ pub(crate) fn serve(listener: &TcpListener, act: Act, meter: &Arc<Meter>) -> io:
 }
 
 /// The measured end.
-pub(crate) fn connect(act: Act, meter: &Arc<Meter>) -> io::Result<()> {
-    let several = |flows| -> io::Result<Vec<_>> { (0..flows).map(|_| connect_one()).collect() };
+pub(crate) fn connect(act: Act, cc: Option<&str>, meter: &Arc<Meter>) -> io::Result<()> {
+    let several = |flows| -> io::Result<Vec<_>> { (0..flows).map(|_| connect_with(cc)).collect() };
     match act {
         Act::Send { flows } => source(several(flows)?),
         Act::Receive { flows } => sink(several(flows)?, meter),
-        Act::RoundTrip { here, .. } => ping(connect_one()?, here, meter),
+        Act::RoundTrip { here, .. } => ping(connect_with(cc)?, here, meter),
         Act::Open { at_once: 1 } => loop {
-            let mut stream = connect_one()?;
+            let mut stream = TcpStream::connect((PEER, PORT))?;
             stream.set_nodelay(true)?;
             stream.write_all(&[7])?;
             end(stream.read(&mut [0])?)?;
@@ -46,15 +46,17 @@ pub(crate) fn connect(act: Act, meter: &Arc<Meter>) -> io::Result<()> {
     }
 }
 
-/// Congestion control of the kernel's TCP at either end, whatever the machine's default is: one that paces by timers (BBR)
-/// would be all that is measured. Before a socket is connected, for a connection that began with BBR stays paced.
-pub(crate) fn set_congestion_control(socket: impl AsFd) -> io::Result<()> {
-    Ok(sockopt::set_tcp_congestion(socket, "cubic")?)
+/// `None`: what the machine has by default. Before a socket is connected, for a connection that began with BBR stays
+/// paced.
+pub(crate) fn set_congestion_control(socket: impl AsFd, name: Option<&str>) -> io::Result<()> {
+    let Some(name) = name else { return Ok(()) };
+    sockopt::set_tcp_congestion(socket, name)
+        .map_err(|errno| io::Error::other(format!("the kernel's TCP does not take {name}: {errno}")))
 }
 
-fn connect_one() -> io::Result<TcpStream> {
+fn connect_with(cc: Option<&str>) -> io::Result<TcpStream> {
     let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None)?;
-    set_congestion_control(&socket)?;
+    set_congestion_control(&socket, cc)?;
     rustix::net::connect(&socket, &SocketAddrV4::new(PEER, PORT))?;
     Ok(socket.into())
 }

@@ -1,7 +1,10 @@
 //! The tables of results.
 
 use super::text::{Table, median, with_range};
-use crate::case::{Act, CONTESTANTS, Case, FEWER_ACKS, KERNEL, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, Wait};
+use crate::case::{
+    Act, CONTESTANTS, Case, FEWER_ACKS, KERNEL, KERNEL_DEFAULT_CC, LOOP_TUN, LOOP_TUN_DEFAULT_CC, PLAIN,
+    PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_DEFAULT_CC, Wait,
+};
 use crate::results::{Metric, Results, Setting, Summary};
 
 const SEND: Act = Act::Send { flows: 1 };
@@ -10,9 +13,10 @@ const SEND_MANY: Act = Act::Send { flows: Act::MANY };
 const RECEIVE_MANY: Act = Act::Receive { flows: Act::MANY };
 
 pub(super) fn setting(setting: &Setting) -> String {
-    let Setting { processors, processor, kernel, seconds, rounds } = setting;
+    let Setting { processors, processor, kernel, congestion_control, seconds, rounds } = setting;
     format!(
-        "{rounds} rounds of {seconds} s for each case; {processors} processors ({processor}), Linux {kernel}.\n"
+        "{rounds} rounds of {seconds} s for each case; {processors} processors ({processor}), Linux {kernel}, whose \
+         default congestion control here is `{congestion_control}`.\n"
     )
 }
 
@@ -41,19 +45,44 @@ pub(super) fn cpu(results: &Results) -> String {
         for (word, act, many) in [("sends", SEND, SEND_MANY), ("receives", RECEIVE, RECEIVE_MANY)] {
             let case = Case { contestant, act };
             let value = |metric| median(results.summary(&case, metric));
-            let share = results.summary(&case, Metric::KernelShare);
             let ratio = results.ratio(&case, &Case { contestant: KERNEL, act: SEND }, Metric::CpuBoth);
             let cells = [
                 value(Metric::CpuHere),
                 value(Metric::CpuPeer),
                 value(Metric::CpuBoth),
-                share.map_or_else(String::new, |Summary { median, .. }| format!("{:.0} %", median * 100.0)),
+                percent(results.summary(&case, Metric::KernelShare)),
                 median(ratio),
                 value(Metric::CpuMachine),
                 median(results.summary(&Case { contestant, act: many }, Metric::CpuBoth)),
             ];
             some_row(&mut table, &format!("{}: {word}", contestant.label), cells);
         }
+    }
+    table.render()
+}
+
+pub(super) fn system_cc(results: &Results) -> String {
+    let mut table =
+        Table::new(&["Gbit/s, one flow", "kernel with cubic", "kernel with this machine's default"]);
+    for (label, cubic, default) in [
+        (
+            "kernel, veth with TSO",
+            Case { contestant: KERNEL, act: SEND },
+            Case { contestant: KERNEL_DEFAULT_CC, act: SEND },
+        ),
+        (
+            "loop, TUN: receives",
+            Case { contestant: LOOP_TUN, act: RECEIVE },
+            Case { contestant: LOOP_TUN_DEFAULT_CC, act: RECEIVE },
+        ),
+        (
+            "ackline, TUN: receives",
+            Case { contestant: TUN, act: RECEIVE },
+            Case { contestant: TUN_DEFAULT_CC, act: RECEIVE },
+        ),
+    ] {
+        let cells = [cubic, default].map(|case| with_range(results.summary(&case, Metric::GbitPerSecond)));
+        some_row(&mut table, label, cells);
     }
     table.render()
 }
@@ -122,20 +151,31 @@ pub(super) fn connections(results: &Results) -> String {
         "100 at once",
         "to kernel",
         "µs of processor each",
+        "own end busy",
+        "other end busy",
     ]);
     for contestant in CONTESTANTS {
-        let cells = [1, Act::MANY].into_iter().flat_map(|at_once| {
-            let act = Act::Open { at_once };
-            let (case, kernel) = (Case { contestant, act }, Case { contestant: KERNEL, act });
-            [
-                with_range(results.summary(&case, Metric::PerSecond)),
-                median(results.ratio(&case, &kernel, Metric::PerSecond)),
-                median(results.summary(&case, Metric::CpuMicrosEach)),
-            ]
-        });
-        some_row(&mut table, contestant.label, cells.collect::<Vec<_>>());
+        let mut cells: Vec<_> = [1, Act::MANY]
+            .into_iter()
+            .flat_map(|at_once| {
+                let act = Act::Open { at_once };
+                let (case, kernel) = (Case { contestant, act }, Case { contestant: KERNEL, act });
+                [
+                    with_range(results.summary(&case, Metric::PerSecond)),
+                    median(results.ratio(&case, &kernel, Metric::PerSecond)),
+                    median(results.summary(&case, Metric::CpuMicrosEach)),
+                ]
+            })
+            .collect();
+        let many = Case { contestant, act: Act::Open { at_once: Act::MANY } };
+        cells.extend([Metric::LoadHere, Metric::LoadPeer].map(|load| percent(results.summary(&many, load))));
+        some_row(&mut table, contestant.label, cells);
     }
     table.render()
+}
+
+fn percent(share: Option<Summary>) -> String {
+    share.map_or_else(String::new, |Summary { median, .. }| format!("{:.0} %", median * 100.0))
 }
 
 /// A row, unless it would be empty.

@@ -2,7 +2,8 @@
 
 use super::text::{Table, number};
 use crate::case::{
-    Act, Case, Contestant, KERNEL, LOOP_PACKET, LOOP_TUN, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, Wait,
+    Act, Case, Contestant, KERNEL, KERNEL_DEFAULT_CC, LOOP_PACKET, LOOP_TUN, PACKET, PLAIN, PLAIN_FEWER_ACKS,
+    SMOLTCP, TUN, TUN_DEFAULT_CC, Wait,
 };
 use crate::results::{Metric, Results, Summary};
 
@@ -77,6 +78,12 @@ fn targets(results: &Results) -> Vec<Target> {
             1.25,
         ),
     ];
+    targets.push(rate(
+        "TUN, one flow: receive, to kernel veth, both from the kernel's default congestion control",
+        case(TUN_DEFAULT_CC, RECEIVE),
+        case(KERNEL_DEFAULT_CC, SEND),
+        0.6,
+    ));
     for (word, act) in [("send", SEND), ("receive", RECEIVE)] {
         targets.push(Target {
             what: format!("AF_PACKET, one flow: {word}, Gbit/s"),
