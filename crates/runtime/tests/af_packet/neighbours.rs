@@ -1,12 +1,12 @@
 //! Neighbours that are missing, change, go and come back; gateways; addresses that others have.
 
 use crate::world::{FAR, KERNEL4, KERNEL6, NEAR, PORT, STACK4, STACK6, World, block_on, stack};
-use ackline_runtime::device::af_packet::AfPacket;
 use ackline_runtime::device::af_packet::neighbours::NeighbourConfig;
+use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::isolated;
-use ackline_runtime::{Error, MacAddress, TcpStream};
+use ackline_runtime::{Error, MacAddress, Stack, TcpStream};
 use ackline_tcp_core::Duration as CoreDuration;
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Ipv6Addr, TcpListener as KernelListener};
@@ -33,6 +33,28 @@ fn echo(there: &Namespace, on: IpAddr) -> Result<std::thread::JoinHandle<io::Res
             }
         }
     }))
+}
+
+/// A stack on a new device talks to the kernel's echo; one message has gone and come back when `talk` begins. Everything
+/// ends in order.
+fn talk(
+    there: &Namespace,
+    to: IpAddr,
+    config: &AfPacketConfig,
+    talk: impl AsyncFnOnce(&Stack, &mut TcpStream),
+) -> Result<(), Error> {
+    let kernel = echo(there, to)?;
+    let device = AfPacket::open(config)?;
+    block_on(async {
+        let stack = stack(device);
+        let mut stream = stack.connect((to, PORT)).await.expect("connected");
+        round_trip(&mut stream).await;
+        talk(&stack, &mut stream).await;
+        drop(stream);
+        assert!(stack.shutdown(Duration::from_secs(5)).await);
+    });
+    kernel.join().expect("no panic").expect("the kernel's end");
+    Ok(())
 }
 
 /// One message goes and comes back; how long that took.
@@ -127,16 +149,7 @@ fn a_gateway_leads_to_other_networks() {
         })??;
         let config = router.config().gateway(KERNEL4).gateway(KERNEL6);
         for to in ["10.79.0.9", "fd79::9"] {
-            let kernel = echo(&host, ip(to))?;
-            let device = AfPacket::open(&config)?;
-            block_on(async {
-                let stack = stack(device);
-                let mut stream = stack.connect((ip(to), PORT)).await.expect("connected");
-                round_trip(&mut stream).await;
-                drop(stream);
-                assert!(stack.shutdown(Duration::from_secs(5)).await);
-            });
-            kernel.join().expect("no panic").expect("the kernel's end");
+            talk(&host, ip(to), &config, async |_, _| {})?;
         }
         Ok(())
     });
@@ -149,18 +162,10 @@ fn given_neighbours_are_not_asked_for() {
         let far = world.far.mac.expect("an Ethernet interface");
         let near = Netlink::open()?.interface(NEAR)?.mac.expect("an Ethernet interface");
         world.there.run(|| Netlink::open()?.add_neighbour(world.far.index, STACK4, near))??;
-        let kernel = echo(&world.there, KERNEL4)?;
-        let device = AfPacket::open(&world.config().neighbour(KERNEL4, far))?;
-        block_on(async {
-            let stack = stack(device);
-            let mut stream = stack.connect((KERNEL4, PORT)).await.expect("connected");
-            round_trip(&mut stream).await;
+        talk(&world.there, KERNEL4, &world.config().neighbour(KERNEL4, far), async |stack, _| {
             let stats = stack.stats().device.neighbours;
             assert_eq!((stats.requests_sent, stats.requests_received, stats.waited), (0, 0, 0), "{stats:?}");
-            drop(stream);
-            assert!(stack.shutdown(Duration::from_secs(5)).await);
-        });
-        kernel.join().expect("no panic").expect("the kernel's end");
+        })?;
         Ok(())
     });
 }
@@ -172,21 +177,13 @@ fn announcements_are_believed_at_once() {
         set(&world.there, &format!("ipv4/conf/{FAR}/arp_notify"), "1")?;
         set(&world.there, &format!("ipv6/conf/{FAR}/ndisc_notify"), "1")?;
         for (to, mac) in [(KERNEL4, NEW_MAC), (KERNEL6, world.far.mac.expect("an Ethernet interface"))] {
-            let kernel = echo(&world.there, to)?;
-            let device = AfPacket::open(&world.config())?;
-            block_on(async {
-                let stack = stack(device);
-                let mut stream = stack.connect((to, PORT)).await.expect("connected");
-                round_trip(&mut stream).await;
+            talk(&world.there, to, &world.config(), async |stack, stream| {
                 set_far_mac(&world, mac).expect("the kernel takes the address");
                 // Far less than the half of a minute for which the old address counts as reachable.
-                let took = round_trip(&mut stream).await;
+                let took = round_trip(stream).await;
                 assert!(took < Duration::from_secs(3), "{took:?}");
                 assert_eq!(stack.stats().device.neighbours.changes, 1);
-                drop(stream);
-                assert!(stack.shutdown(Duration::from_secs(5)).await);
-            });
-            kernel.join().expect("no panic").expect("the kernel's end");
+            })?;
         }
         Ok(())
     });
@@ -201,18 +198,10 @@ fn a_silent_change_is_found_by_asking() {
         resolution.delay = CoreDuration::from_millis(500);
         resolution.retransmit = CoreDuration::from_millis(100);
         for (to, mac) in [(KERNEL4, NEW_MAC), (KERNEL6, world.far.mac.expect("an Ethernet interface"))] {
-            let kernel = echo(&world.there, to)?;
-            let device = AfPacket::open(&world.config().resolution(resolution.clone()))?;
-            block_on(async {
-                let stack = stack(device);
-                let mut stream = stack.connect((to, PORT)).await.expect("connected");
-                round_trip(&mut stream).await;
+            talk(&world.there, to, &world.config().resolution(resolution.clone()), async |_, stream| {
                 set_far_mac(&world, mac).expect("the kernel takes the address");
-                round_trip(&mut stream).await;
-                drop(stream);
-                assert!(stack.shutdown(Duration::from_secs(5)).await);
-            });
-            kernel.join().expect("no panic").expect("the kernel's end");
+                round_trip(stream).await;
+            })?;
         }
         Ok(())
     });
@@ -222,16 +211,11 @@ fn a_silent_change_is_found_by_asking() {
 fn a_transfer_outlives_a_neighbour_that_goes_and_comes_back() {
     isolated("neighbours::a_transfer_outlives_a_neighbour_that_goes_and_comes_back", || {
         let world = World::new(1500)?;
-        let kernel = echo(&world.there, KERNEL4)?;
         let mut resolution = NeighbourConfig::default();
         resolution.reachable = CoreDuration::from_millis(200);
         resolution.delay = CoreDuration::from_millis(100);
         resolution.retransmit = CoreDuration::from_millis(100);
-        let device = AfPacket::open(&world.config().resolution(resolution))?;
-        block_on(async {
-            let stack = stack(device);
-            let mut stream = stack.connect((KERNEL4, PORT)).await.expect("connected");
-            round_trip(&mut stream).await;
+        talk(&world.there, KERNEL4, &world.config().resolution(resolution), async |stack, stream| {
             // The kernel's delayed acknowledgement, for which it would look for the stack, and so tell where it is.
             tokio::time::sleep(Duration::from_millis(300)).await;
             // Deaf to the stack: the kernel drops the frames, and answers no request.
@@ -245,11 +229,8 @@ fn a_transfer_outlives_a_neighbour_that_goes_and_comes_back() {
             let mut answer = [0; 14];
             stream.read_exact(&mut answer).await.expect("the connection outlived it");
             assert_eq!(&answer, b"are you there?");
-            round_trip(&mut stream).await;
-            drop(stream);
-            assert!(stack.shutdown(Duration::from_secs(5)).await);
-        });
-        kernel.join().expect("no panic").expect("the kernel's end");
+            round_trip(stream).await;
+        })?;
         Ok(())
     });
 }

@@ -87,8 +87,8 @@ impl Resolution {
     /// The station to send a packet to; `None` where it was kept for later.
     ///
     /// # Errors
-    /// `WouldBlock` where the device is full; `NetworkDown` while the interface is down; `HostUnreachable` where there is no way to the destination, of which the
-    /// stack is told.
+    /// `WouldBlock` where the device is full; `NetworkDown` while the interface is down; `HostUnreachable` where there is
+    /// no way to the destination, of which the stack is told.
     pub(super) fn route(
         &mut self,
         socket: &mut PacketSocket,

@@ -1,7 +1,7 @@
 //! An own address: probed before it is used, announced, and defended.
 //!
-//! RFC 5227 for IPv4; RFC 4862, section 5.4, for IPv6, with the same schedule. Both differ from their RFC in the times only, which
-//! [`ClaimConfig`](super::ClaimConfig) holds.
+//! RFC 5227 for IPv4; RFC 4862, section 5.4, for IPv6, with the same schedule. Both differ from their RFC in the times
+//! only, which [`ClaimConfig`](super::ClaimConfig) holds.
 
 use super::config::ClaimConfig;
 use ackline_tcp_core::Instant;

@@ -1,7 +1,7 @@
 //! Dialogues with other hosts in virtual time.
 
 use super::*;
-use message::parse;
+use message::{Advertisement, Arp, Solicitation, parse};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 mod arp;
