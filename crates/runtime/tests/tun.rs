@@ -131,6 +131,50 @@ fn a_device_that_was_made_is_up() {
     });
 }
 
+/// Down, up and away, with nobody but the kernel to tell of it.
+fn follows_its_interface<D: Device>(mut device: D, name: &str) {
+    let mut netlink = Netlink::open().expect("a socket");
+    let index = netlink.interface(name).expect("there").index;
+    // IPv4 with a header only, to nobody.
+    let packet = [0x45, 0, 0, 20, 0, 0, 0, 0, 64, 59, 0, 0, 10, 77, 0, 2, 10, 77, 0, 1];
+    let send = |device: &mut D| device.try_send(&packet, [&[], &[]], None, TxChecksum::Complete);
+    block_on(async {
+        send(&mut device).expect("sent");
+        netlink.set_down(index).expect("down");
+        assert_eq!(send(&mut device).expect_err("down").kind(), io::ErrorKind::NetworkDown);
+        assert!(device.stats().down);
+        let waits = tokio::time::timeout(Duration::from_millis(50), poll_fn(|cx| device.poll_writable(cx)));
+        assert!(waits.await.is_err(), "no room where nothing can be sent");
+        netlink.set_up(index).expect("up");
+        poll_fn(|cx| device.poll_writable(cx)).await.expect("up again");
+        send(&mut device).expect("sent again");
+        let stats = device.stats();
+        assert_eq!((stats.tx_packets, stats.tx_down, stats.tx_errors, stats.down), (2, 1, 0, false));
+        netlink.remove(index).expect("removed");
+        let error = loop {
+            match device.try_recv() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    poll_fn(|cx| device.poll_readable(cx)).await.expect("reading tells");
+                }
+                Err(error) => break error,
+                Ok(_) => {}
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::NetworkDown);
+        assert_eq!(error.to_string(), format!("the interface {name} was removed"));
+    });
+}
+
+#[test]
+fn devices_follow_their_interface() {
+    isolated("devices_follow_their_interface", || {
+        follows_its_interface(Tun::create(&config().name("ack1"))?, "ack1");
+        follows_its_interface(Tun::create(&config().plain().name("ack2"))?, "ack2");
+        follows_its_interface(TunTap::create(&config().name("ack3"))?, "ack3");
+        Ok(())
+    });
+}
+
 #[test]
 fn ping_is_answered_with_offload() {
     isolated("ping_is_answered_with_offload", || {

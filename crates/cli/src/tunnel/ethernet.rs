@@ -93,6 +93,17 @@ impl Ethernet {
                 || self.gateways.iter().any(|gateway| gateway.is_ipv4() == target.is_ipv4())
         };
         let Some(&first) = targets.first() else { return Ok(targets) };
+        let all = interfaces::all()?;
+        if let Some((holder, _)) = interfaces::holder(&all, first.ip())
+            && holder.name == self.interface
+        {
+            return Err(Failure::usage(format!(
+                "{} is this machine's own address on {}, and what leaves an interface does not come back in: reach this \
+                 machine through a TUN device (without --dev)",
+                first.ip(),
+                holder.name
+            )));
+        }
         let reachable: Vec<SocketAddr> = targets.into_iter().filter(has_way).collect();
         if reachable.is_empty() {
             let nets: Vec<String> = self.locals.iter().map(|net| net.trunc().to_string()).collect();

@@ -176,6 +176,10 @@ fn an_address_in_use_is_told_with_who_has_it() {
         assert!(complaint.starts_with("10.9.0.5 is this machine's own address (on near0)"), "{complaint}");
         assert!(complaint.contains("ip addr del 10.9.0.5/24 dev near0"), "{complaint}");
         assert!(complaint.contains("--share-address"), "{complaint}");
+        let ended =
+            start(near, &["send", "/dev/null", "10.9.0.5:9", "--dev", "near0", "--local", LOCAL]).end();
+        assert_eq!(ended.status, Some(2), "{ended:?}");
+        assert!(ended.complaint().contains("10.9.0.5 is this machine's own address on near0"), "{ended:?}");
         // The other host's, which answers a probe.
         let complaint = no_device(near, &["recv", "-l", ":1", "--dev", "near0", "--local", "10.9.0.1/24"]);
         let mac = Netlink::open().and_then(|mut netlink| netlink.interface("far0")).expect("there").mac;

@@ -14,6 +14,7 @@ pub mod impair;
 mod link;
 mod ready_fd;
 pub mod tun;
+mod tun_fd;
 pub mod tun_tap;
 mod vnet;
 
@@ -211,6 +212,7 @@ impl DeviceStats {
                 self.tx_bytes += bytes as u64;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.tx_full += 1,
+            Err(error) if error.kind() == io::ErrorKind::NetworkDown => self.tx_down += 1,
             Err(_) => self.tx_errors += 1,
         }
     }

@@ -4,12 +4,9 @@
 //! checksums go both ways: the kernel's TCP hands over what it would hand a network card with TSO, and takes
 //! what GRO would have made. A fallback without offload carries single packets with complete checksums.
 
-use super::link::{Link, LinkMonitor};
-use super::ready_fd::ReadyFd;
+use super::tun_fd::TunFd;
 use super::vnet;
-use super::{
-    Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, removed, unsendable,
-};
+use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, InterfaceAddress, Netlink};
 use crate::sys::tun as sys;
@@ -19,7 +16,6 @@ use rustix::io::Errno;
 use std::io::{self, IoSlice};
 use std::num::NonZeroU16;
 use std::task::{Context, Poll};
-use tokio::io::Interest;
 
 /// The largest packet a TUN device can hand over: an IPv6 header and 65,535 bytes behind it.
 const LARGEST_PACKET: usize = 40 + 65_535;
@@ -119,9 +115,8 @@ impl TunConfig {
 /// One queue of a TUN device.
 #[derive(Debug)]
 pub struct Tun {
-    fd: ReadyFd<OwnedFd>,
+    fd: TunFd<OwnedFd>,
     interface: Interface,
-    link: LinkMonitor,
     caps: DeviceCaps,
     multi_queue: bool,
     /// One packet with its virtio header, if there is one; a byte larger than any, so that a packet which was
@@ -141,7 +136,7 @@ impl Tun {
         let mut tun = Self::attach(name, config.offload, config.multi_queue, true)?;
         tun.interface = config.apply(&tun.interface)?;
         // It was down when it was made.
-        tun.link.refresh();
+        tun.fd.refresh();
         tun.caps = capabilities(tun.interface.mtu, config.offload);
         Ok(tun)
     }
@@ -199,11 +194,9 @@ impl Tun {
         let interface = Netlink::open()?.interface(&name)?;
         let room = if offload { vnet::LEN } else { 0 } + LARGEST_PACKET + 1;
         let caps = capabilities(interface.mtu, offload);
-        let link = LinkMonitor::open(interface.index)?;
         Ok(Self {
-            fd: ReadyFd::new(fd),
+            fd: TunFd::new(fd, &interface)?,
             interface,
-            link,
             caps,
             multi_queue,
             buffer: vec![0; room].into_boxed_slice(),
@@ -216,16 +209,7 @@ impl Tun {
         let offload = self.caps.max_super_packet > 0;
         for _ in 0..MAX_SKIPPED {
             let Self { fd, buffer, .. } = &mut *self;
-            let read =
-                fd.attempt(Interest::READABLE, |fd| Ok(rustix::io::read(fd.as_fd(), &mut buffer[..])?));
-            let length = match read {
-                // The descriptor belongs to no interface any more.
-                Err(error) if Errno::from_io_error(&error) == Some(Errno::BADFD) => {
-                    return Err(removed(&self.interface.name));
-                }
-                Ok(0) => return Err(removed(&self.interface.name)),
-                other => other?,
-            };
+            let length = fd.read(|fd| Ok(rustix::io::read(fd.as_fd(), &mut buffer[..])?))?;
             if let Some(received) = understand(buffer, length, offload) {
                 let start = if offload { vnet::LEN } else { 0 };
                 self.stats.received(length - start);
@@ -263,15 +247,8 @@ impl Tun {
         }
     }
 
-    fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        // The kernel takes a packet as a whole or not at all.
-        self.fd.attempt(Interest::WRITABLE, |fd| Ok(rustix::io::writev(fd.as_fd(), parts)?)).map(drop)
-    }
-
-    /// A TUN device whose interface is down refuses packets with EIO.
-    fn is_refused_as_down(&mut self, outcome: &io::Result<()>) -> bool {
-        outcome.as_ref().is_err_and(|error| Errno::from_io_error(error) == Some(Errno::IO))
-            && self.link.refresh() == Link::Down
+    fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        self.fd.write(|fd| Ok(rustix::io::writev(fd.as_fd(), parts)?))
     }
 }
 
@@ -294,34 +271,20 @@ impl Device for Tun {
         checksum: TxChecksum,
     ) -> io::Result<()> {
         let outcome = self.send(header, payload, segment_size, checksum);
-        if self.is_refused_as_down(&outcome) {
-            self.stats.tx_down += 1;
-            return Err(io::ErrorKind::NetworkDown.into());
-        }
         self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
         outcome
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let before = self.link.link();
-        match (before, self.link.poll(cx)) {
-            (Link::Up | Link::Gone, Link::Up) | (Link::Gone, Link::Gone) | (_, Link::Down) => {
-                self.fd.poll_readable(cx)
-            }
-            // Where it is gone, reading will tell whether the interface has only moved to another namespace.
-            (Link::Down, Link::Up) | (_, Link::Gone) => Poll::Ready(Ok(())),
-        }
+        self.fd.poll_readable(cx)
     }
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.link.poll(cx) {
-            Link::Down => Poll::Pending,
-            Link::Up | Link::Gone => self.fd.poll_writable(cx),
-        }
+        self.fd.poll_writable(cx)
     }
 
     fn stats(&self) -> DeviceStats {
-        DeviceStats { down: self.link.link() == Link::Down, ..self.stats }
+        DeviceStats { down: self.fd.is_down(), ..self.stats }
     }
 }
 

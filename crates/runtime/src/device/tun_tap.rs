@@ -3,8 +3,8 @@
 //! [`Tun`](super::tun::Tun) without offload does the same with one copy less on the way out; this backend is
 //! for programs that hold an [`Iface`] already.
 
-use super::ready_fd::ReadyFd;
 use super::tun::{TunConfig, refusal};
+use super::tun_fd::TunFd;
 use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
@@ -14,13 +14,12 @@ use std::io;
 use std::num::NonZeroU16;
 use std::path::Path;
 use std::task::{Context, Poll};
-use tokio::io::Interest;
 use tun_tap::{Iface, Mode};
 
 /// A TUN device of the crate `tun-tap`.
 #[derive(Debug)]
 pub struct TunTap {
-    iface: ReadyFd<Iface>,
+    fd: TunFd<Iface>,
     interface: Interface,
     caps: DeviceCaps,
     /// One received packet; a byte larger than the MTU, so that a packet which was cut off can be told.
@@ -48,6 +47,8 @@ impl TunTap {
         let iface = Iface::without_packet_info(name, Mode::Tun).map_err(|error| cause(name, &error))?;
         let mut device = Self::from_iface(iface)?;
         device.interface = config.apply(&device.interface)?;
+        // It was down when it was made.
+        device.fd.refresh();
         device.caps = DeviceCaps::plain(device.interface.mtu);
         device.receive = room(device.interface.mtu);
         Ok(device)
@@ -67,7 +68,7 @@ impl TunTap {
             .map_err(|source| Error::System { action: "make the TUN device non-blocking", source })?;
         let interface = Netlink::open()?.interface(iface.name())?;
         Ok(Self {
-            iface: ReadyFd::new(iface),
+            fd: TunFd::new(iface, &interface)?,
             caps: DeviceCaps::plain(interface.mtu),
             receive: room(interface.mtu),
             send: Vec::with_capacity(interface.mtu as usize),
@@ -84,11 +85,8 @@ impl TunTap {
 
     fn receive(&mut self) -> io::Result<usize> {
         for _ in 0..MAX_SKIPPED {
-            let Self { iface, receive, .. } = &mut *self;
-            let length = iface.attempt(Interest::READABLE, |iface| iface.recv(receive))?;
-            if length == 0 {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the TUN device has gone"));
-            }
+            let Self { fd, receive, .. } = &mut *self;
+            let length = fd.read(|iface| iface.recv(receive))?;
             if length < receive.len() {
                 self.stats.received(length);
                 return Ok(length);
@@ -115,7 +113,8 @@ impl TunTap {
         if self.send.len() > self.caps.mtu as usize {
             return Err(unsendable("the packet is larger than the device carries"));
         }
-        self.iface.attempt(Interest::WRITABLE, |iface| iface.send(&self.send)).map(drop)
+        let Self { fd, send, .. } = self;
+        fd.write(|iface| iface.send(send))
     }
 }
 
@@ -144,15 +143,15 @@ impl Device for TunTap {
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.iface.poll_readable(cx)
+        self.fd.poll_readable(cx)
     }
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.iface.poll_writable(cx)
+        self.fd.poll_writable(cx)
     }
 
     fn stats(&self) -> DeviceStats {
-        self.stats
+        DeviceStats { down: self.fd.is_down(), ..self.stats }
     }
 }
 

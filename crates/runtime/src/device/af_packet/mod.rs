@@ -168,10 +168,6 @@ impl Device for AfPacket {
         checksum: TxChecksum,
     ) -> io::Result<()> {
         let outcome = self.send(header, payload, segment_size, checksum);
-        if outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NetworkDown) {
-            self.stats.tx_down += 1;
-            return outcome;
-        }
         self.stats.sent(header.len() + payload[0].len() + payload[1].len(), &outcome);
         outcome
     }
