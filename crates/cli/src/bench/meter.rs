@@ -162,3 +162,52 @@ fn state(info: &Info) -> SenderState {
         pmtu: info.snd_mss.saturating_add(headers + options),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(10_000 + ms)
+    }
+
+    fn second() -> Option<Duration> {
+        Some(Duration::from_secs(1))
+    }
+
+    fn bounds(interval: &Meter) -> (u64, u64) {
+        (interval.start.as_millis(), interval.last.as_millis())
+    }
+
+    #[test]
+    fn intervals_end_at_multiples_whatever_timers_are_late() {
+        let mut meter = Meter::start(at(0), second(), false, &[]);
+        assert_eq!(meter.next(), Some(at(1000)));
+        meter.tick(at(1020), &[]);
+        assert_eq!(meter.next(), Some(at(2000)));
+        // So late that half of the next interval has passed: that one is left out.
+        meter.tick(at(2700), &[]);
+        assert_eq!(meter.next(), Some(at(4000)));
+        assert_eq!(bounds(&meter), (10_000, 12_700));
+        assert_eq!(Meter::start(at(0), None, false, &[]).next(), None);
+    }
+
+    #[test]
+    fn what_is_omitted_is_marked_and_times_begin_anew_behind_it() {
+        let mut meter = Meter::start(at(0), second(), true, &[]);
+        assert!(meter.tick(at(1000), &[]).omitted);
+        meter.restart(at(1500), &[]);
+        assert_eq!(meter.next(), Some(at(2500)));
+        assert!(!meter.tick(at(2500), &[]).omitted);
+        assert_eq!(bounds(&meter), (11_500, 12_500));
+    }
+
+    #[test]
+    fn a_short_and_empty_rest_is_no_interval() {
+        let mut meter = Meter::start(at(0), second(), false, &[]);
+        meter.tick(at(1000), &[]);
+        assert!(meter.rest(at(1000), &[]).is_none());
+        assert!(meter.rest(at(1003), &[]).is_none());
+        assert!(meter.rest(at(1950), &[]).is_some());
+    }
+}

@@ -85,8 +85,9 @@ impl ServerError {
             134 => "it cannot use this congestion control (-C; --cc is of this end only)",
             142 => "it wants a login",
             200..=204 => "it has no connections for the data",
+            205 => "it can no longer send",
             206 => "it can no longer receive",
-            207 => "it can no longer send",
+            207 => "a data connection of it was closed",
             _ => "",
         };
         let numbers = format!("error {}, errno {}", self.code, self.errno);
