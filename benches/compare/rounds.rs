@@ -42,7 +42,7 @@ fn measure(name: &str, seconds: f64) -> Outcome<Sample> {
         return Ok(serde_json::from_slice(&output.stdout)?);
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim().trim_start_matches("compare: ").trim_start_matches("pacing: ");
+    let said = said.trim().trim_start_matches(concat!(env!("CARGO_CRATE_NAME"), ": "));
     Err(if said.is_empty() { output.status.to_string() } else { said.to_owned() }.into())
 }
 

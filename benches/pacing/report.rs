@@ -3,6 +3,7 @@
 use crate::case::{Case, GAPS, Who};
 use crate::results::{Metric, Results, Summary};
 use crate::section::Section;
+pub(crate) use crate::section::{marked, plain, update};
 use crate::text::{Table, median, number, with_range};
 use ackline_tcp_core::Duration;
 
