@@ -89,25 +89,27 @@ pub(super) fn system_cc(results: &Results) -> String {
 
 pub(super) fn acks(results: &Results) -> String {
     let mut table = Table::new(&[
-        "plain TUN, one flow received",
-        "Gbit/s",
+        "plain TUN, receives",
+        "one flow, Gbit/s",
         "to smoltcp",
         "ACKs per segment",
-        "both ends, s per 10^9 bytes",
+        "100 flows, Gbit/s",
+        "to smoltcp",
+        "ACKs per segment",
     ]);
-    let smoltcp = Case { contestant: SMOLTCP, act: RECEIVE };
     for (label, contestant) in [
         ("smoltcp".to_owned(), SMOLTCP),
         ("ackline, `linux-like` (default)".to_owned(), PLAIN),
         (format!("ackline, `{FEWER_ACKS}`"), PLAIN_FEWER_ACKS),
     ] {
-        let case = Case { contestant, act: RECEIVE };
-        let cells = [
-            with_range(results.summary(&case, Metric::GbitPerSecond)),
-            median(results.ratio(&case, &smoltcp, Metric::GbitPerSecond)),
-            median(results.summary(&case, Metric::AcksPerSegment)),
-            median(results.summary(&case, Metric::CpuBoth)),
-        ];
+        let cells = [RECEIVE, RECEIVE_MANY].into_iter().flat_map(|act| {
+            let (case, smoltcp) = (Case { contestant, act }, Case { contestant: SMOLTCP, act });
+            [
+                with_range(results.summary(&case, Metric::GbitPerSecond)),
+                median(results.ratio(&case, &smoltcp, Metric::GbitPerSecond)),
+                median(results.summary(&case, Metric::AcksPerSegment)),
+            ]
+        });
         some_row(&mut table, &label, cells);
     }
     table.render()
