@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! [ ID] Interval           Transfer     Bitrate         Retr  Cwnd          RTT
-//! [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0   1.12 MBytes    80 us
+//! [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0   1.12 MBytes      80 us
 //! [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec                  (omitted)
 //! [SUM]   0.00-2.00   sec  5.00 MBytes  21.0 Mbits/sec    0             sender
 //! ```

@@ -68,7 +68,8 @@ fn many_streams(world: &World) {
 
 fn both_directions(world: &World) {
     for options in [&["--bidir"][..], &["--bidir", "-P", "2"]] {
-        let options = [&["-t", "1", "-b", "40M"], options].concat();
+        // Long enough that both ends have some time also where others keep the processors busy.
+        let options = [&["-t", "2", "-b", "20M"], options].concat();
         for (both, arrived) in both_roles(world, &options) {
             assert_eq!(arrived.len(), 2, "{both:#?}");
         }
@@ -77,32 +78,39 @@ fn both_directions(world: &World) {
 
 fn rates(world: &World) {
     const BLOCK: f64 = (128 << 10) as f64;
-    for options in [&["-t", "1", "-b", "20M"][..], &["-t", "1", "-b", "20M", "-i", "0.5", "-R"]] {
+    for options in [&["-t", "2", "-b", "20M"][..], &["-t", "2", "-b", "20M", "-i", "0.5", "-R"]] {
         for (both, arrived) in both_roles(world, options) {
             assert_eq!(both.server["start"]["test_start"]["target_bitrate"], 20_000_000);
-            // In whole blocks; on a busy machine a second may be longer, and a sender starved.
-            let seconds = both.client["end"]["sum_received"]["seconds"].as_f64().expect("a number");
+            // In whole blocks. It is a limit, which a sender without a processor falls short of, but not by the factors
+            // between bits and bytes, or between units.
+            let seconds = seconds(&both.client["end"]["sum_received"]);
             let (wanted, arrived) = (seconds * 20e6 / 8.0, arrived[0] as f64);
             assert!(arrived <= 1.05 * wanted + 2.0 * BLOCK, "{arrived} instead of {wanted}: {both:#?}");
-            assert!(arrived >= 0.5 * wanted, "{arrived} instead of {wanted}: {both:#?}");
+            assert!(arrived >= 0.2 * wanted, "{arrived} instead of {wanted}: {both:#?}");
         }
     }
 }
 
+fn seconds(part: &Value) -> f64 {
+    part["seconds"].as_f64().unwrap_or_else(|| panic!("seconds in {part:#}"))
+}
+
 fn omission(world: &World) {
-    for options in [&["-t", "1", "-O", "1", "-b", "20M"][..], &["-t", "1", "-O", "1", "-b", "20M", "-R"]] {
-        for (both, _) in both_roles(world, options) {
-            for end in [&both.client, &both.server] {
-                let sum = |at: usize| &end["intervals"][at]["sum"];
-                assert_eq!(
-                    (&sum(0)["omitted"], &sum(1)["omitted"]),
-                    (&Value::Bool(true), &Value::Bool(false))
-                );
-                assert!(sum(0)["bytes"].as_u64().is_some_and(|bytes| bytes > 0), "{end:#}");
+    for (options, client_sends) in
+        [(&["-t", "1", "-O", "1"][..], true), (&["-t", "1", "-O", "1", "-R"], false)]
+    {
+        let options = [options, &["-b", "20M"]].concat();
+        for (both, _) in both_roles(world, &options) {
+            for (end, sends) in [(&both.client, client_sends), (&both.server, !client_sends)] {
+                let sums: Vec<&Value> =
+                    end["intervals"].as_array().expect("intervals").iter().map(|it| &it["sum"]).collect();
+                let counted = sums.iter().position(|sum| sum["omitted"] == false).expect("some count");
+                assert!(counted > 0 && sums[..counted].iter().all(|sum| sum["omitted"] == true), "{end:#}");
+                // What was omitted is a second; that bytes add up without it is a part of the agreement.
+                let by_interval: f64 = sums[counted..].iter().map(|sum| seconds(sum)).sum();
+                let total = seconds(&end["end"][if sends { "sum_sent" } else { "sum_received" }]);
+                assert!((by_interval - total).abs() < 0.5, "{by_interval} s, not {total} s: {end:#}");
             }
-            // Without what was omitted: that all intervals that count add up to this is a part of the agreement.
-            let seconds = both.client["end"]["sum_received"]["seconds"].as_f64().expect("a number");
-            assert!((0.8..1.8).contains(&seconds), "{seconds} s: {both:#?}");
         }
     }
 }
