@@ -114,7 +114,7 @@ Connecting to host 127.0.0.1, port 5301
       Target Bitrate: 10000000
 [  5] local 127.0.0.1 port 42822 connected to 127.0.0.1 port 5301
 Starting Test: protocol: TCP, 1 streams, 131072 byte blocks, omitting 0 seconds, 1 second test, tos 0
-[ ID] Interval           Transfer     Bitrate         Retr  Cwnd          RTT
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd                RTT
 [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0   1.12 MBytes      80 us       
 - - - - - - - - - - - - - - - - - - - - - - - - -
 Test Complete. Summary Results:
@@ -148,7 +148,7 @@ fn parallel_streams_have_sums_and_rules() {
     };
     said += &report.end(end(vec![both(5), both(7)]));
     let expected = "\
-[ ID] Interval           Transfer     Bitrate         Retr  Cwnd          RTT
+[ ID] Interval           Transfer     Bitrate         Retr  Cwnd                RTT
 [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0   1.12 MBytes      80 us       
 [  7]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0   1.12 MBytes      80 us       
 [SUM]   0.00-1.00   sec  2.50 MBytes  21.0 Mbits/sec    0             
@@ -198,7 +198,7 @@ Accepted connection from 127.0.0.1, port 37330
 [  8] local 127.0.0.1 port 5301 connected to 127.0.0.1 port 37350
 [ 11] local 127.0.0.1 port 5301 connected to 127.0.0.1 port 37360
 [ 13] local 127.0.0.1 port 5301 connected to 127.0.0.1 port 37362
-[ ID][Role] Interval           Transfer     Bitrate         Retr  Cwnd          RTT
+[ ID][Role] Interval           Transfer     Bitrate         Retr  Cwnd                RTT
 [  5][RX-S]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec                  
 [  8][RX-S]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec                  
 [SUM][RX-S]   0.00-1.00   sec  2.50 MBytes  21.0 Mbits/sec                  

@@ -1,7 +1,7 @@
 //! A test in lines, with iperf3's columns.
 //!
 //! ```text
-//! [ ID] Interval           Transfer     Bitrate         Retr  Cwnd          RTT
+//! [ ID] Interval           Transfer     Bitrate         Retr  Cwnd                RTT
 //! [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec    0   1.12 MBytes      80 us
 //! [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec                  (omitted)
 //! [SUM]   0.00-2.00   sec  5.00 MBytes  21.0 Mbits/sec    0             sender
@@ -230,7 +230,7 @@ fn heading(record: &Record, retransmits: bool, window: bool) -> String {
     let sender = match (retransmits, window) {
         (false, _) => "",
         (true, false) => "         Retr",
-        (true, true) => "         Retr  Cwnd          RTT",
+        (true, true) => "         Retr  Cwnd                RTT",
     };
     format!("[ ID]{role} Interval           Transfer     Bitrate{sender}\n")
 }
