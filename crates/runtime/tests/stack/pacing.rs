@@ -78,3 +78,12 @@ async fn spinning_starves_nobody() {
     // It wakes early by some tens of microseconds, in which it yields again and again.
     assert!(turns > stats.departure_lateness.count(), "{turns} turns of others");
 }
+
+/// Writer, reader and both drivers on threads of their own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn a_spinning_driver_shares_its_stack_with_other_threads() {
+    let (elapsed, stats) = tokio::spawn(paced(Pacing::spin())).await.expect("no panic");
+    assert_takes_its_time(elapsed);
+    assert!(stats.awake > Duration::ZERO.into());
+    assert!(stats.departure_lateness.count() > 20, "{}", stats.departure_lateness.count());
+}
