@@ -39,7 +39,8 @@ pub struct AfPacketConfig {
     /// Largest IP packet in bytes, 68 to the interface's MTU (a larger value counts as that); `None`: the
     /// interface's MTU.
     pub mtu: Option<u32>,
-    /// Frames that one system call receives at most, 1 to 64. Each takes 64 KiB of memory.
+    /// Frames that one system call receives at most, 1 to 64; fewer where they are large. Each takes up to 64 KiB of
+    /// memory.
     pub receive_batch: usize,
     /// Bytes of memory for frames that were received and not yet read, with the kernel's bookkeeping (which makes a
     /// full-sized packet of 1500 bytes count as 2304 or more).
@@ -68,7 +69,7 @@ impl AfPacketConfig {
             offload: true,
             qdisc_bypass: false,
             mtu: None,
-            receive_batch: 16,
+            receive_batch: MAX_BATCH,
             receive_buffer: 16 << 20,
             send_buffer: 512 << 10,
             neighbours: Vec::new(),

@@ -32,6 +32,9 @@ const _: () = assert!(vnet::LEN + HEADER_LEN + LARGEST_PACKET <= STRIDE);
 /// Where a frame begins in its slot.
 const FRAME: usize = vnet::LEN;
 
+/// Bytes that one call should take: what is read in one go is still in the processor's cache when TCP reads it.
+const BATCH_BYTES: usize = 128 << 10;
+
 /// Sends without a full socket after which room is no longer waited for at once.
 const CALM: u32 = 256;
 
@@ -63,6 +66,8 @@ pub(super) struct PacketSocket {
     messages: Box<[sys::Message]>,
     received: usize,
     next: usize,
+    /// How many frames to ask for: as many as those of the last batch were small.
+    ask: usize,
     /// The last batch took everything that was there.
     drained: bool,
 }
@@ -121,6 +126,7 @@ impl PacketSocket {
             messages: vec![sys::Message::default(); slots].into_boxed_slice(),
             received: 0,
             next: 0,
+            ask: slots,
             drained: false,
         })
     }
@@ -159,7 +165,8 @@ impl PacketSocket {
         if std::mem::take(&mut self.drained) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        let Self { fd, buffer, messages, received, .. } = &mut *self;
+        let Self { fd, buffer, messages, received, ask, .. } = &mut *self;
+        let messages = messages.get_mut(..*ask).unwrap_or_default();
         let outcome = fd.attempt(Interest::READABLE, |fd| {
             *received = sys::receive_batch(fd, buffer, STRIDE, messages)?;
             // A batch that is not full took everything, so what is known of the readiness can be forgotten. (An error
@@ -167,6 +174,9 @@ impl PacketSocket {
             // lets nothing through that the kernel could not describe.)
             if *received < messages.len() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
+        if let Some(mean) = self.mean_length() {
+            self.ask = (BATCH_BYTES / mean).clamp(1, self.messages.len());
+        }
         let Err(error) = outcome else { return Ok(()) };
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             _ if self.received > 0 => {
@@ -186,6 +196,12 @@ impl PacketSocket {
             }
             _ => Err(error),
         }
+    }
+
+    /// Of the frames in the last batch, in bytes; at least 1.
+    fn mean_length(&self) -> Option<usize> {
+        let lengths = self.messages.get(..self.received)?.iter().map(|message| message.length);
+        lengths.sum::<usize>().checked_div(self.received).map(|mean| mean.max(1))
     }
 
     /// Sends an IP packet to a station.
