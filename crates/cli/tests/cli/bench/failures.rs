@@ -163,7 +163,7 @@ fn a_stranger_does_not_disturb_a_test() {
     with("bench::failures::a_stranger_does_not_disturb_a_test", Link::Tun, |world| {
         let server = world.ours(&["-s"]);
         serves(world);
-        let client = their_client(world, &["-t", "2", "-b", "10M", "-J"]);
+        let client = their_client(world, &["-t", "5", "-b", "10M", "-J"]);
         until("a test", || (world.connections() == 2).then_some(()));
         // The test's streams are all there: neither another client nor another cookie gets in.
         let reply = until_closed(intruder(world, &[&[b'0'; 36][..], b"\0"].concat()));
