@@ -160,7 +160,9 @@ fn an_interface_that_cannot_be_used_is_told_with_those_that_can() {
                 let complaint = with("tun7");
                 assert_eq!(complaint, "--dev tun7: carries no Ethernet frames; --dev can use near0");
             }
-            Err(why) => skip("dev::...: a TUN device for --dev", &why),
+            Err(why) => {
+                skip("dev::an_interface_that_cannot_be_used_is_told_with_those_that_can (a TUN device)", &why)
+            }
         }
         change(near, "near0", Netlink::set_down);
         assert_eq!(with("near0"), "the interface near0 is down: ip link set near0 up");
