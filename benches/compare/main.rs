@@ -1,7 +1,7 @@
 //! How fast the stack is, beside the kernel's TCP, smoltcp, and loops that show what each device can carry.
 //!
 //! ```text
-//! cargo bench --bench compare                                    # all, five rounds of one second each: some six minutes
+//! cargo bench --bench compare                                    # all, five rounds of one second each: some seven minutes
 //! cargo bench --bench compare -- --only round-trip --rounds 3    # what has this in its name; --list has all names
 //! cargo bench --bench compare -- --json FILE --update docs/performance.md
 //! cargo bench --bench compare -- --from FILE --update docs/performance.md
