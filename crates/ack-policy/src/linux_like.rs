@@ -164,6 +164,10 @@ impl AckPolicy for LinuxLike {
         "linux-like"
     }
 
+    fn lets_acks_wait(&self) -> bool {
+        true
+    }
+
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         if data.class == DataClass::Duplicate || data.ce {
             // The peer retransmitted for nothing, or has congestion to hear of: it needs ACKs without delay.

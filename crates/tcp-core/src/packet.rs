@@ -124,7 +124,8 @@ impl TxBudget {
 
     /// The same, but a pure ACK may stay until the next call without this: for a driver that is about to let
     /// applications answer what came, so that the ACK rides on the answer (RFC 9293, section 3.8.6.3, permits the
-    /// delay). ACKs that report data out of order, and challenge ACKs, leave all the same; so does everything where an
+    /// delay). ACKs that report data out of order, those of a policy that does not [let them
+    /// wait](crate::policy::AckPolicy::lets_acks_wait), and challenge ACKs leave all the same; so does everything where an
     /// egress scheduler has packets queued. [`TxReport::kept_acks`] says whether some stayed: **then another call
     /// must follow soon**, for no timer is set for them.
     #[must_use]

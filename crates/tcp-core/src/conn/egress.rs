@@ -121,7 +121,7 @@ impl Connection {
     pub(crate) fn may_keep(&self, plan: &Plan) -> bool {
         plan.class == SegmentClass::PureAck
             && plan.reason != SendReason::ChallengeAck
-            && !self.rcv.has_out_of_order()
+            && self.rcv.ack_may_wait()
     }
 
     /// SEG.SEQ of an ACK or RST.

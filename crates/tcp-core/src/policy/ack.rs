@@ -28,6 +28,13 @@ pub trait AckPolicy: Debug + Send {
         SoftObligations::NONE
     }
 
+    /// A driver may put an ACK off by some microseconds, so that one says what several would or that it rides on what
+    /// the application answers ([`TxBudget::keeping_acks`](crate::TxBudget::keeping_acks)). A policy whose instants or
+    /// numbers of ACKs matter does not want that, which is the default.
+    fn lets_acks_wait(&self) -> bool {
+        false
+    }
+
     /// A segment with data arrived.
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan;
 

@@ -298,6 +298,13 @@ impl Receiver {
         self.acks.wanted(queued)
     }
 
+    /// The ACK that is due may be put off by some microseconds: it reports nothing out of order, and it is one that the
+    /// policy lets wait or has no say in, for it acknowledges no data or a FIN.
+    pub(crate) fn ack_may_wait(&self) -> bool {
+        !self.has_out_of_order()
+            && (self.acks.may_wait() || self.fin_received() || self.highest_ack == self.rcv_nxt)
+    }
+
     /// An ACK must leave, for `reason`; no policy can hold it.
     pub(crate) fn oblige(&mut self, reason: SendReason) {
         self.acks.oblige(reason);

@@ -101,6 +101,11 @@ impl Acks {
         self.policy.as_deref_mut()
     }
 
+    /// The policy has nothing against putting an ACK off by some microseconds.
+    pub(super) fn may_wait(&self) -> bool {
+        self.policy.as_deref().is_none_or(AckPolicy::lets_acks_wait)
+    }
+
     /// The longest that an ACK may wait.
     pub(super) const fn hold_limit(&self) -> Duration {
         self.hold_limit

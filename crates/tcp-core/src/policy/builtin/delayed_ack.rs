@@ -84,6 +84,10 @@ impl AckPolicy for DelayedAck {
         SoftObligations::NONE.and_every_second()
     }
 
+    fn lets_acks_wait(&self) -> bool {
+        true
+    }
+
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         let full = self.segments.saturating_mul(view.rmss.max(1));
         if data.class != DataClass::New || data.fin || view.unacked() >= full {
