@@ -52,6 +52,9 @@ pub struct EndpointConfig {
     /// Time within which the driver does not tell departures apart: one paced departure sends as many segments as the
     /// pace gives this time, at least one.
     pub departure_tick: Duration,
+    /// Added to the probe timeout of tail loss probes, which is two round trips without it (RFC 8985, section 7.2): how
+    /// much later than usual a peer on a busy machine may acknowledge. Linux adds two ticks of its clock.
+    pub probe_margin: Duration,
     /// What a packet costs on the link, for links and scheduler descriptors.
     pub pricing: Pricing,
     /// Packets that a driver which reports departures may take without reporting one, at least 1; beyond that the
@@ -78,6 +81,7 @@ impl Default for EndpointConfig {
             reset_unknown: true,
             granularity: Duration::from_nanos(1),
             departure_tick: Duration::from_nanos(1),
+            probe_margin: Duration::ZERO,
             pricing: Pricing::default(),
             max_on_wire: 1_024,
         }

@@ -18,6 +18,10 @@ use std::sync::Arc;
 /// on a busy machine.
 const GRANULARITY: Duration = Duration::from_micros(50);
 
+/// Added to two round trips before a tail loss probe: a peer that waits for a processor acknowledges so much later, and on a
+/// path of some microseconds each such wait would be taken for a loss.
+const PROBE_MARGIN: Duration = Duration::from_millis(2);
+
 /// Settings of a [`Stack`] that is about to start.
 pub struct Builder {
     device: Box<dyn Device>,
@@ -47,6 +51,7 @@ impl Builder {
         endpoint.mtu = caps.mtu;
         endpoint.granularity = GRANULARITY;
         endpoint.departure_tick = Pacing::default().tick();
+        endpoint.probe_margin = PROBE_MARGIN;
         if caps.tx_checksum_offload {
             endpoint.tx_checksum = TxChecksumMode::Partial;
             endpoint.max_super_packet = caps.max_super_packet;

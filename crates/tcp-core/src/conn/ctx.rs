@@ -14,6 +14,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) id: ConnId,
     /// Granularity of the driver's clock and timers (RFC 6298's G).
     pub(crate) granularity: Duration,
+    /// Added to the probe timeout of tail loss probes.
+    pub(crate) probe_margin: Duration,
     /// The endpoint's counters.
     pub(crate) counters: &'a mut Counters,
     /// Who listens to trace events.

@@ -98,6 +98,7 @@ macro_rules! ctx {
             now: $bench.now,
             id: crate::ConnId::for_test(0, 0),
             granularity: Duration::from_nanos(1),
+            probe_margin: Duration::ZERO,
             counters: &mut $bench.counters,
             tracer: None,
         }
@@ -116,6 +117,7 @@ impl Bench {
                 now,
                 id: crate::ConnId::for_test(0, 0),
                 granularity: Duration::from_nanos(1),
+                probe_margin: Duration::ZERO,
                 counters: &mut counters,
                 tracer: None,
             },

@@ -22,6 +22,7 @@ impl Observe {
             now,
             id,
             granularity: host.granularity,
+            probe_margin: host.probe_margin,
             counters: &mut self.counters,
             tracer: self.tracer.as_deref_mut(),
         }

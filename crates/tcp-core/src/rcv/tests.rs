@@ -101,6 +101,7 @@ macro_rules! ctx {
             now: $bench.now,
             id: crate::ConnId::for_test(0, 0),
             granularity: Duration::from_nanos(1),
+            probe_margin: Duration::ZERO,
             counters: &mut $bench.counters,
             tracer: None,
         }
@@ -143,6 +144,7 @@ impl Bench {
                 now,
                 id: crate::ConnId::for_test(0, 0),
                 granularity: Duration::from_nanos(1),
+                probe_margin: Duration::ZERO,
                 counters: &mut counters,
                 tracer: None,
             },
@@ -818,6 +820,7 @@ fn a_policy_chosen_before_the_handshake_stays() {
         now: Instant::ZERO,
         id: crate::ConnId::for_test(0, 0),
         granularity: Duration::from_nanos(1),
+        probe_margin: Duration::ZERO,
         counters: &mut counters,
         tracer: None,
     };

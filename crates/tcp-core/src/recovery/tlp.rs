@@ -69,9 +69,13 @@ impl Tlp {
 impl Sender {
     /// Section 7.2: (re)starts the probe timer where a probe may be needed, and stops it otherwise. Called after
     /// new data has left and after an ACK that reported something.
-    pub(crate) fn schedule_probe(&mut self, now: Instant, config: &ConnConfig) {
+    pub(crate) fn schedule_probe(&mut self, ctx: &Ctx<'_>, config: &ConnConfig) {
         let permitted = config.tlp && self.may_probe();
-        let at = if permitted { (now + self.probe_timeout()).min(self.rto_at) } else { Instant::FAR_FUTURE };
+        let at = if permitted {
+            (ctx.now + self.probe_timeout() + ctx.probe_margin).min(self.rto_at)
+        } else {
+            Instant::FAR_FUTURE
+        };
         if let Some(flight) = self.flight.as_deref_mut() {
             flight.recovery.tlp.at = at;
             flight.recovery.tlp.due = false;
@@ -91,7 +95,7 @@ impl Sender {
             && self.rto_phase() == RtoPhase::Open
     }
 
-    /// TLP_calc_PTO, but for the bound that the retransmission timer sets.
+    /// TLP_calc_PTO, but for the host's margin and the bound that the retransmission timer sets.
     fn probe_timeout(&self) -> Duration {
         let Some(srtt) = self.srtt() else { return INITIAL_PTO };
         let alone = if self.flight_size() <= self.smss { MAX_ACK_DELAY } else { Duration::ZERO };

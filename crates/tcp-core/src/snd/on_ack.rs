@@ -104,7 +104,7 @@ impl Sender {
             self.on_rto_progress();
         }
         if acked > 0 || tagged.newly_sacked > 0 {
-            self.schedule_probe(ctx.now, config);
+            self.schedule_probe(ctx, config);
         }
         if let Some(flight) = self.flight.as_deref_mut() {
             flight.released = 0;

@@ -526,7 +526,7 @@ impl Sender {
         if probe {
             self.on_tail_loss_probe(ctx, start, new);
         } else if new {
-            self.schedule_probe(now, config);
+            self.schedule_probe(ctx, config);
         }
     }
 

@@ -84,6 +84,7 @@ pub(super) struct Bench {
     pub(super) wnd: u32,
     pub(super) max_payload: u32,
     pub(super) granularity: Duration,
+    pub(super) probe_margin: Duration,
     pub(super) departure_tick: Duration,
     pub(super) script: Arc<Mutex<Script>>,
     pub(super) serial: u64,
@@ -95,6 +96,7 @@ macro_rules! ctx {
             now: $bench.now,
             id: crate::ConnId::for_test(0, 0),
             granularity: $bench.granularity,
+            probe_margin: $bench.probe_margin,
             counters: &mut $bench.counters,
             tracer: None,
         }
@@ -161,6 +163,7 @@ impl Setup {
             wnd: self.wnd,
             max_payload: SMSS,
             granularity: Duration::from_nanos(1),
+            probe_margin: Duration::ZERO,
             departure_tick: Duration::from_nanos(1),
             script,
             serial: 0,

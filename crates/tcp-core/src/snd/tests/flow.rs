@@ -427,6 +427,7 @@ fn initial_window_after_a_lost_syn() {
         now: Instant::from_secs(1),
         id: crate::ConnId::for_test(0, 0),
         granularity: Duration::from_nanos(1),
+        probe_margin: Duration::ZERO,
         counters: &mut counters,
         tracer: None,
     };

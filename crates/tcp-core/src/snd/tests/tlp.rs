@@ -5,6 +5,7 @@ use crate::events::WakeReason::{Rto, Tlp};
 use crate::info::Blocked;
 use crate::packet::SendReason::{FastRetransmit, NewData, RtoRetransmit, TailLossProbe};
 use crate::policy::cc::{CongestionEvent, Pacing, Phase, Revise};
+use crate::time::Duration;
 use crate::units::Window;
 
 fn setup() -> Setup {
@@ -33,6 +34,18 @@ fn the_last_segment_goes_again_after_two_round_trips() {
     assert_eq!((bench.events().len(), bench.info().ca_state), (0, Phase::Open));
     assert_eq!(bench.fire(), Rto);
     assert_eq!(bench.step(), Some((0, 1000, RtoRetransmit)));
+}
+
+/// A host may give its peers more time, but no more than until the retransmission timeout.
+#[test]
+fn a_margin_comes_on_top() {
+    for (margin, due) in [(2, (ms(202), Tlp)), (500, (ms(300), Tlp))] {
+        let mut bench = setup().open();
+        bench.probe_margin = Duration::from_millis(margin);
+        bench.write(10 * SMSS);
+        bench.drain();
+        assert_eq!(bench.timer(), Some(due));
+    }
 }
 
 /// New data is preferred, whatever the congestion window.
