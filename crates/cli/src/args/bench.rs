@@ -1,7 +1,9 @@
 //! The options of `bench`, spelled as iperf3's.
 
 use super::{PolicyArgs, TunnelArgs, values};
-use crate::bench::limits::{MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
+use crate::bench::limits::{
+    DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE,
+};
 use crate::bench::units::{Bitrate, RateFormat, parse_count};
 use clap::{ArgGroup, Args};
 use std::net::IpAddr;
@@ -48,6 +50,10 @@ pub(crate) struct BenchArgs {
     /// Serve one client and end
     #[arg(short = '1', long, conflicts_with = "client")]
     pub(crate) one_off: bool,
+    /// Most memory for the buffers that a client's -w asks for, of all its connections [default: 1G]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_BUFFERS, hide_default_value = true, value_parser = buffers,
+        conflicts_with = "client")]
+    pub(crate) max_buffers: u64,
     #[command(flatten)]
     pub(crate) test: TestArgs,
     #[command(flatten)]
@@ -69,7 +75,8 @@ pub(crate) struct TestArgs {
     pub(crate) time: Option<u32>,
     /// Bytes to send, of all streams together, in place of a time: 500M, 1G (binary multiples)
     ///
-    /// The test lasts until the peer's TCP has acknowledged them.
+    /// The test lasts until the server's TCP has acknowledged them; with -R until the client has received as many, and
+    /// with --bidir until either is the case.
     #[arg(short = 'n', long, value_name = "N", value_parser = amount, conflicts_with_all = ["blockcount", "server"])]
     pub(crate) bytes: Option<u64>,
     /// Blocks of --length to send, of all streams together, in place of a time
@@ -154,9 +161,13 @@ fn interval(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not an interval; write seconds from 0.1 to 60, or 0 for none".to_owned())
 }
 
+/// Bytes or blocks.
 fn amount(text: &str) -> Result<u64, String> {
-    parse_count(text)?;
-    within(text, 1, u64::MAX)
+    Some(parse_count(text)?).filter(|count| *count > 0).ok_or_else(|| "must be at least 1".to_owned())
+}
+
+fn buffers(text: &str) -> Result<u64, String> {
+    within(text, 4096, u64::MAX)
 }
 
 fn block(text: &str) -> Result<u64, String> {
@@ -224,6 +235,9 @@ mod tests {
             "-c h -p 0",
             "-c h -b x",
             "-c h -w 1",
+            "-c h -k 0",
+            "-c h --max-buffers 1G",
+            "-s --max-buffers 1",
         ] {
             assert!(parse(bad).is_err(), "{bad}");
         }

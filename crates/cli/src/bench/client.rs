@@ -1,11 +1,11 @@
 //! The client's part: it decides what is tested, and when that is over.
 
-use super::protocol::{Control, Cookie, PATIENCE, Results, State, TestParameters};
+use super::protocol::{Control, Cookie, MAX_JSON, PATIENCE, Results, State, TestParameters};
 use super::report::record::{Contact, Setup};
 use super::run::{self, Measurements, Role, Running};
 use super::screen::Screen;
 use super::stream::DataStream;
-use super::{Bench, unless_stopped, wall_clock, wanted};
+use super::{Bench, say_good_bye, unless_stopped, wall_clock, wanted};
 use crate::args::bench::BenchArgs;
 use crate::args::values::Destination;
 use crate::failure::{Exit, Failure};
@@ -94,9 +94,7 @@ pub(super) async fn run(
 ) -> Result<(), Failure> {
     let mut screen = bench.screen();
     screen.opening()?;
-    if let Some(data) = &parameters.extra_data {
-        screen.extra_data(data.clone());
-    }
+    screen.labels(parameters);
     let outcome = test(bench, target, parameters, signals, &mut screen).await;
     screen.own(bench.own());
     screen.done(outcome.as_ref().err())?;
@@ -117,7 +115,7 @@ async fn test(
     let measurements = running.stop(screen).await?;
     let outcome = match over {
         Ok(None) => unless_stopped(signals, exchange(&mut control, &measurements)).await,
-        Ok(Some(state)) => match control.unless_refused(state).await {
+        Ok(Some(state)) => match unless_stopped(signals, control.unless_refused(state)).await {
             Ok(state) => Err(control.wrong(&format!("{state:?} during the test"))),
             Err(failure) => Err(failure),
         },
@@ -129,13 +127,12 @@ async fn test(
             if let Some(output) = results.server_output {
                 screen.told_by_server(output)?;
             }
-            control.send(State::IperfDone).await
+            unless_stopped(signals, control.send(State::IperfDone)).await
         }
         Err(failure) => {
             screen.end(measurements.end(None))?;
             if matches!(failure.exit, Exit::Signal(_)) {
-                // Where that does not arrive, the end of the connection says the same.
-                let _ = control.send(State::ClientTerminate).await;
+                say_good_bye(&mut control, State::ClientTerminate).await;
             }
             Err(failure)
         }
@@ -202,7 +199,7 @@ async fn exchange(control: &mut Control<TcpStream>, measurements: &Measurements)
     control.send(State::TestEnd).await?;
     control.expect(State::ExchangeResults).await?;
     control.send_json(&measurements.results().to_json()).await?;
-    let document = control.receive_json().await?;
+    let document = control.receive_json(MAX_JSON).await?;
     let results = Results::from_json(&document)
         .map_err(|why| control.wrong(&format!("results that make no sense: {why}")))?;
     control.expect(State::DisplayResults).await?;

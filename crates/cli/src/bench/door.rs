@@ -63,8 +63,13 @@ impl Door {
                         tokio::time::timeout(PATIENCE, greet(stream, order)).await.ok().flatten()
                     });
                 }
-                // A guest that never said who it is has gone.
-                Some(Ok(Some(guest))) = self.strangers.join_next() => return Ok(guest),
+                // A pattern that can fail would close this way until the next one is accepted.
+                Some(done) = self.strangers.join_next() => {
+                    // Any other has gone without a word, or was turned away.
+                    if let Ok(Some(guest)) = done {
+                        return Ok(guest);
+                    }
+                }
             }
         }
     }

@@ -37,8 +37,8 @@ use ackline::core::ConnConfig;
 use ackline::core::config::Nagle;
 use ackline::core::policy::spec::SpecError;
 use ackline::policies;
-use ackline::runtime::Stack;
-use protocol::TestParameters;
+use ackline::runtime::{Stack, TcpStream};
+use protocol::{Control, State, TestParameters};
 use report::Style;
 use report::record::{Buffers, Direction, Length, Own, PolicyNames};
 use screen::Screen;
@@ -61,12 +61,44 @@ struct Bench {
     /// Such as `TUN ack0`.
     device: String,
     names: PolicyNames,
+    /// `--ecn` was given: no congestion control of a test changes that.
+    keeps_ecn: bool,
+    /// Most bytes of buffers that the connections of a client's test may ask for together.
+    max_buffers: u64,
     style: Style,
     interval: Option<ackline::core::Duration>,
     print: screen::Print,
 }
 
 pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
+    let style = Style {
+        json: args.json,
+        verbose: args.verbose,
+        rate: args.format.unwrap_or_default(),
+        title: args.test.title.clone(),
+    };
+    let ready = prepare(args).and_then(|prepared| Ok((prepared, runtime()?)));
+    let (prepared, runtime) = match ready {
+        Ok(ready) => ready,
+        Err(failure) => return Err(said(&mut Screen::new(style, output::print), failure)),
+    };
+    runtime.block_on(execute(args, prepared, style))
+}
+
+/// A failure, after the JSON document that tells of it. Where that cannot be printed, that is the failure.
+fn said(screen: &mut Screen, failure: Failure) -> Failure {
+    screen.done(Some(&failure)).err().unwrap_or(failure)
+}
+
+/// What is known before there is a stack.
+struct Prepared {
+    names: PolicyNames,
+    policies: Chosen,
+    tunnel: Tunnel,
+    part: Part,
+}
+
+fn prepare(args: &BenchArgs) -> Result<Prepared, Failure> {
     if args.udp {
         return Err(Failure::usage("-u: ackline is a TCP stack; leave -u out to test with TCP"));
     }
@@ -83,7 +115,7 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
     };
     let policies = chosen.resolve()?;
     let tunnel = args.tunnel.plan(args.bind.map(|address| ("-B", address)))?;
-    let role = match &args.client {
+    let part = match &args.client {
         Some(host) => {
             let to = Destination { host: host.clone(), port: args.port };
             let resolved = client::Target::resolve(args, &to, &tunnel)?;
@@ -91,43 +123,37 @@ pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
         }
         None => Part::Server(server::Place::find(args, &tunnel)?),
     };
-    let style = Style {
-        json: args.json,
-        verbose: args.verbose,
-        rate: args.format.unwrap_or_default(),
-        title: args.test.title.clone(),
+    Ok(Prepared { names, policies, tunnel, part })
+}
+
+async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
+    let Prepared { names, policies, tunnel, part } = prepared;
+    let ready = Signals::catch().and_then(|signals| {
+        let (stack, connections) = start(&tunnel, &policies)?;
+        Ok((signals, stack, connections))
+    });
+    let (mut signals, stack, connections) = match ready {
+        Ok(ready) => ready,
+        Err(failure) => return Err(said(&mut Screen::new(style, output::print), failure)),
     };
-    let runtime = runtime()?;
-    runtime.block_on(async {
-        let ready = Signals::catch().and_then(|signals| {
-            let (stack, connections) = start(&tunnel, &policies)?;
-            Ok((signals, stack, connections))
-        });
-        let (mut signals, stack, connections) = match ready {
-            Ok(ready) => ready,
-            Err(failure) => {
-                Screen::new(style, output::print).done(Some(&failure))?;
-                return Err(failure);
-            }
-        };
-        let interval =
-            Some(args.interval.into()).filter(|interval| *interval > ackline::core::Duration::ZERO);
-        let bench = Bench {
-            stack,
-            connections: Arc::new(connections),
-            device: tunnel.name(),
-            names,
-            style,
-            interval,
-            print: output::print,
-        };
-        let outcome = match role {
-            Part::Client(test) => client::run(&bench, &test.0, &test.1, &mut signals).await,
-            Part::Server(place) => server::run(&bench, place, args.one_off, &mut signals).await,
-        };
-        bench.stack.shutdown(CLOSE_WAIT).await;
-        outcome
-    })
+    let interval = Some(args.interval.into()).filter(|interval| *interval > ackline::core::Duration::ZERO);
+    let bench = Bench {
+        stack,
+        connections: Arc::new(connections),
+        device: tunnel.name(),
+        names,
+        keeps_ecn: args.policies.ecn.is_some(),
+        max_buffers: args.max_buffers,
+        style,
+        interval,
+        print: output::print,
+    };
+    let outcome = match part {
+        Part::Client(test) => client::run(&bench, &test.0, &test.1, &mut signals).await,
+        Part::Server(place) => server::run(&bench, place, args.one_off, &mut signals).await,
+    };
+    bench.stack.shutdown(CLOSE_WAIT).await;
+    outcome
 }
 
 /// As that of other commands, but asking the clock more often: between two looks at timers and descriptors come this many
@@ -222,7 +248,9 @@ impl Bench {
         }
         if let Some(congestion) = congestion {
             config.policies.cc = policies::congestion_control(congestion)?;
-            config.ecn = policies::ecn_for(congestion);
+            if !self.keeps_ecn {
+                config.ecn = policies::ecn_for(congestion);
+            }
         }
         Ok(Arc::new(config))
     }
@@ -243,6 +271,18 @@ impl Bench {
             egress: EgressReport::of(&self.stack),
         }
     }
+}
+
+/// Tells the other end that this one was stopped, while the data connections still stand: what arrives first is what the
+/// other end shows.
+async fn say_good_bye(control: &mut Control<TcpStream>, state: State) {
+    let said = async {
+        // Where that does not arrive, the end of the connection says the same.
+        if control.send(state).await.is_ok() {
+            let _ = control.stream_mut().flushed().await;
+        }
+    };
+    let _ = tokio::time::timeout(CLOSE_WAIT, said).await;
 }
 
 /// Waits for `work`, but for no longer than until a signal.

@@ -12,6 +12,7 @@ use crate::signals::Signals;
 use ackline::core::{Duration, Instant};
 use ackline::runtime::{TcpStream, timer};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::task::JoinSet;
 
 /// A test in which nothing moves for this long, and need not at its bitrate, is over.
@@ -41,6 +42,7 @@ pub(super) struct Running {
     tasks: JoinSet<Stopped>,
     goal: Arc<Goal>,
     restarts: Restarts,
+    ended: Arc<AtomicBool>,
     meter: Meter,
     started: Instant,
     /// The end of what does not count, while it lies ahead.
@@ -69,12 +71,14 @@ impl Running {
             Role::Server => Goal::endless(),
         });
         let restarts = Restarts::default();
+        let ended = Arc::new(AtomicBool::new(false));
         let sending = Sending {
             // At most MAX_BLOCK.
             block: usize::try_from(parameters.block).unwrap_or(usize::MAX),
             bitrate: (parameters.bitrate > 0)
                 .then(|| Bitrate { rate: parameters.bitrate, burst: parameters.burst.max(1) }),
             restarts: restarts.clone(),
+            ended: ended.clone(),
         };
         let now = timer::now();
         let omitting = omit > Duration::ZERO;
@@ -94,6 +98,7 @@ impl Running {
             tasks,
             goal,
             restarts,
+            ended,
             meter,
             started: now,
             omit_until: omitting.then(|| now + omit),
@@ -121,7 +126,7 @@ impl Running {
                     let stopped = stopped.map_err(|error| Failure::new(Exit::Incomplete, error.to_string()))?;
                     self.note(&stopped);
                 }
-                () = goal.reached() => return Ok(None),
+                () = goal.reached() => return self.over().map(|()| None),
                 signal = signals.next() => return Err(signal.failure("the test was interrupted")),
                 () = tokio::time::sleep(wait.into()) => {}
             }
@@ -167,7 +172,7 @@ impl Running {
         }
         // The last interval of a test ends where that ends.
         if self.is_over(now) {
-            return Ok(true);
+            return self.over().map(|()| true);
         }
         if self.meter.next().is_some_and(|next| now >= next) {
             screen.interval(self.meter.tick(now, &self.streams))?;
@@ -192,6 +197,11 @@ impl Running {
             }
             _ => Ok(false),
         }
+    }
+
+    /// The end of a test: a failure where a data connection ended before that, explained or not.
+    fn over(&mut self) -> Result<(), Failure> {
+        self.broken.take().map_or(Ok(()), |(failure, _)| Err(failure))
     }
 
     /// A client's time is over, or its senders have sent what was wanted and the server has it.
@@ -221,6 +231,11 @@ impl Running {
     fn failure(&self, what: &str) -> Failure {
         let peer = self.streams.first().map_or_else(String::new, |stream| stream.remote.to_string());
         Failure::new(Exit::Network, format!("{peer} {what}"))
+    }
+
+    /// The other end has said that the test is over. A stock client reads on until it has a whole block or meets a FIN.
+    pub(super) fn finish(&self) {
+        self.ended.store(true, Ordering::Relaxed);
     }
 
     /// Stops the streams' tasks and takes the last measurement. The connections stay until this is dropped.

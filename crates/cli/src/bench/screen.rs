@@ -1,5 +1,6 @@
 //! Standard output of one test.
 
+use super::protocol::TestParameters;
 use super::report::record::{Connected, End, Interval, Own, ServerOutput, Setup, Software};
 use super::report::{Reporter, Style};
 use crate::failure::Failure;
@@ -64,8 +65,9 @@ impl Screen {
         self.reporter.own(own);
     }
 
-    pub(super) fn extra_data(&mut self, data: String) {
-        self.reporter.extra_data(data);
+    /// What the client wants to be repeated.
+    pub(super) fn labels(&mut self, parameters: &TestParameters) {
+        self.reporter.labels(parameters.title.clone(), parameters.extra_data.clone());
     }
 
     pub(super) fn server_output(&self) -> ServerOutput {

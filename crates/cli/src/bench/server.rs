@@ -1,12 +1,14 @@
 //! The server's part: it serves one client after the other, and does what each asks for.
 
 use super::door::{Door, Guest};
-use super::protocol::{Control, PATIENCE, Results, ServerError, State, TestParameters};
+use super::protocol::{
+    Control, MAX_CLIENT_RESULTS, MAX_PARAMETERS, PATIENCE, Results, ServerError, State, TestParameters,
+};
 use super::report::record::{Contact, Direction, Setup};
 use super::run::{self, Measurements, Role, Running};
 use super::screen::Screen;
 use super::stream::DataStream;
-use super::{Bench, unless_stopped, wall_clock, wanted};
+use super::{Bench, said, say_good_bye, unless_stopped, wall_clock, wanted};
 use crate::args::bench::BenchArgs;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -64,13 +66,14 @@ pub(super) async fn run(
     signals: &mut Signals,
 ) -> Result<(), Failure> {
     let usual = &bench.connections;
-    let mut door = Door::open(&bench.stack, place.on, usual.clone())?;
+    let mut door = Door::open(&bench.stack, place.on, usual.clone())
+        .map_err(|failure| said(&mut bench.screen(), failure))?;
     bench.screen().opening()?;
     for test in 1.. {
         let mut screen = bench.screen();
         screen.listening(place.port, test)?;
         let guest = tokio::select! {
-            guest = door.next() => guest?,
+            guest = door.next() => guest.map_err(|failure| said(&mut screen, failure))?,
             // There was nothing to be interrupted.
             _ = signals.next() => return Ok(()),
         };
@@ -112,15 +115,13 @@ async fn serve(
     let mut control = Control::new(stream, peer);
     let (parameters, config) = match unless_stopped(signals, agree(bench, &mut control)).await {
         Ok(agreed) => agreed,
-        Err(failure) => return (Err(say_good_bye(&mut control, failure).await), Ok(door)),
+        Err(failure) => return (Err(told(&mut control, failure).await), Ok(door)),
     };
     let mut door = match door.reopen(config.clone()) {
         Ok(door) => door,
         Err(failure) => return (Err(failure.clone()), Err(failure)),
     };
-    if let Some(data) = &parameters.extra_data {
-        screen.extra_data(data.clone());
-    }
+    screen.labels(&parameters);
     let setup = Setup {
         contact: Contact::AcceptedFrom(peer),
         time: wall_clock(),
@@ -132,25 +133,23 @@ async fn serve(
     let outcome = async {
         screen.begin(setup)?;
         let gathered = gather(&mut control, &mut door, &cookie, &parameters, screen);
-        let streams = unless_stopped(signals, gathered).await?;
+        let streams = match unless_stopped(signals, gathered).await {
+            Ok(streams) => streams,
+            Err(failure) => return Err(told(&mut control, failure).await),
+        };
         tokio::select! {
             outcome = test(bench, &mut control, &parameters, streams, signals, screen) => outcome,
             failure = door.turn_all_away() => Err(failure),
         }
     }
     .await;
-    let outcome = match outcome {
-        Ok(()) => Ok(()),
-        Err(failure) => Err(say_good_bye(&mut control, failure).await),
-    };
     (outcome, Ok(door))
 }
 
-/// Tells the client of a server that is stopped.
-async fn say_good_bye(control: &mut Control<TcpStream>, failure: Failure) -> Failure {
+/// Tells the client where the server was stopped.
+async fn told(control: &mut Control<TcpStream>, failure: Failure) -> Failure {
     if matches!(failure.exit, Exit::Signal(_)) {
-        // Where that does not arrive, the end of the connection says the same.
-        let _ = control.send(State::ServerTerminate).await;
+        say_good_bye(control, State::ServerTerminate).await;
     }
     failure
 }
@@ -163,8 +162,12 @@ async fn agree(
     let lost = |error: io::Error| peer::lost(control.peer(), &error);
     control.stream().set_nodelay(true).map_err(lost)?;
     control.send(State::ParamExchange).await?;
-    let document = control.receive_json().await?;
-    let mut parameters = match TestParameters::from_json(&document) {
+    let document = control.receive_json(MAX_PARAMETERS).await?;
+    let acceptable = TestParameters::from_json(&document).and_then(|parameters| {
+        parameters.buffers_within(bench.max_buffers)?;
+        Ok(parameters)
+    });
+    let mut parameters = match acceptable {
         Ok(parameters) => parameters,
         Err(refused) => {
             control.send_error(refused.error).await?;
@@ -245,17 +248,25 @@ async fn test(
     screen.started()?;
     let mut running = Running::start(Role::Server, parameters, bench.interval, streams);
     let over = running.measure(control, signals, screen).await;
+    if matches!(over, Ok(Some(State::TestEnd))) {
+        running.finish();
+    }
     let measurements = running.stop(screen).await?;
     screen.end(measurements.end(None))?;
-    match over? {
-        Some(State::TestEnd) => {
+    let outcome = match over {
+        Ok(Some(State::TestEnd)) => {
             unless_stopped(signals, exchange(control, parameters, &measurements, screen)).await
         }
-        Some(state) => {
-            let state = control.unless_refused(state).await?;
-            Err(control.wrong(&format!("{state:?} during the test")))
-        }
-        None => Err(Failure::new(Exit::Network, "the test ended before the client said so")),
+        Ok(Some(state)) => match unless_stopped(signals, control.unless_refused(state)).await {
+            Ok(state) => Err(control.wrong(&format!("{state:?} during the test"))),
+            Err(failure) => Err(failure),
+        },
+        Ok(None) => Err(Failure::new(Exit::Network, "the test ended before the client said so")),
+        Err(failure) => Err(failure),
+    };
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(failure) => Err(told(control, failure).await),
     }
 }
 
@@ -267,7 +278,7 @@ async fn exchange(
     screen: &Screen,
 ) -> Result<(), Failure> {
     control.send(State::ExchangeResults).await?;
-    let document = control.receive_json().await?;
+    let document = control.receive_json(MAX_CLIENT_RESULTS).await?;
     Results::from_json(&document)
         .map_err(|why| control.wrong(&format!("results that make no sense: {why}")))?;
     let mut own = measurements.results();

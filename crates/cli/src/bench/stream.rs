@@ -15,7 +15,7 @@ use pace::Pace;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -26,6 +26,8 @@ pub(super) struct Sending {
     pub(super) block: usize,
     pub(super) bitrate: Option<Bitrate>,
     pub(super) restarts: Restarts,
+    /// Both ends know that the test is over: whoever is stopped from here on ends what it sent with a FIN.
+    pub(super) ended: Arc<AtomicBool>,
 }
 
 /// What the task of a stream has come to.
@@ -59,7 +61,33 @@ enum Halves {
 
 enum Idle {
     Read(OwnedReadHalf),
-    Write(OwnedWriteHalf),
+    Write(Sender),
+}
+
+/// A half that sends a FIN only once the test has ended, wherever it is dropped before.
+struct Sender {
+    half: Option<OwnedWriteHalf>,
+    ended: Arc<AtomicBool>,
+}
+
+impl Sender {
+    fn half(&mut self) -> io::Result<&mut OwnedWriteHalf> {
+        self.half.as_mut().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    fn info(&self) -> io::Result<Info> {
+        self.half.as_ref().map_or_else(|| Err(io::ErrorKind::NotConnected.into()), OwnedWriteHalf::info)
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        if let Some(half) = self.half.take()
+            && !self.ended.load(Ordering::Relaxed)
+        {
+            half.forget();
+        }
+    }
 }
 
 impl DataStream {
@@ -91,6 +119,7 @@ impl DataStream {
     pub(super) fn start(&mut self, sending: &Sending, goal: &Arc<Goal>, tasks: &mut JoinSet<Stopped>) {
         let Halves::Idle(stream) = std::mem::replace(&mut self.halves, Halves::Gone) else { return };
         let (read, write) = stream.into_split();
+        let write = Sender { half: Some(write), ended: sending.ended.clone() };
         let (id, moved, goal) = (self.id, self.moved.clone(), goal.clone());
         if self.sends {
             self.halves = Halves::Working(Idle::Read(read));
@@ -124,7 +153,7 @@ impl DataStream {
     }
 }
 
-async fn send(mut half: OwnedWriteHalf, sending: &Sending, goal: &Goal, moved: &AtomicU64) -> io::Result<()> {
+async fn send(mut half: Sender, sending: &Sending, goal: &Goal, moved: &AtomicU64) -> io::Result<()> {
     let mut pace = sending.bitrate.map(|bitrate| Pace::new(bitrate, sending.restarts.clone()));
     while goal.claim(sending.block as u64) {
         if let Some(pace) = &mut pace {
@@ -132,13 +161,11 @@ async fn send(mut half: OwnedWriteHalf, sending: &Sending, goal: &Goal, moved: &
         }
         let mut left = sending.block;
         while left > 0 {
-            let sent = half.write_with(left, |room| payload::put(room, left)).await?;
+            let sent = half.half()?.write_with(left, |room| payload::put(room, left)).await?;
             moved.fetch_add(sent as u64, Ordering::Relaxed);
             left = left.saturating_sub(sent);
         }
     }
-    // A FIN is for the end of the test, which others decide.
-    half.forget();
     Ok(())
 }
 

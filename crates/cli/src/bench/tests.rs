@@ -3,10 +3,10 @@
 use super::protocol::{Control, Cookie, State, TestParameters};
 use super::report::Style;
 use super::report::record::{Direction, Length, PolicyNames};
-use super::{Bench, client, server};
+use super::{Bench, client, door, server};
 use crate::failure::{Exit, Failure};
 use crate::signals::Signals;
-use ackline::core::ConnConfig;
+use ackline::core::{ConnConfig, ListenOn};
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
 use ackline::runtime::{Stack, TcpStream};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const CLIENT: [u8; 4] = [198, 18, 0, 2];
 const SERVER: [u8; 4] = [198, 18, 0, 1];
@@ -60,6 +60,8 @@ fn ends() -> (Bench, Bench) {
                 rto: "conventional".to_owned(),
                 sched: "fifo".to_owned(),
             },
+            keeps_ecn: false,
+            max_buffers: super::limits::DEFAULT_BUFFERS,
             style: Style { json: true, ..Style::default() },
             interval: Some(ackline::core::Duration::from_millis(100)),
             print,
@@ -211,7 +213,7 @@ fn strangers_are_turned_away_while_a_test_runs() {
             tokio::time::sleep(Duration::from_millis(400)).await;
             // One that says nothing is in nobody's way.
             let _silent = bench.stack.connect((SERVER, PORT)).await.expect("it listens");
-            let (_, target) = ((), target());
+            let target = target();
             let mut signals = Signals::catch().expect("signals");
             let outcome = client::run(bench, &target, &asked, &mut signals).await;
             SAID_BY_CLIENT.take();
@@ -241,4 +243,198 @@ fn a_client_that_goes_away_ends_the_test() {
     let server = server.expect_err("incomplete");
     assert_eq!(server.exit, Exit::Network);
     assert!(server.to_string().contains("closed the control connection"), "{server}");
+}
+
+/// One that listens by hand, or behind a door, and a stack to come from.
+fn alone<T>(act: impl AsyncFnOnce(&mut Bench, &Bench) -> T) -> T {
+    crate::tunnel::runtime().expect("a runtime").block_on(async {
+        let (mut near, far) = ends();
+        tokio::time::timeout(Duration::from_secs(50), act(&mut near, &far)).await.expect("it ends")
+    })
+}
+
+async fn arrival(bench: &Bench) -> TcpStream {
+    bench.stack.connect((SERVER, PORT)).await.expect("it listens")
+}
+
+const COOKIE: [u8; 37] = *b"abcdefghijklmnopqrstuvwxyz0123456789\0";
+
+#[test]
+fn silent_strangers_keep_nobody_out_who_speaks() {
+    alone(async |near, far| {
+        let on = ListenOn::Port(PORT);
+        let mut door = door::Door::open(&far.stack, on, far.connections.clone()).expect("free");
+        let visitors = async {
+            let mut silent = vec![];
+            for _ in 0..257 {
+                silent.push(arrival(near).await);
+            }
+            // All 256 that the door listens to have been accepted; room comes with one that leaves.
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            drop(silent.split_off(250));
+            let mut last = arrival(near).await;
+            last.write_all(&COOKIE).await.expect("sent");
+            (silent, last)
+        };
+        let (guest, (silent, last)) = tokio::join!(
+            async { tokio::time::timeout(Duration::from_secs(20), door.next()).await.expect("in time") },
+            visitors
+        );
+        assert_eq!(guest.expect("a guest").stream.peer_addr(), last.local_addr());
+        assert_eq!(silent.len(), 250);
+    });
+}
+
+#[test]
+fn a_stranger_that_hangs_up_holds_up_nobody() {
+    alone(async |near, far| {
+        let on = ListenOn::Port(PORT);
+        let mut door = door::Door::open(&far.stack, on, far.connections.clone()).expect("free");
+        let visitors = async {
+            let stranger = arrival(near).await;
+            let mut client = arrival(near).await;
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            drop(stranger);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            client.write_all(&COOKIE).await.expect("sent");
+            client
+        };
+        let (guest, client) = tokio::join!(
+            async { tokio::time::timeout(Duration::from_secs(10), door.next()).await.expect("in time") },
+            visitors
+        );
+        assert_eq!(guest.expect("a guest").stream.peer_addr(), client.local_addr());
+    });
+}
+
+#[test]
+fn buffers_that_would_take_too_much_memory_are_refused() {
+    let (answer, server) = with_server(async |bench, _| {
+        let mut control = met(bench).await;
+        let asked = TestParameters {
+            window: Some(512 << 20),
+            streams: 128,
+            ..parameters(Direction::Forward, Length::Seconds(1))
+        };
+        control.send_json(&asked.to_json()).await.expect("sent");
+        control.expect(State::CreateStreams).await
+    });
+    let (answer, server) = (answer.expect_err("refused"), server.expect_err("refused"));
+    assert!(answer.to_string().contains("buffers of this size (-w) (error 124"), "{answer}");
+    assert!(server.to_string().contains("--max-buffers"), "{server}");
+}
+
+#[test]
+fn long_parameters_are_not_taken() {
+    let (_, server) = with_server(async |bench, _| {
+        let mut control = met(bench).await;
+        let document = serde_json::json!({"tcp": true, "len": 1, "extra_data": "x".repeat(64 << 10)});
+        // Fails where the server hangs up before it has all.
+        let _ = control.send_json(&document).await;
+        control.receive_soon().await
+    });
+    let server = server.expect_err("refused");
+    assert!(server.to_string().contains("the limit is 65536"), "{server}");
+}
+
+#[test]
+fn settings_are_what_a_test_asks_for() {
+    alone(async |near, _| {
+        let usual = parameters(Direction::Forward, Length::Seconds(1));
+        assert!(Arc::ptr_eq(&near.settings(&usual).expect("known"), &near.connections));
+        let asked = TestParameters {
+            window: Some(128 << 10),
+            mss: Some(1000),
+            no_delay: true,
+            tos: 0x2c | 2,
+            congestion: Some("dctcp".to_owned()),
+            ..usual
+        };
+        let config = near.settings(&asked).expect("known");
+        assert_eq!((config.send_buffer, config.recv_buffer), (128 << 10, 128 << 10));
+        assert_eq!(config.initial_recv_window, None);
+        assert_eq!(config.mss, Some(1000));
+        assert_eq!(config.nagle, ackline::core::config::Nagle::Off);
+        assert_eq!(config.dscp, 0x2c >> 2);
+        assert_eq!(config.ecn, ackline::policies::ecn_for("dctcp"));
+        assert_ne!(config.ecn, near.connections.ecn);
+        let unknown = TestParameters { congestion: Some("cubik".to_owned()), ..asked };
+        assert!(near.settings(&unknown).is_err());
+    });
+}
+
+#[test]
+fn a_choice_of_ecn_outlives_that_of_a_congestion_control() {
+    alone(async |near, _| {
+        near.keeps_ecn = true;
+        let congestion = Some("dctcp".to_owned());
+        let asked = TestParameters { congestion, ..parameters(Direction::Forward, Length::Seconds(1)) };
+        assert_eq!(near.settings(&asked).expect("known").ecn, near.connections.ecn);
+    });
+}
+
+#[test]
+fn a_sender_that_is_stopped_sends_no_fin() {
+    use super::stream::{DataStream, Goal, Restarts, Sending};
+    alone(async |near, far| {
+        let listener = far.stack.listen(ListenOn::Port(PORT)).expect("free");
+        let (near_end, accepted) = tokio::join!(arrival(near), listener.accept());
+        let mut far_end = accepted.expect("accepted").0;
+        let mut stream = DataStream::new(0, true, near_end);
+        let sending =
+            Sending { block: 1 << 20, bitrate: None, restarts: Restarts::default(), ended: Arc::default() };
+        let mut tasks = tokio::task::JoinSet::new();
+        stream.start(&sending, &Arc::new(Goal::endless()), &mut tasks);
+        // It waits for room in the midst of a write.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        tasks.abort_all();
+        while tasks.join_next().await.is_some() {}
+        let rest = async {
+            while far_end.with_readable(|[a, b]| (a.len() + b.len(), a.len() + b.len())).await? > 0 {}
+            Ok::<_, io::Error>(())
+        };
+        let mut rest = std::pin::pin!(rest);
+        let heard = tokio::time::timeout(Duration::from_secs(1), &mut rest).await;
+        assert!(heard.is_err(), "neither an end nor an error: {heard:?}");
+        drop(stream);
+        let heard = rest.await.expect_err("a reset");
+        assert_eq!(heard.kind(), io::ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn a_connection_that_breaks_shortly_before_the_end_is_a_failure() {
+    alone(async |near, far| {
+        let asked = TestParameters { streams: 1, ..parameters(Direction::Forward, Length::Seconds(1)) };
+        let listener = far.stack.listen(ListenOn::Port(PORT)).expect("free");
+        let server = async {
+            let (stream, peer) = listener.accept().await.expect("a client");
+            let mut control = Control::new(stream, peer);
+            let mut cookie = [0; 37];
+            control.stream_mut().read_exact(&mut cookie).await.expect("a cookie");
+            control.send(State::ParamExchange).await.expect("sent");
+            control.receive_json(1 << 16).await.expect("parameters");
+            control.send(State::CreateStreams).await.expect("sent");
+            let (data, _) = listener.accept().await.expect("a stream");
+            control.send(State::TestStart).await.expect("sent");
+            control.send(State::TestRunning).await.expect("sent");
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            data.set_linger(Some(Duration::ZERO));
+            drop(data);
+            // A server that goes on as if nothing had been.
+            if control.receive().await.is_ok() {
+                control.send(State::ExchangeResults).await.expect("sent");
+                let results = control.receive_json(1 << 16).await.expect("results");
+                control.send_json(&results).await.expect("sent");
+                control.send(State::DisplayResults).await.expect("sent");
+                let _ = control.receive_soon().await;
+            }
+        };
+        let mut signals = Signals::catch().expect("signals");
+        let target = target();
+        let (outcome, ()) = tokio::join!(client::run(near, &target, &asked, &mut signals), server);
+        let failure = outcome.expect_err("a connection was lost");
+        assert_eq!(failure.exit, Exit::Network);
+        assert!(failure.to_string().contains("reset"), "{failure}");
+    });
 }

@@ -12,8 +12,12 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 /// Longest wait for the peer's next step, where that is not the end of the test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Longest JSON document that is taken or sent, in bytes.
+/// Longest JSON document that is sent, or taken from a server, whose results may hold all that it showed; in bytes.
 pub(crate) const MAX_JSON: usize = 16 << 20;
+/// Longest document with a client's parameters that a server takes, in bytes.
+pub(crate) const MAX_PARAMETERS: usize = 64 << 10;
+/// Longest document with a client's results that a server takes, in bytes: thousands of streams have room.
+pub(crate) const MAX_CLIENT_RESULTS: usize = 1 << 20;
 /// Bytes by which memory for a document grows, whatever length its peer announces.
 const STEP: usize = 64 << 10;
 
@@ -31,6 +35,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
 
     pub(crate) const fn stream(&self) -> &S {
         &self.stream
+    }
+
+    pub(crate) const fn stream_mut(&mut self) -> &mut S {
+        &mut self.stream
     }
 
     pub(crate) const fn peer(&self) -> SocketAddr {
@@ -118,16 +126,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
         serde_json::to_vec(document).is_ok_and(|text| text.len() <= MAX_JSON)
     }
 
-    /// Receives a document.
-    pub(crate) async fn receive_json(&mut self) -> Result<Value, Failure> {
-        let received = tokio::time::timeout(PATIENCE, self.document()).await;
+    /// Receives a document of at most `most` bytes. As values it takes some multiple of them.
+    pub(crate) async fn receive_json(&mut self, most: usize) -> Result<Value, Failure> {
+        let received = tokio::time::timeout(PATIENCE, self.document(most)).await;
         received.unwrap_or_else(|_| Err(self.silent()))
     }
 
-    async fn document(&mut self) -> Result<Value, Failure> {
+    async fn document(&mut self, most: usize) -> Result<Value, Failure> {
         let length = self.number().await? as usize;
-        if length > MAX_JSON {
-            return Err(self.wrong(&format!("a document of {length} bytes; the limit is {MAX_JSON}")));
+        if length > most {
+            return Err(self.wrong(&format!("a document of {length} bytes; the limit is {most}")));
         }
         let mut text = Vec::new();
         while text.len() < length {

@@ -28,7 +28,7 @@ mod results;
 mod state;
 mod values;
 
-pub(super) use control::{Control, PATIENCE};
+pub(super) use control::{Control, MAX_CLIENT_RESULTS, MAX_JSON, MAX_PARAMETERS, PATIENCE};
 pub(super) use cookie::{COOKIE_SIZE, Cookie};
 pub(super) use parameters::TestParameters;
 pub(super) use results::{Results, StreamResult};

@@ -169,6 +169,23 @@ impl TestParameters {
         })
     }
 
+    /// Refuses buffers of more than `most` bytes in all connections together. Each of them has two: a client may fill both.
+    pub(crate) fn buffers_within(&self, most: u64) -> Result<(), Refused> {
+        let Some(window) = self.window else { return Ok(()) };
+        let connections = self.connections();
+        let wanted = window.saturating_mul(2).saturating_mul(connections.into());
+        if wanted <= most {
+            return Ok(());
+        }
+        Err(Refused {
+            why: format!(
+                "the client wants windows (-w) of {window} bytes for {connections} connections, which takes {wanted} bytes \
+                 of buffers; --max-buffers is {most}"
+            ),
+            error: ServerError::BUFFERS,
+        })
+    }
+
     /// For the report.
     pub(crate) fn described(&self) -> Parameters {
         Parameters {

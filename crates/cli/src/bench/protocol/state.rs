@@ -69,6 +69,8 @@ impl ServerError {
     pub(crate) const UNIMPLEMENTED: Self = Self { code: 13, errno: 0 };
     /// iperf3's "unable to receive parameters".
     pub(crate) const PARAMETERS: Self = Self { code: 114, errno: 0 };
+    /// iperf3's "unable to set socket buffer size", and `ENOBUFS`.
+    pub(crate) const BUFFERS: Self = Self { code: 124, errno: 105 };
     /// iperf3's "unable to create a stream".
     pub(crate) const STREAMS: Self = Self { code: 200, errno: 0 };
 

@@ -1,6 +1,5 @@
 //! The protocol's codec: what iperf 3.12 writes is understood, and nothing that a peer writes does harm.
 
-use super::control::MAX_JSON;
 use super::*;
 use crate::bench::report::record::{Cpu, Direction, Length, ServerOutput};
 use crate::failure::Failure;
@@ -188,7 +187,10 @@ fn own_results_come_back() {
 fn documents_have_their_length_before_them() {
     let said = says(async |control| control.send_json(&json!({"a": 1})).await);
     assert_eq!(said, b"\0\0\0\x07{\"a\":1}");
-    assert_eq!(hears(&said, async |control| control.receive_json().await).expect("heard"), json!({"a": 1}));
+    assert_eq!(
+        hears(&said, async |control| control.receive_json(MAX_JSON).await).expect("heard"),
+        json!({"a": 1})
+    );
     let refusal = says(async |control| control.send_error(ServerError { code: 134, errno: 2 }).await);
     assert_eq!(refusal, [254, 0, 0, 0, 134, 0, 0, 0, 2]);
     let failure = hears(&refusal, async |control| control.receive_soon().await).expect_err("refused");
@@ -198,7 +200,7 @@ fn documents_have_their_length_before_them() {
 #[test]
 fn a_peer_that_talks_nonsense_is_told_apart() {
     let complaint = |octets: &[u8]| {
-        hears(octets, async |control| control.receive_json().await).expect_err("nonsense").to_string()
+        hears(octets, async |control| control.receive_json(MAX_JSON).await).expect_err("nonsense").to_string()
     };
     assert!(complaint(&[0xff; 4]).contains("the limit is"), "no memory for what never comes");
     let long = u32::try_from(MAX_JSON).expect("fits").to_be_bytes();
@@ -270,7 +272,7 @@ proptest! {
     #[test]
     fn no_octets_do_harm(octets in prop::collection::vec(any::<u8>(), 0..64)) {
         let _ = hears(&octets, async |control| control.receive_soon().await);
-        let _ = hears(&octets, async |control| control.receive_json().await);
+        let _ = hears(&octets, async |control| control.receive_json(MAX_JSON).await);
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(super) struct Document<'a> {
     intervals: Vec<IntervalDoc>,
     end: EndDoc<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     extra_data: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     server_output_text: Option<&'a str>,
@@ -43,6 +45,7 @@ impl<'a> From<&'a Record> for Document<'a> {
             },
             intervals: record.intervals.iter().map(|interval| IntervalDoc::new(interval, record)).collect(),
             end: EndDoc { known: KnownEnd::of(record) },
+            title: record.title.as_deref(),
             extra_data: record.extra_data.as_deref(),
             server_output_text: text,
             server_output_json: json,

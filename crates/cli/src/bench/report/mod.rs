@@ -111,8 +111,9 @@ impl Reporter {
     }
 
     /// What the client wants to be repeated in the JSON of both ends.
-    pub(crate) fn extra_data(&mut self, data: String) {
-        self.record.extra_data = Some(data);
+    pub(crate) fn labels(&mut self, title: Option<String>, extra_data: Option<String>) {
+        self.record.title = title;
+        self.record.extra_data = extra_data;
     }
 
     /// What this end showed of the test, for a client that asks for it (`--get-server-output`); no more than 1 MiB

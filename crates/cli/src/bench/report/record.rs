@@ -24,6 +24,7 @@ pub(crate) struct Record {
     /// Absent where the test was cut short.
     pub(crate) end: Option<End>,
     /// What the client asked to be repeated in both ends' JSON.
+    pub(crate) title: Option<String>,
     pub(crate) extra_data: Option<String>,
     /// The server's own output, where the client asked for it.
     pub(crate) server_output: Option<ServerOutput>,
@@ -247,6 +248,7 @@ impl Record {
             intervals: vec![],
             extremes: BTreeMap::new(),
             end: None,
+            title: None,
             extra_data: None,
             server_output: None,
             error: None,

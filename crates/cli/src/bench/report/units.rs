@@ -1,5 +1,6 @@
 //! Numbers as iperf3's users read and write them: sizes in multiples of 1024, rates in multiples of 1000.
 
+use crate::bench::limits::MAX_BURST;
 use std::str::FromStr;
 
 /// The unit of bitrates that `-f` asks for.
@@ -89,7 +90,6 @@ impl FromStr for Bitrate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const MAX_BURST: u32 = 1000;
         let (rate, burst) = match text.split_once('/') {
             None => (text, None),
             Some((rate, burst)) => (rate, Some(burst)),

@@ -4,8 +4,8 @@ use super::world::{KERNEL4, Link, PORT, STACK4, World, said, with};
 use crate::common::{Running, run, until};
 use rustix::process::Signal;
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
-use std::time::Duration;
+use std::net::{TcpListener, TcpStream};
+use std::time::{Duration, Instant};
 
 over_each_device! {
     a_refused_connection
@@ -72,15 +72,17 @@ fn a_client_that_dies(world: &World) {
 }
 
 fn our_server_is_ended(world: &World) {
-    let server = world.ours(&["-s"]);
-    serves(world);
-    let client = their_client(world, &LONG);
-    until("a test", || (world.connections() == 2).then_some(()));
-    server.signal(Signal::INT);
-    let ended = server.end();
-    assert_eq!(ended.status, Some(130), "{}", said(&ended));
-    let client = client.end();
-    assert!(client.stderr.contains("the server has terminated"), "{}", said(&client));
+    for options in [&LONG[..], &["-t", "60"], &["-t", "60", "-R"]] {
+        let server = world.ours(&["-s"]);
+        serves(world);
+        let client = their_client(world, options);
+        until("a test", || (world.connections() == 2).then_some(()));
+        server.signal(Signal::INT);
+        let ended = server.end();
+        assert_eq!(ended.status, Some(130), "{options:?}: {}", said(&ended));
+        let client = client.end();
+        assert!(client.stderr.contains("the server has terminated"), "{options:?}: {}", said(&client));
+    }
 }
 
 fn our_client_is_ended(world: &World) {
@@ -183,6 +185,47 @@ fn a_stranger_does_not_disturb_a_test() {
         assert_eq!(text.matches("connected to").count(), 2, "one stream for each test: {}", said(&ended));
         assert_eq!(ended.stderr, "", "nothing went wrong");
     });
+}
+
+/// A server that says the first octet of an error, and then nothing.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long another process takes needs the clock")]
+fn a_signal_ends_the_wait_for_the_rest_of_an_error() {
+    with("bench::failures::a_signal_ends_the_wait_for_the_rest_of_an_error", Link::Tun, |world| {
+        let listener = world.there(|| TcpListener::bind(("0.0.0.0", PORT)).expect("free"));
+        let client = our_client(world, &LONG);
+        let (mut control, _) = listener.accept().expect("a client");
+        control.read_exact(&mut [0; 37]).expect("a cookie");
+        control.write_all(&[9]).expect("taken");
+        let mut length = [0; 4];
+        control.read_exact(&mut length).expect("a length");
+        control.read_exact(&mut vec![0; u32::from_be_bytes(length) as usize]).expect("parameters");
+        control.write_all(&[10]).expect("taken");
+        let (mut data, _) = listener.accept().expect("a stream");
+        control.write_all(&[1, 2]).expect("taken");
+        // The test runs.
+        data.read_exact(&mut [0; 37 + 1]).expect("data");
+        control.write_all(&[254]).expect("taken");
+        std::thread::sleep(Duration::from_millis(300));
+        let asked = Instant::now();
+        client.signal(Signal::INT);
+        let ended = client.end();
+        assert_eq!(ended.status, Some(130), "{}", said(&ended));
+        assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    });
+}
+
+#[test]
+fn there_is_a_document_for_what_fails_before_there_is_a_stack() {
+    for options in
+        [&["-c", "127.0.0.1", "-J"][..], &["-c", "198.18.0.1", "-C", "cubik", "-J"], &["-s", "-u", "-J"]]
+    {
+        let ended = run(&[&["bench"], options].concat());
+        assert_eq!(ended.status, Some(2), "{options:?}: {}", said(&ended));
+        let document = ended.json();
+        let error = document["error"].as_str().unwrap_or_else(|| panic!("an error in {document:#}"));
+        assert!(ended.stderr.contains(error), "{options:?}: {}", said(&ended));
+    }
 }
 
 #[test]

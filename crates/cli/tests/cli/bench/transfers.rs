@@ -117,12 +117,24 @@ fn omission(world: &World) {
 
 fn settings(world: &World) {
     let start = |both: &Both, key: &str| [&both.client, &both.server].map(|end| end["start"][key].clone());
-    for (both, _) in both_roles(world, &["-n", "4M", "-w", "128K", "-N"]) {
+    let roles = both_roles(world, &["-n", "4M", "-w", "128K", "-N", "-T", "label"]);
+    for ((both, _), client_is_ours) in roles.into_iter().zip([true, false]) {
         assert_eq!(start(&both, "sock_bufsize"), [131_072, 131_072], "{both:#?}");
+        assert_eq!([&both.client["title"], &both.server["title"]], ["label", "label"], "{both:#?}");
+        // Our end takes what it is asked for; a kernel, twice as much.
+        let actual = if client_is_ours { [131_072, 262_144] } else { [262_144, 131_072] };
+        for key in ["sndbuf_actual", "rcvbuf_actual"] {
+            assert_eq!(start(&both, key), actual, "{key}: {both:#?}");
+        }
     }
-    for (both, _) in both_roles(world, &["-n", "4M", "-M", "1000", "-l", "1000"]) {
+    let roles = both_roles(world, &["-n", "4M", "-M", "1000", "-l", "1000"]);
+    for ((both, _), client_is_ours) in roles.into_iter().zip([true, false]) {
         assert_eq!(start(&both, "tcp_mss"), [1000, 1000], "{both:#?}");
         assert!(sent(&both) >= 4 << 20, "{both:#?}");
+        if client_is_ours {
+            // What was sent are packets with so much in them, and headers of 40 bytes; timestamps are a part of the 1000.
+            assert_eq!(both.client["intervals"][0]["streams"][0]["pmtu"], 1040, "{both:#?}");
+        }
     }
     for (both, _) in both_roles(world, &["-n", "4M", "-C", "reno"]) {
         assert_eq!(both.client["end"]["sender_tcp_congestion"], "reno", "{both:#?}");
