@@ -353,3 +353,6 @@ impl Measurements {
 pub(super) fn connected(stream: &DataStream) -> Connected {
     Connected { id: stream.shown(), sends: stream.sends, local: stream.local, remote: stream.remote }
 }
+
+#[cfg(test)]
+mod tests;

@@ -186,21 +186,38 @@ fn what_the_server_does_not_have_is_said_at_both_ends() {
 
 #[test]
 fn a_congestion_control_that_the_server_does_not_know_is_not_used() {
-    let (answer, _) = with_server(async |bench, _| {
+    let (answer, server) = with_server(async |bench, _| {
         let mut control = met(bench).await;
         let congestion = Some("of-another-kernel".to_owned());
         let asked = TestParameters { congestion, ..parameters(Direction::Forward, Length::Seconds(1)) };
         control.send_json(&asked.to_json()).await.expect("sent");
-        control.expect(State::CreateStreams).await
+        control.expect(State::CreateStreams).await.expect("the test goes on");
+        let mut streams = vec![];
+        for _ in 0..2 {
+            let mut stream = arrival(bench).await;
+            stream.write_all(&COOKIE).await.expect("sent");
+            streams.push(stream);
+        }
+        control.expect(State::TestStart).await.expect("a test");
+        control.expect(State::TestRunning).await.expect("a test");
+        control.send(State::TestEnd).await.expect("sent");
+        control.expect(State::ExchangeResults).await.expect("asked for");
+        control.send_json(&serde_json::json!({"streams": []})).await.expect("sent");
+        let results = control.receive_json(1 << 16).await.expect("results");
+        control.expect(State::DisplayResults).await.expect("the end");
+        let usual = streams[0].info().expect("a connection").cc.to_owned();
+        (results["congestion_used"].clone(), usual)
     });
-    answer.expect("the test goes on");
+    let (used, usual) = answer;
+    assert_eq!(used, Value::from(usual));
+    assert!(server.is_ok(), "{server:?}");
 }
 
 /// A control connection whose server waits for parameters.
 async fn met(bench: &Bench) -> Control<TcpStream> {
     let stream = bench.stack.connect((SERVER, PORT)).await.expect("it listens");
     let mut control = Control::new(stream, (SERVER, PORT).into());
-    control.send_cookie(&Cookie::random().expect("random")).await.expect("sent");
+    control.send_cookie(&Cookie::from_wire(COOKIE)).await.expect("sent");
     control.expect(State::ParamExchange).await.expect("a server");
     control
 }
