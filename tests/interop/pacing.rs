@@ -4,7 +4,7 @@ use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
 use ackline::policies;
 use ackline_runtime::device::impair::{ImpairConfig, Impairment, SuperPackets};
-use ackline_tcp_core::Duration;
+use ackline_tcp_core::{ConnConfig, Duration};
 
 const MIB: u64 = 1 << 20;
 
@@ -16,6 +16,12 @@ fn path(cc: &str) -> Setup {
     config.super_packets = SuperPackets::Cut;
     let named = policies::connection(cc, policies::DEFAULT_ACK, policies::DEFAULT_RTO).expect("a name");
     Setup::plain().impair(config).connections(|connections| connections.policies = named)
+}
+
+fn paced(connections: &mut ConnConfig) {
+    connections.policies =
+        policies::connection("cubic:pacing=on", policies::DEFAULT_ACK, policies::DEFAULT_RTO)
+            .expect("a name");
 }
 
 /// Gaps between departures of data, as shares of their mean: of the shortest tenth, and of the shorter half.
@@ -41,5 +47,14 @@ against_kernel! {
     fn without_pacing_it_leaves_in_bursts(world) from path("acwap:inner=hstcp,pacing=off"); {
         let (tenth, _) = shares(world).await;
         assert!(tenth < 0.05, "a tenth of all gaps is shorter than {tenth} of the mean");
+    }
+
+    // The kernel acknowledges inside the call that carries a packet.
+    fn an_answer_comes_later_than_what_it_answers(world) from Setup::plain().connections(paced); {
+        let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
+        tokio::join!(write_all(&mut stack, 1, 2 * MIB), read_all(&mut kernel, 1, 2 * MIB));
+        assert!(world.stack.stats().departure_lateness.count() > 0, "nothing was paced");
+        let least = stack.info().expect("connected").min_rtt.expect("data was acknowledged");
+        assert!(least >= Duration::from_micros(1), "a write to the device took {least:?}");
     }
 }

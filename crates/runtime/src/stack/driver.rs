@@ -214,14 +214,19 @@ impl State {
                 waited = Some(Waited { ended: at, departs: at });
             }
         }
-        let now = match hold {
+        let mut now = match hold {
             // What is made leaves then, and not before: by the end of the turn it is that late.
             Some(Waited { departs, .. }) => timer::now().max(departs),
             None => timer::now(),
         };
-        let mut more = expired && self.serve_departures(now) && self.transmit(now, waited);
+        let departs = expired && self.serve_departures(now);
+        let mut more = departs && self.transmit(now, waited);
         if hold.is_some() {
             timer::spin_until(now);
+        }
+        if departs {
+            // A device may bring the answer inside the call that takes the packet: that is a round trip of its own.
+            now = timer::now();
         }
         if self.kept_acks && !self.gathering.goes_on(now) {
             // The applications had their turn, and no more data came in time.
