@@ -43,6 +43,9 @@ impl TcpListener {
     /// The next established connection, and the peer's address. Where the listener takes any address, the
     /// stream's [`local_addr`](TcpStream::local_addr) is the destination that the peer asked for.
     ///
+    /// Until then a connection counts against the [backlog](ackline_tcp_core::AcceptConfig::backlog). While that is full, new
+    /// SYNs are dropped, and clients try again; no established connection is reset for it.
+    ///
     /// Several tasks may wait at once. Dropping the future loses no connection.
     ///
     /// # Errors
@@ -54,7 +57,7 @@ impl TcpListener {
             // Before the look at the queue, so that nothing that arrives in between is missed.
             arrival.as_mut().enable();
             while let Some(id) = self.next()? {
-                // A connection that died and was forgotten in the queue is nobody's loss.
+                // This is what accepts it to the core: it leaves the backlog.
                 if let Ok(stream) = TcpStream::new(self.shard.clone(), id) {
                     let peer = stream.peer_addr();
                     return Ok((stream, peer));

@@ -82,8 +82,6 @@ pub struct Stats {
     pub driver_runs: u64,
     /// Of these, runs because the timer expired.
     pub timer_expiries: u64,
-    /// Connections reset because the queue of their listener was full.
-    pub accept_overflows: u64,
     /// Packets that the device refused for good; to TCP they are lost on the way.
     pub device_drops: u64,
     /// Received packets that stood for several segments (GRO, or the TSO of a sender on this machine).
@@ -110,7 +108,6 @@ pub(crate) struct Meters {
     pub(crate) awake: Duration,
     pub(crate) driver_runs: u64,
     pub(crate) timer_expiries: u64,
-    pub(crate) accept_overflows: u64,
     pub(crate) device_drops: u64,
     pub(crate) rx_super_packets: u64,
     pub(crate) tx_super_packets: u64,
@@ -130,7 +127,6 @@ impl Meters {
             awake: Duration::ZERO,
             driver_runs: 0,
             timer_expiries: 0,
-            accept_overflows: 0,
             device_drops: 0,
             rx_super_packets: 0,
             tx_super_packets: 0,

@@ -305,8 +305,9 @@ pub enum ListenOn {
 pub struct AcceptConfig {
     /// Settings of the accepted connections.
     pub conn: Arc<ConnConfig>,
-    /// Most connections in SYN-RECEIVED plus those the application has not accepted yet; further SYNs are
-    /// dropped and counted.
+    /// Most connections in SYN-RECEIVED plus those that the application has not accepted yet, which it does by
+    /// [`Endpoint::conn`](crate::Endpoint::conn). Further SYNs are dropped and counted, and come again; so a
+    /// connection whose handshake has begun always has its place, and is never reset for want of one.
     pub backlog: u32,
 }
 

@@ -15,11 +15,13 @@ use core::fmt::Debug;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A listener has a new established connection.
+    /// A listener has a new established connection. The application accepts it by the first call of
+    /// [`Endpoint::conn`](crate::Endpoint::conn) that names it; until then it counts against the listener's backlog, and is
+    /// reset where the listener goes.
     Accepted {
         /// The listener.
         listener: ListenerId,
-        /// The connection, which belongs to the application from here on.
+        /// The connection.
         conn: ConnId,
     },
     /// An active open succeeded.

@@ -1,13 +1,13 @@
 //! Opening connections: by address, by any address, in vain.
 
-use crate::common::{FAR, FAR6, NEAR, PORT, hosts, pattern, read_all, socket, soon};
+use crate::common::{FAR, FAR6, NEAR, PORT, hosts, pattern, read_all, socket, soon, until};
 use ackline_runtime::Stack;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_tcp_core::{AcceptConfig, ConnConfig, Duration, ListenOn, Target};
 use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 fn default_hosts() -> (Stack, Stack) {
     hosts(ChannelConfig::default(), ConnConfig::default())
@@ -195,7 +195,47 @@ async fn a_full_queue_of_a_listener_does_not_grow() {
         served += 1;
     }
     assert_eq!(served, 2, "the queue holds two");
+    assert_eq!(far.counters().tcp_out_rsts, 0, "nobody is reset for being one too many");
     for attempt in attempts {
         attempt.abort();
     }
+}
+
+/// Sends its number and reads it back.
+async fn ask(near: Stack, number: u32) -> std::io::Result<u32> {
+    let mut stream = near.connect((FAR, PORT)).await?;
+    stream.write_u32(number).await?;
+    stream.read_u32().await
+}
+
+#[tokio::test]
+async fn thousands_who_connect_at_once_are_all_served() {
+    const CLIENTS: u32 = 3_000;
+    let mut config = ConnConfig::default();
+    // SYNs that find the backlog full come again soon.
+    config.initial_rto = Duration::from_millis(100);
+    let (near, far) = hosts(ChannelConfig::default(), config);
+    let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
+    let clients: Vec<_> = (0..CLIENTS).map(|number| tokio::spawn(ask(near.clone(), number))).collect();
+    // The backlog fills while the application does something else, and SYNs that found it full come again.
+    until(|| far.counters().listen_overflows > 0).await;
+    tokio::time::sleep(std::time::Duration::from_millis(150)).await;
+    let server = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.expect("accepted");
+            tokio::spawn(async move {
+                let number = stream.read_u32().await.expect("a number");
+                stream.write_u32(number).await.expect("written");
+            });
+        }
+    });
+    for (number, client) in clients.into_iter().enumerate() {
+        let answer = soon(client).await.expect("no panic");
+        assert_eq!(answer.expect("served") as usize, number);
+    }
+    for host in [near, far] {
+        // A FIN that was sent again may find its connection forgotten, and be answered by an RST; that ends nothing.
+        assert_eq!(host.counters().tcp_estab_resets, 0);
+    }
+    server.abort();
 }

@@ -266,11 +266,17 @@ impl Endpoint {
         }
     }
 
-    /// The application's side of a connection; `None` where it is gone.
+    /// The application's side of a connection; `None` where it is gone. The first call for a connection of a
+    /// listener accepts it: it leaves the [backlog](AcceptConfig::backlog).
     pub fn conn(&mut self, id: ConnId) -> Option<Conn<'_>> {
         let slot = self.slots.get_mut(id)?;
         if slot.flags.has(Flags::RELEASED) {
             return None;
+        }
+        if slot.flags.has(Flags::OFFERED)
+            && let Some(listener) = slot.listener.take()
+        {
+            self.listeners.leave(listener);
         }
         Some(Conn::new(self, id))
     }

@@ -118,8 +118,8 @@ impl Endpoint {
             let event = slot.notices.take_first().and_then(|notice| match notice {
                 Notices::ACCEPTED => {
                     // Whatever has no listener was not accepted by one.
-                    let number = slot.listener.take()?;
-                    self.listeners.leave(number);
+                    let number = slot.listener?;
+                    slot.flags.set(Flags::OFFERED);
                     Some(Event::Accepted { listener: ListenerId(number.get()), conn })
                 }
                 Notices::CONNECTED => Some(Event::Connected(conn)),

@@ -13,7 +13,7 @@ pub(super) struct Slot {
     pub(super) conn: Option<Box<Connection>>,
     /// Part of the handle; another one for each connection that uses the slot.
     generation: u32,
-    /// The listener that the connection belongs to until the application has taken its `Accepted` event.
+    /// The listener against whose backlog the connection counts until the application accepts it.
     pub(super) listener: Option<NonZeroU32>,
     /// Descriptors of the connection in the egress scheduler.
     pub(super) queued: u32,
@@ -25,39 +25,41 @@ pub(super) struct Slot {
 /// Yes-or-no facts of a slot. Those about queues outlive the connection: they say that the slot's index stands in
 /// the queue, so that no queue ever holds an index twice.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Flags(u8);
+pub(super) struct Flags(u16);
 
 impl Flags {
     /// The index stands in the ready queue.
-    pub(super) const READY: u8 = 1;
+    pub(super) const READY: u16 = 1;
     /// The scheduler deferred the connection's data.
-    pub(super) const DEFERRED: u8 = 2;
+    pub(super) const DEFERRED: u16 = 2;
     /// The index stands in the event queue.
-    pub(super) const EVENTS: u8 = 4;
+    pub(super) const EVENTS: u16 = 4;
     /// The application has let go of the connection.
-    pub(super) const RELEASED: u8 = 8;
+    pub(super) const RELEASED: u16 = 8;
     /// The index stands in the queue of deferred connections.
-    pub(super) const IN_DEFERRED: u8 = 16;
+    pub(super) const IN_DEFERRED: u16 = 16;
     /// The index stands in the list of connections whose deadline and notices are to be looked at.
-    pub(super) const TOUCHED: u8 = 32;
+    pub(super) const TOUCHED: u16 = 32;
     /// Segments find the connection by its name.
-    pub(super) const NAMED: u8 = 64;
+    pub(super) const NAMED: u16 = 64;
     /// The index stands in the list of connections whose pure ACK stayed.
-    pub(super) const KEPT: u8 = 128;
+    pub(super) const KEPT: u16 = 128;
+    /// The application has the connection's `Accepted` event.
+    pub(super) const OFFERED: u16 = 256;
 
-    pub(super) const fn has(self, flag: u8) -> bool {
+    pub(super) const fn has(self, flag: u16) -> bool {
         self.0 & flag != 0
     }
 
     /// Sets `flag`; false where it was set before.
-    pub(super) const fn set(&mut self, flag: u8) -> bool {
+    pub(super) const fn set(&mut self, flag: u16) -> bool {
         let new = !self.has(flag);
         self.0 |= flag;
         new
     }
 
     /// Clears `flag`; false where it was not set.
-    pub(super) const fn clear(&mut self, flag: u8) -> bool {
+    pub(super) const fn clear(&mut self, flag: u16) -> bool {
         let was = self.has(flag);
         self.0 &= !flag;
         was
@@ -73,7 +75,9 @@ impl Slot {
     /// Nobody but the endpoint knows the connection: it is forgotten as soon as it is over.
     pub(super) const fn is_orphan(&self) -> bool {
         self.flags.has(Flags::RELEASED)
-            || (self.listener.is_some() && !self.notices.contains(Notices::ACCEPTED))
+            || (self.listener.is_some()
+                && !self.flags.has(Flags::OFFERED)
+                && !self.notices.contains(Notices::ACCEPTED))
     }
 }
 
@@ -116,7 +120,7 @@ impl Slots {
         slot.listener = None;
         slot.queued = 0;
         slot.notices = Notices::default();
-        slot.flags.clear(Flags::RELEASED | Flags::DEFERRED | Flags::NAMED);
+        slot.flags.clear(Flags::RELEASED | Flags::DEFERRED | Flags::NAMED | Flags::OFFERED);
         self.free.push(index);
         Some(conn)
     }

@@ -4,7 +4,8 @@ use crate::net::{A, B, Link, Net, Plan, address, host_config, socket};
 use ackline_tcp_core::error::{ConnError, ConnectError, ListenError};
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::{
-    AcceptConfig, ConnConfig, Duration, EndpointConfig, Event, Instant, ListenOn, State, Target,
+    AcceptConfig, ConnConfig, ConnId, Duration, EndpointConfig, Event, Instant, ListenOn, ListenerId, State,
+    Target,
 };
 use std::sync::Arc;
 
@@ -39,6 +40,89 @@ fn a_full_backlog_drops_syns_until_there_is_room() {
     assert!(net.run_until(Duration::from_secs(60), |net| {
         net.hosts[B].streams.len() == 5 && net.hosts[B].streams.values().all(|stream| stream.ended)
     }));
+}
+
+/// Gives B a listener with this backlog, and lets A connect `count` times; takes B's `Accepted` events, but accepts nothing.
+fn offered(net: &mut Net, backlog: u32, count: usize) -> (ListenerId, Vec<ConnId>) {
+    let now = net.now;
+    let listener = net.endpoint(B).listen(now, ListenOn::Port(80), accept(backlog)).unwrap();
+    for _ in 0..count {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: 0, read_size: 100 });
+    }
+    for _ in 0..3 {
+        exchange(net, A);
+        exchange(net, B);
+    }
+    let mut offered = vec![];
+    while let Some(event) = net.endpoint(B).poll_event() {
+        match event {
+            Event::Accepted { conn, .. } => offered.push(conn),
+            other => panic!("{other:?}"),
+        }
+    }
+    (listener, offered)
+}
+
+/// What `from` sends arrives at once.
+fn exchange(net: &mut Net, from: usize) {
+    for wire in net.intercept(from) {
+        net.inject(1 - from, &wire.bytes);
+    }
+}
+
+#[test]
+fn a_connection_counts_against_the_backlog_until_the_application_accepts_it() {
+    let mut net = net(host_config(A), host_config(B));
+    let (_, offered) = offered(&mut net, 2, 3);
+    assert_eq!(offered.len(), 2);
+    assert_eq!(net.endpoint(B).counters().listen_overflows, 1);
+    let refused = |net: &mut Net| {
+        let before = net.endpoint(B).counters().listen_overflows;
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: 0, read_size: 100 });
+        exchange(net, A);
+        net.endpoint(B).counters().listen_overflows - before
+    };
+    assert_eq!(refused(&mut net), 1, "both were offered, and none accepted");
+    assert!(net.endpoint(B).conn(offered[0]).is_some());
+    assert_eq!(refused(&mut net), 0, "one was accepted");
+    assert!(net.endpoint(B).conn(offered[0]).is_some(), "nobody is accepted twice");
+    assert_eq!(refused(&mut net), 1);
+    let now = net.now;
+    net.endpoint(B).release(now, offered[1]);
+    assert_eq!(refused(&mut net), 0, "the other was let go of");
+    assert_eq!(net.endpoint(B).counters().tcp_out_rsts, 0);
+}
+
+#[test]
+fn a_connection_that_ends_before_it_is_accepted_keeps_its_place_and_its_data() {
+    let mut net = net(host_config(A), host_config(B));
+    let (_, offered) = offered(&mut net, 1, 1);
+    let client = *net.hosts[A].streams.keys().next().unwrap();
+    let now = net.now;
+    net.endpoint(A).conn(client).unwrap().write(b"last words").unwrap();
+    exchange(&mut net, A);
+    net.endpoint(A).abort(now, client);
+    exchange(&mut net, A);
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: 0, read_size: 100 });
+    exchange(&mut net, A);
+    assert_eq!(net.endpoint(B).counters().listen_overflows, 1);
+    let mut data = [0; 20];
+    assert_eq!(net.endpoint(B).conn(offered[0]).unwrap().read(now, &mut data), Ok(10));
+    net.endpoint(B).release(now, offered[0]);
+    assert_eq!(net.endpoint(B).connections(), 0);
+}
+
+#[test]
+fn unlisten_resets_what_was_offered_and_not_accepted() {
+    let mut net = net(host_config(A), host_config(B));
+    let (listener, offered) = offered(&mut net, 2, 2);
+    let now = net.now;
+    assert!(net.endpoint(B).conn(offered[0]).is_some());
+    net.endpoint(B).unlisten(now, listener);
+    assert!(net.endpoint(B).conn(offered[0]).is_some(), "it was accepted");
+    assert!(net.endpoint(B).conn(offered[1]).is_none());
+    exchange(&mut net, B);
+    assert_eq!((net.endpoint(B).counters().tcp_out_rsts, net.endpoint(B).connections()), (1, 1));
 }
 
 #[test]

@@ -81,10 +81,9 @@ impl State {
         config: AcceptConfig,
     ) -> io::Result<(ListenerId, Arc<Notify>)> {
         self.check_open()?;
-        let backlog = config.backlog.max(1) as usize;
         let id = self.endpoint.listen(now, on, config).map_err(io_error::listen)?;
         let arrivals = Arc::new(Notify::new());
-        let accepting = Accepting { queue: VecDeque::new(), backlog, arrivals: arrivals.clone() };
+        let accepting = Accepting { queue: VecDeque::new(), arrivals: arrivals.clone() };
         self.listeners.insert(id, accepting);
         Ok((id, arrivals))
     }
@@ -103,11 +102,9 @@ impl State {
     }
 
     pub(crate) fn unlisten(&mut self, now: Instant, listener: ListenerId) {
-        if let Some(accepting) = self.listeners.remove(&listener) {
+        if self.listeners.remove(&listener).is_some() {
+            // It resets what is in the queue, too: nobody has accepted that.
             self.endpoint.unlisten(now, listener);
-            for conn in accepting.queue {
-                self.discard(now, conn);
-            }
         }
     }
 

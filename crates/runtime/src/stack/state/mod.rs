@@ -151,9 +151,8 @@ struct Slot {
 #[derive(Debug)]
 struct Accepting {
     /// Connections that no `accept` has taken.
+    /// The core bounds them: they count against the listener's backlog.
     queue: VecDeque<ConnId>,
-    /// Longest `queue`.
-    backlog: usize,
     arrivals: Arc<Notify>,
 }
 
@@ -358,14 +357,11 @@ impl State {
     fn enqueue(&mut self, now: Instant, listener: ListenerId, conn: ConnId, wakes: &mut Wakes) {
         self.adopt(conn);
         match self.listeners.get_mut(&listener) {
-            Some(accepting) if accepting.queue.len() < accepting.backlog => {
+            Some(accepting) => {
                 accepting.queue.push_back(conn);
                 wakes.arrival(&accepting.arrivals);
             }
-            _ => {
-                self.meters.accept_overflows += 1;
-                self.discard(now, conn);
-            }
+            None => self.discard(now, conn),
         }
     }
 
@@ -415,7 +411,6 @@ impl State {
             awake,
             driver_runs,
             timer_expiries,
-            accept_overflows,
             device_drops,
             rx_super_packets,
             tx_super_packets,
@@ -430,7 +425,6 @@ impl State {
             wakes_early_by: self.waiter.lead(),
             driver_runs: *driver_runs,
             timer_expiries: *timer_expiries,
-            accept_overflows: *accept_overflows,
             device_drops: *device_drops,
             rx_super_packets: *rx_super_packets,
             tx_super_packets: *tx_super_packets,
