@@ -5,7 +5,6 @@ use crate::failure::{Exit, Failure};
 use crate::output::print;
 use ackline_lab::plot::overlay;
 use std::fs;
-use std::path::Path;
 
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let charts = overlay(&args.folders)?;
@@ -17,18 +16,9 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let mut written = String::new();
     for chart in charts {
         let path = args.out.join(format!("{}.svg", chart.name));
-        write(&path, &chart.to_svg_file()?)?;
+        ackline_lab::write(&path, chart.to_svg_file()?.as_bytes())
+            .map_err(|error| Failure::file("write", path.display(), &error))?;
         written += &format!("{}\n", path.display());
     }
     print(&written).map_err(|error| Failure::file("write to", "standard output", &error))
-}
-
-/// Writes under another name first, so that what has the name is complete.
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let partial = Path::new(&partial);
-    fs::write(partial, text)
-        .and_then(|()| fs::rename(partial, path))
-        .map_err(|error| Failure::file("write", path.display(), &error))
 }

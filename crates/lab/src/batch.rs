@@ -1,7 +1,7 @@
 //! All runs of a scenario, in parallel, into a folder.
 
 use crate::error::RunError;
-use crate::folder::{Extras, Folder, json, key, partial, stem};
+use crate::folder::{Extras, Folder, json, key, stem};
 use crate::plot;
 use crate::report::{self, Plots};
 use crate::results::RunResult;
@@ -9,9 +9,9 @@ use crate::run::{Outcome, simulate};
 use crate::scenario::Scenario;
 use crate::summary::Summary;
 use crate::tables;
+use crate::unfinished::Unfinished;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
-use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -163,12 +163,11 @@ impl<'a> Batch<'a> {
             return Ok(simulate(self.scenario, point, repetition, None)?.0);
         }
         let path = folder.root().join(format!("pcap/{stem}.pcapng"));
-        let unfinished = partial(&path);
-        let file = File::create(&unfinished).map_err(|error| RunError::file("write", &unfinished, error))?;
-        let file: Box<dyn Write + Send> = Box::new(file);
+        let refused = |error| RunError::file("write", &path, error);
+        let unfinished = Unfinished::create(&path).map_err(refused)?;
+        let file: Box<dyn Write + Send> = Box::new(unfinished.file().try_clone().map_err(refused)?);
         let (outcome, captured) = simulate(self.scenario, point, repetition, Some(file))?;
-        captured.map_err(|error| RunError::file("write", &unfinished, error))?;
-        fs::rename(&unfinished, &path).map_err(|error| RunError::file("rename", &unfinished, error))?;
+        captured.and_then(|()| unfinished.finish(&path)).map_err(refused)?;
         Ok(outcome)
     }
 

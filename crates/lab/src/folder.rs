@@ -11,8 +11,10 @@
 use crate::error::RunError;
 use crate::plot;
 use crate::results::RunResult;
+use crate::unfinished::{self, Unfinished};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A folder for results.
@@ -58,6 +60,7 @@ impl Folder {
     /// Makes the folder where it is not there.
     pub(crate) fn create(root: &Path) -> Result<Self, RunError> {
         let folder = Self::at(root);
+        make(root)?;
         folder.make("runs")?;
         Ok(folder)
     }
@@ -71,18 +74,17 @@ impl Folder {
         &self.root
     }
 
+    /// Makes a folder in it, or takes the one that is there, without what killed processes left in it.
     pub(crate) fn make(&self, name: &str) -> Result<PathBuf, RunError> {
         let path = self.root.join(name);
-        fs::create_dir_all(&path).map_err(|error| RunError::file("make the folder", &path, error))?;
+        make(&path)?;
         Ok(path)
     }
 
     /// Writes a file below the folder: under another name first, which is then changed.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), RunError> {
         let path = self.root.join(name);
-        let partial = partial(&path);
-        fs::write(&partial, content).map_err(|error| RunError::file("write", &partial, error))?;
-        fs::rename(&partial, &path).map_err(|error| RunError::file("rename", &partial, error))
+        write(&path, content).map_err(|error| RunError::file("write", &path, error))
     }
 
     /// The result of a finished run, where it is there, whole, of this very scenario, and with the files that are wanted.
@@ -122,11 +124,20 @@ impl Folder {
     }
 }
 
-/// The name of a file that is not complete.
-pub(crate) fn partial(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".partial");
-    name.into()
+fn make(path: &Path) -> Result<(), RunError> {
+    fs::create_dir_all(path).map_err(|error| RunError::file("make the folder", path, error))?;
+    unfinished::delete_leftovers(path, |_| true);
+    Ok(())
+}
+
+/// Writes a file that is there as a whole or not at all.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
+    let unfinished = Unfinished::create(path)?;
+    unfinished.file().write_all(content)?;
+    unfinished.finish(path)
 }
 
 /// One line of JSON.

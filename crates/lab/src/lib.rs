@@ -48,11 +48,12 @@ pub mod stats;
 mod summary;
 pub mod tables;
 mod transfers;
+pub mod unfinished;
 
 pub use batch::{Report, RunOptions, run, table_of};
 pub use error::{Place, RunError, ScenarioError};
 pub use examples::{EXAMPLES, Example, example};
-pub use folder::load;
+pub use folder::{load, write};
 pub use policies::PolicyTables;
 pub use results::RunResult;
 pub use run::{Outcome, run_one};

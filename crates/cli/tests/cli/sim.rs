@@ -114,6 +114,45 @@ fn a_folder_is_resumed_and_holds_no_unfinished_file() {
     assert_eq!(third.last().map(|summary| &summary["resumed"]), Some(&0.into()));
 }
 
+/// Which of the two finishes a run first does not matter: both give the same bytes.
+#[test]
+fn two_processes_share_a_folder() {
+    let (folder, out) = scratch("out");
+    let file = fairness(folder.path());
+    let options = ["--set", "repeat=12", "--set", "duration=1s", "--set", "measure.from=500ms", "--json"];
+    let args = [&["sim", text(&file), "--out", text(&out)], &SHORT[..], &options].concat();
+    let both = [0, 1].map(|_| Running::start(&mut ackline(&args)));
+    let [one, two] = both.map(Running::end);
+    for ended in [&one, &two] {
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    }
+    let runs = |ended: &crate::common::Ended| {
+        let mut lines = lines(&ended.stdout);
+        lines.pop();
+        lines
+    };
+    assert_eq!(runs(&one).len(), 24);
+    assert_eq!(runs(&one), runs(&two));
+    for path in [&out, &out.join("runs")] {
+        assert!(names(path).iter().all(|name| !name.ends_with(".partial")), "{:?}", names(path));
+    }
+}
+
+/// As a process leaves it that was killed while it wrote.
+#[test]
+fn what_a_killed_process_left_in_the_folder_goes() {
+    let (folder, out) = scratch("out");
+    let file = fairness(folder.path());
+    fs::create_dir_all(out.join("runs")).expect("made");
+    for name in ["runs.jsonl.1-7.partial", "runs/p0000-r000.json.1-8.partial"] {
+        fs::write(out.join(name), "half").expect("written");
+    }
+    sim(&file, &["--set", "repeat=1", "-q", "--out", text(&out)]);
+    for path in [&out, &out.join("runs")] {
+        assert!(names(path).iter().all(|name| !name.ends_with(".partial")), "{:?}", names(path));
+    }
+}
+
 #[test]
 fn plots_are_drawn_for_a_run_and_over_several() {
     let (folder, out) = scratch("out");

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What is asked of all studies.
@@ -237,7 +238,16 @@ impl Store {
     }
 
     fn finish(&self, job: &Job, value: &Value) -> Result<(), RunError> {
-        self.folder.write(&format!("{}/{}.json", self.jobs(), job.key()), value.to_string().as_bytes())
+        let name = format!("{}/{}.json", self.jobs(), job.key());
+        let text = value.to_string();
+        match self.folder.write(&name, text.as_bytes()) {
+            // Another process with the same folder was done and has removed it.
+            Err(RunError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                self.folder.make(&self.jobs())?;
+                self.folder.write(&name, text.as_bytes())
+            }
+            other => other,
+        }
     }
 
     /// Writes what is found. Outputs of jobs go, unless they are to be kept.
@@ -259,7 +269,13 @@ impl Store {
         write(format!("{stem}.md"), page)?;
         if !keep_jobs {
             let path = self.folder.root().join(self.jobs());
-            fs::remove_dir_all(&path).map_err(|error| RunError::file("remove the folder", &path, error))?;
+            match fs::remove_dir_all(&path) {
+                // Another process has removed it, or still writes into it and removes it in the end.
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => {
+                }
+                other => other.map_err(|error| RunError::file("remove the folder", &path, error))?,
+            }
         }
         Ok(files)
     }
