@@ -182,7 +182,7 @@ pub struct ConnConfig {
     /// SYN (or SYN-ACK) retransmissions before giving up (Linux: 6 and 5).
     pub syn_retries: u8,
     /// Time without progress on unacknowledged data after which the connection is aborted (RFC 9293, section
-    /// 3.8.3: R2, at least 100 s; RFC 5482). `None`: never.
+    /// 3.8.3: R2, at least 100 s). A timer of this side alone: the option of RFC 5482 is neither sent nor read. `None`: never.
     pub user_timeout: Option<Duration>,
     /// Keep-alive (RFC 9293, section 3.8.4); `None`: off.
     pub keep_alive: Option<KeepAlive>,

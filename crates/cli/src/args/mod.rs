@@ -300,7 +300,8 @@ pub(crate) struct PolicyArgs {
     pub(crate) egress: EgressArgs,
     /// Explicit congestion notification, where the peer agrees
     ///
-    /// Where this is not given: dctcp for --cc dctcp, off for all others.
+    /// Without this option, what --cc is made for: dctcp for dctcp and ls-aimd-dctcp, classic for ls-aimd-reno, off for all
+    /// others.
     #[arg(long, value_enum)]
     pub(crate) ecn: Option<EcnKind>,
     /// How losses are found from ACKs, where the peer sends SACK
@@ -547,10 +548,26 @@ pub(crate) struct CompletionsArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ackline::core::config::Ecn;
     use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_help_of_ecn_says_what_each_congestion_control_asks_for() {
+        let command = Cli::command();
+        let send = command.find_subcommand("send").expect("a command");
+        let ecn = send.get_arguments().find(|arg| arg.get_id() == "ecn").expect("an option");
+        let help = ecn.get_long_help().expect("a text").to_string().replace('\n', " ");
+        let names = |kind: Ecn| -> Vec<&str> {
+            let all = ackline::policies::CC.iter().copied().flatten().map(|entry| entry.name);
+            all.filter(|name| ackline::policies::ecn_for(name) == kind).collect()
+        };
+        assert!(help.contains(&format!("dctcp for {}", names(Ecn::Dctcp).join(" and "))), "{help}");
+        assert!(help.contains(&format!("classic for {}", names(Ecn::Classic).join(" and "))), "{help}");
+        assert!(help.contains("off for all others"), "{help}");
     }
 }

@@ -49,7 +49,10 @@ pub const CONN_KEYS: &[(&str, &str)] = &[
     ("restart_after_idle", "RFC 5681 section 4.1"),
     ("cork", "only full segments"),
     ("dscp", "0 to 63"),
-    ("ecn", "\"off\", \"classic\" (RFC 3168) or \"dctcp\" (RFC 8257; what cc = \"dctcp\" asks for)"),
+    (
+        "ecn",
+        "\"off\", \"classic\" (RFC 3168) or \"dctcp\" (RFC 8257); without it what cc is made for: \"dctcp\" for dctcp and ls-aimd-dctcp, \"classic\" for ls-aimd-reno",
+    ),
 ];
 
 /// The defaults of a scenario's connections: those of a modern host.
