@@ -10,7 +10,7 @@
 //! loss probes, RACK and proportional rate reduction, which are the core's.
 //!
 //! `ssthresh` is congestion control's own rule's. A timeout in fast recovery does not lower it again. What the peer
-//! SACKed stays so, unless it reneged, which the core notices when SND.UNA moves into it.
+//! SACKed stays so, unless the head is SACKed, too: then the peer has reneged, and the core has cleared these tags before.
 
 use super::go_back_n;
 use ackline_tcp_core::policy::cc::{Phase, SsthreshRule, Undo};

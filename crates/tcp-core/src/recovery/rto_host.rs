@@ -99,9 +99,16 @@ impl Sender {
             self.rto_at = Instant::FAR_FUTURE;
             return;
         };
+        flight.reneging_at = Instant::FAR_FUTURE;
         if flight.board.is_empty() {
             self.rto_at = Instant::FAR_FUTURE;
             return;
+        }
+        // RFC 2018, section 8: after a timeout nothing that was SACKed is relied upon, if the head shows that the peer
+        // has dropped such data.
+        if flight.board.head_is_sacked() {
+            ctx.counters.tcp_sack_reneging += 1;
+            flight.board.forget_sacked();
         }
         if flight.recovery.rto.send.is_some() {
             // What the last expiry wanted to send is still held by the device or the scheduler.

@@ -220,6 +220,8 @@ pub(crate) struct Flight {
     pacer: Pacer,
     /// When the pacer permits what waits for it; [`Instant::FAR_FUTURE`] where nothing does.
     pace_at: Instant,
+    /// When the peer counts as reneging; [`Instant::FAR_FUTURE`] unless the head is SACKed.
+    pub(crate) reneging_at: Instant,
     /// Data up to here left while the congestion window held back more.
     pub(crate) cwnd_limited: SeqNum,
     /// End of the last segment smaller than the SMSS (Minshall's `snd_sml`).
@@ -236,6 +238,7 @@ impl Flight {
             reserved: Reservations::default(),
             pacer: Pacer::default(),
             pace_at: Instant::FAR_FUTURE,
+            reneging_at: Instant::FAR_FUTURE,
             cwnd_limited: una,
             small_end: una,
             released: 0,

@@ -2,6 +2,7 @@
 //! tail loss probe; undo; loss detection; congestion; PRR; timers.
 
 use super::rate::Covered;
+use super::timers::reneging_delay;
 use super::{AckSegment, AckVerdict, Sender};
 use crate::config::{ConnConfig, LossDetection};
 use crate::conn::Ctx;
@@ -171,11 +172,12 @@ impl Sender {
             let bytes = self.buffer.release(seg.ack);
             tagged.freed = bytes > 0;
             self.stats.bytes_acked += u64::from(bytes);
-            if !flight.board.acknowledge(seg.ack, &mut tagged.covered) {
-                // RFC 2018, section 8. What was SACKed counts as outstanding again; a timeout repairs it.
-                ctx.counters.tcp_sack_reneging += 1;
-                flight.board.forget_sacked();
-            }
+            flight.board.acknowledge(seg.ack, &mut tagged.covered);
+            flight.reneging_at = if flight.board.head_is_sacked() {
+                ctx.now + reneging_delay(self.rtt.srtt())
+            } else {
+                Instant::FAR_FUTURE
+            };
             flight.recovery.on_advance(seg.ack);
             flight.recovery.rack.on_advance(prior_una);
             flight.cwnd_limited = flight.cwnd_limited.max(seg.ack);

@@ -50,13 +50,14 @@ impl SackedRanges {
         self.ranges.insert(i, (start, end));
     }
 
-    /// Everything before `una` is acknowledged. False where `una` lies in a range or touches one: the peer
-    /// gave up data that it had reported (RFC 2018, section 8).
-    pub(crate) fn release(&mut self, una: SeqNum) -> bool {
+    /// Everything before `una` is acknowledged.
+    pub(crate) fn release(&mut self, una: SeqNum) {
         while self.ranges.front().is_some_and(|range| range.1.le(una)) {
             self.ranges.pop_front();
         }
-        self.ranges.front().is_none_or(|range| range.0.gt(una))
+        if let Some(range) = self.ranges.front_mut() {
+            range.0 = range.0.max(una);
+        }
     }
 
     /// One past the highest byte reported.

@@ -18,7 +18,7 @@
 //! loss marking and retransmission walk with cursors that move forward. RACK asks for the oldest departure that is
 //! still in the network: a queue of departures in order of time gives it, from whose front go those that are
 //! acknowledged, SACKed, lost, or repeated since. Nothing walks the whole window but an
-//! expired timer, a swap of the segment size, and reneging.
+//! expired timer, a swap of the segment size, and the undoing of a reduction.
 
 use super::rate::{Covered, Stamp};
 use super::sacked::SackedRanges;
@@ -174,6 +174,9 @@ pub(crate) struct Scoreboard {
     lost_edge: SeqNum,
     /// Bytes that duplicate ACKs without SACK stand for: they left the network, nobody knows which.
     unnamed: u32,
+    /// Records that were looked at, beside those that a search by sequence number finds.
+    #[cfg(test)]
+    pub(crate) work: core::cell::Cell<u64>,
 }
 
 impl Scoreboard {
@@ -188,6 +191,8 @@ impl Scoreboard {
             next_lost: una,
             lost_edge: una,
             unnamed: 0,
+            #[cfg(test)]
+            work: Default::default(),
         }
     }
 
@@ -255,12 +260,13 @@ impl Scoreboard {
         }
     }
 
-    /// Everything before `una` is acknowledged; what no SACK had covered goes into `covered`. False where the
-    /// peer reneged on data that it had reported.
-    pub(crate) fn acknowledge(&mut self, una: SeqNum, covered: &mut Covered) -> bool {
+    /// Everything before `una` is acknowledged; what no SACK had covered goes into `covered`.
+    pub(crate) fn acknowledge(&mut self, una: SeqNum, covered: &mut Covered) {
+        let mut looked_at = 0;
         while let Some(record) = self.records.front_mut()
             && record.start.lt(una)
         {
+            looked_at += 1;
             if record.end.le(una) {
                 let record = *record;
                 if record.is(tag::SACKED) {
@@ -281,6 +287,7 @@ impl Scoreboard {
                 break;
             }
         }
+        self.count(looked_at);
         self.next_lost = self.next_lost.max(una);
         self.lost_edge = self.lost_edge.max(una);
         if self.tally.sacked == 0 {
@@ -291,7 +298,13 @@ impl Scoreboard {
                 order.pop_front();
             }
         }
-        self.sacked.is_empty() || self.sacked.release(una)
+        self.sacked.release(una);
+    }
+
+    /// The head is SACKed: a peer that holds it would acknowledge it, so it has dropped it again, or lies
+    /// (RFC 2018, section 8).
+    pub(crate) fn head_is_sacked(&self) -> bool {
+        self.records.front().is_some_and(|record| record.is(tag::SACKED))
     }
 
     /// A SACK block reports `[start, end)`, which lies within what is outstanding. Returns the bytes newly
@@ -337,6 +350,7 @@ impl Scoreboard {
                 }
                 self.split(i, record.start + whole);
             }
+            self.count(1);
             let Some(record) = self.records.get_mut(i) else { break };
             self.tally.remove(record);
             covered.add(record);
@@ -441,6 +455,7 @@ impl Scoreboard {
 
     /// Makes the queue of departures anew, after tags were cleared.
     fn reorder(&mut self) {
+        self.count(self.records.len());
         let Some(order) = &mut self.order else { return };
         order.clear();
         let in_network = self.records.iter().filter(|record| record.in_network());
@@ -533,6 +548,8 @@ impl Scoreboard {
 
     /// What was SACKed counts as outstanding again, after the peer reneged.
     pub(crate) fn forget_sacked(&mut self) {
+        let Some(una) = self.records.front().map(|record| record.start) else { return };
+        self.count(self.records.len());
         for record in &mut self.records {
             if record.is(tag::SACKED) {
                 self.tally.remove(record);
@@ -542,6 +559,7 @@ impl Scoreboard {
         }
         self.sacked.clear();
         self.sacked_segments = 0;
+        self.lost_edge = una;
         self.reorder();
     }
 
@@ -701,6 +719,14 @@ impl Scoreboard {
 
     pub(crate) fn clear_unnamed(&mut self) {
         self.unnamed = 0;
+    }
+
+    /// `records` were looked at: what tests bound in place of time.
+    fn count(&self, records: usize) {
+        #[cfg(test)]
+        self.work.set(self.work.get() + records as u64);
+        #[cfg(not(test))]
+        let _ = records;
     }
 
     /// Recomputes every sum and compares.

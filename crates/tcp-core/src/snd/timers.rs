@@ -14,6 +14,16 @@ const SWS_OVERRIDE: Duration = Duration::from_millis(200);
 /// An empty sender keeps its memory for so long.
 const TRIM_AFTER: Duration = Duration::from_secs(1);
 
+/// The least time for which a SACKed head is given the benefit of the doubt.
+const MIN_RENEGING_DELAY: Duration = Duration::from_millis(10);
+
+/// How long a head may be SACKed before the peer counts as reneging (RFC 2018, section 8): half a round trip, at least
+/// 10 ms, as Linux has it. An ACK that covers the head may be on its way; and as the tags are given up by a timer,
+/// a peer that lies about them cannot make each of its ACKs cost a walk over all that is outstanding.
+pub(super) fn reneging_delay(srtt: Option<Duration>) -> Duration {
+    srtt.map_or(MIN_RENEGING_DELAY, |srtt| Duration::from_nanos(srtt.as_nanos() / 2).max(MIN_RENEGING_DELAY))
+}
+
 /// What the peer's window makes an otherwise idle sender wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
@@ -95,6 +105,7 @@ impl Sender {
         if let Some(flight) = self.flight.as_deref() {
             consider(flight.pace_at, WakeReason::Pace);
             consider(flight.recovery.rack.reorder_at, WakeReason::Reorder);
+            consider(flight.reneging_at, WakeReason::Rto);
         }
         consider(self.trim_at(), WakeReason::Trim);
         if let Some(at) = self.cc_timer() {
@@ -138,7 +149,8 @@ impl Sender {
         if self.flight.as_deref().is_some_and(|flight| due(flight.recovery.tlp.at)) {
             self.on_probe_timeout(ctx, config);
         }
-        if due(self.rto_at) {
+        let reneging = self.flight.as_deref().is_some_and(|flight| due(flight.reneging_at));
+        if reneging || due(self.rto_at) {
             self.on_rto_expiry(ctx, config);
         }
         if self.wait_at <= ctx.now {

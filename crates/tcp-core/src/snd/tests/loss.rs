@@ -245,15 +245,75 @@ fn late_acks_still_bring_sack_information() {
     assert_eq!(bench.info().sacked, 1000);
 }
 
+/// At 1.000 the peer SACKs what it drops before 1.020. RTT 100 ms.
 #[test]
-fn reneging_makes_sacked_data_outstanding_again() {
+fn reneging_is_acted_upon_after_half_a_round_trip() {
+    for setup in [Setup::default(), Setup::rack()] {
+        let mut bench = setup.open();
+        bench.write(100_000);
+        bench.drain();
+        bench.sack(0, &[(1000, 3000)]);
+        bench.pass(ms(20));
+        bench.ack(1000);
+        assert_eq!((bench.counters.tcp_sack_reneging, bench.info().sacked), (0, 2000));
+        assert_eq!(bench.timer(), Some((ms(50), WakeReason::Rto)), "SRTT / 2");
+        bench.fire();
+        assert_eq!((bench.counters.tcp_sack_reneging, bench.counters.tcp_timeouts), (1, 1));
+        assert_eq!((bench.info().sacked, bench.info().lost), (0, bench.info().unacked));
+        assert_eq!(bench.step(), Some((1000, 1000, RtoRetransmit)));
+        // What the timeout holds to be lost goes out again, and all of it arrives.
+        bench.set_cwnd(100);
+        let again = bench.offsets();
+        assert!(again.contains(&2000) && again.contains(&3000), "{again:?}");
+        let end = bench.info().unacked + 1000;
+        bench.ack(end);
+        assert_eq!(bench.info().unacked, 0);
+    }
+}
+
+#[test]
+fn an_ack_that_passes_what_was_sacked_shows_that_nobody_reneged() {
     let mut bench = ten_out(true);
     bench.sack(0, &[(1000, 3000)]);
     bench.ack(1000);
-    assert_eq!(bench.counters.tcp_sack_reneging, 1);
-    assert_eq!((bench.info().sacked, bench.info().pipe), (0, 9000));
+    bench.pass(ms(9));
+    // The SACKed head was a delay between two ACKs of the peer, or the middle of what it holds.
+    bench.ack(2000);
+    assert_eq!(bench.timer(), Some((ms(50), WakeReason::Rto)), "it moves with the head");
+    bench.pass(ms(9));
+    bench.ack(3000);
+    assert!(bench.timer().is_some_and(|(at, _)| at >= ms(200)));
+    assert_eq!((bench.counters.tcp_sack_reneging, bench.info().sacked), (0, 0));
+}
+
+#[test]
+fn a_timeout_at_a_sacked_head_relies_on_nothing_that_was_sacked() {
+    let mut bench = ten_out(true);
+    bench.sack(0, &[(1000, 3000), (5000, 6000)]);
+    bench.ack(1500);
     bench.fire();
-    assert_eq!(bench.step(), Some((1000, 1000, RtoRetransmit)));
+    assert_eq!((bench.counters.tcp_sack_reneging, bench.info().sacked), (1, 0));
+    assert_eq!(bench.step(), Some((1500, 500, RtoRetransmit)));
+}
+
+/// Each ACK SACKs everything but the head, and the next one acknowledges the head alone: the window is full of small
+/// segments, and the peer makes believe that it dropped them.
+#[test]
+fn a_peer_that_seems_to_renege_with_each_ack_causes_no_walk_over_the_window() {
+    const SEGMENTS: u32 = 2_000;
+    for setup in [Setup::default(), Setup::rack()] {
+        let mut bench = Setup { cwnd: Some(SEGMENTS), wnd: 1 << 22, ..setup }.open();
+        bench.write(SEGMENTS * SMSS);
+        bench.drain();
+        for i in 0..SEGMENTS - 2 {
+            bench.pass(ms(1));
+            bench.sack(i * SMSS, &[((i + 1) * SMSS, SEGMENTS * SMSS)]);
+            bench.sack((i + 1) * SMSS, &[((i + 2) * SMSS, SEGMENTS * SMSS)]);
+        }
+        let work = bench.snd.flight.as_deref().unwrap().board.work.get();
+        let acks = u64::from(2 * SEGMENTS);
+        assert!(work <= 2 * acks, "{work} records for {acks} ACKs");
+    }
 }
 
 #[test]
