@@ -60,7 +60,7 @@ impl Gentle {
             let excess = queued.saturating_sub(target).mul_ratio(1, 2);
             self.window = self.window.saturating_sub(excess).max(smss.mul_ratio(2, 1));
             self.ssthresh = self.ssthresh.min(self.window);
-        } else if self.window >= self.ssthresh && view.cwnd_limited {
+        } else if self.window >= self.ssthresh && view.may_raise(self.window, self.ssthresh) {
             self.window = self.window.saturating_add(smss);
         }
     }
@@ -82,7 +82,7 @@ impl CongestionControl for Gentle {
         if view.phase == Phase::Recovery {
             return Reaction::None;
         }
-        if self.window < self.ssthresh && view.cwnd_limited {
+        if self.window < self.ssthresh && view.may_raise(self.window, self.ssthresh) {
             self.window = self.window.saturating_add(Window::from_bytes(u64::from(ack.acked)));
         }
         if self.round_end.is_none_or(|end| view.snd_una.ge(end)) {

@@ -238,7 +238,7 @@ impl<G: Growth> Aimd<G> {
 
     /// H9. Slow start on `acked` bytes; returns those that are left for congestion avoidance.
     fn slow_start(&mut self, view: &FlowView, ack: &AckSample) -> u32 {
-        if !view.cwnd_limited {
+        if !view.may_raise(self.cwnd.window(), self.ssthresh) {
             return 0;
         }
         // RFC 3465, section 2.3: at most 2 SMSS per ACK, 1 SMSS after a timeout. An ACK that covers many
@@ -260,7 +260,7 @@ impl<G: Growth> Aimd<G> {
 
     /// H6, on `acked` bytes: w += a(w) / w for each segment.
     fn congestion_avoidance(&mut self, view: &FlowView, acked: u32) {
-        if !view.cwnd_limited {
+        if !view.may_raise(self.cwnd.window(), self.ssthresh) {
             self.growth.on_unused(view.now);
             return;
         }

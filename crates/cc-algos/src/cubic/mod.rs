@@ -124,7 +124,7 @@ impl Cubic {
             self.state.cwnd_prior = bytes(self.state.cwnd);
             return acked;
         }
-        if !view.cwnd_limited {
+        if !view.may_raise(self.state.cwnd, self.state.ssthresh) {
             return 0;
         }
         // At most so many segments per ACK: RFC 9406, section 4.3, in the first slow start; RFC 3465, section
@@ -155,7 +155,7 @@ impl Cubic {
         let params = self.params;
         let epoch = self.state.epoch.get_or_insert_with(|| Epoch::new(view.now, cwnd, w_max, smss, &params));
         self.state.w_max = Some(epoch.w_max());
-        if !view.cwnd_limited {
+        if !view.may_raise(self.state.cwnd, self.state.ssthresh) {
             epoch.skip_to(view.now);
             return;
         }

@@ -317,7 +317,8 @@ impl CongestionControl for LsAimd {
             self.update_add();
         }
         let reaction = self.on_mark(view, ack);
-        if view.phase != Phase::Recovery && view.cwnd_limited && ack.newly_delivered > 0 {
+        let may_raise = view.may_raise(to_window(self.w), to_window(self.ssthresh));
+        if view.phase != Phase::Recovery && may_raise && ack.newly_delivered > 0 {
             self.grow(ack.newly_delivered);
             self.update_mode();
         }

@@ -3,7 +3,7 @@
 //! Segments have 1,000 bytes. Packet k is bytes (k-1)*1000 to k*1000 of the stream; `P7` is its first transmission, `P7r1`
 //! the first repetition, and `A(i)[x,y]` an ACK of packets 1 to i with a SACK block of packets x to y.
 
-use ackline_cc_algos::RTO;
+use ackline_cc_algos::{CC, RTO};
 use ackline_tcp_core::events::{TraceEvent, Tracer};
 use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::builtin::{Fifo, NewReno};
@@ -34,10 +34,13 @@ pub(crate) const fn ms(n: u64) -> Duration {
 /// What a connection begins with. The defaults are those of the worked examples: 20 packets in flight, `ssthresh` of 40.
 pub(crate) struct Setup {
     pub(crate) rto: &'static str,
+    /// The congestion control, with `ssthresh`; none: NewReno.
+    pub(crate) cc: Option<&'static str>,
     /// Packets that are written at first.
     pub(crate) packets: u32,
     /// Window in packets.
     pub(crate) cwnd: u32,
+    /// In packets; [`u32::MAX`]: none yet.
     pub(crate) ssthresh: u32,
     /// The peer's window in packets, in every ACK.
     pub(crate) rwnd: u32,
@@ -54,6 +57,7 @@ impl Default for Setup {
     fn default() -> Self {
         Self {
             rto: "dclor",
+            cc: None,
             packets: 60,
             cwnd: 20,
             ssthresh: 40,
@@ -147,11 +151,19 @@ impl Setup {
         // The window alone bounds what is in flight.
         config.prr = false;
         config.policies.rto = resolve(&[RTO], PolicyKind::Rto, self.rto).unwrap();
-        let ssthresh = Window::from_bytes(u64::from(self.ssthresh * SMSS));
+        let ssthresh = if self.ssthresh == u32::MAX {
+            Window::MAX
+        } else {
+            Window::from_bytes(u64::from(self.ssthresh * SMSS))
+        };
+        let make = self.cc.map(|cc| resolve(&[CC], PolicyKind::Cc, cc).unwrap());
         config.policies.cc = Arc::new(move |init: &CcInit| {
             let mut init = *init;
             init.ssthresh = ssthresh;
-            Box::new(NewReno::new(&init))
+            match &make {
+                Some(make) => make(&init),
+                None => Box::new(NewReno::new(&init)),
+            }
         });
         config.initial_window = self.cwnd;
         config.sack = self.sack;

@@ -1,7 +1,8 @@
-//! Responses to a retransmission timeout, each on a real connection, packet by packet.
+//! Responses to a retransmission timeout, and the growth of windows, each on a real connection, packet by packet.
 
 mod bench;
 mod comparison;
 mod dclor;
+mod growth;
 mod interactions;
 mod random;

@@ -34,6 +34,8 @@ pub trait CongestionControl: Debug + Send {
     }
 
     /// An ACK (or a batch of them) has acknowledged or SACKed data, or carries ECN feedback.
+    ///
+    /// An algorithm raises its window only where [`FlowView::may_raise`] says so.
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction;
 
     /// The network signalled congestion. Loss and ECN come at most once per window of data; time-outs once
@@ -282,9 +284,12 @@ pub struct FlowView {
     pub phase: Phase,
     /// The application had nothing to send when there was room.
     pub app_limited: bool,
-    /// The window (or, with [`Clock::Departure`], the clock, or a pace that follows from the window) held back data
-    /// since the last ACK.
+    /// The window was the limit: what the ACK acknowledges, or what is outstanding, left when the window had no room
+    /// for a further segment, or when the window (or, with [`Clock::Departure`], the clock, or a pace that follows
+    /// from the window) held back data.
     pub cwnd_limited: bool,
+    /// The largest flight, in bytes, of the window of data that is outstanding or has just been acknowledged.
+    pub flight_used: u32,
 }
 
 impl FlowView {
@@ -309,7 +314,19 @@ impl FlowView {
             phase: Phase::Open,
             app_limited: false,
             cwnd_limited: true,
+            flight_used: 0,
         }
+    }
+
+    /// Whether an ACK may raise `window`: the flow has used it, so that it is a statement about the path.
+    ///
+    /// In congestion avoidance the window must have been the limit. In slow start, below `ssthresh`, it is enough
+    /// that the window is not yet twice the largest flight: the flow is about to double what it has shown the path
+    /// to take (Linux, `tcp_is_cwnd_limited`; the validated phase of RFC 7661, section 4.2, has the same bound).
+    #[must_use]
+    pub fn may_raise(&self, window: Window, ssthresh: Window) -> bool {
+        let twice = Window::from_bytes(2 * u64::from(self.flight_used));
+        self.cwnd_limited || (window < ssthresh && window < twice)
     }
 }
 
@@ -483,4 +500,34 @@ pub enum Undo {
         /// New `ssthresh`.
         ssthresh: Window,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FlowView;
+    use crate::time::Instant;
+    use crate::units::Window;
+
+    /// Flight, window, `ssthresh`, whether the window was the limit; whether the window may grow.
+    #[test]
+    fn a_window_grows_while_it_is_less_than_twice_the_flight_in_slow_start() {
+        for (flight, window, ssthresh, limited, grows) in [
+            (10, 10, u64::MAX, false, true),
+            (6, 11, u64::MAX, false, true),
+            (5, 10, u64::MAX, false, false),
+            (0, 1, u64::MAX, false, false),
+            (5, 10, u64::MAX, true, true),
+            // At `ssthresh` congestion avoidance begins.
+            (10, 10, 11, false, true),
+            (10, 10, 10, false, false),
+            (10, 10, 10, true, true),
+            (u32::MAX, 1 << 32, u64::MAX, false, true),
+        ] {
+            let mut view = FlowView::new(Instant::ZERO, 1);
+            (view.flight_used, view.cwnd_limited) = (flight, limited);
+            let ssthresh = if ssthresh == u64::MAX { Window::MAX } else { Window::from_bytes(ssthresh) };
+            let case = (flight, window, ssthresh, limited);
+            assert_eq!(view.may_raise(Window::from_bytes(window), ssthresh), grows, "{case:?}");
+        }
+    }
 }

@@ -318,7 +318,7 @@ impl Sender {
             if let RtoCc::Timeout { window, .. } = cc {
                 first = !core::mem::replace(&mut host.told, true);
                 if Window::from_bytes(u64::from(flight.board.tally().lost)) > window {
-                    flight.cwnd_limited = self.snd_nxt;
+                    flight.window_use.limit(self.snd_nxt);
                 }
             }
         }

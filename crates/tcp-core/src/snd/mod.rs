@@ -5,6 +5,7 @@
 //! | `buffer.rs` | the stream's bytes from SND.UNA on |
 //! | `scoreboard.rs`, `sacked.rs` | what was sent, its tags, pipe |
 //! | `window.rs` | the peer's window |
+//! | `window_use.rs` | how much of the congestion window is used |
 //! | `transmit.rs` | what may leave, and what its departure commits |
 //! | `new_data.rs` | how much new data: windows, Nagle, SWS avoidance |
 //! | `pacer.rs` | when the next data may leave |
@@ -32,6 +33,7 @@ mod timers;
 mod transmit;
 mod view;
 mod window;
+mod window_use;
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +60,7 @@ use rtt::Rtt;
 use scoreboard::Scoreboard;
 use timers::Waiting;
 use window::PeerWindow;
+use window_use::WindowUse;
 
 /// Segment size before the handshake has settled one (RFC 9293, section 3.7.1).
 const DEFAULT_SMSS: u32 = 536;
@@ -222,8 +225,7 @@ pub(crate) struct Flight {
     pace_at: Instant,
     /// When the peer counts as reneging; [`Instant::FAR_FUTURE`] unless the head is SACKed.
     pub(crate) reneging_at: Instant,
-    /// Data up to here left while the congestion window held back more.
-    pub(crate) cwnd_limited: SeqNum,
+    pub(crate) window_use: WindowUse,
     /// End of the last segment smaller than the SMSS (Minshall's `snd_sml`).
     small_end: SeqNum,
     /// Segments of new data since the last ACK.
@@ -239,7 +241,7 @@ impl Flight {
             pacer: Pacer::default(),
             pace_at: Instant::FAR_FUTURE,
             reneging_at: Instant::FAR_FUTURE,
-            cwnd_limited: una,
+            window_use: WindowUse::new(una),
             small_end: una,
             released: 0,
         }

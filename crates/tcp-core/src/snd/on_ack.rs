@@ -26,7 +26,7 @@ pub(super) struct Tagged {
     duplicate: bool,
     /// Send buffer was freed.
     freed: bool,
-    /// What is acknowledged left while the congestion window held back more.
+    /// What is acknowledged left while the congestion window was full or held back more.
     pub(super) cwnd_limited: bool,
     /// ECE of an ACK that is not old, where ECN is in use.
     ece: bool,
@@ -166,7 +166,7 @@ impl Sender {
         let min_rtt = self.rtt.min_rtt();
         let Some(flight) = self.flight.as_deref_mut() else { return tagged };
         tagged.covered.arrived = Arrived::new(ctx.now, min_rtt, echoed(ctx.now, seg));
-        tagged.cwnd_limited = flight.cwnd_limited.gt(prior_una);
+        tagged.cwnd_limited = flight.window_use.is_limited(prior_una);
         if tagged.acked > 0 {
             self.snd_una = seg.ack;
             let bytes = self.buffer.release(seg.ack);
@@ -180,7 +180,7 @@ impl Sender {
             };
             flight.recovery.on_advance(seg.ack);
             flight.recovery.rack.on_advance(prior_una);
-            flight.cwnd_limited = flight.cwnd_limited.max(seg.ack);
+            flight.window_use.on_advance(seg.ack);
             flight.small_end = flight.small_end.max(seg.ack);
             self.rtt.forget_before(prior_una);
         }

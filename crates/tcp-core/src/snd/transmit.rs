@@ -256,6 +256,14 @@ impl Sender {
         }
     }
 
+    /// The congestion window takes no further segment. Where a clock or a lower cap lets data out, the window is not
+    /// what holds it back.
+    fn is_window_full(&self, config: &ConnConfig, decision: &SendDecision) -> bool {
+        let window = decision.window.bytes();
+        let capped = config.cwnd_cap.is_some_and(|cap| cap < window);
+        decision.clock == Clock::Ack && !capped && window < u64::from(self.pipe()) + u64::from(self.smss)
+    }
+
     /// Something waits to be retransmitted. In Disorder that is what a smaller path MTU has dropped: the flight that
     /// it is part of must not hold it back.
     fn has_lost_data(&self) -> bool {
@@ -274,7 +282,7 @@ impl Sender {
         let Some((start, end)) = flight.board.next_lost(most.max(smss)) else { return Ok(None) };
         if !forced && gate.room < end.distance_from(start).min(smss) {
             if !gate.capped {
-                flight.cwnd_limited = self.snd_nxt;
+                flight.window_use.limit(self.snd_nxt);
             }
             return Err(Blocked::CongestionWindow);
         }
@@ -331,7 +339,7 @@ impl Sender {
             Ok(piece) => piece,
             Err(blocked) => {
                 match blocked {
-                    Blocked::CongestionWindow if !gate.capped => flight.cwnd_limited = nxt,
+                    Blocked::CongestionWindow if !gate.capped => flight.window_use.limit(nxt),
                     Blocked::ReceiveWindow if nxt == self.snd_una => self.wait_for_window(now, config),
                     _ => {}
                 }
@@ -339,10 +347,6 @@ impl Sender {
             }
         };
         hold_back(flight, now, gate, nxt, data)?;
-        // The window, not the application, ends this packet.
-        if !gate.capped && len < ask.data && len >= gate.room / self.smss * self.smss {
-            flight.cwnd_limited = nxt + len;
-        }
         let limited = flight.recovery.phase == Phase::Disorder
             && u64::from(nxt.distance_from(self.snd_una)) + u64::from(len) > gate.window;
         let (class, reason) = match (len, limited) {
@@ -511,9 +515,13 @@ impl Sender {
             }
         }
         let Some(decision) = self.cc.as_deref().map(|cc| cc.decision()) else { return };
+        let full = new && self.is_window_full(config, &decision);
         if out.len > 0
             && let Some(flight) = self.flight.as_deref_mut()
         {
+            if new {
+                flight.window_use.on_sent(self.snd_una, self.snd_nxt, full);
+            }
             flight.pacer.on_departure(now, out.len, &decision, self.rtt.srtt_pace(), ctx.granularity);
         }
         // RFC 6298, 5.1: start it if it is not running. The head's retransmission, an expiry's segment and
@@ -556,7 +564,7 @@ fn hold_back(
         flight.pacer.hold();
         // Where less waits than there is room for, it is the application that leaves the window unused.
         if gate.clocked || (gate.window_paced && waiting >= gate.room) {
-            flight.cwnd_limited = nxt;
+            flight.window_use.limit(nxt);
         }
         return Err(Blocked::Pacing);
     }

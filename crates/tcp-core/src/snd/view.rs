@@ -46,7 +46,8 @@ impl Sender {
             view.sacked = flight.board.tally().sacked;
             view.oldest_departure = flight.board.oldest_departure();
             view.phase = flight.recovery.phase;
-            view.cwnd_limited = flight.cwnd_limited.gt(self.snd_una);
+            view.cwnd_limited = flight.window_use.is_limited(self.snd_una);
+            view.flight_used = flight.window_use.largest_flight();
         }
         view
     }

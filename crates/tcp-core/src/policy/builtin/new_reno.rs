@@ -69,11 +69,14 @@ impl CongestionControl for NewReno {
 
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
         // RFC 3168, section 6.1.2: an ACK with ECE does not raise the window.
-        if view.phase == Phase::Recovery || !view.cwnd_limited || ack.acked == 0 || ack.ece {
+        if view.phase == Phase::Recovery || ack.acked == 0 || ack.ece {
             return Reaction::None;
         }
         let smss = u64::from(view.smss);
         let mut acked = u64::from(ack.acked);
+        if !view.may_raise(self.cwnd, self.ssthresh) {
+            return Reaction::None;
+        }
         if self.cwnd < self.ssthresh {
             // RFC 3465, section 2.3: at most 2 SMSS per ACK, 1 SMSS after a timeout. An ACK that covers many
             // segments at once counts as one for every two of them.
@@ -83,7 +86,7 @@ impl CongestionControl for NewReno {
             let growth = acked.min(limit).min(room.max(1));
             self.cwnd = self.cwnd.saturating_add(Window::from_bytes(growth));
             acked -= growth;
-            if self.cwnd < self.ssthresh {
+            if self.cwnd < self.ssthresh || !view.cwnd_limited {
                 return Reaction::None;
             }
         }

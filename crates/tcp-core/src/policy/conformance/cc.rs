@@ -23,6 +23,7 @@ const MAX_FLIGHT: u32 = 1 << 30;
 ///
 /// Beside what holds for [every policy](super):
 /// - the window is never empty, and under [`Clock::Departure`] at least one segment may be out;
+/// - an ACK does not raise a window that is not used ([`FlowView::may_raise`]);
 /// - a congestion signal does not raise the window; after a timeout the window is at most what was proposed,
 ///   and `ssthresh` obeys the proposed [`SsthreshRule`]: a repeated expiry does not lower it again;
 /// - after [`Undo::All`] window and `ssthresh` are at least what they were at the checkpoint, and no undo
@@ -77,6 +78,9 @@ struct Flow {
     /// Window and `ssthresh` at the last checkpoint that may still be undone.
     checkpoint: Option<(Window, Window)>,
     cwnd_limited: bool,
+    /// The largest flight since the data before `flight_end` began to leave.
+    flight_used: u32,
+    flight_end: SeqNum,
 }
 
 impl Flow {
@@ -111,6 +115,8 @@ impl Flow {
             recovery_point: start,
             checkpoint: None,
             cwnd_limited: false,
+            flight_used: 0,
+            flight_end: start,
         };
         assert!(!flow.who.name.is_empty(), "a congestion control has no name");
         flow
@@ -138,6 +144,7 @@ impl Flow {
         view.delivered = self.delivered;
         view.phase = self.phase;
         view.cwnd_limited = self.cwnd_limited;
+        view.flight_used = self.flight_used;
         view.app_limited = !self.cwnd_limited;
         if self.delivered > 0 {
             view.srtt = Some(self.base_rtt);
@@ -207,6 +214,9 @@ impl Flow {
         self.cwnd_limited = len == most || !self.rng.one_in(4);
         let sent = SentSegment::new(self.nxt, len, false);
         self.nxt += len;
+        if self.una.ge(self.flight_end) || self.flight() > self.flight_used {
+            (self.flight_used, self.flight_end) = (self.flight(), self.nxt);
+        }
         self.tell("on_sent", |cc, view| cc.on_sent(view, &sent));
     }
 
@@ -274,7 +284,8 @@ impl Flow {
     fn deliver(&mut self, ack: AckSample) {
         self.who.event = "on_ack";
         let view = self.view();
-        let per_ack = self.decision().ecn == EcnUse::PerAck;
+        let before = self.decision();
+        let per_ack = before.ecn == EcnUse::PerAck;
         let reaction = self.subject.on_ack(&view, &ack);
         assert_eq!(
             reaction,
@@ -286,6 +297,14 @@ impl Flow {
             reaction == Reaction::None || per_ack,
             "{}: Reaction::Reduced without EcnUse::PerAck",
             self.who.text()
+        );
+        assert!(
+            view.may_raise(before.window, before.ssthresh) || self.decision().window <= before.window,
+            "{}: an ACK raised the window from {:?} to {:?}, of which the flow used {} bytes",
+            self.who.text(),
+            before.window,
+            self.decision().window,
+            view.flight_used
         );
     }
 

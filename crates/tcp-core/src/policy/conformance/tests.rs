@@ -65,6 +65,7 @@ enum CcFault {
     ImpureDecision,
     EmptyWindow,
     RaisesOnLoss,
+    RaisesUnusedWindow,
     IgnoresTheProposal,
     ForgetsToUndo,
     IgnoresRestart,
@@ -104,7 +105,9 @@ impl CongestionControl for BrokenCc {
 
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
         self.now = view.now;
-        let reaction = self.inner.on_ack(view, ack);
+        let mut view = *view;
+        view.cwnd_limited |= self.fault == CcFault::RaisesUnusedWindow;
+        let reaction = self.inner.on_ack(&view, ack);
         if self.fault == CcFault::ReducedUnasked { Reaction::Reduced } else { reaction }
     }
 
@@ -156,7 +159,8 @@ fn broken_congestion_controls_are_caught() {
     let cases = [
         (CcFault::ImpureDecision, "decision"),
         (CcFault::EmptyWindow, "the window is empty"),
-        (CcFault::RaisesOnLoss, "raised the window"),
+        (CcFault::RaisesOnLoss, "a congestion signal raised the window"),
+        (CcFault::RaisesUnusedWindow, "an ACK raised the window"),
         (CcFault::IgnoresTheProposal, "after a timeout that proposed"),
         (CcFault::ForgetsToUndo, "undo gave"),
         (CcFault::IgnoresRestart, "after a restart"),

@@ -9,6 +9,7 @@ use crate::policy::sched::{ControlKind, SegmentClass};
 use crate::seq::SeqNum;
 use crate::snd::AckVerdict;
 use crate::units::Window;
+use std::vec::Vec;
 
 fn nagle(nagle: Nagle) -> Bench {
     let mut setup = Setup::default();
@@ -397,6 +398,53 @@ fn delivery_rate() {
     assert_eq!((view.delivered, sample.newly_delivered, sample.segments), (30_000, 1000, 1));
     assert_eq!(sample.rtt, Some(ms(100)));
     assert!(view.cwnd_limited);
+}
+
+/// A flight limits the flow from where the window takes no further segment; a cap or a clock in the window's place, and
+/// a burst, are no limit of the window.
+#[test]
+fn a_flight_that_fills_the_window_is_limited_by_it() {
+    use crate::policy::cc::{Clock, SendDecision};
+    type Tune = fn(&mut crate::ConnConfig, &mut SendDecision);
+    let cases: [(u32, Tune, bool); 9] = [
+        (10, |_, _| {}, true),
+        (9, |_, _| {}, false),
+        (10, |_, d| d.window = Window::from_bytes(10_999), true),
+        (10, |_, d| d.window = Window::from_bytes(11_000), false),
+        (10, |_, d| d.window = Window::from_bytes(9_001), true),
+        (10, |config, _| config.cwnd_cap = Some(10_000), true),
+        (10, |config, d| (config.cwnd_cap, d.window) = (Some(10_000), Window::from_bytes(10_001)), false),
+        (5, |_, d| d.burst = 5, false),
+        (10, |_, d| d.clock = Clock::Departure { max_outstanding: 10 }, false),
+    ];
+    for (i, (packets, tune, limited)) in cases.into_iter().enumerate() {
+        let mut bench = Setup::default().open();
+        let mut decision = SendDecision::window(Window::from_bytes(10_000), Window::MAX);
+        tune(&mut bench.config, &mut decision);
+        bench.decide(|d| *d = decision);
+        bench.write(packets * SMSS);
+        // A window that is not a multiple of the segment leaves the rest behind.
+        let left = bench.drain().len() as u32;
+        assert!(left == packets || decision.window.bytes() < 10_000, "case {i}: {left}");
+        bench.ack(left * SMSS);
+        let script = bench.script.lock().unwrap();
+        let (view, _) = script.acks.last().unwrap();
+        assert_eq!((view.cwnd_limited, view.flight_used), (limited, left * SMSS), "case {i}");
+    }
+}
+
+/// The flight that an ACK reports is that of the window of data to which what it acknowledges belongs.
+#[test]
+fn the_flight_used_is_that_of_the_last_window_of_data() {
+    let mut bench = Setup { cwnd: Some(20), ..Setup::default() }.open();
+    let mut told = Vec::new();
+    for (write, ack) in [(8, 8), (3, 9), (0, 11), (2, 12), (0, 13)] {
+        bench.write(write * SMSS);
+        bench.drain();
+        bench.ack(ack * SMSS);
+        told.push(bench.script.lock().unwrap().acks.last().unwrap().0.flight_used / SMSS);
+    }
+    assert_eq!(told, [8, 3, 3, 2, 2]);
 }
 
 #[test]
