@@ -196,7 +196,8 @@ pub struct ConnConfig {
     pub ack_hold_limit: Duration,
     /// Restart from the initial window after an idle RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
-    /// Cork: send only full segments until `send_buffer` fills or the cork is removed.
+    /// Cork: send only full segments until `send_buffer` fills, the cork is removed, or data has waited for 200 ms with
+    /// nothing outstanding (as `TCP_CORK` of Linux).
     pub cork: bool,
     /// DSCP of outgoing packets, 0 to 63.
     pub dscp: u8,

@@ -176,7 +176,7 @@ impl TcpStream {
     /// `shutdown`; without it this waits for the end of the connection.
     ///
     /// # Errors
-    /// Where the connection ends with an error first.
+    /// If the connection ends with an error before that.
     pub async fn flushed(&mut self) -> io::Result<()> {
         poll_fn(|cx| self.conn.poll_flushed(cx)).await
     }
@@ -290,13 +290,11 @@ impl Handle {
         self.poll_side(cx, Side::Read, |conn, now| {
             let pieces = conn.peek();
             let there = pieces[0].len() + pieces[1].len();
-            if there == 0 {
-                if let Some(error) = conn.error() {
-                    return Poll::Ready(Err(io_error::conn(error)));
-                }
-                if !conn.at_end() {
-                    return Poll::Pending;
-                }
+            if there == 0 && !conn.at_end() {
+                return match conn.error() {
+                    Some(error) => Poll::Ready(Err(io_error::conn(error))),
+                    None => Poll::Pending,
+                };
             }
             let (used, outcome) = use_data(pieces);
             if used > 0 {
@@ -346,8 +344,10 @@ impl Handle {
 
     fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.poll_side(cx, Side::Write, |conn, _| match (conn.error(), conn.state()) {
+            _ if conn.is_flushed() => Poll::Ready(Ok(())),
             (Some(error), _) => Poll::Ready(Err(io_error::conn(error))),
-            (None, TcpState::FinWait2 | TcpState::TimeWait | TcpState::Closed) => Poll::Ready(Ok(())),
+            // An RST may take the place of the ACK of the FIN, with everything before it delivered.
+            (None, TcpState::Closed) => Poll::Ready(Ok(())),
             (None, _) => Poll::Pending,
         })
     }

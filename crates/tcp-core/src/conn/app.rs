@@ -77,7 +77,7 @@ impl Connection {
     /// Copies received data into `buf`.
     pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, buf: &mut [u8]) -> Result<usize, StreamError> {
         let read = self.rcv.read(ctx, &self.config, buf);
-        if read == 0 && !buf.is_empty() {
+        if read == 0 && !buf.is_empty() && !self.rcv.fin_received() {
             if let Some(error) = self.error {
                 return Err(error.into());
             }
@@ -98,13 +98,16 @@ impl Connection {
         self.rcv.consume(ctx, &self.config, n);
     }
 
-    /// The peer has closed its side and everything received is read.
+    /// The peer has closed its side and everything received is read. What ends the connection after that takes
+    /// nothing back: the stream was complete.
     pub(crate) fn at_end(&self) -> bool {
-        self.rcv.readable() == 0
-            && (matches!(
-                self.state,
-                State::CloseWait | State::LastAck | State::Closing | State::TimeWait | State::Closed
-            ))
+        let complete = self.rcv.fin_received() || (self.state == State::Closed && self.error.is_none());
+        self.rcv.readable() == 0 && complete
+    }
+
+    /// The peer has acknowledged everything that was written, and the FIN.
+    pub(crate) const fn is_flushed(&self) -> bool {
+        self.flushed
     }
 
     /// `TCP_NODELAY`. Switched off again, it leaves the default variant of Nagle's algorithm.

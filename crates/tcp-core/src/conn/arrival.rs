@@ -1,6 +1,7 @@
-//! Segment arrival (RFC 9293, section 3.10.7), in the order of its eight checks, with RFC 5961's defences,
-//! RFC 7323's PAWS, RFC 6191's reuse of TIME-WAIT and RFC 1337's answer to RSTs there.
+//! Segment arrival (RFC 9293, section 3.10.7): what a segment does once the [checks](super::checks) have judged it, with
+//! RFC 6191's reuse of TIME-WAIT and RFC 1337's answer to RSTs there.
 
+use super::checks::Verdict;
 use super::{Connection, Ctx, Notices, transition::Input};
 use crate::State;
 use crate::config::EndpointConfig;
@@ -10,7 +11,7 @@ use crate::events::TraceEvent;
 use crate::packet::SendReason;
 use crate::rcv::Incoming;
 use crate::seq::SeqNum;
-use crate::snd::{AckSegment, AckVerdict};
+use crate::snd::AckSegment;
 use crate::time::Instant;
 use crate::wire::{Ecn, IpInfo, TcpFlags, TcpSegment};
 
@@ -76,7 +77,7 @@ impl Connection {
             },
             State::SynSent => self.in_syn_sent(ctx, host, ip, seg),
             State::SynReceived => self.in_syn_received(ctx, host, challenge, ip, seg),
-            _ => self.in_synchronized(ctx, host, challenge, ip, seg),
+            _ => self.in_synchronized(ctx, challenge, ip, seg),
         }
     }
 
@@ -168,6 +169,21 @@ impl Connection {
                 return Disposition::Handled;
             }
         }
+        // PAWS (RFC 7323, section 5.3): the timestamp of the peer's SYN is what its later ones are measured by.
+        if !flags.contains(TcpFlags::RST)
+            && self.config.timestamps
+            && let Some(syn) = handshake.peer_timestamp()
+        {
+            match seg.options.timestamps {
+                Some(ts) if ts.val.wrapping_sub(syn) as i32 >= 0 => {}
+                Some(_) => {
+                    ctx.counters.tcp_paws_rejected += 1;
+                    self.send_challenge(ctx, challenge);
+                    return Disposition::Handled;
+                }
+                None => return Disposition::Handled,
+            }
+        }
         let end = seg.seq + seg.seg_len().saturating_sub(1);
         let limit = rcv_nxt + window;
         let in_window = seg.seq.within(rcv_nxt, limit) || (seg.seg_len() > 0 && end.within(rcv_nxt, limit));
@@ -211,103 +227,82 @@ impl Connection {
         if self.shut {
             self.change_state(ctx, Input::Close);
         }
-        self.in_synchronized(ctx, host, challenge, ip, seg)
+        self.in_synchronized(ctx, challenge, ip, seg)
     }
 
-    /// Section 3.10.7.4, for ESTABLISHED and later.
+    /// Section 3.10.7.4, for ESTABLISHED and later: what each [`Verdict`] of the checks does.
     fn in_synchronized(
         &mut self,
         ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
         challenge: &mut RateLimit,
         ip: &IpInfo,
         seg: &TcpSegment<'_>,
     ) -> Disposition {
-        let flags = seg.flags;
-        if self.state == State::TimeWait
-            && let Some(disposition) = self.in_time_wait(ctx, seg)
-        {
+        let waiting = self.state == State::TimeWait;
+        if waiting && let Some(disposition) = self.in_time_wait(ctx, seg) {
             return disposition;
         }
-
-        // First: PAWS (RFC 7323, section 5.3, R1), then the sequence number.
-        let timestamps = if self.ts.enabled() { seg.options.timestamps } else { None };
-        if self.ts.enabled() && !flags.contains(TcpFlags::RST) {
-            match timestamps {
-                Some(ts) if !self.ts.rejects(ctx.now, ts.val) => {}
-                Some(_) => {
-                    ctx.counters.tcp_paws_rejected += 1;
-                    self.answer_unacceptable(ctx, seg);
-                    return Disposition::Handled;
+        match self.judge(ctx.now, seg) {
+            Verdict::Acceptable if waiting => self.take_in_time_wait(ctx, seg),
+            Verdict::Acceptable => self.take(ctx, ip, seg),
+            Verdict::Unstamped | Verdict::Unacknowledging => {}
+            Verdict::Old => {
+                ctx.counters.tcp_paws_rejected += 1;
+                self.answer_unacceptable(ctx, seg);
+            }
+            Verdict::OutOfWindow => {
+                ctx.counters.tcp_out_of_window += 1;
+                if waiting {
+                    self.restart_time_wait(ctx, seg);
                 }
-                // RFC 7323, section 3.2: a segment without the option SHOULD be dropped silently.
-                None => return Disposition::Handled,
+                self.answer_unacceptable(ctx, seg);
             }
-        }
-        if !self.rcv.acceptable(seg.seq, seg.seg_len()) {
-            if flags.contains(TcpFlags::RST) {
-                ctx.counters.tcp_rst_unacceptable += 1;
-                return Disposition::Handled;
+            Verdict::AckOnly => {
+                ctx.counters.tcp_out_of_window += 1;
+                self.answer_unacceptable(ctx, seg);
+                self.take_ack(ctx, seg);
             }
-            ctx.counters.tcp_out_of_window += 1;
-            self.heard(ctx);
-            if flags.contains(TcpFlags::SYN) {
+            Verdict::StrayReset => ctx.counters.tcp_rst_unacceptable += 1,
+            Verdict::GuessedReset => self.send_challenge(ctx, challenge),
+            Verdict::Syn => {
                 ctx.counters.tcp_syn_challenge += 1;
                 self.send_challenge(ctx, challenge);
-                return Disposition::Handled;
             }
-            self.answer_unacceptable(ctx, seg);
-            // What an unacceptable segment acknowledges still counts while our window is closed: RFC 9293,
-            // section 3.10.7.4, "special allowance should be made to accept valid ACKs".
-            if flags.contains(TcpFlags::ACK) && self.rcv.window() == 0 {
-                self.take_ack(ctx, challenge, seg);
-            }
-            return Disposition::Handled;
-        }
-        if let Some(ts) = timestamps {
-            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
-        }
-
-        // Second: RST (RFC 5961, section 3.2).
-        if flags.contains(TcpFlags::RST) {
-            if seg.seq == self.rcv.rcv_nxt() {
-                if matches!(self.state, State::Established | State::CloseWait) {
-                    ctx.counters.tcp_estab_resets += 1;
-                }
-                // CLOSING and LAST-ACK: both sides had closed, nothing is lost for the application.
-                let orderly = matches!(self.state, State::Closing | State::LastAck);
-                self.die(ctx, (!orderly).then_some(ConnError::Reset));
-            } else {
+            Verdict::BadAck => {
+                ctx.counters.tcp_ack_unacceptable += 1;
                 self.send_challenge(ctx, challenge);
             }
-            return Disposition::Handled;
+            Verdict::Reset => self.on_reset(ctx),
         }
+        Disposition::Handled
+    }
 
-        // Fourth: SYN (RFC 5961, section 4.2).
-        if flags.contains(TcpFlags::SYN) {
-            ctx.counters.tcp_syn_challenge += 1;
-            self.send_challenge(ctx, challenge);
-            return Disposition::Handled;
+    /// An acceptable segment.
+    fn take(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>) {
+        if let Some(ts) = self.fresh_timestamp(seg) {
+            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
         }
-
-        // Fifth: ACK.
-        if !flags.contains(TcpFlags::ACK) || !self.take_ack(ctx, challenge, seg) {
-            return Disposition::Handled;
-        }
-        self.heard(ctx);
+        self.take_ack(ctx, seg);
         if self.state == State::Closed {
-            return Disposition::Handled;
+            return;
         }
-
         // Sixth: URG. RFC 6093, section 6: the data stays in the stream, the pointer is not used.
-        if flags.contains(TcpFlags::URG) {
+        if seg.flags.contains(TcpFlags::URG) {
             ctx.counters.tcp_urgent += 1;
         }
-
         // Seventh and eighth: text and FIN.
-        let _ = host;
         self.take_text(ctx, ip, seg, seg.seq);
-        Disposition::Handled
+    }
+
+    /// The peer resets the connection. It ends in good order only if both sides had closed and nothing is lost by it:
+    /// CLOSING and LAST-ACK begin when the application closes, whatever is still to be sent.
+    fn on_reset(&mut self, ctx: &mut Ctx<'_>) {
+        if matches!(self.state, State::Established | State::CloseWait) {
+            ctx.counters.tcp_estab_resets += 1;
+        }
+        let both_closed = matches!(self.state, State::Closing | State::LastAck);
+        let orderly = both_closed && self.snd.is_delivered();
+        self.die(ctx, (!orderly).then_some(ConnError::Reset));
     }
 
     /// RFC 9293, section 3.10.7.4: a segment that is not acceptable is answered with an ACK.
@@ -322,7 +317,7 @@ impl Connection {
         self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
     }
 
-    /// What TIME-WAIT does differently. `None`: go on as in every state.
+    /// What TIME-WAIT does before the checks. `None`: go on with them.
     fn in_time_wait(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) -> Option<Disposition> {
         let flags = seg.flags;
         if flags.contains(TcpFlags::RST) {
@@ -336,13 +331,26 @@ impl Connection {
             self.die(ctx, None);
             return Some(Disposition::NewSyn { iss_floor });
         }
-        if flags.contains(TcpFlags::FIN) && seg.seq + seg.seg_len() == self.rcv.rcv_nxt() {
-            // Section 3.10.7.4, eighth: the peer's FIN once more. Acknowledge it, and restart the 2 MSL timer.
-            self.rcv.oblige(SendReason::AckByObligation);
-            self.wait_until = ctx.now + self.config.time_wait;
-            return Some(Disposition::Handled);
-        }
         None
+    }
+
+    /// An acceptable segment in TIME-WAIT. The peer has nothing to send beyond its FIN, so whatever is not just the ACK
+    /// of ours shows that the two disagree, and is answered. That ACK is not: a peer in TIME-WAIT would answer in turn.
+    fn take_in_time_wait(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
+        if seg.seg_len() > 0 || seg.seq != self.rcv.rcv_nxt() {
+            self.answer_unacceptable(ctx, seg);
+        } else if let Some(ts) = self.fresh_timestamp(seg) {
+            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
+        }
+    }
+
+    /// Section 3.10.7.4, eighth: the peer's FIN once more, which is answered like every old segment, restarts the 2 MSL
+    /// timer.
+    fn restart_time_wait(&mut self, ctx: &Ctx<'_>, seg: &TcpSegment<'_>) {
+        let fin_again = seg.flags.contains(TcpFlags::FIN) && seg.seq + seg.seg_len() == self.rcv.rcv_nxt();
+        if fin_again && seg.flags.contains(TcpFlags::ACK) && self.snd.accepts(seg.ack) {
+            self.wait_until = ctx.now + self.config.time_wait;
+        }
     }
 
     /// RFC 6191, section 2: the SYN is provably newer than everything that this connection received.
@@ -357,19 +365,21 @@ impl Connection {
         }
     }
 
-    /// The fifth check. False where the segment must be dropped.
-    fn take_ack(&mut self, ctx: &mut Ctx<'_>, challenge: &mut RateLimit, seg: &TcpSegment<'_>) -> bool {
+    /// The ACK of a segment that has passed the checks.
+    fn take_ack(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
+        self.heard(ctx);
         let len = seg.payload.len() as u32;
         if len == 0 && !seg.flags.contains(TcpFlags::FIN) {
             ctx.counters.tcp_pure_acks += 1;
         }
         let tsecr = if self.ts.enabled() { seg.options.timestamps.map(|ts| ts.ecr) } else { None };
-        let verdict = self.snd.on_ack(
+        let outcome = self.snd.on_ack(
             ctx,
             &self.config,
             &AckSegment {
                 seq: seg.seq,
                 ack: seg.ack,
+                rcv_nxt: self.rcv.rcv_nxt(),
                 window: u32::from(seg.window) << self.snd_wscale,
                 sack: if self.sack { seg.options.sack } else { Default::default() },
                 tsecr,
@@ -379,22 +389,11 @@ impl Connection {
                 fin: seg.flags.contains(TcpFlags::FIN),
             },
         );
-        match verdict {
-            AckVerdict::TooNew | AckVerdict::TooOld => {
-                // RFC 5961, section 5.2.
-                ctx.counters.tcp_ack_unacceptable += 1;
-                self.send_challenge(ctx, challenge);
-                false
-            }
-            AckVerdict::Fine { fin_acked, freed, .. } => {
-                if freed {
-                    self.offer_space();
-                }
-                if fin_acked {
-                    self.on_fin_acked(ctx);
-                }
-                true
-            }
+        if outcome.freed {
+            self.offer_space();
+        }
+        if outcome.fin_acked {
+            self.on_fin_acked(ctx);
         }
     }
 
@@ -475,7 +474,7 @@ impl Connection {
         }
     }
 
-    /// A segment of the peer arrived: it lives.
+    /// A segment arrived that only the peer can have sent: it lives.
     pub(super) fn heard(&mut self, ctx: &Ctx<'_>) {
         self.last_arrival = ctx.now;
         self.keep_alive_probes = 0;

@@ -66,12 +66,19 @@ impl Connection {
         match self.state {
             State::Closed | State::Listen => {}
             // Section 3.10.5: nothing is sent from these.
-            State::SynSent | State::TimeWait | State::Closing | State::LastAck => self.die(ctx, Some(error)),
+            State::SynSent => self.die(ctx, Some(error)),
+            // Nothing is lost; both sides have closed.
+            State::TimeWait => self.die(ctx, None),
+            // The section sends nothing from CLOSING and LAST-ACK either, as if all data had left before them. These
+            // states begin when the application closes, with whatever is unsent: without an RST a peer that waits for
+            // the rest, or for the FIN, would wait for ever (Linux resets, too, if data is unsent).
             State::SynReceived
             | State::Established
             | State::FinWait1
             | State::FinWait2
-            | State::CloseWait => {
+            | State::CloseWait
+            | State::Closing
+            | State::LastAck => {
                 self.rst_due = true;
                 self.die(ctx, Some(error));
             }

@@ -17,7 +17,7 @@ use crate::seq::SeqNum;
 use crate::snd::{Next, SendLimits};
 use crate::time::Instant;
 use crate::wire::{
-    Ecn, EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, TxChecksumMode, emit_tcp,
+    Ecn, EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, Timestamps, TxChecksumMode, emit_tcp,
 };
 
 /// Octets of one SACK block, and of the option's head with its padding (RFC 2018, section 3).
@@ -248,7 +248,8 @@ impl Connection {
             }
             if plan.reason == SendReason::Rst {
                 header.flags = header.flags.union(TcpFlags::RST);
-                header.options = TcpOptions::NONE;
+                // RFC 7323, section 3.2: an RST SHOULD carry the timestamps; nothing else matters in it.
+                header.options = TcpOptions { timestamps: header.options.timestamps, ..TcpOptions::NONE };
             } else {
                 if numbers.ece {
                     header.flags = header.flags.union(TcpFlags::ECE);
@@ -294,7 +295,12 @@ impl Connection {
             header.ack = handshake.irs + 1;
         }
         match plan.reason {
-            SendReason::Rst => header.flags = header.flags.union(TcpFlags::RST),
+            SendReason::Rst => {
+                header.flags = header.flags.union(TcpFlags::RST);
+                // RFC 7323, section 3.2.
+                let agreed = handshake.peer_timestamp().filter(|_| self.config.timestamps);
+                header.options.timestamps = agreed.map(|ecr| Timestamps { ecr, ..self.ts.option(now) });
+            }
             SendReason::Syn | SendReason::SynAck => {
                 header.flags =
                     header.flags.union(TcpFlags::SYN).union(self.ecn_setup(plan.reason, handshake));

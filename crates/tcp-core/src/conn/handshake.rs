@@ -92,6 +92,11 @@ impl Handshake {
         self.peer_ecn = is_ecn_setup(syn.flags);
     }
 
+    /// TSval of the peer's SYN.
+    pub(super) fn peer_timestamp(&self) -> Option<u32> {
+        self.peer.timestamps.map(|ts| ts.val)
+    }
+
     /// The peer's SYN came once more: it may have given up on ECN (RFC 3168, section 6.1.1.1).
     pub(super) fn hear_again(&mut self, flags: TcpFlags) {
         self.peer_ecn &= is_ecn_setup(flags);

@@ -5,6 +5,7 @@
 //! | `transition.rs` | the state diagram, as a total function |
 //! | `handshake.rs` | SYNs: negotiation, retransmission, becoming ESTABLISHED |
 //! | `predict.rs` | the segment that a bulk receiver expects |
+//! | `checks.rs` | which segments count: PAWS, window, RST, SYN and ACK (RFC 5961) |
 //! | `arrival.rs` | segment arrival (section 3.10.7) |
 //! | `timestamps.rs` | RFC 7323's clock and PAWS |
 //! | `egress.rs` | what to send next, building it, and what its departure commits |
@@ -17,6 +18,7 @@
 
 mod app;
 mod arrival;
+mod checks;
 mod close;
 pub(crate) mod ctx;
 mod egress;

@@ -106,6 +106,8 @@ macro_rules! ctx {
 }
 
 mod ecn;
+mod endings;
+mod forged;
 
 impl Bench {
     fn with(make: impl FnOnce(&mut Ctx<'_>, &EndpointConfig) -> Connection) -> Self {
@@ -580,6 +582,9 @@ fn a_fin_that_is_not_the_peers_own_does_not_prolong_time_wait() {
     for seq in [IRS + 5, IRS - 100_000] {
         bench.arrive(&segment(FIN | ACK, seq, ISS + 2, &[]));
     }
+    for (flags, ack) in [(FIN | ACK, ISS + 3), (FIN | ACK, ISS - 100_000), (FIN, ISS + 2)] {
+        bench.arrive(&segment(flags, IRS + 1, ack, &[]));
+    }
     assert_eq!(bench.conn.next_deadline(), before);
 }
 
@@ -660,8 +665,8 @@ fn data_written_before_the_handshake_leaves_after_it() {
 
 #[test]
 fn abort_sends_one_reset_that_the_peer_accepts() {
-    for state in [State::SynReceived, State::Established, State::FinWait1, State::FinWait2, State::CloseWait]
-    {
+    let states = SYNCHRONIZED.into_iter().filter(|state| *state != State::TimeWait);
+    for state in states.chain([State::SynReceived]) {
         let mut bench = Bench::in_state(state);
         let (snd_nxt, rcv_nxt) = (bench.snd_nxt(), bench.rcv_nxt());
         bench.conn.abort(ctx!(bench), ConnError::Aborted);
@@ -670,6 +675,66 @@ fn abort_sends_one_reset_that_the_peer_accepts() {
         assert_eq!((sent[0].flags, sent[0].seq, sent[0].ack), (RST | ACK, snd_nxt, rcv_nxt), "{state}");
         assert!(bench.conn.is_over(), "{state}");
     }
+}
+
+/// RFC 7323, section 3.2.
+#[test]
+fn a_reset_carries_timestamps() {
+    let stamps = TcpOptions { timestamps: Some(Timestamps { val: 5_000, ecr: 0 }), ..TcpOptions::NONE };
+    let syn = TcpSegment { options: stamps, ..segment(SYN, IRS, SeqNum(0), &[]) };
+    for established in [false, true] {
+        let mut bench = Bench::with(|ctx, host| {
+            Connection::accept(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
+        });
+        bench.drain();
+        if established {
+            bench.arrive(&TcpSegment { options: stamps, ..segment(ACK, IRS + 1, ISS + 1, &[]) });
+        }
+        bench.now += Duration::from_millis(70);
+        let val = bench.conn.ts.value(bench.now);
+        bench.conn.abort(ctx!(bench), ConnError::Aborted);
+        let sent = bench.drain();
+        assert!(sent[0].flags.contains(RST));
+        assert_eq!(sent[0].options.timestamps, Some(Timestamps { val, ecr: 5_000 }), "{established}");
+    }
+    let mut bench = Bench::in_state(State::Established);
+    bench.conn.abort(ctx!(bench), ConnError::Aborted);
+    assert_eq!(bench.drain()[0].options, TcpOptions::NONE, "not agreed on");
+}
+
+/// RFC 9293, section 3.10.7.4: in TIME-WAIT, too, a segment that is not what this side expects is answered.
+#[test]
+fn time_wait_answers_everything_but_the_ack_of_its_fin() {
+    let reaction =
+        |flags, seq, ack, data| Bench::in_state(State::TimeWait).reaction(&segment(flags, seq, ack, data));
+    let answered = "TIME-WAIT AckByObligation";
+    assert_eq!(
+        reaction(ACK, IRS + 2, ISS + 2, b""),
+        "TIME-WAIT ",
+        "or two in TIME-WAIT would never fall silent"
+    );
+    assert_eq!(reaction(ACK, IRS + 3, ISS + 2, b""), answered, "beyond RCV.NXT");
+    assert_eq!(reaction(FIN | ACK, IRS + 2, ISS + 2, b""), answered, "a second FIN");
+    assert_eq!(reaction(FIN | ACK, IRS + 1, ISS + 2, b""), answered, "the FIN once more");
+    assert_eq!(reaction(ACK, IRS + 2, ISS + 2, b"data"), answered, "data behind the FIN");
+    assert_eq!(reaction(ACK, IRS - 9, ISS + 2, b""), answered, "from before the window");
+    assert_eq!(reaction(ACK, IRS + 2, ISS + 3, b""), "TIME-WAIT ChallengeAck", "an ACK of nothing");
+    assert_eq!(reaction(SYN, IRS, SeqNum(0), b""), "TIME-WAIT ChallengeAck", "an old SYN");
+    assert_eq!(reaction(SYN | ACK, IRS + 9, ISS + 2, b""), "TIME-WAIT ChallengeAck");
+    assert_eq!(reaction(RST, IRS + 2, SeqNum(0), b""), "TIME-WAIT ", "RFC 1337");
+    assert_eq!(reaction(TcpFlags::NONE, IRS + 2, SeqNum(0), b"data"), "TIME-WAIT ");
+}
+
+#[test]
+fn two_hosts_in_time_wait_do_not_exchange_acks_for_ever() {
+    let mut bench = Bench::in_state(State::TimeWait);
+    let mut answers = 0;
+    for _ in 0..1_000 {
+        bench.arrive(&segment(ACK, IRS + 3, ISS + 2, &[]));
+        answers += bench.drain().len();
+        bench.now += Duration::from_millis(1);
+    }
+    assert!((1..=3).contains(&answers), "{answers} answers in a second");
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl Conn<'_> {
     /// yet, or, where [`at_end`](Self::at_end) says so, that the stream has ended.
     ///
     /// # Errors
-    /// Where the connection ended with an error and everything received is read.
+    /// Where the connection ended with an error before the end of the peer's stream, and everything received is read.
     pub fn read(&mut self, now: Instant, buf: &mut [u8]) -> Result<usize, StreamError> {
         self.act(now, |conn, ctx| conn.read(ctx, buf))
     }
@@ -110,10 +110,18 @@ impl Conn<'_> {
         self.act(now, |conn, ctx| conn.consume(ctx, n));
     }
 
-    /// The peer has closed its side and everything received is read.
+    /// The peer has closed its side and everything received is read. This stays so, whatever ends the connection
+    /// later.
     #[must_use]
     pub fn at_end(&self) -> bool {
         self.conn().at_end()
+    }
+
+    /// The peer has acknowledged everything that was written, and the FIN. This stays so, whatever ends the connection
+    /// later.
+    #[must_use]
+    pub fn is_flushed(&self) -> bool {
+        self.conn().is_flushed()
     }
 
     /// Closes the sending side: a FIN follows what is written.

@@ -441,7 +441,7 @@ impl Receiver {
     }
 
     /// The peer's FIN and all before it have arrived.
-    fn fin_received(&self) -> bool {
+    pub(crate) fn fin_received(&self) -> bool {
         self.fin.is_some_and(|fin| self.rcv_nxt.gt(fin))
     }
 

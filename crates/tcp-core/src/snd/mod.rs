@@ -112,6 +112,8 @@ pub(crate) enum Next {
 pub(crate) struct AckSegment {
     pub(crate) seq: SeqNum,
     pub(crate) ack: SeqNum,
+    /// RCV.NXT, for the age of the window.
+    pub(crate) rcv_nxt: SeqNum,
     /// Window in bytes, scaled.
     pub(crate) window: u32,
     /// Empty where SACK is not in use.
@@ -125,29 +127,22 @@ pub(crate) struct AckSegment {
     pub(crate) fin: bool,
 }
 
-/// What an ACK was.
+/// What an ACK changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AckVerdict {
-    /// Acknowledges what was never sent.
-    TooNew,
-    /// Older than the largest window seen (RFC 5961, section 5.2).
-    TooOld,
-    /// Processed.
-    Fine {
-        /// Sequence numbers newly acknowledged.
-        acked: u32,
-        /// Our FIN is acknowledged; also on later ACKs.
-        fin_acked: bool,
-        /// Send buffer was freed.
-        freed: bool,
-    },
+pub(crate) struct AckOutcome {
+    /// Sequence numbers newly acknowledged.
+    pub(crate) acked: u32,
+    /// Our FIN is acknowledged; also on later ACKs.
+    pub(crate) fin_acked: bool,
+    /// Send buffer was freed.
+    pub(crate) freed: bool,
 }
 
 /// SND.*, the send buffer, what was sent, and the policies of the sender.
 ///
 /// Called by the connection: [`open`](Self::open) once; then [`next`](Self::next) until it is blocked, after
 /// every other call; [`sent`](Self::sent) for what left; [`on_ack`](Self::on_ack) for every acceptable segment
-/// with ACK; [`on_timeout`](Self::on_timeout) at [`next_timeout`](Self::next_timeout).
+/// whose ACK it [accepts](Self::accepts); [`on_timeout`](Self::on_timeout) at [`next_timeout`](Self::next_timeout).
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) buffer: SendBuffer,
@@ -415,6 +410,11 @@ impl Sender {
             room if room < self.smss => Some(edge),
             room => Some(start + room / self.smss * self.smss),
         }
+    }
+
+    /// Every byte written is acknowledged; the FIN need not be.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.snd_una.ge(self.buffer.end())
     }
 
     /// Nothing is unsent or unacknowledged.

@@ -10,7 +10,7 @@
 //!
 //! [`Nagle::SunOs`] has rules of its own ([`Ask::answer_sunos`]).
 
-use crate::config::{ConnConfig, Nagle, NagleTest, SunOs};
+use crate::config::{Nagle, NagleTest, SunOs};
 use crate::info::Blocked;
 use crate::seq::SeqNum;
 
@@ -106,19 +106,10 @@ impl Ask {
     }
 }
 
-/// True where a small segment may leave although `una` to `nxt` is outstanding; `small_end` is the end of the
-/// last small segment sent, and `space` what is free of the send buffer.
-pub(super) fn small_segment_may_leave(
-    config: &ConnConfig,
-    una: SeqNum,
-    nxt: SeqNum,
-    small_end: SeqNum,
-    space: usize,
-) -> bool {
-    if config.cork && space > 0 {
-        return false;
-    }
-    match config.nagle {
+/// Nagle's algorithm lets a small segment leave although `una` to `nxt` is outstanding; `small_end` is the end of the
+/// last small segment sent.
+pub(super) fn nagle_permits(nagle: Nagle, una: SeqNum, nxt: SeqNum, small_end: SeqNum) -> bool {
+    match nagle {
         Nagle::Off => true,
         Nagle::Rfc896 | Nagle::SunOs(_) => una == nxt,
         Nagle::Minshall => una.ge(small_end),

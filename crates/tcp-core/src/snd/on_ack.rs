@@ -3,7 +3,8 @@
 
 use super::rate::Covered;
 use super::timers::reneging_delay;
-use super::{AckSegment, AckVerdict, Sender};
+use super::window::Announced;
+use super::{AckOutcome, AckSegment, Sender};
 use crate::config::{ConnConfig, LossDetection};
 use crate::conn::Ctx;
 use crate::events::TraceEvent;
@@ -34,15 +35,16 @@ pub(super) struct Tagged {
 }
 
 impl Sender {
-    /// A segment with ACK arrived.
-    pub(crate) fn on_ack(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &AckSegment) -> AckVerdict {
-        if seg.ack.gt(self.snd_nxt) {
-            return AckVerdict::TooNew;
-        }
-        // RFC 5961, section 5.2.
-        if seg.ack.lt(self.snd_una - self.window.max()) {
-            return AckVerdict::TooOld;
-        }
+    /// The acknowledgment number is one that this side may have caused: not of what was never sent, and not older
+    /// than the largest window seen (RFC 5961, section 5.2). What was acknowledged bounds that window, too: at the
+    /// beginning of a connection nothing but SND.UNA is old.
+    pub(crate) fn accepts(&self, ack: SeqNum) -> bool {
+        let oldest = u64::from(self.window.max()).min(self.stats.bytes_acked) as u32;
+        ack.le(self.snd_nxt) && ack.ge(self.snd_una - oldest)
+    }
+
+    /// A segment with an ACK that is [accepted](Self::accepts) arrived.
+    pub(crate) fn on_ack(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &AckSegment) -> AckOutcome {
         self.cc_timer_stuck = false;
         let prior_una = self.snd_una;
         let same_window = seg.window == self.window.wnd();
@@ -53,7 +55,7 @@ impl Sender {
             if self.open_probe().is_some() || (self.sack && !seg.sack.is_empty()) {
                 self.hear_late(ctx, config, seg, same_window);
             }
-            return self.fine(0, false);
+            return self.outcome(0, false);
         }
         let prior_pipe = self.pipe();
         let mut facts = AckFacts::new(prior_una, seg.ack);
@@ -111,7 +113,7 @@ impl Sender {
             flight.released = 0;
         }
         self.trace_congestion(ctx);
-        self.fine(acked, tagged.freed)
+        self.outcome(acked, tagged.freed)
     }
 
     /// True where nothing is outstanding, and a segment with data that acknowledges `ack` and shows a window of
@@ -129,18 +131,19 @@ impl Sender {
     #[inline]
     pub(crate) fn on_known_ack(&mut self, seq: SeqNum, ack: SeqNum, window: u32) {
         self.cc_timer_stuck = false;
-        self.window.update(seq, ack, window);
+        self.window.update(&Announced { seq, ack, wnd: window }, self.snd_una, seq);
     }
 
-    fn fine(&self, acked: u32, freed: bool) -> AckVerdict {
+    fn outcome(&self, acked: u32, freed: bool) -> AckOutcome {
         let fin_acked = self.buffer.has_fin() && self.snd_una.gt(self.buffer.end());
-        AckVerdict::Fine { acked, fin_acked, freed }
+        AckOutcome { acked, fin_acked, freed }
     }
 
     /// RFC 9293, section 3.10.7.4: SND.WND.
     fn update_window(&mut self, ctx: &mut Ctx<'_>, seg: &AckSegment) {
         let before = self.window.wnd();
-        self.window.update(seg.seq, seg.ack, seg.window);
+        let announced = Announced { seq: seg.seq, ack: seg.ack, wnd: seg.window };
+        self.window.update(&announced, self.snd_una, seg.rcv_nxt);
         let wnd = self.window.wnd();
         if wnd == 0 {
             if before > 0 {

@@ -8,8 +8,8 @@ use crate::events::WakeReason;
 use crate::policy::cc::Clock;
 use crate::time::{Duration, Instant};
 
-/// How long a small usable window holds data back before the override (RFC 9293, section 3.8.6.2.1: 0.1 to
-/// 1 s).
+/// How long a small usable window (RFC 9293, section 3.8.6.2.1: 0.1 to 1 s) or a cork holds data back before the
+/// override.
 const SWS_OVERRIDE: Duration = Duration::from_millis(200);
 /// An empty sender keeps its memory for so long.
 const TRIM_AFTER: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ pub(super) fn reneging_delay(srtt: Option<Duration>) -> Duration {
     srtt.map_or(MIN_RENEGING_DELAY, |srtt| Duration::from_nanos(srtt.as_nanos() / 2).max(MIN_RENEGING_DELAY))
 }
 
-/// What the peer's window makes an otherwise idle sender wait for.
+/// What the peer's window or the cork makes an otherwise idle sender wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waiting {
     /// Nothing.
@@ -33,7 +33,7 @@ pub(super) enum Waiting {
     Persist,
     /// The probe is due.
     Probe,
-    /// The override of SWS avoidance.
+    /// The override of SWS avoidance, or of the cork.
     Override,
     /// The override is due.
     Overridden,
@@ -62,13 +62,16 @@ impl Sender {
         }
     }
 
-    /// The peer's window keeps the sender from sending although nothing is outstanding: arms the timer that
-    /// ends this.
+    /// The peer's window, or the cork, keeps the sender from sending although nothing is outstanding: arms the timer
+    /// that ends this.
     pub(super) fn wait_for_window(&mut self, now: Instant, config: &ConnConfig) {
-        if self.waiting != Waiting::Nothing {
+        let closed = self.window.wnd() == 0;
+        let probes = matches!(self.waiting, Waiting::Persist | Waiting::Probe);
+        // A window may close while the override waits, or after it was due.
+        if self.waiting != Waiting::Nothing && (probes || !closed) {
             return;
         }
-        if self.window.wnd() == 0 {
+        if closed {
             // RFC 9293, section 3.8.6.1: the first probe after one RTO, then with exponential back-off.
             self.waiting = Waiting::Persist;
             let backed_off = self.rtt.rto().saturating_mul(1 << self.probes.min(32));

@@ -4,7 +4,7 @@
 //! recovery, where losses are found by count, what may be lost (RFC 6675, NextSeg). Only probes and the first ignore
 //! the congestion window and the pacer.
 
-use super::new_data::{Ask, Piece, small_segment_may_leave};
+use super::new_data::{Ask, Piece, nagle_permits};
 use super::pacer::Gap;
 use super::timers::Waiting;
 use super::{Flight, Next, SendLimits, Sender};
@@ -63,7 +63,8 @@ impl Sender {
             }
             Err(blocked) => {
                 self.blocked = blocked;
-                if blocked != Blocked::ReceiveWindow && self.waiting != Waiting::Nothing {
+                let waits = blocked == Blocked::ReceiveWindow || (blocked == Blocked::Nagle && config.cork);
+                if !waits && self.waiting != Waiting::Nothing {
                     self.stop_waiting();
                 }
                 Next::Blocked
@@ -321,7 +322,9 @@ impl Sender {
         let data = self.buffer.end().saturating_distance_from(nxt);
         // A small segment that was given up in the scheduler is not outstanding.
         flight.small_end = flight.small_end.min(nxt);
-        let may_be_small = small_segment_may_leave(config, self.snd_una, nxt, flight.small_end, space);
+        let overridden = self.waiting == Waiting::Overridden;
+        let corked = config.cork && space > 0 && !overridden;
+        let may_be_small = !corked && nagle_permits(config.nagle, self.snd_una, nxt, flight.small_end);
         let ask = Ask {
             data,
             fin: self.buffer.has_fin(),
@@ -332,7 +335,7 @@ impl Sender {
             smss: self.smss,
             small: may_be_small,
             alone: matches!(config.nagle, Nagle::Rfc896 | Nagle::SunOs(_)),
-            override_sws: self.waiting == Waiting::Overridden,
+            override_sws: overridden,
             sunos: if let Nagle::SunOs(rule) = config.nagle { Some(rule) } else { None },
         };
         let Piece { len, fin } = match ask.answer() {
@@ -341,6 +344,8 @@ impl Sender {
                 match blocked {
                     Blocked::CongestionWindow if !gate.capped => flight.window_use.limit(nxt),
                     Blocked::ReceiveWindow if nxt == self.snd_una => self.wait_for_window(now, config),
+                    // A cork holds data back for 200 ms, as Linux's does (tcp(7), TCP_CORK).
+                    Blocked::Nagle if corked && nxt == self.snd_una => self.wait_for_window(now, config),
                     _ => {}
                 }
                 return Err(blocked);

@@ -4,10 +4,10 @@ use super::bench::{Bench, ISS, SMSS, Setup, ms};
 use crate::config::{HalfRule, Nagle, NagleTest, SunOs};
 use crate::events::WakeReason;
 use crate::info::Blocked;
-use crate::packet::SendReason::{Fin, NewData, RtoRetransmit};
+use crate::packet::SendReason::{Fin, NewData, RtoRetransmit, WindowProbe};
 use crate::policy::sched::{ControlKind, SegmentClass};
 use crate::seq::SeqNum;
-use crate::snd::AckVerdict;
+use crate::snd::AckOutcome;
 use crate::units::Window;
 use std::vec::Vec;
 
@@ -138,6 +138,55 @@ fn nagle_off_and_cork() {
     assert_eq!(bench.drain(), [(1020, 10, NewData)]);
 }
 
+/// tcp(7), TCP_CORK: "a 200 millisecond ceiling on the time for which output is corked".
+#[test]
+fn a_cork_holds_data_back_for_at_most_200_ms() {
+    let mut bench = Setup::default().open();
+    bench.config.cork = true;
+    bench.write(2_500);
+    assert_eq!(bench.offsets(), [0, 1_000]);
+    bench.pass(ms(300));
+    assert!(bench.offsets().is_empty(), "not while something is outstanding");
+    bench.ack(2_000);
+    assert!(bench.offsets().is_empty());
+    assert_eq!(bench.blocked(), Blocked::Nagle);
+    let start = bench.now;
+    assert_eq!(bench.timer(), Some((ms(200), WakeReason::SwsOverride)));
+    bench.pass(ms(50));
+    assert!(bench.offsets().is_empty(), "asking again does not start the timer anew");
+    bench.fire();
+    assert_eq!(bench.now.since(start), ms(200));
+    assert_eq!(bench.drain(), [(2_000, 500, NewData)]);
+    bench.ack(2_500);
+    bench.write(10);
+    assert!(bench.offsets().is_empty(), "the cork is still in");
+    assert_eq!(bench.timer().map(|timer| timer.0), Some(ms(200)));
+    bench.config.cork = false;
+    assert_eq!(bench.offsets(), [2_500]);
+}
+
+/// The override of SWS avoidance waits for a window that is too small; one that closes meanwhile is probed.
+#[test]
+fn a_window_that_closes_while_the_override_waits_is_probed() {
+    for late in [false, true] {
+        let mut bench = Setup { wnd: 5_000, ..Setup::default() }.open();
+        bench.write(5_500);
+        bench.drain();
+        bench.wnd = 300;
+        bench.ack(5_000);
+        assert!(bench.offsets().is_empty());
+        assert_eq!(bench.timer().map(|timer| timer.1), Some(WakeReason::SwsOverride));
+        if late {
+            bench.fire();
+        }
+        bench.wnd = 0;
+        bench.ack(5_000);
+        assert!(bench.offsets().is_empty());
+        assert_eq!(bench.fire(), WakeReason::Persist);
+        assert_eq!(bench.drain()[0].2, WindowProbe, "{late}");
+    }
+}
+
 #[test]
 fn fin_rides_on_the_last_segment_and_ignores_nagle() {
     let mut bench = nagle(Nagle::Rfc896);
@@ -148,16 +197,16 @@ fn fin_rides_on_the_last_segment_and_ignores_nagle() {
     assert!(!bench.snd.is_empty());
     assert_eq!(bench.snd.write(&bench.config, b"more"), 0);
     let segment = bench.segment(1500, &[]);
-    assert_eq!(bench.take(&segment), AckVerdict::Fine { acked: 1500, fin_acked: false, freed: true });
+    assert_eq!(bench.take(&segment), AckOutcome { acked: 1500, fin_acked: false, freed: true });
     // The FIN is lost: it goes out again, alone.
     bench.fire();
     let out = bench.next().unwrap();
     assert_eq!((out.fin, out.len, out.class), (true, 0, SegmentClass::Retransmit));
     bench.sent(&out);
     let segment = bench.segment(1501, &[]);
-    assert_eq!(bench.take(&segment), AckVerdict::Fine { acked: 1, fin_acked: true, freed: false });
+    assert_eq!(bench.take(&segment), AckOutcome { acked: 1, fin_acked: true, freed: false });
     assert!(bench.snd.is_empty());
-    assert_eq!(bench.take(&segment), AckVerdict::Fine { acked: 0, fin_acked: true, freed: false });
+    assert_eq!(bench.take(&segment), AckOutcome { acked: 0, fin_acked: true, freed: false });
 }
 
 #[test]
@@ -234,13 +283,17 @@ fn acks_outside_the_acceptable_range() {
     let mut bench = Setup { wnd: 10_000, ..Setup::default() }.open();
     bench.write(30 * SMSS);
     bench.drain();
-    let mut segment = bench.segment(0, &[]);
-    segment.ack = bench.snd.snd_nxt() + 1;
-    assert_eq!(bench.take(&segment), AckVerdict::TooNew);
-    segment.ack = bench.snd.snd_una() - 10_000;
-    assert!(matches!(bench.take(&segment), AckVerdict::Fine { .. }));
-    segment.ack = bench.snd.snd_una() - 10_001;
-    assert_eq!(bench.take(&segment), AckVerdict::TooOld);
+    let (una, nxt) = (bench.snd.snd_una(), bench.snd.snd_nxt());
+    assert!(bench.snd.accepts(una) && bench.snd.accepts(nxt));
+    assert!(!bench.snd.accepts(nxt + 1), "never sent");
+    assert!(!bench.snd.accepts(una - 1), "nothing was acknowledged yet");
+    for (acked, oldest) in [(4_000, 4_000), (14_000, 10_000)] {
+        bench.ack(acked);
+        bench.drain();
+        let una = bench.snd.snd_una();
+        assert!(bench.snd.accepts(una - oldest), "{acked}");
+        assert!(!bench.snd.accepts(una - oldest - 1), "{acked}");
+    }
 }
 
 #[test]

@@ -1,0 +1,184 @@
+//! Segments of somebody who knows the addresses and ports of a connection, and guesses some of its numbers.
+
+use super::*;
+use crate::conn::checks::Verdict;
+use crate::wire::SackBlocks;
+use alloc::boxed::Box;
+use proptest::prelude::*;
+
+/// A connection with timestamps, whose peer's clock shows 5,001.
+fn stamped_connection() -> Bench {
+    let syn = stamped(&segment(SYN, IRS, SeqNum(0), &[]), 5_000, 0);
+    let mut bench = Bench::with(|ctx, host| {
+        Connection::accept(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
+    });
+    let ecr = bench.drain()[0].options.timestamps.unwrap().val;
+    bench.arrive(&stamped(&segment(ACK, IRS + 1, ISS + 1, &[]), 5_001, ecr));
+    assert_eq!(bench.conn.state(), State::Established);
+    bench
+}
+
+fn stamped<'a>(seg: &TcpSegment<'a>, val: u32, ecr: u32) -> TcpSegment<'a> {
+    let options = TcpOptions { timestamps: Some(Timestamps { val, ecr }), ..seg.options };
+    TcpSegment { options, ..*seg }
+}
+
+/// RFC 5961 would be undone if a sequence number alone could set TS.Recent: PAWS would then reject the peer for up to
+/// 24 days.
+#[test]
+fn a_timestamp_counts_only_with_an_ack_that_counts() {
+    let far_ahead = 5_001 + (1 << 30);
+    let forged = [
+        ("no ACK", segment(TcpFlags::NONE, IRS + 1, SeqNum(0), b"x")),
+        ("no ACK, no data", segment(TcpFlags::NONE, IRS + 1, SeqNum(0), &[])),
+        ("an ACK of what was never sent", segment(ACK, IRS + 1, ISS + 200_000, b"x")),
+        ("an ACK from long ago", segment(ACK, IRS + 1, ISS - 1_000_000, b"x")),
+        ("an older ACK than SND.UNA", segment(ACK, IRS + 1, ISS, b"x")),
+        ("SYN", segment(SYN, IRS + 1, SeqNum(0), &[])),
+        ("RST in the window", segment(RST, IRS + 2, SeqNum(0), &[])),
+        ("FIN without ACK", segment(FIN, IRS + 1, SeqNum(0), &[])),
+        ("an older sequence number", segment(ACK, IRS - 10, ISS + 1, b"x")),
+        ("beyond the window", segment(ACK, IRS + 0x1000_0000, ISS + 1, b"x")),
+    ];
+    for (name, forged) in forged {
+        let mut bench = stamped_connection();
+        bench.arrive(&stamped(&forged, far_ahead, 0));
+        bench.drain();
+        bench.arrive(&stamped(&segment(ACK, IRS + 1, ISS + 1, b"genuine"), 5_002, 0));
+        assert_eq!(bench.conn.peek()[0], b"genuine", "{name}");
+        assert_eq!(bench.conn.ts.recent(), 5_002, "{name}");
+    }
+}
+
+/// The timestamp of the SYN is the first that PAWS judges by.
+#[test]
+fn an_old_timestamp_does_not_establish_a_connection() {
+    let syn = stamped(&segment(SYN, IRS, SeqNum(0), &[]), 5_000, 0);
+    let open = || {
+        let mut bench = Bench::with(|ctx, host| {
+            Connection::accept(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
+        });
+        bench.drain();
+        bench
+    };
+    let ack = segment(ACK, IRS + 1, ISS + 1, &[]);
+    assert_eq!(open().reaction(&stamped(&ack, 4_999, 0)), "SYN-RECEIVED ChallengeAck");
+    assert_eq!(open().reaction(&ack), "SYN-RECEIVED ", "RFC 7323, section 3.2");
+    assert_eq!(open().reaction(&stamped(&ack, 5_000, 0)), "ESTABLISHED ");
+    assert_eq!(open().reaction(&stamped(&segment(RST, IRS + 1, SeqNum(0), &[]), 1, 0)), "CLOSED ");
+}
+
+/// Keep-alive finds a peer that is gone although somebody keeps sending segments in its name.
+#[test]
+fn what_is_not_acceptable_is_no_sign_of_life() {
+    let keep_alive = crate::config::KeepAlive {
+        idle: Duration::from_secs(10),
+        interval: Duration::from_secs(2),
+        count: 3,
+    };
+    let forged = [
+        segment(ACK, IRS - 100, ISS + 1, &[]),
+        segment(ACK, IRS + 0x1000_0000, ISS + 1, b"x"),
+        segment(ACK, IRS + 1, ISS + 200_000, &[]),
+        segment(SYN, IRS + 1, SeqNum(0), &[]),
+        segment(RST, IRS + 2, SeqNum(0), &[]),
+        segment(TcpFlags::NONE, IRS + 1, SeqNum(0), b"x"),
+    ];
+    for forged in forged {
+        let mut bench = Bench::active(ConnConfig { keep_alive: Some(keep_alive), ..config() });
+        bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+        bench.drain();
+        let start = bench.now;
+        while bench.conn.state() == State::Established {
+            bench.now = bench.conn.next_deadline().unwrap().0;
+            bench.conn.on_timeout(ctx!(bench));
+            bench.arrive(&forged);
+            bench.drain();
+        }
+        assert_eq!(bench.now.since(start).as_millis(), 16_000, "{forged:?}");
+        assert_eq!(bench.conn.error(), Some(ConnError::TimedOut));
+    }
+    let mut bench = Bench::active(ConnConfig { keep_alive: Some(keep_alive), ..config() });
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+    bench.drain();
+    bench.now += Duration::from_secs(9);
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 1, &[]));
+    let next = bench.conn.next_deadline().unwrap().0;
+    assert_eq!(next.since(bench.now), Duration::from_secs(10), "the peer itself");
+}
+
+#[test]
+fn a_closed_window_lets_acks_at_its_edge_count() {
+    let config = ConnConfig { recv_buffer: 2_000, ..config() };
+    let mut bench = Bench::active(config);
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+    bench.conn.write(&[0; 100]).unwrap();
+    bench.drain();
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 1, &[7; 2_000]));
+    bench.drain();
+    assert_eq!(bench.conn.info().rcv_wnd, 0);
+    let edge = IRS + 2_001;
+    assert_eq!(bench.conn.judge(bench.now, &segment(ACK, edge, ISS + 51, b"x")), Verdict::AckOnly);
+    assert_eq!(bench.conn.judge(bench.now, &segment(ACK, edge + 1, ISS + 51, b"x")), Verdict::OutOfWindow);
+    assert_eq!(bench.conn.judge(bench.now, &segment(ACK, edge, ISS + 102, b"x")), Verdict::OutOfWindow);
+    assert_eq!(bench.conn.judge(bench.now, &segment(RST, edge, SeqNum(0), b"text")), Verdict::Reset);
+    bench.arrive(&segment(ACK, edge, ISS + 51, b"x"));
+    assert_eq!(bench.conn.info().bytes_acked, 50);
+    assert_eq!(bench.drain()[0].ack, edge, "the text is answered");
+}
+
+/// What a segment may change that has not passed the last check: nothing.
+fn untouched(bench: &Bench) -> String {
+    let conn = &bench.conn;
+    format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        conn.state,
+        conn.snd,
+        conn.ts,
+        conn.last_arrival,
+        conn.wait_until,
+        conn.error,
+        conn.notices,
+        conn.flushed
+    )
+}
+
+proptest! {
+    /// In every state, whatever the segment: only one that passed all checks writes to the connection.
+    #[test]
+    fn nothing_is_written_before_the_last_check(
+        state in prop::sample::select(&SYNCHRONIZED[..]),
+        flags in 0u16..64,
+        seq in prop_oneof![-3i32..4, 65_530i32..65_540, any::<i32>()],
+        ack in prop_oneof![-3i32..4, any::<i32>()],
+        window in any::<u16>(),
+        val in prop_oneof![Just(None), any::<u32>().prop_map(Some)],
+        len in 0usize..4,
+        with_ts in any::<bool>(),
+    ) {
+        let mut bench = if with_ts { stamped_connection() } else { Bench::in_state(state) };
+        bench.conn.take_notices();
+        let at = |base: SeqNum, offset: i32| SeqNum(base.0.wrapping_add_signed(offset));
+        let data: &'static [u8] = Box::leak(alloc::vec![b'x'; len].into_boxed_slice());
+        let forged = TcpSegment {
+            window,
+            options: TcpOptions {
+                timestamps: val.map(|val| Timestamps { val, ecr: val ^ 1 }),
+                sack: [(at(bench.snd_nxt(), ack), at(bench.snd_nxt(), ack) + 1)].into_iter().collect::<SackBlocks>(),
+                ..TcpOptions::NONE
+            },
+            ..segment(TcpFlags::from_bits(flags), at(bench.rcv_nxt(), seq), at(bench.snd_nxt(), ack), data)
+        };
+        let before = untouched(&bench);
+        let verdict = bench.conn.judge(bench.now, &forged);
+        bench.now += Duration::from_secs(1);
+        let disposition = bench.arrive(&forged);
+        let counts = matches!(verdict, Verdict::Acceptable | Verdict::AckOnly | Verdict::Reset)
+            || matches!(disposition, Disposition::NewSyn { .. })
+            // The peer's FIN once more restarts TIME-WAIT.
+            || (bench.conn.state() == State::TimeWait && forged.flags.contains(FIN));
+        if !counts {
+            prop_assert_eq!(before, untouched(&bench), "{:?}", verdict);
+        }
+    }
+}
