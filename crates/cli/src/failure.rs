@@ -83,7 +83,10 @@ impl Display for Failure {
 
 impl From<SetupError> for Failure {
     fn from(error: SetupError) -> Self {
-        Self::new(Exit::Device, error.to_string())
+        match error {
+            SetupError::System { action, source } => Self::system(action, &source),
+            other => Self::new(Exit::Device, other.to_string()),
+        }
     }
 }
 

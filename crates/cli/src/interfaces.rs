@@ -34,6 +34,8 @@ fn as_text<S: Serializer>(nets: &[IpNet], to: S) -> Result<S::Ok, S::Error> {
 /// Every interface, in the kernel's order.
 pub(crate) fn all() -> Result<Vec<Interface>, Failure> {
     let mut netlink = Netlink::open()?;
+    // The list comes from a socket of its own, and is empty if that cannot be opened.
+    drop(Netlink::open()?);
     let mut found: Vec<Interface> = Vec::new();
     for listed in pnet_datalink::interfaces() {
         // An address with a label comes under that: eth0:1.

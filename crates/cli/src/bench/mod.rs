@@ -32,7 +32,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::policies::Chosen;
 use crate::signals::Signals;
-use crate::tunnel::Tunnel;
+use crate::tunnel::{self, Tunnel};
 use ackline::core::ConnConfig;
 use ackline::core::config::Nagle;
 use ackline::core::policy::spec::SpecError;
@@ -160,11 +160,7 @@ async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(
 /// steps of tasks, each of which may work on megabytes here, and intervals are to end in time.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     const STEPS: u32 = 8;
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .event_interval(STEPS)
-        .build()
-        .map_err(|error| Failure::system("start the runtime", &error))
+    tunnel::build(tokio::runtime::Builder::new_current_thread().event_interval(STEPS))
 }
 
 /// What this end is to do.

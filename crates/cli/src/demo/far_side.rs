@@ -2,7 +2,7 @@
 
 use super::payload::{Checker, Payload};
 use super::{Amount, FAR, FAR_PORT, NEAR, NEAR_PORT, Received, Sent, ackline_side};
-use crate::failure::Failure;
+use crate::failure::{Failure, plain};
 use crate::policies::Chosen;
 use crate::progress::Progress;
 use crate::traffic::{Path, PathSampler};
@@ -108,8 +108,13 @@ async fn stack_sends(stack: &Stack, seed: u64, amount: Amount) -> io::Result<Sen
     ackline_side::send(stream, Payload::new(seed, amount, timer::now()), &Progress::silent()).await
 }
 
+/// For `map_err`: says what was tried.
+fn on(action: &'static str) -> impl Fn(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), format!("cannot {action}: {}", plain(&error)))
+}
+
 fn kernel_receives(listener: &TcpListener) -> io::Result<Received> {
-    let (mut stream, _) = listener.accept()?;
+    let (mut stream, _) = listener.accept().map_err(on("accept with a kernel socket"))?;
     let mut buffer = vec![0; READ];
     let mut checker = Checker::new();
     loop {
@@ -122,7 +127,7 @@ fn kernel_receives(listener: &TcpListener) -> io::Result<Received> {
 }
 
 fn kernel_sends(seed: u64, amount: Amount) -> io::Result<Sent> {
-    let mut stream = TcpStream::connect((NEAR, NEAR_PORT))?;
+    let mut stream = TcpStream::connect((NEAR, NEAR_PORT)).map_err(on("connect with a kernel socket"))?;
     let started = timer::now();
     let mut payload = Payload::new(seed, amount, started);
     let mut sampler = PathSampler::default();

@@ -145,9 +145,11 @@ async fn exchange(
     let progress = Progress::new("download", amount.bytes, args.output);
     let down = guarded("download", &stack, &progress, async {
         let watch = Stopwatch::of_thread();
-        let (stream, _) = listener.accept().await?;
-        let received = ackline_side::receive(stream, &progress).await?;
-        let sent = told(sent).await?;
+        let receive = async {
+            let (stream, _) = listener.accept().await?;
+            ackline_side::receive(stream, &progress).await
+        };
+        let (received, sent) = both(receive, sent).await?;
         Ok(Direction { sent, received, cpu: watch.cpu() })
     })
     .await;
@@ -170,16 +172,35 @@ async fn upload(
     progress: &Progress,
 ) -> io::Result<Direction> {
     let watch = Stopwatch::of_thread();
-    let stream = stack.connect((FAR, FAR_PORT)).await?;
-    let payload = Payload::new(UPLOAD_SEED, amount, timer::now());
-    let sent = ackline_side::send(stream, payload, progress).await?;
-    let received = told(received).await?;
+    let send = async {
+        let stream = stack.connect((FAR, FAR_PORT)).await?;
+        let payload = Payload::new(UPLOAD_SEED, amount, timer::now());
+        ackline_side::send(stream, payload, progress).await
+    };
+    let (sent, received) = both(send, received).await?;
     Ok(Direction { sent, received, cpu: watch.cpu() })
 }
 
-/// What the far end says.
-async fn told<T>(far: oneshot::Receiver<io::Result<T>>) -> io::Result<T> {
-    far.await.map_err(|_| io::Error::other("the far end's thread has ended"))?
+/// What both ends of a direction say. If the far end fails, that is the reason of what the near end then meets.
+async fn both<N, F>(
+    near: impl Future<Output = io::Result<N>>,
+    mut far: oneshot::Receiver<io::Result<F>>,
+) -> io::Result<(N, F)> {
+    let heard = |far: Result<io::Result<F>, _>| {
+        far.map_err(|_: oneshot::error::RecvError| io::Error::other("the far end's thread has ended"))?
+    };
+    let mut near = std::pin::pin!(near);
+    tokio::select! {
+        biased;
+        told = &mut far => {
+            let far = heard(told)?;
+            Ok((near.await?, far))
+        }
+        near = &mut near => match near {
+            Ok(near) => Ok((near, heard(far.await)?)),
+            Err(error) => Err(far.try_recv().ok().and_then(Result::err).unwrap_or(error)),
+        }
+    }
 }
 
 /// Ends a direction that makes no progress.

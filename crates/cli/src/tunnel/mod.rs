@@ -16,6 +16,7 @@ use ackline::runtime::{Device, Pacing, Stack};
 use ethernet::Ethernet;
 use ipnet::IpNet;
 use std::convert::Infallible;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tun::Tun;
@@ -185,10 +186,24 @@ fn spawn(builder: Builder) -> Result<Stack, Failure> {
 
 /// The tokio runtime of a command: one thread, so that what it costs can be told.
 pub(crate) fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::system("start the runtime", &error))
+    build(&mut tokio::runtime::Builder::new_current_thread())
+}
+
+/// Builds a runtime with all of tokio's drivers.
+pub(crate) fn build(builder: &mut tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, Failure> {
+    let refused = |error: &io::Error| Failure::system("start the runtime", error);
+    descriptors(RUNTIME_DESCRIPTORS).map_err(|error| refused(&error))?;
+    builder.enable_all().build().map_err(|error| refused(&error))
+}
+
+/// What a process's first runtime opens: epoll twice and what wakes it, the pair of sockets for signals and a duplicate of one.
+const RUNTIME_DESCRIPTORS: usize = 6;
+
+/// Fails if the process cannot open `count` more descriptors. tokio panics if it has none left for signals.
+fn descriptors(count: usize) -> io::Result<()> {
+    let opened: rustix::io::Result<Vec<_>> =
+        (0..count).map(|_| rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)).collect();
+    Ok(opened.map(drop)?)
 }
 
 fn one_per_version(option: &str, addresses: impl Iterator<Item = IpAddr>) -> Result<(), Failure> {
