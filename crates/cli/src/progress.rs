@@ -2,7 +2,8 @@
 
 use crate::args::OutputArgs;
 use crate::output;
-use ackline::runtime::Stack;
+use ackline::core::Instant;
+use ackline::runtime::{Stack, timer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt;
 use std::io::IsTerminal as _;
@@ -12,6 +13,8 @@ use std::time::Duration;
 /// Counts the bytes of one or several transfers. Threads may add to it at the same time.
 pub(crate) struct Progress {
     bytes: AtomicU64,
+    /// When that changed last, or began, on the clock of [`timer::now`], in nanoseconds.
+    changed: AtomicU64,
     /// Hidden unless standard error is a terminal.
     bar: ProgressBar,
     /// Takes the bar from the screen in the end.
@@ -39,22 +42,27 @@ impl Progress {
             bar.set_style(style.progress_chars("=> ").with_key("rate", rate));
         }
         bar.set_message(label.to_owned());
-        Self { bytes: AtomicU64::new(0), bar, owner: true }
+        Self::counting_on(bar, true)
     }
 
     /// Counts, and draws nothing.
     pub(crate) fn silent() -> Self {
-        Self { bytes: AtomicU64::new(0), bar: ProgressBar::hidden(), owner: true }
+        Self::counting_on(ProgressBar::hidden(), true)
     }
 
     /// Counts a part on its own, and draws it on the same bar.
     pub(crate) fn part(&self) -> Self {
-        Self { bytes: AtomicU64::new(0), bar: self.bar.clone(), owner: false }
+        Self::counting_on(self.bar.clone(), false)
+    }
+
+    fn counting_on(bar: ProgressBar, owner: bool) -> Self {
+        Self { bytes: AtomicU64::new(0), changed: AtomicU64::new(timer::now().as_nanos()), bar, owner }
     }
 
     /// Counts `bytes` more.
     pub(crate) fn add(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.changed.store(timer::now().as_nanos(), Ordering::Relaxed);
         if !self.bar.is_hidden() {
             self.bar.inc(bytes);
         }
@@ -63,6 +71,12 @@ impl Progress {
     /// All bytes so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How long no byte was counted.
+    pub(crate) fn silent_for(&self) -> Duration {
+        let changed = Instant::from_nanos(self.changed.load(Ordering::Relaxed));
+        timer::now().since(changed).into()
     }
 
     /// Prints a line on standard error without tearing the bar.

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-use values::{Destination, ListenAt};
+use values::{Destination, Limit, ListenAt};
 
 /// A TCP stack in userspace: send and receive real data over a TUN device, with the congestion control, ACK
 /// policy, timeout response and egress scheduler of your choice; and simulate the same stack in virtual time.
@@ -152,9 +152,8 @@ of the device has the address of --peer. To reach hosts beyond this machine, let
 
 /// Receive a byte stream from any TCP sender into a file
 ///
-/// The data is written under a temporary name and gets its own when the sender has finished; what was cut
-/// short never looks complete, and is deleted. An existing FILE is replaced only by a complete one; in a
-/// directory nothing is replaced.
+/// The file gets its name when the sender has finished; what was cut short never looks complete, and is deleted.
+/// An existing FILE is replaced only by a complete one; in a directory nothing is replaced.
 #[derive(Args)]
 #[command(after_long_help = RECV_EXAMPLES)]
 pub(crate) struct RecvArgs {
@@ -173,6 +172,9 @@ pub(crate) struct RecvArgs {
     #[arg(short, long)]
     pub(crate) keep: bool,
     /// Most connections at once with --keep; others wait
+    ///
+    /// If others wait, the connection that has been silent longest makes room once that is a tenth of --timeout; those that
+    /// have not sent a byte go first.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max: u16,
     /// Time to finish after a signal, with --keep: 5, 500ms, 2m
@@ -180,15 +182,30 @@ pub(crate) struct RecvArgs {
     pub(crate) grace: Duration,
     #[command(flatten)]
     pub(crate) tunnel: TunnelArgs,
-    /// Give up after this time without progress: 10, 500ms, 2m
+    /// Give up a connection after this time without progress: 10, 500ms, 2m, or off [default: 2m with --keep, else off]
     ///
     /// Without --keep this includes waiting for the sender to connect.
-    #[arg(long, value_name = "TIME", value_parser = values::time)]
-    pub(crate) timeout: Option<Duration>,
+    #[arg(long, value_name = "TIME", value_parser = values::limit)]
+    pub(crate) timeout: Option<Limit>,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
+}
+
+impl RecvArgs {
+    /// How long a service bears with a silent connection unless the command line says so. A sender that pauses for longer is
+    /// rare, and strangers that only connect must not fill it.
+    const KEEP_TIMEOUT: Duration = Duration::from_secs(120);
+
+    /// The time without progress after which a connection is given up.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        match self.timeout {
+            Some(Limit::After(limit)) => Some(limit),
+            Some(Limit::Off) => None,
+            None => self.keep.then_some(Self::KEEP_TIMEOUT),
+        }
+    }
 }
 
 const RECV_EXAMPLES: &str = "\

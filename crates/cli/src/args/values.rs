@@ -27,6 +27,21 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "not a time; write seconds (10, 0.5), or 500ms, 2m; at most 1440m".to_owned())
 }
 
+/// A limit of time that may be switched off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    Off,
+    After(Duration),
+}
+
+/// A [`time`], or `off`.
+pub(crate) fn limit(text: &str) -> Result<Limit, String> {
+    if text == "off" {
+        return Ok(Limit::Off);
+    }
+    time(text).map(Limit::After).map_err(|why| format!("{why}; or off"))
+}
+
 /// A rate as the shaper takes it; as written.
 pub(crate) fn rate(text: &str) -> Result<String, String> {
     if parse_rate(text).is_some() {

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let tunnel = args.tunnel.plan(args.listen.address.map(|address| ("--listen", address)))?;
     let target = Target::new(args.target.as_deref(), args.keep)?;
     let reporter = Reporter::new(args.output, target == Target::Stdout);
+    target.delete_leftovers();
     // A file that cannot be written is best known before anybody connects.
     let sink = match &target {
         Target::Directory(_) => None,
@@ -97,11 +98,12 @@ async fn once(
     progress: &Progress,
     reporter: &Reporter,
 ) -> Result<(), Failure> {
+    let timeout = args.timeout();
     let accepted = tokio::select! {
         accepted = listener.accept() => accepted.map_err(|error| Failure::system("accept connections", &error)),
         signal = signals.next() => Err(signal.failure("stopped before anybody connected")),
-        () = progress.stalled(args.timeout) => {
-            let limit = args.timeout.unwrap_or_default().as_secs_f64();
+        () = progress.stalled(timeout) => {
+            let limit = timeout.unwrap_or_default().as_secs_f64();
             Err(Failure::new(Exit::Network, format!("nobody connected to {} within {limit} s", args.listen)))
         }
     };
@@ -118,7 +120,7 @@ async fn once(
             let outcome = match opened {
                 Err(failure) => Err(failure),
                 Ok(sink) => tokio::select! {
-                    outcome = transfer::receive(&mut stream, sink, progress, args.timeout) => outcome,
+                    outcome = transfer::receive(&mut stream, sink, progress, timeout) => outcome,
                     signal = signals.next() => {
                         let so_far = crate::peer::after(progress.bytes(), None);
                         Err(signal.failure(&format!("stopped {so_far}; the connection was reset")))
@@ -137,6 +139,7 @@ async fn once(
         cpu: Some(watch.cpu()),
         timing: Some((&stack.stats()).into()),
         egress: Some(EgressReport::of(stack)),
+        silent: false,
         outcome,
     };
     progress.clear();

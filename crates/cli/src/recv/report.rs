@@ -25,6 +25,8 @@ pub(super) struct Transfer {
     pub(super) timing: Option<Timing>,
     /// What the stack sent; not told where several transfers share it.
     pub(super) egress: Option<EgressReport>,
+    /// The peer was given up before it had sent a byte: nothing was lost.
+    pub(super) silent: bool,
     /// The file, where there is one, or why there is none.
     pub(super) outcome: Result<Option<PathBuf>, Failure>,
 }
@@ -34,6 +36,7 @@ pub(super) struct Transfer {
 pub(super) struct Totals {
     pub(super) complete: u64,
     pub(super) aborted: u64,
+    pub(super) silent: u64,
     pub(super) bytes: u64,
 }
 
@@ -41,6 +44,7 @@ impl Totals {
     pub(super) fn count(&mut self, transfer: &Transfer) {
         match transfer.outcome {
             Ok(_) => self.complete += 1,
+            Err(_) if transfer.silent => self.silent += 1,
             Err(_) => self.aborted += 1,
         }
         self.bytes += transfer.bytes;
@@ -73,6 +77,7 @@ struct SummaryReport {
     event: &'static str,
     complete: u64,
     aborted: u64,
+    silent: u64,
     #[serde(flatten)]
     figures: Figures,
     cpu_s: f64,
@@ -100,7 +105,7 @@ impl Reporter {
 
     /// One transfer, whole or not.
     pub(super) fn transfer(&self, progress: &Progress, transfer: &Transfer) -> Result<(), Failure> {
-        let Transfer { peer, local, bytes, time, cpu, timing, egress, outcome } = transfer;
+        let Transfer { peer, local, bytes, time, cpu, timing, egress, silent: _, outcome } = transfer;
         if self.options.json {
             let file = outcome.as_ref().ok().and_then(Option::as_ref);
             return self.print(&TransferReport {
@@ -151,6 +156,7 @@ impl Reporter {
                 cpu: None,
                 timing: None,
                 egress: None,
+                silent: false,
                 outcome,
             },
         )
@@ -170,7 +176,7 @@ impl Reporter {
         of_stack: Option<(Timing, EgressReport)>,
         outcome: &Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let Totals { complete, aborted, bytes } = totals;
+        let Totals { complete, aborted, silent, bytes } = totals;
         let (timing, egress) = of_stack.unzip();
         if self.options.json {
             return self.print(&SummaryReport {
@@ -179,6 +185,7 @@ impl Reporter {
                 event: "summary",
                 complete,
                 aborted,
+                silent,
                 figures: Figures::new(bytes, time),
                 cpu_s: cpu.as_secs_f64(),
                 timing,
@@ -187,7 +194,9 @@ impl Reporter {
             });
         }
         if self.speaks() {
-            progress.say(&format!("{complete} complete, {aborted} aborted, {}", output::bytes(bytes)));
+            let silent = if silent == 0 { String::new() } else { format!(", {silent} silent") };
+            progress
+                .say(&format!("{complete} complete, {aborted} aborted{silent}, {}", output::bytes(bytes)));
             say_all(progress, timing.as_ref(), egress.as_ref());
         }
         Ok(())

@@ -1,4 +1,7 @@
 //! `recv --keep`: many connections at once, until a signal.
+//!
+//! A connection on which nothing arrives is given up after `--timeout`. With `--max` of them under way and others waiting, the one
+//! that has been silent longest makes room after a tenth of that, so that connections which only stand there lock nobody out.
 
 use super::report::{Reporter, Totals, Transfer};
 use super::target::Target;
@@ -11,9 +14,11 @@ use crate::progress::Progress;
 use crate::signals::Signals;
 use crate::traffic::Stopwatch;
 use ackline::runtime::{Stack, TcpListener, TcpStream};
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
-use tokio::task::{JoinError, JoinSet};
+use tokio::sync::{oneshot, watch};
+use tokio::task::{Id, JoinError, JoinSet};
 
 /// Serves until a signal; then what is under way may finish for `--grace`.
 pub(super) async fn serve(
@@ -29,22 +34,33 @@ pub(super) async fn serve(
     let (stop, stopped) = watch::channel(false);
     let mut ledger = Ledger { progress, reporter, totals: Totals::default() };
     let mut running = JoinSet::new();
+    let mut guests = Guests::default();
+    let timeout = args.timeout();
+    let crowded = timeout.map(|limit| limit / 10);
 
     let mut gone = Ok(());
     loop {
-        let room = running.len() < usize::from(args.max);
+        let full = running.len() >= usize::from(args.max);
+        let leaver = crowded.filter(|_| full).and_then(|limit| guests.silent_for(limit));
         tokio::select! {
-            accepted = listener.accept(), if room => match accepted {
+            accepted = listener.accept(), if !full || leaver.is_some() => match accepted {
                 Ok((stream, _)) => {
-                    let part = progress.part();
-                    running.spawn(one(stream, target.clone(), part, args.timeout, stopped.clone()));
+                    if let Some(id) = leaver {
+                        guests.dismiss(id);
+                    }
+                    let part = Arc::new(progress.part());
+                    let (dismiss, dismissed) = oneshot::channel();
+                    let ends = Ends { timeout, dismissed, stopped: stopped.clone() };
+                    let task = running.spawn(one(stream, target.clone(), part.clone(), ends));
+                    guests.0.insert(task.id(), Guest { progress: part, dismiss });
                 }
                 Err(error) => {
                     gone = Err(Failure::system("accept connections", &error));
                     break;
                 }
             },
-            Some(ended) = running.join_next() => ledger.enter(ended)?,
+            Some(ended) = running.join_next_with_id() => ledger.enter(guests.leave(ended))?,
+            () = tokio::time::sleep(crowded.unwrap_or_default() / 4), if full && leaver.is_none() && crowded.is_some() => {}
             _ = signals.next() => break,
         }
     }
@@ -62,7 +78,7 @@ pub(super) async fn serve(
     let mut patient = true;
     while !running.is_empty() {
         tokio::select! {
-            Some(ended) = running.join_next() => ledger.enter(ended)?,
+            Some(ended) = running.join_next_with_id() => ledger.enter(guests.leave(ended))?,
             () = &mut patience, if patient => {
                 patient = false;
                 // Received by every task that still runs.
@@ -81,23 +97,79 @@ pub(super) async fn serve(
     outcome
 }
 
-/// Serves one connection; it ends early where `stopped` becomes true.
-async fn one(
-    mut stream: TcpStream,
-    target: Target,
-    progress: Progress,
+/// The connections that are under way.
+#[derive(Default)]
+struct Guests(HashMap<Id, Guest>);
+
+struct Guest {
+    progress: Arc<Progress>,
+    /// Ends the connection.
+    dismiss: oneshot::Sender<()>,
+}
+
+impl Guests {
+    /// The one to dismiss if others wait: silent for at least `limit`; first those that have never sent a byte, and among them the
+    /// one that has been silent longest.
+    fn silent_for(&self, limit: Duration) -> Option<Id> {
+        let silent = self.0.iter().map(|(id, guest)| (guest.progress.silent_for(), &guest.progress, *id));
+        silent
+            .filter(|(silence, ..)| *silence >= limit)
+            .max_by_key(|(silence, progress, _)| (progress.bytes() == 0, *silence))
+            .map(|(.., id)| id)
+    }
+
+    fn dismiss(&mut self, id: Id) {
+        if let Some(guest) = self.0.remove(&id) {
+            // Fails if it has just ended.
+            let _ = guest.dismiss.send(());
+        }
+    }
+
+    /// Forgets one that has ended.
+    fn leave<T>(&mut self, ended: Result<(Id, T), JoinError>) -> Result<T, JoinError> {
+        let id = match &ended {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        self.0.remove(&id);
+        ended.map(|(_, outcome)| outcome)
+    }
+}
+
+/// What ends a connection before its sender does.
+struct Ends {
+    /// Time without progress.
     timeout: Option<Duration>,
-    mut stopped: watch::Receiver<bool>,
-) -> Transfer {
+    /// Others wait.
+    dismissed: oneshot::Receiver<()>,
+    /// True when the service ends.
+    stopped: watch::Receiver<bool>,
+}
+
+/// Serves one connection.
+async fn one(mut stream: TcpStream, target: Target, progress: Arc<Progress>, ends: Ends) -> Transfer {
     let (peer, local) = (stream.peer_addr(), stream.local_addr());
     let watch = Stopwatch::of_process();
+    let Ends { timeout, dismissed, mut stopped } = ends;
+    let mut given_up = false;
     let outcome = match target.open(Some(peer)) {
         Err(failure) => {
             stream.abort();
             Err(failure)
         }
         Ok(sink) => tokio::select! {
-            outcome = receive(&mut stream, sink, &progress, timeout) => outcome,
+            outcome = receive(&mut stream, sink, &progress, None) => outcome,
+            () = progress.stalled(timeout) => {
+                given_up = true;
+                Err(peer::stalled(peer, progress.bytes(), None, timeout.unwrap_or_default()))
+            }
+            Ok(()) = dismissed => {
+                given_up = true;
+                let silence = progress.silent_for().as_secs_f64();
+                let so_far = peer::after(progress.bytes(), None);
+                let what = format!("{peer} was silent for {silence:.1} s {so_far} while others waited");
+                Err(Failure::new(Exit::Network, what))
+            }
             _ = stopped.wait_for(|stopped| *stopped) => {
                 let so_far = peer::after(progress.bytes(), None);
                 Err(Failure::new(Exit::Incomplete, format!("the connection with {peer} was reset {so_far}")))
@@ -113,6 +185,7 @@ async fn one(
         cpu: None,
         timing: None,
         egress: None,
+        silent: given_up && bytes == 0,
         outcome,
     }
 }

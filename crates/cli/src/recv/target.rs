@@ -1,19 +1,20 @@
 //! Where received data goes, so that a part never looks like the whole.
 //!
-//! A regular file is written under a hidden temporary name in its own directory, and renamed when the sender
-//! has finished. What is dropped before that is deleted. Pipes and devices are written directly.
+//! A regular file has no name until the sender has finished (`O_TMPFILE`), so nothing is left of it if the process is killed or
+//! the machine loses power. A file system that has no such files gets one under a hidden temporary name, which is deleted if it is
+//! dropped, and by the next receiver if its own was killed. Pipes and devices are written directly.
 
 use crate::failure::{Exit, Failure};
-use rustix::fs::{CWD, RenameFlags};
+use ackline_lab::unfinished::{self, Unfinished};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Names that are tried for a file in a directory before giving up.
 const MAX_NUMBER: u32 = 1_000_000;
@@ -75,18 +76,32 @@ impl Target {
                 let file = file.map_err(|error| Failure::file("write", &name, &error))?;
                 Ok(Sink::direct(file, name, Some(path.clone())))
             }
-            Self::File(path) => Sink::temporary(Place::Exactly(path.clone())),
+            Self::File(path) => Sink::new(Place::Exactly(path.clone())),
             Self::Directory(directory) => {
                 let stem = from.map_or_else(|| "unknown".to_owned(), stem);
-                Sink::temporary(Place::Numbered { directory: directory.clone(), stem })
+                Sink::new(Place::Numbered { directory: directory.clone(), stem })
             }
         }
+    }
+
+    /// Deletes what receivers that were killed have left where this one writes.
+    pub(crate) fn delete_leftovers(&self) {
+        let directory = match self {
+            Self::Stdout | Self::Special(_) => return,
+            Self::File(path) => directory_of(path),
+            Self::Directory(directory) => directory,
+        };
+        unfinished::delete_leftovers(directory, |name| name == TEMPORARY);
     }
 }
 
 /// Whether a path can be a file's: it ends with a name, and not with a slash.
 fn names_a_file(path: &Path) -> bool {
     path.file_name().is_some() && !path.as_os_str().as_bytes().ends_with(b"/")
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
 }
 
 /// A peer's address as the beginning of a file name.
@@ -108,10 +123,7 @@ enum Place {
 impl Place {
     fn directory(&self) -> &Path {
         match self {
-            Self::Exactly(path) => match path.parent() {
-                Some(parent) if parent != Path::new("") => parent,
-                _ => Path::new("."),
-            },
+            Self::Exactly(path) => directory_of(path),
             Self::Numbered { directory, .. } => directory,
         }
     }
@@ -124,29 +136,30 @@ impl Place {
     }
 }
 
-/// An open output. Dropping it without [`finish`](Self::finish) deletes what is temporary.
+/// An open output. Dropping it without [`finish`](Self::finish) deletes what is not complete.
 #[derive(Debug)]
 pub(crate) struct Sink {
     file: Arc<File>,
     name: String,
-    /// Of an output that is written directly.
-    path: Option<PathBuf>,
-    temporary: Option<Temporary>,
+    kind: Kind,
 }
 
 #[derive(Debug)]
-struct Temporary {
-    path: PathBuf,
-    place: Place,
+enum Kind {
+    /// Written as it is; with the path of what has one.
+    Direct(Option<PathBuf>),
+    /// A file without a name.
+    Nameless(Place),
+    /// A file under a temporary name.
+    Temporary(Unfinished, Place),
 }
 
 impl Sink {
     fn direct(file: File, name: String, path: Option<PathBuf>) -> Self {
-        Self { file: Arc::new(file), name, path, temporary: None }
+        Self { file: Arc::new(file), name, kind: Kind::Direct(path) }
     }
 
-    fn temporary(place: Place) -> Result<Self, Failure> {
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
+    fn new(place: Place) -> Result<Self, Failure> {
         let name = place.name();
         let refused = |error: &io::Error| Failure::file("write", &name, error);
         if let Place::Exactly(path) = &place
@@ -156,25 +169,23 @@ impl Sink {
             // A rename would replace a file that may not be written.
             return Err(refused(&error));
         }
-        loop {
-            let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-            let path = place.directory().join(format!(".ackline-{}-{serial}.part", std::process::id()));
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(file) => {
-                    if let Place::Exactly(old) = &place
-                        && let Ok(metadata) = fs::metadata(old)
-                    {
-                        // As an overwritten file would keep them. Where that is refused, the data matters more.
-                        let _ = file.set_permissions(metadata.permissions());
-                    }
-                    let temporary = Some(Temporary { path, place });
-                    return Ok(Self { file: Arc::new(file), name, path: None, temporary });
-                }
-                // Left by a process of the same number that was killed.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(refused(&error)),
-            }
+        let (file, temporary) = match nameless(place.directory()) {
+            Some(file) => (file, None),
+            None => named(place.directory())
+                .map(|(file, unfinished)| (file, Some(unfinished)))
+                .map_err(|error| refused(&error))?,
+        };
+        if let Place::Exactly(old) = &place
+            && let Ok(metadata) = fs::metadata(old)
+        {
+            // As an overwritten file would keep them. Where that is refused, the data matters more.
+            let _ = file.set_permissions(metadata.permissions());
         }
+        let kind = match temporary {
+            None => Kind::Nameless(place),
+            Some(unfinished) => Kind::Temporary(unfinished, place),
+        };
+        Ok(Self { file: Arc::new(file), name, kind })
     }
 
     /// The file, for writing on another thread.
@@ -184,49 +195,106 @@ impl Sink {
 
     /// The failure to write to it.
     pub(crate) fn failure(&self, error: &io::Error) -> Failure {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return Failure::new(Exit::File, format!("cannot write to {}: the reader has gone", self.name));
-        }
-        Failure::file("write", &self.name, error)
+        failure(&self.name, error)
     }
 
     /// The data is complete: gives the file its name, which is returned.
-    pub(crate) fn finish(mut self) -> Result<Option<PathBuf>, Failure> {
-        (&*self.file).flush().map_err(|error| self.failure(&error))?;
-        let Some(temporary) = &self.temporary else { return Ok(self.path.clone()) };
-        let named = match &temporary.place {
-            Place::Exactly(path) => fs::rename(&temporary.path, path).map(|()| path.clone()),
-            Place::Numbered { directory, stem } => rename_to_free(&temporary.path, directory, stem),
-        };
-        let path = named.map_err(|error| self.failure(&error))?;
-        self.temporary = None;
-        Ok(Some(path))
+    pub(crate) fn finish(self) -> Result<Option<PathBuf>, Failure> {
+        let Self { file, name, kind } = self;
+        let named = (&*file).flush().and_then(|()| match kind {
+            Kind::Direct(path) => Ok(path),
+            Kind::Temporary(unfinished, place) => unfinished.finish_with(|from| place.rename(from)).map(Some),
+            Kind::Nameless(place) => place.link(&file).map(Some),
+        });
+        named.map_err(|error| failure(&name, &error))
     }
 }
 
-impl Drop for Sink {
-    fn drop(&mut self) {
-        if let Some(temporary) = &self.temporary {
-            // Where it cannot be deleted, its name still says what it is.
-            let _ = fs::remove_file(&temporary.path);
+fn failure(name: &str, error: &io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Failure::new(Exit::File, format!("cannot write to {name}: the reader has gone"));
+    }
+    Failure::file("write", name, error)
+}
+
+/// The name from which those of temporary files are made.
+const TEMPORARY: &str = ".ackline";
+
+/// A file in `directory` that has no name; `None` if the file system has no such files, or it could not be named later.
+fn nameless(directory: &Path) -> Option<File> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    // The user's mask takes away from this, as from the mode of any new file.
+    let file = rustix::fs::open(directory, flags, Mode::from_raw_mode(0o666)).map(File::from).ok()?;
+    fs::symlink_metadata(path_of(&file)).is_ok().then_some(file)
+}
+
+/// A file in `directory` under a temporary name.
+fn named(directory: &Path) -> io::Result<(File, Unfinished)> {
+    let unfinished = Unfinished::create(&directory.join(TEMPORARY))?;
+    Ok((unfinished.file().try_clone()?, unfinished))
+}
+
+/// Where an open file can be found by name: open(2), `O_TMPFILE`.
+fn path_of(file: &File) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+impl Place {
+    /// Gives a file without a name its own.
+    fn link(&self, file: &File) -> io::Result<PathBuf> {
+        let link = |to: &Path| rustix::fs::linkat(CWD, path_of(file), CWD, to, AtFlags::SYMLINK_FOLLOW);
+        match self {
+            Self::Numbered { directory, stem } => {
+                first_free(directory, stem, |to| link(to).map_err(io::Error::from))
+            }
+            // A link replaces nothing, but a rename does.
+            Self::Exactly(path) => {
+                // Nobody takes it for a leftover while it has a temporary name. Where locks fail, nobody can take it for one.
+                let _ = file.try_lock();
+                let temporary = loop {
+                    let name = unfinished::temporary_name(&self.directory().join(TEMPORARY));
+                    match link(&name) {
+                        Ok(()) => break name,
+                        Err(Errno::EXIST) => {}
+                        Err(other) => return Err(other.into()),
+                    }
+                };
+                fs::rename(&temporary, path).inspect_err(|_| drop(fs::remove_file(&temporary)))?;
+                Ok(path.clone())
+            }
+        }
+    }
+
+    /// Gives the file that is called `from` its own name.
+    fn rename(&self, from: &Path) -> io::Result<PathBuf> {
+        match self {
+            Self::Exactly(path) => fs::rename(from, path).map(|()| path.clone()),
+            Self::Numbered { directory, stem } => first_free(directory, stem, |to| rename_to_free(from, to)),
         }
     }
 }
 
-/// Renames without replacing anything.
-fn rename_to_free(from: &Path, directory: &Path, stem: &str) -> io::Result<PathBuf> {
+/// The first name in `directory` that `take` takes, which fails with `AlreadyExists` if it is in use.
+fn first_free(directory: &Path, stem: &str, take: impl Fn(&Path) -> io::Result<()>) -> io::Result<PathBuf> {
     for number in 1..=MAX_NUMBER {
         let to = directory.join(format!("{stem}-{number}.data"));
-        match rustix::fs::renameat_with(CWD, from, CWD, &to, RenameFlags::NOREPLACE) {
+        match take(&to) {
             Ok(()) => return Ok(to),
-            Err(Errno::EXIST) => {}
-            // The file system cannot do both in one step.
-            Err(Errno::INVAL | Errno::NOSYS) if to.exists() => {}
-            Err(Errno::INVAL | Errno::NOSYS) => return fs::rename(from, &to).map(|()| to),
-            Err(other) => return Err(other.into()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(other) => return Err(other),
         }
     }
     Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Renames without replacing anything.
+fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        // The file system cannot do both in one step.
+        Err(Errno::INVAL | Errno::NOSYS) if to.exists() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(Errno::INVAL | Errno::NOSYS) => fs::rename(from, to),
+        other => other.map_err(io::Error::from),
+    }
 }
 
 #[cfg(test)]
@@ -254,7 +322,6 @@ mod tests {
         let sink = Target::new(Some(&path), false).expect("a file").open(None).expect("opened");
         write(&sink, b"new");
         assert_eq!(fs::read(&path).expect("read"), b"old");
-        assert_eq!(names(directory.path()).len(), 2);
         assert_eq!(sink.finish().expect("renamed"), Some(fs::canonicalize(&path).expect("there")));
         assert_eq!(fs::read(&path).expect("read"), b"new");
         assert_eq!(names(directory.path()), ["copy"]);
@@ -268,6 +335,47 @@ mod tests {
         write(&sink, b"part");
         drop(sink);
         assert!(names(directory.path()).is_empty());
+    }
+
+    /// As on a file system without nameless files.
+    #[test]
+    fn a_temporary_name_serves_as_well() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("copy");
+        fs::write(&path, "old").expect("written");
+        let sink = |place: Place| {
+            let (file, unfinished) = named(directory.path()).expect("opened");
+            Sink { file: Arc::new(file), name: place.name(), kind: Kind::Temporary(unfinished, place) }
+        };
+        let numbered = || Place::Numbered { directory: directory.path().to_owned(), stem: "x".to_owned() };
+        let (whole, one, two, part) =
+            (sink(Place::Exactly(path.clone())), sink(numbered()), sink(numbered()), sink(numbered()));
+        for sink in [&whole, &one, &two, &part] {
+            write(sink, b"new");
+        }
+        // A receiver that starts now deletes what a killed one has left, and nothing of these.
+        fs::write(directory.path().join(".ackline.1-0.partial"), "left").expect("written");
+        assert_eq!(names(directory.path()).len(), 6);
+        Target::Directory(directory.path().to_owned()).delete_leftovers();
+        assert_eq!(names(directory.path()).len(), 5);
+        for sink in [whole, one, two] {
+            sink.finish().expect("renamed");
+        }
+        drop(part);
+        assert_eq!(names(directory.path()), ["copy", "x-1.data", "x-2.data"]);
+        assert_eq!(fs::read(&path).expect("read"), b"new");
+    }
+
+    #[test]
+    fn a_file_has_the_permissions_of_the_one_that_it_replaces() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("copy");
+        fs::write(&path, "old").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("ours");
+        let target = Target::new(Some(&path), false).expect("a file");
+        target.open(None).expect("opened").finish().expect("named");
+        assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o640);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Running the `ackline` binary and looking at what it said.
 
 use rustix::process::{Pid, Signal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
@@ -74,12 +74,29 @@ impl Running {
         send_signal(self.child.as_ref().expect("there until the end").id(), signal);
     }
 
+    /// How many files in `directory` it has open, with a name or without one.
+    pub(crate) fn open_files(&self, directory: &Path) -> usize {
+        let id = self.child.as_ref().expect("there until the end").id();
+        let open = std::fs::read_dir(format!("/proc/{id}/fd")).expect("it runs");
+        let paths = open.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+        paths.filter(|path| path.starts_with(directory) && path != directory).count()
+    }
+
     /// Does something while its output is read, which would otherwise stop it.
     pub(crate) fn end_while(self, act: impl FnOnce()) -> Ended {
         std::thread::scope(|scope| {
             let end = scope.spawn(|| self.end());
             act();
             end.join().expect("no panic")
+        })
+    }
+
+    /// Does something while its output is read, and then asks it to end.
+    pub(crate) fn end_while_signalled(self, act: impl FnOnce()) -> Ended {
+        let id = self.child.as_ref().expect("there until the end").id();
+        self.end_while(|| {
+            act();
+            send_signal(id, Signal::TERM);
         })
     }
 
@@ -144,7 +161,7 @@ pub(crate) fn noise(count: usize, seed: u64) -> Vec<u8> {
 }
 
 /// The names in a directory, in order; hidden ones, too.
-pub(crate) fn names(directory: &std::path::Path) -> Vec<String> {
+pub(crate) fn names(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).expect("a directory");
     let mut names: Vec<String> =
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
@@ -153,7 +170,7 @@ pub(crate) fn names(directory: &std::path::Path) -> Vec<String> {
 }
 
 /// A path as an argument.
-pub(crate) fn text(path: &std::path::Path) -> &str {
+pub(crate) fn text(path: &Path) -> &str {
     path.to_str().expect("the temporary directory's name is UTF-8")
 }
 

@@ -8,6 +8,7 @@ mod dev;
 mod net;
 mod recv;
 mod reproduce;
+mod resources;
 mod send;
 mod sim;
 mod usage;

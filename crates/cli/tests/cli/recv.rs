@@ -68,7 +68,6 @@ fn a_reset_transfer_leaves_no_file() {
         let child = receiver(&["-o", text(&path)]);
         let mut stream = connect();
         stream.write_all(&noise(100_000, 6)).expect("taken");
-        until("the temporary file", || (names(directory.path()).len() == 2).then_some(()));
         reset(stream);
         let ended = child.end();
         assert_eq!(ended.status, Some(4), "{ended:?}");
@@ -119,7 +118,8 @@ fn keep_serves_many_at_once_until_a_signal() {
         for (index, stream) in streams.iter_mut().enumerate() {
             stream.write_all(&noise(10_000, index as u64)).expect("taken");
         }
-        until("24 temporary files", || (names(directory.path()).len() == SENDERS).then_some(()));
+        until("24 open files", || (child.open_files(directory.path()) == SENDERS).then_some(()));
+        assert!(names(directory.path()).is_empty(), "a file has its name when it is complete");
         let mut expected = Vec::new();
         for (index, stream) in streams.into_iter().enumerate() {
             let from = stream.local_addr().expect("bound").port();
@@ -157,7 +157,7 @@ fn keep_tells_what_a_signal_cut_short() {
         assert_eq!(deliver(connect(), b"whole").expect("taken"), 0);
         let mut slow = connect();
         slow.write_all(b"part").expect("taken");
-        until("two files", || (names(directory.path()).len() == 2).then_some(()));
+        until("an open file", || (child.open_files(directory.path()) == 1).then_some(()));
         child.signal(Signal::INT);
         let error = slow.read(&mut [0; 16]).expect_err("the slow one is reset");
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
@@ -177,7 +177,7 @@ fn a_late_sender_finishes_after_the_signal() {
         let child = receiver(&["--keep", "--grace", "20", "-o", text(directory.path())]);
         let mut late = connect();
         late.write_all(b"first half, ").expect("taken");
-        until("a file", || (names(directory.path()).len() == 1).then_some(()));
+        until("an open file", || (child.open_files(directory.path()) == 1).then_some(()));
         child.signal(Signal::TERM);
         until("a refusal of further senders", || {
             let to = SocketAddr::from((STACK, PORT));
