@@ -3,11 +3,16 @@
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, KERNEL4, KERNEL6, STACK4, STACK6, Setup};
 use ackline_tcp_core::ListenOn;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
 use std::io::ErrorKind::{ConnectionRefused, TimedOut};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net;
+
+/// For experiments: RFC 3692.
+const EXPERIMENT: rustix::net::Protocol =
+    rustix::net::Protocol::from_raw(std::num::NonZeroU32::new(253).expect("not zero"));
 
 /// RFC 1071.
 fn checksum(bytes: &[u8]) -> u16 {
@@ -53,6 +58,17 @@ fn ping(to: IpAddr, data: &[u8]) -> bool {
     }
 }
 
+/// A connected UDP socket of the kernel learns from the first datagram that nobody is there.
+async fn refused(to: SocketAddr) {
+    let own: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = net::UdpSocket::bind((own, 0)).await.expect("bound");
+    socket.connect(to).await.expect("a route");
+    socket.send(b"anybody there?").await.expect("sent");
+    let answer = tokio::time::timeout(Duration::from_secs(5), socket.recv(&mut [0; 100])).await;
+    let error = answer.expect("an answer at once").expect_err("nobody is there");
+    assert_eq!(error.kind(), ConnectionRefused, "{to}");
+}
+
 against_kernel! {
     fn ping_is_answered(world) from Setup::offload(); {
         for to in [STACK4, STACK6] {
@@ -90,6 +106,45 @@ against_kernel! {
         let error = world.connect((Ipv4Addr::new(198, 51, 100, 1), 80)).await.expect_err("nobody");
         assert_eq!(error.kind(), TimedOut);
         assert_eq!(world.stack.counters().req_syn_retrans, 2);
+    }
+
+    fn datagrams_are_refused_at_once(world) from Setup::offload(); {
+        for to in [STACK4, STACK6] {
+            refused(SocketAddr::new(to, 53)).await;
+        }
+        let counters = world.stack.counters();
+        assert_eq!((counters.udp_no_ports, counters.icmp_out_dest_unreachs), (2, 2));
+        // The kernel knows no reason to open a socket of a protocol that it does not have.
+        for (to, error) in [(STACK4, Errno::NOPROTOOPT), (STACK6, Errno::PROTO)] {
+            let family = if to.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+            let socket = rustix::net::socket(family, SocketType::RAW, Some(EXPERIMENT)).expect("a raw socket");
+            rustix::net::connect(&socket, &SocketAddr::new(to, 0)).expect("a route");
+            // An error that nobody has read yet is not to be taken for the answer.
+            rustix::net::send(&socket, &[0; 8], SendFlags::empty()).expect("sent");
+            let told = async {
+                loop {
+                    if let Err(error) = sockopt::socket_error(&socket).expect("a socket") {
+                        return error;
+                    }
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                }
+            };
+            assert_eq!(tokio::time::timeout(Duration::from_secs(5), told).await, Ok(error), "{to}");
+        }
+    }
+
+    fn a_tunnel_refuses_datagrams_to_every_address(world) from Setup::plain().tunnel(); {
+        for to in ["203.0.113.5:53", "203.0.113.250:65535"] {
+            refused(to.parse().expect("an address")).await;
+        }
+        assert_eq!(world.stack.counters().udp_no_ports, 2);
+    }
+
+    fn an_ethernet_refuses_datagrams(world) from Setup::offload().ethernet(); {
+        for to in [STACK4, STACK6] {
+            refused(SocketAddr::new(to, 53)).await;
+        }
+        assert_eq!(world.stack.counters().udp_no_ports, 2);
     }
 
     fn a_stopped_listener_refuses(world) from Setup::offload(); {

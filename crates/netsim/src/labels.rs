@@ -28,6 +28,7 @@ pub const fn send_reason(reason: SendReason) -> &'static str {
         SendReason::ChallengeAck => "challenge-ack",
         SendReason::Rst => "rst",
         SendReason::EchoReply => "echo-reply",
+        SendReason::IcmpError => "icmp-error",
         _ => "other",
     }
 }

@@ -47,6 +47,12 @@ pub struct EndpointConfig {
     pub ping_backlog: usize,
     /// Answer segments to ports that nobody listens on with RST (RFC 9293, section 3.10.7.1).
     pub reset_unknown: bool,
+    /// Answer UDP datagrams, and packets of protocols that are not spoken here, with ICMP errors which say so (RFC 1122,
+    /// section 3.2.2.1; RFC 4443, sections 3.1 and 3.4). To be switched off, as [`reset_unknown`](Self::reset_unknown),
+    /// where somebody else answers for the same addresses.
+    pub refuse_datagrams: bool,
+    /// ICMP errors per second. How many of the last half of them are sent is drawn anew each second (CVE-2020-25705).
+    pub icmp_errors_per_second: u32,
     /// Granularity of the driver's clock and timers: RFC 6298's G.
     pub granularity: Duration,
     /// Time within which the driver does not tell departures apart: one paced departure sends as many segments as the
@@ -79,6 +85,8 @@ impl Default for EndpointConfig {
             pings_per_second: 1_000,
             ping_backlog: 64,
             reset_unknown: true,
+            refuse_datagrams: true,
+            icmp_errors_per_second: 1_000,
             granularity: Duration::from_nanos(1),
             departure_tick: Duration::from_nanos(1),
             probe_margin: Duration::ZERO,

@@ -26,7 +26,7 @@ counters! {
     ip_in_hdr_errors, "IpInHdrErrors", "Packets dropped for a malformed IP header.";
     ip_in_csum_errors, "IpExtInCsumErrors", "Packets dropped for a wrong IPv4 header checksum.";
     ip_in_addr_errors, "IpInAddrErrors", "Packets dropped because their destination is not ours.";
-    ip_in_unknown_protos, "IpInUnknownProtos", "Packets dropped for a transport protocol that is not TCP or ICMP.";
+    ip_in_unknown_protos, "IpInUnknownProtos", "Packets refused for a transport protocol that is not TCP, ICMP or UDP.";
     ip_in_ect1_pkts, "IpExtInECT1Pkts", "Packets received with ECT(1), counted as wire packets.";
     ip_in_ect0_pkts, "IpExtInECT0Pkts", "Packets received with ECT(0), counted as wire packets.";
     ip_in_ce_pkts, "IpExtInCEPkts", "Packets received with congestion experienced, counted as wire packets.";
@@ -37,6 +37,11 @@ counters! {
     icmp_in_echos, "IcmpInEchos", "Echo requests received.";
     icmp_out_echo_reps, "IcmpOutEchoReps", "Echo replies sent.";
     icmp_echo_drops, "IcmpEchoDrops", "Echo requests not answered: switched off, too long, too many, or too many replies wait.";
+    icmp_out_dest_unreachs, "IcmpOutDestUnreachs", "Destination unreachable messages sent: ports and protocols that nobody serves.";
+    icmp_out_parm_probs, "IcmpOutParmProbs", "Parameter problem messages sent: IPv6 next headers that are not known.";
+    icmp_out_limited, "IcmpOutRateLimitGlobal", "ICMP errors not sent because of the rate limit, or because too many wait.";
+    udp_no_ports, "UdpNoPorts", "UDP datagrams received: there is no UDP port here.";
+    udp_in_csum_errors, "UdpInCsumErrors", "UDP datagrams dropped for a wrong checksum.";
     tcp_active_opens, "TcpActiveOpens", "Connections opened by this side.";
     tcp_passive_opens, "TcpPassiveOpens", "Connections accepted from LISTEN.";
     tcp_attempt_fails, "TcpAttemptFails", "Connections that ended in SYN-SENT or SYN-RECEIVED.";
@@ -111,7 +116,7 @@ counters! {
     icmp_out_of_window, "TcpExtOutOfWindowIcmps", "ICMP errors ignored because they name no outstanding data (RFC 5927).";
     tcp_unmatched, "AcklineTcpUnmatched", "TCP segments of no connection that got no answer.";
     tx_refused, "AcklineTxRefused", "Packets that the device refused when they were offered.";
-    egress_dropped, "AcklineEgressDropped", "ACKs with their own number, RSTs and echo replies that found the egress scheduler's queue full.";
+    egress_dropped, "AcklineEgressDropped", "ACKs with their own number, RSTs and ICMP messages that found the egress scheduler's queue full.";
     egress_thinned, "AcklineEgressThinned", "Queued ACKs whose place a newer one took.";
     departures_missing, "AcklineDeparturesMissing", "Packets counted as departed because the driver reported too few departures.";
 }

@@ -81,6 +81,8 @@ pub enum SendReason {
     Rst,
     /// ICMP echo reply.
     EchoReply,
+    /// ICMP error about a packet that nobody takes.
+    IcmpError,
 }
 
 impl SendReason {

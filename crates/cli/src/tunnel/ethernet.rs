@@ -74,6 +74,11 @@ impl Ethernet {
         })
     }
 
+    /// The kernel may have the stack's addresses, too.
+    pub(super) const fn shares_address(&self) -> bool {
+        self.share_address
+    }
+
     pub(super) fn addresses(&self) -> Vec<IpAddr> {
         self.locals.iter().map(IpNet::addr).collect()
     }

@@ -149,7 +149,10 @@ impl Tunnel {
         policies: &Chosen,
         tune: impl FnOnce(&mut ConnConfig),
     ) -> Result<Stack, Failure> {
-        let builder = configured(device, &self.addresses(), policies, tune);
+        let shared = matches!(&self.device, Kind::Ethernet(ethernet) if ethernet.shares_address());
+        let builder = configured(device, &self.addresses(), policies, tune)
+            // The kernel's own datagrams come here, too.
+            .configure(|endpoint| endpoint.refuse_datagrams = !shared);
         spawn(builder.busy_poll(self.busy_poll).pacing(self.pacing))
     }
 }

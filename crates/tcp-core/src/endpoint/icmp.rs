@@ -5,7 +5,9 @@ use super::stray::Stray;
 use super::{Endpoint, Ingested};
 use crate::conn::IcmpError;
 use crate::time::Instant;
-use crate::wire::{self, IcmpEcho, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, Quoted, Unreachable};
+use crate::wire::{
+    self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, Quoted, Unreachable,
+};
 use alloc::vec;
 use core::net::SocketAddr;
 
@@ -37,7 +39,8 @@ impl Endpoint {
         let mut data = vec![0; echo.data.len()];
         echo.data.copy_to(&mut data);
         let (ident, seq) = (echo.ident, echo.seq);
-        let reply = Stray::EchoReply { src: ip.dst, dst: ip.src, ident, seq, data: data.into() };
+        let message = IcmpEmit::EchoReply { ident, seq };
+        let reply = Stray::Icmp { src: ip.dst, dst: ip.src, message, data: data.into() };
         self.push_stray(now, reply);
         Ingested::Handled
     }

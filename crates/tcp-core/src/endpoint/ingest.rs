@@ -29,13 +29,10 @@ impl Endpoint {
         match &datagram.transport {
             Transport::Tcp(segment) => self.take_segment(now, &datagram.ip, segment),
             Transport::Icmp(message) => self.on_icmp(now, &datagram.ip, message),
-            Transport::Other { .. } => match self.check_addresses(&datagram.ip) {
-                Some(dropped) => dropped,
-                None => {
-                    self.observe.counters.ip_in_unknown_protos += 1;
-                    Ingested::Dropped("IpInUnknownProtos")
-                }
-            },
+            Transport::Udp(_) => self.on_udp(now, &datagram.ip, packet),
+            Transport::Other { protocol, named_at } => {
+                self.on_unknown_protocol(now, &datagram.ip, packet, *protocol, *named_at)
+            }
         }
     }
 
@@ -61,6 +58,7 @@ impl Endpoint {
             WireError::IpChecksum => (&mut counters.ip_in_csum_errors, "IpExtInCsumErrors"),
             WireError::TcpChecksum => (&mut counters.tcp_in_csum_errors, "TcpInCsumErrors"),
             WireError::IcmpChecksum | WireError::Quotation => (&mut counters.icmp_in_errors, "IcmpInErrors"),
+            WireError::UdpChecksum => (&mut counters.udp_in_csum_errors, "UdpInCsumErrors"),
             WireError::Fragment => (&mut counters.ip_reasm_fails, "IpReasmFails"),
             WireError::Truncated
             | WireError::BadVersion

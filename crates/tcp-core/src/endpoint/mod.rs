@@ -3,7 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `ingest.rs` | from a packet to the connection, the listener, or the answer that it gets |
-//! | `icmp.rs` | pings, and ICMP errors |
+//! | `icmp.rs`, `refuse.rs` | pings, ICMP errors received, and those sent about datagrams that nobody takes |
 //! | `listen.rs`, `open.rs` | passive and active opens |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | what leaves, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
@@ -27,6 +27,7 @@ mod open;
 mod ports;
 pub(crate) mod rate_limit;
 mod ready;
+mod refuse;
 mod rng;
 mod service;
 mod slots;
@@ -94,6 +95,8 @@ pub struct Endpoint {
     challenges: RateLimit,
     /// Echo replies.
     pings: RateLimit,
+    /// ICMP errors.
+    icmp_errors: RateLimit,
 }
 
 /// The interval of the limits per second.
@@ -142,6 +145,7 @@ impl Endpoint {
             resets: RateLimit::new(config.resets_per_second, SECOND),
             challenges: RateLimit::concealed(config.challenge_acks_per_second, SECOND, keys.rate_limit),
             pings: RateLimit::new(config.pings_per_second, SECOND),
+            icmp_errors: RateLimit::concealed(config.icmp_errors_per_second, SECOND, keys.icmp_limit),
             config,
         }
     }

@@ -16,6 +16,8 @@ pub(crate) struct Keys {
     pub(crate) demux: [u8; 16],
     /// Of [`RateLimit::concealed`](super::rate_limit::RateLimit::concealed).
     pub(crate) rate_limit: [u8; 16],
+    /// The same of ICMP errors.
+    pub(crate) icmp_limit: [u8; 16],
 }
 
 impl Keys {
@@ -29,7 +31,7 @@ impl Keys {
             key
         };
         // In this order: another one would change every run of a known seed.
-        Self { isn: key(), ports: key(), demux: key(), rate_limit: key() }
+        Self { isn: key(), ports: key(), demux: key(), rate_limit: key(), icmp_limit: key() }
     }
 }
 
@@ -46,9 +48,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 4] {
-        let Keys { isn, ports, demux, rate_limit } = Keys::from_seed(seed);
-        [isn, ports, demux, rate_limit]
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 5] {
+        let Keys { isn, ports, demux, rate_limit, icmp_limit } = Keys::from_seed(seed);
+        [isn, ports, demux, rate_limit, icmp_limit]
     }
 
     #[test]
@@ -60,7 +62,7 @@ mod tests {
             0x98, 0x4c, 0xe1, 0x72, 0xb9, 0x21, 0x6f, 0x41, 0x9f, 0x44, 0x53, 0x67, 0x45, 0x6d, 0x56, 0x19,
             0x31, 0x4a, 0x42, 0xa3, 0xda, 0x86, 0xb0, 0x01, 0x38, 0x7b, 0xfd, 0xb8, 0x0e, 0x0c, 0xfe, 0x42,
         ];
-        assert_eq!(all([0; 32]).as_flattened(), stream);
+        assert_eq!(all([0; 32]).as_flattened()[..stream.len()], stream);
     }
 
     proptest! {
@@ -68,7 +70,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 8);
+            prop_assert_eq!(different.len(), 10);
         }
     }
 }

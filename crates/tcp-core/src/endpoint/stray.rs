@@ -1,4 +1,4 @@
-//! Packets that are no connection's any more, or never were: RSTs, echo replies, and ACKs that keep the number
+//! Packets that are no connection's any more, or never were: RSTs, ICMP messages, and ACKs that keep the number
 //! with which they were made, while they wait for their turn at the device.
 
 use super::Endpoint;
@@ -14,7 +14,8 @@ use crate::policy::sched::{Admission, Ask, ControlKind, Descriptor, DescriptorId
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{
-    EmitError, HeaderBuf, IcmpEmit, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, emit_icmp, emit_tcp,
+    EmitError, HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, emit_icmp,
+    emit_tcp,
 };
 use alloc::boxed::Box;
 use core::net::IpAddr;
@@ -22,6 +23,9 @@ use hashbrown::HashMap;
 
 /// RSTs that may wait for the device; beyond that they are dropped like those over the rate limit.
 const MAX_WAITING_RESETS: usize = 256;
+
+/// ICMP errors that may wait for the device.
+const MAX_WAITING_ERRORS: usize = 64;
 
 /// Octets of an ICMP header.
 const ICMP_HEADER: u32 = 8;
@@ -36,17 +40,15 @@ pub(super) enum Stray {
         /// Its numbers.
         rst: RstSpec,
     },
-    /// An answer to a ping.
-    EchoReply {
+    /// An answer to a ping, or an error.
+    Icmp {
         /// Our address.
         src: IpAddr,
-        /// Who asked.
+        /// Whom it is for.
         dst: IpAddr,
-        /// The request's identifier.
-        ident: u16,
-        /// The request's sequence number.
-        seq: u16,
-        /// What is sent back.
+        /// What it says.
+        message: IcmpEmit,
+        /// What is sent back of the packet that it answers.
         data: Box<[u8]>,
     },
     /// A pure ACK of a connection, for a scheduler that [keeps ACK
@@ -73,6 +75,7 @@ pub(super) struct Strays {
     replaceable: HashMap<ConnId, u64>,
     resets: usize,
     echoes: usize,
+    errors: usize,
     acks: usize,
 }
 
@@ -85,6 +88,11 @@ impl Strays {
     /// One more echo reply may wait, where `backlog` may.
     pub(super) const fn has_room_for_echo(&self, backlog: usize) -> bool {
         self.echoes < backlog
+    }
+
+    /// One more ICMP error may wait.
+    pub(super) const fn has_room_for_error(&self) -> bool {
+        self.errors < MAX_WAITING_ERRORS
     }
 
     fn insert(&mut self, serial: u64, stray: Stray) {
@@ -147,7 +155,8 @@ impl Strays {
     const fn count_of(&mut self, stray: &Stray) -> &mut usize {
         match stray {
             Stray::Reset { .. } => &mut self.resets,
-            Stray::EchoReply { .. } => &mut self.echoes,
+            Stray::Icmp { message: IcmpEmit::Error(_), .. } => &mut self.errors,
+            Stray::Icmp { .. } => &mut self.echoes,
             Stray::Ack { .. } => &mut self.acks,
         }
     }
@@ -157,7 +166,7 @@ impl Stray {
     const fn class(&self) -> SegmentClass {
         match self {
             Self::Reset { .. } => SegmentClass::Control(ControlKind::Rst),
-            Self::EchoReply { .. } => SegmentClass::Control(ControlKind::Other),
+            Self::Icmp { .. } => SegmentClass::Control(ControlKind::Other),
             Self::Ack { .. } => SegmentClass::PureAck,
         }
     }
@@ -165,7 +174,8 @@ impl Stray {
     const fn reason(&self) -> SendReason {
         match self {
             Self::Reset { .. } => SendReason::Rst,
-            Self::EchoReply { .. } => SendReason::EchoReply,
+            Self::Icmp { message: IcmpEmit::Error(_), .. } => SendReason::IcmpError,
+            Self::Icmp { .. } => SendReason::EchoReply,
             Self::Ack { reason, .. } => *reason,
         }
     }
@@ -173,7 +183,7 @@ impl Stray {
     fn payload(&self) -> &[u8] {
         match self {
             Self::Reset { .. } | Self::Ack { .. } => &[],
-            Self::EchoReply { data, .. } => data,
+            Self::Icmp { data, .. } => data,
         }
     }
 
@@ -181,7 +191,7 @@ impl Stray {
     fn ip_len(&self) -> u32 {
         let (upper, v4) = match self {
             Self::Reset { tuple, .. } => (20, tuple.remote_ip().is_ipv4()),
-            Self::EchoReply { dst, data, .. } => (ICMP_HEADER + data.len() as u32, dst.is_ipv4()),
+            Self::Icmp { dst, data, .. } => (ICMP_HEADER + data.len() as u32, dst.is_ipv4()),
             Self::Ack { header, .. } => return header.len() as u32,
         };
         upper + if v4 { 20 } else { 40 }
@@ -200,8 +210,7 @@ impl Stray {
                 }
                 Ok(emit_tcp(&header, [&[], &[]], host.tx_checksum, buf)?.checksum)
             }
-            Self::EchoReply { src, dst, ident, seq, ref data } => {
-                let message = IcmpEmit::EchoReply { ident, seq };
+            Self::Icmp { src, dst, message, ref data } => {
                 emit_icmp(&IcmpHeader { src, dst, ttl: host.ttl, message }, [data, &[]], buf)?;
                 Ok(TxChecksum::Complete)
             }
@@ -307,7 +316,11 @@ impl Endpoint {
                 counters.tcp_out_rsts += 1;
                 counters.tcp_out_segs += 1;
             }
-            Stray::EchoReply { .. } => counters.icmp_out_echo_reps += 1,
+            Stray::Icmp { message: IcmpEmit::Error(IcmpErrorKind::ParameterProblem { .. }), .. } => {
+                counters.icmp_out_parm_probs += 1;
+            }
+            Stray::Icmp { message: IcmpEmit::Error(_), .. } => counters.icmp_out_dest_unreachs += 1,
+            Stray::Icmp { .. } => counters.icmp_out_echo_reps += 1,
             // Counted when it was made.
             Stray::Ack { .. } => {}
         }

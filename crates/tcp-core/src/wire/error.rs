@@ -25,6 +25,9 @@ pub enum WireError {
     /// The checksum of ICMP or ICMPv6 is wrong.
     #[error("bad ICMP checksum")]
     IcmpChecksum,
+    /// The UDP checksum is wrong, or missing over IPv6.
+    #[error("bad UDP checksum")]
+    UdpChecksum,
     /// A fragment. They are not reassembled: TCP sends none (path MTU discovery), and waiting for the rest costs memory.
     #[error("IP fragment")]
     Fragment,
@@ -50,13 +53,14 @@ pub enum WireError {
 
 impl WireError {
     /// All variants, in the order of [`index`](Self::index).
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Truncated,
         Self::BadVersion,
         Self::BadHeaderLength,
         Self::IpChecksum,
         Self::TcpChecksum,
         Self::IcmpChecksum,
+        Self::UdpChecksum,
         Self::Fragment,
         Self::Jumbogram,
         Self::ExtensionHeaders,

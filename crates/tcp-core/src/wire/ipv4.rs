@@ -8,6 +8,9 @@ use core::net::{IpAddr, Ipv4Addr};
 /// The fixed header's length, octets.
 pub(super) const HEADER_LEN: usize = 20;
 
+/// Where the protocol number stands in the header.
+pub(super) const PROTOCOL_AT: u16 = 9;
+
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
 const OFFSET: u16 = 0x1fff;

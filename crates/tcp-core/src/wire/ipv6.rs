@@ -102,6 +102,22 @@ pub(super) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize
     Err(WireError::ExtensionHeaders)
 }
 
+/// Where in a packet that [`parse`] has passed the number of the header stands that begins at `header_len`: in the fixed header or in the
+/// last extension header.
+pub(super) fn named_at(head: &[u8], header_len: u16) -> u16 {
+    const NEXT_HEADER: u16 = 6;
+    let (mut named_at, mut at) = (NEXT_HEADER, HEADER_LEN as u16);
+    // Extension headers are at least eight octets long, and at most MAX_EXTENSION_HEADERS.
+    while at < header_len
+        && let Some(&protocol) = head.get(usize::from(named_at))
+        && let Some(&len) = head.get(usize::from(at) + 1)
+    {
+        named_at = at;
+        at = at.saturating_add(if protocol == FRAGMENT { 8 } else { 8 + 8 * u16::from(len) });
+    }
+    named_at
+}
+
 /// RFC 8200, section 4.2: the two highest bits of an unknown option's type say whether the packet may be processed.
 fn check_options(mut options: &[u8]) -> Result<(), WireError> {
     while let Some((&kind, rest)) = options.split_first() {

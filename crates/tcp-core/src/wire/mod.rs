@@ -16,6 +16,7 @@ mod ipv6;
 mod options;
 mod payload;
 mod tcp;
+mod udp;
 
 pub use emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
 pub use error::{EmitError, WireError};
@@ -30,6 +31,7 @@ pub use options::{
 };
 pub use payload::Payload;
 pub use tcp::{OptionLayout, PROTOCOL_TCP, TcpHeader, TcpSegment, emit_tcp};
+pub use udp::{PROTOCOL_UDP, UdpDatagram};
 
 use checksum::Accumulator;
 use core::net::IpAddr;
@@ -181,14 +183,18 @@ pub enum Transport<'a> {
     Tcp(TcpSegment<'a>),
     /// An ICMP message in IPv4, or an ICMPv6 one in IPv6.
     Icmp(IcmpMessage<'a>),
+    /// A UDP datagram.
+    Udp(UdpDatagram),
     /// Something else, which is not looked into.
     Other {
         /// The protocol number, or the next header that is no extension header known here.
         protocol: u8,
+        /// Where in the packet that number stands, octets from its start.
+        named_at: u16,
     },
 }
 
-/// Checks a received packet: IP header, lengths, checksums, and the TCP or ICMP header. What follows the packet's
+/// Checks a received packet: IP header, lengths, checksums, and the TCP, ICMP or UDP header. What follows the packet's
 /// stated length is padding and ignored.
 ///
 /// # Errors
@@ -205,7 +211,11 @@ pub fn parse<'a>(packet: &RxPacket<'a>) -> Result<Datagram<'a>, WireError> {
                     parse_tcp(header.info, upper, pseudo, packet)
                 }
                 PROTOCOL_ICMP => parse_icmp(header.info, upper, Accumulator::new(), packet),
-                protocol => Ok(Datagram { ip: header.info, transport: Transport::Other { protocol } }),
+                PROTOCOL_UDP => parse_udp(header.info, upper, packet),
+                protocol => {
+                    let transport = Transport::Other { protocol, named_at: ipv4::PROTOCOL_AT };
+                    Ok(Datagram { ip: header.info, transport })
+                }
             }
         }
         6 => {
@@ -215,7 +225,11 @@ pub fn parse<'a>(packet: &RxPacket<'a>) -> Result<Datagram<'a>, WireError> {
             match header.protocol {
                 PROTOCOL_TCP => parse_tcp(header.info, upper, pseudo, packet),
                 PROTOCOL_ICMPV6 => parse_icmp(header.info, upper, pseudo, packet),
-                protocol => Ok(Datagram { ip: header.info, transport: Transport::Other { protocol } }),
+                PROTOCOL_UDP => parse_udp(header.info, upper, packet),
+                protocol => {
+                    let named_at = ipv6::named_at(packet.head, header.info.header_len);
+                    Ok(Datagram { ip: header.info, transport: Transport::Other { protocol, named_at } })
+                }
             }
         }
         _ => Err(WireError::BadVersion),
@@ -256,6 +270,12 @@ fn parse_icmp<'a>(
 ) -> Result<Datagram<'a>, WireError> {
     let message = IcmpMessage::parse(ip.version, upper, pseudo, packet.checksum)?;
     Ok(Datagram { ip, transport: Transport::Icmp(message) })
+}
+
+#[inline(never)]
+fn parse_udp<'a>(ip: IpInfo, upper: Payload<'a>, packet: &RxPacket<'a>) -> Result<Datagram<'a>, WireError> {
+    let datagram = UdpDatagram::parse(&ip, upper, packet.checksum)?;
+    Ok(Datagram { ip, transport: Transport::Udp(datagram) })
 }
 
 /// What follows the IP headers, without padding.

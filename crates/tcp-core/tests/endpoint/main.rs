@@ -4,5 +4,6 @@ mod adversary;
 mod egress;
 mod limits;
 mod net;
+mod refusals;
 mod stray;
 mod transfer;

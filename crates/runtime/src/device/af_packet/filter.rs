@@ -6,9 +6,9 @@
 //! - no VLAN tag, or one that only carries a priority (VLAN 0). The kernel has taken the tag out of the frame, so
 //!   one that is tagged for another VLAN would otherwise look like one of this network.
 //! - ARP to the stack's Ethernet address or to a group;
-//! - IPv4 to the stack's Ethernet address, for an own address, with TCP or ICMP in it;
-//! - IPv6 to the stack's Ethernet address, for an own address, with TCP, ICMPv6 or an extension header in it, or
-//!   ICMPv6 to a multicast group.
+//! - IPv4 and IPv6 to the stack's Ethernet address, for an own address: all of it, so that the stack refuses what it does not
+//!   speak. Without addresses to compare with, only TCP, ICMP, and extension headers: the rest may be the kernel's;
+//! - ICMPv6 to a multicast group.
 
 use crate::mac::MacAddress;
 use crate::sys::packet::Instruction;
@@ -62,9 +62,9 @@ pub(super) fn program(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Inst
 
 fn ipv4(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     let mut block = to_station(mac);
-    block.push(load(BPF_B, IPV4_PROTOCOL));
-    block.extend(one_of(&[TCP, ICMP]));
     let Some(addresses) = addresses else {
+        block.push(load(BPF_B, IPV4_PROTOCOL));
+        block.extend(one_of(&[TCP, ICMP]));
         block.push(KEEP);
         return block;
     };
@@ -83,9 +83,9 @@ fn ipv6(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     let discovery =
         when(BPF_JEQ, 0xff, &[vec![load(BPF_B, IPV6_NEXT_HEADER)], one_of(&[ICMPV6]), vec![KEEP]].concat());
     let mut block = [vec![load(BPF_B, IPV6_DESTINATION)], discovery, to_station(mac)].concat();
-    block.push(load(BPF_B, IPV6_NEXT_HEADER));
-    block.extend(one_of(&[&[TCP, ICMPV6], &EXTENSION_HEADERS[..]].concat()));
     let Some(addresses) = addresses else {
+        block.push(load(BPF_B, IPV6_NEXT_HEADER));
+        block.extend(one_of(&[&[TCP, ICMPV6], &EXTENSION_HEADERS[..]].concat()));
         block.push(KEEP);
         return block;
     };

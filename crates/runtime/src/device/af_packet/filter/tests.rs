@@ -63,11 +63,11 @@ fn addresses() -> Vec<IpAddr> {
 #[test]
 fn own_packets_pass() {
     let filtered = Filtered::new(Some(&addresses()));
-    for protocol in [6, 1] {
+    for protocol in [6, 1, 17, 132] {
         assert!(filtered.takes(&v4(OWN, protocol, "192.0.2.5")), "{protocol}");
         assert!(filtered.takes(&v4(OWN, protocol, "192.0.2.6")), "{protocol}");
     }
-    for next_header in [6, 58, 0, 43, 44, 60] {
+    for next_header in [6, 58, 0, 43, 44, 60, 17, 132] {
         assert!(filtered.takes(&v6(OWN, next_header, "2001:db8::5")), "{next_header}");
         assert!(filtered.takes(&v6(OWN, next_header, "2001:db8::1:0:0:6")), "{next_header}");
     }
@@ -89,9 +89,9 @@ fn what_is_for_others_is_dropped() {
     assert!(!filtered.takes(&v4(OTHER, 6, "192.0.2.5")), "another station");
     assert!(!filtered.takes(&v4(MacAddress::BROADCAST, 6, "192.0.2.5")), "all stations");
     assert!(!filtered.takes(&v4(OWN, 6, "192.0.2.7")), "another address");
-    assert!(!filtered.takes(&v4(OWN, 17, "192.0.2.5")), "UDP");
+    assert!(!filtered.takes(&v4(OWN, 17, "192.0.2.7")), "UDP for another address");
     assert!(!filtered.takes(&v6(OTHER, 6, "2001:db8::5")), "another station");
-    assert!(!filtered.takes(&v6(OWN, 17, "2001:db8::5")), "UDP");
+    assert!(!filtered.takes(&v6(OWN, 17, "2001:db8::7")), "UDP for another address");
     for near in ["2001:db8::4", "2001:db8:1::5", "2001:db9::5", "2001:db8:0:0:1::5", "2001:db8::1:5"] {
         assert!(!filtered.takes(&v6(OWN, 6, near)), "{near}");
     }
@@ -108,6 +108,8 @@ fn any_address_passes_where_asked_for() {
     assert!(filtered.takes(&v4(OWN, 6, "198.51.100.9")));
     assert!(filtered.takes(&v6(OWN, 6, "2001:db8:7::9")));
     assert!(!filtered.takes(&v4(OTHER, 6, "198.51.100.9")));
+    assert!(!filtered.takes(&v4(OWN, 17, "198.51.100.9")), "that may be the kernel's");
+    assert!(!filtered.takes(&v6(OWN, 17, "2001:db8:7::9")), "that may be the kernel's");
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! What is for this host and finds nobody: UDP datagrams and protocols that are not spoken here. An ICMP error says so
+//! to the sender, who need not wait for a timeout (RFC 1122, section 3.2.2.1; RFC 4443, sections 3.1 and 3.4).
+//!
+//! No error answers an ICMP error, a packet to or from a broadcast or multicast address, a fragment, or a packet that is not
+//! intact (RFC 1122, section 3.2.2; RFC 4443, section 2.4): these do not come as far as here, or are sorted out below.
+
+use super::stray::Stray;
+use super::{Endpoint, Ingested};
+use crate::time::Instant;
+use crate::wire::{IcmpEmit, IcmpErrorKind, IpInfo, IpVersion, Payload, RxPacket, Unreachable};
+use alloc::vec;
+use core::net::IpAddr;
+
+/// IPv6's "no next header": there is nothing to be refused (RFC 8200, section 4.7).
+const NO_NEXT_HEADER: u8 = 59;
+
+impl Endpoint {
+    /// A UDP datagram arrived.
+    pub(super) fn on_udp(&mut self, now: Instant, ip: &IpInfo, packet: &RxPacket<'_>) -> Ingested {
+        if let Some(dropped) = self.check_addresses(ip) {
+            return dropped;
+        }
+        self.observe.counters.udp_no_ports += 1;
+        let code = if ip.version == IpVersion::V4 { 3 } else { 4 };
+        let error = IcmpErrorKind::DestinationUnreachable { reason: Unreachable::Port, code };
+        self.refuse(now, ip, packet, error, "UdpNoPorts")
+    }
+
+    /// A packet arrived whose `protocol` is not known here; the number stands at the offset `named_at`.
+    pub(super) fn on_unknown_protocol(
+        &mut self,
+        now: Instant,
+        ip: &IpInfo,
+        packet: &RxPacket<'_>,
+        protocol: u8,
+        named_at: u16,
+    ) -> Ingested {
+        if let Some(dropped) = self.check_addresses(ip) {
+            return dropped;
+        }
+        self.observe.counters.ip_in_unknown_protos += 1;
+        let name = "IpInUnknownProtos";
+        let error = match ip.version {
+            IpVersion::V4 => IcmpErrorKind::DestinationUnreachable { reason: Unreachable::Protocol, code: 2 },
+            IpVersion::V6 if protocol == NO_NEXT_HEADER => return Ingested::Dropped(name),
+            // RFC 4443, section 3.4: unrecognized next header type.
+            IpVersion::V6 => IcmpErrorKind::ParameterProblem { code: 1, pointer: u32::from(named_at) },
+        };
+        self.refuse(now, ip, packet, error, name)
+    }
+
+    /// Queues an error about `packet`, or drops the packet under `name`.
+    fn refuse(
+        &mut self,
+        now: Instant,
+        ip: &IpInfo,
+        packet: &RxPacket<'_>,
+        error: IcmpErrorKind,
+        name: &'static str,
+    ) -> Ingested {
+        if !self.config.refuse_datagrams || !is_one_host(ip.src) {
+            return Ingested::Dropped(name);
+        }
+        if !self.egress.strays.has_room_for_error() || !self.icmp_errors.allow(now) {
+            self.observe.counters.icmp_out_limited += 1;
+            return Ingested::Dropped(name);
+        }
+        let mut quote = Payload::new([packet.head, packet.more[0], packet.more[1]]);
+        quote.truncate(ip.total_len.min(longest_quote(ip.version, self.config.mtu)) as usize);
+        let mut data = vec![0; quote.len()];
+        quote.copy_to(&mut data);
+        let message = IcmpEmit::Error(error);
+        self.push_stray(now, Stray::Icmp { src: ip.dst, dst: ip.src, message, data: data.into() });
+        Ingested::Handled
+    }
+}
+
+/// How much of a packet an error about it quotes, in octets, on a link that carries `mtu`.
+fn longest_quote(version: IpVersion, mtu: u32) -> u32 {
+    let (longest, headers) = match version {
+        // RFC 1812, section 4.3.2.3.
+        IpVersion::V4 => (576, 20 + 8),
+        // RFC 4443, section 3.1: the minimum IPv6 MTU.
+        IpVersion::V6 => (1_280, 40 + 8),
+    };
+    longest.min(mtu).saturating_sub(headers)
+}
+
+/// Of the source addresses that RFC 1122, section 3.2.2 names, those that TCP does not refuse anyway: "zero" networks,
+/// loopback addresses, and Class E.
+const fn is_one_host(source: IpAddr) -> bool {
+    match source {
+        IpAddr::V4(v4) => !matches!(v4.octets()[0], 0 | 127 | 240..),
+        IpAddr::V6(v6) => !v6.is_loopback(),
+    }
+}
