@@ -81,11 +81,12 @@ impl PolicyArgs {
 
     /// The scheduler with the shaper that the options beside it describe.
     pub(crate) fn scheduler(&self) -> Result<String, Failure> {
-        let EgressArgs { egress_rate, egress_burst, egress_overhead } = &self.egress;
+        let EgressArgs { egress_rate, egress_burst, egress_late, egress_overhead } = &self.egress;
         let overhead = egress_overhead.map(|bytes| bytes.to_string());
         let options = [
             ("rate", egress_rate.as_ref()),
             ("burst", egress_burst.as_ref()),
+            ("late", egress_late.as_ref()),
             ("overhead", overhead.as_ref()),
         ];
         let mut spec: PolicySpec =

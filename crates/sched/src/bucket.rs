@@ -4,7 +4,8 @@
 //! exactly r of them. A packet may leave while the bucket is not in debt, and takes its whole length, into debt
 //! if need be: the debt is the time that the packet takes at the rate. With a burst of 0 that is a link of
 //! exactly this rate. What an idle time saves up is at most the burst, and never less than one unit below a
-//! nanosecond's worth, which is what a wake-up in whole nanoseconds comes late.
+//! nanosecond's worth, which is what a wake-up in whole nanoseconds comes late. A driver that comes later than it was asked to, with
+//! packets waiting, loses nothing either: [`TokenBucket::late`] gives what the lateness would have cost, beyond the burst (in the picture: `burst` plus what is given).
 //!
 //! ```text
 //!  burst ┼──╮         ╱────
@@ -56,7 +57,24 @@ impl TokenBucket {
         // each departure would lose them.
         let full = (i128::from(self.burst) * UNIT).max(rate - 1);
         let earned = i128::from(now.since(self.at).as_nanos()).saturating_mul(rate);
-        self.level.saturating_add(earned).min(full)
+        match self.level {
+            // What was given for lateness is for the packets that waited. It does not stay.
+            level if level > full => level.saturating_sub(earned).max(full),
+            level => level.saturating_add(earned).min(full),
+        }
+    }
+
+    /// Packets waited until `now` although the last of them to be asked for could have left `by` earlier: what the bucket had
+    /// no room for in that time is there all the same. In bytes, what that is.
+    pub fn late(&mut self, now: Instant, by: Duration) -> u64 {
+        let level = self.level_at(now);
+        let rate = i128::from(self.rate.bytes_per_second());
+        let earned = |time: Duration| i128::from(time.as_nanos()).saturating_mul(rate);
+        let with_room = self.level.saturating_add(earned(now.since(self.at)));
+        let given = (with_room - level).clamp(0, earned(by));
+        self.level = level.saturating_add(given);
+        self.at = self.at.max(now);
+        u64::try_from(given / UNIT).unwrap_or(u64::MAX)
     }
 
     /// When the next packet may leave; `now` or earlier where it may at once. Rounded up to the nanosecond, and
@@ -168,6 +186,56 @@ mod tests {
         }
         let exact = 10 * 100_000_000 / 8;
         assert!(sent.abs_diff(exact) <= 6_000, "{sent} of {exact}");
+    }
+
+    /// What leaves in 10 s at 100 kbyte/s by packets of 1000 bytes that are always waiting, for a driver that is late by `late` each
+    /// time, of which `given` is made up for.
+    fn sent_by_a_late_driver(late: Duration, given: Duration) -> u64 {
+        let mut bucket = TokenBucket::new(Rate::from_bytes_per_second(100_000), 100);
+        let (mut now, mut sent) = (Instant::ZERO, 0_u64);
+        while now < Instant::from_secs(10) {
+            while bucket.earliest(now) <= now {
+                bucket.take(now, 1_000);
+                sent += 1_000;
+            }
+            let due = bucket.earliest(now);
+            now = due + late;
+            bucket.late(now, late.min(given));
+        }
+        sent
+    }
+
+    #[test]
+    fn lateness_that_is_made_up_for_costs_no_rate() {
+        for late in [0, 1, 7, 25, 90].map(Duration::from_millis) {
+            let sent = sent_by_a_late_driver(late, Duration::from_millis(100));
+            assert!(sent.abs_diff(1_000_000) <= 10_000, "{late:?}: {sent}");
+        }
+        let sent = sent_by_a_late_driver(Duration::from_millis(90), Duration::ZERO);
+        assert!(sent < 200_000, "the test shows nothing: {sent} without it");
+        // Half of the lateness: 45 ms and what a packet takes, in 90 ms and as much.
+        let half = sent_by_a_late_driver(Duration::from_millis(90), Duration::from_millis(45));
+        assert!((500_000..600_000).contains(&half), "{half}");
+    }
+
+    #[test]
+    fn what_lateness_gave_does_not_outlive_the_packets_that_waited() {
+        let mut bucket = TokenBucket::new(Rate::from_bytes_per_second(1_000_000), 1_000);
+        let at = Instant::from_millis;
+        bucket.take(at(0), 11_000);
+        assert_eq!(bucket.earliest(at(0)), at(10));
+        // Ten milliseconds late: a burst of 1000 has room for one of them.
+        assert_eq!(bucket.late(at(20), Duration::from_millis(10)), 9_000);
+        assert_eq!(bucket.late(at(20), Duration::from_millis(10)), 0, "once");
+        bucket.take(at(20), 2_000);
+        let mut idle = bucket;
+        bucket.take(at(20), 8_000);
+        assert_eq!(bucket.earliest(at(20)), at(20), "ten were earned");
+        bucket.take(at(20), 1_000);
+        assert_eq!(bucket.earliest(at(20)), at(21));
+        // Unused, it is gone after as long a time.
+        idle.take(at(27), 1_000);
+        assert_eq!((idle.earliest(at(27)), idle.tokens()), (at(27), 0.0));
     }
 
     #[test]

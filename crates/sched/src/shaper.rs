@@ -16,6 +16,9 @@ const MAX_BURST: u64 = 1 << 30;
 /// The longest burst.
 const MAX_BURST_TIME: Duration = Duration::from_secs(10);
 
+/// The longest lateness that can be made up for.
+const MAX_LATE: Duration = Duration::from_secs(1);
+
 /// How much an idle time saves up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burst {
@@ -31,17 +34,25 @@ pub enum Burst {
 pub struct ShaperParams {
     /// The rate; `None`: nothing is held back.
     pub rate: Option<Rate>,
-    /// What an idle time saves up, at most 1 GiB or 10 s. It must cover the driver's lateness, or the rate is
-    /// not reached.
+    /// What an idle time saves up, at most 1 GiB or 10 s.
     pub burst: Burst,
+    /// The longest lateness of the driver that is made up for, at most 1 s. A driver that wakes so much later than it was to, while
+    /// packets wait, sends at once what the rate would have given meanwhile, beyond the burst; what it is late beyond this
+    /// costs rate.
+    pub late: Duration,
     /// Bytes that each wire packet costs beyond its price, at most 1000: headers of layers below.
     pub overhead: u32,
 }
 
 impl Default for ShaperParams {
-    /// No rate; once there is one, a burst of 1 ms and no overhead.
+    /// No rate; once there is one, a burst of 1 ms, up to 100 ms of lateness made up for, and no overhead.
     fn default() -> Self {
-        Self { rate: None, burst: Burst::Time(Duration::from_millis(1)), overhead: 0 }
+        Self {
+            rate: None,
+            burst: Burst::Time(Duration::from_millis(1)),
+            late: Duration::from_millis(100),
+            overhead: 0,
+        }
     }
 }
 
@@ -61,6 +72,12 @@ impl ShaperParams {
             summary: "what an idle time saves up, in bytes (32k) or as a time at the rate (5ms)",
         },
         ParamInfo {
+            name: "late",
+            default: "100ms",
+            range: "0ms..1s",
+            summary: "up to how late a wake-up of the host may be without costing rate",
+        },
+        ParamInfo {
             name: "overhead",
             default: "0",
             range: "0..1000",
@@ -78,6 +95,7 @@ impl ShaperParams {
                 "rate" if param.text() == "off" => self.rate = None,
                 "rate" => self.rate = Some(param.rate()?),
                 "burst" => self.burst = burst(&param)?,
+                "late" => self.late = late(&param)?,
                 "overhead" => {
                     self.overhead = u32::try_from(param.integer(0..=1000)?).unwrap_or_default();
                 }
@@ -111,6 +129,12 @@ fn burst(param: &Param<'_>) -> Result<Burst, SpecError> {
     }
 }
 
+fn late(param: &Param<'_>) -> Result<Duration, SpecError> {
+    parse_duration(param.text()).filter(|time| *time <= MAX_LATE).ok_or_else(|| {
+        SpecError::new(alloc::format!("late={} is not possible: late must be a time up to 1s", param.text()))
+    })
+}
+
 /// A scheduler behind a token bucket. Without a rate it costs one branch.
 ///
 /// It goes by the name of the scheduler, reports its metrics beside its own, and hands on the parameters that
@@ -122,6 +146,15 @@ pub struct Shaped<S> {
     bucket: Option<TokenBucket>,
     /// The bucket must take over the present `params`.
     changed: bool,
+    lateness: Lateness,
+}
+
+/// How late the driver was, and what was made up for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Lateness {
+    wake_ups: u64,
+    longest: Duration,
+    bytes: u64,
 }
 
 impl<S: EgressScheduler> Shaped<S> {
@@ -129,7 +162,7 @@ impl<S: EgressScheduler> Shaped<S> {
     #[must_use]
     pub fn new(inner: S, params: ShaperParams) -> Self {
         let bucket = params.rate.map(|rate| TokenBucket::new(rate, params.burst_bytes(rate)));
-        Self { inner, params, bucket, changed: false }
+        Self { inner, params, bucket, changed: false, lateness: Lateness::default() }
     }
 
     /// What the shaper is set to.
@@ -188,6 +221,16 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
         popped
     }
 
+    fn woke_late(&mut self, now: Instant, by: Duration) {
+        if let Some(bucket) = &mut self.bucket {
+            let Lateness { wake_ups, longest, bytes } = &mut self.lateness;
+            *wake_ups += 1;
+            *longest = by.max(*longest);
+            *bytes += bucket.late(now, by.min(self.params.late));
+        }
+        self.inner.woke_late(now, by);
+    }
+
     fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
         if let Some(bucket) = &mut self.bucket {
             bucket.correct(u64::from(packet.len), u64::from(len));
@@ -240,6 +283,10 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
             report.report("shaper_rate_bit", bucket.rate().bits_per_second() as f64);
             report.report("shaper_burst", bucket.burst() as f64);
             report.report("shaper_tokens", bucket.tokens());
+            let Lateness { wake_ups, longest, bytes } = self.lateness;
+            report.report("shaper_late", wake_ups as f64);
+            report.report("shaper_late_max_ms", longest.as_nanos() as f64 / 1e6);
+            report.report("shaper_made_up", bytes as f64);
         }
     }
 

@@ -362,9 +362,15 @@ pub(crate) struct EgressArgs {
     pub(crate) egress_rate: Option<String>,
     /// What an idle time saves up, in bytes or as a time at the rate: 32k, 5ms [default: 1ms]
     ///
-    /// More costs other packets up to as much delay; less than the host's timers are late costs rate. Short for burst=.
+    /// More costs other packets up to as much delay. Short for burst=.
     #[arg(long, value_name = "BURST", value_parser = values::burst)]
     pub(crate) egress_burst: Option<String>,
+    /// Up to how late this host's timers may be without costing rate [default: 100ms]
+    ///
+    /// What the rate would have given while a packet waited for a wake-up that came late is sent at once, beyond the burst.
+    /// 0ms for never more than the burst. Short for late=.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) egress_late: Option<String>,
     /// Bytes that each packet costs the link beyond its length, such as 38 on Ethernet [default: 0]
     ///
     /// Short for overhead=.

@@ -38,11 +38,13 @@ fn a_parameter_out_of_range_is_answered_with_the_range() {
 
 #[test]
 fn a_shaper_is_described_once_and_has_a_rate() {
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 8] = [
         (&["demo", "--egress-rate", "fast"], "--egress-rate \"fast\": not a rate; write 100kbit"),
         (&["send", "--egress-burst", "x", "-", "h:1"], "not a burst; write bytes (32k) or a time"),
         (&["recv", "--egress-burst", "5ms", "-l", ":1"], "shapes nothing without a rate; add --egress-rate"),
         (&["demo", "--egress-rate", "1mbit", "--egress-burst", "2g"], "--sched: burst=2g is not possible"),
+        (&["demo", "--egress-rate", "1mbit", "--egress-late", "2s"], "--sched: late=2s is not possible"),
+        (&["recv", "--egress-late", "5ms", "-l", ":1"], "shapes nothing without a rate; add --egress-rate"),
         (
             &["demo", "--egress-rate", "1mbit", "--sched", "fifo:rate=2mbit"],
             "--sched has rate= already; leave that or --egress-rate out",

@@ -111,7 +111,7 @@ fn the_scheduler_chooses_when_the_packet_leaves_not_before() {
     let params = ShaperParams {
         rate: Some(Rate::from_bits_per_second(12_000_000)),
         burst: Burst::Bytes(0),
-        overhead: 0,
+        ..ShaperParams::default()
     };
     let mut shaped = Shaped::new(Lifo::default(), params);
     let at = Instant::from_millis;
@@ -145,7 +145,16 @@ fn rate_can_be_set_changed_and_taken_off_while_running() {
 #[test]
 fn a_refused_configure_changes_neither_shaper_nor_scheduler() {
     let mut shaped = Shaped::new(Fifo::default(), ShaperParams::default());
-    for text in ["rate=1mbit,no=1", "rate=0", "burst=11s", "burst=2g", "burst=x", "overhead=1001"] {
+    for text in [
+        "rate=1mbit,no=1",
+        "rate=0",
+        "burst=11s",
+        "burst=2g",
+        "burst=x",
+        "late=2s",
+        "late=x",
+        "overhead=1001",
+    ] {
         let error = shaped.configure(&text.parse().unwrap()).unwrap_err();
         let last = text.rsplit(',').next().unwrap().split('=').next().unwrap();
         assert!(alloc::format!("{error}").contains(last), "{text}: {error}");

@@ -33,7 +33,7 @@ use crate::plan::Plan;
 use crate::policy::EgressScheduler;
 use crate::policy::sched::{Admission, Ask, Descriptor, Forget, LinkView, Popped, SegmentClass};
 use crate::queueing::Accounts;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::wire::{HeaderBuf, TxChecksumMode, gso};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -71,6 +71,8 @@ pub(super) struct Egress {
     serial: u64,
     /// Before this instant the scheduler lets nothing out of what it has.
     not_before: Option<Instant>,
+    /// When the driver was last asked to come for a packet that waits.
+    asked_for: Option<Instant>,
     /// Where headers are built.
     pub(super) header: HeaderBuf,
     /// Where those of one packet of a run are built.
@@ -97,6 +99,7 @@ impl Egress {
             queued: 0,
             serial: 0,
             not_before: None,
+            asked_for: None,
             header: HeaderBuf::new(),
             segment_header: HeaderBuf::new(),
         }
@@ -250,12 +253,24 @@ impl Egress {
         }
     }
 
+    /// How much later than it was asked to the driver comes for what waits in the scheduler, or for a departure that somebody
+    /// waits for. Each instant counts once, when the driver comes after it for the first time.
+    fn lateness(&mut self, now: Instant) -> Option<Duration> {
+        let pop = self.asked_for.take_if(|at| *at <= now).filter(|_| self.queued > 0);
+        let departure = self.on_wire.front().map(|(_, at)| *at);
+        let departure = departure.filter(|at| *at <= now && !self.deferred.is_empty());
+        // A packet that the device refused waits for the device.
+        let asked_for = pop.into_iter().chain(departure).min().filter(|_| self.held.is_none())?;
+        Some(now.since(asked_for)).filter(|by| !by.is_zero())
+    }
+
     /// What the scheduler lets out.
     fn pop(&mut self, now: Instant, slots: &mut Slots) -> Option<Descriptor> {
         if self.queued == 0 {
             return None;
         }
         self.not_before = None;
+        self.asked_for = None;
         match self.scheduler.pop(now, &LinkView::new(u32::MAX)) {
             Popped::Packet(descriptor) => {
                 self.queued -= 1;
@@ -266,6 +281,7 @@ impl Egress {
             }
             Popped::NotBefore(at) => {
                 self.not_before = Some(at);
+                self.asked_for = Some(at);
                 None
             }
             Popped::Empty => {
@@ -305,6 +321,10 @@ impl Endpoint {
         self.egress.keeps_acks = budget.keeps_acks && straight;
         if !self.egress.keeps_acks {
             self.egress.release_kept(&mut self.slots);
+        }
+        if let Some(by) = self.egress.lateness(now) {
+            self.observe.counters.egress_late += 1;
+            self.egress.scheduler.woke_late(now, by);
         }
         self.egress.depart_until(now);
         if !straight {

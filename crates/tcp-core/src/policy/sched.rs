@@ -7,7 +7,7 @@
 
 use crate::packet::SendReason;
 use crate::policy::{Metrics, Params, SpecError};
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::{ConnId, SeqNum};
 use alloc::boxed::Box;
 use core::fmt::Debug;
@@ -29,6 +29,12 @@ pub trait EgressScheduler: Debug + Send {
 
     /// The next packet to leave, or why none may.
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped;
+
+    /// The driver comes at `now`, and `by` later than [`pop`](Self::pop) or [`busy_until`](Self::busy_until) asked for, while packets
+    /// wait. Told before anything is pushed or popped.
+    fn woke_late(&mut self, now: Instant, by: Duration) {
+        let _ = (now, by);
+    }
 
     /// The packet that was popped last left as `len` bytes by pricing, and not as many as its descriptor says: an ACK
     /// that gets its numbers when it leaves has the options of that moment; 0 where it had become void. Told before it
@@ -115,6 +121,10 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
 
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
         (**self).pop(now, link)
+    }
+
+    fn woke_late(&mut self, now: Instant, by: Duration) {
+        (**self).woke_late(now, by);
     }
 
     fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
