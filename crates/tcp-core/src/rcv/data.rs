@@ -171,6 +171,7 @@ impl Receiver {
                 }
             }
             self.deliver(inserted.advance);
+            owed.repeats = inserted.duplicate_bytes > 0;
             class = Some(class_of(inserted.placement));
             if inserted.advance == 0 && class == Some(DataClass::OutOfOrder) {
                 owed.duplicates = seg.segments;

@@ -6,7 +6,7 @@
 //! | what happened | the ACK is |
 //! |---|---|
 //! | unacceptable segment, probe, FIN, less than `min(RMSS, R/2)` left of the window | due |
-//! | out-of-order, gap-filling or duplicate data; two full segments unacknowledged | due, unless the policy waives it and its plan is `Withhold` |
+//! | out-of-order, gap-filling or (also in part) duplicate data; two full segments unacknowledged | due, unless the policy waives it and its plan is `Withhold` |
 //! | anything else | due when the policy's timer says so, at the latest at the hold limit |
 //!
 //! ACKs for data in order merge into one, because the last says all; with SACK those for data out of order do
@@ -55,6 +55,8 @@ pub(super) struct Owed {
     pub(super) hard: bool,
     /// RCV.NXT moved.
     pub(super) advanced: bool,
+    /// Part of the data, or all of it, had arrived before.
+    pub(super) repeats: bool,
     /// Wire segments that lie past a hole.
     pub(super) duplicates: u32,
     /// One ACK with SACK blocks says all about them.
@@ -156,7 +158,7 @@ impl Acks {
         let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_data(view, data));
         let asked = self.take_plan(plan);
         let hard = owed.hard || matches!(data.class, DataClass::Probe | DataClass::Unacceptable);
-        if hard || (!asked && self.owes(ctx, view, data.class)) {
+        if hard || (!asked && self.owes(ctx, view, data.class, owed.repeats)) {
             self.oblige(SendReason::AckByObligation);
         } else if asked {
             self.due.get_or_insert(SendReason::AckByPolicy);
@@ -170,9 +172,11 @@ impl Acks {
     }
 
     /// Whether the core owes an ACK that a policy may waive, and the one in force does not.
-    fn owes(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, class: DataClass) -> bool {
+    fn owes(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, class: DataClass, repeats: bool) -> bool {
         let waives = self.waives;
         let (soft, waived) = match class {
+            // RFC 2883, section 4: the ACK reports the duplicate part, and a peer that has sent it again waits for that.
+            DataClass::New if repeats => (true, waives.duplicate),
             DataClass::New | DataClass::Probe | DataClass::Unacceptable => (false, true),
             // RFC 5681, section 4.2: out-of-order and gap-filling data SHOULD be acknowledged immediately.
             DataClass::OutOfOrder => (true, waives.out_of_order),

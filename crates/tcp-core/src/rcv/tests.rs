@@ -351,6 +351,25 @@ fn duplicates_are_reported_once_by_dsack() {
     assert_eq!(bench.blocks(), []);
 }
 
+/// RFC 2883, section 4: the report of a duplicate does not wait for more data, also where a part of the segment is new.
+#[test]
+fn a_duplicate_in_front_of_new_data_is_reported_at_once() {
+    let mut bench = Bench::delayed(config(), params());
+    bench.arrive(0, 1_000);
+    bench.timeout();
+    bench.drain();
+    bench.arrive(500, 1_100);
+    assert_eq!(bench.blocks(), [(500, 1_000)]);
+    assert_eq!(bench.offset(), 1_100);
+    // Without SACK nothing is reported, but a peer that repeats data waits for an ACK.
+    let mut bench = Bench::delayed(config(), OpenParams { sack: false, ..params() });
+    bench.arrive(0, 1_000);
+    bench.timeout();
+    bench.drain();
+    bench.arrive(500, 1_100);
+    assert_eq!(bench.reasons(), [OBLIGED]);
+}
+
 #[test]
 fn what_lies_before_the_stream_is_no_duplicate() {
     let mut bench = Bench::delayed(config(), params());
@@ -623,7 +642,7 @@ fn filling_a_gap_up_to_the_edge_is_told_at_once_by_whatever_policy() {
 #[test]
 fn soft_obligations_are_waived_only_by_a_policy_that_said_so_and_withholds() {
     /// Whether an ACK was due, for one arrival of each kind.
-    fn due(waives: SoftObligations, plan: AckPlan) -> ([bool; 4], u64) {
+    fn due(waives: SoftObligations, plan: AckPlan) -> ([bool; 5], u64) {
         let bench = || {
             let mut bench = Bench::scripted(waives);
             for _ in 0..5 {
@@ -633,32 +652,34 @@ fn soft_obligations_are_waived_only_by_a_policy_that_said_so_and_withholds() {
             assert_eq!(bench.reasons(), []);
             bench
         };
-        let (mut out, mut hole, mut old, mut second) = (bench(), bench(), bench(), bench());
+        let (mut out, mut hole, mut old, mut part, mut second) =
+            (bench(), bench(), bench(), bench(), bench());
         out.arrive(200, 300);
         hole.arrive(200, 300);
         hole.drain();
         hole.counters = Counters::default();
         hole.arrive(100, 200);
         old.arrive(0, 100);
+        part.arrive(50, 150);
         second.arrive(100, 2_000);
-        let benches = [out, hole, old, second];
+        let benches = [out, hole, old, part, second];
         let waived = benches.iter().map(|bench| bench.counters.ack_obligations_waived).sum();
         (benches.map(|mut bench| bench.reasons() == [OBLIGED]), waived)
     }
     let withhold = AckPlan::Withhold { until: Instant::FAR_FUTURE };
     let by = AckPlan::By(Instant::FAR_FUTURE);
-    assert_eq!(due(SoftObligations::NONE, withhold), ([true; 4], 0));
-    assert_eq!(due(SoftObligations::ALL, by), ([true; 4], 0), "`By` waives nothing");
-    assert_eq!(due(SoftObligations::ALL, withhold), ([false; 4], 4));
+    assert_eq!(due(SoftObligations::NONE, withhold), ([true; 5], 0));
+    assert_eq!(due(SoftObligations::ALL, by), ([true; 5], 0), "`By` waives nothing");
+    assert_eq!(due(SoftObligations::ALL, withhold), ([false; 5], 5));
     let only = |set: fn(&mut SoftObligations)| {
         let mut waives = SoftObligations::NONE;
         set(&mut waives);
         due(waives, withhold)
     };
-    assert_eq!(only(|waives| waives.out_of_order = true), ([false, true, true, true], 1));
-    assert_eq!(only(|waives| waives.gap_filling = true), ([true, false, true, true], 1));
-    assert_eq!(only(|waives| waives.duplicate = true), ([true, true, false, true], 1));
-    assert_eq!(only(|waives| waives.every_second = true), ([true, true, true, false], 1));
+    assert_eq!(only(|waives| waives.out_of_order = true), ([false, true, true, true, true], 1));
+    assert_eq!(only(|waives| waives.gap_filling = true), ([true, false, true, true, true], 1));
+    assert_eq!(only(|waives| waives.duplicate = true), ([true, true, false, false, true], 2));
+    assert_eq!(only(|waives| waives.every_second = true), ([true, true, true, true, false], 1));
 }
 
 #[test]
