@@ -180,8 +180,11 @@ pub struct ConnConfig {
     pub cwnd_cap: Option<u64>,
     /// RTO before the first sample (RFC 6298, 2.1: 1 s).
     pub initial_rto: Duration,
-    /// Smallest RTO. RFC 6298 (2.4) says 1 s SHOULD; Linux and the default use 200 ms.
+    /// Floor of the RTO, applied as [`rto_floor`](Self::rto_floor) says. RFC 6298 (2.4) says 1 s SHOULD; Linux and the
+    /// default use 200 ms.
     pub min_rto: Duration,
+    /// What [`min_rto`](Self::min_rto) is the floor of.
+    pub rto_floor: RtoFloor,
     /// Largest RTO, with back-off; at least 60 s (RFC 6298, 2.5).
     pub max_rto: Duration,
     /// Consecutive timeouts after which the conventional response takes over from one that does not decide;
@@ -236,6 +239,7 @@ impl Default for ConnConfig {
             cwnd_cap: None,
             initial_rto: Duration::from_secs(1),
             min_rto: Duration::from_millis(200),
+            rto_floor: RtoFloor::default(),
             max_rto: Duration::from_secs(120),
             max_undecided_rtos: 3,
             syn_retries: 6,
@@ -261,6 +265,20 @@ pub enum LossDetection {
     Rack,
     /// By count: three duplicate ACKs, or as much SACKed above (RFC 6675).
     DupAck,
+}
+
+/// What the floor of the retransmission timeout applies to.
+///
+/// On a path of 300 ms that never varies, RTTVAR decays to nothing. With a floor of 200 ms the sum then leaves a delayed ACK no
+/// time at all; the variance leaves it 200 ms on every path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum RtoFloor {
+    /// RTO = SRTT + max(G, 4 RTTVAR, `min_rto`): Linux's rule.
+    #[default]
+    Variance,
+    /// RTO = max(SRTT + max(G, 4 RTTVAR), `min_rto`): the rule of RFC 6298 (2.3 and 2.4), and of BSD.
+    Sum,
 }
 
 /// Explicit congestion notification of a connection. It is used where both sides' SYNs agree.

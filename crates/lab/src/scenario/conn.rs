@@ -4,7 +4,7 @@ use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use crate::policies::{DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, PolicyTables};
 use ackline_cc_algos::ecn_for;
-use ackline_tcp_core::config::{Ecn, KeepAlive, LossDetection};
+use ackline_tcp_core::config::{Ecn, KeepAlive, LossDetection, RtoFloor};
 use ackline_tcp_core::policy::Policies;
 use ackline_tcp_core::policy::spec::SpecError;
 use ackline_tcp_core::{ConnConfig, Duration};
@@ -38,6 +38,10 @@ pub const CONN_KEYS: &[(&str, &str)] = &[
     ("cwnd_cap", "bytes"),
     ("initial_rto", "time"),
     ("min_rto", "time"),
+    (
+        "rto_floor",
+        "what min_rto is the floor of: \"variance\" (Linux: RTO = SRTT + max(min_rto, 4 RTTVAR)) or \"sum\" (RFC 6298, 2.4: the RTO itself)",
+    ),
     ("max_rto", "time"),
     ("max_undecided_rtos", "timeouts, 0: never"),
     ("syn_retries", "retransmissions"),
@@ -130,6 +134,9 @@ fn set(config: &mut ConnConfig, key: &str, item: &Item<'_>) -> Result<()> {
         "cwnd_cap" => config.cwnd_cap = Some(item.bytes(1..=MAX_BUFFER)?),
         "initial_rto" => config.initial_rto = item.some_time()?,
         "min_rto" => config.min_rto = item.some_time()?,
+        "rto_floor" => {
+            config.rto_floor = item.choice(&[("variance", RtoFloor::Variance), ("sum", RtoFloor::Sum)])?;
+        }
         "max_rto" => config.max_rto = item.some_time()?,
         "max_undecided_rtos" => config.max_undecided_rtos = item.integer(0..=1_000)? as u32,
         "syn_retries" => config.syn_retries = item.integer(0..=255)? as u8,

@@ -18,7 +18,8 @@ use crate::seq::SeqNum;
 use crate::snd::Sender;
 use crate::time::{Duration, Instant};
 
-/// TLP.max_ack_delay: how long a peer may hold the ACK of a single segment.
+/// TLP.max_ack_delay: how long a peer may hold the ACK of a single segment. A smaller floor of the RTO says that the
+/// peers of this host hold none so long (Linux, `tcp_schedule_loss_probe`).
 const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// The probe timeout before an RTT sample.
 const INITIAL_PTO: Duration = Duration::from_secs(1);
@@ -72,7 +73,12 @@ impl Sender {
     pub(crate) fn schedule_probe(&mut self, ctx: &Ctx<'_>, config: &ConnConfig) {
         let permitted = config.tlp && self.may_probe();
         let at = if permitted {
-            (ctx.now + self.probe_timeout() + ctx.probe_margin).min(self.rto_at)
+            // Section 7.2 has the probe wait no longer than the retransmission timer would. A timer that does not leave
+            // the peer the time to acknowledge a single segment is the exception: it waits for the probe, because
+            // one of the timers runs at a time (section 8).
+            let at = self.probe_at(ctx, config).min(self.rto_at.max(self.ack_due(config)));
+            self.rto_at = self.rto_at.max(at);
+            at
         } else {
             Instant::FAR_FUTURE
         };
@@ -95,11 +101,29 @@ impl Sender {
             && self.rto_phase() == RtoPhase::Open
     }
 
-    /// TLP_calc_PTO, but for the host's margin and the bound that the retransmission timer sets.
-    fn probe_timeout(&self) -> Duration {
-        let Some(srtt) = self.srtt() else { return INITIAL_PTO };
-        let alone = if self.flight_size() <= self.smss { MAX_ACK_DELAY } else { Duration::ZERO };
-        srtt.saturating_mul(2).saturating_add(alone)
+    /// TLP_calc_PTO with the host's margin, but for the bound that the retransmission timer sets.
+    fn probe_at(&self, ctx: &Ctx<'_>, config: &ConnConfig) -> Instant {
+        let timeout = match self.srtt() {
+            Some(srtt) => srtt.saturating_mul(2).saturating_add(self.ack_delay(config)),
+            None => INITIAL_PTO,
+        };
+        ctx.now + timeout + ctx.probe_margin
+    }
+
+    /// When the ACK of a single segment that is outstanding may come at the latest; [`Instant::ZERO`] where more is
+    /// outstanding, or no RTT sample tells.
+    fn ack_due(&self, config: &ConnConfig) -> Instant {
+        let delay = self.ack_delay(config);
+        let left = self.flight.as_deref().and_then(|flight| flight.board.oldest_departure());
+        match (left, self.srtt()) {
+            (Some(left), Some(srtt)) if !delay.is_zero() => left + srtt.saturating_add(delay),
+            _ => Instant::ZERO,
+        }
+    }
+
+    /// How long the peer may hold the ACK of what is outstanding.
+    fn ack_delay(&self, config: &ConnConfig) -> Duration {
+        if self.flight_size() <= self.smss { MAX_ACK_DELAY.min(config.min_rto) } else { Duration::ZERO }
     }
 
     /// The probe timer fired. The retransmission timer starts anew (section 7.3).

@@ -5,7 +5,7 @@
 //! `srtt_pace` comes from the newest covered segment, and so is free of that delay: it feeds the pacer, one
 //! sample per ACK. Segments that left more than once give no sample (Karn's algorithm, RFC 6298, section 3).
 
-use crate::config::ConnConfig;
+use crate::config::{ConnConfig, RtoFloor};
 use crate::seq::SeqNum;
 use crate::time::Duration;
 
@@ -147,9 +147,17 @@ impl Rtt {
     }
 
     fn update_rto(&mut self, config: &ConnConfig, granularity: Duration) {
+        let srtt = Duration::from_nanos(self.srtt >> 3);
+        // RFC 6298, 2.3; the field holds 4 RTTVAR.
         let variation = Duration::from_nanos(self.rttvar).max(granularity);
-        let rto = Duration::from_nanos(self.srtt >> 3).saturating_add(variation);
-        self.rto = rto.max(config.min_rto).min(config.max_rto);
+        let rto = match config.rto_floor {
+            // Linux, `__tcp_set_rto`. RFC 6298, 2.4, floors the sum with 1 s; a lower floor of the sum does nothing on a
+            // path whose RTT exceeds it, and leaves no time for a delayed ACK there.
+            RtoFloor::Variance => srtt.saturating_add(variation.max(config.min_rto)),
+            RtoFloor::Sum => srtt.saturating_add(variation).max(config.min_rto),
+        };
+        // RFC 6298, 2.5.
+        self.rto = rto.min(config.max_rto);
         self.backoff = 0;
     }
 
@@ -167,7 +175,7 @@ fn clamp(rtt: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::Rtt;
-    use crate::config::ConnConfig;
+    use crate::config::{ConnConfig, RtoFloor};
     use crate::seq::SeqNum;
     use crate::time::Duration;
 
@@ -206,7 +214,7 @@ mod tests {
             rtt.take(ms(10), &config, ms(4));
         }
         assert_eq!(rtt.rto(), ms(14), "RTO = SRTT + max(G, 4 RTTVAR)");
-        let config = ConnConfig { min_rto: ms(200), ..config };
+        let config = ConnConfig { min_rto: ms(200), rto_floor: RtoFloor::Sum, ..config };
         rtt.take(ms(10), &config, ms(4));
         assert_eq!(rtt.rto(), ms(200), "2.4");
         rtt.take(Duration::MAX, &config, ms(4));
@@ -241,6 +249,24 @@ mod tests {
         assert_eq!(rtt.srtt(), Some(ms(100)), "same round trip");
         rtt.on_oldest(ms(500), SeqNum(1001), SeqNum(2000), &config, ms(0));
         assert_eq!(rtt.srtt(), Some(ms(150)));
+    }
+
+    /// Linux: the variance is floored, so that a peer has `min_rto` beyond a round trip. RFC 6298, 2.4: the sum is.
+    #[test]
+    fn a_steady_long_path_leaves_the_floor_beyond_its_round_trip() {
+        for (rto_floor, rto) in [(RtoFloor::Variance, 500), (RtoFloor::Sum, 300)] {
+            let config = ConnConfig { rto_floor, ..ConnConfig::default() };
+            let mut rtt = Rtt::new(ms(1000), SeqNum(0));
+            for _ in 0..200 {
+                rtt.take(ms(300), &config, ms(0));
+            }
+            assert_eq!(rtt.rto().as_millis(), rto, "{rto_floor:?}");
+        }
+        // A variance above the floor counts in full.
+        let config = ConnConfig::default();
+        let mut rtt = Rtt::new(ms(1000), SeqNum(0));
+        rtt.take(ms(300), &config, ms(0));
+        assert_eq!(rtt.rto(), ms(300 + 4 * 150));
     }
 
     #[test]

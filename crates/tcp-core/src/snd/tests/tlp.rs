@@ -1,6 +1,7 @@
 //! Tail loss probes (RFC 8985, section 7). The RTT is 100 ms: SRTT 100 ms, RTO 300 ms.
 
 use super::bench::{Bench, SMSS, Setup, ms};
+use crate::config::RtoFloor;
 use crate::events::WakeReason::{Rto, Tlp};
 use crate::info::Blocked;
 use crate::packet::SendReason::{FastRetransmit, NewData, RtoRetransmit, TailLossProbe};
@@ -94,6 +95,60 @@ fn a_single_segment_waits_for_a_delayed_ack() {
     assert_eq!(bench.drain(), [(0, 1000, TailLossProbe)]);
     assert_eq!(bench.counters.tcp_timeouts, 0);
     assert_eq!(bench.timer(), Some((ms(300), Rto)));
+}
+
+/// A path of 300 ms whose RTT has not varied for long, and a single segment: its ACK may come 200 ms late, and neither the
+/// probe nor the timeout is sooner, whatever the floor of the RTO applies to (RFC 8985, sections 7.2 and 8).
+#[test]
+fn neither_probe_nor_timeout_overtakes_a_delayed_ack() {
+    for rto_floor in [RtoFloor::Variance, RtoFloor::Sum] {
+        let mut setup = Setup { rtt: Some(ms(300)), ..setup() };
+        setup.config.rto_floor = rto_floor;
+        let mut bench = setup.open();
+        for round in 1..=100 {
+            bench.write(SMSS);
+            bench.drain();
+            bench.pass(ms(300));
+            bench.ack(round * SMSS);
+        }
+        bench.write(SMSS);
+        bench.drain();
+        assert_eq!(bench.timer(), Some((ms(500), Tlp)), "{rto_floor:?}");
+        bench.pass(ms(499));
+        bench.ack(101 * SMSS);
+        assert_eq!((bench.info().total_retrans, bench.info().timeouts), (0, 0), "{rto_floor:?}");
+    }
+}
+
+/// Small segments that follow each other do not put the timeout of the oldest one off.
+#[test]
+fn a_single_segment_is_as_old_as_its_first_byte() {
+    let mut setup = Setup { rtt: Some(ms(300)), ..setup() };
+    setup.config.rto_floor = RtoFloor::Sum;
+    let mut bench = setup.open();
+    for round in 1..=100 {
+        bench.write(SMSS);
+        bench.drain();
+        bench.pass(ms(300));
+        bench.ack(round * SMSS);
+    }
+    for _ in 0..4 {
+        bench.write(10);
+        bench.drain();
+        bench.pass(ms(100));
+    }
+    assert_eq!(bench.timer(), Some((ms(100), Tlp)));
+}
+
+/// Linux: a floor below 200 ms says that the peers hold no ACK so long.
+#[test]
+fn a_low_floor_shortens_the_wait_for_a_delayed_ack() {
+    let mut setup = Setup { rtt: Some(ms(1)), ..setup() };
+    setup.config.min_rto = ms(5);
+    let mut bench = setup.open();
+    bench.write(SMSS);
+    bench.drain();
+    assert_eq!(bench.timer(), Some((ms(6), Tlp)));
 }
 
 #[test]
