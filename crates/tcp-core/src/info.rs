@@ -43,7 +43,7 @@ pub struct Info {
     pub rtt: Option<Duration>,
     /// RTT variation (RFC 6298).
     pub rttvar: Option<Duration>,
-    /// Smallest RTT sample.
+    /// Smallest RTT sample of the last five minutes.
     pub min_rtt: Option<Duration>,
     /// Congestion window in bytes, rounded down.
     pub snd_cwnd: u64,

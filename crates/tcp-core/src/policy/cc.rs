@@ -276,7 +276,7 @@ pub struct FlowView {
     pub srtt_pace: Option<Duration>,
     /// Smoothed RTT of RFC 6298, which feeds the RTO. None before a sample.
     pub srtt: Option<Duration>,
-    /// Smallest RTT sample of the connection. None before a sample.
+    /// Smallest RTT sample of the last five minutes. None before a sample.
     pub min_rtt: Option<Duration>,
     /// The retransmission timeout in force, without back-off.
     pub rto: Duration,

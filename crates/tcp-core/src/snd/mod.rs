@@ -12,7 +12,7 @@
 //! | `reservations.rs` | packets that wait in the egress scheduler |
 //! | `ecn.rs` | ECN: what ECE does, and CWR |
 //! | `on_ack.rs` | what an ACK says |
-//! | `rtt.rs`, `rate.rs` | RTT, RTO, delivery rate |
+//! | `rtt.rs`, `min_rtt.rs`, `rate.rs` | RTT, RTO, smallest RTT, delivery rate |
 //! | `timers.rs` | every deadline of the sender |
 //! | `view.rs` | what policies and `info` see |
 //!
@@ -21,6 +21,7 @@
 
 mod buffer;
 pub(crate) mod ecn;
+mod min_rtt;
 mod new_data;
 mod on_ack;
 mod pacer;
@@ -53,6 +54,7 @@ use crate::wire::SackBlocks;
 use alloc::boxed::Box;
 use buffer::SendBuffer;
 use ecn::{Agreed, EcnSender};
+use min_rtt::Successors;
 use pacer::Pacer;
 use rate::Delivery;
 use reservations::Reservations;
@@ -225,6 +227,8 @@ pub(crate) struct Flight {
     small_end: SeqNum,
     /// Segments of new data since the last ACK.
     released: u32,
+    /// What follows the smallest RTT when that is too old.
+    min_rtt: Successors,
 }
 
 impl Flight {
@@ -239,6 +243,7 @@ impl Flight {
             window_use: WindowUse::new(una),
             small_end: una,
             released: 0,
+            min_rtt: Successors::default(),
         }
     }
 }
@@ -293,7 +298,7 @@ impl Sender {
             self.rtt.after_syn_timeout(config);
         }
         if let Some(rtt) = handshake_rtt {
-            self.rtt.handshake(rtt, config, ctx.granularity);
+            self.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
         }
         // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
         let window = if syn_retransmitted {

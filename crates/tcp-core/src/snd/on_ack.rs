@@ -81,7 +81,8 @@ impl Sender {
         let probing = self.rto_heard && self.rto_phase() == RtoPhase::Probe;
         if !heard.consumed && !probing {
             if !heard.sampled {
-                self.take_rtt(ctx, config, rtt_oldest, rtt_newest);
+                let held = self.is_lone_runt(acked, rate.as_ref());
+                self.take_rtt(ctx, config, rtt_oldest, rtt_newest, held);
             }
             self.judge_probe(ctx, &facts, prior_pipe);
             self.undo_if_needless(ctx, &facts);
@@ -277,6 +278,12 @@ impl Sender {
         Some(u64::from(age) > now.as_millis() - first.as_millis() && age < 1 << 31)
     }
 
+    /// The ACK covers less than a segment, and nothing else was delivered since that left: the peer may have held it
+    /// (Linux, `FLAG_ACK_MAYBE_DELAYED`).
+    fn is_lone_runt(&self, acked: u32, rate: Option<&RateSample>) -> bool {
+        acked < self.smss && rate.is_some_and(|rate| rate.delivered == u64::from(acked))
+    }
+
     /// Samples the round-trip time. `srtt` of RFC 6298 takes one sample per round trip, the pacer's every one.
     fn take_rtt(
         &mut self,
@@ -284,14 +291,15 @@ impl Sender {
         config: &ConnConfig,
         oldest: Option<Duration>,
         newest: Option<Duration>,
+        held: bool,
     ) {
-        if (oldest.is_some() || newest.is_some())
-            && let Some(flight) = self.flight.as_deref_mut()
-        {
-            flight.recovery.tlp.on_rtt_sample();
-        }
-        if let Some(rtt) = newest {
-            self.rtt.on_newest(rtt);
+        if let Some(flight) = self.flight.as_deref_mut() {
+            if oldest.is_some() || newest.is_some() {
+                flight.recovery.tlp.on_rtt_sample();
+            }
+            if let Some(rtt) = newest {
+                self.rtt.on_newest(&mut flight.min_rtt, ctx.now, rtt, held);
+            }
         }
         if let Some(rtt) = oldest {
             self.rtt.on_oldest(rtt, self.snd_una, self.snd_nxt, config, ctx.granularity);

@@ -5,12 +5,13 @@
 //! `srtt_pace` comes from the newest covered segment, and so is free of that delay: it feeds the pacer, one
 //! sample per ACK. Segments that left more than once give no sample (Karn's algorithm, RFC 6298, section 3).
 
+use super::min_rtt::{self, MinRtt, Successors};
 use crate::config::{ConnConfig, RtoFloor};
 use crate::seq::SeqNum;
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 
 /// Longest sample that is believed: about 18 minutes, far above every permitted timeout.
-const LONGEST_SAMPLE: u64 = 1 << 40;
+const LONGEST_SAMPLE: u64 = min_rtt::LONGEST;
 /// Most doublings that are remembered; the timeout is capped by `max_rto` long before.
 const MAX_BACKOFF: u8 = 32;
 
@@ -23,8 +24,8 @@ pub(crate) struct Rtt {
     rttvar: u64,
     /// Smoothed RTT of the newest covered segments in ns, times 8; 0 before the first sample.
     pace: u64,
-    /// Smallest sample in ns; `u64::MAX` before the first one.
-    min: u64,
+    /// Smallest of the newest covered segments' samples of late.
+    min: MinRtt,
     /// The timeout in force, without back-off.
     rto: Duration,
     /// SND.NXT at the last sample of `srtt`: the next is taken when it is acknowledged.
@@ -35,7 +36,15 @@ pub(crate) struct Rtt {
 
 impl Rtt {
     pub(crate) fn new(initial_rto: Duration, una: SeqNum) -> Self {
-        Self { srtt: 0, rttvar: 0, pace: 0, min: u64::MAX, rto: initial_rto, next_sample: una, backoff: 0 }
+        Self {
+            srtt: 0,
+            rttvar: 0,
+            pace: 0,
+            min: MinRtt::default(),
+            rto: initial_rto,
+            next_sample: una,
+            backoff: 0,
+        }
     }
 
     /// SRTT of RFC 6298. None before a sample.
@@ -53,9 +62,9 @@ impl Rtt {
         (self.pace != 0).then(|| Duration::from_nanos(self.pace >> 3))
     }
 
-    /// Smallest sample. None before a sample.
+    /// Smallest sample of the last five minutes. None before a sample.
     pub(crate) fn min_rtt(&self) -> Option<Duration> {
-        (self.min != u64::MAX).then(|| Duration::from_nanos(self.min))
+        self.min.get()
     }
 
     /// The timeout without back-off.
@@ -88,16 +97,26 @@ impl Rtt {
     }
 
     /// Takes the RTT of the handshake.
-    pub(crate) fn handshake(&mut self, rtt: Duration, config: &ConnConfig, granularity: Duration) {
-        self.on_newest(rtt);
+    pub(crate) fn handshake(
+        &mut self,
+        now: Instant,
+        rtt: Duration,
+        config: &ConnConfig,
+        granularity: Duration,
+    ) {
+        self.on_newest(&mut Successors::default(), now, rtt, false);
         self.take(rtt, config, granularity);
     }
 
-    /// The newest segment never retransmitted that an ACK covers had the round-trip time `rtt`.
-    pub(crate) fn on_newest(&mut self, rtt: Duration) {
+    /// The newest segment never retransmitted that an ACK covers had the round-trip time `rtt`. `held`: the peer may have
+    /// held the ACK, which is no reason to believe that the path has become longer.
+    pub(crate) fn on_newest(&mut self, successors: &mut Successors, now: Instant, rtt: Duration, held: bool) {
         let sample = clamp(rtt);
-        self.min = self.min.min(sample);
-        self.pace = if self.pace == 0 { sample << 3 } else { self.pace - (self.pace >> 3) + sample };
+        if !held || self.min.get().is_none_or(|min| sample <= min.as_nanos()) {
+            self.min.on_sample(successors, now, Duration::from_nanos(sample));
+        }
+        let pace = self.pace;
+        self.pace = if pace == 0 { sample << 3 } else { pace - (pace >> 3) + sample };
     }
 
     /// The oldest segment never retransmitted that an ACK covers had the round-trip time `rtt`. Taken once per
@@ -126,7 +145,6 @@ impl Rtt {
         granularity: Duration,
     ) {
         let sample = clamp(rtt);
-        self.min = self.min.min(sample);
         self.srtt = clamp(srtt).max(sample) << 3;
         self.rttvar = clamp(rttvar).max(sample / 2) << 2;
         self.update_rto(config, granularity);
@@ -174,10 +192,10 @@ fn clamp(rtt: Duration) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::Rtt;
+    use super::{Rtt, Successors};
     use crate::config::{ConnConfig, RtoFloor};
     use crate::seq::SeqNum;
-    use crate::time::Duration;
+    use crate::time::{Duration, Instant};
 
     const fn ms(n: u64) -> Duration {
         Duration::from_millis(n)
@@ -251,6 +269,20 @@ mod tests {
         assert_eq!(rtt.srtt(), Some(ms(150)));
     }
 
+    /// RFC 8985, section 6.2: RACK.min_RTT follows a path that has become longer, but not a peer that holds its ACKs.
+    #[test]
+    fn the_minimum_is_of_the_last_minutes() {
+        let mut rtt = Rtt::new(ms(1000), SeqNum(0));
+        let mut next = Successors::default();
+        rtt.on_newest(&mut next, Instant::from_secs(1), ms(20), false);
+        for second in 2..400 {
+            rtt.on_newest(&mut next, Instant::from_secs(second), ms(60), true);
+        }
+        assert_eq!(rtt.min_rtt(), Some(ms(20)), "held ACKs");
+        rtt.on_newest(&mut next, Instant::from_secs(400), ms(60), false);
+        assert_eq!(rtt.min_rtt(), Some(ms(60)));
+    }
+
     /// Linux: the variance is floored, so that a peer has `min_rto` beyond a round trip. RFC 6298, 2.4: the sum is.
     #[test]
     fn a_steady_long_path_leaves_the_floor_beyond_its_round_trip() {
@@ -273,8 +305,9 @@ mod tests {
     fn pacing_takes_every_sample_and_keeps_the_minimum() {
         let mut rtt = Rtt::new(ms(1000), SeqNum(0));
         assert_eq!((rtt.srtt_pace(), rtt.min_rtt()), (None, None));
-        rtt.on_newest(ms(80));
-        rtt.on_newest(ms(160));
+        let (mut next, now) = (Successors::default(), Instant::from_secs(1));
+        rtt.on_newest(&mut next, now, ms(80), false);
+        rtt.on_newest(&mut next, now, ms(160), false);
         assert_eq!(rtt.srtt_pace(), Some(ms(90)));
         assert_eq!(rtt.min_rtt(), Some(ms(80)));
         assert_eq!(rtt.srtt(), None, "the timeout's estimator is another");
