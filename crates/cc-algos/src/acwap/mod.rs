@@ -142,7 +142,7 @@ impl<C: Growth> Growth for Acwap<C> {
         self.inner.on_ack(seen);
         self.smss = seen.smss;
         if let Some(rtt) = seen.rtt {
-            self.range.on_sample(rtt);
+            self.range.on_sample(rtt, seen.longest_paced_rtt);
         }
         self.pace.set(&self.params, seen.stage, self.range.smoothed(), seen.cwnd);
         match seen.stage {

@@ -57,10 +57,13 @@ impl RttRange {
         }
     }
 
-    /// W1: r_c := m, then r_c + (m - r_c) / 8.
-    pub(super) fn on_sample(&mut self, rtt: Duration) {
-        let m = rtt.as_nanos().min(LONGEST_SAMPLE) << BITS;
-        self.smoothed = Some(match self.smoothed {
+    /// W1: r_c := m, then r_c + (m - r_c) / 8. `longest`: the longest RTT that a pace should follow; the paper knows no path
+    /// that stands still for minutes, after which r_c / w would be minutes, too.
+    pub(super) fn on_sample(&mut self, rtt: Duration, longest: Duration) {
+        let longest = longest.as_nanos().min(LONGEST_SAMPLE) << BITS;
+        let m = (rtt.as_nanos().min(LONGEST_SAMPLE) << BITS).min(longest);
+        self.max = self.max.min(longest);
+        self.smoothed = Some(match self.smoothed.map(|r_c| r_c.min(longest)) {
             None => m,
             Some(r_c) if m >= r_c => r_c + (m - r_c) / 8,
             Some(r_c) => r_c - (r_c - m) / 8,

@@ -63,14 +63,14 @@ fn the_trace_of_the_model() {
     let least = Duration::from_micros(30);
     let mut range = RttRange::new(false, false);
     for _ in 0..2 {
-        range.on_sample(secs(0.120));
+        range.on_sample(secs(0.120), Duration::MAX);
         range.on_slow_start(NOW);
     }
     range.on_congestion();
     assert_eq!((range.events(), range.smoothed()), (1, Some(secs(0.120))));
 
     let avoid = |range: &mut RttRange, rtt: f64| {
-        range.on_sample(secs(rtt));
+        range.on_sample(secs(rtt), Duration::MAX);
         range.on_avoidance(NOW);
         (range.smoothed().unwrap(), range.max(), range.upper_part(800_000, least).is_some())
     };
@@ -102,16 +102,16 @@ fn congestion_before_any_sample_counts_and_leaves_the_rtt_unset() {
 fn as_published_a_loss_in_slow_start_spoils_the_range() {
     for (literal, held_back) in [(false, true), (true, false)] {
         let mut range = RttRange::new(literal, false);
-        range.on_sample(secs(0.120));
+        range.on_sample(secs(0.120), Duration::MAX);
         range.on_slow_start(NOW);
         range.on_congestion();
         for rtt in [0.120, 0.130, 0.140] {
-            range.on_sample(secs(rtt));
+            range.on_sample(secs(rtt), Duration::MAX);
             range.on_avoidance(NOW);
         }
         range.on_congestion();
         for _ in 0..200 {
-            range.on_sample(secs(0.140));
+            range.on_sample(secs(0.140), Duration::MAX);
             range.on_avoidance(NOW);
         }
         assert_eq!(range.upper_part(800_000, Duration::ZERO).is_some(), held_back, "literal {literal}");
@@ -209,7 +209,7 @@ fn taper_holds_growth_back_gradually() {
 fn windowed_forgets_the_minimum_after_ten_seconds_and_the_maximum_at_the_eighth_event() {
     let mut range = RttRange::new(false, true);
     for second in 0..30 {
-        range.on_sample(secs(if second < 5 { 0.1 } else { 0.2 }));
+        range.on_sample(secs(if second < 5 { 0.1 } else { 0.2 }), Duration::MAX);
         range.on_avoidance(Instant::from_secs(second));
     }
     assert!(range.min().unwrap() > secs(0.15), "{:?}", range.min());
@@ -399,4 +399,24 @@ fn errors_name_what_is_wrong() {
     let error = cc.configure(&"inner=reno".parse().unwrap()).unwrap_err();
     assert!(std::format!("{error}").contains("fixed for the life"), "{error}");
     cc.configure(&"beta=0.5,aw=rfc,max_ssthresh=off".parse().unwrap()).unwrap();
+}
+
+/// A path of 100 ms that stood still for ten minutes gives a sample of ten minutes. One good sample later r_c is within what a
+/// pace should follow.
+#[test]
+fn a_stall_of_minutes_is_forgotten_with_the_next_round_trip() {
+    let mut range = RttRange::new(false, false);
+    let longest = secs(1.0);
+    for first in [false, true] {
+        if !first {
+            range.on_sample(secs(0.1), longest);
+        }
+        // Where it is the smallest sample of late, it is not known to be a stall.
+        range.on_sample(secs(600.0), if first { Duration::MAX } else { longest });
+        range.on_avoidance(NOW);
+        range.on_sample(secs(0.1), longest);
+        assert!(range.smoothed().unwrap() <= longest, "{:?}", range.smoothed());
+        assert!(range.max() <= longest, "{:?}", range.max());
+        range = RttRange::new(false, false);
+    }
 }

@@ -129,6 +129,8 @@ pub(crate) struct Seen {
     pub(crate) smss: u32,
     /// Round-trip time of the newest covered segment that was never retransmitted.
     pub(crate) rtt: Option<Duration>,
+    /// The longest round trip that a pace should follow.
+    pub(crate) longest_paced_rtt: Duration,
 }
 
 /// A congestion event.
@@ -334,7 +336,14 @@ impl<G: Growth> CongestionControl for Aimd<G> {
             acked = self.slow_start(view, ack);
         }
         let stage = self.stage(view, acked);
-        let seen = Seen { now: view.now, stage, cwnd: self.cwnd, smss: view.smss, rtt: ack.rtt };
+        let seen = Seen {
+            now: view.now,
+            stage,
+            cwnd: self.cwnd,
+            smss: view.smss,
+            rtt: ack.rtt,
+            longest_paced_rtt: view.longest_paced_rtt(),
+        };
         self.growth.on_ack(&seen);
         if grows && stage == Stage::Avoidance {
             self.congestion_avoidance(view, acked);

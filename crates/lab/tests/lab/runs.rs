@@ -441,3 +441,43 @@ fn a_fed_links_host_says_how_long_its_packets_waited() {
     // The link itself has no queue.
     assert_eq!(result.queues[0].delay_s.unwrap().max, 0.0);
 }
+
+/// Small segments over a path of 100 ms that stands still for five minutes and loses nothing: the samples of minutes that come
+/// then do not set the pace of what follows.
+#[test]
+fn a_paced_flow_recovers_from_a_stall_of_minutes() {
+    let text = r#"
+duration = "325s"
+[[node]]
+name = "a"
+[[node]]
+name = "b"
+[[link]]
+name = "line"
+between = ["a", "b"]
+rate = "10mbit"
+delay = "50ms"
+queue = { kind = "drop-tail", limit = "unlimited" }
+[[app]]
+kind = "bulk"
+from = "a"
+to = "b"
+[[change]]
+at = "1s"
+link = "line"
+state = "stall"
+for = "300s"
+[measure]
+from = "305s"
+[conn]
+mss = 100
+cwnd_cap = "10k"
+"#;
+    for (cc, timestamps) in [("cubic:pacing=on", true), ("acwap", false), ("acwap:pacing=stack", true)] {
+        let set = [format!("conn.cc={cc:?}"), format!("conn.timestamps={timestamps}")];
+        let scenario = Scenario::parse(text, "stall.toml").unwrap().with_set(set).unwrap();
+        let flow = &run_one(&scenario, 0, 0).unwrap().result.flows[0];
+        // 10,240 bytes per round trip.
+        assert!(flow.goodput_bps > 0.95 * 8.0 * 10_240.0 / 0.1, "{cc}: {} bit/s", flow.goodput_bps);
+    }
+}

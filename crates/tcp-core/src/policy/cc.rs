@@ -198,7 +198,8 @@ pub enum Pacing {
 pub enum Revise {
     /// The pending departure moves to the instant that the new gap gives, counted from the last departure.
     Retroactive,
-    /// The pending departure stays; the new gap counts from the next one.
+    /// The pending departure stays; the new gap counts from the next one. A departure that is pending for more than eight
+    /// of the new gaps moves to their end.
     NextDeparture,
     /// As `NextDeparture`, and what a departure's lateness cost is made up for: up to the gap of one packet, or 20 ticks
     /// of the driver's timers where that is more, by departures that keep a quarter of their gap at least, so that none is
@@ -327,6 +328,30 @@ impl FlowView {
     pub fn may_raise(&self, window: Window, ssthresh: Window) -> bool {
         let twice = Window::from_bytes(2 * u64::from(self.flight_used));
         self.cwnd_limited || (window < ssthresh && window < twice)
+    }
+}
+
+/// Round trips up to this one set a pace, whatever the path's smallest one: the time that RFC 6298 (2.1) takes for the
+/// RTT of an unknown path.
+const ORDINARY_RTT: Duration = Duration::from_secs(1);
+/// Round trips up to so many times the smallest one of late set a pace.
+const PACED_MULTIPLE: u64 = 8;
+
+/// The longest round trip that sets a pace, on a path whose smallest one of late is `min_rtt`.
+///
+/// A path that stood still for minutes gives samples of minutes, and says nothing of its round trip thereafter. A pace made
+/// of them lets one segment out per minute, each of which then gives one sample: the estimate recovers slower than the
+/// path by orders of magnitude. A window that is paced too fast costs little, because the window still bounds the flight.
+pub(crate) fn longest_paced_rtt(min_rtt: Option<Duration>) -> Duration {
+    min_rtt.map_or(Duration::MAX, |min| min.saturating_mul(PACED_MULTIPLE).max(ORDINARY_RTT))
+}
+
+impl FlowView {
+    /// The longest round trip that a pace should follow: a second, or eight times [`min_rtt`](Self::min_rtt) where that
+    /// is longer. [`srtt_pace`](Self::srtt_pace) keeps to it; so should an algorithm that smooths samples itself.
+    #[must_use]
+    pub fn longest_paced_rtt(&self) -> Duration {
+        longest_paced_rtt(self.min_rtt)
     }
 }
 

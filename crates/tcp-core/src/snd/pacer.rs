@@ -38,6 +38,9 @@ const SLACK_TICKS: u64 = 20;
 /// Where [`Revise::Banked`] makes up for lateness, departures keep this part of their gap.
 const CLOSEST: u64 = 4;
 
+/// A pending departure waits for at most so many of the gaps that are in force.
+const LONGEST: u64 = 8;
+
 /// `over` bytes take `time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
@@ -138,9 +141,15 @@ impl Pacer {
         }
         match decision.revise {
             Revise::Retroactive => self.last + gap.of_bytes(self.len, Carry::default()).0,
-            Revise::NextDeparture => self.next,
-            Revise::Banked => self.next.max(self.spaced),
+            Revise::NextDeparture => self.next.min(self.latest(gap)),
+            Revise::Banked => self.next.max(self.spaced).min(self.latest(gap)),
         }
+    }
+
+    /// The latest instant for a departure that stays where it is while decisions change: a gap that was in force at the
+    /// last one and is many times as long as today's was made of a round trip that is over.
+    fn latest(&self, gap: Gap) -> Instant {
+        self.last + gap.of_bytes(self.len, Carry::default()).0.saturating_mul(LONGEST)
     }
 
     /// Data that could leave otherwise waits for [`earliest`](Self::earliest).
@@ -159,9 +168,11 @@ impl Pacer {
         granularity: Duration,
     ) {
         let held = core::mem::take(&mut self.held);
+        let gap = Gap::of(decision, srtt);
+        let pending = gap.map_or(now, |gap| self.next.min(self.latest(gap)));
         self.last = now;
         self.len = len.max(1);
-        let Some(gap) = Gap::of(decision, srtt) else {
+        let Some(gap) = gap else {
             (self.next, self.spaced, self.carry) = (now, now, Carry::default());
             return;
         };
@@ -169,9 +180,9 @@ impl Pacer {
             Revise::Banked if held => {
                 let slack =
                     gap.of_bytes(len, Carry::default()).0.max(granularity.saturating_mul(SLACK_TICKS));
-                (self.next.max(now - slack), self.carry)
+                (pending.max(now - slack), self.carry)
             }
-            Revise::Banked | Revise::NextDeparture => (self.next.max(now), self.carry),
+            Revise::Banked | Revise::NextDeparture => (pending.max(now), self.carry),
             Revise::Retroactive => (now, Carry::default()),
         };
         let (wait, carry) = gap.of_bytes(len, carry);

@@ -3,10 +3,12 @@
 //! Two smoothed values are kept. `srtt` comes from the oldest segment that an ACK covers, and so includes the
 //! time that the receiver held its ACK: it feeds the timeout, one sample per round trip (RFC 6298, section 3).
 //! `srtt_pace` comes from the newest covered segment, and so is free of that delay: it feeds the pacer, one
-//! sample per ACK. Segments that left more than once give no sample (Karn's algorithm, RFC 6298, section 3).
+//! sample per ACK, none longer than what sets a pace ([`longest_paced_rtt`]). Segments that left more than once
+//! give no sample (Karn's algorithm, RFC 6298, section 3).
 
 use super::min_rtt::{self, MinRtt, Successors};
 use crate::config::{ConnConfig, RtoFloor};
+use crate::policy::cc::longest_paced_rtt;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
@@ -112,10 +114,16 @@ impl Rtt {
     /// held the ACK, which is no reason to believe that the path has become longer.
     pub(crate) fn on_newest(&mut self, successors: &mut Successors, now: Instant, rtt: Duration, held: bool) {
         let sample = clamp(rtt);
-        if !held || self.min.get().is_none_or(|min| sample <= min.as_nanos()) {
+        let before = self.min.get();
+        if !held || before.is_none_or(|min| sample <= min.as_nanos()) {
             self.min.on_sample(successors, now, Duration::from_nanos(sample));
         }
-        let pace = self.pace;
+        // A stall that is over does not set the pace, neither as this sample nor as an earlier one. It may have been so
+        // long that it is the smallest sample of late.
+        let min = before.into_iter().chain(self.min.get()).min();
+        let longest = longest_paced_rtt(min).as_nanos().min(LONGEST_SAMPLE);
+        let sample = sample.min(longest);
+        let pace = self.pace.min(longest << 3);
         self.pace = if pace == 0 { sample << 3 } else { pace - (pace >> 3) + sample };
     }
 
@@ -267,6 +275,23 @@ mod tests {
         assert_eq!(rtt.srtt(), Some(ms(100)), "same round trip");
         rtt.on_oldest(ms(500), SeqNum(1001), SeqNum(2000), &config, ms(0));
         assert_eq!(rtt.srtt(), Some(ms(150)));
+    }
+
+    /// A stall of minutes is over in the pacer's estimate as soon as it is over on the path, also where it gave the first
+    /// sample of all.
+    #[test]
+    fn a_sample_of_minutes_does_not_set_the_pace() {
+        let (mut next, now) = (Successors::default(), Instant::from_secs(1));
+        let mut rtt = Rtt::new(ms(1000), SeqNum(0));
+        rtt.on_newest(&mut next, now, ms(100), false);
+        rtt.on_newest(&mut next, now, ms(600_000), false);
+        // 7/8 * 100 ms + 1/8 * 1 s.
+        assert_eq!(rtt.srtt_pace(), Some(Duration::from_micros(212_500)));
+        let mut rtt = Rtt::new(ms(1000), SeqNum(0));
+        rtt.on_newest(&mut next, now, ms(600_000), false);
+        assert_eq!(rtt.srtt_pace(), Some(ms(600_000)), "nothing else is known");
+        rtt.on_newest(&mut next, now, ms(100), false);
+        assert!(rtt.srtt_pace().unwrap() <= ms(1_000), "{:?}", rtt.srtt_pace());
     }
 
     /// RFC 8985, section 6.2: RACK.min_RTT follows a path that has become longer, but not a peer that holds its ACKs.

@@ -257,6 +257,42 @@ fn paced_departures_keep_their_distance() {
     assert_eq!(departures(&mut bench, 3), [0, 5000, 10_000]);
 }
 
+/// A path of 100 ms stands still for ten minutes, of which an ACK then gives a sample. Thereafter a paced window leaves as
+/// before: the pace does not remember the stall, nor does a departure that became pending while it was in force.
+#[test]
+fn a_stall_of_minutes_does_not_set_the_pace() {
+    for revise in [Revise::Retroactive, Revise::NextDeparture, Revise::Banked] {
+        let mut bench = Setup::default().open();
+        bench.decide(|d| {
+            d.pacing = Pacing::WindowOverRtt { gain: 256 };
+            d.revise = revise;
+        });
+        bench.write(SMSS);
+        bench.drain();
+        // The sample is of an original: its timeouts found the device full.
+        bench.pass(ms(600_000));
+        bench.ack(SMSS);
+        assert_eq!(bench.info().rtt.unwrap().as_millis(), 75_087, "the timeout's estimator keeps it");
+        bench.write(100 * SMSS);
+        let stalled = bench.now;
+        let (mut left, mut acked) = (Vec::new(), 1);
+        while left.len() < 100 {
+            left.extend(core::iter::repeat_n(bench.now, bench.drain().len()));
+            bench.pass(ms(10));
+            while left.get(acked - 1).is_some_and(|at: &Instant| bench.now.since(*at) >= ms(100)) {
+                acked += 1;
+                bench.ack(acked as u32 * SMSS);
+            }
+        }
+        std::eprintln!(
+            "{revise:?} {:?}",
+            left.iter().map(|at: &Instant| at.since(stalled).as_millis()).collect::<Vec<_>>()
+        );
+        let took = bench.now.since(stalled);
+        assert!(took < ms(3_000), "{revise:?}: a hundred segments, ten per round trip, took {took:?}");
+    }
+}
+
 #[test]
 fn as_many_segments_leave_at_once_as_the_driver_cannot_tell_apart() {
     // 4500 bytes in a millisecond.
