@@ -22,7 +22,8 @@ pub struct EndpointConfig {
     pub addresses: Vec<IpAddr>,
     /// Answer for every destination address, as a tunnel's end does.
     pub any_address: bool,
-    /// Largest IP packet that the device carries, in bytes; at least 68 for IPv4, 1280 for IPv6.
+    /// Largest IP packet that the device carries, in bytes; at least 68. Below 1280 there is no IPv6 (RFC 8200, section
+    /// 5): its addresses count as not the endpoint's.
     pub mtu: u32,
     /// Largest IP packet that the device segments by itself (TSO), headers included; 0 where it cannot. At
     /// most 65,535.

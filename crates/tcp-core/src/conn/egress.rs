@@ -326,7 +326,7 @@ impl Connection {
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len() + SACK_HEAD_LEN;
         let room = host.mtu.saturating_sub(headers + plan.len) / SACK_BLOCK_LEN;
         let room = if plan.len > 0 {
-            room.min(self.snd.smss().saturating_sub(plan.len) / SACK_BLOCK_LEN)
+            room.min(self.snd.smss().saturating_sub(plan.len + SACK_HEAD_LEN) / SACK_BLOCK_LEN)
         } else {
             room
         };

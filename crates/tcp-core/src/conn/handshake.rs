@@ -19,7 +19,8 @@ const MAX_WSCALE: u8 = 14;
 const DEFAULT_MSS_V4: u16 = 536;
 /// The same for IPv6.
 const DEFAULT_MSS_V6: u16 = 1_220;
-/// Smallest segment size that is taken from a peer: smaller ones would only multiply headers.
+/// Smallest segment size that is taken from a peer or the configuration, if the MTU permits it: smaller ones would only
+/// multiply headers.
 const MIN_MSS: u16 = 48;
 
 /// What a connection needs until it is ESTABLISHED.
@@ -153,7 +154,7 @@ impl Connection {
     /// says so.
     pub(super) fn announced_mss(&self, host: &EndpointConfig) -> u16 {
         let fits = host.mtu.saturating_sub(header_len(&self.tuple.remote().ip())).min(65_495) as u16;
-        self.config.mss.map_or(fits, |mss| mss.min(fits)).max(MIN_MSS)
+        self.config.mss.map_or(fits, |mss| mss.max(MIN_MSS).min(fits))
     }
 
     /// The options of our SYN or SYN-ACK. A SYN-ACK only has what the peer's SYN had.
@@ -266,7 +267,7 @@ impl Connection {
             core::net::IpAddr::V6(_) => DEFAULT_MSS_V6,
         };
         let peer = peer.unwrap_or(default).max(MIN_MSS);
-        u32::from(peer.min(self.announced_mss(host))) - self.option_len()
+        u32::from(peer.min(self.announced_mss(host))).saturating_sub(self.option_len()).max(1)
     }
 
     /// The handshake's timer fired.

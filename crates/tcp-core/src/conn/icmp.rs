@@ -3,15 +3,13 @@
 use super::{Connection, Ctx, header_len};
 use crate::State;
 use crate::config::EndpointConfig;
+use crate::endpoint::MIN_MTU_V6;
 use crate::error::ConnError;
 use crate::seq::SeqNum;
 
 /// Smallest IPv4 path MTU that is believed, as Linux has it (`net.ipv4.route.min_pmtu`): a forged message must
 /// not reduce segments to crumbs (RFC 5927, section 7.1).
 const MIN_PMTU_V4: u32 = 552;
-/// Every IPv6 link carries this (RFC 8200, section 5).
-const MIN_PMTU_V6: u32 = 1_280;
-
 /// An ICMP error about a segment of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IcmpError {
@@ -62,7 +60,7 @@ impl Connection {
     /// Path MTU discovery (RFC 1191, RFC 8201).
     fn lower_mtu(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, mtu: u32) {
         let remote = self.tuple.remote().ip();
-        let floor = if remote.is_ipv4() { MIN_PMTU_V4 } else { MIN_PMTU_V6 };
+        let floor = if remote.is_ipv4() { MIN_PMTU_V4 } else { MIN_MTU_V6 };
         let mtu = mtu.max(floor).min(host.mtu);
         let smss = mtu - header_len(&remote) - self.option_len();
         if self.handshake.is_none() && smss < self.snd.smss() {

@@ -3,7 +3,7 @@
 use super::demux::FourTuple;
 use super::slots::Flags;
 use super::stray::Stray;
-use super::{Endpoint, Ingested};
+use super::{Endpoint, Ingested, MIN_MTU_V6};
 use crate::conn::{Connection, Disposition, RstSpec};
 use crate::id::ConnId;
 use crate::seq::SeqNum;
@@ -239,7 +239,9 @@ impl Endpoint {
 
     /// The address is one of this endpoint's.
     pub(super) fn is_local(&self, address: IpAddr) -> bool {
-        self.config.any_address || self.config.addresses.contains(&address)
+        // RFC 8200, section 5: a link that carries less than 1,280 octets carries no IPv6.
+        let carried = address.is_ipv4() || self.config.mtu >= MIN_MTU_V6;
+        carried && (self.config.any_address || self.config.addresses.contains(&address))
     }
 }
 

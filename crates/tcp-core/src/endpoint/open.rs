@@ -69,7 +69,9 @@ impl Endpoint {
         match to.local_address {
             Some(address) if self.is_local(address) => Some(address).filter(fits),
             Some(_) => None,
-            None => self.config.addresses.iter().copied().find(fits),
+            None => {
+                self.config.addresses.iter().copied().find(|address| fits(address) && self.is_local(*address))
+            }
         }
         .ok_or(ConnectError::NoLocalAddress)
     }

@@ -150,6 +150,8 @@ pub(crate) struct Net {
     pub(crate) digest: u64,
     /// Packets that left each host.
     pub(crate) left: [u64; 2],
+    /// Bytes of the longest one.
+    pub(crate) longest: [usize; 2],
 }
 
 impl Net {
@@ -195,6 +197,7 @@ impl Net {
             departures: 0,
             digest: 0,
             left: [0; 2],
+            longest: [0; 2],
         }
     }
 
@@ -322,6 +325,7 @@ impl Net {
         (self.digest, &wire.bytes[..4], &wire.bytes[12..]).hash(&mut hasher);
         self.digest = hasher.finish();
         self.left[from] += 1;
+        self.longest[from] = self.longest[from].max(wire.bytes.len());
         let copies = match () {
             () if self.chance(self.link.loss) => 0,
             () if self.chance(self.link.duplicates) => 2,

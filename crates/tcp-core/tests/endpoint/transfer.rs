@@ -1,8 +1,13 @@
 //! Streams between two endpoints: every byte is compared.
 
-use crate::net::{A, B, Link, Net, Plan, socket};
+use crate::net::{A, B, Link, Net, Plan, Stream, host_config, socket};
+use ackline_tcp_core::error::{ConnectError, ListenError};
 use ackline_tcp_core::policy::builtin::Fifo;
-use ackline_tcp_core::{ConnConfig, Duration, Event, State};
+use ackline_tcp_core::{
+    AcceptConfig, ConnConfig, Duration, EndpointConfig, Event, Instant, ListenOn, State, Target,
+};
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 const MIB: u64 = 1 << 20;
 const LONG: Duration = Duration::from_secs(3_600);
@@ -48,6 +53,51 @@ fn megabytes_go_both_ways_in_super_packets() {
     let segments = net.hosts[A].endpoint.counters().tcp_out_segs;
     assert!(net.left[A] * 4 < segments, "{} packets for {segments} segments", net.left[A]);
     assert_eq!(net.hosts[A].endpoint.counters().tcp_retrans_segs, 0);
+}
+
+fn hosts(mtu: u32) -> [EndpointConfig; 2] {
+    [A, B].map(|host| {
+        let mut config = host_config(host);
+        config.mtu = mtu;
+        config
+    })
+}
+
+#[test]
+fn no_packet_is_longer_than_the_mtu() {
+    let lossy = Link { loss: 50, duplicates: 20, late: 50, ..Link::default() };
+    for mtu in (68..=110).chain([552, 576]) {
+        for (timestamps, sack) in [(true, true), (true, false), (false, true), (false, false)] {
+            let net = Net::with(u64::from(mtu), lossy, hosts(mtu), || Box::new(Fifo::default()));
+            let mut config = ConnConfig::default();
+            (config.timestamps, config.sack) = (timestamps, sack);
+            let net = transfer(net, &config, 4_000, 4_000);
+            let longest = net.longest.into_iter().max().unwrap();
+            assert!(longest <= mtu as usize, "{longest} bytes at an MTU of {mtu}");
+        }
+    }
+}
+
+#[test]
+fn there_is_no_ipv6_below_its_smallest_mtu() {
+    let to = |host| SocketAddr::new(host_config(host).addresses[1], 80);
+    for (mtu, carried) in [(68, false), (1_279, false), (1_280, true)] {
+        let mut net =
+            Net::with(1, Link { loss: 50, ..Link::default() }, hosts(mtu), || Box::new(Fifo::default()));
+        let config = Arc::new(ConnConfig::default());
+        let listening =
+            net.endpoint(B).listen(Instant::ZERO, ListenOn::Address(to(B)), AcceptConfig::default());
+        let connected = net.endpoint(A).connect(Instant::ZERO, Target::from(to(B)), config);
+        if carried {
+            let (_, id) = (listening.unwrap(), connected.unwrap());
+            net.hosts[A].streams.insert(id, Stream { plan: Plan::send(100_000), ..Stream::default() });
+            assert!(net.run_until(LONG, |net| net.hosts[B].streams.values().any(|stream| stream.ended)));
+            assert_eq!((net.stream(B).read, net.longest[A]), (100_000, 1_280));
+        } else {
+            assert_eq!(listening.unwrap_err(), ListenError::NotLocal);
+            assert_eq!(connected.unwrap_err(), ConnectError::NoLocalAddress);
+        }
+    }
 }
 
 #[test]
