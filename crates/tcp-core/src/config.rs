@@ -211,6 +211,9 @@ pub struct ConnConfig {
     /// Cork: send only full segments until `send_buffer` fills, the cork is removed, or data has waited for 200 ms with
     /// nothing outstanding (as `TCP_CORK` of Linux).
     pub cork: bool,
+    /// How long a segment size that ICMP has lowered stays so, before the full one is tried again. RFC 1191, section
+    /// 6.3: at least 5 minutes, and 10 by default.
+    pub path_mtu_expiry: Duration,
     /// DSCP of outgoing packets, 0 to 63.
     pub dscp: u8,
     /// Explicit congestion notification to ask a peer for, and to agree to.
@@ -251,6 +254,7 @@ impl Default for ConnConfig {
             ack_hold_limit: Duration::from_millis(180),
             restart_after_idle: true,
             cork: false,
+            path_mtu_expiry: Duration::from_secs(600),
             dscp: 0,
             ecn: Ecn::Off,
         }

@@ -113,6 +113,9 @@ counters! {
     tcp_want_zero_window, "TcpExtTCPWantZeroWindowAdv", "Times that a peer's window fell to zero.";
     tcp_urgent, "TcpExtTCPUrgent", "Segments with URG.";
     tcp_mtu_reduced, "TcpExtTCPMtuReduced", "Segment sizes lowered because of ICMP.";
+    tcp_mtu_refused, "AcklineTcpMtuRefused", "Packet Too Big messages ignored: they quote no packet larger than the MTU that they name.";
+    tcp_mtu_refuted, "AcklineTcpMtuRefuted", "Packet Too Big messages that an ACK has shown to be wrong.";
+    tcp_mtu_raised, "AcklineTcpMtuRaised", "Segment sizes raised again to what the handshake had settled, some time after ICMP.";
     icmp_out_of_window, "TcpExtOutOfWindowIcmps", "ICMP errors ignored because they name no outstanding data (RFC 5927).";
     tcp_unmatched, "AcklineTcpUnmatched", "TCP segments of no connection that got no answer.";
     tx_refused, "AcklineTxRefused", "Packets that the device refused when they were offered.";

@@ -95,6 +95,8 @@ pub enum WakeReason {
     Persist,
     /// Sender SWS override (RFC 9293, section 3.8.6.2.1).
     SwsOverride,
+    /// Nothing speaks against what ICMP says of the path's MTU.
+    PathMtu,
     /// Keep-alive probe.
     KeepAlive,
     /// End of TIME-WAIT.

@@ -52,6 +52,7 @@ pub const CONN_KEYS: &[(&str, &str)] = &[
     ("ack_hold_limit", "time, below 500ms; 500ms itself to repeat measurements of that delay"),
     ("restart_after_idle", "RFC 5681 section 4.1"),
     ("cork", "only full segments"),
+    ("path_mtu_expiry", "time, at least 300s: how long a segment size stays that ICMP has lowered"),
     ("dscp", "0 to 63"),
     (
         "ecn",
@@ -166,6 +167,14 @@ fn set(config: &mut ConnConfig, key: &str, item: &Item<'_>) -> Result<()> {
         "ecn" => {
             config.ecn =
                 item.choice(&[("off", Ecn::Off), ("classic", Ecn::Classic), ("dctcp", Ecn::Dctcp)])?;
+        }
+        "path_mtu_expiry" => {
+            config.path_mtu_expiry = item.some_time()?;
+            if config.path_mtu_expiry < Duration::from_secs(300) {
+                return Err(
+                    item.error("a path MTU must not be forgotten within 300s (RFC 1191, section 6.3)")
+                );
+            }
         }
         "dscp" => config.dscp = item.integer(0..=63)? as u8,
         _ => {}

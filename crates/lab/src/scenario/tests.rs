@@ -82,6 +82,11 @@ fn a_wrong_value_is_refused_with_its_place_and_what_is_allowed() {
             "conn = { ack_hold_limit = \"501ms\" }\nduration",
             "net.toml:2:27: conn.ack_hold_limit: an ACK must not be held for longer than 500ms",
         ),
+        (
+            "duration",
+            "conn = { path_mtu_expiry = \"299s\" }\nduration",
+            "net.toml:2:28: conn.path_mtu_expiry: a path MTU must not be forgotten within 300s",
+        ),
     ] {
         let error = error(from, to);
         assert!(error.starts_with(expected), "{to}: {error}");

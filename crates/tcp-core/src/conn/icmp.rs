@@ -2,8 +2,7 @@
 
 use super::{Connection, Ctx, header_len};
 use crate::State;
-use crate::config::EndpointConfig;
-use crate::endpoint::MIN_MTU_V6;
+use crate::endpoint::{MIN_MTU, MIN_MTU_V6};
 use crate::error::ConnError;
 use crate::seq::SeqNum;
 
@@ -23,13 +22,7 @@ pub(crate) enum IcmpError {
 
 impl Connection {
     /// An ICMP error quotes a segment of this connection that began at `quoted`.
-    pub(crate) fn on_icmp(
-        &mut self,
-        ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
-        error: IcmpError,
-        quoted: SeqNum,
-    ) {
+    pub(crate) fn on_icmp(&mut self, ctx: &mut Ctx<'_>, error: IcmpError, quoted: SeqNum) {
         // RFC 5927, section 4.1: it must be about data that is outstanding.
         let outstanding = match &self.handshake {
             Some(handshake) => handshake.transmissions > 0 && quoted == handshake.iss,
@@ -40,7 +33,7 @@ impl Connection {
             return;
         }
         match error {
-            IcmpError::TooBig(mtu) => self.lower_mtu(ctx, host, mtu),
+            IcmpError::TooBig(mtu) => self.on_packet_too_big(ctx, mtu, quoted),
             IcmpError::Unreachable => self.soft(ctx, ConnError::Unreachable),
             IcmpError::Refused => self.soft(ctx, ConnError::Refused),
         }
@@ -58,14 +51,26 @@ impl Connection {
     }
 
     /// Path MTU discovery (RFC 1191, RFC 8201).
-    fn lower_mtu(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, mtu: u32) {
+    fn on_packet_too_big(&mut self, ctx: &mut Ctx<'_>, mtu: u32, quoted: SeqNum) {
         let remote = self.tuple.remote().ip();
-        let floor = if remote.is_ipv4() { MIN_PMTU_V4 } else { MIN_MTU_V6 };
-        let mtu = mtu.max(floor).min(host.mtu);
-        let smss = mtu - header_len(&remote) - self.option_len();
-        if self.handshake.is_none() && smss < self.snd.smss() {
-            ctx.counters.tcp_mtu_reduced += 1;
-            self.snd.set_smss(ctx, &self.config, smss);
+        let headers = header_len(&remote) + self.option_len();
+        let mtu = match mtu {
+            0 if remote.is_ipv4() => plateau_below(self.snd.smss() + headers),
+            _ => mtu,
+        };
+        // RFC 1191, section 3, and RFC 8201, section 4: no link carries less. No SYN is larger.
+        let least = if remote.is_ipv4() { MIN_MTU } else { MIN_MTU_V6 };
+        if mtu < least || self.handshake.is_some() {
+            ctx.counters.tcp_mtu_refused += 1;
+            return;
         }
+        let mtu = if remote.is_ipv4() { mtu.max(MIN_PMTU_V4) } else { mtu };
+        self.snd.on_packet_too_big(ctx, quoted, mtu - headers);
     }
+}
+
+/// RFC 1191, section 7: where a router names no MTU, the next lower one of those that are in use.
+fn plateau_below(size: u32) -> u32 {
+    const PLATEAUS: [u32; 8] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, MIN_PMTU_V4];
+    PLATEAUS.into_iter().find(|plateau| *plateau < size).unwrap_or(MIN_PMTU_V4)
 }

@@ -885,35 +885,73 @@ fn paws_drops_old_segments_and_answers_them() {
 #[test]
 fn icmp_errors_must_quote_outstanding_data() {
     let mut bench = Bench::in_state(State::SynSent);
-    let host = bench.host.clone();
-    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::Refused, ISS + 500);
+    bench.conn.on_icmp(ctx!(bench), IcmpError::Refused, ISS + 500);
     assert_eq!(bench.counters.icmp_out_of_window, 1);
     assert_eq!(bench.conn.state(), State::SynSent);
-    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::Unreachable, ISS);
+    bench.conn.on_icmp(ctx!(bench), IcmpError::Unreachable, ISS);
     assert_eq!(bench.conn.error(), Some(ConnError::Unreachable), "RFC 5461: an attempt ends");
 
     let mut bench = Bench::in_state(State::Established);
     bench.conn.write(&[0; 100]).unwrap();
     bench.drain();
-    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::Unreachable, ISS + 1);
+    bench.conn.on_icmp(ctx!(bench), IcmpError::Unreachable, ISS + 1);
     assert_eq!(bench.conn.state(), State::Established, "RFC 5927, section 5.2: soft");
+}
+
+/// A claim is believed when its time has come.
+fn believe(bench: &mut Bench, mtu: u32) -> u32 {
+    let una = bench.conn.snd.snd_una();
+    bench.conn.on_icmp(ctx!(bench), IcmpError::TooBig(mtu), una);
+    if let Some((at, WakeReason::PathMtu)) = bench.conn.next_deadline() {
+        bench.now = at;
+        bench.conn.on_timeout(ctx!(bench));
+    }
+    bench.drain();
+    bench.conn.info().snd_mss
 }
 
 #[test]
 fn packet_too_big_lowers_the_segment_size_down_to_a_floor() {
-    let mut bench = Bench::active(config());
-    let mss = TcpOptions { mss: Some(1_460), ..TcpOptions::NONE };
-    bench.arrive(&TcpSegment { options: mss, ..segment(SYN | ACK, IRS, ISS + 1, &[]) });
-    let host = bench.host.clone();
-    bench.conn.write(&[0; 20_000]).unwrap();
-    bench.drain();
-    let before = bench.conn.info().snd_mss;
-    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::TooBig(1_000), ISS + 1);
-    assert!(bench.conn.info().snd_mss < before && bench.conn.info().snd_mss <= 960);
-    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::TooBig(68), ISS + 1);
-    assert_eq!(bench.conn.info().snd_mss, 552 - 40);
-    bench.conn.on_icmp(ctx!(bench), &host, IcmpError::TooBig(9_000), ISS + 1);
-    assert_eq!(bench.conn.info().snd_mss, 552 - 40, "ICMP never raises it");
+    let established = || {
+        let mut bench = Bench::active(config());
+        let mss = TcpOptions { mss: Some(1_460), ..TcpOptions::NONE };
+        bench.arrive(&TcpSegment { options: mss, ..segment(SYN | ACK, IRS, ISS + 1, &[]) });
+        bench.conn.write(&[0; 20_000]).unwrap();
+        bench.drain();
+        bench
+    };
+    let mut bench = established();
+    assert_eq!(believe(&mut bench, 67), 1_460, "RFC 1191, section 3: never below 68");
+    assert_eq!(believe(&mut bench, 1_000), 960);
+    assert_eq!(believe(&mut bench, 68), 552 - 40);
+    assert_eq!(believe(&mut bench, 9_000), 552 - 40, "ICMP never raises it");
+    assert_eq!((bench.counters.tcp_mtu_reduced, bench.counters.tcp_mtu_refused), (2, 2));
+
+    // RFC 1191, section 7: a router that does not say, and is asked again.
+    let mut bench = established();
+    let sizes = [0; 4].map(|mtu| believe(&mut bench, mtu) + 40);
+    assert_eq!(sizes, [1_492, 1_006, 552, 552]);
+}
+
+#[test]
+fn a_forged_packet_too_big_within_the_flight_changes_nothing() {
+    let mut bench = Bench::in_state(State::Established);
+    let mss = bench.conn.info().snd_mss as usize;
+    let mut una = ISS + 1;
+    // Each segment of a stream is quoted while it is on its way, and is then acknowledged.
+    for round in 0..20 {
+        bench.conn.write(&[0; 2_000][..mss]).unwrap();
+        bench.drain();
+        for mtu in [0, 68, 296, 552, 575] {
+            bench.conn.on_icmp(ctx!(bench), IcmpError::TooBig(mtu), una);
+        }
+        bench.now += Duration::from_millis(20);
+        una += mss as u32;
+        bench.arrive(&segment(ACK, IRS + 1, una, &[]));
+        bench.drain();
+        assert_eq!(bench.conn.info().snd_mss as usize, mss, "round {round}");
+    }
+    assert_eq!(bench.counters.tcp_mtu_reduced, 0);
 }
 
 #[test]

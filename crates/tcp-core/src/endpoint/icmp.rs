@@ -55,7 +55,7 @@ impl Endpoint {
         };
         let id = self.slots.id(index);
         if let Some(conn) = self.slots.conn_mut(index) {
-            conn.on_icmp(&mut self.observe.ctx(now, id, &self.config), &self.config, meaning, quoted.seq);
+            conn.on_icmp(&mut self.observe.ctx(now, id, &self.config), meaning, quoted.seq);
         }
         self.touch(now, index);
         Ingested::Conn(id)

@@ -104,7 +104,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// No IP packet is longer, for its length has 16 bits.
 const MAX_PACKET: u32 = 65_535;
 /// Every IPv4 link carries this (RFC 791, section 3.2).
-const MIN_MTU: u32 = 68;
+pub(crate) const MIN_MTU: u32 = 68;
 /// Every IPv6 link carries this (RFC 8200, section 5).
 pub(crate) const MIN_MTU_V6: u32 = 1_280;
 

@@ -11,6 +11,7 @@
 //! | `pacer.rs` | when the next data may leave |
 //! | `reservations.rs` | packets that wait in the egress scheduler |
 //! | `ecn.rs` | ECN: what ECE does, and CWR |
+//! | `path_mtu.rs` | what ICMP says of the path's MTU |
 //! | `on_ack.rs` | what an ACK says |
 //! | `rtt.rs`, `min_rtt.rs`, `rate.rs` | RTT, RTO, smallest RTT, delivery rate |
 //! | `timers.rs` | every deadline of the sender |
@@ -25,6 +26,7 @@ mod min_rtt;
 mod new_data;
 mod on_ack;
 mod pacer;
+mod path_mtu;
 mod rate;
 mod reservations;
 mod rtt;
@@ -56,6 +58,7 @@ use buffer::SendBuffer;
 use ecn::{Agreed, EcnSender};
 use min_rtt::Successors;
 use pacer::Pacer;
+use path_mtu::PathMtu;
 use rate::Delivery;
 use reservations::Reservations;
 use rtt::Rtt;
@@ -154,6 +157,8 @@ pub(crate) struct Sender {
     pub(crate) window: PeerWindow,
     /// Payload bytes of a full segment.
     pub(crate) smss: u32,
+    /// Where ICMP has spoken of the path's MTU.
+    path_mtu: Option<Box<PathMtu>>,
     /// None before the handshake is complete.
     pub(crate) cc: Option<Box<dyn CongestionControl>>,
     /// None before the handshake is complete.
@@ -206,9 +211,9 @@ pub(crate) struct Stats {
     /// Wire segments with data sent.
     data_segs_out: u64,
     /// Wire segments retransmitted.
-    total_retrans: u64,
+    total_retrans: u32,
     /// Retransmission timeouts.
-    pub(crate) timeouts: u64,
+    pub(crate) timeouts: u32,
 }
 
 /// What a sender with outstanding data needs.
@@ -220,6 +225,8 @@ pub(crate) struct Flight {
     pacer: Pacer,
     /// When the pacer permits what waits for it; [`Instant::FAR_FUTURE`] where nothing does.
     pace_at: Instant,
+    /// Payload bytes of the largest packet known to have arrived.
+    largest_acked: u16,
     /// When the peer counts as reneging; [`Instant::FAR_FUTURE`] unless the head is SACKed.
     pub(crate) reneging_at: Instant,
     pub(crate) window_use: WindowUse,
@@ -239,6 +246,7 @@ impl Flight {
             reserved: Reservations::default(),
             pacer: Pacer::default(),
             pace_at: Instant::FAR_FUTURE,
+            largest_acked: 0,
             reneging_at: Instant::FAR_FUTURE,
             window_use: WindowUse::new(una),
             small_end: una,
@@ -258,6 +266,7 @@ impl Sender {
             snd_nxt: first,
             window: PeerWindow::new(0, SeqNum(0), iss),
             smss: DEFAULT_SMSS,
+            path_mtu: None,
             cc: None,
             rto: None,
             flight: None,
@@ -349,7 +358,7 @@ impl Sender {
         self.buffer.payload(seq, len)
     }
 
-    /// The path carries less: segments have `smss` payload bytes from here on.
+    /// The path carries less, or may carry more: segments have `smss` payload bytes from here on.
     pub(crate) fn set_smss(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, smss: u32) {
         let old = core::mem::replace(&mut self.smss, smss.max(1));
         if let Some(flight) = self.flight.as_deref_mut() {

@@ -60,6 +60,7 @@ impl Sender {
         let prior_pipe = self.pipe();
         let mut facts = AckFacts::new(prior_una, seg.ack);
         let tagged = self.tag(ctx, seg, same_window, &mut facts);
+        self.judge_claim(ctx, config, &tagged.covered);
         let Tagged { acked, ref covered, .. } = tagged;
         let rate = self.delivery.on_ack(ctx.now, covered, self.rtt.min_rtt());
         if let Some(rate) = &rate {
@@ -102,6 +103,7 @@ impl Sender {
         if !probing {
             self.end_episode(ctx, config);
         }
+        self.judge_claim_by_loss(ctx, config);
         if acked > 0 {
             // RFC 6298, 5.2 and 5.3.
             self.restart_rto(ctx.now, config);
@@ -168,6 +170,7 @@ impl Sender {
         let prior_una = self.snd_una;
         let mut tagged = Tagged { acked: facts.acked, ..Tagged::default() };
         let min_rtt = self.rtt.min_rtt();
+        tagged.covered.claim = self.open_claim();
         let Some(flight) = self.flight.as_deref_mut() else { return tagged };
         tagged.covered.arrived = Arrived::new(ctx.now, min_rtt, echoed(ctx.now, seg));
         tagged.cwnd_limited = flight.window_use.is_limited(prior_una);
@@ -398,6 +401,7 @@ impl Sender {
         if begin {
             self.begin_recovery(ctx, config, prior_pipe, 0);
         }
+        self.judge_claim_by_loss(ctx, config);
         // RFC 8985, section 8: one of the timers runs at a time, this one before that of retransmission.
         self.restart_rto(ctx.now, config);
     }

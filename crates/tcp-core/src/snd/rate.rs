@@ -5,6 +5,7 @@
 //! be acknowledged is the interval: an ACK that was compressed or held on its way cannot show a rate above the
 //! sending rate.
 
+use super::path_mtu::Claim;
 use super::scoreboard::Record;
 use crate::policy::cc::RateSample;
 use crate::recovery::rack::Arrived;
@@ -63,6 +64,14 @@ pub(crate) struct Covered {
     newest: Option<Newest>,
     /// As RACK sees it.
     pub(crate) arrived: Arrived,
+    /// What ICMP claims of the path, if that is not decided.
+    pub(crate) claim: Option<Claim>,
+    /// A record shows that the claim is wrong.
+    pub(crate) refutes_claim: bool,
+    /// A record left after the packet that is claimed not to have arrived.
+    pub(crate) is_after_claim: bool,
+    /// Payload bytes of the largest packet never retransmitted.
+    pub(crate) largest_packet: u16,
 }
 
 impl Covered {
@@ -75,6 +84,13 @@ impl Covered {
         if !retransmission {
             self.newest_departure = Some(self.newest_departure.map_or(sent_at, |at| at.max(sent_at)));
             self.oldest_departure = Some(self.oldest_departure.map_or(sent_at, |at| at.min(sent_at)));
+        }
+        if !retransmission {
+            self.largest_packet = self.largest_packet.max(record.packet_len());
+            if let Some(claim) = &self.claim {
+                self.refutes_claim |= claim.is_refuted_by(record);
+                self.is_after_claim |= claim.is_older_than(record);
+            }
         }
         let newer = match &self.newest {
             None => true,

@@ -69,6 +69,11 @@ impl Record {
         if len <= mss { 1 } else { len.div_ceil(mss) }
     }
 
+    /// Payload bytes of its largest packet.
+    pub(crate) fn packet_len(&self) -> u16 {
+        u16::try_from(self.len()).map_or(self.mss, |len| len.min(self.mss))
+    }
+
     const fn is(&self, tag: u8) -> bool {
         self.tags & tag != 0
     }
@@ -247,6 +252,26 @@ impl Scoreboard {
             }
         }
         count.min(most)
+    }
+
+    /// Payload bytes and last departure of the packet that began at `seq`; `None` if none did, or if it is SACKed.
+    pub(crate) fn packet_at(&self, seq: SeqNum) -> Option<(u32, Instant)> {
+        let record = self.records.get(self.index_of(seq))?;
+        if seq.lt(record.start) || record.is(tag::SACKED) {
+            return None;
+        }
+        let (at, mss) = (seq.distance_from(record.start), u32::from(record.mss));
+        at.is_multiple_of(mss).then(|| ((record.len() - at).min(mss), record.stamp.sent_at))
+    }
+
+    /// Payload bytes of the packet at the head.
+    pub(crate) fn head_packet_len(&self) -> u16 {
+        self.records.front().map_or(0, Record::packet_len)
+    }
+
+    /// The outstanding octet is held to be lost.
+    pub(crate) fn is_lost(&self, seq: SeqNum) -> bool {
+        self.records.get(self.index_of(seq)).is_some_and(|record| record.is(tag::LOST))
     }
 
     /// `[start, end)` left for the first time.

@@ -5,6 +5,7 @@ mod ecn;
 mod flow;
 mod loss;
 mod model;
+mod path_mtu;
 mod rack;
 mod timers;
 mod tlp;

@@ -110,6 +110,7 @@ impl Sender {
             consider(flight.recovery.rack.reorder_at, WakeReason::Reorder);
             consider(flight.reneging_at, WakeReason::Rto);
         }
+        consider(self.claim_at(), WakeReason::PathMtu);
         consider(self.trim_at(), WakeReason::Trim);
         if let Some(at) = self.cc_timer() {
             consider(at, WakeReason::Policy);
@@ -153,7 +154,11 @@ impl Sender {
             self.on_probe_timeout(ctx, config);
         }
         let reneging = self.flight.as_deref().is_some_and(|flight| due(flight.reneging_at));
+        if due(self.claim_at()) {
+            self.on_claim_timeout(ctx, config);
+        }
         if reneging || due(self.rto_at) {
+            self.judge_path_by_timeout(ctx, config);
             self.on_rto_expiry(ctx, config);
         }
         if self.wait_at <= ctx.now {

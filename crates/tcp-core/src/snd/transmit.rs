@@ -497,7 +497,7 @@ impl Sender {
                 mark.on_retransmitted(out.end().distance_from(start));
             }
             self.stats.bytes_retrans += u64::from(out.len);
-            self.stats.total_retrans += segments;
+            self.stats.total_retrans = self.stats.total_retrans.saturating_add(out.segments());
             match flight.recovery.phase {
                 Phase::Recovery => ctx.counters.tcp_fast_retrans += segments,
                 Phase::Loss => ctx.counters.tcp_slow_start_retrans += segments,

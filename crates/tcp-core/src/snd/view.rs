@@ -79,7 +79,7 @@ impl Sender {
         view.initial_window = self.initial_window(config).bytes();
         view.dsack_seen = self.dsack_seen;
         view.ecn_reduced = self.is_reduced_for_ecn();
-        view.retransmitted = self.stats.total_retrans;
+        view.retransmitted = u64::from(self.stats.total_retrans);
         view.tlp = self.open_probe();
         view.highest = self.highest_data();
         if let Some(flight) = self.flight.as_deref() {
@@ -120,8 +120,8 @@ impl Sender {
         info.bytes_retrans = self.stats.bytes_retrans;
         info.bytes_acked = self.stats.bytes_acked;
         info.data_segs_out = self.stats.data_segs_out;
-        info.total_retrans = self.stats.total_retrans;
-        info.timeouts = self.stats.timeouts;
+        info.total_retrans = u64::from(self.stats.total_retrans);
+        info.timeouts = u64::from(self.stats.timeouts);
         if let Some(ecn) = self.ecn.as_deref() {
             info.ece_received = ecn.ece_received;
             info.delivered_ce = ecn.delivered_ce;

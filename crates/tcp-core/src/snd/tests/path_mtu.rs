@@ -1,0 +1,210 @@
+//! ICMP says that a packet was too big: when it is believed, and for how long.
+
+use super::bench::{Bench, Left, SMSS, Setup, ctx, ms};
+use crate::events::WakeReason;
+use crate::packet::SendReason::{FastRetransmit, RtoRetransmit};
+use crate::policy::cc::Phase;
+use crate::time::Duration;
+use alloc::vec::Vec;
+
+/// Ten segments of 1,000 bytes are out, and none of their size has arrived yet. RTT 100 ms.
+fn first_flight(setup: Setup) -> Bench {
+    let mut bench = setup.open();
+    bench.write(1_000_000);
+    assert_eq!(drain(&mut bench).len(), 10);
+    bench
+}
+
+/// The same, after segments of this size have arrived.
+fn later_flight(setup: Setup) -> Bench {
+    let mut bench = first_flight(setup);
+    bench.pass(ms(100));
+    bench.ack(10 * SMSS);
+    assert_eq!(drain(&mut bench).len(), 10);
+    bench
+}
+
+/// What leaves in packets of one segment.
+fn drain(bench: &mut Bench) -> Vec<Left> {
+    bench.max_payload = bench.snd.smss();
+    bench.drain()
+}
+
+fn step(bench: &mut Bench) -> Option<Left> {
+    bench.max_payload = bench.snd.smss();
+    bench.step()
+}
+
+fn offsets(bench: &mut Bench) -> Vec<u32> {
+    drain(bench).iter().map(|packet| packet.0).collect()
+}
+
+/// A Packet Too Big message that quotes the packet at `offset`.
+fn too_big(bench: &mut Bench, offset: u32, payload: u32) {
+    let mut ctx = ctx!(bench);
+    bench.snd.on_packet_too_big(&mut ctx, Bench::seq(offset), payload);
+}
+
+fn counts(bench: &Bench) -> (u64, u64, u64, u64) {
+    let counters = &bench.counters;
+    (counters.tcp_mtu_reduced, counters.tcp_mtu_refused, counters.tcp_mtu_refuted, counters.tcp_mtu_raised)
+}
+
+#[test]
+fn the_first_message_is_believed_after_two_silent_round_trips() {
+    let mut bench = first_flight(Setup::rack());
+    bench.pass(ms(30));
+    too_big(&mut bench, 0, 500);
+    assert_eq!(bench.info().snd_mss, 1000, "a claim");
+    assert_eq!(bench.timer(), Some((ms(170), WakeReason::PathMtu)));
+    bench.fire();
+    assert_eq!(bench.info().snd_mss, 500);
+    let again = drain(&mut bench);
+    assert_eq!(again.len(), 20);
+    assert!(again.iter().all(|packet| packet.1 == 500 && packet.2 == FastRetransmit));
+    assert!(bench.events().is_empty(), "RFC 1191, section 5: no congestion");
+}
+
+#[test]
+fn a_small_packet_that_arrives_confirms_the_first_message() {
+    let mut bench = Setup::rack().open();
+    bench.write(3_100);
+    drain(&mut bench);
+    bench.pass(ms(50));
+    for segment in 0..3 {
+        too_big(&mut bench, segment * SMSS, 500);
+    }
+    bench.pass(ms(50));
+    bench.sack(0, &[(3_000, 3_100)]);
+    assert_eq!((bench.info().snd_mss, bench.info().ca_state), (500, Phase::Disorder));
+    assert_eq!(offsets(&mut bench), [0, 500, 1000, 1500, 2000, 2500]);
+    assert!(bench.events().is_empty());
+    assert_eq!(counts(&bench), (1, 0, 0, 0));
+}
+
+#[test]
+fn an_ack_of_the_packet_refutes_the_message() {
+    for later in [false, true] {
+        let (mut bench, una) =
+            if later { (later_flight(Setup::rack()), 10 * SMSS) } else { (first_flight(Setup::rack()), 0) };
+        bench.pass(ms(50));
+        too_big(&mut bench, una + 2 * SMSS, 500);
+        bench.ack(una + 2 * SMSS);
+        assert_eq!(counts(&bench), (0, 0, 0, 0), "what left before it tells nothing");
+        bench.ack(una + 3 * SMSS);
+        assert_eq!(counts(&bench), (0, 0, 1, 0));
+        assert_eq!(bench.info().snd_mss, 1000);
+        let timer = bench.timer().unwrap();
+        assert!(timer.1 != WakeReason::PathMtu, "it is forgotten: {timer:?}");
+    }
+}
+
+#[test]
+fn a_packet_as_large_that_left_later_refutes_the_message() {
+    let mut bench = later_flight(Setup::rack());
+    let una = 10 * SMSS;
+    too_big(&mut bench, una, 500);
+    bench.pass(ms(100));
+    // The packet is lost, by chance.
+    bench.sack(una, &[(una + 5 * SMSS, una + 6 * SMSS)]);
+    assert_eq!((counts(&bench), bench.info().snd_mss), ((0, 0, 1, 0), 1000));
+    bench.fire();
+    assert_eq!(bench.info().snd_mss, 1000);
+}
+
+#[test]
+fn once_packets_of_the_size_have_arrived_only_a_loss_makes_believe() {
+    let mut bench = later_flight(Setup::rack());
+    bench.pass(ms(10));
+    too_big(&mut bench, 10 * SMSS, 500);
+    assert_eq!(bench.timer().unwrap().1, WakeReason::Rto, "two round trips are not enough");
+    bench.fire();
+    assert_eq!((counts(&bench), bench.info().snd_mss), ((1, 0, 0, 0), 500));
+    assert_eq!(step(&mut bench), Some((10_000, 500, RtoRetransmit)));
+
+    // A smaller packet behind them arrives.
+    let mut bench = Setup::rack().open();
+    bench.write(10_100);
+    drain(&mut bench);
+    bench.pass(ms(100));
+    bench.ack(5_000);
+    drain(&mut bench);
+    too_big(&mut bench, 5_000, 500);
+    bench.sack(5_000, &[(10_000, 10_100)]);
+    bench.fire();
+    assert_eq!((counts(&bench), bench.info().snd_mss), ((1, 0, 0, 0), 500));
+}
+
+#[test]
+fn a_message_about_no_packet_that_large_is_refused() {
+    let mut bench = Setup::default().open();
+    bench.write(1_400);
+    drain(&mut bench);
+    // Not where a packet began; not larger; no larger than what it names; acknowledged; never sent.
+    too_big(&mut bench, 1, 500);
+    too_big(&mut bench, 1_000, 500);
+    too_big(&mut bench, 0, 1_001);
+    too_big(&mut bench, 1_400, 500);
+    assert_eq!(counts(&bench), (0, 4, 0, 0));
+    bench.sack(0, &[(1_000, 1_400)]);
+    too_big(&mut bench, 1_000, 300);
+    assert_eq!(counts(&bench), (0, 5, 0, 0));
+    // The rest of a flight whose first packet was complained of.
+    too_big(&mut bench, 0, 1_000);
+    assert_eq!(counts(&bench), (0, 5, 0, 0));
+}
+
+#[test]
+fn of_two_messages_the_larger_size_is_believed_first() {
+    let mut bench = first_flight(Setup::default());
+    too_big(&mut bench, 0, 500);
+    too_big(&mut bench, 1_000, 800);
+    too_big(&mut bench, 2_000, 300);
+    bench.fire();
+    assert_eq!((counts(&bench), bench.info().snd_mss), ((1, 0, 0, 0), 800));
+}
+
+#[test]
+fn after_ten_minutes_the_full_size_is_tried_again() {
+    let mut bench = first_flight(Setup::default());
+    too_big(&mut bench, 0, 500);
+    bench.fire();
+    drain(&mut bench);
+    bench.ack(10 * SMSS);
+    drain(&mut bench);
+    bench.pass(Duration::from_secs(599));
+    bench.ack(11 * SMSS);
+    drain(&mut bench);
+    assert_eq!(bench.info().snd_mss, 500, "RFC 1191, section 6.3: not within minutes");
+    bench.pass(Duration::from_secs(1));
+    bench.ack(12 * SMSS);
+    assert_eq!((counts(&bench), bench.info().snd_mss), ((1, 0, 0, 1), 1000));
+    let first_large = drain(&mut bench)[0].0;
+    // An attacker had lied: it stays.
+    bench.pass(ms(100));
+    bench.ack(first_large + SMSS);
+    drain(&mut bench);
+    bench.fire();
+    assert_eq!((counts(&bench), bench.info().snd_mss), ((1, 0, 0, 1), 1000));
+}
+
+#[test]
+fn if_the_full_size_meets_silence_the_smaller_one_comes_back() {
+    let mut bench = first_flight(Setup::default());
+    too_big(&mut bench, 0, 500);
+    bench.fire();
+    drain(&mut bench);
+    bench.pass(Duration::from_secs(600));
+    bench.ack(10 * SMSS);
+    let first_large = drain(&mut bench)[0].0;
+    assert_eq!((first_large, bench.info().snd_mss), (10 * SMSS, 1000));
+    bench.fire();
+    assert_eq!((counts(&bench), bench.info().snd_mss), ((2, 0, 0, 1), 500));
+    assert_eq!(step(&mut bench), Some((first_large, 500, RtoRetransmit)));
+    bench.pass(Duration::from_secs(599));
+    bench.ack(first_large + 500);
+    assert_eq!(bench.info().snd_mss, 500);
+    bench.pass(Duration::from_secs(1));
+    bench.ack(first_large + SMSS);
+    assert_eq!(bench.info().snd_mss, 1000);
+}
