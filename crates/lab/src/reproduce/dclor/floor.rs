@@ -87,6 +87,7 @@ pub(super) fn plan(request: &Request) -> Result<Vec<Job>, ReproduceError> {
         // No timeout comes, and nothing is dropped.
         shape.sets = vec![
             "conn.min_rto=110s".to_owned(),
+            "conn.rto_floor=sum".to_owned(),
             "conn.initial_rto=110s".to_owned(),
             "node.path.buffer=1G".to_owned(),
             format!("conn.initial_window={}", setting.initial_window),
