@@ -133,7 +133,9 @@ impl Connection {
         let smss = self.snd.smss();
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         let max_payload = max_super_packet.saturating_sub(headers).max(smss);
-        // A run is built as one packet.
+        // A run is built as one packet, with one header that has no room for SACK blocks: a small segment at its end
+        // would carry them by itself.
+        let run = if self.sack && self.rcv.has_out_of_order() { 1 } else { run };
         let max_run = smss.saturating_mul(run).min(u32::from(u16::MAX) - headers).max(max_payload);
         SendLimits { max_payload, max_run, departure_tick: host.departure_tick }
     }
