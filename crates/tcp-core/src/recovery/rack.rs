@@ -72,6 +72,8 @@ pub(crate) struct Arrived {
     /// When the segment left that the ACK echoes, in milliseconds.
     echoed: Option<u64>,
     newest: Option<(Instant, SeqNum)>,
+    /// The oldest departure.
+    oldest: Option<Instant>,
     /// The lowest end of a segment that left only once.
     lowest: Option<SeqNum>,
     highest: Option<SeqNum>,
@@ -80,7 +82,7 @@ pub(crate) struct Arrived {
 impl Arrived {
     /// Nothing so far. `echoed`: when, in milliseconds, the segment left whose timestamp the ACK echoes.
     pub(crate) const fn new(now: Instant, min_rtt: Option<Duration>, echoed: Option<u64>) -> Self {
-        Self { now, min_rtt, echoed, newest: None, lowest: None, highest: None }
+        Self { now, min_rtt, echoed, newest: None, oldest: None, lowest: None, highest: None }
     }
 
     /// A segment that left last at `sent_at` and ends at `end` has arrived.
@@ -96,6 +98,7 @@ impl Arrived {
         } else {
             self.lowest = Some(self.lowest.map_or(end, |lowest| lowest.min(end)));
         }
+        self.oldest = Some(self.oldest.map_or(sent_at, |oldest| oldest.min(sent_at)));
         if self.newest.is_none_or(|newest| sent_after((sent_at, end), newest)) {
             self.newest = Some((sent_at, end));
         }
@@ -147,11 +150,17 @@ impl Rack {
         if let Some(highest) = arrived.highest {
             self.fack = self.fack.max(highest);
         }
-        if let Some(newest) = arrived.newest {
-            self.rtt = arrived.now.since(newest.0);
-            if self.latest.is_none_or(|latest| sent_after(newest, latest)) {
-                self.latest = Some(newest);
-            }
+        // Step 2: RACK.rtt is the sample of each segment newly acknowledged in turn, and the RFC leaves open which one is
+        // the last. Here it is the one that took longest: what left with it or later is no later than it was. After the
+        // newest departure, an ACK of a retransmission and of late originals would mark lost the originals that come
+        // next.
+        if let Some(oldest) = arrived.oldest {
+            self.rtt = arrived.now.since(oldest);
+        }
+        if let Some(newest) = arrived.newest
+            && self.latest.is_none_or(|latest| sent_after(newest, latest))
+        {
+            self.latest = Some(newest);
         }
         self.path.reordering_seen && !before
     }

@@ -185,6 +185,50 @@ fn the_ack_of_an_original_is_not_taken_for_that_of_its_copy() {
     assert_eq!(late(1_104), 5000, "the copy left after all others, a round trip ago");
 }
 
+/// Step 2: RACK.rtt is that of every segment newly acknowledged. The copy of the first segment and originals that were
+/// late arrive together: the originals that left next are as late as these, and not lost.
+#[test]
+fn originals_as_late_as_others_are_not_lost_when_a_copy_arrives() {
+    let mut bench = out(10);
+    at(&mut bench, 104);
+    bench.sack(0, &[(1000, 4000)]);
+    assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
+    at(&mut bench, 209);
+    bench.ack(7000);
+    assert_eq!((bench.info().lost, bench.drain()), (0, vec![]));
+    // What left at 7 ms may take the 205 ms that the one of 4 ms took, and no longer.
+    assert_eq!(bench.timer(), Some((ms(3), Reorder)));
+    at(&mut bench, 211);
+    bench.ack(10_000);
+    assert_eq!((bench.info().total_retrans, bench.info().ca_state), (1, Phase::Open));
+
+    let mut bench = out(10);
+    at(&mut bench, 104);
+    bench.sack(0, &[(1000, 4000)]);
+    bench.drain();
+    at(&mut bench, 209);
+    bench.ack(7000);
+    assert_eq!(bench.fire(), Reorder);
+    assert_eq!(bench.drain(), [(7000, 1000, FastRetransmit)]);
+}
+
+/// The same where what is newer than the late originals is SACKed by the ACK that covers them.
+#[test]
+fn originals_as_late_as_others_are_not_lost_when_newer_data_is_sacked() {
+    let mut bench = out(10);
+    at(&mut bench, 60);
+    bench.write(SMSS);
+    bench.drain();
+    at(&mut bench, 160);
+    bench.sack(3000, &[(10_000, 11_000)]);
+    assert_eq!((bench.info().lost, bench.drain()), (0, vec![]));
+    // Left at 3 ms, RACK.rtt 160 ms, window 25 ms.
+    assert_eq!(bench.timer(), Some((ms(28), Reorder)));
+    at(&mut bench, 187);
+    bench.ack(11_000);
+    assert_eq!((bench.info().total_retrans, bench.info().ca_state), (0, Phase::Open));
+}
+
 /// Step 2, without timestamps: an ACK within less than the smallest RTT cannot be that of the copy.
 #[test]
 fn an_ack_too_early_for_the_copy_is_not_taken_for_it() {
