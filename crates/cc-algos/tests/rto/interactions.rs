@@ -2,6 +2,7 @@
 //! that the worked examples leave at their defaults.
 
 use crate::bench::{Bench, SMSS, Setup, ms};
+use ackline_cc_algos::RTO;
 use ackline_tcp_core::config::LossDetection;
 use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::cc::Phase;
@@ -420,4 +421,27 @@ fn no_undo_of_the_core_touches_a_timeout_of_dclor() {
     assert_eq!((bench.info().snd_cwnd, bench.info().snd_ssthresh), (2_000, Some(10_500)));
     bench.ack(20).sack(20, 20).arrives();
     assert_eq!(bench.state(), (2, 40, 0));
+}
+
+/// What was SACKed before the timeout is acknowledged after it, when the tag is gone: nobody knows any more when it
+/// arrived, so that it gives no RTT sample.
+#[test]
+fn data_that_was_sacked_before_the_timeout_gives_no_sample_after_it() {
+    for entry in RTO {
+        let mut bench = Setup { rto: entry.name, packets: 20, ..Setup::default() }.open();
+        bench.pass(ms(100));
+        bench.ack(0).sack(5, 20).arrives();
+        assert_eq!(bench.info().rtt, Some(ms(100)), "{}", entry.name);
+        // What was lost is lost again, and so is what the first timeout sends.
+        bench.rto();
+        bench.rto();
+        // The peer reports no more than the highest packet; then the head's repair tells that it has the rest.
+        bench.pass(ms(100));
+        bench.ack(0).sack(20, 20).arrives();
+        for packets in [1, 2, 20] {
+            bench.pass(ms(100));
+            bench.ack(packets).arrives();
+        }
+        assert_eq!((bench.info().unacked, bench.info().rtt), (0, Some(ms(100))), "{}", entry.name);
+    }
 }

@@ -53,11 +53,11 @@ struct Newest {
 /// What one ACK covers, gathered record by record.
 #[derive(Debug, Default)]
 pub(crate) struct Covered {
-    /// Bytes newly acknowledged or SACKed.
+    /// Bytes acknowledged or SACKed for the first time.
     pub(crate) bytes: u32,
-    /// Segments of them.
+    /// Segments of them, and of what was sent again after it had been SACKed.
     pub(crate) segments: u32,
-    /// Departure of the newest covered segment never retransmitted.
+    /// Departure of the newest of them that was never retransmitted.
     pub(crate) newest_departure: Option<Instant>,
     /// Departure of the oldest one.
     pub(crate) oldest_departure: Option<Instant>,
@@ -75,11 +75,21 @@ pub(crate) struct Covered {
 }
 
 impl Covered {
-    /// `record`, not covered before, is delivered.
+    /// The ACK covers `record`, which is not tagged as SACKed.
     pub(crate) fn add(&mut self, record: &Record) {
+        let (sent_at, retransmission) = (record.stamp.sent_at, record.ever_retransmitted());
+        if record.ever_sacked() {
+            // Reported once, and counted then; the tag was cleared since. When the original arrived is not known, so that
+            // only a copy that left later can say anything, and that only to RACK, which asks whether the ACK is the
+            // copy's.
+            if record.left_again() {
+                self.segments += record.segments();
+                self.arrived.add(sent_at, record.end, true);
+            }
+            return;
+        }
         self.bytes += record.len();
         self.segments += record.segments();
-        let (sent_at, retransmission) = (record.stamp.sent_at, record.ever_retransmitted());
         self.arrived.add(sent_at, record.end, retransmission);
         if !retransmission {
             self.newest_departure = Some(self.newest_departure.map_or(sent_at, |at| at.max(sent_at)));

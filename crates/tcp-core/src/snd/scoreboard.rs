@@ -41,6 +41,8 @@ mod tag {
     pub(crate) const RESERVED: u8 = 1 << 4;
     /// It left while the application limited the flow.
     pub(crate) const APP_LIMITED: u8 = 1 << 5;
+    /// A SACK block has covered it, also where the tag was cleared since: it counts as delivered.
+    pub(crate) const EVER_SACKED: u8 = 1 << 6;
 }
 
 /// One departure, or what is left of it.
@@ -91,6 +93,16 @@ impl Record {
         self.is(tag::EVER_AGAIN)
     }
 
+    /// A SACK block has covered it before: when it arrived, nobody knows any more.
+    pub(crate) const fn ever_sacked(&self) -> bool {
+        self.is(tag::EVER_SACKED)
+    }
+
+    /// A copy of it is held to be in the network; of what was SACKed before, one that left since.
+    pub(crate) const fn left_again(&self) -> bool {
+        self.is(tag::AGAIN)
+    }
+
     /// It left while the application limited the flow.
     pub(crate) const fn app_limited(&self) -> bool {
         self.is(tag::APP_LIMITED)
@@ -114,6 +126,8 @@ pub(crate) struct Tally {
     pub(crate) outstanding: u32,
     /// SACKed.
     pub(crate) sacked: u32,
+    /// Wire segments SACKed.
+    sacked_segments: u32,
     /// Lost and not SACKed.
     pub(crate) lost: u32,
     /// Sent again and not SACKed, lost or not.
@@ -133,6 +147,7 @@ impl Tally {
         }
         if record.is(tag::SACKED) {
             sign(&mut self.sacked, len);
+            sign(&mut self.sacked_segments, record.segments());
             return;
         }
         if record.is(tag::LOST) {
@@ -171,8 +186,6 @@ pub(crate) struct Scoreboard {
     /// Departures in order of time, where losses are found by time.
     order: Option<VecDeque<Departure>>,
     tally: Tally,
-    /// Wire segments SACKed and not acknowledged.
-    sacked_segments: u32,
     /// No record before it wants to be sent again.
     next_lost: SeqNum,
     /// Everything before it that is not SACKed was marked lost.
@@ -192,7 +205,6 @@ impl Scoreboard {
             sacked: SackedRanges::default(),
             order: timed.then(VecDeque::new),
             tally: Tally::default(),
-            sacked_segments: 0,
             next_lost: una,
             lost_edge: una,
             unnamed: 0,
@@ -211,7 +223,7 @@ impl Scoreboard {
 
     /// Wire segments SACKed and not acknowledged.
     pub(crate) const fn sacked_segments(&self) -> u32 {
-        self.sacked_segments
+        self.tally.sacked_segments
     }
 
     /// Bytes that left the network without anybody knowing which ([`add_unnamed`](Self::add_unnamed)).
@@ -294,9 +306,7 @@ impl Scoreboard {
             looked_at += 1;
             if record.end.le(una) {
                 let record = *record;
-                if record.is(tag::SACKED) {
-                    self.sacked_segments = self.sacked_segments.saturating_sub(record.segments());
-                } else {
+                if !record.is(tag::SACKED) {
                     covered.add(&record);
                 }
                 self.tally.remove(&record);
@@ -307,17 +317,15 @@ impl Scoreboard {
                 if !part.is(tag::SACKED) {
                     covered.add(&part);
                 }
-                self.tally.remove(&part);
+                self.tally.remove(record);
                 record.start = una;
+                self.tally.add(record);
                 break;
             }
         }
         self.count(looked_at);
         self.next_lost = self.next_lost.max(una);
         self.lost_edge = self.lost_edge.max(una);
-        if self.tally.sacked == 0 {
-            self.sacked_segments = 0;
-        }
         if let Some(order) = &mut self.order {
             while order.front().is_some_and(|departure| departure.end.le(una)) {
                 order.pop_front();
@@ -379,10 +387,9 @@ impl Scoreboard {
             let Some(record) = self.records.get_mut(i) else { break };
             self.tally.remove(record);
             covered.add(record);
-            record.set(tag::SACKED, true);
+            record.set(tag::SACKED | tag::EVER_SACKED, true);
             record.set(tag::LOST | tag::AGAIN, false);
             self.tally.add(record);
-            self.sacked_segments = self.sacked_segments.saturating_add(record.segments());
             last = record.end;
             i += 1;
         }
@@ -556,7 +563,6 @@ impl Scoreboard {
         }
         if !keep_sacked {
             self.sacked.clear();
-            self.sacked_segments = 0;
         }
         self.unnamed = 0;
         self.next_lost = una;
@@ -583,7 +589,6 @@ impl Scoreboard {
             }
         }
         self.sacked.clear();
-        self.sacked_segments = 0;
         self.lost_edge = una;
         self.reorder();
     }
@@ -690,11 +695,15 @@ impl Scoreboard {
     }
 
     /// Makes one record of those in `[start, end)`, which left as one packet, so that its segments begin at
-    /// multiples of their size from its start.
+    /// multiples of their size from its start. What was SACKed stays apart from what never was.
     fn join(&mut self, start: SeqNum, end: SeqNum) {
         let (first, last) = (self.index_of(start), self.index_of(end - 1));
-        let alike = |record: &Record| record.tags & tag::SACKED == 0;
-        if last <= first || !self.records.range(first..=last).all(alike) {
+        if last <= first {
+            return;
+        }
+        let Some(ever) = self.records.get(first).map(|record| record.tags & tag::EVER_SACKED) else { return };
+        let alike = |record: &Record| record.tags & (tag::SACKED | tag::EVER_SACKED) == ever;
+        if !self.records.range(first..=last).all(alike) {
             return;
         }
         let lost = self.records.range(first..=last).all(|record| record.is(tag::LOST));
@@ -754,6 +763,12 @@ impl Scoreboard {
         let _ = records;
     }
 
+    /// Bytes that SACK blocks have covered at some time: what of it counts as delivered.
+    #[cfg(test)]
+    pub(crate) fn ever_sacked(&self) -> u32 {
+        self.records.iter().filter(|record| record.ever_sacked()).map(Record::len).sum()
+    }
+
     /// Recomputes every sum and compares.
     #[cfg(test)]
     pub(crate) fn check(&self) {
@@ -765,6 +780,7 @@ impl Scoreboard {
             assert!(!record.wants_retransmission() || self.next_lost.lt(record.end), "the cursor is past it");
             let covered = self.sacked.first_gap(record.start, record.end).is_none();
             assert_eq!(covered, record.is(tag::SACKED), "ranges and tags agree");
+            assert!(record.ever_sacked() || !record.is(tag::SACKED), "what is SACKed is so for ever");
             next = Some(record.end);
             tally.add(record);
         }
@@ -802,8 +818,11 @@ impl Scoreboard {
     /// Cuts the `i`-th record at `at`, which lies inside of it.
     fn split(&mut self, i: usize, at: SeqNum) {
         let Some(record) = self.records.get_mut(i) else { return };
+        self.tally.remove(record);
         let rest = Record { start: at, ..*record };
         record.end = at;
+        self.tally.add(record);
+        self.tally.add(&rest);
         self.records.insert(i + 1, rest);
     }
 }

@@ -558,3 +558,26 @@ fn initial_window_after_a_lost_syn() {
 fn idle_sender_is_small() {
     assert!(size_of::<crate::snd::Sender>() <= 296);
 }
+
+/// A super-packet of which a part was SACKed before the tags were cleared leaves again whole: that part counts no second
+/// time, wherever the next report ends.
+#[test]
+fn a_byte_is_delivered_once() {
+    for end in [2500, 3000, 3500, 10_000] {
+        let mut bench = Setup { cwnd: Some(20), ..Setup::rack() }.open();
+        bench.max_payload = 10 * SMSS;
+        bench.write(10 * SMSS);
+        bench.drain();
+        bench.pass(ms(100));
+        bench.sack(0, &[(2000, 4000)]);
+        bench.snd.flight.as_deref_mut().unwrap().board.retag(false, crate::snd::scoreboard::Lost::All);
+        let left = bench.drain();
+        assert_eq!((left.len(), left[0].1), (1, 10_000));
+        bench.pass(ms(100));
+        bench.ack(end);
+        assert_eq!(bench.snd.delivery.delivered, u64::from(end.max(4000)), "an ACK of {end}");
+        bench.snd.flight.as_deref().unwrap().board.check();
+        bench.ack(10_000);
+        assert_eq!(bench.snd.delivery.delivered, 10_000);
+    }
+}

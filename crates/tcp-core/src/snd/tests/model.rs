@@ -4,6 +4,7 @@ use super::bench::{Bench, SMSS, Setup, ctx, ms};
 use crate::config::ConnConfig;
 use crate::events::WakeReason;
 use crate::plan::Plan;
+use crate::snd::scoreboard::Lost;
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -22,6 +23,8 @@ enum Act {
     Window(u8),
     /// The path's segment size shrinks.
     Smss(u32),
+    /// What was SACKed counts as outstanding again, and what the number says as lost: a response to a timeout, reneging.
+    Forget(u8),
     Close,
     Fire,
 }
@@ -35,6 +38,7 @@ fn act() -> impl Strategy<Value = Act> {
         6 => (1_u8..8).prop_map(Act::Arrive),
         1 => (0_u8..40).prop_map(Act::Window),
         1 => (300_u32..1000).prop_map(Act::Smss),
+        1 => (0_u8..3).prop_map(Act::Forget),
         1 => Just(Act::Fire),
         1 => prop::bool::weighted(0.1).prop_map(|close| if close { Act::Close } else { Act::Fire }),
     ]
@@ -176,6 +180,16 @@ impl World {
         }
     }
 
+    fn forget(&mut self, lost: u8) {
+        let Some(flight) = self.bench.snd.flight.as_deref_mut() else { return };
+        match lost {
+            0 => flight.board.forget_sacked(),
+            1 => flight.board.retag(false, Lost::None),
+            _ => flight.board.retag(false, Lost::All),
+        }
+        self.sacked.clear();
+    }
+
     /// What the sender believes, against what it was told.
     fn check(&self) {
         let info = self.bench.info();
@@ -198,7 +212,11 @@ impl World {
             assert_eq!(info.pipe, info.unacked - info.sacked - info.lost + info.retrans + queued);
         }
         assert!(info.lost + info.sacked <= info.unacked && info.retrans <= info.unacked);
-        self.bench.snd.flight.as_deref().inspect(|flight| flight.board.check());
+        let flight = self.bench.snd.flight.as_deref();
+        flight.inspect(|flight| flight.board.check());
+        // Each byte is delivered once, however often it is reported; so no more is than was sent.
+        let reported = flight.map_or(0, |flight| flight.board.ever_sacked());
+        assert_eq!(self.bench.snd.delivery.delivered, u64::from(self.una + reported));
     }
 }
 
@@ -238,6 +256,7 @@ proptest! {
                     }
                 }
                 Act::Smss(smss) => world.shrink(smss),
+                Act::Forget(lost) => world.forget(lost),
                 Act::Close => world.close(),
                 Act::Send(n, lost) => world.send(n, lost),
                 Act::Queue(n, lost) => world.queue(n, lost),

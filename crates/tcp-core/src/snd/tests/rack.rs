@@ -4,6 +4,7 @@ use super::bench::{Bench, SMSS, Setup, ms};
 use crate::events::WakeReason::Reorder;
 use crate::packet::SendReason::{FastRetransmit, LimitedTransmit, NewData, RtoRetransmit};
 use crate::policy::cc::{CongestionEvent, Phase};
+use crate::snd::scoreboard::Lost;
 use std::vec;
 use std::vec::Vec;
 
@@ -391,4 +392,31 @@ fn a_smaller_path_mtu_is_repaired_in_disorder() {
         let left = bench.drain();
         assert!(left.len() >= 18 && left[..18].iter().all(|packet| packet.2 == FastRetransmit), "{left:?}");
     }
+}
+
+/// What was SACKed before the tags were cleared is no arrival when it is reported again: only a copy that left since is.
+#[test]
+fn what_was_sacked_before_is_no_arrival_but_its_copy_is() {
+    let mut bench = out(10);
+    at(&mut bench, 101);
+    bench.sack(0, &[(9000, 10_000)]);
+    // Left at 0 ms, RACK.rtt 92 ms, window 23 ms: the smallest RTT is that of the SACKed segment.
+    assert_eq!(bench.timer(), Some((ms(14), Reorder)));
+    bench.snd.flight.as_deref_mut().unwrap().board.forget_sacked();
+    at(&mut bench, 111);
+    bench.sack(0, &[(9000, 10_000)]);
+    assert_eq!((bench.info().sacked, bench.snd.delivery.delivered), (1000, 1000));
+    assert_eq!(bench.timer(), Some((ms(4), Reorder)));
+
+    let mut bench = out(10);
+    at(&mut bench, 105);
+    bench.sack(0, &[(5000, 10_000)]);
+    let board = &mut bench.snd.flight.as_deref_mut().unwrap().board;
+    board.retag(false, Lost::All);
+    assert_eq!(bench.drain().len(), 10);
+    assert_eq!(bench.counters.tcp_lost_retransmit, 0);
+    at(&mut bench, 205);
+    bench.sack(0, &[(5000, 8000)]);
+    assert_eq!(bench.counters.tcp_lost_retransmit, 5, "five left before the copies that have arrived");
+    assert_eq!(bench.snd.delivery.delivered, 5000, "once each");
 }
