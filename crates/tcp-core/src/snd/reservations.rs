@@ -65,7 +65,11 @@ impl Reservations {
         {
             return Some(*first);
         }
-        let named = self.queue.iter().position(|entry| entry.serial == serial)?;
+        let Some(named) = self.queue.iter().position(|entry| entry.serial == serial) else {
+            // The slot is gone from the scheduler: there is nothing left to report.
+            self.voided.retain(|voided| *voided != serial);
+            return None;
+        };
         let entry = *self.queue.get(named)?;
         if !entry.new {
             return Some(entry);

@@ -1,14 +1,15 @@
 //! The way out: a full device, departures, shapers, deferral.
 
-use crate::net::{A, B, Link, Net, Plan, Wire, host_config, socket};
+use crate::net::{A, B, Link, Net, Plan, Wire, bytes_from, host_config, socket};
 use ackline_tcp_core::events::WakeReason;
 use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
     Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
 };
-use ackline_tcp_core::{ConnConfig, ConnId, Duration, Instant, TxBudget};
+use ackline_tcp_core::{ConnConfig, ConnId, Duration, Instant, Target, TxBudget};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 const LONG: Duration = Duration::from_secs(3_600);
 const MIB: u64 = 1 << 20;
@@ -240,6 +241,43 @@ fn a_shaped_host_delivers_everything() {
         let make = || Box::new(Metronome::new(Duration::from_micros(100))) as Box<dyn EgressScheduler>;
         transfer(Net::with(6, link, [host_config(A), host_config(B)], make), MIB / 4);
     }
+}
+
+#[test]
+fn a_retransmission_that_became_void_at_a_full_device_stops_nothing() {
+    let make = || Box::new(Metronome::new(Duration::from_nanos(1))) as Box<dyn EgressScheduler>;
+    let mut net = Net::with(8, Link::default(), [host_config(A), host_config(B)], make);
+    net.listen(B, 80, ConnConfig::default());
+    let to = Target::from(socket(B, 80));
+    let now = net.now;
+    let id = net.endpoint(A).connect(now, to, Arc::new(ConnConfig::default())).unwrap();
+    net.run(Duration::from_millis(500));
+    net.endpoint(A).conn(id).unwrap().write(&bytes_from(0)[..30_000]).unwrap();
+    let mut lost = net.intercept(A);
+    // The retransmission timer expires, and the device is full.
+    let full = |net: &mut Net| net.hosts[A].endpoint.transmit(net.now, TxBudget::UNLIMITED, |_| Err(()));
+    loop {
+        let wakeup = net.endpoint(A).poll_timeout().unwrap();
+        net.now = wakeup.at;
+        net.hosts[A].endpoint.handle_timeout(wakeup.at);
+        if wakeup.reason == WakeReason::Rto {
+            break;
+        }
+        lost.extend(net.intercept(A));
+    }
+    full(&mut net).unwrap_err();
+    // What the retransmission repeats was only late.
+    for late in &lost[..2] {
+        net.inject(B, &late.bytes);
+    }
+    for ack in net.intercept(B) {
+        net.inject(A, &ack.bytes);
+    }
+    net.now += Duration::from_millis(1);
+    full(&mut net).unwrap_err();
+    net.run(Duration::from_secs(60));
+    let info = net.endpoint(A).conn(id).unwrap().info();
+    assert_eq!((info.bytes_acked, info.pipe), (30_000, 0), "{info:?}");
 }
 
 #[test]

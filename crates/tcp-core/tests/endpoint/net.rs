@@ -115,7 +115,7 @@ fn pattern() -> &'static [u8] {
 }
 
 /// The bytes of every stream from `position` on, at least [`PERIOD`] of them.
-fn bytes_from(position: u64) -> &'static [u8] {
+pub(crate) fn bytes_from(position: u64) -> &'static [u8] {
     &pattern()[(position % PERIOD) as usize..]
 }
 

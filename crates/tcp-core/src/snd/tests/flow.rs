@@ -343,6 +343,7 @@ fn reserved_retransmission_becomes_void() {
     assert_eq!(bench.snd.claim(8), Some(second), "a DSACK proves nothing about it");
     bench.ack(10_000);
     assert_eq!(bench.snd.claim(8), None);
+    assert_eq!(bench.snd.take_voided(), None, "its slot has left the scheduler");
     assert_eq!(bench.info().pipe, 0);
 }
 
