@@ -108,6 +108,7 @@ macro_rules! ctx {
 mod ecn;
 mod endings;
 mod forged;
+mod opening;
 
 impl Bench {
     fn with(make: impl FnOnce(&mut Ctx<'_>, &EndpointConfig) -> Connection) -> Self {

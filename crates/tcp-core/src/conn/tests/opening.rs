@@ -1,0 +1,134 @@
+//! Segments before ESTABLISHED, beyond the ordinary handshake.
+
+use super::*;
+
+/// RFC 9293, section 3.10.7.1.
+#[test]
+fn a_segment_of_no_connection_is_answered_with_a_reset_that_its_sender_accepts() {
+    let seq = SeqNum(u32::MAX - 1);
+    let answer = |flags, data| RstSpec::answer_to(&segment(flags, seq, SeqNum(77), data));
+    assert_eq!(answer(ACK, b"ab"), Some(RstSpec { seq: SeqNum(77), ack: None }));
+    assert_eq!(answer(SYN, b""), Some(RstSpec { seq: SeqNum(0), ack: Some(SeqNum(u32::MAX)) }));
+    assert_eq!(answer(SYN | FIN, b"ab"), Some(RstSpec { seq: SeqNum(0), ack: Some(SeqNum(2)) }));
+    assert_eq!(answer(RST, b""), None);
+    assert_eq!(answer(RST | ACK, b""), None);
+
+    let mut bench = Bench::in_state(State::Established);
+    bench.conn.abort(ctx!(bench), ConnError::Aborted);
+    bench.drain();
+    let late = segment(ACK, IRS + 1, ISS + 1, b"late");
+    assert_eq!(bench.arrive(&late), Disposition::Reset(RstSpec { seq: ISS + 1, ack: None }));
+    assert_eq!(bench.arrive(&segment(RST, IRS + 1, SeqNum(0), &[])), Disposition::Handled);
+}
+
+#[test]
+fn segments_are_counted_as_they_were_on_the_wire() {
+    let mut bench = Bench::active(config());
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
+    bench.arrive(&TcpSegment { wire_segments: 3, ..segment(ACK, IRS + 1, ISS + 1, b"abc") });
+    assert_eq!(bench.conn.info().segs_in, 4);
+}
+
+#[test]
+fn an_attempt_that_is_refused_or_given_up_is_counted_once() {
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.arrive(&segment(RST | ACK, IRS, ISS + 1, &[]));
+    assert_eq!(bench.counters.tcp_attempt_fails, 1);
+    for flags in [RST, SYN] {
+        let mut bench = Bench::in_state(State::SynReceived);
+        bench.arrive(&segment(flags, IRS + 1, SeqNum(0), &[]));
+        assert_eq!((bench.conn.state(), bench.counters.tcp_attempt_fails), (State::Closed, 1));
+        assert_eq!(bench.conn.error(), None, "nobody knows of it yet");
+    }
+}
+
+/// Nothing that was not sent can be acknowledged, whatever the number.
+#[test]
+fn a_syn_that_did_not_leave_cannot_be_acknowledged() {
+    let reset = Disposition::Reset(RstSpec { seq: ISS + 1, ack: None });
+    let mut bench =
+        Bench::with(|ctx, host| Connection::connect(ctx, host, tuple(), Arc::new(config()), ISS, 0));
+    assert_eq!(bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[])), reset);
+    assert_eq!(bench.arrive(&segment(RST | ACK, IRS, ISS + 1, &[])), Disposition::Handled);
+    assert_eq!(bench.conn.state(), State::SynSent);
+
+    let syn = segment(SYN, IRS, SeqNum(0), &[]);
+    let mut bench =
+        Bench::with(|ctx, host| Connection::accept(ctx, host, tuple(), Arc::new(config()), ISS, 0, &syn));
+    for flags in [ACK, SYN | ACK] {
+        let seq = if flags == ACK { IRS + 1 } else { IRS };
+        bench.arrive(&segment(flags, seq, ISS + 1, &[]));
+        assert_eq!(bench.conn.state(), State::SynReceived, "{flags:?}");
+    }
+    assert_eq!(bench.arrive(&segment(ACK, IRS + 1, ISS + 1, &[])), reset);
+}
+
+#[test]
+fn data_on_a_syn_ack_is_taken() {
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, b"early"));
+    assert_eq!(bench.conn.peek()[0], b"early");
+    assert_eq!(bench.drain()[0].ack, IRS + 6);
+
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.arrive(&segment(SYN, IRS, SeqNum(0), &[]));
+    bench.drain();
+    bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, b"early"));
+    assert_eq!((bench.conn.state(), bench.conn.peek()[0]), (State::Established, &b"early"[..]));
+    let acks = bench.drain();
+    assert_eq!((acks.len(), acks[0].ack), (1, IRS + 6));
+}
+
+/// A simultaneous open whose peer acknowledges something else, or resets.
+#[test]
+fn a_simultaneous_open_takes_only_the_ack_of_its_syn() {
+    let open = || {
+        let mut bench = Bench::in_state(State::SynSent);
+        bench.arrive(&segment(SYN, IRS, SeqNum(0), &[]));
+        bench.drain();
+        bench
+    };
+    for ack in [ISS, ISS + 2] {
+        assert_eq!(open().reaction(&segment(SYN | ACK, IRS, ack, &[])), "SYN-RECEIVED ChallengeAck");
+        assert_eq!(open().reaction(&segment(ACK, IRS + 1, ack, &[])), "reset SYN-RECEIVED ");
+    }
+    assert_eq!(
+        open().reaction(&segment(SYN | RST, IRS, ISS + 1, &[])),
+        "SYN-RECEIVED ",
+        "outside the window"
+    );
+    assert_eq!(open().reaction(&segment(SYN, IRS + 1, ISS + 1, &[])), "SYN-RECEIVED ChallengeAck");
+    let mut bench = open();
+    bench.arrive(&segment(RST, IRS + 1, SeqNum(0), &[]));
+    assert_eq!(bench.conn.error(), Some(ConnError::Refused));
+
+    // A close before the end of the handshake moves on with it.
+    for flags in [ACK, SYN | ACK] {
+        let mut bench = open();
+        bench.conn.write(b"x").unwrap();
+        bench.conn.shutdown(ctx!(bench));
+        let seq = if flags == ACK { IRS + 1 } else { IRS };
+        bench.arrive(&segment(flags, seq, ISS + 1, &[]));
+        assert_eq!(bench.conn.state(), State::FinWait1, "{flags:?}");
+    }
+}
+
+/// The window of SYN-RECEIVED is what our SYN announced: 65,535 bytes from IRS + 1.
+#[test]
+fn the_window_of_syn_received_has_two_ends() {
+    let reaction =
+        |flags, seq, data| Bench::in_state(State::SynReceived).reaction(&segment(flags, seq, ISS + 1, data));
+    let challenged = "SYN-RECEIVED ChallengeAck";
+    let edge = IRS + 1 + 65_535;
+    assert_eq!(reaction(RST, edge - 1, b""), challenged);
+    assert_eq!(reaction(RST, edge, b""), "SYN-RECEIVED ");
+    assert_eq!(reaction(RST, IRS, b""), "SYN-RECEIVED ");
+    assert_eq!(reaction(ACK, edge, b""), challenged);
+    assert_eq!(reaction(ACK, edge - 1, b""), "ESTABLISHED ");
+    assert_eq!(reaction(ACK, IRS, b""), challenged);
+    assert_eq!(reaction(ACK, IRS, b"x"), challenged, "ends before the window");
+    let mut bench = Bench::in_state(State::SynReceived);
+    bench.arrive(&segment(ACK, IRS, ISS + 1, b"xy"));
+    assert_eq!((bench.conn.state(), bench.conn.peek()[0]), (State::Established, &b"y"[..]), "ends in it");
+    assert_eq!(bench.counters.tcp_out_of_window, 0);
+}
