@@ -105,8 +105,8 @@ impl Stack {
     }
 
     /// Stops listening and refuses new connections, waits until every connection has been closed by its
-    /// owner and its peer (TIME-WAIT does not count), and resets what is left after `within`. True where
-    /// nothing had to be reset.
+    /// owner and its peer (TIME-WAIT does not count), and what they said last has left a shaper; resets what is
+    /// left after `within`. True where nothing had to be reset.
     pub async fn shutdown(&self, within: std::time::Duration) -> bool {
         let end = self.shard.act(|state, now, wakes| {
             let within = Duration::from(within);

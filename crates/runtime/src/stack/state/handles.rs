@@ -4,6 +4,7 @@ use super::{Accepting, Alarm, Side, Slot, State};
 use crate::io_error;
 use crate::stack::shard::{Wakes, store};
 use ackline_tcp_core::endpoint::Conn;
+use ackline_tcp_core::policy::sched::Scope;
 use ackline_tcp_core::{
     AcceptConfig, ConnConfig, ConnId, Duration, Instant, ListenOn, ListenerId, State as TcpState, Target,
 };
@@ -167,8 +168,9 @@ impl State {
         false
     }
 
-    /// No connection is open; those in TIME-WAIT (RFC 9293, section 3.3.2) have nothing left to say. Asked when
-    /// no connection can be opened any more, so that each slot is passed once.
+    /// No connection is open, and what the last ones had to say (resets, behind a shaper) has left, unless the time for that is over.
+    /// Connections in TIME-WAIT (RFC 9293, section 3.3.2) have nothing left to say. Asked when no connection can be opened any
+    /// more, so that each slot is passed once.
     pub(crate) fn is_drained(&mut self) -> bool {
         while let Some(slot) = self.slots.get(self.witness) {
             if self.endpoint.state(slot.id).is_some_and(is_open) {
@@ -176,10 +178,12 @@ impl State {
             }
             self.witness += 1;
         }
-        true
+        self.overdue || self.endpoint.scheduler().backlog(Scope::All).packets == 0
     }
 
+    /// The time for a shutdown is over.
     pub(super) fn abort_all(&mut self, now: Instant) {
+        self.overdue = true;
         for slot in &self.slots {
             if self.endpoint.state(slot.id).is_some_and(is_open) {
                 self.endpoint.abort(now, slot.id);

@@ -63,6 +63,8 @@ pub(crate) struct State {
     alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
     /// Who waits for the connections to end.
     closers: Vec<Waker>,
+    /// The time that a shutdown had is over.
+    overdue: bool,
     /// All slots before this one are known to be [drained](Self::is_drained).
     witness: usize,
     /// No new connections.
@@ -192,6 +194,7 @@ impl State {
             driver: None,
             alarms: BinaryHeap::new(),
             closers: Vec::new(),
+            overdue: false,
             closing: false,
             orphaned: false,
             failure: None,
