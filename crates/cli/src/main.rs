@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod copying;
 mod demo;
 mod egress;
 mod failure;

@@ -68,6 +68,14 @@ impl Progress {
         }
     }
 
+    /// There are `bytes` in all; never fewer than before.
+    pub(crate) fn set(&self, bytes: u64) {
+        let before = self.bytes.load(Ordering::Relaxed);
+        if bytes > before {
+            self.add(bytes - before);
+        }
+    }
+
     /// All bytes so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
@@ -94,14 +102,14 @@ impl Progress {
         self.stalled_beside(limit, || 0).await;
     }
 
-    /// [`Self::stalled`] for a sender: data that leaves `stack` for the first time is progress, too. A byte is counted
-    /// when TCP takes it, and behind a slow shaper a full buffer then leaves for minutes.
-    pub(crate) async fn stalled_sending(&self, limit: Option<Duration>, stack: &Stack) {
-        self.stalled_beside(limit, || stack.stats().egress.data.packets).await;
+    /// [`Self::stalled`] for a sender: data that leaves `stack` for the first time is progress, too, and so is what `beside`
+    /// counts.
+    pub(crate) async fn stalled_sending(&self, limit: Option<Duration>, stack: &Stack, beside: &Self) {
+        self.stalled_beside(limit, || (stack.stats().egress.data.packets, beside.bytes())).await;
     }
 
     /// Completes when neither the count nor `other` changed for `limit`.
-    async fn stalled_beside(&self, limit: Option<Duration>, other: impl Fn() -> u64) {
+    async fn stalled_beside<T: PartialEq>(&self, limit: Option<Duration>, other: impl Fn() -> T) {
         let Some(limit) = limit else { return std::future::pending().await };
         let look_at = || (self.bytes(), other());
         let mut seen = look_at();

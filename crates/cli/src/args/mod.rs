@@ -117,10 +117,15 @@ pub(crate) enum DemoDevice {
 /// A plain byte stream: nc, socat or any program can be the receiver. It is successful once the receiver has
 /// acknowledged every byte and the end of the stream; then it waits up to two seconds for the receiver to close
 /// its side, too.
+///
+/// With - it is a conversation, as with nc -N: what the receiver answers goes to standard output, at the same time; the end
+/// of standard input closes this side only, and the command ends when the receiver has closed its side. Then all
+/// that is said goes to standard error, --json too. If the reader of standard output goes away, the answer is dropped and
+/// the sending goes on.
 #[derive(Args)]
 #[command(after_long_help = SEND_EXAMPLES)]
 pub(crate) struct SendArgs {
-    /// The file to send; - is standard input
+    /// The file to send; - is standard input, and answers go to standard output
     pub(crate) file: PathBuf,
     /// Where to: a name or an address, and a port; [fd00::1]:5001 for IPv6
     #[arg(value_name = "HOST:PORT")]
@@ -143,6 +148,7 @@ Examples (as root, or with a TUN device of one's own, see --tun):
   ackline send --dev veth0 --local 10.0.0.2/24 file 10.0.0.1:5001
   ackline send --dev eth0 --local 192.168.1.77/24 --gateway 192.168.1.1 file nas.example.org:5001
   tar c src | ackline send --cc cubic - 198.18.0.1:5001
+  printf 'GET / HTTP/1.0\r\n\r\n' | ackline send - 198.18.0.1:80 > page
   ackline send --local fd00::2/64 file [fd00::1]:5001
 
 The stack is a host of its own at the address of --local, behind the TUN device; it answers ping. The kernel's end \
@@ -397,7 +403,7 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
     /// Print the results as JSON (docs/cli.md has the fields)
     ///
-    /// On standard output; on standard error where received data goes to standard output.
+    /// On standard output; on standard error if received data, or what send - is answered, goes to standard output.
     #[arg(long)]
     pub(crate) json: bool,
 }

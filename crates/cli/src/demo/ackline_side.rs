@@ -6,10 +6,15 @@ use crate::progress::Progress;
 use crate::traffic::PathSampler;
 use ackline::runtime::{TcpStream, timer};
 use std::io;
+use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
+use tokio::time::timeout;
 
 /// Bytes that are made or checked in one go, under the stack's lock and in the second-level cache.
 const BITE: usize = 128 << 10;
+
+/// Longest time between two looks at a connection.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Sends all of `payload` and waits until the other end has acknowledged it.
 pub(super) async fn send(
@@ -24,16 +29,32 @@ pub(super) async fn send(
         if payload.is_finished(now) {
             break;
         }
-        let count = stream.write_with(BITE, |pieces| payload.fill(pieces)).await?;
-        progress.add(count as u64);
+        // Behind a slow shaper a full buffer leaves for seconds, and is looked at meanwhile.
+        if let Ok(written) = timeout(LOOK, stream.write_with(BITE, |pieces| payload.fill(pieces))).await {
+            written?;
+        }
         if sampler.is_due(now) {
-            sampler.take_info(now, &stream.info()?);
+            look(&stream, &mut sampler, progress)?;
         }
     }
     stream.shutdown().await?;
-    stream.flushed().await?;
-    sampler.take_info(timer::now(), &stream.info()?);
+    loop {
+        let flushed = timeout(LOOK, stream.flushed()).await;
+        look(&stream, &mut sampler, progress)?;
+        if let Ok(flushed) = flushed {
+            flushed?;
+            break;
+        }
+    }
     Ok(Sent { bytes: payload.sent().bytes(), digest: payload.sent().digest(), started, path: sampler.path() })
+}
+
+/// Takes what the connection says about itself: the path, and how much of the data has arrived.
+fn look(stream: &TcpStream, sampler: &mut PathSampler, progress: &Progress) -> io::Result<()> {
+    let info = stream.info()?;
+    progress.set(info.bytes_acked);
+    sampler.take_info(timer::now(), &info);
+    Ok(())
 }
 
 /// Receives to the end.

@@ -210,12 +210,13 @@ async fn guarded(
     progress: &Progress,
     direction: impl Future<Output = io::Result<Direction>>,
 ) -> Result<Direction, Failure> {
+    let nothing = Progress::silent();
     tokio::select! {
         done = direction => done.map_err(|error| {
             let so_far = crate::peer::after(progress.bytes(), None);
             Failure::new(Exit::Incomplete, format!("the {name} failed {so_far}: {}", plain(&error)))
         }),
-        () = progress.stalled_sending(Some(PATIENCE), stack) => {
+        () = progress.stalled_sending(Some(PATIENCE), stack, &nothing) => {
             let so_far = crate::peer::after(progress.bytes(), None);
             let limit = PATIENCE.as_secs();
             Err(Failure::new(Exit::Incomplete, format!("the {name} made no progress for {limit} s {so_far}")))

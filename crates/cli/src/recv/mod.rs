@@ -14,7 +14,6 @@ use crate::signals::Signals;
 use crate::traffic::Stopwatch;
 use crate::tunnel::{self, Tunnel};
 use ackline::core::ListenOn;
-use ackline::core::config::KeepAlive;
 use ackline::runtime::{Stack, TcpListener};
 use report::{Reporter, Transfer};
 use std::net::SocketAddr;
@@ -71,10 +70,9 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
 /// Opens the device and listens on its stack.
 fn listen(args: &RecvArgs, tunnel: &Tunnel, policies: &Chosen) -> Result<(Stack, TcpListener), Failure> {
     let device = tunnel.open()?;
-    // A sender that vanishes says nothing: RFC 9293, section 3.8.4.
-    let probes = KeepAlive { idle: secs(60), interval: secs(10), count: 6 };
     let stack = tunnel.start(device, policies, |connections| {
-        connections.keep_alive = Some(probes);
+        // A sender that vanishes says nothing.
+        connections.keep_alive = Some(tunnel::PROBES);
     })?;
     let on = match args.listen.address {
         Some(address) => ListenOn::Address(SocketAddr::new(address, args.listen.port)),
@@ -82,10 +80,6 @@ fn listen(args: &RecvArgs, tunnel: &Tunnel, policies: &Chosen) -> Result<(Stack,
     };
     let listener = stack.listen(on).map_err(|error| Failure::system("listen", &error))?;
     Ok((stack, listener))
-}
-
-const fn secs(seconds: u64) -> ackline::core::Duration {
-    ackline::core::Duration::from_secs(seconds)
 }
 
 /// Serves one connection.

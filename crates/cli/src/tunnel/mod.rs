@@ -10,7 +10,8 @@ use crate::args::{PacingKind, TunnelArgs};
 use crate::failure::{Exit, Failure};
 use crate::peer;
 use crate::policies::Chosen;
-use ackline::core::ConnConfig;
+use ackline::core::config::KeepAlive;
+use ackline::core::{ConnConfig, Duration as CoreDuration};
 use ackline::runtime::stack::Builder;
 use ackline::runtime::{Device, Pacing, Stack};
 use ethernet::Ethernet;
@@ -23,6 +24,10 @@ use tun::Tun;
 
 /// Time between two looks at whether the interface is up.
 const LOOK_AT_LINK: Duration = Duration::from_millis(250);
+
+/// Notices within two minutes that a silent peer has vanished: RFC 9293, section 3.8.4.
+pub(crate) const PROBES: KeepAlive =
+    KeepAlive { idle: CoreDuration::from_secs(60), interval: CoreDuration::from_secs(10), count: 6 };
 
 /// A device and the stack's place behind it, checked as far as that can be done without touching the system.
 #[derive(Debug)]

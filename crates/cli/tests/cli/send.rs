@@ -5,7 +5,7 @@ use crate::net::*;
 use ackline::runtime::testing::skip;
 use rustix::process::Signal;
 use std::io::{self, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -275,5 +275,175 @@ fn missing_rights_are_told_with_what_to_grant() {
         let complaint = ended.complaint();
         assert!(complaint.contains("/dev/net/tun") || complaint.contains("CAP_NET_ADMIN"), "{complaint}");
         assert!(complaint.contains("as root"), "{complaint}");
+    });
+}
+
+/// As with nc -N: both ways at once, and the peer has the last word.
+#[test]
+fn what_the_peer_answers_goes_to_standard_output() {
+    with_tun("send::what_the_peer_answers_goes_to_standard_output", || {
+        let (listener, to) = kernel_listener();
+        let mut child = Running::start(ackline(&["send", "--json", "-", &to]).stdin(Stdio::piped()));
+        let data = noise(3_000_000, 20);
+        let last_word = noise(2_000_000, 21);
+        let mut stdin = child.child().stdin.take().expect("a pipe");
+        let ended = child.end_while(|| {
+            let (mut stream, _) = accept(&listener);
+            // Before standard input ends, the answer comes: a conversation.
+            stdin.write_all(b"hello\n").expect("taken");
+            stream.read_exact(&mut [0; 6]).expect("data");
+            stream.write_all(b"\0\xffhello").expect("taken");
+            let echo = stream.try_clone().expect("another handle");
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    stdin.write_all(&data).expect("taken");
+                    drop(stdin);
+                });
+                let (mut from, mut to) = (echo, stream);
+                io::copy(&mut from, &mut to).expect("echoed");
+                // After the sender's end, too.
+                to.write_all(&last_word).expect("taken");
+            });
+        });
+        succeeded(&ended);
+        assert!(ended.stdout == [&b"\0\xffhello"[..], &data, &last_word].concat());
+        let report: serde_json::Value = serde_json::from_str(&ended.stderr).expect("one JSON document");
+        assert_eq!(report["bytes"], data.len() + 6, "{report}");
+        assert_eq!(report["received_bytes"], ended.stdout.len(), "{report}");
+    });
+}
+
+#[test]
+fn an_answer_that_nobody_reads_does_not_stop_the_sender() {
+    with_tun("send::an_answer_that_nobody_reads_does_not_stop_the_sender", || {
+        let (listener, to) = kernel_listener();
+        let mut child = Running::start(ackline(&["send", "-q", "-", &to]).stdin(Stdio::piped()));
+        drop(child.child().stdout.take());
+        let mut stdin = child.child().stdin.take().expect("a pipe");
+        let data = noise(3_000_000, 22);
+        let ended = child.end_while(|| {
+            let (mut stream, _) = accept(&listener);
+            stream.write_all(&noise(100_000, 23)).expect("taken");
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    stdin.write_all(&data).expect("taken");
+                    drop(stdin);
+                });
+                let reader = stream.try_clone().expect("another handle");
+                assert!(read_all(reader).expect("read to the end") == data);
+            });
+            // It does not wait for the end of an answer that nobody reads.
+            until("its end", || stream.write_all(&[0; 65_536]).err());
+        });
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(0), ""), "{ended:?}");
+    });
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure_of_the_file() {
+    with_tun("send::an_answer_that_cannot_be_written_is_a_failure_of_the_file", || {
+        let (listener, to) = kernel_listener();
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("a device");
+        let mut command = ackline(&["send", "-", &to]);
+        let child = Running::start(command.stdin(Stdio::piped()).stdout(full));
+        let (mut stream, _) = accept(&listener);
+        stream.write_all(b"answer").expect("taken");
+        assert_eq!(read_all(stream).expect_err("reset").kind(), io::ErrorKind::ConnectionReset);
+        let ended = child.end();
+        assert_eq!(ended.status, Some(5), "{ended:?}");
+        assert_eq!(ended.complaint(), "ackline: cannot write to standard output: no space left on device");
+    });
+}
+
+#[test]
+fn an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept() {
+    with_tun("send::an_answer_that_is_cut_short_is_told_and_what_came_of_it_is_kept", || {
+        let (listener, to) = kernel_listener();
+        let child = Running::start(&mut ackline(&["send", "-", &to]));
+        let ended = child.end_while(|| {
+            let (mut stream, _) = accept(&listener);
+            assert_eq!(stream.read(&mut [0; 1]).expect("the end of nothing"), 0);
+            stream.write_all(b"half an ans").expect("taken");
+            reset(stream);
+        });
+        assert_eq!(ended.status, Some(4), "{ended:?}");
+        assert_eq!(ended.stdout, b"half an ans");
+        let expected = format!("ackline: {to} reset the connection after 11 B of its answer");
+        assert_eq!(ended.complaint(), expected);
+    });
+}
+
+/// Its own end is acknowledged, its data is not: the peer closes its side first, reads little and closes.
+#[test]
+fn a_peer_that_closes_without_reading_everything_is_a_failure() {
+    with_tun("send::a_peer_that_closes_without_reading_everything_is_a_failure", || {
+        let (_directory, path) = scratch("data");
+        std::fs::write(&path, noise(1_000_000, 24)).expect("written");
+        let (listener, to) = kernel_listener();
+        let child = Running::start(&mut ackline(&["send", "--json", text(&path), &to]));
+        let (mut stream, _) = accept(&listener);
+        stream.shutdown(Shutdown::Write).expect("connected");
+        stream.read_exact(&mut [0; 65_536]).expect("data");
+        drop(stream);
+        let ended = child.end();
+        assert_eq!(ended.status, Some(4), "{ended:?}");
+        assert!(ended.complaint().contains(&format!("{to} reset the connection after ")), "{ended:?}");
+        let report = ended.json();
+        assert_eq!(report["ok"], false, "{report}");
+        assert!(report["bytes"].as_u64().expect("a number") < 1_000_000, "{report}");
+    });
+}
+
+/// A connection takes megabytes at once, however slow the way out is.
+#[test]
+fn what_is_counted_is_what_the_peer_has_acknowledged() {
+    with_tun("send::what_is_counted_is_what_the_peer_has_acknowledged", || {
+        let (_directory, path) = scratch("data");
+        std::fs::write(&path, noise(1_000_000, 25)).expect("written");
+        let (listener, to) = kernel_listener();
+        let args = ["send", "--json", "--egress-rate", "1mbit", text(&path), &to];
+        let child = Running::start(&mut ackline(&args));
+        let (mut stream, _) = accept(&listener);
+        stream.read_exact(&mut [0; 60_000]).expect("data");
+        child.signal(Signal::INT);
+        let error = read_all(stream).expect_err("reset");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
+        let ended = child.end();
+        assert_eq!(ended.status, Some(130), "{ended:?}");
+        let report = ended.json();
+        let bytes = report["bytes"].as_u64().expect("a number");
+        assert!((40_000..400_000).contains(&bytes), "{report}");
+        assert!(report["gbit_s"].as_f64().expect("a number") < 0.01, "{report}");
+    });
+}
+
+#[test]
+fn the_rate_is_that_of_the_data_and_not_of_the_wait_for_the_peers_end() {
+    with_tun("send::the_rate_is_that_of_the_data_and_not_of_the_wait_for_the_peers_end", || {
+        let (_directory, path) = scratch("data");
+        std::fs::write(&path, noise(100_000, 26)).expect("written");
+        let (listener, to) = kernel_listener();
+        let child = Running::start(&mut ackline(&["send", "--json", text(&path), &to]));
+        let (mut stream, _) = accept(&listener);
+        stream.read_exact(&mut [0; 100_000]).expect("data");
+        // Its side stays open until the sender has gone.
+        let ended = child.end();
+        drop(stream);
+        succeeded(&ended);
+        let report = ended.json();
+        assert!(report["seconds"].as_f64().expect("a number") < 1.5, "{report}");
+    });
+}
+
+#[test]
+fn a_signal_before_there_is_a_connection_resets_none() {
+    with_tun("send::a_signal_before_there_is_a_connection_resets_none", || {
+        let child = Running::start(&mut ackline(&["send", "/dev/null", "198.18.0.77:9"]));
+        until("the interface", || TcpListener::bind((KERNEL, 0)).ok());
+        // It catches signals before it opens the interface.
+        child.signal(Signal::INT);
+        let ended = child.end();
+        assert_eq!(ended.status, Some(130), "{ended:?}");
+        assert_eq!(ended.complaint(), "ackline: SIGINT: stopped before there was a connection");
     });
 }

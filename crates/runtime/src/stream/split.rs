@@ -86,6 +86,19 @@ impl OwnedReadHalf {
     }
 }
 
+impl ReadHalf<'_> {
+    /// As [`TcpStream::with_readable`].
+    ///
+    /// # Errors
+    /// As reading.
+    pub async fn with_readable<R>(
+        &mut self,
+        use_data: impl FnOnce([&[u8]; 2]) -> (usize, R),
+    ) -> io::Result<R> {
+        self.conn.with_readable(use_data).await
+    }
+}
+
 impl WriteHalf<'_> {
     /// As [`TcpStream::flushed`].
     ///

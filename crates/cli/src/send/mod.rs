@@ -1,0 +1,289 @@
+//! `ackline send`: a file or standard input to a TCP receiver.
+
+mod exchange;
+
+use crate::args::SendArgs;
+use crate::egress::EgressReport;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::peer;
+use crate::progress::Progress;
+use crate::report::ErrorReport;
+use crate::signals::{Ended, Signals};
+use crate::source::Source;
+use crate::timing::Timing;
+use crate::traffic::{Figures, PathFigures, PathSampler, Stopwatch};
+use crate::tunnel;
+use ackline::core::info::Info;
+use ackline::runtime::stream::WriteHalf;
+use ackline::runtime::{Device as _, Stack, TcpStream, timer};
+use exchange::{Answer, Trouble, exchange};
+use serde::Serialize;
+use std::cell::{Cell, RefCell};
+use std::fs::File;
+use std::io::{self, IsTerminal as _};
+use std::net::SocketAddr;
+use std::os::fd::AsFd as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The summary of `--json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    ok: bool,
+    command: &'static str,
+    file: &'a str,
+    peer: Option<SocketAddr>,
+    local: Option<SocketAddr>,
+    offload: Option<bool>,
+    #[serde(flatten)]
+    figures: Figures,
+    received_bytes: u64,
+    cpu_s: f64,
+    #[serde(flatten)]
+    path: PathFigures,
+    timing: Option<Timing>,
+    egress: Option<EgressReport>,
+    error: Option<ErrorReport>,
+}
+
+/// What became known on the way, for the report of a failure as well as of a success.
+struct Facts {
+    peer: Option<SocketAddr>,
+    local: Option<SocketAddr>,
+    offload: Option<bool>,
+    timing: Option<Timing>,
+    egress: Option<EgressReport>,
+}
+
+/// How far a transfer is.
+struct Tally {
+    /// Bytes that the peer has acknowledged.
+    acknowledged: Progress,
+    /// Bytes of the peer's answer.
+    answered: Progress,
+    /// From the end of the handshake, once there was one.
+    watch: Cell<Stopwatch>,
+    /// When everything had been acknowledged.
+    took: Cell<Option<Duration>>,
+    path: RefCell<PathSampler>,
+}
+
+impl Tally {
+    fn new(acknowledged: Progress) -> Self {
+        Self {
+            acknowledged,
+            answered: Progress::silent(),
+            watch: Cell::new(Stopwatch::of_process()),
+            took: Cell::new(None),
+            path: RefCell::default(),
+        }
+    }
+
+    /// Looks at the connection, if it is time to.
+    fn look(&self, stream: &WriteHalf<'_>) {
+        if self.path.borrow().is_due(timer::now())
+            && let Ok(info) = stream.info()
+        {
+            self.learn(&info);
+        }
+    }
+
+    fn learn(&self, info: &Info) {
+        self.acknowledged.set(info.bytes_acked);
+        self.path.borrow_mut().take_info(timer::now(), info);
+    }
+
+    fn all_acknowledged(&self) {
+        self.took.set(Some(self.watch.get().elapsed()));
+    }
+
+    /// Time until everything was acknowledged, or until now.
+    fn time(&self) -> Duration {
+        self.took.get().unwrap_or_else(|| self.watch.get().elapsed())
+    }
+}
+
+pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
+    let policies = args.policies.resolve()?;
+    let tunnel = args.tunnel.plan(None)?;
+    let source = Source::open(&args.file)?;
+    // Standard input stands for a conversation, whose other half goes to standard output.
+    let converses = args.file == Path::new("-");
+    let answer = if converses { Answer::Into(Arc::new(standard_output()?)) } else { Answer::Dropped };
+    let name = source.name().to_owned();
+    let progress = if converses && io::stdin().is_terminal() {
+        // It would be drawn over what a person types.
+        Progress::silent()
+    } else {
+        Progress::new(&format!("sending {name}"), source.size(), args.output)
+    };
+    let tally = Tally::new(progress);
+    let mut facts = Facts { peer: None, local: None, offload: None, timing: None, egress: None };
+
+    let runtime = tunnel::runtime()?;
+    let outcome = tunnel.resolve(&args.to).and_then(|targets| {
+        runtime.block_on(async {
+            let mut signals = Signals::catch()?;
+            let device = tunnel.open()?;
+            facts.offload = Some(device.caps().max_super_packet > 0);
+            let stack = tunnel.start(device, &policies, |connections| {
+                // An answer may be waited for without end, and a peer that vanishes says nothing.
+                connections.keep_alive = converses.then_some(tunnel::PROBES);
+            })?;
+            let outcome = tokio::select! {
+                sent = transfer(&stack, args, &targets, (source, answer), &tally, &mut signals, &mut facts) => {
+                    sent.map_err(|failure| args.tunnel.blame(&stack, failure))
+                }
+                never = tunnel.watch(&stack, |line| tell(args, &tally.acknowledged, line)) => match never {},
+            };
+            facts.timing = Some((&stack.stats()).into());
+            // A reset has left by the time that its stream is dropped; this is for what closes in good order.
+            stack.shutdown(Duration::from_millis(500)).await;
+            facts.egress = Some(EgressReport::of(&stack));
+            outcome
+        })
+    });
+    // A read from a terminal or pipe may be under way, and nobody needs its result.
+    runtime.shutdown_background();
+    tally.acknowledged.clear();
+    report(args, &name, converses, &tally, facts, &outcome)?;
+    outcome
+}
+
+fn report(
+    args: &SendArgs,
+    name: &str,
+    converses: bool,
+    tally: &Tally,
+    facts: Facts,
+    outcome: &Result<(), Failure>,
+) -> Result<(), Failure> {
+    let (bytes, answered, time) = (tally.acknowledged.bytes(), tally.answered.bytes(), tally.time());
+    let path = tally.path.borrow().path();
+    if args.output.json {
+        let report = Report {
+            ok: outcome.is_ok(),
+            command: "send",
+            file: name,
+            peer: facts.peer,
+            local: facts.local,
+            offload: facts.offload,
+            figures: Figures::new(bytes, time),
+            received_bytes: answered,
+            cpu_s: tally.watch.get().cpu().as_secs_f64(),
+            path: path.into(),
+            timing: facts.timing,
+            egress: facts.egress,
+            error: outcome.as_ref().err().map(ErrorReport::from),
+        };
+        let text = output::json(&report);
+        if converses {
+            output::say(text.trim_end());
+            return Ok(());
+        }
+        return output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error));
+    }
+    if outcome.is_ok() && !args.output.quiet {
+        let answered =
+            if answered > 0 { format!("; received {}", output::bytes(answered)) } else { String::new() };
+        output::say(&format!(
+            "sent {} in {}, {}{answered}; {} retransmissions, round trip {} (least {})",
+            output::bytes(bytes),
+            output::seconds(time),
+            output::rate(bytes, time),
+            path.retransmits,
+            output::round_trip(path.rtt_mean),
+            output::round_trip(path.rtt_min),
+        ));
+        let timing = facts.timing.iter().flat_map(Timing::lines);
+        for line in timing.chain(facts.egress.iter().flat_map(EgressReport::lines)) {
+            output::say(&line);
+        }
+    }
+    Ok(())
+}
+
+fn standard_output() -> Result<File, Failure> {
+    let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
+    file.map_err(|error| Failure::file("write to", "standard output", &error))
+}
+
+/// Says something on the way.
+fn tell(args: &SendArgs, progress: &Progress, line: &str) {
+    if !args.output.quiet {
+        progress.say(line);
+    }
+}
+
+/// What ended an exchange before both sides did.
+enum Early {
+    Trouble(Trouble),
+    Stalled,
+    Signal(Ended),
+}
+
+/// Connects and exchanges everything. Where this is dropped or fails, the receiver gets a reset: it must not take a
+/// part for the whole.
+async fn transfer(
+    stack: &Stack,
+    args: &SendArgs,
+    targets: &[SocketAddr],
+    (source, answer): (Source, Answer),
+    tally: &Tally,
+    signals: &mut Signals,
+    facts: &mut Facts,
+) -> Result<(), Failure> {
+    let total = source.size();
+    let limit = args.timeout.unwrap_or_default();
+    let mut stream = tokio::select! {
+        connected = connect(stack, args, targets) => connected?,
+        () = tally.acknowledged.stalled(args.timeout) => {
+            let limit = limit.as_secs_f64();
+            return Err(Failure::new(Exit::Network, format!("cannot reach {}: no answer for {limit} s", args.to)));
+        }
+        signal = signals.next() => return Err(signal.failure("stopped before there was a connection")),
+    };
+    let peer = stream.peer_addr();
+    tally.watch.set(Stopwatch::of_process());
+    facts.peer = Some(peer);
+    facts.local = Some(stream.local_addr());
+    stream.set_linger(Some(Duration::ZERO));
+    let early = tokio::select! {
+        done = exchange(&mut stream, source, answer, tally) => done.err().map(Early::Trouble),
+        () = tally.acknowledged.stalled_sending(args.timeout, stack, &tally.answered) => Some(Early::Stalled),
+        signal = signals.next() => Some(Early::Signal(signal)),
+    };
+    // Also of a connection that has failed: how far it came.
+    if let Ok(info) = stream.info() {
+        tally.learn(&info);
+    }
+    let far = tally.acknowledged.bytes();
+    match early {
+        None => {
+            stream.set_linger(None);
+            Ok(())
+        }
+        Some(Early::Trouble(trouble)) => Err(trouble.failure(peer, total, tally)),
+        Some(Early::Stalled) => Err(peer::stalled(peer, far, total, limit)),
+        Some(Early::Signal(signal)) => {
+            Err(signal.failure(&format!("stopped {}; the connection was reset", peer::after(far, total))))
+        }
+    }
+}
+
+/// The first of the addresses that accepts; where none does, why the first one did not.
+async fn connect(stack: &Stack, args: &SendArgs, targets: &[SocketAddr]) -> Result<TcpStream, Failure> {
+    let mut first_error = None;
+    for &target in targets {
+        match stack.connect(target).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => {
+                let failure = peer::unreachable(&args.to, args.to.port, &error);
+                first_error.get_or_insert(failure);
+            }
+        }
+    }
+    Err(first_error.unwrap_or_else(|| Failure::new(Exit::Network, format!("{} has no address", args.to))))
+}
