@@ -235,6 +235,23 @@ struct Handle {
     remote: SocketAddr,
 }
 
+/// What an application may wait for. What was received can be read, and what was delivered is delivered, also when the device is gone.
+#[derive(Clone, Copy, Debug)]
+enum Operation {
+    Read,
+    Write,
+    Flush,
+}
+
+impl Operation {
+    const fn side(self) -> Side {
+        match self {
+            Self::Read => Side::Read,
+            Self::Write | Self::Flush => Side::Write,
+        }
+    }
+}
+
 impl Drop for Handle {
     fn drop(&mut self) {
         self.shard.act(|state, now, _| state.release(now, self.id));
@@ -260,19 +277,25 @@ impl Handle {
         })?
     }
 
-    /// Runs `act` as one operation of `side`: where it says that there is nothing to be done yet, the task
-    /// waits for news of that side.
-    fn poll_side<R>(
+    /// Runs `act` as one operation: where it says that there is nothing to be done yet, the task waits for news.
+    fn poll_operation<R>(
         &self,
         cx: &mut Context<'_>,
-        side: Side,
+        operation: Operation,
         act: impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
         let budget = ready!(poll_proceed(cx));
         let outcome = self.shard.act(|state: &mut State, now, _| {
-            let outcome = act(&mut state.conn(self.id)?, now);
+            let mut conn = match operation {
+                Operation::Write => state.conn(self.id)?,
+                Operation::Read | Operation::Flush => state.remains(self.id)?,
+            };
+            let outcome = act(&mut conn, now);
             if outcome.is_pending() {
-                state.await_side(self.id, side, cx.waker());
+                if let Some(failure) = state.failure() {
+                    return Poll::Ready(Err(failure));
+                }
+                state.await_side(self.id, operation.side(), cx.waker());
             }
             outcome
         });
@@ -287,7 +310,7 @@ impl Handle {
         cx: &mut Context<'_>,
         use_data: impl FnOnce([&[u8]; 2]) -> (usize, R),
     ) -> Poll<io::Result<R>> {
-        self.poll_side(cx, Side::Read, |conn, now| {
+        self.poll_operation(cx, Operation::Read, |conn, now| {
             let pieces = conn.peek();
             let there = pieces[0].len() + pieces[1].len();
             if there == 0 && !conn.at_end() {
@@ -319,7 +342,7 @@ impl Handle {
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        self.poll_side(cx, Side::Write, |conn, _| {
+        self.poll_operation(cx, Operation::Write, |conn, _| {
             let mut written = 0;
             for buf in bufs.iter().filter(|buf| !buf.is_empty()) {
                 let wanted = buf.len().min(COPY_LIMIT - written);
@@ -343,7 +366,7 @@ impl Handle {
     }
 
     fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.poll_side(cx, Side::Write, |conn, _| match (conn.error(), conn.state()) {
+        self.poll_operation(cx, Operation::Flush, |conn, _| match (conn.error(), conn.state()) {
             _ if conn.is_flushed() => Poll::Ready(Ok(())),
             (Some(error), _) => Poll::Ready(Err(io_error::conn(error))),
             // An RST may take the place of the ACK of the FIN, with everything before it delivered.
@@ -366,7 +389,7 @@ impl Handle {
     async fn write_with(&self, max: usize, fill: impl FnOnce([&mut [u8]; 2]) -> usize) -> io::Result<usize> {
         let mut fill = Some(fill);
         poll_fn(|cx| {
-            self.poll_side(cx, Side::Write, |conn, _| {
+            self.poll_operation(cx, Operation::Write, |conn, _| {
                 let written = conn.write_with(max, |room| match fill.take() {
                     Some(fill) => fill(room),
                     None => 0,

@@ -124,6 +124,24 @@ async fn a_device_that_is_gone_ends_everything_with_an_error() {
 }
 
 #[tokio::test]
+async fn what_came_and_what_arrived_outlive_the_device() {
+    let Hosts { switch, near, far: _far, listener: _listener, mut opened, mut accepted } = breakable().await;
+    opened.write_all(b"said").await.expect("written");
+    opened.shutdown().await.expect("closed");
+    soon(opened.flushed()).await.expect("acknowledged");
+    accepted.write_all(b"answered").await.expect("written");
+    accepted.shutdown().await.expect("closed");
+    soon(accepted.flushed()).await.expect("acknowledged");
+    switch.set(Switch::GONE);
+    // The driver finds out when it sends.
+    let error = soon(near.connect((FAR, PORT))).await.expect_err("the device is gone");
+    assert_eq!(error.kind(), ErrorKind::NetworkDown);
+    assert_eq!(soon(read_all(&mut opened)).await.expect("it had come, with its end"), b"answered");
+    soon(opened.flushed()).await.expect("it was acknowledged");
+    assert_eq!(opened.write_u8(1).await.expect_err("the device is gone").kind(), ErrorKind::NetworkDown);
+}
+
+#[tokio::test]
 async fn packets_that_the_device_refuses_are_lost_and_sent_again() {
     let Hosts { switch, near, far: _far, listener: _listener, mut opened, mut accepted } = breakable().await;
     let sent = pattern(1, 500_000);

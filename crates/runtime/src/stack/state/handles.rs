@@ -52,6 +52,12 @@ impl State {
         self.endpoint.conn(id).ok_or_else(io_error::gone)
     }
 
+    /// The connection, to take what is left of it: what was received, and whether all was delivered, stays true when the device is
+    /// gone.
+    pub(crate) fn remains(&mut self, id: ConnId) -> io::Result<Conn<'_>> {
+        self.endpoint.conn(id).ok_or_else(io_error::gone)
+    }
+
     /// An error where the device is gone or the stack is shutting down.
     pub(crate) fn check_open(&self) -> io::Result<()> {
         match &self.failure {
