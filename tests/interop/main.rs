@@ -8,6 +8,7 @@
 mod support;
 
 mod close;
+mod endings;
 mod ethernet;
 mod hosts;
 mod impaired;

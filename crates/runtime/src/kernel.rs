@@ -2,7 +2,7 @@
 //! with ackline's.
 
 use crate::sys::socket;
-use ackline_tcp_core::Rate;
+use ackline_tcp_core::{Rate, State};
 use rustix::fd::AsFd;
 use std::io;
 use std::time::Duration;
@@ -11,10 +11,15 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KernelTcpInfo {
+    /// The state; `None` for a number that has no name in RFC 9293. A connection in TIME-WAIT has no socket any more, and
+    /// the one that it had is closed.
+    pub state: Option<State>,
     /// What was negotiated, as bits: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN-capable data was received.
     pub options: u8,
     /// Sender maximum segment size in payload bytes.
     pub snd_mss: u32,
+    /// Segments sent and not acknowledged.
+    pub unacked: u32,
     /// Smoothed RTT.
     pub rtt: Duration,
     /// Smallest RTT; `None` before the first sample, or where the kernel is older than 4.6.
@@ -42,8 +47,10 @@ impl KernelTcpInfo {
             |at: usize| raw.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes);
         let micros = |at: usize| word(at).map(|us| Duration::from_micros(us.into()));
         Self {
+            state: raw.first().and_then(|number| state(*number)),
             options: raw.get(5).copied().unwrap_or(0),
             snd_mss: word(16).unwrap_or(0),
+            unacked: word(24).unwrap_or(0),
             rtt: micros(68).unwrap_or_default(),
             // The kernel has all bits set where it has no sample.
             min_rtt: word(148).filter(|us| *us != u32::MAX).map(|us| Duration::from_micros(us.into())),
@@ -51,6 +58,24 @@ impl KernelTcpInfo {
             total_retrans: word(100).unwrap_or(0),
         }
     }
+}
+
+/// The numbers of `net/tcp_states.h`.
+const fn state(number: u8) -> Option<State> {
+    Some(match number {
+        1 => State::Established,
+        2 => State::SynSent,
+        3 => State::SynReceived,
+        4 => State::FinWait1,
+        5 => State::FinWait2,
+        6 => State::TimeWait,
+        7 => State::Closed,
+        8 => State::CloseWait,
+        9 => State::LastAck,
+        10 => State::Listen,
+        11 => State::Closing,
+        _ => return None,
+    })
 }
 
 /// Has the kernel's TCP pace what `socket` sends, at no more than `rate` of payload (`SO_MAX_PACING_RATE`, socket(7)).
@@ -77,6 +102,7 @@ mod tests {
         far.write_all(b"pong").expect("sent");
         near.read_exact(&mut [0; 4]).expect("received");
         let info = KernelTcpInfo::of(&near).expect("a TCP socket");
+        assert_eq!((info.state, info.unacked), (Some(State::Established), 0));
         assert!((536..=65_535).contains(&info.snd_mss), "{info:?}");
         assert!((1..=1000).contains(&info.snd_cwnd), "{info:?}");
         assert!(info.rtt > Duration::ZERO && info.rtt < Duration::from_secs(5), "{info:?}");

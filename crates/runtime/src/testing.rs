@@ -2,7 +2,9 @@
 
 use crate::error::Error;
 use crate::netns::{Namespace, isolate_command};
-use std::io::Write as _;
+use crate::sys::packet;
+use rustix::fd::AsFd;
+use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
 /// Set in the process that [`isolated`] starts inside a user namespace.
@@ -37,6 +39,15 @@ pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
         Err(Outcome::Failed(error)) if error.is_lack_of_rights() => skip(name, &error),
         Err(Outcome::NoNamespace(error) | Outcome::Failed(error)) => panic!("{name}: {error}"),
     }
+}
+
+/// Has a TCP socket of the kernel receive nothing, or hear again: its peer's segments are dropped, those with RST excepted. What
+/// it sends leaves as before.
+///
+/// # Errors
+/// Where `socket` is no socket that takes a filter.
+pub fn set_deaf(socket: impl AsFd, deaf: bool) -> io::Result<()> {
+    Ok(packet::attach_filter(socket, &mut if deaf { packet::only_resets() } else { packet::everything() })?)
 }
 
 enum Outcome {

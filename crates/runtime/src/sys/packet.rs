@@ -54,6 +54,25 @@ pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [Instruction]) -> R
     unsafe { set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
 }
 
+const fn instruction(code: u32, jf: u8, k: u32) -> Instruction {
+    Instruction { code: code as u16, jt: 0, jf, k }
+}
+
+/// For a TCP socket, whose packets begin with the TCP header: segments with RST pass.
+pub(crate) fn only_resets() -> Vec<Instruction> {
+    const FLAGS: u32 = 13;
+    const RST: u32 = 4;
+    let load = instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, FLAGS);
+    let test = instruction(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 1, RST);
+    let drop = instruction(libc::BPF_RET | libc::BPF_K, 0, 0);
+    [&[load, test], &*everything(), &[drop]].concat()
+}
+
+/// Everything passes.
+pub(crate) fn everything() -> Vec<Instruction> {
+    vec![instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX)]
+}
+
 /// Makes the interface take frames for `address` (`PACKET_MR_UNICAST`, `PACKET_MR_MULTICAST`) as long as the socket is
 /// open.
 pub(crate) fn join(socket: impl AsFd, interface: u32, kind: c_int, address: [u8; 6]) -> Result<(), Errno> {
