@@ -40,6 +40,7 @@ pub const EXAMPLES: &[Example] = examples![
     "asymmetric",
     "short-flows",
     "requests",
+    "flights",
     "path-change",
     "stall",
 ];

@@ -76,6 +76,9 @@ pub struct FlowResult {
     pub srtt_s: Option<Spread>,
     /// Congestion window at these instants, bytes.
     pub cwnd_bytes: Option<Spread>,
+    /// Congestion window at the last of them, bytes, where the scenario asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwnd_end_bytes: Option<u64>,
     /// Times that ended within the window, s: from a transfer's start to the acknowledgment of its last byte, from a download's
     /// start to its last byte, from a request to the end of its response.
     pub times_s: Vec<f64>,
@@ -291,6 +294,16 @@ impl RunResult {
                     "ms",
                     "mean of the smoothed RTT at the sampling instants of the window, all flows",
                     mean * 1e3,
+                );
+            }
+            let windows: Vec<f64> =
+                flows.iter().filter_map(|flow| flow.cwnd_end_bytes).map(|bytes| bytes as f64).collect();
+            if !windows.is_empty() {
+                add(
+                    format!("{app} cwnd"),
+                    "B",
+                    "congestion window at the last sampling instant of the window, mean over flows",
+                    windows.iter().sum::<f64>() / windows.len() as f64,
                 );
             }
         }

@@ -372,6 +372,10 @@ impl Reading<'_> {
                     retransmits: sent.again,
                     srtt_s: Spread::of(srtt.collect()),
                     cwnd_bytes: Spread::of(samples().map(|sample| sample.cwnd as f64).collect()),
+                    cwnd_end_bytes: samples()
+                        .next_back()
+                        .map(|sample| sample.cwnd)
+                        .filter(|_| self.setup.measure.cwnd),
                     times_s,
                     transfers: transfers.map(|transfers| transfers.of_flow(place)).unwrap_or_default(),
                     wrong_reads: wrong as u64,

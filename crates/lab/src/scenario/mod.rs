@@ -38,7 +38,7 @@
 //! | `[[link]]` | `name`, `between` or `from` and `to`, `rate` or `trace`, `delay`, `framing`, `queue`, `impairments`, `back` |
 //! | `[[app]]` | `kind`, `name`, `from`, `to`, `start`, `count`, `stagger`, `jitter`, `conn`, `accept`, and those of its kind |
 //! | `[[change]]` | `at`, `link`, `rate`, `delay`, `state` (`stall`, `resume`, `down`, `up`), `for` |
-//! | `[measure]` | `from`, `until`, `interval`, `bins`, `queues`, `flows`, `series`, `transfers`, `trace`, `drops` |
+//! | `[measure]` | `from`, `until`, `interval`, `bins`, `queues`, `flows`, `series`, `cwnd`, `transfers`, `trace`, `drops` |
 //! | `[sweep]` | paths with a list of values, or a range `{ from, to, steps, scale }` |
 //! | `[[case]]` | `name`, `set`: several keys that change together |
 

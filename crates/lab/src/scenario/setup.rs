@@ -126,6 +126,8 @@ pub(crate) struct MeasureSetup {
     /// Flows whose senders are sampled.
     pub(crate) flows: usize,
     pub(crate) series: bool,
+    /// The summary shows the congestion window with which each flow ends.
+    pub(crate) cwnd: bool,
     /// Each download is measured by itself.
     pub(crate) transfers: bool,
     /// Rows of packets.
@@ -550,6 +552,7 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
         queues,
         flows: 200,
         series: false,
+        cwnd: false,
         transfers: false,
         trace: None,
         drops: None,
@@ -564,6 +567,7 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
         "queues",
         "flows",
         "series",
+        "cwnd",
         "transfers",
         "trace",
         "drops",
@@ -594,6 +598,7 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
     measure.flows =
         table.or("flows", measure.flows, |item| Ok(item.integer(0..=MAX_FLOWS as u64)? as usize))?;
     measure.series = table.or("series", false, Item::switch)?;
+    measure.cwnd = table.or("cwnd", false, Item::switch)?;
     measure.transfers = table.or("transfers", false, Item::switch)?;
     let rows = |key: &str| table.maybe(key, |item| Ok(item.integer(1..=10_000_000)? as usize));
     (measure.trace, measure.drops) = (rows("trace")?, rows("drops")?);

@@ -309,6 +309,23 @@ conn.mss = [256, 512, 1500]
     }
 }
 
+/// Answers of nine segments make room for eighteen; the summary says so where the scenario asks.
+#[test]
+fn the_window_with_which_a_flow_ends_is_a_column_on_demand() {
+    for asked in [true, false] {
+        let rest = format!(
+            "cwnd = {asked}\n[[app]]\nkind = \"request\"\nfrom = \"b\"\nto = \"a\"\nrequest = 100\nresponse = {}\n\
+             think = \"50ms\"\n",
+            9 * 1_448
+        );
+        let result = run_one(&line(&rest), 0, 0).unwrap().result;
+        let end = asked.then_some(18 * 1_448);
+        assert_eq!(result.flows[0].cwnd_end_bytes, end);
+        let column = result.readings().into_iter().find(|reading| reading.name.ends_with(" cwnd"));
+        assert_eq!(column.map(|reading| (reading.value, reading.unit)), end.map(|bytes| (bytes as f64, "B")));
+    }
+}
+
 /// Downloads over a line that stalls for two seconds in the first of them: everything that is sent again arrives, and was there.
 #[test]
 fn each_download_is_measured_by_itself() {

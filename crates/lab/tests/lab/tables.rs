@@ -4,7 +4,7 @@ use ackline_lab::{RunOptions, Scenario, example, run, table_of};
 use std::path::Path;
 
 /// Those that take a second or two; `scenarios/tables --check` does all.
-const QUICK: [&str; 2] = ["stall", "requests"];
+const QUICK: [&str; 3] = ["stall", "requests", "flights"];
 
 #[test]
 fn quick_ones_are_the_same() {
