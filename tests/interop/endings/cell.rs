@@ -70,18 +70,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// Those that leave other connections alone.
-    pub(super) const OF_A_CONNECTION: [Self; 7] = [
-        Self::Rst,
-        Self::Fin,
-        Self::Abort,
-        Self::Drop,
-        Self::LingerZero,
-        Self::LingerTimeout,
-        Self::UserTimeout,
-    ];
-
-    const ALL: [Self; 8] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Rst,
         Self::Fin,
         Self::Abort,
