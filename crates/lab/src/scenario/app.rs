@@ -161,19 +161,28 @@ fn draw(item: &Item<'_>, unit: &Unit) -> Result<Draw> {
                 if low > high {
                     return Err(ends.error("the first must not be larger than the second"));
                 }
+                if low == high {
+                    return Err(ends.error("both ends are the same: nothing is drawn; write the value alone"));
+                }
                 Ok(Draw::Uniform(low, high))
             }
             _ => Err(ends.error("write uniform = [smallest, largest]")),
         },
-        (None, Some(mean), None) => Ok(Draw::Exponential(unit(&mean)?)),
+        (None, Some(mean), None) => Ok(Draw::Exponential(above_zero(&mean, unit)?)),
         (None, None, Some(scale)) => {
             let shape = table.need("shape")?.number(0.05..=100.0)?;
-            Ok(Draw::Pareto { scale: unit(&scale)?, shape })
+            Ok(Draw::Pareto { scale: above_zero(&scale, unit)?, shape })
         }
         _ => Err(table.error(
             "write a value, { uniform = [low, high] }, { exponential = mean } or { pareto = smallest, shape = 1.5 }",
         )),
     }
+}
+
+/// What is drawn around zero is always zero.
+fn above_zero(item: &Item<'_>, unit: &Unit) -> Result<f64> {
+    let value = unit(item)?;
+    if value > 0.0 { Ok(value) } else { Err(item.error("it must be larger than zero, or nothing is drawn")) }
 }
 
 /// The two ends of a flow, as applications.

@@ -87,6 +87,9 @@ pub(crate) fn read(item: &Item<'_>, tables: &PolicyTables, base: &ConnConfig) ->
     if config.min_rto > config.max_rto {
         return Err(table.error("min_rto is longer than max_rto"));
     }
+    if config.initial_rto > config.max_rto {
+        return Err(table.error("initial_rto is longer than max_rto"));
+    }
     Ok(config)
 }
 

@@ -248,7 +248,15 @@ fn impairment(item: &Item<'_>) -> Result<ImpairSetup> {
 
 fn drop_list(table: &Table<'_>) -> Result<ImpairSetup> {
     let numbers = |item: Item<'_>| -> Result<Vec<u64>> {
-        item.list()?.iter().map(|item| item.integer(1..=u64::MAX >> 1)).collect()
+        let mut numbers = vec![];
+        for item in item.some()? {
+            let number = item.integer(1..=u64::MAX >> 1)?;
+            if numbers.contains(&number) {
+                return Err(item.error(format!("{number} is there twice; a packet is dropped once")));
+            }
+            numbers.push(number);
+        }
+        Ok(numbers)
     };
     match (table.get("packets"), table.get("data"), table.get("from"), table.get("until")) {
         (Some(list), None, None, None) => Ok(ImpairSetup::Nth(numbers(list)?)),

@@ -164,6 +164,15 @@ impl<'a> Item<'a> {
         }
     }
 
+    /// [`list`](Self::list) of at least one item.
+    pub(crate) fn some(&self) -> Result<Vec<Item<'a>>> {
+        let items = self.list()?;
+        if items.is_empty() {
+            return Err(self.error("the list is empty; name at least one, or leave the key out"));
+        }
+        Ok(items)
+    }
+
     /// A name of a node, link or app: letters, digits, `-` and `_`.
     pub(crate) fn name(&self) -> Result<String> {
         let text = self.text()?;
@@ -267,9 +276,16 @@ impl<'a> Item<'a> {
         let packets = text.strip_suffix('p').and_then(|number| number.trim().parse().ok());
         // `m` alone is a multiple of bytes here, not minutes.
         let time = Some(text).filter(|text| text.ends_with('s')).and_then(parse_duration);
-        None.or(packets.map(Limit::Packets))
+        let limit = None
+            .or(packets.map(Limit::Packets))
             .or(time.map(Limit::Time))
-            .or_else(|| parse_bytes(text).map(Limit::Bytes))
+            .or_else(|| parse_bytes(text).map(Limit::Bytes));
+        if matches!(limit, Some(Limit::Packets(0) | Limit::Bytes(0) | Limit::Time(Duration::ZERO))) {
+            return Err(
+                self.expected("larger than zero, or no packet would pass: \"1p\", \"100k\" or \"20ms\"")
+            );
+        }
+        limit
             .ok_or_else(|| {
                 self.expected("a buffer's size: \"100k\" or \"64KiB\" (bytes), \"50p\" (packets), \"20ms\" (of the link's rate) or \"unlimited\"")
             })

@@ -421,7 +421,7 @@ impl App<'_> {
     fn flows(&self, item: &Item<'_>) -> Result<Vec<FlowSetup>> {
         let mut flows: Vec<FlowSetup> = vec![];
         let mut seen: Vec<String> = vec![];
-        for (number, item) in item.list()?.iter().enumerate() {
+        for (number, item) in item.some()?.iter().enumerate() {
             let table = item.table()?;
             let kind = app::kind(&table)?;
             let app = match table.get("name") {
@@ -484,15 +484,29 @@ impl App<'_> {
     }
 }
 
+/// Places of what a list names, each once.
+fn places(item: &Item<'_>, names: &Names) -> Result<Vec<usize>> {
+    let mut places = vec![];
+    for item in item.texts()? {
+        let found = names.find(&item, "link")?;
+        if found.iter().any(|place| places.contains(place)) {
+            return Err(item.error(format!("{:?} is there twice; name each link once", item.text()?)));
+        }
+        places.extend(found);
+    }
+    Ok(places)
+}
+
 fn changes(item: &Item<'_>, links: &Names) -> Result<Vec<ChangeSetup>> {
     let mut changes = vec![];
     for item in item.list()? {
         let table = item.table()?;
         table.only(&["at", "link", "rate", "delay", "state", "for"])?;
         let at = table.need("at")?.time()?;
-        let mut places = vec![];
-        for item in table.need("link")?.texts()? {
-            places.extend(links.find(&item, "link")?);
+        let link = table.need("link")?;
+        let places = places(&link, links)?;
+        if places.is_empty() {
+            return Err(link.error("the list is empty: nothing would change"));
         }
         let period = table.maybe("for", Item::some_time)?;
         if let (Some(_), None, Some(item)) = (period, table.get("state"), table.get("for")) {
@@ -583,6 +597,13 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
     if measure.interval.as_nanos() < duration.as_nanos() / 100_000 {
         return Err(table.error("interval is so short that there would be more than 100,000 samples"));
     }
+    for key in ["interval", "bins"] {
+        if let Some(item) = table.get(key)
+            && item.some_time()? > duration
+        {
+            return Err(item.error("this is longer than the run: see `duration`"));
+        }
+    }
     measure.bins = table.maybe("bins", Item::some_time)?;
     if let Some(bins) = measure.bins
         && bins.as_nanos() < duration.as_nanos() / 10_000
@@ -590,10 +611,7 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
         return Err(table.error("bins are so short that there would be more than 10,000 of them"));
     }
     if let Some(item) = table.get("queues") {
-        measure.queues = vec![];
-        for item in item.texts()? {
-            measure.queues.extend(names.find(&item, "link")?);
-        }
+        measure.queues = places(&item, names)?;
     }
     measure.flows =
         table.or("flows", measure.flows, |item| Ok(item.integer(0..=MAX_FLOWS as u64)? as usize))?;

@@ -43,7 +43,7 @@ pub(super) fn read(table: &Table<'_>) -> Result<StisParams> {
     let mut params = StisParams {
         flow: table.or("flow", default.flow, |item| item.choice(&flows))?,
         rate: table.or("rate", default.rate, Item::rate)?,
-        buffer: table.or("buffer", default.buffer, |item| item.bytes(0..=1 << 40))?,
+        buffer: table.or("buffer", default.buffer, |item| item.bytes(1..=1 << 40))?,
         delay: table.or("delay", default.delay, Item::time)?,
         stalls: table.or("stalls", default.stalls, stalls)?,
         stall_every: table.or("stall_every", default.stall_every, Item::some_time)?,

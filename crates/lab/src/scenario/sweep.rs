@@ -78,6 +78,17 @@ fn flatten(item: &Item<'_>, path: &str, sets: &mut Vec<(String, Node)>) -> Resul
     Ok(())
 }
 
+/// The first value that was there before, perhaps written in another way.
+fn first_twice(values: &[Choice]) -> Option<&str> {
+    let same = |one: &Choice, other: &Choice| {
+        one.label == other.label
+            || quantity(&one.label).is_some_and(|value| Some(value) == quantity(&other.label))
+    };
+    let twice =
+        values.iter().enumerate().find(|(place, value)| values[..*place].iter().any(|old| same(old, value)));
+    twice.map(|(_, value)| value.label.as_str())
+}
+
 /// Tables lead on along the path; lists and ranges are values.
 fn descend(item: &Item<'_>, path: &str, axes: &mut Vec<Axis>) -> Result<()> {
     for (key, item) in item.table()?.iter() {
@@ -97,6 +108,11 @@ fn descend(item: &Item<'_>, path: &str, axes: &mut Vec<Axis>) -> Result<()> {
         };
         if values.is_empty() {
             return Err(item.error("there is no value"));
+        }
+        if let Some(twice) = first_twice(&values) {
+            return Err(
+                item.error(format!("{twice} is there twice, and would be run twice; name each value once"))
+            );
         }
         if axes.iter().any(|axis| axis.path == path) {
             return Err(item.error("this key is swept twice"));
@@ -133,6 +149,11 @@ fn range(item: &Item<'_>, path: &str) -> Result<Vec<Choice>> {
     if unit != other {
         return Err(table.error("from and to have different units"));
     }
+    if from == to {
+        return Err(
+            table.error("from and to are the same: a range has two ends; for one value write a list of it")
+        );
+    }
     let steps = table.need("steps")?.integer(2..=10_000)? as usize;
     let log = table.or("scale", false, |item| item.choice(&[("linear", false), ("log", true)]))?;
     if log && (from <= 0.0 || to <= 0.0) {
@@ -149,7 +170,13 @@ fn range(item: &Item<'_>, path: &str) -> Result<Vec<Choice>> {
         };
         Choice { label, sets: vec![(path.to_owned(), Node { value, origin: item.node().origin.clone() })] }
     });
-    Ok(values.collect())
+    let values: Vec<Choice> = values.collect();
+    if let Some(twice) = first_twice(&values) {
+        return Err(
+            table.error(format!("the steps are so small that {twice} comes twice; write fewer steps"))
+        );
+    }
+    Ok(values)
 }
 
 /// The choices of point `index`: one of each axis.

@@ -189,3 +189,72 @@ fn every_example_is_right() {
         assert!(example.text.contains("# What it shows:"), "{}", example.name);
     }
 }
+
+/// What would pass without a word and do nothing, or the same thing twice.
+#[test]
+fn a_degenerate_value_is_refused_with_its_place_and_what_would_be_right() {
+    let queue =
+        |limit: &str| format!("rate = \"10mbit\"\nqueue = {{ kind = \"drop-tail\", limit = {limit} }}");
+    for limit in ["\"0p\"", "\"0\"", "\"0k\"", "\"0ms\""] {
+        let text = error("rate = \"10mbit\"", &queue(limit));
+        assert!(text.starts_with("net.toml:11:39: link.wire.queue.limit: \"0"), "{text}");
+        assert!(text.contains("must be larger than zero, or no packet would pass: \"1p\""), "{text}");
+    }
+    let link = |more: &str| error("delay = \"5ms\"", &format!("delay = \"5ms\"\n{more}"));
+    let app = |more: &str| error("kind = \"bulk\"", &format!("kind = \"bulk\"\n{more}"));
+    let end = |more: &str| error("to = \"b\"\n", &format!("to = \"b\"\n{more}"));
+    for (text, key, expected) in [
+        (
+            end("[sweep]\nlink.wire.rate = { from = \"1mbit\", to = \"1mbit\", steps = 3 }"),
+            "sweep.link.wire.rate",
+            "from and to are the same",
+        ),
+        (
+            end("[sweep]\nlink.wire.rate = { from = \"1000kbit\", to = \"1mbit\", steps = 3 }"),
+            "sweep.link.wire.rate",
+            "from and to are the same",
+        ),
+        (
+            end("[sweep]\nlink.wire.queue.limit = { from = \"1p\", to = \"3p\", steps = 9 }"),
+            "sweep.link.wire.queue.limit",
+            "the steps are so small that 1p comes twice; write fewer steps",
+        ),
+        (end("[sweep]\nseed = [1, 2, 1]"), "sweep.seed", "1 is there twice, and would be run twice"),
+        (
+            end("[sweep]\nlink.wire.delay = [\"10ms\", \"0.01s\"]"),
+            "sweep.link.wire.delay",
+            "0.01s is there twice",
+        ),
+        (end("[sweep]\nseed = []"), "sweep.seed", "there is no value"),
+        (link("impairments = [{ kind = \"drop\", packets = [] }]"), "packets", "the list is empty"),
+        (link("impairments = [{ kind = \"drop\", data = [3, 3] }]"), "data.1", "3 is there twice"),
+        (link("impairments = [{ kind = \"loss\", probability = \"101%\" }]"), "probability", "from 0 to 1"),
+        (
+            link("impairments = [{ kind = \"loss\", probability = 0.1, from = \"1s\", until = \"1s\" }]"),
+            "impairments.0",
+            "until must be later than from",
+        ),
+        (error("\"10mbit\"", "\"0mbit\""), "link.wire.rate", "must be a rate such as"),
+        (app("size = 0"), "app.flow.size", "a number of bytes from 1"),
+        (app("duration = \"0s\""), "app.flow.duration", "longer than zero"),
+        (app("count = 0"), "app.flow.count", "a whole number from 1"),
+        (app("wait = { uniform = [\"1s\", \"1000ms\"] }"), "app.flow.wait.uniform", "both ends are the same"),
+        (app("wait = { exponential = 0 }"), "app.flow.wait.exponential", "it must be larger than zero"),
+        (end("[[change]]\nat = \"1s\"\nlink = []\nstate = \"down\""), "link", "nothing would change"),
+        (end("[measure]\nqueues = [\"wire\", \"wire\"]"), "measure.queues.1", "\"wire\" is there twice"),
+        (end("[measure]\nbins = \"3s\""), "measure.bins", "this is longer than the run"),
+        (end("[measure]\nfrom = \"1s\"\nuntil = \"1s\""), "measure", "from must be earlier than until"),
+        (end("[conn]\ninitial_rto = \"3s\"\nmax_rto = \"2s\""), "conn", "initial_rto is longer than max_rto"),
+        (
+            error(
+                "[[app]]\nname = \"flow\"",
+                "[[app]]\nname = \"a\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n[[app]]\nname = \"a\"",
+            ),
+            "app.a",
+            "two apps are named \"a\"",
+        ),
+    ] {
+        assert!(text.starts_with("net.toml:") && text.contains(expected), "{key}: {text}");
+        assert!(text.contains(&format!("{key}: ")), "{key}: {text}");
+    }
+}
