@@ -66,9 +66,12 @@ impl Sender {
         if let Some(rate) = &rate {
             self.delivery.last = rate.rate();
         }
-        let rtt_oldest =
-            covered.oldest_departure.map(|at| ctx.now.since(at)).or_else(|| timestamp_rtt(seg, acked));
-        let rtt_newest = covered.newest_departure.map(|at| ctx.now.since(at));
+        // RFC 6298, section 3: an ACK that fills a hole is no measure of what had arrived behind it (Linux,
+        // `FLAG_RETRANS_DATA_ACKED`). SACK would have reported that when it came.
+        let waited = covered.repairs && !self.sack;
+        let sample = |at: Option<Instant>| at.filter(|_| !waited).map(|at| ctx.now.since(at));
+        let rtt_oldest = sample(covered.oldest_departure).or_else(|| timestamp_rtt(seg, acked));
+        let rtt_newest = sample(covered.newest_departure);
 
         if acked > 0 {
             self.progress_at = ctx.now;

@@ -61,6 +61,8 @@ pub(crate) struct Covered {
     pub(crate) newest_departure: Option<Instant>,
     /// Departure of the oldest one.
     pub(crate) oldest_departure: Option<Instant>,
+    /// SND.UNA advanced over what left more than once. Without SACK, what lies behind that may have arrived long before.
+    pub(crate) repairs: bool,
     newest: Option<Newest>,
     /// As RACK sees it.
     pub(crate) arrived: Arrived,

@@ -308,6 +308,7 @@ impl Scoreboard {
                 let record = *record;
                 if !record.is(tag::SACKED) {
                     covered.add(&record);
+                    covered.repairs |= record.ever_retransmitted();
                 }
                 self.tally.remove(&record);
                 self.records.pop_front();
@@ -316,6 +317,7 @@ impl Scoreboard {
                 part.end = una;
                 if !part.is(tag::SACKED) {
                     covered.add(&part);
+                    covered.repairs |= part.ever_retransmitted();
                 }
                 self.tally.remove(record);
                 record.start = una;

@@ -561,3 +561,22 @@ fn timers_survive_the_end() {
     bench.snd.on_timeout(&mut ctx, &bench.config);
     assert_eq!(bench.snd.stalled_since(), None);
 }
+
+/// Karn's algorithm, RFC 6298, section 3: the ACK of a repaired hole covers what had waited behind it at the peer, and is no
+/// measure of that. With SACK, what waited was reported when it came.
+#[test]
+fn what_waited_behind_a_repaired_hole_gives_no_sample() {
+    for (sack, part) in [(false, 10_000), (false, 1_500), (true, 10_000)] {
+        let mut bench = Setup { sack, ..Setup::default() }.open();
+        bench.write(10 * SMSS);
+        bench.drain();
+        bench.pass(ms(100));
+        for block in [2_000, 3_000, 10_000] {
+            bench.sack(0, &[(1_000, block)][..usize::from(sack)]);
+        }
+        assert_eq!(bench.drain()[0].2, FastRetransmit);
+        bench.pass(ms(100));
+        bench.ack(part);
+        assert_eq!(bench.info().rtt, Some(ms(100)), "SACK {sack}, an ACK of {part}");
+    }
+}
