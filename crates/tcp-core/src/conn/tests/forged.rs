@@ -108,6 +108,47 @@ fn what_is_not_acceptable_is_no_sign_of_life() {
     assert_eq!(next.since(bench.now), Duration::from_secs(10), "the peer itself");
 }
 
+/// Whatever is refused is counted, and nothing else is.
+#[test]
+fn each_refusal_has_its_counter() {
+    let count = |state, segs: &[TcpSegment<'_>]| {
+        let mut bench = Bench::in_state(state);
+        let before: Vec<(&str, u64)> = bench.counters.iter().collect();
+        for seg in segs {
+            bench.arrive(seg);
+        }
+        let changed = bench.counters.iter().zip(before).filter(|(after, before)| after != before);
+        changed
+            .map(|(after, before)| format!("{} {}", after.0, after.1 as i64 - before.1 as i64))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let (established, opening) = (State::Established, State::SynReceived);
+    let [rst, rst_in_window] = [IRS - 5, IRS + 9].map(|seq| segment(RST, seq, SeqNum(0), &[]));
+    let syn = segment(SYN, IRS + 9, SeqNum(0), &[]);
+    let beyond = segment(ACK, IRS + 0x1000_0000, ISS + 1, b"x");
+    let bad_ack = segment(ACK, IRS + 1, ISS + 200_000, b"x");
+    let urgent = segment(ACK | TcpFlags::URG, IRS + 1, ISS + 1, b"");
+    let cases: &[(State, &[TcpSegment<'_>], &str)] = &[
+        (opening, &[rst], "TcpExtTCPRstUnacceptable 1"),
+        (opening, &[rst_in_window], ""),
+        (opening, &[beyond], "TcpExtOutOfWindow 1"),
+        (opening, &[beyond, beyond], "TcpExtTCPACKSkippedChallenge 1, TcpExtOutOfWindow 2"),
+        (established, &[rst], "TcpExtTCPRstUnacceptable 1"),
+        (established, &[beyond], "TcpExtOutOfWindow 1"),
+        (established, &[bad_ack], "TcpExtTCPAckUnacceptable 1"),
+        (established, &[syn, syn], "TcpExtTCPACKSkippedChallenge 1, TcpExtTCPSYNChallenge 2"),
+        (established, &[urgent, urgent], "TcpExtTCPPureAcks 2, TcpExtTCPUrgent 2"),
+        (established, &[segment(RST, IRS + 1, SeqNum(0), &[])], "TcpEstabResets 1, TcpCurrEstab -1"),
+        (State::CloseWait, &[segment(RST, IRS + 2, SeqNum(0), &[])], "TcpEstabResets 1, TcpCurrEstab -1"),
+        (State::FinWait1, &[segment(RST, IRS + 1, SeqNum(0), &[])], ""),
+        (State::TimeWait, &[rst, rst_in_window], "TcpExtTWRstIgnored 2"),
+    ];
+    for (state, segs, expected) in cases {
+        assert_eq!(count(*state, segs), *expected, "{state}");
+    }
+}
+
 #[test]
 fn a_closed_window_lets_acks_at_its_edge_count() {
     let config = ConnConfig { recv_buffer: 2_000, ..config() };
@@ -125,6 +166,7 @@ fn a_closed_window_lets_acks_at_its_edge_count() {
     assert_eq!(bench.conn.judge(bench.now, &segment(RST, edge, SeqNum(0), b"text")), Verdict::Reset);
     bench.arrive(&segment(ACK, edge, ISS + 51, b"x"));
     assert_eq!(bench.conn.info().bytes_acked, 50);
+    assert_eq!(bench.counters.tcp_out_of_window, 1);
     assert_eq!(bench.drain()[0].ack, edge, "the text is answered");
 }
 
