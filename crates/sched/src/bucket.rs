@@ -4,8 +4,8 @@
 //! exactly r of them. A packet may leave while the bucket is not in debt, and takes its whole length, into debt
 //! if need be: the debt is the time that the packet takes at the rate. With a burst of 0 that is a link of
 //! exactly this rate. What an idle time saves up is at most the burst, and never less than one unit below a
-//! nanosecond's worth, which is what a wake-up in whole nanoseconds comes late. A driver that comes later than it was asked to, with
-//! packets waiting, loses nothing either: [`TokenBucket::late`] gives what the lateness would have cost, beyond the burst (in the picture: `burst` plus what is given).
+//! nanosecond's worth, which is what a wake-up in whole nanoseconds comes late. A driver that comes later than it was asked to,
+//! with packets waiting, loses nothing either: [`TokenBucket::late`] gives what the lateness would have cost, beyond the burst.
 //!
 //! ```text
 //!  burst ┼──╮         ╱────
@@ -64,8 +64,8 @@ impl TokenBucket {
         }
     }
 
-    /// Packets waited until `now` although the last of them to be asked for could have left `by` earlier: what the bucket had
-    /// no room for in that time is there all the same. In bytes, what that is.
+    /// Packets waited until `now`, and the first of them could have left `by` earlier: gives what the bucket had no room for in
+    /// that time, and returns it in bytes.
     pub fn late(&mut self, now: Instant, by: Duration) -> u64 {
         let level = self.level_at(now);
         let rate = i128::from(self.rate.bytes_per_second());
