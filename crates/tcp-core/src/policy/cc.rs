@@ -35,7 +35,7 @@ pub trait CongestionControl: Debug + Send {
 
     /// An ACK (or a batch of them) has acknowledged or SACKed data, or carries ECN feedback.
     ///
-    /// An algorithm raises its window only where [`FlowView::may_raise`] says so.
+    /// An algorithm raises its window only if [`FlowView::may_raise`] says so.
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction;
 
     /// The network signalled congestion. Loss and ECN come at most once per window of data; time-outs once
@@ -319,11 +319,11 @@ impl FlowView {
         }
     }
 
-    /// Whether an ACK may raise `window`: the flow has used it, so that it is a statement about the path.
+    /// Whether an ACK may raise `window`, because the flow uses it.
     ///
-    /// In congestion avoidance the window must have been the limit. In slow start, below `ssthresh`, it is enough
-    /// that the window is not yet twice the largest flight: the flow is about to double what it has shown the path
-    /// to take (Linux, `tcp_is_cwnd_limited`; the validated phase of RFC 7661, section 4.2, has the same bound).
+    /// In congestion avoidance the window must have been the limit. In slow start, below `ssthresh`, a window of less
+    /// than twice the largest flight is enough: it doubles what the path has carried, and no more (Linux,
+    /// `tcp_is_cwnd_limited`; RFC 7661 calls a window validated from half of it on).
     #[must_use]
     pub fn may_raise(&self, window: Window, ssthresh: Window) -> bool {
         let twice = Window::from_bytes(2 * u64::from(self.flight_used));

@@ -1,15 +1,15 @@
 //! How much of the congestion window the flow uses: what an ACK needs to know before it raises the window.
 //!
-//! A window that nobody fills says nothing about the path (RFC 7661), so it must not grow without limit; but a flight
-//! that fills it to the last segment has used it, whether or not more data waits. As Linux does (`tcp_cwnd_validate`),
-//! two facts are kept for the window of data that is outstanding: up to which sequence number data left a full window
-//! behind, and the largest flight.
+//! A window that the flow does not fill says nothing about the path, and must not grow without limit (RFC 7661). A flight
+//! that fills it has used it, whether or not more data waits. Like Linux (`tcp_cwnd_validate`), the sender keeps two
+//! facts about the window of data that is outstanding: up to which sequence number the window was full, and the largest
+//! flight.
 //!
 //! ```text
 //!          una                                    nxt
 //!   ────────┬──────────────────────────────────────┬────
 //!           │◄────────── largest flight ──────────►│
-//!           │              ▲ limited               ▲ until: from here on the largest flight is measured anew
+//!           │              ▲ limited               ▲ until: when this is acknowledged, the next window begins
 //! ```
 
 use crate::seq::SeqNum;
@@ -19,8 +19,9 @@ use crate::seq::SeqNum;
 pub(crate) struct WindowUse {
     /// Data up to here left while the window was full or held back more.
     limited: SeqNum,
-    /// The largest flight since the data before `until` began to leave, in bytes.
+    /// The largest flight of the current window of data, in bytes.
     largest: u32,
+    /// SND.NXT when the flight was the largest; the next window of data begins when this is acknowledged.
     until: SeqNum,
 }
 
