@@ -1,7 +1,9 @@
 //! Numbers as people read them, and standard output that may be a closed pipe.
 
 use serde::Serialize;
+use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 /// Writes to standard output. A reader that has gone is no error: it has what it wanted.
@@ -11,6 +13,11 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
+}
+
+/// Standard output as a file, for data.
+pub(crate) fn file() -> io::Result<File> {
+    io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
 
 /// Writes a line to standard error. Where that is closed there is nobody to tell.

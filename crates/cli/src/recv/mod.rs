@@ -107,6 +107,8 @@ async fn once(
     let (stream, outcome) = match accepted {
         Err(failure) => (None, Err(failure)),
         Ok((mut stream, peer)) => {
+            // Whatever ends it before all is there resets it.
+            stream.set_linger(Some(Duration::ZERO));
             let opened = match sink {
                 Some(sink) => Ok(sink),
                 None => target.open(Some(peer)),

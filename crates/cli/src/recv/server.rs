@@ -152,6 +152,8 @@ async fn one(mut stream: TcpStream, target: Target, progress: Arc<Progress>, end
     let watch = Stopwatch::of_process();
     let Ends { timeout, dismissed, mut stopped } = ends;
     let mut given_up = false;
+    // Whatever ends it before all is there resets it.
+    stream.set_linger(Some(Duration::ZERO));
     let outcome = match target.open(Some(peer)) {
         Err(failure) => {
             stream.abort();

@@ -5,13 +5,14 @@
 //! dropped, and by the next receiver if its own was killed. Pipes and devices are written directly.
 
 use crate::failure::{Exit, Failure};
+use crate::output;
 use ackline_lab::unfinished::{self, Unfinished};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::SocketAddr;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -66,8 +67,8 @@ impl Target {
     pub(crate) fn open(&self, from: Option<SocketAddr>) -> Result<Sink, Failure> {
         match self {
             Self::Stdout => {
-                let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-                let file = file.map_err(|error| Failure::file("write to", "standard output", &error))?;
+                let file =
+                    output::file().map_err(|error| Failure::file("write to", "standard output", &error))?;
                 Ok(Sink::direct(file, "standard output".to_owned(), None))
             }
             Self::Special(path) => {

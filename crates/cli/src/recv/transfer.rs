@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 
-/// Receives until the sender has finished, and gives the output its name. Where this is dropped or fails, the
-/// output is deleted and the sender gets a reset.
+/// Receives until the sender has finished, and gives the output its name. If this is dropped or fails, the output is deleted, and
+/// the sender gets the reset for which the caller has set the linger time to zero.
 pub(super) async fn receive(
     stream: &mut TcpStream,
     sink: Sink,
@@ -19,7 +19,6 @@ pub(super) async fn receive(
     timeout: Option<Duration>,
 ) -> Result<Option<PathBuf>, Failure> {
     let peer = stream.peer_addr();
-    stream.set_linger(Some(Duration::ZERO));
     let (file, (mut from_peer, _)) = (sink.file(), stream.split());
     tokio::select! {
         whole = copy(&mut from_peer, &file, progress) => whole.map_err(|error| match error {

@@ -20,10 +20,8 @@ use ackline::runtime::{Device as _, Stack, TcpStream, timer};
 use exchange::{Answer, Trouble, exchange};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
-use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
-use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,7 +109,12 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
     let source = Source::open(&args.file)?;
     // Standard input stands for a conversation, whose other half goes to standard output.
     let converses = args.file == Path::new("-");
-    let answer = if converses { Answer::Into(Arc::new(standard_output()?)) } else { Answer::Dropped };
+    let answer = if converses {
+        let file = output::file().map_err(|error| Failure::file("write to", "standard output", &error))?;
+        Answer::Into(Arc::new(file))
+    } else {
+        Answer::Dropped
+    };
     let name = source.name().to_owned();
     let progress = if converses && io::stdin().is_terminal() {
         // It would be drawn over what a person types.
@@ -203,11 +206,6 @@ fn report(
         }
     }
     Ok(())
-}
-
-fn standard_output() -> Result<File, Failure> {
-    let file = io::stdout().as_fd().try_clone_to_owned().map(File::from);
-    file.map_err(|error| Failure::file("write to", "standard output", &error))
 }
 
 /// Says something on the way.

@@ -45,6 +45,15 @@ fn a_demo_for_some_time_ends_soon_after_it_behind_a_slow_shaper_too() {
 }
 
 #[test]
+fn a_slow_rate_has_its_own_unit() {
+    let ended = run(&["demo", "--device", "channel", "--size", "4k", "--egress-rate", "100kbit"]);
+    succeeded(&ended);
+    let text = String::from_utf8(ended.stdout).expect("UTF-8");
+    let upload = text.lines().find(|line| line.trim_start().starts_with("ackline -> ")).expect("a row");
+    assert!(upload.contains(" kbit/s") && !upload.contains("Gbit/s"), "{text}");
+}
+
+#[test]
 fn a_shaped_demo_keeps_its_rate_and_says_how_long_packets_waited() {
     let shaped = ["--egress-rate", "20mbit", "--egress-burst", "3k", "--sched", "kalampoukas:f=0.5"];
     let ended = run(&[&["demo", "--json", "--device", "channel", "--size", "1M"][..], &shaped].concat());
