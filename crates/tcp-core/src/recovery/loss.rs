@@ -2,7 +2,8 @@
 //!
 //! With SACK by time, see [`rack`](super::rack). With SACK by count (RFC 6675): data is lost when three ranges, or more than two segments' bytes, are SACKed above it,
 //! or when three duplicate ACKs have come. Without SACK (RFC 5681, RFC 6582): three duplicate ACKs prove the
-//! head lost, and in recovery every partial ACK proves the next head lost. A duplicate ACK without SACK takes a
+//! head lost, and in recovery every partial ACK proves the next head lost. On a path that has proved to reorder more
+//! than that, as many are needed as it has made ([`Recovery::on_overtaken`]). A duplicate ACK without SACK takes a
 //! segment off pipe, which is what inflating the window by it amounts to.
 
 use super::rack::Clocks;
@@ -10,6 +11,9 @@ use super::{DUP_THRESH, Recovery};
 use crate::policy::cc::Phase;
 use crate::seq::SeqNum;
 use crate::snd::scoreboard::Scoreboard;
+
+/// The most duplicate ACKs that are waited for (Linux: `tcp_max_reordering`).
+const MAX_DUP_THRESH: u32 = 300;
 
 /// What loss detection looks at on an ACK.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +73,8 @@ impl Recovery {
                 // RFC 6582, section 3.2, step 2: duplicate ACKs that the retransmissions of the last episode
                 // caused prove nothing; the ACK must cover more than `recover`.
                 let fresh = seen.sack || seen.una.gt(self.recovery_point);
-                let counted = self.dup_acks >= DUP_THRESH && fresh && seen.clocks.is_none();
+                let thresh = if seen.sack { DUP_THRESH } else { self.dup_thresh };
+                let counted = self.dup_acks >= thresh && fresh && seen.clocks.is_none();
                 if counted {
                     // RFC 6675, section 5, step 4.3: the first segment is retransmitted whatever IsLost says.
                     finding.newly_lost += board.mark_head_lost(seen.smss);
@@ -93,6 +98,21 @@ impl Recovery {
             Phase::Recovery | Phase::Loss => {}
         }
         finding
+    }
+
+    /// Without SACK: the original of a fast retransmission has arrived, after the duplicate ACKs that began the episode and
+    /// those since. The next segment that is as late is not taken for lost: the threshold follows the path, as in
+    /// RFC 4653 and Linux (`tcp_check_reno_reordering`).
+    pub(crate) fn on_overtaken(&mut self) {
+        self.dup_thresh = (self.dup_thresh + self.dup_acks + 1).min(MAX_DUP_THRESH);
+    }
+
+    /// Without SACK: a timeout had to repair what duplicate ACKs beyond the usual threshold did not prove lost. The threshold
+    /// was too high.
+    pub(crate) fn on_timeout_for(&mut self, sack: bool) {
+        if !sack && !self.in_episode() && self.dup_acks >= DUP_THRESH {
+            self.dup_thresh = DUP_THRESH;
+        }
     }
 
     /// The episode is over: its recovery point is acknowledged. True where the phase changed.

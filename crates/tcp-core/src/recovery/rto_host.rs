@@ -93,7 +93,7 @@ impl Sender {
 
     /// The retransmission timer fired.
     pub(crate) fn on_rto_expiry(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
-        let before = self.rto_phase();
+        let (before, sack) = (self.rto_phase(), self.has_sack());
         let tail_was_repeated = self.open_probe().is_some_and(|(_, new)| !new);
         let Some(flight) = self.flight.as_deref_mut() else {
             self.rto_at = Instant::FAR_FUTURE;
@@ -121,6 +121,7 @@ impl Sender {
             ctx.counters.tcp_loss_failures += 1;
         }
         let in_episode = flight.recovery.in_episode();
+        flight.recovery.on_timeout_for(sack);
         let host = &mut flight.recovery.rto;
         host.expiries = host.expiries.saturating_add(1);
         host.takeover = false;

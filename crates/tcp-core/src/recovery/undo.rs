@@ -73,7 +73,7 @@ impl Recovery {
 impl Sender {
     /// Takes fast recovery back where the ACK proves that it was needless. Called before loss detection.
     pub(crate) fn undo_if_needless(&mut self, ctx: &mut Ctx<'_>, facts: &AckFacts) {
-        let una = self.snd_una;
+        let (una, sack) = (self.snd_una, self.has_sack());
         let Some(flight) = self.flight.as_deref_mut() else { return };
         let recovery = &flight.recovery;
         let Some(mark) = recovery.undo.filter(|mark| !mark.timeout && recovery.phase != Phase::Loss) else {
@@ -96,6 +96,9 @@ impl Sender {
         };
         *counter += 1;
         // The original was overtaken: this path reorders.
+        if echoes && !sack {
+            flight.recovery.on_overtaken();
+        }
         if echoes && !flight.recovery.rack.path.reordering_seen {
             flight.recovery.rack.path.reordering_seen = true;
             ctx.counters.tcp_ts_reorder += 1;

@@ -16,7 +16,7 @@ use crate::plan::Plan;
 use crate::policy::cc::{Clock, Pacing, Phase, Recovery, Restart, RestartCause, SendDecision, SentSegment};
 use crate::policy::rto::{RtoGate, RtoPhase, RtoSend};
 use crate::policy::sched::{ControlKind, SegmentClass};
-use crate::recovery::Prr;
+use crate::recovery::{DUP_THRESH, Prr};
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::units::Window;
@@ -243,12 +243,16 @@ impl Sender {
         let room = clamp(window).saturating_sub(pipe);
         match self.phase() {
             Phase::Disorder if decision.recovery == Recovery::Core && !self.has_lost_data() => {
+                let reorders =
+                    self.flight.as_deref().is_some_and(|flight| flight.recovery.dup_thresh > DUP_THRESH);
                 // RFC 3042: one new segment for each of the first two duplicate ACKs; without limited
                 // transmit, nothing beyond the window (RFC 5681, section 3.2). Where time decides, a reordering
                 // path makes more than two, and each lets a segment go (RFC 6675, section 5, step 3.3).
                 let extra = match config.loss {
                     _ if !config.limited_transmit => 0,
                     LossDetection::Rack if self.sack => return room,
+                    // RFC 4653, section 3.2: where more are waited for, each of them lets a segment go.
+                    _ if reorders => return room,
                     _ => 2 * self.smss,
                 };
                 room.min(clamp(window).saturating_add(extra).saturating_sub(flight_size))

@@ -210,3 +210,46 @@ fn prr_lets_the_first_retransmission_of_a_timer_leave() {
     bench.set_cwnd(1);
     assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
 }
+
+/// Without SACK: a segment that six others overtake is taken for lost once. The next time so many duplicate ACKs prove nothing,
+/// each lets a new segment go, and a timeout that has to repair a loss brings the usual threshold back.
+#[test]
+fn without_sack_the_duplicate_ack_threshold_follows_the_path() {
+    let mut setup = Setup { sack: false, ..Setup::default() };
+    setup.cwnd = Some(20);
+    setup.config.undo = true;
+    let mut bench = setup.open();
+    bench.write(100 * SMSS);
+    bench.drain();
+    bench.pass(ms(100));
+    for _ in 0..6 {
+        bench.ack(0);
+    }
+    assert_eq!(bench.info().ca_state, Phase::Recovery);
+    bench.pass(ms(2));
+    assert_eq!(bench.step(), Some((0, 1000, FastRetransmit)));
+    bench.pass(ms(2));
+    let segment = echoing(&bench, 7000, &[], 1_000);
+    bench.take(&segment);
+    assert_eq!(undos(&bench), [Undo::All]);
+    bench.drain();
+    let retransmitted = bench.info().total_retrans;
+    for _ in 0..6 {
+        bench.ack(7000);
+    }
+    assert_eq!(bench.info().ca_state, Phase::Disorder);
+    assert!(!bench.drain().is_empty(), "RFC 4653: limited transmit goes on");
+    assert_eq!(bench.info().total_retrans, retransmitted);
+    // It is lost, and nothing but the timeout tells.
+    assert_eq!(bench.fire(), crate::events::WakeReason::Rto);
+    assert_eq!(bench.step().unwrap().0, 7000);
+    bench.pass(ms(100));
+    let end = Bench::offset(bench.snd.snd_nxt());
+    bench.ack(end);
+    bench.set_cwnd(20);
+    bench.drain();
+    for ack in [end + SMSS; 4] {
+        bench.ack(ack);
+    }
+    assert_eq!(bench.info().ca_state, Phase::Recovery, "three again");
+}
