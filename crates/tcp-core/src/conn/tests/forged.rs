@@ -50,6 +50,34 @@ fn a_timestamp_counts_only_with_an_ack_that_counts() {
     }
 }
 
+/// RFC 6191, section 2: which SYN ends TIME-WAIT. TS.Recent is 5,010, RCV.NXT is IRS + 2.
+#[test]
+fn a_syn_ends_time_wait_if_it_is_provably_newer() {
+    for (offset, val, newer) in [
+        (100, Some(5_011), true),
+        (-100, Some(5_011), true),
+        (100, Some(5_010), true),
+        (0, Some(5_010), false),
+        (-100, Some(5_010), false),
+        (100, Some(5_009), false),
+        (100, None, true),
+        (0, None, false),
+        (-100, None, false),
+    ] {
+        let mut bench = stamped_connection();
+        bench.conn.shutdown(ctx!(bench));
+        bench.drain();
+        bench.arrive(&stamped(&segment(FIN | ACK, IRS + 1, ISS + 2, &[]), 5_010, 0));
+        bench.drain();
+        assert_eq!((bench.conn.state(), bench.conn.ts.recent()), (State::TimeWait, 5_010));
+        let syn = segment(SYN, SeqNum((IRS + 2).0.wrapping_add_signed(offset)), SeqNum(0), &[]);
+        let syn = val.map_or(syn, |val| stamped(&syn, val, 0));
+        let expected = if newer { Disposition::NewSyn { iss_floor: ISS + 2 } } else { Disposition::Handled };
+        assert_eq!(bench.arrive(&syn), expected, "{offset} {val:?}");
+        assert_eq!(bench.counters.tcp_tw_recycled, u64::from(newer));
+    }
+}
+
 /// The timestamp of the SYN is the first that PAWS judges by.
 #[test]
 fn an_old_timestamp_does_not_establish_a_connection() {
@@ -143,6 +171,8 @@ fn each_refusal_has_its_counter() {
         (State::CloseWait, &[segment(RST, IRS + 2, SeqNum(0), &[])], "TcpEstabResets 1, TcpCurrEstab -1"),
         (State::FinWait1, &[segment(RST, IRS + 1, SeqNum(0), &[])], ""),
         (State::TimeWait, &[rst, rst_in_window], "TcpExtTWRstIgnored 2"),
+        (established, &[segment(ACK, IRS + 1, ISS + 1, b"x")], "TcpExtTCPHPHits 1"),
+        (established, &[segment(FIN | ACK, IRS + 1, ISS + 1, b"")], ""),
     ];
     for (state, segs, expected) in cases {
         assert_eq!(count(*state, segs), *expected, "{state}");
