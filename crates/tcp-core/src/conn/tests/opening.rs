@@ -132,3 +132,23 @@ fn the_window_of_syn_received_has_two_ends() {
     assert_eq!((bench.conn.state(), bench.conn.peek()[0]), (State::Established, &b"y"[..]), "ends in it");
     assert_eq!(bench.counters.tcp_out_of_window, 0);
 }
+
+/// RFC 7323, section 2.2: the window of a SYN is never scaled, every other one is.
+#[test]
+fn the_peers_window_is_scaled_but_in_its_syn() {
+    let scaled = TcpOptions { window_scale: Some(3), ..TcpOptions::NONE };
+    let with_window = |window, seg| TcpSegment { window, ..seg };
+    let mut bench = Bench::in_state(State::SynSent);
+    let syn_ack = TcpSegment { options: scaled, ..segment(SYN | ACK, IRS, ISS + 1, &[]) };
+    bench.arrive(&with_window(1_000, syn_ack));
+    assert_eq!(bench.conn.info().snd_wnd, 1_000);
+    bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, &[])));
+    assert_eq!(bench.conn.info().snd_wnd, 8_008);
+    bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, b"predicted")));
+    assert_eq!((bench.conn.info().snd_wnd, bench.counters.tcp_hp_hits), (8_008, 1));
+
+    let syn = TcpSegment { options: scaled, ..segment(SYN, IRS, SeqNum(0), &[]) };
+    let mut bench = Bench::passive(config(), &with_window(1_000, syn));
+    bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, &[])));
+    assert_eq!(bench.conn.info().snd_wnd, 8_008);
+}
