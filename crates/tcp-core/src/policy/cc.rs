@@ -336,6 +336,9 @@ impl FlowView {
 const ORDINARY_RTT: Duration = Duration::from_secs(1);
 /// Round trips up to so many times the smallest one of late set a pace.
 const PACED_MULTIPLE: u64 = 8;
+/// No round trip above this one sets a pace: the least that RFC 6298 (2.5) allows as the limit of the RTO. A peer that holds its
+/// first ACKs back for days would otherwise stop the flow for as long.
+const LONGEST_RTT: Duration = Duration::from_secs(60);
 
 /// The longest round trip that sets a pace, on a path whose smallest one of late is `min_rtt`.
 ///
@@ -343,12 +346,12 @@ const PACED_MULTIPLE: u64 = 8;
 /// of them lets one segment out per minute, each of which then gives one sample: the estimate recovers slower than the
 /// path by orders of magnitude. A window that is paced too fast costs little, because the window still bounds the flight.
 pub(crate) fn longest_paced_rtt(min_rtt: Option<Duration>) -> Duration {
-    min_rtt.map_or(Duration::MAX, |min| min.saturating_mul(PACED_MULTIPLE).max(ORDINARY_RTT))
+    min_rtt.map_or(LONGEST_RTT, |min| min.saturating_mul(PACED_MULTIPLE).clamp(ORDINARY_RTT, LONGEST_RTT))
 }
 
 impl FlowView {
     /// The longest round trip that a pace should follow: a second, or eight times [`min_rtt`](Self::min_rtt) where that
-    /// is longer. [`srtt_pace`](Self::srtt_pace) keeps to it; so should an algorithm that smooths samples itself.
+    /// is longer, up to a minute. [`srtt_pace`](Self::srtt_pace) keeps to it; so should an algorithm that smooths samples itself.
     #[must_use]
     pub fn longest_paced_rtt(&self) -> Duration {
         longest_paced_rtt(self.min_rtt)

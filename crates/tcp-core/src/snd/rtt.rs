@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(rtt.srtt_pace(), Some(Duration::from_micros(212_500)));
         let mut rtt = Rtt::new(ms(1000), SeqNum(0));
         rtt.on_newest(&mut next, now, ms(600_000), false);
-        assert_eq!(rtt.srtt_pace(), Some(ms(600_000)), "nothing else is known");
+        assert_eq!(rtt.srtt_pace(), Some(ms(60_000)), "nothing else is known");
         rtt.on_newest(&mut next, now, ms(100), false);
         assert!(rtt.srtt_pace().unwrap() <= ms(1_000), "{:?}", rtt.srtt_pace());
     }
