@@ -59,10 +59,9 @@ fn upload(sched: &str, latest: Duration) -> Run {
             }
             loop {
                 let asleep = side == 0 && waking.is_some_and(|(_, wakes)| now < wakes);
-                let budget = TxBudget::packets(if asleep { 0 } else { usize::MAX });
                 let mut out = vec![];
                 if !asleep {
-                    let Ok(_) = hosts[side].transmit(now, budget, |packet| {
+                    let Ok(_) = hosts[side].transmit(now, TxBudget::UNLIMITED, |packet| {
                         out.push([packet.header, packet.payload[0], packet.payload[1]].concat());
                         Ok::<_, Infallible>(())
                     });
