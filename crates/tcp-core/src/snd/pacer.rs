@@ -149,7 +149,9 @@ impl Pacer {
     /// The latest instant for a departure that stays where it is while decisions change: a gap that was in force at the
     /// last one and is many times as long as today's was made of a round trip that is over.
     fn latest(&self, gap: Gap) -> Instant {
-        self.last + gap.of_bytes(self.len, Carry::default()).0.saturating_mul(LONGEST)
+        let gap = gap.of_bytes(self.len, Carry::default()).0;
+        // What is carried over may add a nanosecond, also to a gap of less than one.
+        self.last + gap.saturating_mul(LONGEST).max(gap.saturating_add(Duration::from_nanos(1)))
     }
 
     /// Data that could leave otherwise waits for [`earliest`](Self::earliest).
