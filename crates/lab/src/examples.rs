@@ -43,6 +43,7 @@ pub const EXAMPLES: &[Example] = examples![
     "flights",
     "path-change",
     "stall",
+    "late-packets",
 ];
 
 /// The one called `name`.
