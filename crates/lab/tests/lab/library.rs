@@ -21,7 +21,8 @@ fn each_runs_shortened() {
             assert!(result.flows.iter().any(|flow| flow.received_bytes > 10_000), "{at}: nothing arrived");
             assert!(result.flows.iter().all(|flow| flow.wrong_reads == 0), "{at}");
             assert_eq!(result.unroutable, 0, "{at}");
-            assert!(!result.queues.is_empty(), "{at}: nothing is measured");
+            let unwanted = example.text.contains("queues = []");
+            assert_eq!(result.queues.is_empty(), unwanted, "{at}: measured queues");
             assert!(result.queues.iter().all(|queue| queue.utilisation <= 1.0 + 1e-9), "{at}");
             assert!(!result.readings().is_empty());
         }

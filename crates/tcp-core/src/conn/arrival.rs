@@ -423,14 +423,12 @@ impl Connection {
             return;
         }
         // RFC 9293, section 3.6.1: data that nobody can read any more is answered with RST.
-        if self.released && seq + seg.payload.len() as u32 != seq {
-            let end = seq + seg.payload.len() as u32;
-            if end.gt(self.rcv.rcv_nxt()) {
-                ctx.counters.tcp_abort_on_data += 1;
-                self.rst_due = true;
-                self.die(ctx, Some(ConnError::DataAfterClose));
-                return;
-            }
+        let end = seq + seg.payload.len() as u32;
+        if self.released && !seg.payload.is_empty() && end.gt(self.rcv.rcv_nxt()) {
+            ctx.counters.tcp_abort_on_data += 1;
+            self.rst_due = true;
+            self.die(ctx, Some(ConnError::DataAfterClose));
+            return;
         }
         let incoming = self.incoming(ctx.now, ip, seg, seq);
         let received = self.rcv.on_data(ctx, &self.config, &incoming);
@@ -438,10 +436,9 @@ impl Connection {
             self.notices.add(Notices::READABLE);
         }
         if received.fin {
-            let before = self.state;
             self.change_state(ctx, Input::Fin);
             self.notices.add(Notices::READABLE);
-            if before != self.state && self.state == State::TimeWait {
+            if self.state == State::TimeWait {
                 self.enter_time_wait(ctx);
             }
         }

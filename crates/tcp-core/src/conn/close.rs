@@ -8,11 +8,11 @@ use crate::time::Instant;
 impl Connection {
     /// The connection is over. What was received stays readable; everything else is given back.
     pub(super) fn die(&mut self, ctx: &mut Ctx<'_>, error: Option<ConnError>) {
-        if self.state == State::Closed && self.error.is_some() {
+        if self.state == State::Closed {
             return;
         }
         // TIME-WAIT begins with the news that its end would bring.
-        if !matches!(self.state, State::TimeWait | State::Closed) {
+        if self.state != State::TimeWait {
             self.notices.add(Notices::CLOSED);
         }
         self.change_state(ctx, Input::Abort);

@@ -765,6 +765,35 @@ fn letting_go_closes_in_the_background_and_fin_wait_2_ends() {
     assert_eq!(bench.now.since(closed), bench.conn.config.fin_wait_2);
 }
 
+/// Only an orphan in FIN-WAIT-2 is forgotten; what the application holds, or what still sends, is not.
+#[test]
+fn fin_wait_2_ends_only_for_an_orphan() {
+    let mut bench = Bench::in_state(State::FinWait2);
+    // Memory is given back first.
+    bench.now += Duration::from_secs(1);
+    bench.conn.on_timeout(ctx!(bench));
+    assert_eq!(bench.conn.next_deadline(), None);
+    bench.conn.release(ctx!(bench));
+    let end = bench.now + bench.conn.config.fin_wait_2;
+    assert_eq!(bench.conn.next_deadline(), Some((end, WakeReason::FinWait2)));
+
+    let mut bench = Bench::in_state(State::Established);
+    bench.conn.release(ctx!(bench));
+    bench.drain();
+    bench.arrive(&segment(FIN | ACK, IRS + 1, ISS + 1, &[]));
+    assert_eq!(bench.conn.state(), State::Closing);
+    bench.now += bench.conn.config.fin_wait_2;
+    bench.conn.on_timeout(ctx!(bench));
+    assert_eq!(bench.conn.state(), State::Closing);
+}
+
+#[test]
+fn a_close_before_the_handshake_ends_an_attempt_that_has_nothing_to_send() {
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.conn.shutdown(ctx!(bench));
+    assert_eq!((bench.conn.state(), bench.conn.error()), (State::Closed, None), "RFC 9293, section 3.10.4");
+}
+
 #[test]
 fn data_for_nobody_is_answered_with_a_reset() {
     let mut bench = Bench::in_state(State::Established);
@@ -774,6 +803,17 @@ fn data_for_nobody_is_answered_with_a_reset() {
     let sent = bench.drain();
     assert!(sent[0].flags.contains(RST), "RFC 9293, section 3.6.1");
     assert_eq!(bench.conn.error(), Some(ConnError::DataAfterClose));
+    assert_eq!(bench.counters.tcp_abort_on_data, 1);
+    // What was received before is no new data, nor is a FIN.
+    let mut bench = Bench::in_state(State::Established);
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 1, b"read"));
+    assert_eq!(bench.conn.read(ctx!(bench), &mut [0; 10]), Ok(4));
+    bench.conn.release(ctx!(bench));
+    bench.drain();
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 2, b"read"));
+    bench.arrive(&segment(FIN | ACK, IRS + 5, ISS + 2, &[]));
+    assert_eq!((bench.conn.state(), bench.conn.error()), (State::TimeWait, None));
+    assert_eq!(bench.counters.tcp_tw, 1);
 }
 
 #[test]

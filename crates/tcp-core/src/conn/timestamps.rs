@@ -59,16 +59,50 @@ impl TimestampClock {
         (val.wrapping_sub(self.recent) as i32) < 0 && now.since(self.recent_at) <= RECENT_VALID
     }
 
-    /// RFC 7323, section 4.3, (2): TS.Recent follows segments that reach back to the last ACK sent.
+    /// RFC 7323, section 4.3, (2): TS.Recent follows segments that reach back to the last ACK sent. `val` is of a
+    /// segment that is not [rejected](Self::rejects).
     pub(crate) fn update(&mut self, now: Instant, val: u32, seq: SeqNum, last_ack_sent: SeqNum) {
-        if seq.le(last_ack_sent) && ((val.wrapping_sub(self.recent) as i32) >= 0 || self.rejects_nothing(now))
-        {
+        if seq.le(last_ack_sent) {
             self.recent = val;
             self.recent_at = now;
         }
     }
+}
 
-    fn rejects_nothing(&self, now: Instant) -> bool {
-        now.since(self.recent_at) > RECENT_VALID
+#[cfg(test)]
+mod tests {
+    use super::TimestampClock;
+    use crate::seq::SeqNum;
+    use crate::time::{Duration, Instant};
+
+    #[test]
+    fn an_echo_tells_its_age() {
+        let clock = TimestampClock::new(u32::MAX - 99);
+        let now = Instant::from_secs(1);
+        let value = clock.value(now);
+        assert_eq!(value, 900, "the clock has wrapped");
+        let age = |ecr| clock.age(now, ecr).map(Duration::as_millis);
+        assert_eq!(age(value), Some(0));
+        assert_eq!(age(value - 10), Some(10));
+        assert_eq!(age(u32::MAX), Some(901));
+        assert_eq!(age(0), None, "no echo");
+        assert_eq!(age(value + 1), None, "was never shown");
+        assert_eq!(age(value.wrapping_sub((1 << 31) - 1)), Some((1 << 31) - 1));
+        assert_eq!(age(value.wrapping_sub(1 << 31)), None, "as far ahead as behind");
+    }
+
+    #[test]
+    fn recent_follows_what_reaches_back_to_the_last_ack() {
+        let (start, last_ack) = (Instant::from_secs(1), SeqNum(500));
+        let mut clock = TimestampClock::new(0);
+        clock.enable(start, 10);
+        clock.update(start, 20, last_ack + 1, last_ack);
+        assert_eq!(clock.recent(), 10, "beyond the last ACK sent");
+        clock.update(start, 20, last_ack, last_ack);
+        assert_eq!(clock.recent(), 20);
+        assert!(clock.rejects(start, 19) && !clock.rejects(start, 20));
+        let days = |n: u64| start + Duration::from_secs(n * 86_400);
+        assert!(clock.rejects(days(24), 19));
+        assert!(!clock.rejects(days(24) + Duration::from_nanos(1), 19));
     }
 }

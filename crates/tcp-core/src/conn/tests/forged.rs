@@ -136,6 +136,40 @@ fn what_is_not_acceptable_is_no_sign_of_life() {
     assert_eq!(next.since(bench.now), Duration::from_secs(10), "the peer itself");
 }
 
+/// A timestamp that was not agreed on is just an unknown option.
+#[test]
+fn a_timestamp_that_was_not_agreed_on_says_nothing() {
+    let mut bench = Bench::in_state(State::Established);
+    bench.now += Duration::from_millis(50);
+    let stamp = bench.conn.ts.value(bench.now) - 10;
+    let data = stamped(&segment(ACK, IRS + 1, ISS + 1, b"data"), 7_000, stamp);
+    assert_eq!(bench.conn.fresh_timestamp(&data), None);
+    assert_eq!(bench.conn.incoming(bench.now, &ip(), &data, data.seq).ts_rtt, None);
+    bench.arrive(&data);
+    assert!(!bench.conn.info().timestamps);
+    bench.conn.write(b"answer").unwrap();
+    assert_eq!(bench.drain()[0].options.timestamps, None);
+
+    let mut bench = stamped_connection();
+    bench.now += Duration::from_millis(50);
+    let stamp = bench.conn.ts.value(bench.now) - 10;
+    let data = stamped(&segment(ACK, IRS + 1, ISS + 1, b"data"), 7_000, stamp);
+    let incoming = bench.conn.incoming(bench.now, &ip(), &data, data.seq);
+    assert_eq!(incoming.ts_rtt, Some(Duration::from_millis(10)));
+}
+
+/// RFC 7323, section 5.5: TS.Recent of an idle connection is not trusted for more than 24 days.
+#[test]
+fn an_old_timestamp_counts_again_after_24_days() {
+    for (days, taken) in [(24, false), (25, true)] {
+        let mut bench = stamped_connection();
+        bench.now += Duration::from_secs(days * 24 * 3_600);
+        bench.arrive(&stamped(&segment(ACK, IRS + 1, ISS + 1, b"data"), 1, 0));
+        assert_eq!(bench.conn.peek()[0] == b"data", taken, "{days} days");
+        assert_eq!(bench.conn.ts.recent(), if taken { 1 } else { 5_001 });
+    }
+}
+
 /// Whatever is refused is counted, and nothing else is.
 #[test]
 fn each_refusal_has_its_counter() {
