@@ -12,9 +12,6 @@ use crate::policy::cc::Phase;
 use crate::seq::SeqNum;
 use crate::snd::scoreboard::Scoreboard;
 
-/// The most duplicate ACKs that are waited for (Linux: `tcp_max_reordering`).
-const MAX_DUP_THRESH: u32 = 300;
-
 /// What loss detection looks at on an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
@@ -70,10 +67,8 @@ impl Recovery {
                         board.add_unnamed(seen.smss);
                     }
                 }
-                // RFC 6582, section 3.2, step 2: duplicate ACKs that the retransmissions of the last episode
-                // caused prove nothing; the ACK must cover more than `recover`.
-                let fresh = seen.sack || seen.una.gt(self.recovery_point);
-                let thresh = if seen.sack { DUP_THRESH } else { self.dup_thresh };
+                let fresh = seen.sack || self.counts_duplicates(seen.una);
+                let thresh = if seen.sack { DUP_THRESH } else { self.rack.path.dup_thresh() };
                 let counted = self.dup_acks >= thresh && fresh && seen.clocks.is_none();
                 if counted {
                     // RFC 6675, section 5, step 4.3: the first segment is retransmitted whatever IsLost says.
@@ -104,15 +99,24 @@ impl Recovery {
     /// those since. The next segment that is as late is not taken for lost: the threshold follows the path, as in
     /// RFC 4653 and Linux (`tcp_check_reno_reordering`).
     pub(crate) fn on_overtaken(&mut self) {
-        self.dup_thresh = (self.dup_thresh + self.dup_acks + 1).min(MAX_DUP_THRESH);
+        let path = &mut self.rack.path;
+        path.set_dup_thresh(path.dup_thresh().saturating_add(self.dup_acks).saturating_add(1));
     }
 
     /// Without SACK: a timeout had to repair what duplicate ACKs beyond the usual threshold did not prove lost. The threshold
-    /// was too high.
-    pub(crate) fn on_timeout_for(&mut self, sack: bool) {
-        if !sack && !self.in_episode() && self.dup_acks >= DUP_THRESH {
-            self.dup_thresh = DUP_THRESH;
+    /// was too high, unless nothing but [the end of the last episode](Self::counts_duplicates) kept them from proving it (Linux,
+    /// `tcp_enter_loss`, which is in Recovery then).
+    pub(crate) fn on_timeout_for(&mut self, una: SeqNum, sack: bool) {
+        let raised = !sack && self.rack.path.dup_thresh() > DUP_THRESH;
+        if raised && !self.in_episode() && self.dup_acks >= DUP_THRESH && self.counts_duplicates(una) {
+            self.rack.path.set_dup_thresh(DUP_THRESH);
         }
+    }
+
+    /// RFC 6582, section 3.2, step 2: duplicate ACKs that the retransmissions of the last episode caused prove nothing; the
+    /// ACK must cover more than `recover`.
+    fn counts_duplicates(&self, una: SeqNum) -> bool {
+        una.gt(self.recovery_point)
     }
 
     /// The episode is over: its recovery point is acknowledged. True where the phase changed.

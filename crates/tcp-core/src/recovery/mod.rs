@@ -48,8 +48,6 @@ pub(crate) struct Recovery {
     pub(crate) recovery_point: SeqNum,
     /// DupAcks: since the last cumulative ACK.
     pub(crate) dup_acks: u32,
-    /// Duplicate ACKs that prove a loss where SACK is not in use; at least [`DUP_THRESH`].
-    pub(crate) dup_thresh: u32,
     /// HighRxt: everything before it was retransmitted in this episode where it was a hole.
     pub(crate) high_rxt: SeqNum,
     /// RescueRxt: RecoveryPoint at the rescue retransmission of this episode.
@@ -73,7 +71,6 @@ impl Recovery {
             phase: Phase::Open,
             recovery_point: una - 1,
             dup_acks: 0,
-            dup_thresh: DUP_THRESH,
             high_rxt: una,
             rescued: false,
             forced: false,

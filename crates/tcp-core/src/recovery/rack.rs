@@ -22,17 +22,18 @@ use super::Recovery;
 use crate::seq::SeqNum;
 use crate::snd::scoreboard::Scoreboard;
 use crate::time::{Duration, Instant};
+use core::num::NonZeroU8;
 
 /// Recoveries without DSACK after which a widened window falls back (RACK.reo_wnd_persist).
 const PERSIST: u8 = 16;
 /// SACKed segments from which on no reordering window is granted to a path that never reordered.
 const DUP_THRESH: u32 = super::DUP_THRESH;
 
-/// What RACK knows of the path, beyond one flight of data.
+/// What loss detection knows of the path, beyond one flight of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathMemory {
-    /// RACK.reordering_seen.
-    pub(crate) reordering_seen: bool,
+    /// Set if the path was seen to reorder. The value is that of [`dup_thresh`](Self::dup_thresh).
+    reordering: Option<NonZeroU8>,
     /// RACK.reo_wnd_mult, at least 1.
     mult: u8,
     /// RACK.reo_wnd_persist.
@@ -41,7 +42,30 @@ pub(crate) struct PathMemory {
 
 impl Default for PathMemory {
     fn default() -> Self {
-        Self { reordering_seen: false, mult: 1, persist: PERSIST }
+        Self { reordering: None, mult: 1, persist: PERSIST }
+    }
+}
+
+impl PathMemory {
+    /// RACK.reordering_seen.
+    pub(crate) const fn reordering_seen(&self) -> bool {
+        self.reordering.is_some()
+    }
+
+    /// The path reorders.
+    pub(crate) fn see_reordering(&mut self) {
+        self.set_dup_thresh(self.dup_thresh());
+    }
+
+    /// Duplicate ACKs that prove a loss where SACK is not in use: at least [`DUP_THRESH`], and at most 255 (Linux,
+    /// `tcp_max_reordering`: 300).
+    pub(crate) fn dup_thresh(&self) -> u32 {
+        self.reordering.map_or(DUP_THRESH, |thresh| u32::from(thresh.get()))
+    }
+
+    /// The path reorders, and so many duplicate ACKs prove a loss.
+    pub(crate) fn set_dup_thresh(&mut self, thresh: u32) {
+        self.reordering = u8::try_from(thresh).map_or(Some(NonZeroU8::MAX), NonZeroU8::new);
     }
 }
 
@@ -141,11 +165,11 @@ impl Rack {
     /// Steps 2 and 3: the newest arrival, and whether the path reorders. True where this ACK is the first to
     /// show that it does.
     pub(crate) fn on_arrival(&mut self, arrived: &Arrived) -> bool {
-        let before = self.path.reordering_seen;
+        let before = self.path.reordering_seen();
         // Step 3 takes the segments of one ACK in ascending order, so that only what lies below the highest of
         // earlier ACKs was reordered.
         if arrived.lowest.is_some_and(|lowest| lowest.lt(self.fack)) {
-            self.path.reordering_seen = true;
+            self.path.see_reordering();
         }
         if let Some(highest) = arrived.highest {
             self.fack = self.fack.max(highest);
@@ -162,7 +186,7 @@ impl Rack {
         {
             self.latest = Some(newest);
         }
-        self.path.reordering_seen && !before
+        self.path.reordering_seen() && !before
     }
 
     /// Step 4, the part that follows DSACK: once per round trip with a DSACK the window grows by a quarter of
@@ -198,7 +222,7 @@ impl Rack {
         sacked_segments: u32,
         clocks: &Clocks,
     ) -> Duration {
-        if !self.path.reordering_seen && (in_recovery || sacked_segments >= DUP_THRESH) {
+        if !self.path.reordering_seen() && (in_recovery || sacked_segments >= DUP_THRESH) {
             return Duration::ZERO;
         }
         let quarter = clocks.min_rtt.unwrap_or(Duration::ZERO).as_nanos() / 4;

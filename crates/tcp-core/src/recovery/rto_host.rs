@@ -121,7 +121,7 @@ impl Sender {
             ctx.counters.tcp_loss_failures += 1;
         }
         let in_episode = flight.recovery.in_episode();
-        flight.recovery.on_timeout_for(sack);
+        flight.recovery.on_timeout_for(self.snd_una, sack);
         let host = &mut flight.recovery.rto;
         host.expiries = host.expiries.saturating_add(1);
         host.takeover = false;

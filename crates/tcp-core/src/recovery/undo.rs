@@ -96,11 +96,12 @@ impl Sender {
         };
         *counter += 1;
         // The original was overtaken: this path reorders.
+        let seen = recovery.rack.path.reordering_seen();
         if echoes && !sack {
             flight.recovery.on_overtaken();
         }
-        if echoes && !flight.recovery.rack.path.reordering_seen {
-            flight.recovery.rack.path.reordering_seen = true;
+        if echoes && !seen {
+            flight.recovery.rack.path.see_reordering();
             ctx.counters.tcp_ts_reorder += 1;
         }
         self.take_back(ctx, &Undo::All);

@@ -243,8 +243,10 @@ impl Sender {
         let room = clamp(window).saturating_sub(pipe);
         match self.phase() {
             Phase::Disorder if decision.recovery == Recovery::Core && !self.has_lost_data() => {
-                let reorders =
-                    self.flight.as_deref().is_some_and(|flight| flight.recovery.dup_thresh > DUP_THRESH);
+                let reorders = self
+                    .flight
+                    .as_deref()
+                    .is_some_and(|flight| flight.recovery.rack.path.dup_thresh() > DUP_THRESH);
                 // RFC 3042: one new segment for each of the first two duplicate ACKs; without limited
                 // transmit, nothing beyond the window (RFC 5681, section 3.2). Where time decides, a reordering
                 // path makes more than two, and each lets a segment go (RFC 6675, section 5, step 3.3).

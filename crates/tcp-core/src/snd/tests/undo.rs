@@ -211,10 +211,9 @@ fn prr_lets_the_first_retransmission_of_a_timer_leave() {
     assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
 }
 
-/// Without SACK: a segment that six others overtake is taken for lost once. The next time so many duplicate ACKs prove nothing,
-/// each lets a new segment go, and a timeout that has to repair a loss brings the usual threshold back.
-#[test]
-fn without_sack_the_duplicate_ack_threshold_follows_the_path() {
+/// Without SACK: six segments have overtaken the head, which was retransmitted in vain; the first 7,000 bytes are
+/// acknowledged.
+fn overtaken_by_six() -> Bench {
     let mut setup = Setup { sack: false, ..Setup::default() };
     setup.cwnd = Some(20);
     setup.config.undo = true;
@@ -233,6 +232,26 @@ fn without_sack_the_duplicate_ack_threshold_follows_the_path() {
     bench.take(&segment);
     assert_eq!(undos(&bench), [Undo::All]);
     bench.drain();
+    bench
+}
+
+/// Everything is acknowledged; then as many as six segments overtake the head.
+fn overtaken_again(bench: &mut Bench) {
+    bench.pass(ms(100));
+    let end = Bench::offset(bench.snd.snd_nxt());
+    bench.ack(end);
+    bench.set_cwnd(20);
+    bench.drain();
+    for _ in 0..7 {
+        bench.ack(end + SMSS);
+    }
+}
+
+/// Without SACK: a segment that six others overtake is taken for lost once. The next time so many duplicate ACKs prove nothing,
+/// each lets a new segment go, and a timeout that has to repair a loss brings the usual threshold back.
+#[test]
+fn without_sack_the_duplicate_ack_threshold_follows_the_path() {
+    let mut bench = overtaken_by_six();
     let retransmitted = bench.info().total_retrans;
     for _ in 0..6 {
         bench.ack(7000);
@@ -243,13 +262,47 @@ fn without_sack_the_duplicate_ack_threshold_follows_the_path() {
     // It is lost, and nothing but the timeout tells.
     assert_eq!(bench.fire(), crate::events::WakeReason::Rto);
     assert_eq!(bench.step().unwrap().0, 7000);
-    bench.pass(ms(100));
-    let end = Bench::offset(bench.snd.snd_nxt());
-    bench.ack(end);
-    bench.set_cwnd(20);
-    bench.drain();
-    for ack in [end + SMSS; 4] {
-        bench.ack(ack);
-    }
+    overtaken_again(&mut bench);
     assert_eq!(bench.info().ca_state, Phase::Recovery, "three again");
+}
+
+/// Behind an episode that is over, duplicate ACKs prove nothing before the ACK covers more (RFC 6582, section 3.2, step 2). A timeout
+/// that repairs the head there says nothing of the threshold.
+#[test]
+fn a_timeout_behind_a_recovery_leaves_the_duplicate_ack_threshold() {
+    let mut bench = overtaken_by_six();
+    let point = Bench::offset(bench.snd.snd_nxt());
+    for _ in 0..7 {
+        bench.ack(7000);
+    }
+    assert_eq!(bench.info().ca_state, Phase::Recovery);
+    bench.drain();
+    bench.set_cwnd(40);
+    bench.drain();
+    assert!(Bench::offset(bench.snd.snd_nxt()) > point);
+    bench.pass(ms(100));
+    for _ in 0..9 {
+        bench.ack(point);
+    }
+    assert_eq!(bench.info().ca_state, Phase::Disorder);
+    assert_eq!(bench.fire(), crate::events::WakeReason::Rto);
+    assert_eq!(bench.step().unwrap().0, point);
+    overtaken_again(&mut bench);
+    assert_eq!(bench.info().ca_state, Phase::Disorder);
+}
+
+/// The threshold belongs to the path, not to one flight of data.
+#[test]
+fn an_idle_connection_keeps_its_duplicate_ack_threshold() {
+    let mut bench = overtaken_by_six();
+    bench.set_cwnd(100);
+    bench.drain();
+    bench.ack(Bench::offset(bench.snd.snd_nxt()));
+    assert_eq!(bench.fire(), crate::events::WakeReason::Trim);
+    assert!(bench.snd.flight.is_none());
+    bench.set_cwnd(20);
+    bench.write(100 * SMSS);
+    bench.drain();
+    overtaken_again(&mut bench);
+    assert_eq!(bench.info().ca_state, Phase::Disorder);
 }
