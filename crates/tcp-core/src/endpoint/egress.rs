@@ -133,6 +133,10 @@ impl Egress {
     pub(super) fn push(&mut self, now: Instant, mut descriptor: Descriptor) {
         descriptor.queued_at = now;
         self.scheduler.push(now, descriptor);
+        if self.queued == 0 {
+            // The packet that the driver was to come for was given up.
+            self.asked_for = None;
+        }
         self.queued += 1;
         // Whatever the scheduler said before, it may say otherwise of this packet.
         self.not_before = None;

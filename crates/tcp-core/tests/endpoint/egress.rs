@@ -1,6 +1,7 @@
 //! The way out: a full device, departures, shapers, deferral.
 
-use crate::net::{A, B, Link, Net, Plan, Wire, bytes_from, host_config, socket};
+use crate::net::{A, B, Link, Net, Plan, Wire, address, bytes_from, host_config, socket};
+use crate::stray::ping;
 use ackline_tcp_core::events::WakeReason;
 use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::policy::builtin::Fifo;
@@ -215,6 +216,23 @@ fn a_shaper_sets_the_wake_up() {
         1,
         "all that waits stands in the queue"
     );
+}
+
+/// What the driver was to come for is gone. It comes for something else, later.
+#[test]
+fn nobody_is_late_for_a_packet_that_was_given_up() {
+    let interval = Duration::from_millis(2);
+    let configs = [host_config(A), host_config(B)];
+    let mut net = Net::with(5, Link::default(), configs, || Box::new(Metronome::new(interval)));
+    let [_, second] = [(); 2].map(|()| net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(1)));
+    assert_eq!(net.intercept(A).len(), 1);
+    let now = net.now;
+    net.endpoint(A).conn(second).unwrap().abort(now);
+    assert_eq!(net.intercept(A).len(), 0);
+    net.now += Duration::from_millis(500);
+    net.inject(A, &ping(address(B), address(A), 10));
+    assert_eq!(net.intercept(A).len(), 1);
+    assert_eq!(net.endpoint(A).counters().egress_late, 0);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use ackline_tcp_core::wire::{
 use ackline_tcp_core::{ConnConfig, Duration, Event, Ingested, SeqNum, State};
 use std::net::{IpAddr, SocketAddr};
 
-fn ping(src: IpAddr, dst: IpAddr, len: usize) -> Vec<u8> {
+pub(crate) fn ping(src: IpAddr, dst: IpAddr, len: usize) -> Vec<u8> {
     let message = IcmpEmit::EchoRequest { ident: 7, seq: 3 };
     icmp(src, dst, message, &vec![0xa5; len])
 }
