@@ -9,6 +9,7 @@ use crate::seq::SeqNum;
 /// Smallest IPv4 path MTU that is believed, as Linux has it (`net.ipv4.route.min_pmtu`): a forged message must
 /// not reduce segments to crumbs (RFC 5927, section 7.1).
 const MIN_PMTU_V4: u32 = 552;
+
 /// An ICMP error about a segment of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IcmpError {

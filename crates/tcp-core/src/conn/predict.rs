@@ -1,8 +1,8 @@
 //! Header prediction (RFC 1323, appendix; Van Jacobson): the segment that a bulk receiver expects next.
 //!
 //! Nearly every segment of a bulk transfer brings the next data in order and tells the sender nothing. Each of the
-//! eight checks of [`arrival`](super::arrival) lets such a segment pass; here they are asked as one question, and
-//! what is left to do is what they would have done.
+//! [checks](super::checks) lets such a segment pass; here they are asked as one question, and what is left to do is what
+//! [`arrival`](super::arrival) would have done.
 
 use super::{Connection, Ctx, Notices};
 use crate::State;

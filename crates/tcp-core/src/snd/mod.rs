@@ -36,7 +36,7 @@ mod timers;
 mod transmit;
 mod view;
 mod window;
-mod window_use;
+pub(crate) mod window_use;
 
 #[cfg(test)]
 mod tests;

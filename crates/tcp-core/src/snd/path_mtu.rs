@@ -92,7 +92,7 @@ impl Sender {
         };
         let full = self.smss;
         let path = self.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full)));
-        // Of two claims the one that takes less is believed first. If it was too much, the path will say so again.
+        // Of two sizes the larger one is believed first. If it is too large, the path will say so again.
         if path.claim.is_none_or(|claim| claim.payload < payload) {
             path.claim = Some(Claim { payload, quoted, sent_at, believe_at, initial });
         }

@@ -96,8 +96,6 @@ impl Covered {
         if !retransmission {
             self.newest_departure = Some(self.newest_departure.map_or(sent_at, |at| at.max(sent_at)));
             self.oldest_departure = Some(self.oldest_departure.map_or(sent_at, |at| at.min(sent_at)));
-        }
-        if !retransmission {
             self.largest_packet = self.largest_packet.max(record.packet_len());
             if let Some(claim) = &self.claim {
                 self.refutes_claim |= claim.is_refuted_by(record);

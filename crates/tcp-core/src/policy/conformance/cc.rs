@@ -8,6 +8,7 @@ use crate::policy::cc::{
     Reaction, Restart, RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
 };
 use crate::seq::SeqNum;
+use crate::snd::window_use::WindowUse;
 use crate::time::{Duration, Instant};
 use crate::units::Window;
 use alloc::boxed::Box;
@@ -78,9 +79,7 @@ struct Flow {
     /// Window and `ssthresh` at the last checkpoint that may still be undone.
     checkpoint: Option<(Window, Window)>,
     cwnd_limited: bool,
-    /// The largest flight since the data before `flight_end` began to leave.
-    flight_used: u32,
-    flight_end: SeqNum,
+    window_use: WindowUse,
 }
 
 impl Flow {
@@ -115,8 +114,7 @@ impl Flow {
             recovery_point: start,
             checkpoint: None,
             cwnd_limited: false,
-            flight_used: 0,
-            flight_end: start,
+            window_use: WindowUse::new(start),
         };
         assert!(!flow.who.name.is_empty(), "a congestion control has no name");
         flow
@@ -144,7 +142,7 @@ impl Flow {
         view.delivered = self.delivered;
         view.phase = self.phase;
         view.cwnd_limited = self.cwnd_limited;
-        view.flight_used = self.flight_used;
+        view.flight_used = self.window_use.largest_flight();
         view.app_limited = !self.cwnd_limited;
         if self.delivered > 0 {
             view.srtt = Some(self.base_rtt);
@@ -214,9 +212,7 @@ impl Flow {
         self.cwnd_limited = len == most || !self.rng.one_in(4);
         let sent = SentSegment::new(self.nxt, len, false);
         self.nxt += len;
-        if self.una.ge(self.flight_end) || self.flight() > self.flight_used {
-            (self.flight_used, self.flight_end) = (self.flight(), self.nxt);
-        }
+        self.window_use.on_sent(self.una, self.nxt, false);
         self.tell("on_sent", |cc, view| cc.on_sent(view, &sent));
     }
 

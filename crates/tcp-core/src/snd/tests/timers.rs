@@ -284,10 +284,6 @@ fn a_stall_of_minutes_does_not_set_the_pace() {
                 bench.ack(acked as u32 * SMSS);
             }
         }
-        std::eprintln!(
-            "{revise:?} {:?}",
-            left.iter().map(|at: &Instant| at.since(stalled).as_millis()).collect::<Vec<_>>()
-        );
         let took = bench.now.since(stalled);
         assert!(took < ms(3_000), "{revise:?}: a hundred segments, ten per round trip, took {took:?}");
     }

@@ -100,20 +100,26 @@ fn a_single_segment_waits_for_a_delayed_ack() {
     assert_eq!(bench.timer(), Some((ms(300), Rto)));
 }
 
-/// A path of 300 ms whose RTT has not varied for long, and a single segment: its ACK may come 200 ms late, and neither the
+/// A path of 300 ms whose RTT has not varied for a hundred segments, all of which are acknowledged.
+fn steady(rto_floor: RtoFloor) -> Bench {
+    let mut setup = Setup { rtt: Some(ms(300)), ..setup() };
+    setup.config.rto_floor = rto_floor;
+    let mut bench = setup.open();
+    for round in 1..=100 {
+        bench.write(SMSS);
+        bench.drain();
+        bench.pass(ms(300));
+        bench.ack(round * SMSS);
+    }
+    bench
+}
+
+/// A path whose RTT does not vary, and a single segment: its ACK may come 200 ms late, and neither the
 /// probe nor the timeout is sooner, whatever the floor of the RTO applies to (RFC 8985, sections 7.2 and 8).
 #[test]
 fn neither_probe_nor_timeout_overtakes_a_delayed_ack() {
     for rto_floor in [RtoFloor::Variance, RtoFloor::Sum] {
-        let mut setup = Setup { rtt: Some(ms(300)), ..setup() };
-        setup.config.rto_floor = rto_floor;
-        let mut bench = setup.open();
-        for round in 1..=100 {
-            bench.write(SMSS);
-            bench.drain();
-            bench.pass(ms(300));
-            bench.ack(round * SMSS);
-        }
+        let mut bench = steady(rto_floor);
         bench.write(SMSS);
         bench.drain();
         assert_eq!(bench.timer(), Some((ms(500), Tlp)), "{rto_floor:?}");
@@ -126,15 +132,7 @@ fn neither_probe_nor_timeout_overtakes_a_delayed_ack() {
 /// Small segments that follow each other do not put the timeout of the oldest one off.
 #[test]
 fn a_single_segment_is_as_old_as_its_first_byte() {
-    let mut setup = Setup { rtt: Some(ms(300)), ..setup() };
-    setup.config.rto_floor = RtoFloor::Sum;
-    let mut bench = setup.open();
-    for round in 1..=100 {
-        bench.write(SMSS);
-        bench.drain();
-        bench.pass(ms(300));
-        bench.ack(round * SMSS);
-    }
+    let mut bench = steady(RtoFloor::Sum);
     for _ in 0..4 {
         bench.write(10);
         bench.drain();
