@@ -39,30 +39,33 @@ pub(super) async fn serve(
     let crowded = timeout.map(|limit| limit / 10);
 
     let mut gone = Ok(());
+    // Came when there was no room.
+    let mut waiting: Option<TcpStream> = None;
     loop {
         let full = running.len() >= usize::from(args.max);
-        let leaver = crowded.filter(|_| full).and_then(|limit| guests.silent_for(limit));
+        let there_is_room = |_: &mut _| !full || crowded.is_some_and(|limit| guests.make_room(limit));
+        if let Some(stream) = waiting.take_if(there_is_room) {
+            let part = Arc::new(progress.part());
+            let (dismiss, dismissed) = oneshot::channel();
+            let ends = Ends { timeout, dismissed, stopped: stopped.clone() };
+            let task = running.spawn(one(stream, target.clone(), part.clone(), ends));
+            guests.0.insert(task.id(), Guest { progress: part, dismiss });
+        }
         tokio::select! {
-            accepted = listener.accept(), if !full || leaver.is_some() => match accepted {
-                Ok((stream, _)) => {
-                    if let Some(id) = leaver {
-                        guests.dismiss(id);
-                    }
-                    let part = Arc::new(progress.part());
-                    let (dismiss, dismissed) = oneshot::channel();
-                    let ends = Ends { timeout, dismissed, stopped: stopped.clone() };
-                    let task = running.spawn(one(stream, target.clone(), part.clone(), ends));
-                    guests.0.insert(task.id(), Guest { progress: part, dismiss });
-                }
+            accepted = listener.accept(), if waiting.is_none() => match accepted {
+                Ok((stream, _)) => waiting = Some(stream),
                 Err(error) => {
                     gone = Err(Failure::system("accept connections", &error));
                     break;
                 }
             },
             Some(ended) = running.join_next_with_id() => ledger.enter(guests.leave(ended))?,
-            () = tokio::time::sleep(crowded.unwrap_or_default() / 4), if full && leaver.is_none() && crowded.is_some() => {}
+            () = tokio::time::sleep(crowded.unwrap_or_default() / 4), if waiting.is_some() && crowded.is_some() => {}
             _ = signals.next() => break,
         }
+    }
+    if let Some(stream) = waiting {
+        stream.abort();
     }
     drop(listener);
 
@@ -108,21 +111,18 @@ struct Guest {
 }
 
 impl Guests {
-    /// The one to dismiss if others wait: silent for at least `limit`; first those that have never sent a byte, and among them the
-    /// one that has been silent longest.
-    fn silent_for(&self, limit: Duration) -> Option<Id> {
+    /// Dismisses one that has been silent for at least `limit`: first those that have never sent a byte, and among them the one
+    /// that has been silent longest. False if there is none.
+    fn make_room(&mut self, limit: Duration) -> bool {
         let silent = self.0.iter().map(|(id, guest)| (guest.progress.silent_for(), &guest.progress, *id));
-        silent
+        let leaver = silent
             .filter(|(silence, ..)| *silence >= limit)
             .max_by_key(|(silence, progress, _)| (progress.bytes() == 0, *silence))
-            .map(|(.., id)| id)
-    }
-
-    fn dismiss(&mut self, id: Id) {
-        if let Some(guest) = self.0.remove(&id) {
-            // Fails if it has just ended.
-            let _ = guest.dismiss.send(());
-        }
+            .map(|(.., id)| id);
+        let Some(guest) = leaver.and_then(|id| self.0.remove(&id)) else { return false };
+        // Fails if it has just ended.
+        let _ = guest.dismiss.send(());
+        true
     }
 
     /// Forgets one that has ended.

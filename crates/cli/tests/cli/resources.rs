@@ -189,3 +189,31 @@ fn who_was_silent_longest_makes_room_for_others() {
         assert_eq!(ended.status, Some(1), "{ended:?}");
     });
 }
+
+#[test]
+fn who_speaks_again_in_time_is_not_sent_away() {
+    with_tun("resources::who_speaks_again_in_time_is_not_sent_away", || {
+        let (directory, _) = scratch("");
+        let args = ["--keep", "--max", "1", "--timeout", "20", "--json", "-o", text(directory.path())];
+        let child = receiver(&args);
+        let mut slow = connect();
+        until("an open file", || (child.open_files(directory.path()) == 1).then_some(()));
+        // Longer than a tenth of the limit, and nobody else is there.
+        pause(Duration::from_millis(2_700));
+        slow.write_all(b"late, ").expect("taken");
+        let second = connect();
+        // The receiver has time to send the slow one away.
+        pause(Duration::from_millis(300));
+        let ended = child.end_while_signalled(|| {
+            assert_eq!(deliver(slow, b"but in time").expect("taken"), 0);
+            assert_eq!(deliver(second, b"data").expect("taken"), 0);
+        });
+        succeeded(&ended);
+        assert_eq!(names(directory.path()).len(), 2);
+    });
+}
+
+#[expect(clippy::disallowed_methods, reason = "silence lasts for a while")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
