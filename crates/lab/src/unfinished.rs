@@ -108,7 +108,9 @@ pub fn delete_leftovers(folder: &Path, ours: impl Fn(&str) -> bool) {
     // What cannot be read or deleted stays: it harms nobody.
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
-        if entry.file_name().to_str().and_then(intended_name).is_some_and(&ours) {
+        // Opening anything else, a pipe for one, may wait for ever.
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if is_file && entry.file_name().to_str().and_then(intended_name).is_some_and(&ours) {
             delete_leftover(&entry.path());
         }
     }
@@ -140,6 +142,9 @@ fn is_at(file: &File, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
@@ -162,6 +167,21 @@ mod tests {
         assert_eq!(left, expected);
         live.finish(&folder.path().join("runs.jsonl")).unwrap();
         assert!(folder.path().join("runs.jsonl").exists());
+    }
+
+    #[test]
+    fn what_is_no_file_is_not_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("runs.jsonl.1-0.partial");
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (done, told) = channel();
+        let path = folder.path().to_owned();
+        std::thread::spawn(move || {
+            delete_leftovers(&path, |_| true);
+            let _ = done.send(());
+        });
+        told.recv_timeout(Duration::from_secs(30)).expect("it waits for a reader of the pipe");
+        assert!(pipe.exists());
     }
 
     #[test]
