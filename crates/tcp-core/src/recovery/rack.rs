@@ -175,8 +175,8 @@ impl Rack {
             self.fack = self.fack.max(highest);
         }
         // Step 2: RACK.rtt is the sample of each segment newly acknowledged in turn, and the RFC leaves open which one is
-        // the last. Here it is the one that took longest: what left with it or later is no later than it was. After the
-        // newest departure, an ACK of a retransmission and of late originals would mark lost the originals that come
+        // the last. Here it is the one that took longest: what left with it or later is no later than it was. If it were
+        // the newest departure, an ACK of a retransmission and of late originals would mark lost the originals that come
         // next.
         if let Some(oldest) = arrived.oldest {
             self.rtt = arrived.now.since(oldest);
