@@ -10,8 +10,9 @@
 
 use super::peer::{MAX_SEEN, Peer, Say, octet_at};
 use super::rng::Rng;
-use ackline::core::config::{KeepAlive, LossDetection, Nagle};
+use ackline::core::config::{Ecn, KeepAlive, LossDetection, Nagle};
 use ackline::core::error::ConnError;
+use ackline::core::policy::Policies;
 use ackline::core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, RxChecksum, TcpFlags, TcpOptions, Timestamps, Transport,
     Unreachable, emit_icmp, parse,
@@ -118,16 +119,12 @@ fn conn_config(rng: &mut Rng) -> ConnConfig {
         config.keep_alive = Some(KeepAlive { idle: Duration::from_secs(60), ..KeepAlive::default() });
     }
     config.max_undecided_rtos = rng.pick(&[0, 3, 3]);
-    config.ecn = rng.pick(&[
-        ackline::core::config::Ecn::Off,
-        ackline::core::config::Ecn::Classic,
-        ackline::core::config::Ecn::Dctcp,
-    ]);
+    config.ecn = rng.pick(&[Ecn::Off, Ecn::Classic, Ecn::Dctcp]);
     config
 }
 
 /// Policies from the tables of all names.
-fn chosen_policies(rng: &mut Rng) -> ackline::core::policy::Policies {
+fn chosen_policies(rng: &mut Rng) -> Policies {
     let mut name = |tables: Vec<&'static str>| tables[rng.below(tables.len() as u64) as usize];
     let cc = name(policies::CC.iter().flat_map(|table| table.iter()).map(|entry| entry.name).collect());
     let ack = name(policies::ACK.iter().flat_map(|table| table.iter()).map(|entry| entry.name).collect());
@@ -223,7 +220,7 @@ impl World {
     fn step(&mut self) {
         match self.rng.below(100) {
             0..45 => {
-                if self.peer.irs.is_some() && self.peer.shown_ack.gt(self.peer.iss) {
+                if self.connected() {
                     let una = self.una();
                     let state = self.conn.and_then(|id| self.endpoint.state(id));
                     let synchronized = state.is_some_and(State::is_synchronized);
@@ -632,10 +629,8 @@ impl World {
         }
         let Some(id) = self.conn else { return self.endpoint.connections() == 0 };
         let Some(conn) = self.endpoint.conn(id) else { return true };
-        let ended = conn.at_end() || self.peer.lied_about_fin;
-        conn.is_flushed()
-            && ended
-            && self.read >= self.peer.total.min(if self.peer.lied_about_fin { 0 } else { u64::MAX })
+        let whole = conn.at_end() && self.read >= self.peer.total;
+        conn.is_flushed() && (whole || self.peer.lied_about_fin)
     }
 
     /// The peer acknowledges what came, and sends the next of its stream.

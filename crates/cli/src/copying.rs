@@ -78,7 +78,7 @@ impl Writer {
         std::mem::take(&mut self.spare)
     }
 
-    /// Completes when what was begun is written; never where nothing was.
+    /// Completes when what was begun is written; never if nothing was begun.
     async fn done(&mut self) -> io::Result<()> {
         let Some(busy) = &mut self.busy else { return pending().await };
         let (mut buffer, written) = busy.await?;

@@ -133,7 +133,7 @@ fn make(path: &Path) -> Result<(), RunError> {
 /// Writes a file that is there as a whole or not at all.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// If it cannot be written.
 pub fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let unfinished = Unfinished::create(path)?;
     unfinished.file().write_all(content)?;

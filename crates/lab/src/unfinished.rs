@@ -24,7 +24,7 @@ impl Unfinished {
     /// A new file in the folder of `path`, from whose name its own is made.
     ///
     /// # Errors
-    /// Where no file can be made there.
+    /// If no file can be made there.
     pub fn create(path: &Path) -> io::Result<Self> {
         loop {
             let path = temporary_name(path);
@@ -67,7 +67,7 @@ impl Unfinished {
     /// Gives it the name `path`, in place of the file that may have it.
     ///
     /// # Errors
-    /// Where the file cannot be renamed; it is deleted then.
+    /// If the file cannot be renamed; it is deleted then.
     pub fn finish(self, path: &Path) -> io::Result<()> {
         self.finish_with(|from| fs::rename(from, path))
     }
@@ -86,7 +86,7 @@ impl Unfinished {
 impl Drop for Unfinished {
     fn drop(&mut self) {
         if !self.path.as_os_str().is_empty() {
-            // Where it cannot be deleted, its name still says what it is.
+            // If it cannot be deleted, its name still says what it is.
             let _ = fs::remove_file(&self.path);
         }
     }

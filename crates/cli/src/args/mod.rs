@@ -118,10 +118,9 @@ pub(crate) enum DemoDevice {
 /// acknowledged every byte and the end of the stream; then it waits up to two seconds for the receiver to close
 /// its side, too.
 ///
-/// With - it is a conversation, as with nc -N: what the receiver answers goes to standard output, at the same time; the end
-/// of standard input closes this side only, and the command ends when the receiver has closed its side. Then all
-/// that is said goes to standard error, --json too. If the reader of standard output goes away, the answer is dropped and
-/// the sending goes on.
+/// With - it is a conversation, as with nc -N: the receiver's answer goes to standard output as it comes; the end of
+/// standard input closes this side only, and the command ends when the receiver has closed its side. Reports go to standard
+/// error then, --json too. If the reader of standard output goes away, the answer is dropped and sending goes on.
 #[derive(Args)]
 #[command(after_long_help = SEND_EXAMPLES)]
 pub(crate) struct SendArgs {
@@ -403,7 +402,7 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
     /// Print the results as JSON (docs/cli.md has the fields)
     ///
-    /// On standard output; on standard error if received data, or what send - is answered, goes to standard output.
+    /// On standard output; on standard error if received data, or the answer to send -, goes to standard output.
     #[arg(long)]
     pub(crate) json: bool,
 }
