@@ -190,7 +190,7 @@ fn evaluate_as(
         }
     }
     found.tables.push(probe_table(reading.rows(), of("dclor"), of("dclor-conservative")));
-    found.checks.push(unfinished(reading.rows(), &all));
+    found.checks.push(unfinished(reading, &all));
     found.notes.push(losses(reading, &all));
     for table in &mut found.tables {
         table.id = format!("{}{}", reading.prefix(), table.id);
@@ -507,12 +507,17 @@ fn distribution(reading: Reading, place: usize, row: &Row, all: &[(&str, Runs)])
     }
 }
 
-fn unfinished(rows: usize, all: &[(&str, Runs)]) -> Check {
+/// The one download whose reason is known is of all rows at once; more, or one elsewhere, would be news.
+const HANDSHAKE_LOST: &str = "a handshake that fails: of eleven SYN-ACKs the full buffer drops nine, and then both ACKs \
+    of the client, which has nothing to send and waits (the capture of table2.toml with seed 2 and Eifel, RFC 4015)";
+
+fn unfinished(reading: Reading, all: &[(&str, Runs)]) -> Check {
     let sum: f64 = all
         .iter()
-        .map(|(_, runs)| (0..rows).map(|row| runs.sum(row, |run| run.unfinished)).sum::<f64>())
+        .map(|(_, runs)| (0..reading.rows()).map(|row| runs.sum(row, |run| run.unfinished)).sum::<f64>())
         .sum();
-    Check::exactly("mix/unfinished", "downloads of all responses that did not end", sum, 0.0)
+    let check = Check::exactly("mix/unfinished", "downloads of all responses that did not end", sum, 0.0);
+    if reading == Reading::Together && sum == 1.0 { check.because(HANDSHAKE_LOST) } else { check }
 }
 
 fn losses(reading: Reading, all: &[(&str, Runs)]) -> String {
