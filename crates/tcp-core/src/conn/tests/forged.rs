@@ -76,6 +76,13 @@ fn a_syn_ends_time_wait_if_it_is_provably_newer() {
         assert_eq!(bench.arrive(&syn), expected, "{offset} {val:?}");
         assert_eq!(bench.counters.tcp_tw_recycled, u64::from(newer));
     }
+    // Timestamps that were not agreed on do not count.
+    for (offset, val, newer) in [(-100, 5, false), (100, 1 << 31, true)] {
+        let mut bench = Bench::in_state(State::TimeWait);
+        let syn = segment(SYN, SeqNum((IRS + 2).0.wrapping_add_signed(offset)), SeqNum(0), &[]);
+        let disposition = bench.arrive(&stamped(&syn, val, 0));
+        assert_eq!(disposition != Disposition::Handled, newer, "{offset}");
+    }
 }
 
 /// The timestamp of the SYN is the first that PAWS judges by.
@@ -91,6 +98,9 @@ fn an_old_timestamp_does_not_establish_a_connection() {
     };
     let ack = segment(ACK, IRS + 1, ISS + 1, &[]);
     assert_eq!(open().reaction(&stamped(&ack, 4_999, 0)), "SYN-RECEIVED ChallengeAck");
+    let mut bench = open();
+    bench.arrive(&stamped(&ack, 4_999, 0));
+    assert_eq!(bench.counters.tcp_paws_rejected, 1);
     assert_eq!(open().reaction(&ack), "SYN-RECEIVED ", "RFC 7323, section 3.2");
     assert_eq!(open().reaction(&stamped(&ack, 5_000, 0)), "ESTABLISHED ");
     assert_eq!(open().reaction(&stamped(&segment(RST, IRS + 1, SeqNum(0), &[]), 1, 0)), "CLOSED ");

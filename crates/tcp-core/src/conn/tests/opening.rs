@@ -99,6 +99,8 @@ fn a_simultaneous_open_takes_only_the_ack_of_its_syn() {
     );
     assert_eq!(open().reaction(&segment(SYN, IRS + 1, ISS + 1, &[])), "SYN-RECEIVED ChallengeAck");
     let mut bench = open();
+    bench.arrive(&segment(SYN, IRS + 1, ISS + 1, &[]));
+    assert_eq!(bench.counters.tcp_syn_challenge, 1);
     bench.arrive(&segment(RST, IRS + 1, SeqNum(0), &[]));
     assert_eq!(bench.conn.error(), Some(ConnError::Refused));
 
