@@ -279,9 +279,7 @@ impl Connection {
 
     /// An acceptable segment.
     fn take(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>) {
-        if let Some(ts) = self.fresh_timestamp(seg) {
-            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
-        }
+        self.take_timestamp(ctx, seg);
         self.take_ack(ctx, seg);
         if self.state == State::Closed {
             return;
@@ -292,6 +290,13 @@ impl Connection {
         }
         // Seventh and eighth: text and FIN.
         self.take_text(ctx, ip, seg, seg.seq);
+    }
+
+    /// TS.Recent follows an acceptable segment.
+    fn take_timestamp(&mut self, ctx: &Ctx<'_>, seg: &TcpSegment<'_>) {
+        if let Some(ts) = self.fresh_timestamp(seg) {
+            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
+        }
     }
 
     /// The peer resets the connection. It ends in good order only if both sides had closed and nothing is lost by it:
@@ -339,8 +344,8 @@ impl Connection {
     fn take_in_time_wait(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
         if seg.seg_len() > 0 || seg.seq != self.rcv.rcv_nxt() {
             self.answer_unacceptable(ctx, seg);
-        } else if let Some(ts) = self.fresh_timestamp(seg) {
-            self.ts.update(ctx.now, ts.val, seg.seq, self.rcv.highest_ack());
+        } else {
+            self.take_timestamp(ctx, seg);
         }
     }
 

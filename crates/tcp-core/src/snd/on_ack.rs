@@ -35,9 +35,8 @@ pub(super) struct Tagged {
 }
 
 impl Sender {
-    /// The acknowledgment number is one that this side may have caused: not of what was never sent, and not older
-    /// than the largest window seen (RFC 5961, section 5.2). What was acknowledged bounds that window, too: at the
-    /// beginning of a connection nothing but SND.UNA is old.
+    /// The acknowledgment number is acceptable (RFC 5961, section 5.2): at most SND.NXT, and behind SND.UNA by no more
+    /// than the largest window seen, nor by more than was ever acknowledged (Linux, `tcp_ack`).
     pub(crate) fn accepts(&self, ack: SeqNum) -> bool {
         let oldest = u64::from(self.window.max()).min(self.stats.bytes_acked) as u32;
         ack.le(self.snd_nxt) && ack.ge(self.snd_una - oldest)
