@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::string::String;
 use std::vec::Vec;
 
-const VECTORS: &str = include_str!("../../tests/data/ls-aimd.jsonl");
+const VECTORS: &str = include_str!("vectors.jsonl");
 
 /// The vectors of one kind.
 fn vectors(kind: &str) -> Vec<Value> {
@@ -244,7 +244,6 @@ fn every_vector_has_its_test() {
             ("saturation", 12),
             ("saturation_window", 4),
             ("equilibrium", 4),
-            ("aimd_floor_queue", 6),
         ]
     );
     assert_eq!(counted.iter().map(|entry| entry.1).sum::<usize>(), 93);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 macro_rules! text {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../../../../scenarios/papers/a3/", $name, ".toml")))
+        ($name, include_str!(concat!("../../../scenarios/papers/a3/", $name, ".toml")))
     };
 }
 

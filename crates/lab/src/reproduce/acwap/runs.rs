@@ -8,8 +8,8 @@ use crate::reproduce::study::Request;
 use crate::scenario::Scenario;
 use std::sync::Arc;
 
-const SINGLE_TOML: &str = include_str!("../../../../../scenarios/papers/acwap/single.toml");
-const SHARED_TOML: &str = include_str!("../../../../../scenarios/papers/acwap/shared.toml");
+const SINGLE_TOML: &str = include_str!("../../../scenarios/papers/acwap/single.toml");
+const SHARED_TOML: &str = include_str!("../../../scenarios/papers/acwap/shared.toml");
 
 /// HSTCP as the paper's authors must have had it: with a(w) of the RFC's table, of whose rows the text quotes three.
 const HSTCP: &str = "hstcp:aw=table-floor";

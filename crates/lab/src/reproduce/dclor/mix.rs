@@ -10,7 +10,7 @@ use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-const TEXT: &str = include_str!("../../../../../scenarios/papers/dclor/table2.toml");
+const TEXT: &str = include_str!("../../../scenarios/papers/dclor/table2.toml");
 
 /// What is kept of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

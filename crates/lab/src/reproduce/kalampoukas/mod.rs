@@ -85,7 +85,7 @@ const PARTS: &[Part] = &{
 
 macro_rules! scenarios {
     ($($name:literal,)*) => {
-        &[$(($name, include_str!(concat!("../../../../../scenarios/papers/kalampoukas/", $name, ".toml"))),)*]
+        &[$(($name, include_str!(concat!("../../../scenarios/papers/kalampoukas/", $name, ".toml"))),)*]
     };
 }
 

@@ -50,7 +50,7 @@ const PARTS: &[Part] = &[
 
 /// Seeds that the tolerances are for.
 const SEEDS: u32 = 5;
-const SCENARIO: &str = include_str!("../../../../../scenarios/papers/ls-aimd/testbed.toml");
+const SCENARIO: &str = include_str!("../../../scenarios/papers/ls-aimd/testbed.toml");
 
 impl Study for LsAimd {
     fn paper(&self) -> &Paper {

@@ -11,7 +11,7 @@ use super::{compared, flow, scenario, timeouts};
 use crate::run::Outcome;
 use serde::{Deserialize, Serialize};
 
-const TEXT: &str = include_str!("../../../../../../scenarios/papers/dclor/all-lost.toml");
+const TEXT: &str = include_str!("../../../../scenarios/papers/dclor/all-lost.toml");
 /// A round trip of the empty path and a segment of 1,500 bytes, s.
 const ROUND_TRIP: f64 = 0.1 + 8.0 * 1_500.0 / 10e6;
 /// When the path is whole again, s.

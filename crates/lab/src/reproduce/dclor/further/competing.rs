@@ -13,7 +13,7 @@ use super::{compared, flow, redundant, scenario, seeds, timeouts};
 use crate::run::Outcome;
 use serde::{Deserialize, Serialize};
 
-const TEXT: &str = include_str!("../../../../../../scenarios/papers/dclor/competing.toml");
+const TEXT: &str = include_str!("../../../../scenarios/papers/dclor/competing.toml");
 /// A round trip of the empty path, ms.
 const ROUND_TRIP: u64 = 100;
 const STALL_AT: u64 = 20_000;

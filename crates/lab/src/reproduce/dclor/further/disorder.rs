@@ -12,7 +12,7 @@ use super::{compared, flow, redundant, scenario, seeds, timeouts};
 use crate::run::Outcome;
 use serde::{Deserialize, Serialize};
 
-const TEXT: &str = include_str!("../../../../../../scenarios/papers/dclor/disorder.toml");
+const TEXT: &str = include_str!("../../../../scenarios/papers/dclor/disorder.toml");
 
 /// Name, probability of a loss and of coming 40 ms later, in percent.
 const CASES: [(&str, u32, u32); 6] = [

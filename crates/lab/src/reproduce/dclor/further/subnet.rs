@@ -13,7 +13,7 @@ use super::{compared, flow, redundant, scenario, seeds, timeouts};
 use crate::run::Outcome;
 use serde::{Deserialize, Serialize};
 
-const TEXT: &str = include_str!("../../../../../../scenarios/papers/dclor/subnet.toml");
+const TEXT: &str = include_str!("../../../../scenarios/papers/dclor/subnet.toml");
 
 /// Name, the second rate, and the buffer: a round trip of it.
 const CASES: [(&str, &str); 2] = [("wider", "20mbit"), ("narrower", "200kbit")];
