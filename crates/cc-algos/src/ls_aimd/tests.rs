@@ -246,7 +246,6 @@ fn every_vector_has_its_test() {
             ("equilibrium", 4),
         ]
     );
-    assert_eq!(counted.iter().map(|entry| entry.1).sum::<usize>(), 93);
 }
 
 #[test]
