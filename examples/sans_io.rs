@@ -49,7 +49,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (mut written, mut received, mut buffer) = (0, Vec::new(), [0; 65_536]);
     loop {
         for (side, tcp) in hosts.iter_mut().enumerate() {
-            while let Some((_, packet)) = wires[side].pop_front_if(|(at, _)| *at <= now) {
+            while wires[side].front().is_some_and(|(at, _)| *at <= now)
+                && let Some((_, packet)) = wires[side].pop_front()
+            {
                 tcp.ingest(now, RxPacket::new(&packet));
             }
             tcp.handle_timeout(now);

@@ -190,7 +190,9 @@ impl Egress {
 
     /// Packets leave the link that the scheduler imitates.
     fn depart_until(&mut self, now: Instant) {
-        while let Some((descriptor, _)) = self.on_wire.pop_front_if(|(_, at)| *at <= now) {
+        while self.on_wire.front().is_some_and(|(_, at)| *at <= now)
+            && let Some((descriptor, _)) = self.on_wire.pop_front()
+        {
             self.scheduler.departed(now, &descriptor);
         }
     }

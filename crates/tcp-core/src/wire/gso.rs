@@ -143,7 +143,7 @@ impl<'a> Segments<'a> {
         }
         fixed[4..8].copy_from_slice(&self.seq.to_be_bytes());
         // Stored as one field, as it may be read at once.
-        let offset = be16::<12, _>(fixed) & 0xfe00;
+        let offset = be16::<12>(fixed) & 0xfe00;
         fixed[12..14].copy_from_slice(&(offset | flags.bits()).to_be_bytes());
         fixed[16..18].fill(0);
         let (field, checksum) = match self.mode {

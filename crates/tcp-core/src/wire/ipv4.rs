@@ -40,14 +40,14 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
     if !intact {
         return Err(WireError::IpChecksum);
     }
-    let total_len = usize::from(be16::<2, _>(fixed));
+    let total_len = usize::from(be16::<2>(fixed));
     if total_len < header_len {
         return Err(WireError::BadHeaderLength);
     }
     if total_len > available {
         return Err(WireError::Truncated);
     }
-    if be16::<6, _>(fixed) & MORE_FRAGMENTS_AND_OFFSET != 0 {
+    if be16::<6>(fixed) & MORE_FRAGMENTS_AND_OFFSET != 0 {
         return Err(WireError::Fragment);
     }
     let (src, dst) = addresses(fixed);
@@ -74,7 +74,7 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
 pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
     let fixed: &[u8; HEADER_LEN] = quote.first_chunk()?;
     let header_len = header_len(fixed);
-    if header_len < HEADER_LEN || be16::<6, _>(fixed) & OFFSET != 0 {
+    if header_len < HEADER_LEN || be16::<6>(fixed) & OFFSET != 0 {
         return None;
     }
     let (src, dst) = addresses(fixed);
@@ -88,7 +88,7 @@ pub(super) fn header_len(fixed: &[u8; HEADER_LEN]) -> usize {
 
 /// Source and destination.
 pub(super) fn addresses(fixed: &[u8; HEADER_LEN]) -> (Ipv4Addr, Ipv4Addr) {
-    (be32::<12, _>(fixed).into(), be32::<16, _>(fixed).into())
+    (be32::<12>(fixed).into(), be32::<16>(fixed).into())
 }
 
 /// What is written into a header of 20 octets.

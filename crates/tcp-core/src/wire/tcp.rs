@@ -102,13 +102,13 @@ impl<'a> Parts<'a> {
     pub(super) fn with_options(self, options: TcpOptions, options_malformed: bool) -> TcpSegment<'a> {
         let Self { fixed, raw_options, payload, wire_segments } = self;
         TcpSegment {
-            src_port: be16::<0, _>(fixed),
-            dst_port: be16::<2, _>(fixed),
-            seq: SeqNum(be32::<4, _>(fixed)),
-            ack: SeqNum(be32::<8, _>(fixed)),
-            flags: TcpFlags::from_bits(be16::<12, _>(fixed)),
-            window: be16::<14, _>(fixed),
-            urgent: be16::<18, _>(fixed),
+            src_port: be16::<0>(fixed),
+            dst_port: be16::<2>(fixed),
+            seq: SeqNum(be32::<4>(fixed)),
+            ack: SeqNum(be32::<8>(fixed)),
+            flags: TcpFlags::from_bits(be16::<12>(fixed)),
+            window: be16::<14>(fixed),
+            urgent: be16::<18>(fixed),
             options,
             options_malformed,
             raw_options,

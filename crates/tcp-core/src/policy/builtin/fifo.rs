@@ -60,12 +60,13 @@ impl EgressScheduler for Fifo {
     }
 
     fn pop(&mut self, _now: Instant, link: &LinkView) -> Popped {
-        match self.queue.pop_front_if(|head| head.len <= link.room) {
-            Some(packet) => {
-                remove(&mut self.total, &packet);
-                Popped::Packet(packet)
-            }
-            None => Popped::Empty,
+        if self.queue.front().is_some_and(|head| head.len <= link.room)
+            && let Some(packet) = self.queue.pop_front()
+        {
+            remove(&mut self.total, &packet);
+            Popped::Packet(packet)
+        } else {
+            Popped::Empty
         }
     }
 
