@@ -74,6 +74,7 @@
 //! # Features
 //!
 //! `runtime` (default): the tokio runtime. Without it this crate is `no_std` with `alloc`.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 

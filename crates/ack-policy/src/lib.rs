@@ -12,6 +12,7 @@
 //!
 //! [`ACK`] is the table from which names such as `delayed:delay=100ms` are resolved. Whatever a policy says,
 //! the core sends the ACKs that RFC 9293 demands.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -38,6 +39,11 @@ use ackline_tcp_core::policy::spec::Entry;
 /// The ACK policies of this crate.
 pub const ACK: &[Entry<NewAckPolicy>] =
     &[linux_like::ENTRY, delayed::ENTRY, immediate::ENTRY, ce_echo::ENTRY, a3::A3, a3::CSA3, sunos::ENTRY];
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,7 @@
 //! Responses to a timeout are in [`rto`]: `linux`, `dclor`, `frto`, `eifel`, `go-back-n`.
 //!
 //! [`CC`] and [`RTO`] are the tables from which names such as `cubic:beta=0.8` are resolved.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -75,3 +76,8 @@ pub fn ecn_for(cc: &str) -> Ecn {
         _ => Ecn::Off,
     }
 }
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -29,6 +29,7 @@
 //! println!("{}", report.summary.to_text());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 mod batch;
@@ -59,3 +60,8 @@ pub use results::RunResult;
 pub use run::{Outcome, run_one};
 pub use scenario::{Param, Scenario};
 pub use summary::{Metric, PointSummary, Summary};
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -5,6 +5,7 @@
 //!   Sim ── hosts (endpoint + applications) ── links (queue, rate, impairments, delay) ── routers
 //!    └─ one queue of events, ordered by (time, creation)
 //! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
 pub mod app;
@@ -38,3 +39,8 @@ pub use rng::SimRng;
 pub use service::{DELIVERY, Service, Trace, TraceError, serialisation};
 pub use sim::{AppId, Change, Checksums, Sim, View};
 pub use topology::{LinkId, NodeId};
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

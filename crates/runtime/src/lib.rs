@@ -31,6 +31,7 @@
 //!
 //! A write waits while the send buffer is full; a reader that does not read closes the peer's window. A full device
 //! makes the endpoint keep what it has, so that nothing is dropped between TCP and the device.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 pub mod device;
@@ -57,3 +58,8 @@ pub use mac::MacAddress;
 pub use pacing::Pacing;
 pub use stack::Stack;
 pub use stream::TcpStream;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -12,6 +12,7 @@
 //! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below that of the device, the queue stands in the host,
 //! where the scheduler can act on it; without one a packet goes straight through. [`SCHED`] is the table from which
 //! such names are resolved.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -49,3 +50,8 @@ use ackline_tcp_core::policy::spec::Entry;
 /// The egress schedulers of this crate.
 pub const SCHED: &[Entry<NewEgressScheduler>] =
     &[fifo::ENTRY, kalampoukas::ENTRY, ack_priority::ENTRY, backpressure::ENTRY, drr::ENTRY];
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

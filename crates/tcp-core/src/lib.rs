@@ -1,4 +1,5 @@
 //! The sans-IO TCP of ackline.
+#![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -38,3 +39,8 @@ pub use state::State;
 pub use time::{Duration, Instant};
 pub use units::{Rate, Window};
 pub use wire::RxPacket;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
