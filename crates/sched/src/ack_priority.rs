@@ -9,7 +9,7 @@ use ackline_tcp_core::Instant;
 use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
-    Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+    Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 
@@ -38,8 +38,8 @@ impl EgressScheduler for AckPriority {
         ENTRY.name
     }
 
-    fn is_transparent(&self, device_full: bool) -> bool {
-        !device_full
+    fn properties(&self) -> SchedulerProperties {
+        SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
     }
 
     fn push(&mut self, now: Instant, packet: Descriptor) {

@@ -10,7 +10,8 @@ use crate::entry;
 use crate::waiters::Waiters;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
-    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+    Admission, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped,
+    SchedulerProperties, Scope,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
@@ -105,8 +106,8 @@ impl EgressScheduler for Backpressure {
         ENTRY.name
     }
 
-    fn is_transparent(&self, device_full: bool) -> bool {
-        !device_full
+    fn properties(&self) -> SchedulerProperties {
+        SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
     }
 
     /// Step 11. (The window is TCP's to look at.)

@@ -26,7 +26,8 @@ use crate::drr::Drr;
 use crate::entry;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
-    Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
+    Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
+    SegmentClass,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
@@ -291,8 +292,8 @@ impl EgressScheduler for Kalampoukas {
         ENTRY.name
     }
 
-    fn is_transparent(&self, device_full: bool) -> bool {
-        !device_full
+    fn properties(&self) -> SchedulerProperties {
+        SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
     }
 
     fn push(&mut self, now: Instant, packet: Descriptor) {

@@ -11,7 +11,8 @@
 
 use crate::waiters::Waiters;
 use ackline_tcp_core::policy::sched::{
-    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
+    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, QueuedAcks,
+    SchedulerProperties, Scope, SegmentClass,
 };
 use ackline_tcp_core::policy::spec::ParamInfo;
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
@@ -88,6 +89,14 @@ impl QueueParams {
         }
         Ok(self)
     }
+
+    const fn acks(&self) -> QueuedAcks {
+        match (self.thin, self.keep_acks) {
+            (true, _) => QueuedAcks::Thinned,
+            (false, true) => QueuedAcks::Kept,
+            (false, false) => QueuedAcks::Newest,
+        }
+    }
 }
 
 /// A scheduler with a limited queue.
@@ -158,7 +167,8 @@ impl<S: EgressScheduler> EgressScheduler for Queue<S> {
             self.waiting.remove(conn);
         } else if admission == Admission::Granted
             && self.others() >= self.params.limit
-            && (ask.conn.is_none() || (self.keeps_ack_numbers() && ask.class == SegmentClass::PureAck))
+            && (ask.conn.is_none()
+                || (ask.class == SegmentClass::PureAck && self.properties().acks != QueuedAcks::Newest))
         {
             self.dropped += 1;
             return Admission::Dropped;
@@ -213,24 +223,13 @@ impl<S: EgressScheduler> EgressScheduler for Queue<S> {
         self.inner.backlog(scope)
     }
 
-    fn keeps_ack_numbers(&self) -> bool {
-        self.params.keep_acks || self.params.thin || self.inner.keeps_ack_numbers()
-    }
-
-    fn thins_acks(&self) -> bool {
-        self.params.thin || self.inner.thins_acks()
-    }
-
-    fn is_transparent(&self, device_full: bool) -> bool {
-        self.inner.is_transparent(device_full)
+    fn properties(&self) -> SchedulerProperties {
+        let inner = self.inner.properties();
+        inner.with_acks(inner.acks.max(self.params.acks()))
     }
 
     fn busy_until(&self, now: Instant) -> Instant {
         self.inner.busy_until(now)
-    }
-
-    fn largest_packet(&self) -> u32 {
-        self.inner.largest_packet()
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

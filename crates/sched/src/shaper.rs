@@ -5,7 +5,8 @@
 
 use crate::bucket::TokenBucket;
 use ackline_tcp_core::policy::sched::{
-    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope,
+    Admission, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped,
+    SchedulerProperties, Scope,
 };
 use ackline_tcp_core::policy::spec::{Param, ParamInfo, parse_bytes, parse_duration};
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
@@ -254,27 +255,19 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
         self.inner.backlog(scope)
     }
 
-    fn keeps_ack_numbers(&self) -> bool {
-        self.inner.keeps_ack_numbers()
-    }
-
-    fn thins_acks(&self) -> bool {
-        self.inner.thins_acks()
-    }
-
-    fn is_transparent(&self, device_full: bool) -> bool {
-        self.bucket.is_none() && !self.changed && self.inner.is_transparent(device_full)
+    fn properties(&self) -> SchedulerProperties {
+        let inner = self.inner.properties();
+        let shapes = self.bucket.is_some() || self.changed;
+        let bypass = if shapes { Bypass::Never } else { inner.bypass };
+        // What the rate gives in a millisecond: as long may an urgent packet wait behind one that is leaving.
+        let quantum = |rate: Rate| u32::try_from(rate.bytes_per_second() / 1_000).unwrap_or(u32::MAX);
+        let largest = self.params.rate.map_or(u32::MAX, quantum);
+        inner.with_bypass(bypass).with_largest_packet(largest.min(inner.largest_packet))
     }
 
     fn busy_until(&self, now: Instant) -> Instant {
         let busy = self.inner.busy_until(now);
         self.bucket.as_ref().map_or(busy, |bucket| bucket.earliest(now).max(busy))
-    }
-
-    fn largest_packet(&self) -> u32 {
-        // What the rate gives in a millisecond: as long may an urgent packet wait behind one that is leaving.
-        let quantum = |rate: Rate| u32::try_from(rate.bytes_per_second() / 1_000).unwrap_or(u32::MAX);
-        self.params.rate.map_or(u32::MAX, quantum).min(self.inner.largest_packet())
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

@@ -77,14 +77,14 @@ fn a_larger_limit_lets_in_who_waits() {
 #[test]
 fn thin_means_that_acks_keep_their_numbers() {
     let with = |text: &str| QueueParams::default().with(&text.parse().unwrap());
-    for (text, keeps, thins) in [
-        ("", false, false),
-        ("thin=on", true, true),
-        ("acks=kept", true, false),
-        ("acks=kept,thin=on", true, true),
+    for (text, acks) in [
+        ("", QueuedAcks::Newest),
+        ("thin=on", QueuedAcks::Thinned),
+        ("acks=kept", QueuedAcks::Kept),
+        ("acks=kept,thin=on", QueuedAcks::Thinned),
     ] {
         let queue = Queue::new(Fifo::default(), with(text).unwrap());
-        assert_eq!((queue.keeps_ack_numbers(), queue.thins_acks()), (keeps, thins), "{text}");
+        assert_eq!(queue.properties().acks, acks, "{text}");
     }
     let error = with("acks=newest,thin=on").unwrap_err().to_string();
     assert!(error.contains("do not go together"), "{error}");

@@ -9,7 +9,7 @@
 //! A connection stands in the ready queue while it may have something to send, so a call costs what the active
 //! connections cost, however many there are. They take [turns](Ready) of one quantum of bytes each.
 //! The scheduler is given everything that waits before it is asked for a packet. Where it is
-//! [transparent](EgressScheduler::is_transparent) and empty, and the device takes all there is, packets go straight
+//! empty and lets packets [past it](crate::policy::sched::Bypass), and the device takes all there is, they go straight
 //! to the device; and if that takes no super-packets, a connection's new data is built as one all the same, and
 //! split on the way.
 //!
@@ -31,7 +31,10 @@ use crate::id::{ConnId, TxId};
 use crate::packet::{SendReason, TxBudget, TxPacket, TxReport};
 use crate::plan::Plan;
 use crate::policy::EgressScheduler;
-use crate::policy::sched::{Admission, Ask, Descriptor, Forget, LinkView, Popped, SegmentClass};
+use crate::policy::sched::{
+    Admission, Ask, Bypass, Descriptor, Forget, LinkView, Popped, QueuedAcks, SchedulerProperties,
+    SegmentClass,
+};
 use crate::queueing::Accounts;
 use crate::time::{Duration, Instant};
 use crate::wire::{HeaderBuf, TxChecksumMode, gso};
@@ -44,6 +47,8 @@ use core::num::NonZeroU16;
 #[derive(Debug)]
 pub(super) struct Egress {
     pub(super) scheduler: Box<dyn EgressScheduler>,
+    /// What the scheduler said of itself when packets were last to leave.
+    properties: SchedulerProperties,
     /// Connections that may have something to send.
     pub(super) ready: Ready,
     /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] says who stands
@@ -85,6 +90,7 @@ const MAX_RUN: usize = 16;
 impl Egress {
     pub(super) fn new(scheduler: Box<dyn EgressScheduler>, host: &EndpointConfig) -> Self {
         Self {
+            properties: scheduler.properties(),
             scheduler,
             // A turn is one packet where all are of the largest size.
             ready: Ready::new(host.mtu.max(host.max_super_packet)),
@@ -321,8 +327,14 @@ impl Endpoint {
         budget: TxBudget,
         mut emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
-        let egress = &self.egress;
-        let straight = !budget.reports_departures && egress.scheduler.is_transparent(egress.device_full);
+        let egress = &mut self.egress;
+        egress.properties = egress.scheduler.properties();
+        let straight = !budget.reports_departures
+            && match egress.properties.bypass {
+                Bypass::Never => false,
+                Bypass::UntilDeviceFull => !egress.device_full,
+                Bypass::Always => true,
+            };
         let mut report = TxReport::default();
         self.egress.keeps_acks = budget.keeps_acks && straight;
         if !self.egress.keeps_acks {
@@ -517,7 +529,7 @@ impl Endpoint {
             if let Some(descriptor) = self.egress.pop(now, &mut self.slots) {
                 return Some(descriptor);
             }
-            // Behind a transparent one there is nothing but what was queued while it was not.
+            // Behind one that is passed by there is nothing but what was queued while it was not.
             if give_all || !self.push_one(now) {
                 return None;
             }
@@ -527,7 +539,7 @@ impl Endpoint {
     /// The next packet of the connection whose turn it is; `None` where none has anything to send.
     fn next_plan(&mut self, now: Instant, run: u32) -> Option<(u32, Plan)> {
         let largest = self.config.max_super_packet;
-        let largest = if largest > 0 { largest.min(self.egress.scheduler.largest_packet()) } else { 0 };
+        let largest = if largest > 0 { largest.min(self.egress.properties.largest_packet) } else { 0 };
         loop {
             let Some(index) = self.egress.ready.current() else {
                 self.egress.resume_if_idle(&mut self.slots);
@@ -579,8 +591,9 @@ impl Endpoint {
             }
             let serial = self.egress.next_serial();
             let mut descriptor = plan.descriptor(id, serial, price);
-            if plan.class == SegmentClass::PureAck && self.egress.scheduler.keeps_ack_numbers() {
-                let thins = self.egress.scheduler.thins_acks();
+            let acks = self.egress.properties.acks;
+            if plan.class == SegmentClass::PureAck && acks != QueuedAcks::Newest {
+                let thins = acks == QueuedAcks::Thinned;
                 match self.stamp(now, id, &plan, serial, admission == Admission::Dropped, thins) {
                     Some(ack) => descriptor.id.seq = ack,
                     None => continue,

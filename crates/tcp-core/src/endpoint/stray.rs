@@ -51,9 +51,8 @@ pub(super) enum Stray {
         /// What is sent back of the packet that it answers.
         data: Box<[u8]>,
     },
-    /// A pure ACK of a connection, for a scheduler that [keeps ACK
-    /// numbers](crate::policy::EgressScheduler::keeps_ack_numbers): it was built, and counts as sent, when it
-    /// was queued.
+    /// A pure ACK of a connection that [keeps its number](crate::policy::sched::QueuedAcks::Kept) in the scheduler: it
+    /// was built, and counts as sent, when it was queued.
     Ack {
         /// Whose.
         conn: ConnId,

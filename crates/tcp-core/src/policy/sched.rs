@@ -59,37 +59,16 @@ pub trait EgressScheduler: Debug + Send {
     /// What is queued.
     fn backlog(&self, scope: Scope) -> Backlog;
 
-    /// Descriptors keep the acknowledgment number with which they were pushed, and are never coalesced, unless
-    /// the scheduler [thins](Self::thins_acks) them.
-    fn keeps_ack_numbers(&self) -> bool {
-        false
-    }
-
-    /// Where ACKs keep their numbers: a newer one that says all that a queued one of its connection says takes
-    /// its place. ACKs of which the peer would miss something stay: duplicates, SACK, ECE, a smaller window.
-    fn thins_acks(&self) -> bool {
-        false
-    }
-
-    /// True where the scheduler, while it has no packet queued, does nothing but grant what is asked and pop at
-    /// once what is pushed. The core then sends packets past it, towards a device that takes all there is, and
-    /// tells it nothing of them. `device_full`: the device has refused a packet and others wait behind that one, so
-    /// that a scheduler which would let them leave in another order is no longer transparent.
-    fn is_transparent(&self, device_full: bool) -> bool {
-        let _ = device_full;
-        false
+    /// What the core may do with packets on behalf of the scheduler. Pure. The core asks once at the start of each
+    /// [`Endpoint::transmit`](crate::Endpoint::transmit), so that an answer may change when the scheduler is configured.
+    fn properties(&self) -> SchedulerProperties {
+        SchedulerProperties::new()
     }
 
     /// Until when the packet that was popped last keeps the link busy that the scheduler imitates (a shaper). Where
     /// the driver reports no departures, that is when it departs; `now` or earlier: at once.
     fn busy_until(&self, now: Instant) -> Instant {
         now
-    }
-
-    /// The longest packet, in bytes by pricing, that the core should build as a super-packet; a single segment may
-    /// be longer. A scheduler that chooses packet by packet on a slow link wants small ones.
-    fn largest_packet(&self) -> u32 {
-        u32::MAX
     }
 
     /// Reports the scheduler's own variables, by name.
@@ -147,24 +126,12 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
         (**self).backlog(scope)
     }
 
-    fn keeps_ack_numbers(&self) -> bool {
-        (**self).keeps_ack_numbers()
-    }
-
-    fn thins_acks(&self) -> bool {
-        (**self).thins_acks()
-    }
-
-    fn is_transparent(&self, device_full: bool) -> bool {
-        (**self).is_transparent(device_full)
+    fn properties(&self) -> SchedulerProperties {
+        (**self).properties()
     }
 
     fn busy_until(&self, now: Instant) -> Instant {
         (**self).busy_until(now)
-    }
-
-    fn largest_packet(&self) -> u32 {
-        (**self).largest_packet()
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
@@ -174,6 +141,83 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
         (**self).configure(params)
     }
+}
+
+/// What the core may do with packets on behalf of a scheduler: see [`EgressScheduler::properties`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SchedulerProperties {
+    /// When packets may go past the scheduler.
+    pub bypass: Bypass,
+    /// What becomes of pure ACKs that wait in the scheduler.
+    pub acks: QueuedAcks,
+    /// The longest packet, in bytes by pricing, that the core should build as a super-packet; a single segment may
+    /// be longer. A scheduler that chooses packet by packet on a slow link wants small ones.
+    pub largest_packet: u32,
+}
+
+impl SchedulerProperties {
+    /// Every packet goes through the scheduler, queued ACKs get the newest numbers, and super-packets may be of any
+    /// length.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { bypass: Bypass::Never, acks: QueuedAcks::Newest, largest_packet: u32::MAX }
+    }
+
+    /// The same with `bypass`.
+    #[must_use]
+    pub const fn with_bypass(mut self, bypass: Bypass) -> Self {
+        self.bypass = bypass;
+        self
+    }
+
+    /// The same with `acks`.
+    #[must_use]
+    pub const fn with_acks(mut self, acks: QueuedAcks) -> Self {
+        self.acks = acks;
+        self
+    }
+
+    /// The same with super-packets of at most `bytes`.
+    #[must_use]
+    pub const fn with_largest_packet(mut self, bytes: u32) -> Self {
+        self.largest_packet = bytes;
+        self
+    }
+}
+
+impl Default for SchedulerProperties {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// When packets may go past a scheduler that has none queued.
+///
+/// A scheduler that permits it would, while it has no packet queued, only grant what is asked and pop at once what is
+/// pushed. The core then sends packets straight to a device that takes all there is, and tells the scheduler nothing of
+/// them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bypass {
+    /// Never.
+    Never,
+    /// Until the device refuses a packet and others wait behind it: the scheduler would let those leave in an order of
+    /// its own.
+    UntilDeviceFull,
+    /// Always: the scheduler changes no order.
+    Always,
+}
+
+/// What becomes of pure ACKs that wait in a scheduler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum QueuedAcks {
+    /// Each gets its numbers when it leaves, so one that waits always says the latest, and no second one need wait.
+    Newest,
+    /// Each keeps the numbers with which it was pushed, as in a queue below IP.
+    Kept,
+    /// As `Kept`, but a newer one that says all that a queued one of its connection says takes its place. ACKs of
+    /// which the peer would miss something stay: duplicates, SACK, ECE, a smaller window.
+    Thinned,
 }
 
 /// A request to queue a packet.

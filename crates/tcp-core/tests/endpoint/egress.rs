@@ -6,7 +6,8 @@ use ackline_tcp_core::events::WakeReason;
 use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
-    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
+    Admission, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, QueuedAcks,
+    SchedulerProperties, Scope, SegmentClass,
 };
 use ackline_tcp_core::{ConnConfig, ConnId, Duration, Instant, Target, TxBudget};
 use std::collections::VecDeque;
@@ -115,8 +116,7 @@ struct Metronome {
     queue: VecDeque<Descriptor>,
     interval: Duration,
     next: Instant,
-    keeps_acks: bool,
-    thins_acks: bool,
+    acks: QueuedAcks,
     /// More than this many packets of data are deferred.
     limit: usize,
     waiting: VecDeque<ConnId>,
@@ -129,8 +129,7 @@ impl Metronome {
             queue: VecDeque::new(),
             interval,
             next: Instant::ZERO,
-            keeps_acks: false,
-            thins_acks: false,
+            acks: QueuedAcks::Newest,
             limit: usize::MAX,
             waiting: VecDeque::new(),
             departed: vec![],
@@ -189,12 +188,8 @@ impl EgressScheduler for Metronome {
         Backlog { packets: self.queue.len(), bytes }
     }
 
-    fn keeps_ack_numbers(&self) -> bool {
-        self.keeps_acks
-    }
-
-    fn thins_acks(&self) -> bool {
-        self.thins_acks
+    fn properties(&self) -> SchedulerProperties {
+        SchedulerProperties::new().with_acks(self.acks)
     }
 }
 
@@ -302,7 +297,7 @@ fn a_retransmission_that_became_void_at_a_full_device_stops_nothing() {
 fn acks_that_keep_their_numbers_deliver_everything() {
     let make = || {
         let mut scheduler = Metronome::new(Duration::from_micros(100));
-        scheduler.keeps_acks = true;
+        scheduler.acks = QueuedAcks::Kept;
         Box::new(scheduler) as Box<dyn EgressScheduler>
     };
     for refused in [0, 200] {
@@ -321,7 +316,7 @@ fn a_queued_ack_gives_its_place_to_a_newer_one_but_for_those_that_the_peer_count
     let hour = Duration::from_secs(3_600);
     let make = || {
         let mut scheduler = Metronome::new(Duration::ZERO);
-        (scheduler.keeps_acks, scheduler.thins_acks) = (true, true);
+        scheduler.acks = QueuedAcks::Thinned;
         Box::new(scheduler) as Box<dyn EgressScheduler>
     };
     let mut net = Net::with(12, Link::default(), [host_config(A), host_config(B)], make);
@@ -452,8 +447,8 @@ fn a_scheduler_that_would_choose_chooses_while_the_device_is_full() {
         fn name(&self) -> &'static str {
             "short-first"
         }
-        fn is_transparent(&self, device_full: bool) -> bool {
-            !device_full
+        fn properties(&self) -> SchedulerProperties {
+            SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
         }
         fn push(&mut self, _now: Instant, packet: Descriptor) {
             self.0.push(packet);
@@ -634,7 +629,7 @@ fn only_data_is_asked_to_wait() {
 }
 
 #[test]
-fn a_transparent_scheduler_is_left_out() {
+fn a_scheduler_that_lets_packets_past_is_left_out() {
     /// Says that it would do nothing, and counts what it is given.
     #[derive(Debug, Default)]
     struct Transparent {
@@ -645,8 +640,8 @@ fn a_transparent_scheduler_is_left_out() {
         fn name(&self) -> &'static str {
             "transparent"
         }
-        fn is_transparent(&self, _device_full: bool) -> bool {
-            true
+        fn properties(&self) -> SchedulerProperties {
+            SchedulerProperties::new().with_bypass(Bypass::Always)
         }
         fn push(&mut self, now: Instant, packet: Descriptor) {
             self.pushed += 1;

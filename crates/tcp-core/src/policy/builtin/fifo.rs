@@ -1,6 +1,8 @@
 //! First in, first out.
 
-use crate::policy::sched::{Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope};
+use crate::policy::sched::{
+    Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
+};
 use crate::time::Instant;
 use alloc::collections::VecDeque;
 
@@ -50,8 +52,8 @@ impl EgressScheduler for Fifo {
         "fifo"
     }
 
-    fn is_transparent(&self, _device_full: bool) -> bool {
-        true
+    fn properties(&self) -> SchedulerProperties {
+        SchedulerProperties::new().with_bypass(Bypass::Always)
     }
 
     fn push(&mut self, _now: Instant, packet: Descriptor) {

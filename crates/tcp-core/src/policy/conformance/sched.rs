@@ -6,7 +6,7 @@ use crate::ConnId;
 use crate::policy::NewEgressScheduler;
 use crate::policy::sched::{
     Admission, Ask, Backlog, ControlKind, Descriptor, DescriptorId, EgressScheduler, Forget, LinkView,
-    Popped, Scope, SegmentClass,
+    Popped, QueuedAcks, Scope, SegmentClass,
 };
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -177,7 +177,8 @@ impl Host {
                     return;
                 }
                 Admission::Dropped => {
-                    let kept = class == SegmentClass::PureAck && self.subject.keeps_ack_numbers();
+                    let kept = class == SegmentClass::PureAck
+                        && self.subject.properties().acks != QueuedAcks::Newest;
                     assert!(kept || conn.is_none(), "{}: a {class:?} was dropped", self.who());
                     return;
                 }
