@@ -59,8 +59,7 @@ pub(super) struct Handshake {
 }
 
 impl Handshake {
-    pub(super) fn active(now: Instant, iss: SeqNum, host: &EndpointConfig, config: &ConnConfig) -> Self {
-        let _ = host;
+    pub(super) fn active(now: Instant, iss: SeqNum, config: &ConnConfig) -> Self {
         Self {
             iss,
             irs: SeqNum(0),
@@ -80,8 +79,8 @@ impl Handshake {
         }
     }
 
-    pub(super) fn passive(now: Instant, iss: SeqNum, host: &EndpointConfig, config: &ConnConfig) -> Self {
-        Self { passive: true, ..Self::active(now, iss, host, config) }
+    pub(super) fn passive(now: Instant, iss: SeqNum, config: &ConnConfig) -> Self {
+        Self { passive: true, ..Self::active(now, iss, config) }
     }
 
     /// Takes what the peer's SYN says.

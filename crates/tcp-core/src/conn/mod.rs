@@ -40,7 +40,7 @@ pub(crate) use icmp::IcmpError;
 pub(crate) use notices::Notices;
 
 use crate::State;
-use crate::config::{ConnConfig, EndpointConfig};
+use crate::config::ConnConfig;
 use crate::endpoint::demux::FourTuple;
 use crate::endpoint::rate_limit::ConnRateLimit;
 use crate::error::ConnError;
@@ -122,14 +122,13 @@ impl Connection {
     /// An active open: SYN-SENT, with the SYN waiting to be transmitted.
     pub(crate) fn connect(
         ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
         tuple: FourTuple,
         config: Arc<ConnConfig>,
         iss: SeqNum,
         ts_offset: u32,
     ) -> Self {
         let mut conn = Self::closed(ctx, tuple, config, iss, ts_offset);
-        conn.handshake = Some(Box::new(Handshake::active(ctx.now, iss, host, &conn.config)));
+        conn.handshake = Some(Box::new(Handshake::active(ctx.now, iss, &conn.config)));
         conn.change_state(ctx, Input::ActiveOpen);
         ctx.counters.tcp_active_opens += 1;
         conn
@@ -138,7 +137,6 @@ impl Connection {
     /// A passive open: a listener received `syn`. SYN-RECEIVED, with the SYN-ACK waiting to be transmitted.
     pub(crate) fn accept(
         ctx: &mut Ctx<'_>,
-        host: &EndpointConfig,
         tuple: FourTuple,
         config: Arc<ConnConfig>,
         iss: SeqNum,
@@ -147,7 +145,7 @@ impl Connection {
     ) -> Self {
         let mut conn = Self::closed(ctx, tuple, config, iss, ts_offset);
         conn.change_state(ctx, Input::PassiveOpen);
-        let mut handshake = Handshake::passive(ctx.now, iss, host, &conn.config);
+        let mut handshake = Handshake::passive(ctx.now, iss, &conn.config);
         handshake.learn(syn);
         conn.handshake = Some(Box::new(handshake));
         conn.change_state(ctx, Input::Syn);

@@ -111,34 +111,29 @@ mod forged;
 mod opening;
 
 impl Bench {
-    fn with(make: impl FnOnce(&mut Ctx<'_>, &EndpointConfig) -> Connection) -> Self {
+    fn with(make: impl FnOnce(&mut Ctx<'_>) -> Connection) -> Self {
         let mut counters = Counters::default();
         let host = EndpointConfig::default();
         let now = Instant::from_secs(1);
-        let conn = make(
-            &mut Ctx {
-                now,
-                id: crate::ConnId::for_test(0, 0),
-                granularity: Duration::from_nanos(1),
-                probe_margin: Duration::ZERO,
-                counters: &mut counters,
-                tracer: None,
-            },
-            &host,
-        );
+        let conn = make(&mut Ctx {
+            now,
+            id: crate::ConnId::for_test(0, 0),
+            granularity: Duration::from_nanos(1),
+            probe_margin: Duration::ZERO,
+            counters: &mut counters,
+            tracer: None,
+        });
         Self { conn, counters, host, challenge: RateLimit::new(1_000, Duration::from_secs(1)), now }
     }
 
     fn active(config: ConnConfig) -> Self {
-        let mut bench =
-            Self::with(|ctx, host| Connection::connect(ctx, host, tuple(), Arc::new(config), ISS, 0));
+        let mut bench = Self::with(|ctx| Connection::connect(ctx, tuple(), Arc::new(config), ISS, 0));
         assert_eq!(bench.drain().len(), 1, "the SYN");
         bench
     }
 
     fn passive(config: ConnConfig, syn: &TcpSegment<'_>) -> Self {
-        let mut bench =
-            Self::with(|ctx, host| Connection::accept(ctx, host, tuple(), Arc::new(config), ISS, 0, syn));
+        let mut bench = Self::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(config), ISS, 0, syn));
         assert_eq!(bench.drain().len(), 1, "the SYN-ACK");
         bench
     }
@@ -591,9 +586,8 @@ fn a_fin_that_is_not_the_peers_own_does_not_prolong_time_wait() {
 
 #[test]
 fn a_syn_ack_must_echo_the_timestamp_of_our_syn() {
-    let mut bench = Bench::with(|ctx, host| {
-        Connection::connect(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5)
-    });
+    let mut bench =
+        Bench::with(|ctx| Connection::connect(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5));
     let val = bench.drain()[0].options.timestamps.unwrap().val;
     bench.now += Duration::from_millis(30);
     let syn_ack = |ecr| TcpSegment {
@@ -684,8 +678,8 @@ fn a_reset_carries_timestamps() {
     let stamps = TcpOptions { timestamps: Some(Timestamps { val: 5_000, ecr: 0 }), ..TcpOptions::NONE };
     let syn = TcpSegment { options: stamps, ..segment(SYN, IRS, SeqNum(0), &[]) };
     for established in [false, true] {
-        let mut bench = Bench::with(|ctx, host| {
-            Connection::accept(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
+        let mut bench = Bench::with(|ctx| {
+            Connection::accept(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
         });
         bench.drain();
         if established {
@@ -818,9 +812,9 @@ fn data_for_nobody_is_answered_with_a_reset() {
 
 #[test]
 fn the_syn_is_retransmitted_with_back_off_and_given_up() {
-    let mut bench = Bench::with(|ctx, host| {
+    let mut bench = Bench::with(|ctx| {
         let config = ConnConfig { syn_retries: 3, ..config() };
-        Connection::connect(ctx, host, tuple(), Arc::new(config), ISS, 0)
+        Connection::connect(ctx, tuple(), Arc::new(config), ISS, 0)
     });
     let start = bench.now;
     let mut departures = Vec::new();
@@ -838,9 +832,9 @@ fn the_syn_is_retransmitted_with_back_off_and_given_up() {
 #[test]
 fn answers_to_repeated_syns_do_not_wear_out_the_handshake() {
     let syn = segment(SYN, IRS, SeqNum(0), &[]);
-    let mut bench = Bench::with(|ctx, host| {
+    let mut bench = Bench::with(|ctx| {
         let config = ConnConfig { syn_retries: 3, ..config() };
-        Connection::accept(ctx, host, tuple(), Arc::new(config), ISS, 5, &syn)
+        Connection::accept(ctx, tuple(), Arc::new(config), ISS, 5, &syn)
     });
     let start = bench.now;
     assert_eq!(bench.drain().len(), 1);
@@ -870,8 +864,8 @@ fn options_are_used_only_where_both_sides_offer_them() {
     ];
     for offer in offers {
         let syn = TcpSegment { options: offer, ..segment(SYN, IRS, SeqNum(0), &[]) };
-        let mut bench = Bench::with(|ctx, host| {
-            Connection::accept(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
+        let mut bench = Bench::with(|ctx| {
+            Connection::accept(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
         });
         let answer = bench.drain()[0].options;
         assert_eq!(answer.mss, Some(1_460));
@@ -903,9 +897,8 @@ fn paws_drops_old_segments_and_answers_them() {
         ..segment(flags, seq, ack, b"")
     };
     let syn = stamped(SYN, IRS, SeqNum(0), 5_000, 0);
-    let mut bench = Bench::with(|ctx, host| {
-        Connection::accept(ctx, host, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
-    });
+    let mut bench =
+        Bench::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn));
     let ecr = bench.drain()[0].options.timestamps.unwrap().val;
     bench.arrive(&stamped(ACK, IRS + 1, ISS + 1, 5_001, ecr));
     let old = TcpSegment {

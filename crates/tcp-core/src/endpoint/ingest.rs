@@ -183,7 +183,7 @@ impl Endpoint {
         let (host, observe) = (&self.config, &mut self.observe);
         let id = self.slots.insert(|id| {
             let mut ctx = observe.ctx(now, id, host);
-            Box::new(Connection::accept(&mut ctx, host, *tuple, config, iss, ts_offset, syn))
+            Box::new(Connection::accept(&mut ctx, *tuple, config, iss, ts_offset, syn))
         });
         if let Some(slot) = self.slots.get_mut(id) {
             slot.listener = Some(number);

@@ -56,7 +56,7 @@ impl Endpoint {
         let (host, observe) = (&self.config, &mut self.observe);
         let id = self.slots.insert(|id| {
             let mut ctx = observe.ctx(now, id, host);
-            Box::new(Connection::connect(&mut ctx, host, tuple, config, iss, ts_offset))
+            Box::new(Connection::connect(&mut ctx, tuple, config, iss, ts_offset))
         });
         self.name(&tuple, id);
         self.touch(now, id.index);

@@ -15,17 +15,15 @@ fn with_ecn(ecn: Mode) -> ConnConfig {
 }
 
 fn syn_of(ecn: Mode) -> (Bench, TcpFlags) {
-    let mut bench =
-        Bench::with(|ctx, host| Connection::connect(ctx, host, tuple(), Arc::new(with_ecn(ecn)), ISS, 0));
+    let mut bench = Bench::with(|ctx| Connection::connect(ctx, tuple(), Arc::new(with_ecn(ecn)), ISS, 0));
     let flags = bench.drain()[0].flags;
     (bench, flags)
 }
 
 fn syn_ack_of(ecn: Mode, syn: TcpFlags) -> (Bench, TcpFlags) {
     let syn = segment(syn, IRS, SeqNum(0), &[]);
-    let mut bench = Bench::with(|ctx, host| {
-        Connection::accept(ctx, host, tuple(), Arc::new(with_ecn(ecn)), ISS, 0, &syn)
-    });
+    let mut bench =
+        Bench::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(with_ecn(ecn)), ISS, 0, &syn));
     let flags = bench.drain()[0].flags;
     (bench, flags)
 }

@@ -46,15 +46,13 @@ fn an_attempt_that_is_refused_or_given_up_is_counted_once() {
 #[test]
 fn a_syn_that_did_not_leave_cannot_be_acknowledged() {
     let reset = Disposition::Reset(RstSpec { seq: ISS + 1, ack: None });
-    let mut bench =
-        Bench::with(|ctx, host| Connection::connect(ctx, host, tuple(), Arc::new(config()), ISS, 0));
+    let mut bench = Bench::with(|ctx| Connection::connect(ctx, tuple(), Arc::new(config()), ISS, 0));
     assert_eq!(bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[])), reset);
     assert_eq!(bench.arrive(&segment(RST | ACK, IRS, ISS + 1, &[])), Disposition::Handled);
     assert_eq!(bench.conn.state(), State::SynSent);
 
     let syn = segment(SYN, IRS, SeqNum(0), &[]);
-    let mut bench =
-        Bench::with(|ctx, host| Connection::accept(ctx, host, tuple(), Arc::new(config()), ISS, 0, &syn));
+    let mut bench = Bench::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(config()), ISS, 0, &syn));
     for flags in [ACK, SYN | ACK] {
         let seq = if flags == ACK { IRS + 1 } else { IRS };
         bench.arrive(&segment(flags, seq, ISS + 1, &[]));
