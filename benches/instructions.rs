@@ -54,7 +54,7 @@ fn open(pair: &mut ours::Pair, config: Arc<ConnConfig>) {
         _ => None,
     });
     let to = accepted.expect("the handshake is over");
-    pair.client.conn(from).expect("it lives").write(&[7]).expect("it is open");
+    pair.client.conn(from).expect("it lives").write(pair.now, &[7]).expect("it is open");
     pair.settle();
     assert_eq!(pair.server.conn(to).expect("it lives").read(pair.now, &mut [0]), Ok(1));
     pair.server.release(pair.now, to);

@@ -215,7 +215,7 @@ fn run(cc: &Arc<NewCongestionControl>) -> Result<String, Box<dyn Error>> {
             while let Some(event) = tcp.poll_event() {
                 let Some(mut conn) = tcp.conn(event.conn()) else { continue };
                 match event {
-                    Event::Connected(_) | Event::Writable(_) => while conn.write(&data)? > 0 {},
+                    Event::Connected(_) | Event::Writable(_) => while conn.write(now, &data)? > 0 {},
                     Event::Readable(_) => {
                         let unread: usize = conn.peek().iter().map(|part| part.len()).sum();
                         conn.consume(now, unread);

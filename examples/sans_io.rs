@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let Some(mut conn) = tcp.conn(event.conn()) else { continue };
                 match event {
                     Event::Connected(_) | Event::Writable(_) => {
-                        written += conn.write(&data[written..])?;
+                        written += conn.write(now, &data[written..])?;
                         if written == SIZE {
                             conn.shutdown(now);
                         }

@@ -116,7 +116,8 @@ impl Pair {
         self.now += Duration::from_micros(100);
         self.client.handle_timeout(self.now);
         self.server.handle_timeout(self.now);
-        let written = self.client.conn(self.from).expect("it lives").write(&self.data).expect("it is open");
+        let written =
+            self.client.conn(self.from).expect("it lives").write(self.now, &self.data).expect("it is open");
         pump(self.now, &mut self.client, &mut self.server, self.checksum);
         let mut server = self.server.conn(self.to).expect("it lives");
         let read = server.peek().iter().map(|piece| piece.len()).sum();

@@ -370,7 +370,7 @@ impl World {
         let size = self.rng.size(17);
         let data: Vec<u8> = (0..size).map(|i| octet_at(true, self.written + i)).collect();
         if let Some(mut conn) = self.conn.and_then(|id| self.endpoint.conn(id))
-            && let Ok(written) = conn.write(&data)
+            && let Ok(written) = conn.write(self.now, &data)
         {
             self.written += written as u64;
         }

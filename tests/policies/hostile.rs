@@ -107,7 +107,7 @@ fn a_peer_that_repeats_itself_cannot_fill_the_queue_of_acks_that_keep_their_numb
                 peer.ingest(now, RxPacket::new(&packet));
             }
         }
-        peer.conn(id).unwrap().write(&[7; 1_000]).unwrap();
+        peer.conn(id).unwrap().write(now, &[7; 1_000]).unwrap();
         let data = packets(now, &mut peer);
         for _ in 0..2_000 {
             us.ingest(now, RxPacket::new(&data[0]));

@@ -273,7 +273,8 @@ impl Peer {
             }
             Op::Write(len) => {
                 let data = vec![1; len as usize];
-                let taken = self.host.conn(self.conn).expect("it lives").write(&data).expect("it is open");
+                let taken =
+                    self.host.conn(self.conn).expect("it lives").write(self.now, &data).expect("it is open");
                 assert!(taken > 0);
                 (false, false)
             }

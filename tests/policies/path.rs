@@ -198,7 +198,7 @@ impl Path {
                     for (at, byte) in (written..).zip(&mut chunk[..wanted]) {
                         *byte = byte_at(at);
                     }
-                    match conn.write(&chunk[..wanted]).expect("the connection is open") {
+                    match conn.write(now, &chunk[..wanted]).expect("the connection is open") {
                         0 => break,
                         taken => written += taken as u64,
                     }

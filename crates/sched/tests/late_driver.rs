@@ -55,7 +55,7 @@ fn upload(sched: &str, latest: Duration) -> Run {
             // Only the near driver sleeps until a departure; what wakes it before finds nothing that may leave.
             hosts[side].handle_timeout(now);
             if let Some(mut conn) = hosts[side].conn(upload).filter(|_| side == 0) {
-                while conn.write(&[0; 16_384]).is_ok_and(|written| written > 0) {}
+                while conn.write(now, &[0; 16_384]).is_ok_and(|written| written > 0) {}
             }
             loop {
                 let asleep = side == 0 && waking.is_some_and(|(_, wakes)| now < wakes);

@@ -112,7 +112,7 @@ impl Pair {
             }
         }
         let mut writer = self.a.conn(client).expect("open");
-        while writer.write(data).expect("writable") > 0 {}
+        while writer.write(now, data).expect("writable") > 0 {}
         let packets = pass(now, &mut self.a, &mut self.b);
         let mut reader = self.b.conn(server).expect("open");
         let readable = reader.peek().map(<[u8]>::len).iter().sum();

@@ -52,7 +52,7 @@ impl World {
         let octets: Vec<_> = (0..size as u64).map(|index| octet_at(ours, stream.written + index)).collect();
         let Some(mut handle) = self.hosts[host].endpoint.conn(conn) else { return };
         let space = handle.write_space();
-        if let Ok(written) = handle.write(&octets) {
+        if let Ok(written) = handle.write(self.now, &octets) {
             assert!(written <= octets.len() && written <= space.max(written));
             stream.written += written as u64;
         }

@@ -251,7 +251,7 @@ impl Bench {
     pub(crate) fn write_bytes(&mut self, bytes: u32) {
         let data = vec![0x5a; bytes as usize];
         let mut conn = self.endpoint.conn(self.conn).unwrap();
-        assert_eq!(conn.write(&data).unwrap(), data.len());
+        assert_eq!(conn.write(self.now, &data).unwrap(), data.len());
     }
 
     /// The packet after the `packets`-th is P1 from here on.

@@ -131,7 +131,7 @@ impl BsdWriter {
         }
         let space = conn.write_space();
         if space < from {
-            conn.want_write_space(from);
+            conn.want_write_space(now, from);
             return;
         }
         self.is_busy = true;
@@ -140,10 +140,11 @@ impl BsdWriter {
     }
 
     fn copied(&mut self, cx: &mut AppCx<'_>) {
+        let now = cx.now();
         let Some(mut conn) = self.conn.and_then(|id| cx.conn(id)) else { return };
         let mut chunk = self.chunk;
         while chunk > 0 {
-            match conn.write(pattern::piece(self.written, chunk)) {
+            match conn.write(now, pattern::piece(self.written, chunk)) {
                 Ok(taken) if taken > 0 => {
                     self.written += taken as u64;
                     chunk -= taken;

@@ -101,7 +101,7 @@ impl Bulk {
                 conn.shutdown(now);
                 return;
             }
-            match conn.write(pattern::piece(self.written, left)) {
+            match conn.write(now, pattern::piece(self.written, left)) {
                 Ok(0) => return,
                 Ok(taken) => self.written += taken as u64,
                 Err(_) => {

@@ -16,10 +16,11 @@ pub(super) struct Outgoing {
 impl Outgoing {
     /// Writes what there is, as far as TCP takes it. False where the connection takes nothing any more.
     pub(super) fn push(&mut self, cx: &mut AppCx<'_>, id: ConnId) -> bool {
+        let now = cx.now();
         let Some(mut conn) = cx.conn(id) else { return false };
         while self.written < self.goal {
             let left = usize::try_from(self.goal - self.written).unwrap_or(usize::MAX);
-            match conn.write(pattern::piece(self.written, left)) {
+            match conn.write(now, pattern::piece(self.written, left)) {
                 Ok(0) => return true,
                 Ok(taken) => self.written += taken as u64,
                 Err(_) => return false,

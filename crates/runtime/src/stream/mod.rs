@@ -342,11 +342,11 @@ impl Handle {
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
-        self.poll_operation(cx, Operation::Write, |conn, _| {
+        self.poll_operation(cx, Operation::Write, |conn, now| {
             let mut written = 0;
             for buf in bufs.iter().filter(|buf| !buf.is_empty()) {
                 let wanted = buf.len().min(COPY_LIMIT - written);
-                match conn.write(&buf[..wanted]) {
+                match conn.write(now, &buf[..wanted]) {
                     Ok(taken) => {
                         written += taken;
                         if taken < buf.len() {
@@ -389,8 +389,8 @@ impl Handle {
     async fn write_with(&self, max: usize, fill: impl FnOnce([&mut [u8]; 2]) -> usize) -> io::Result<usize> {
         let mut fill = Some(fill);
         poll_fn(|cx| {
-            self.poll_operation(cx, Operation::Write, |conn, _| {
-                let written = conn.write_with(max, |room| match fill.take() {
+            self.poll_operation(cx, Operation::Write, |conn, now| {
+                let written = conn.write_with(now, max, |room| match fill.take() {
                     Some(fill) => fill(room),
                     None => 0,
                 });

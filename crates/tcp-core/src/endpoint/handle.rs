@@ -62,8 +62,8 @@ impl Conn<'_> {
     ///
     /// # Errors
     /// Where nothing can be written any more, or not yet.
-    pub fn write(&mut self, data: &[u8]) -> Result<usize, StreamError> {
-        self.act(self.endpoint.now, |conn, _| conn.write(data))
+    pub fn write(&mut self, now: Instant, data: &[u8]) -> Result<usize, StreamError> {
+        self.act(now, |conn, _| conn.write(data))
     }
 
     /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns how many it wrote.
@@ -72,10 +72,11 @@ impl Conn<'_> {
     /// As [`write`](Self::write).
     pub fn write_with(
         &mut self,
+        now: Instant,
         max: usize,
         fill: impl FnOnce([&mut [u8]; 2]) -> usize,
     ) -> Result<usize, StreamError> {
-        self.act(self.endpoint.now, |conn, _| conn.write_with(max, fill))
+        self.act(now, |conn, _| conn.write_with(max, fill))
     }
 
     /// Free bytes of the send buffer.
@@ -86,8 +87,8 @@ impl Conn<'_> {
 
     /// Asks for [`Event::Writable`](crate::Event::Writable) when `bytes` of the send buffer are free (at most all of it), at once
     /// where they are. Without it the event comes after a write was cut short, when a third of the buffer is free.
-    pub fn want_write_space(&mut self, bytes: usize) {
-        self.act(self.endpoint.now, |conn, _| conn.want_space(bytes));
+    pub fn want_write_space(&mut self, now: Instant, bytes: usize) {
+        self.act(now, |conn, _| conn.want_space(bytes));
     }
 
     /// Copies received data into `buf` and frees it; 0 with a non-empty `buf` means that nothing is there

@@ -67,7 +67,7 @@ fn a_refused_packet_is_held_and_goes_first() {
     net.run_until(LONG, |net| net.hosts[A].events.len() == 1);
     let now = net.now;
     let _ = net.endpoint(A).conn(id);
-    let written = net.endpoint(A).conn(id).map(|mut conn| conn.write(&[7; 5_000]));
+    let written = net.endpoint(A).conn(id).map(|mut conn| conn.write(now, &[7; 5_000]));
     // The harness has closed the sending side of an application with nothing to send.
     assert!(written.is_some());
     let mut offered: Vec<Vec<Wire>> = vec![];
@@ -265,7 +265,7 @@ fn a_retransmission_that_became_void_at_a_full_device_stops_nothing() {
     let now = net.now;
     let id = net.endpoint(A).connect(now, to, Arc::new(ConnConfig::default())).unwrap();
     net.run(Duration::from_millis(500));
-    net.endpoint(A).conn(id).unwrap().write(&bytes_from(0)[..30_000]).unwrap();
+    net.write(A, id, &bytes_from(0)[..30_000]);
     let mut lost = net.intercept(A);
     // The retransmission timer expires, and the device is full.
     let full = |net: &mut Net| net.hosts[A].endpoint.transmit(net.now, TxBudget::UNLIMITED, |_| Err(()));
@@ -328,7 +328,7 @@ fn a_queued_ack_gives_its_place_to_a_newer_one_but_for_those_that_the_peer_count
         }
     }
     let now = net.now;
-    net.endpoint(A).conn(id).unwrap().write(&[7; 14_480]).unwrap();
+    net.write(A, id, &[7; 14_480]);
     let data = net.intercept(A);
     assert_eq!(data.len(), 10);
     // B's link is stuck; what it would send waits.
@@ -376,14 +376,14 @@ fn a_kept_ack_rides_on_the_answer_or_leaves_with_the_next_call() {
     }
     // The SYN-ACK was answered by nobody yet; then the application writes.
     assert_eq!(sends(&mut net, A, keeping), (vec![], true));
-    net.endpoint(A).conn(id).unwrap().write(&[7; 100]).unwrap();
+    net.write(A, id, &[7; 100]);
     let (answer, _) = sends(&mut net, A, keeping);
     assert_eq!(answer.len(), 1);
     net.inject(B, &answer[0].bytes);
     assert_eq!(sends(&mut net, A, TxBudget::UNLIMITED), (vec![], false), "all is said");
     net.intercept(B);
 
-    net.endpoint(A).conn(id).unwrap().write(&[7; 14_480]).unwrap();
+    net.write(A, id, &[7; 14_480]);
     let data = net.intercept(A);
     // Two segments are to be acknowledged, and nobody answers.
     net.inject(B, &data[0].bytes);
@@ -473,7 +473,7 @@ fn a_scheduler_that_would_choose_chooses_while_the_device_is_full() {
             net.inject(to, &wire.bytes);
         }
     }
-    net.endpoint(A).conn(id).unwrap().write(&[7; 5 * 1_448]).unwrap();
+    net.write(A, id, &[7; 5 * 1_448]);
     let now = net.now;
     assert_eq!(net.endpoint(A).transmit(now, TxBudget::UNLIMITED, |_| Err("full")), Err("full"));
     net.connect(A, socket(B, 80), ConnConfig::default(), Plan::default());

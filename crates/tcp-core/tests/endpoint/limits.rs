@@ -99,7 +99,7 @@ fn a_connection_that_ends_before_it_is_accepted_keeps_its_place_and_its_data() {
     let (_, offered) = offered(&mut net, 1, 1);
     let client = *net.hosts[A].streams.keys().next().unwrap();
     let now = net.now;
-    net.endpoint(A).conn(client).unwrap().write(b"last words").unwrap();
+    net.endpoint(A).conn(client).unwrap().write(now, b"last words").unwrap();
     exchange(&mut net, A);
     net.endpoint(A).abort(now, client);
     exchange(&mut net, A);

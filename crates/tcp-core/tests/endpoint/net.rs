@@ -205,6 +205,12 @@ impl Net {
         &mut self.hosts[host].endpoint
     }
 
+    /// The application of `host` writes; TCP may take less than all of it.
+    pub(crate) fn write(&mut self, host: usize, id: ConnId, data: &[u8]) {
+        let mut conn = self.hosts[host].endpoint.conn(id).expect("the connection is there");
+        conn.write(self.now, data).expect("the connection is open");
+    }
+
     pub(crate) fn listen(&mut self, host: usize, port: u16, config: ConnConfig) {
         let accept = AcceptConfig::new(Arc::new(config));
         self.hosts[host].endpoint.listen(self.now, ListenOn::Port(port), accept).expect("a free port");
@@ -406,7 +412,7 @@ impl Host {
         stream.ended |= conn.at_end();
         while stream.written < stream.plan.send {
             let left = (stream.plan.send - stream.written).min(PERIOD);
-            match conn.write(&bytes_from(stream.written)[..left as usize]) {
+            match conn.write(now, &bytes_from(stream.written)[..left as usize]) {
                 Ok(0) | Err(_) => return,
                 Ok(written) => stream.written += written as u64,
             }

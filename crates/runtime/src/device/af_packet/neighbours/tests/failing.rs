@@ -53,7 +53,7 @@ impl World {
 
     fn write(&mut self, id: ConnId, bytes: usize) {
         let mut conn = self.client.conn(id).expect("the connection is there");
-        assert_eq!(conn.write(&vec![b'x'; bytes]), Ok(bytes));
+        assert_eq!(conn.write(self.now, &vec![b'x'; bytes]), Ok(bytes));
     }
 
     fn state(&mut self, id: ConnId) -> State {
