@@ -21,7 +21,7 @@ pub mod policy;
 pub mod queueing;
 mod rcv;
 mod recovery;
-pub mod ring;
+mod ring;
 pub mod seq;
 mod snd;
 pub mod state;

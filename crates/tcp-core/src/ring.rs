@@ -21,7 +21,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 
 /// The largest capacity in bytes: the largest window that TCP can offer (RFC 7323, section 2.3).
-pub const MAX_CAPACITY: usize = 1 << 30;
+pub(crate) const MAX_CAPACITY: usize = 1 << 30;
 
 /// The smallest capacity in bytes of a ring that has memory at all.
 const MIN_CAPACITY: usize = 2048;
@@ -32,7 +32,7 @@ const MIN_CAPACITY: usize = 2048;
 /// ring may span. It is an argument because buffer tuning moves it; a limit below what is stored already
 /// refuses new bytes and drops none.
 #[derive(Default)]
-pub struct ByteRing {
+pub(crate) struct ByteRing {
     /// The memory; its length is zero or a power of two.
     buf: Box<[u8]>,
     /// Index in `buf` of the first readable byte; below the capacity, or zero without memory.
@@ -46,38 +46,38 @@ pub struct ByteRing {
 impl ByteRing {
     /// An empty ring, which has no memory yet.
     #[must_use]
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Readable bytes.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len as usize
     }
 
     /// True where nothing is readable; bytes may still wait past a hole.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Bytes that the memory held at the moment could take: zero or a power of two.
     #[must_use]
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.buf.len()
     }
 
     /// Extent of the bytes written past the readable part, holes included.
     #[must_use]
-    pub fn ahead(&self) -> usize {
+    pub(crate) fn ahead(&self) -> usize {
         self.ahead as usize
     }
 
     /// Grows so that `total` bytes, counted from the first readable one, fit, but no more than `limit`. Returns
     /// how many fit afterwards: at most `limit`, and less than `total` only where `limit` or
     /// [`MAX_CAPACITY`] demands it. Never shrinks.
-    pub fn reserve_total(&mut self, total: usize, limit: usize) -> usize {
+    pub(crate) fn reserve_total(&mut self, total: usize, limit: usize) -> usize {
         let wanted = total.min(limit).min(MAX_CAPACITY);
         if wanted > self.buf.len() {
             self.grow(wanted);
@@ -88,7 +88,7 @@ impl ByteRing {
     /// Appends what fits of `data` to the readable part, and returns how many bytes that was. The readable part
     /// does not grow past `limit`. Overwrites bytes written ahead at that place; a receiver uses it for data
     /// in order.
-    pub fn push_slice(&mut self, data: &[u8], limit: usize) -> usize {
+    pub(crate) fn push_slice(&mut self, data: &[u8], limit: usize) -> usize {
         let stored = self.write_at(0, data, limit);
         self.commit(stored);
         stored
@@ -97,7 +97,7 @@ impl ByteRing {
     /// Writes what fits of `data` at `offset` bytes past the end of the readable part, without making it
     /// readable, and returns how many bytes that was. The ring, holes included, does not span more than `limit`
     /// bytes. The bytes of a hole are unspecified (but never another connection's data).
-    pub fn write_at(&mut self, offset: usize, data: &[u8], limit: usize) -> usize {
+    pub(crate) fn write_at(&mut self, offset: usize, data: &[u8], limit: usize) -> usize {
         let start = self.len().saturating_add(offset);
         if start >= limit.min(MAX_CAPACITY) {
             return 0;
@@ -121,7 +121,7 @@ impl ByteRing {
     /// for a writer that fills it in place and then calls [`ByteRing::commit`]. Call
     /// [`ByteRing::reserve_total`] before to have enough of it. Bytes written ahead lie in it.
     #[must_use]
-    pub fn writable_slices(&mut self, limit: usize) -> [&mut [u8]; 2] {
+    pub(crate) fn writable_slices(&mut self, limit: usize) -> [&mut [u8]; 2] {
         let start = self.len();
         let room = self.buf.len().min(limit).saturating_sub(start);
         if room == 0 {
@@ -134,7 +134,7 @@ impl ByteRing {
 
     /// Makes the next `n` bytes past the readable part readable: bytes written in place, or written ahead and
     /// no longer behind a hole. Stops at the capacity.
-    pub fn commit(&mut self, n: usize) {
+    pub(crate) fn commit(&mut self, n: usize) {
         let n = n.min(self.buf.len() - self.len()) as u32;
         self.len += n;
         self.ahead = self.ahead.saturating_sub(n);
@@ -143,7 +143,7 @@ impl ByteRing {
     /// Up to `len` readable bytes from `offset` on, borrowed, in order; the second piece is empty unless the
     /// range wraps. Clipped to the readable part.
     #[must_use]
-    pub fn slices(&self, offset: usize, len: usize) -> [&[u8]; 2] {
+    pub(crate) fn slices(&self, offset: usize, len: usize) -> [&[u8]; 2] {
         let len = len.min(self.len().saturating_sub(offset));
         if len == 0 {
             return [&[], &[]];
@@ -153,7 +153,7 @@ impl ByteRing {
     }
 
     /// Drops up to `n` readable bytes at the front.
-    pub fn consume(&mut self, n: usize) {
+    pub(crate) fn consume(&mut self, n: usize) {
         let n = n.min(self.len());
         if n == 0 {
             return;
@@ -166,7 +166,7 @@ impl ByteRing {
     }
 
     /// Moves readable bytes into `out` and returns how many: the shorter of the two.
-    pub fn pop_slice(&mut self, out: &mut [u8]) -> usize {
+    pub(crate) fn pop_slice(&mut self, out: &mut [u8]) -> usize {
         let [first, second] = self.slices(0, out.len());
         let (one, two) = (first.len(), second.len());
         out[..one].copy_from_slice(first);
@@ -177,7 +177,7 @@ impl ByteRing {
 
     /// Gives the memory back if nothing is readable and nothing was written ahead; says whether the ring is
     /// without memory afterwards.
-    pub fn release(&mut self) -> bool {
+    pub(crate) fn release(&mut self) -> bool {
         if self.len == 0 && self.ahead == 0 {
             *self = Self::new();
         }
@@ -185,7 +185,7 @@ impl ByteRing {
     }
 
     /// Forgets every byte, those written ahead too, and gives the memory back.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         *self = Self::new();
     }
 

@@ -32,7 +32,7 @@ mod rng;
 mod service;
 mod slots;
 mod stray;
-pub mod wheel;
+mod wheel;
 
 pub use handle::Conn;
 

@@ -29,13 +29,11 @@ use alloc::vec::Vec;
 ///
 /// Keys index an array, so they should be dense. Timers expire in the order of (deadline, key); the same calls
 /// always give the same results.
-pub struct TimingWheel {
+pub(super) struct TimingWheel {
     /// Indexed by key.
     nodes: Vec<Node>,
     /// Nothing armed expires before this instant, but for what was armed in the past.
     time: u64,
-    /// Armed keys.
-    armed: usize,
     /// Levels with an occupied slot.
     levels: u16,
     /// Occupied slots of each level.
@@ -86,11 +84,10 @@ impl Default for TimingWheel {
 impl TimingWheel {
     /// A wheel with nothing armed, at [`Instant::ZERO`].
     #[must_use]
-    pub const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             nodes: Vec::new(),
             time: 0,
-            armed: 0,
             levels: 0,
             slots: [0; LEVELS],
             tops: [NIL; LEVELS * SLOTS],
@@ -99,20 +96,8 @@ impl TimingWheel {
         }
     }
 
-    /// Armed keys.
-    #[must_use]
-    pub const fn len(&self) -> usize {
-        self.armed
-    }
-
-    /// True where no key is armed.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.armed == 0
-    }
-
     /// Arms `key`, or moves its deadline. A deadline in the past expires at once, in the order of its true time.
-    pub fn set(&mut self, key: u32, deadline: Instant) {
+    pub(super) fn set(&mut self, key: u32, deadline: Instant) {
         let deadline = deadline.as_nanos();
         let slot = self.slot_for(deadline);
         let index = key as usize;
@@ -134,7 +119,6 @@ impl TimingWheel {
             self.unlink(key);
         }
         self.nodes[index] = Node { deadline, slot, ..Node::UNARMED };
-        self.armed += 1;
         let (level, bit) = (usize::from(slot) / SLOTS, usize::from(slot) % SLOTS);
         self.levels |= 1 << level;
         self.slots[level] |= 1 << bit;
@@ -143,7 +127,7 @@ impl TimingWheel {
     }
 
     /// Disarms `key`; says whether it was armed.
-    pub fn cancel(&mut self, key: u32) -> bool {
+    pub(super) fn cancel(&mut self, key: u32) -> bool {
         let armed = self.deadline(key).is_some();
         if armed {
             self.unlink(key);
@@ -154,14 +138,14 @@ impl TimingWheel {
 
     /// The deadline of `key`; `None` where it is not armed.
     #[must_use]
-    pub fn deadline(&self, key: u32) -> Option<Instant> {
+    pub(super) fn deadline(&self, key: u32) -> Option<Instant> {
         let node = self.nodes.get(key as usize)?;
         (node.slot != UNARMED).then(|| Instant::from_nanos(node.deadline))
     }
 
     /// The earliest deadline, exact, and its key: the smallest where several share it.
     #[must_use]
-    pub fn next(&self) -> Option<(Instant, u32)> {
+    pub(super) fn next(&self) -> Option<(Instant, u32)> {
         let mut earliest: Option<(u64, u32)> = None;
         let mut levels = self.levels;
         while levels != 0 {
@@ -179,7 +163,7 @@ impl TimingWheel {
     /// Disarms and returns the key with the earliest deadline, if that is not after `now`. Call it until it
     /// gives `None`, which also moves the wheel's own time to `now`: the closer that is to the deadlines set,
     /// the fewer timers share a slot.
-    pub fn pop_expired(&mut self, now: Instant) -> Option<u32> {
+    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<u32> {
         match self.next() {
             Some((deadline, key)) if deadline <= now => {
                 self.cancel(key);
@@ -206,7 +190,6 @@ impl TimingWheel {
         let Node { child, next, back, slot, .. } = self.nodes[key as usize];
         let below = self.meld_siblings(child);
         let top = &mut self.tops[usize::from(slot)];
-        self.armed -= 1;
         if back == NIL {
             *top = below;
             if below == NIL {
@@ -287,7 +270,7 @@ impl TimingWheel {
 
 impl core::fmt::Debug for TimingWheel {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("TimingWheel").field("armed", &self.armed).field("next", &self.next()).finish()
+        f.debug_struct("TimingWheel").field("next", &self.next()).finish()
     }
 }
 
