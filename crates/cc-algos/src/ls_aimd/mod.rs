@@ -350,7 +350,7 @@ impl CongestionControl for LsAimd {
                 self.reduced_until = Some(view.snd_nxt);
                 self.update_mode();
             }
-            CongestionEvent::Ecn | CongestionEvent::LocalDrop => {}
+            CongestionEvent::Ecn => {}
             _ => {}
         }
     }

@@ -162,11 +162,6 @@ impl Connection {
         self.rcv.rcv_nxt()
     }
 
-    /// Pure ACKs that wait in the egress scheduler.
-    pub(crate) const fn acks_queued(&self) -> u8 {
-        self.acks_queued
-    }
-
     /// The scheduler popped `descriptor`, which was reserved: what is still to be sent of it.
     /// [`sent`](Self::sent) or [`unclaim`](Self::unclaim) follows.
     pub(crate) fn claim(&mut self, descriptor: &Descriptor) -> Option<Plan> {

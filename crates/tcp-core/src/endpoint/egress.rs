@@ -581,14 +581,6 @@ impl Endpoint {
                 self.egress.defer(&mut self.slots, index);
                 continue;
             }
-            if admission == Admission::Coalesced
-                && plan.class == SegmentClass::PureAck
-                && conn.acks_queued() > 0
-            {
-                // The queued one is stamped when it is popped, and says this too.
-                self.egress.ready.leave(&mut self.slots);
-                continue;
-            }
             let serial = self.egress.next_serial();
             let mut descriptor = plan.descriptor(id, serial, price);
             let acks = self.egress.properties.acks;

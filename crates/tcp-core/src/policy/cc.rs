@@ -469,8 +469,6 @@ pub enum CongestionEvent {
         /// What the response proposes for `ssthresh`.
         ssthresh: SsthreshRule,
     },
-    /// The local device refused a packet. Most algorithms ignore it.
-    LocalDrop,
 }
 
 /// What a response to a timeout proposes for `ssthresh`.
@@ -510,8 +508,6 @@ impl Restart {
 pub enum RestartCause {
     /// Nothing was sent for longer than the RTO (RFC 5681, section 4.1).
     Idle,
-    /// The application used less than the window for longer than the RTO (RFC 7661).
-    AppLimited,
     /// A timeout proved to have lost nothing.
     CleanTimeout,
 }

@@ -247,8 +247,6 @@ pub enum Admission {
     Granted,
     /// Not now: [`EgressScheduler::poll_resume`] names the connection when it may ask again.
     Deferred,
-    /// A queued packet of the connection already says it (a newer ACK replaces a queued one).
-    Coalesced,
     /// The queue is full, and the packet is lost as on any full queue. Heeded for ACKs that keep their number
     /// and for packets of no connection; what a connection has to repeat is queued all the same.
     Dropped,

@@ -23,7 +23,7 @@ impl EgressScheduler for Vandal {
     }
 
     fn admit(&mut self, _now: Instant, _ask: &Ask) -> Admission {
-        [Admission::Granted, Admission::Deferred, Admission::Coalesced][self.rng.next_u32() as usize % 3]
+        [Admission::Granted, Admission::Deferred, Admission::Dropped][self.rng.next_u32() as usize % 3]
     }
 
     fn push(&mut self, _now: Instant, packet: Descriptor) {

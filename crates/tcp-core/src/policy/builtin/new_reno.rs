@@ -113,7 +113,6 @@ impl CongestionControl for NewReno {
                 self.cwnd = self.cwnd.min(window);
                 self.acked = 0;
             }
-            CongestionEvent::LocalDrop => {}
         }
     }
 

@@ -426,10 +426,9 @@ impl Flow {
     }
 
     fn restart(&mut self) {
-        let cause = match self.rng.below(3) {
+        let cause = match self.rng.below(2) {
             0 if self.flight() == 0 => RestartCause::Idle,
             1 if self.phase == Phase::Loss => RestartCause::CleanTimeout,
-            2 if self.phase == Phase::Open => RestartCause::AppLimited,
             _ => return,
         };
         let idle = Duration::from_nanos(self.rng.below(1 << 45));
@@ -450,18 +449,11 @@ impl Flow {
     }
 
     fn other(&mut self) {
-        match self.rng.below(3) {
+        match self.rng.below(2) {
             0 => {
                 let old = self.smss;
                 self.smss = self.rng.between32(1, 65_495);
                 self.tell("on_smss_change", |cc, view| cc.on_smss_change(view, old));
-            }
-            1 => {
-                let before = self.decision();
-                self.tell("on_congestion(LocalDrop)", |cc, view| {
-                    cc.on_congestion(view, &CongestionEvent::LocalDrop);
-                });
-                self.check_not_raised(&before);
             }
             _ => {
                 self.who.event = "configure";

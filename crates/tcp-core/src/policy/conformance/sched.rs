@@ -37,8 +37,7 @@ const MAX_WAITS: u32 = 64;
 /// - **conservation**: what is pushed is popped or forgotten, exactly once, unchanged; nothing else is popped;
 /// - data of one connection and class leaves in the order in which it was pushed;
 /// - [`EgressScheduler::backlog`] tells the truth in every [`Scope`];
-/// - only data is deferred; only a pure ACK is coalesced, and only while another one of its connection waits; only
-///   an ACK that keeps its number and a packet of no connection is dropped;
+/// - only data is deferred; only an ACK that keeps its number and a packet of no connection is dropped;
 /// - whatever is deferred is resumed by [`EgressScheduler::poll_resume`] once the queue has drained and everything has
 ///   departed (or turned out to be void), and `poll_resume` names only connections that are waiting, each once;
 /// - [`Popped::NotBefore`] lies in the future, and waiting for it leads to packets: no livelock;
@@ -164,16 +163,6 @@ impl Host {
                     if let Some(conn) = conn.filter(|conn| !self.waiting.contains(conn)) {
                         self.waiting.push(conn);
                     }
-                    return;
-                }
-                Admission::Coalesced => {
-                    let another =
-                        self.queued.iter().any(|queued| queued.conn == conn && queued.class == class);
-                    assert!(
-                        class == SegmentClass::PureAck && conn.is_some() && another,
-                        "{}: a {class:?} was coalesced with nothing",
-                        self.who()
-                    );
                     return;
                 }
                 Admission::Dropped => {
