@@ -137,6 +137,9 @@ impl Pricing {
     }
 }
 
+/// The smallest limit in bytes that a running connection's buffer can be given.
+pub const MIN_BUFFER: u32 = 2_048;
+
 /// Settings of one connection. Shared by all connections made from it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -216,6 +219,8 @@ pub struct ConnConfig {
     pub path_mtu_expiry: Duration,
     /// DSCP of outgoing packets, 0 to 63.
     pub dscp: u8,
+    /// Hop limit of outgoing packets, 1 to 255; `None`: the [endpoint's](EndpointConfig::ttl).
+    pub ttl: Option<u8>,
     /// Explicit congestion notification to ask a peer for, and to agree to.
     pub ecn: Ecn,
 }
@@ -256,6 +261,7 @@ impl Default for ConnConfig {
             cork: false,
             path_mtu_expiry: Duration::from_secs(600),
             dscp: 0,
+            ttl: None,
             ecn: Ecn::Off,
         }
     }
@@ -320,7 +326,7 @@ impl Default for KeepAlive {
     }
 }
 
-/// Where a listener listens.
+/// Where a listener listens. Port 0 stands for an ephemeral one that nobody listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListenOn {
     /// One address and port.

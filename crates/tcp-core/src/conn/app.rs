@@ -2,11 +2,9 @@
 
 use super::{Connection, Ctx, Notices};
 use crate::State;
-use crate::config::Nagle;
 use crate::error::StreamError;
 use crate::info::Info;
-use crate::policy::{AckPolicy, CongestionControl, NewAckPolicy, NewCongestionControl, RtoResponse};
-use alloc::sync::Arc;
+use crate::policy::{AckPolicy, CongestionControl, RtoResponse};
 
 impl Connection {
     fn check_writable(&self) -> Result<(), StreamError> {
@@ -47,6 +45,18 @@ impl Connection {
         let written = fill(slices).min(room);
         self.snd.commit_write(written);
         Ok(written)
+    }
+
+    /// A write would take something, or fail at once. Otherwise the application waits for the usual space, as after a
+    /// write that was cut short.
+    pub(crate) fn is_writable(&mut self) -> bool {
+        if self.check_writable().is_err() {
+            return true;
+        }
+        if self.wants_space == 0 && self.write_space() == 0 {
+            self.wants_space = self.usual_space();
+        }
+        self.wants_space == 0
     }
 
     /// Free bytes of the send buffer.
@@ -108,28 +118,6 @@ impl Connection {
     /// The peer has acknowledged everything that was written, and the FIN.
     pub(crate) const fn is_flushed(&self) -> bool {
         self.flushed
-    }
-
-    /// `TCP_NODELAY`. Switched off again, it leaves the default variant of Nagle's algorithm.
-    pub(crate) fn set_nodelay(&mut self, on: bool) {
-        if on != (self.config.nagle == Nagle::Off) {
-            Arc::make_mut(&mut self.config).nagle = if on { Nagle::Off } else { Nagle::default() };
-        }
-    }
-
-    /// `TCP_CORK`.
-    pub(crate) fn set_cork(&mut self, on: bool) {
-        if on != self.config.cork {
-            Arc::make_mut(&mut self.config).cork = on;
-        }
-    }
-
-    pub(crate) fn set_congestion_control(&mut self, ctx: &mut Ctx<'_>, make: &NewCongestionControl) {
-        self.snd.swap_cc(ctx, make);
-    }
-
-    pub(crate) fn set_ack_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
-        self.rcv.swap_policy(ctx, make);
     }
 
     /// `None` before the connection is established.

@@ -13,6 +13,7 @@
 //! | `close.rs` | FIN, RST, abort, TIME-WAIT |
 //! | `icmp.rs` | ICMP errors (RFC 5927) |
 //! | `app.rs` | the application's calls |
+//! | `settings.rs` | what the application changes while it runs |
 //!
 //! The endpoint owns connections and calls them; a connection knows no other one.
 
@@ -26,6 +27,7 @@ mod handshake;
 mod icmp;
 mod notices;
 mod predict;
+mod settings;
 mod timers;
 mod timestamps;
 mod transition;

@@ -109,6 +109,7 @@ mod ecn;
 mod endings;
 mod forged;
 mod opening;
+mod settings;
 
 impl Bench {
     fn with(make: impl FnOnce(&mut Ctx<'_>) -> Connection) -> Self {

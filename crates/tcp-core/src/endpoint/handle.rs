@@ -7,7 +7,7 @@ use crate::conn::{Connection, Ctx};
 use crate::error::{ConnError, StreamError};
 use crate::id::ConnId;
 use crate::info::{Blocked, Info};
-use crate::policy::{AckPolicy, CongestionControl, NewAckPolicy, NewCongestionControl, RtoResponse};
+use crate::policy::{AckPolicy, CongestionControl, RtoResponse};
 use crate::time::Instant;
 use core::net::SocketAddr;
 
@@ -25,7 +25,7 @@ impl<'a> Conn<'a> {
         Self { endpoint, id }
     }
 
-    fn conn(&self) -> &Connection {
+    pub(super) fn conn(&self) -> &Connection {
         self.endpoint.slots.conn(self.id.index).expect("a borrowed connection exists")
     }
 
@@ -34,7 +34,7 @@ impl<'a> Conn<'a> {
     }
 
     /// Does `act`, after which there may be something to send or to tell.
-    fn act<T>(&mut self, now: Instant, act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T) -> T {
+    pub(super) fn act<T>(&mut self, now: Instant, act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T) -> T {
         let endpoint = &mut *self.endpoint;
         endpoint.now = endpoint.now.max(now);
         let conn = endpoint.slots.conn_mut(self.id.index).expect("a borrowed connection exists");
@@ -83,6 +83,12 @@ impl Conn<'_> {
     #[must_use]
     pub fn write_space(&self) -> usize {
         self.conn().write_space()
+    }
+
+    /// A write would take something, or fail at once. If not, [`Event::Writable`](crate::Event::Writable) will come, as after
+    /// a write that was cut short.
+    pub fn is_writable(&mut self) -> bool {
+        self.conn_mut().is_writable()
     }
 
     /// Asks for [`Event::Writable`](crate::Event::Writable) when `bytes` of the send buffer are free (at most all of it), at once
@@ -157,26 +163,6 @@ impl Conn<'_> {
     #[must_use]
     pub fn error(&self) -> Option<ConnError> {
         self.conn().error()
-    }
-
-    /// `TCP_NODELAY`.
-    pub fn set_nodelay(&mut self, now: Instant, on: bool) {
-        self.act(now, |conn, _| conn.set_nodelay(on));
-    }
-
-    /// `TCP_CORK`.
-    pub fn set_cork(&mut self, now: Instant, on: bool) {
-        self.act(now, |conn, _| conn.set_cork(on));
-    }
-
-    /// Swaps the congestion control; the new one starts from the old one's window and threshold.
-    pub fn set_congestion_control(&mut self, now: Instant, make: &NewCongestionControl) {
-        self.act(now, |conn, ctx| conn.set_congestion_control(ctx, make));
-    }
-
-    /// Swaps the ACK policy.
-    pub fn set_ack_policy(&mut self, now: Instant, make: &NewAckPolicy) {
-        self.act(now, |conn, ctx| conn.set_ack_policy(ctx, make));
     }
 
     /// The congestion control, for `configure` and metrics; `None` before the connection is established.

@@ -7,7 +7,7 @@
 //! | `listen.rs`, `open.rs` | passive and active opens |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | what leaves, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
-//! | `handle.rs` | the application's side of a connection |
+//! | `handle.rs`, `settings.rs` | the application's side of a connection, and what it changes while that runs |
 //! | `slots.rs`, `demux.rs`, `wheel.rs` | where connections are kept: by handle, by name, by deadline |
 //! | `isn.rs`, `ports.rs`, `rate_limit.rs`, `rng.rs` | what must not be guessed, and not be provoked |
 //!
@@ -30,6 +30,7 @@ mod ready;
 mod refuse;
 mod rng;
 mod service;
+mod settings;
 mod slots;
 mod stray;
 mod wheel;

@@ -280,6 +280,26 @@ impl Receiver {
         self.on_read(ctx, config, read);
     }
 
+    /// The limit of the buffer is another one.
+    pub(crate) fn on_buffer_change(&mut self, config: &ConnConfig) {
+        // Before the connection is established, opening it will see to that; after the FIN no window matters any more.
+        if !self.acks.has_policy() || self.fin_received() {
+            return;
+        }
+        self.window.resize(limit(config));
+        self.acks.on_window(self.window.update(&self.position(config), self.is_steady()));
+    }
+
+    /// Each segment with data is acknowledged when it comes; what is held back is now.
+    pub(crate) fn set_quick_acks(&mut self, on: bool) {
+        self.acks.set_quick(on);
+    }
+
+    /// As set by [`set_quick_acks`](Self::set_quick_acks).
+    pub(crate) const fn quick_acks(&self) -> bool {
+        self.acks.is_quick()
+    }
+
     /// `n` bytes left the buffer.
     fn on_read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, n: usize) {
         // After the FIN no window matters any more.

@@ -5,7 +5,7 @@
 //!
 //! | what happened | the ACK is |
 //! |---|---|
-//! | unacceptable segment, probe, FIN, less than `min(RMSS, R/2)` left of the window | due |
+//! | unacceptable segment, probe, FIN, less than `min(RMSS, R/2)` left of the window, quick ACKs asked for | due |
 //! | out-of-order, gap-filling or (also in part) duplicate data; two full segments unacknowledged | due, unless the policy waives it and its plan is `Withhold` |
 //! | anything else | due when the policy's timer says so, at the latest at the hold limit |
 //!
@@ -46,6 +46,8 @@ pub(super) struct Acks {
     withholding: bool,
     /// The ACK that is due cuts a hold short.
     truncates: bool,
+    /// The application wants data acknowledged at once.
+    quick: bool,
 }
 
 /// What the core knows about an arrival beyond what it tells the policy.
@@ -77,6 +79,7 @@ impl Acks {
             hint: WindowHint::Sws,
             withholding: false,
             truncates: false,
+            quick: false,
         }
     }
 
@@ -144,6 +147,18 @@ impl Acks {
         self.due.get_or_insert(reason);
     }
 
+    /// `TCP_QUICKACK`: data is acknowledged when it comes, and what is held now.
+    pub(super) fn set_quick(&mut self, on: bool) {
+        self.quick = on;
+        if on && self.is_holding() {
+            self.oblige(SendReason::AckByObligation);
+        }
+    }
+
+    pub(super) const fn is_quick(&self) -> bool {
+        self.quick
+    }
+
     /// Data arrived at `now`; the clock of the hold limit runs from the first.
     pub(super) fn holds(&mut self, now: Instant) {
         self.held_since = self.held_since.min(now);
@@ -157,7 +172,8 @@ impl Acks {
         }
         let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_data(view, data));
         let asked = self.take_plan(plan);
-        let hard = owed.hard || matches!(data.class, DataClass::Probe | DataClass::Unacceptable);
+        let hard =
+            owed.hard || self.quick || matches!(data.class, DataClass::Probe | DataClass::Unacceptable);
         if hard || (!asked && self.owes(ctx, view, data.class, owed.repeats)) {
             self.oblige(SendReason::AckByObligation);
         } else if asked {
@@ -202,10 +218,19 @@ impl Acks {
         let useful = update != Update::No;
         if self.take_plan(plan) && (useful || self.is_holding()) {
             self.due.get_or_insert(SendReason::AckByPolicy);
-        } else if update == Update::Reopens {
-            self.oblige(SendReason::WindowUpdate);
-        } else if useful && !self.withholding {
-            self.due.get_or_insert(SendReason::WindowUpdate);
+        } else {
+            self.on_window(update);
+        }
+    }
+
+    /// The window may open; `update` is what that is worth.
+    pub(super) fn on_window(&mut self, update: Update) {
+        match update {
+            Update::Reopens => self.oblige(SendReason::WindowUpdate),
+            Update::Useful if !self.withholding => {
+                self.due.get_or_insert(SendReason::WindowUpdate);
+            }
+            Update::Useful | Update::No => {}
         }
     }
 

@@ -199,6 +199,12 @@ impl RecvWindow {
         self.size = self.size.max(need.min(largest));
     }
 
+    /// The application has chosen the buffer's limit: the window is all of it from here on, as far as the promised edge
+    /// permits, and does not wait for need.
+    pub(super) fn resize(&mut self, limit: u32) {
+        self.size = self.largest(limit);
+    }
+
     /// The largest window: the buffer's limit, or what the window field can say.
     fn largest(&self, limit: u32) -> u32 {
         limit.min(MAX_FIELD << self.shift)

@@ -14,7 +14,8 @@ use crate::events::TraceEvent;
 use crate::packet::SendReason;
 use crate::policy::cc::{CongestionEvent, Phase, Restart, RestartCause};
 use crate::policy::rto::{
-    AckFacts, RtoCc, RtoGate, RtoPhase, RtoRtt, RtoSend, RtoStep, RtoTags, RtoTimer, RtoVerdict,
+    AckFacts, NewRtoResponse, RtoCc, RtoGate, RtoPhase, RtoRtt, RtoSend, RtoStep, RtoTags, RtoTimer,
+    RtoVerdict,
 };
 use crate::seq::SeqNum;
 use crate::snd::Sender;
@@ -190,6 +191,35 @@ impl Sender {
             }
         }
         step
+    }
+
+    /// Replaces the response. The new one begins with the next expiry. An episode under way is none of its own, and ends
+    /// as one that was left undecided for too long: what is outstanding is repaired in the conventional way, and a window
+    /// that congestion control was not told of yet is reduced.
+    pub(crate) fn swap_rto_response(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        make: &NewRtoResponse,
+    ) {
+        if self.rto.is_none() {
+            return;
+        }
+        let before = self.rto_phase();
+        self.rto = Some(make());
+        self.rto_heard = false;
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        let host = &mut flight.recovery.rto;
+        (host.undecided, host.gate, host.suspended) = (0, RtoGate::ByCc, false);
+        host.takeover |= before != RtoPhase::Open;
+        if before == RtoPhase::Probe {
+            // What the expiry wanted sent was for evidence that nobody waits for any more; the head goes out as lost.
+            host.send = None;
+            let step =
+                RtoStep { send: RtoSend::Nothing, timer: RtoTimer::Keep, ..RtoStep::conventional(self.smss) };
+            self.apply(ctx, config, &step, (None, None));
+        }
+        self.trace_rto_phase(ctx, before);
     }
 
     /// What waits in the egress scheduler was asked for by a window that is closed: it stays here.

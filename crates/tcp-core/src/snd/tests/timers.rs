@@ -508,6 +508,90 @@ fn undecided_response_is_replaced() {
     assert_eq!(bench.script.lock().unwrap().acks.len(), 1, "the window grows again");
 }
 
+/// A response that counts what it is asked.
+#[derive(Debug)]
+struct Witness(Arc<core::sync::atomic::AtomicU32>);
+
+impl RtoResponse for Witness {
+    fn name(&self) -> &'static str {
+        "witness"
+    }
+    fn on_rto(&mut self, view: &RtoView) -> RtoStep {
+        self.0.fetch_add(1, core::sync::atomic::Ordering::Relaxed);
+        RtoStep::conventional(view.flow.smss)
+    }
+    fn on_ack(&mut self, _: &RtoView, _: &AckFacts) -> Option<RtoStep> {
+        self.0.fetch_add(100, core::sync::atomic::Ordering::Relaxed);
+        None
+    }
+    fn phase(&self) -> RtoPhase {
+        RtoPhase::Open
+    }
+}
+
+/// Puts a witness in the place of the response; what it is asked.
+fn swap(bench: &mut Bench) -> Arc<core::sync::atomic::AtomicU32> {
+    let asked = Arc::new(core::sync::atomic::AtomicU32::new(0));
+    let shared = asked.clone();
+    let mut ctx = ctx!(bench);
+    bench.snd.swap_rto_response(&mut ctx, &bench.config, &move || Box::new(Witness(shared.clone())));
+    asked
+}
+
+fn asked(witness: &core::sync::atomic::AtomicU32) -> u32 {
+    witness.load(core::sync::atomic::Ordering::Relaxed)
+}
+
+#[test]
+fn a_swap_while_the_old_response_probes_repairs_conventionally() {
+    let mut bench = probing();
+    let witness = swap(&mut bench);
+    assert!(matches!(bench.events()[..], [CongestionEvent::Timeout { first: true, .. }]));
+    bench.set_cwnd(1);
+    assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)], "the head, and the timer goes on");
+    assert_eq!(bench.info().backoff, 1, "the swap is no expiry");
+    bench.set_cwnd(2);
+    bench.ack(1000);
+    assert_eq!(bench.drain(), [(1000, 1000, FastRetransmit), (2000, 1000, FastRetransmit)]);
+    bench.ack(11_000);
+    assert_eq!(bench.info().ca_state, Phase::Open);
+    assert_eq!(bench.events().len(), 1);
+    assert_eq!(asked(&witness), 0, "the episode was not its own");
+    bench.drain();
+    bench.fire();
+    assert_eq!(asked(&witness), 1, "the next one is");
+}
+
+#[test]
+fn a_swap_while_losses_are_repaired_reduces_nothing_again() {
+    let mut bench = probing();
+    bench.sack(0, &[(10_000, 11_000)]);
+    assert_eq!(bench.events().len(), 1);
+    let witness = swap(&mut bench);
+    bench.set_cwnd(2);
+    assert_eq!(bench.drain(), [(0, 1000, FastRetransmit), (1000, 1000, FastRetransmit)]);
+    bench.sack(2000, &[(5000, 10_000)]);
+    assert_eq!(bench.info().ca_state, Phase::Loss);
+    bench.ack(11_000);
+    assert_eq!(bench.info().ca_state, Phase::Open);
+    assert_eq!((bench.events().len(), asked(&witness)), (1, 0));
+}
+
+#[test]
+fn a_swap_between_episodes_changes_nothing_before_the_next() {
+    let mut bench = Setup::default().open();
+    bench.write(60 * SMSS);
+    bench.drain();
+    let witness = swap(&mut bench);
+    assert_eq!(bench.drain(), []);
+    bench.ack(1000);
+    assert_eq!((bench.events().len(), asked(&witness)), (0, 0));
+    bench.drain();
+    bench.fire();
+    assert_eq!(asked(&witness), 1);
+    assert_eq!(bench.step(), Some((1000, 1000, RtoRetransmit)));
+}
+
 /// A response that wants nothing sent, ever, and takes every ACK for itself.
 #[derive(Debug)]
 struct Mute;

@@ -1,0 +1,118 @@
+//! Settings that change while the connection runs.
+//!
+//! A connection shares its configuration with others until one of its settings differs; then it has a copy.
+
+use super::{Connection, Ctx};
+use crate::config::{ConnConfig, KeepAlive, MIN_BUFFER, Nagle};
+use crate::policy::{NewAckPolicy, NewCongestionControl, NewRtoResponse};
+use crate::rcv::syn_window;
+use crate::ring::MAX_CAPACITY;
+use crate::time::Duration;
+use alloc::sync::Arc;
+
+/// A buffer's limit as far as it makes sense.
+fn sensible(bytes: u32) -> u32 {
+    bytes.clamp(MIN_BUFFER, MAX_CAPACITY as u32)
+}
+
+impl Connection {
+    /// The settings in force.
+    pub(crate) fn config(&self) -> &ConnConfig {
+        &self.config
+    }
+
+    /// `TCP_NODELAY`. Switched off again, it leaves the default variant of Nagle's algorithm.
+    pub(crate) fn set_nodelay(&mut self, on: bool) {
+        if on != (self.config.nagle == Nagle::Off) {
+            Arc::make_mut(&mut self.config).nagle = if on { Nagle::Off } else { Nagle::default() };
+        }
+    }
+
+    /// `TCP_CORK`.
+    pub(crate) fn set_cork(&mut self, on: bool) {
+        if on != self.config.cork {
+            Arc::make_mut(&mut self.config).cork = on;
+        }
+    }
+
+    /// `SO_KEEPALIVE` and its times. Idle time counts from the last arrival, also the one before this call.
+    pub(crate) fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>) {
+        if keep_alive == self.config.keep_alive {
+            return;
+        }
+        Arc::make_mut(&mut self.config).keep_alive = keep_alive;
+        if keep_alive.is_none() {
+            self.keep_alive_probes = 0;
+            self.probe_due = false;
+        }
+    }
+
+    /// `TCP_USER_TIMEOUT`.
+    pub(crate) fn set_user_timeout(&mut self, limit: Option<Duration>) {
+        if limit != self.config.user_timeout {
+            Arc::make_mut(&mut self.config).user_timeout = limit;
+        }
+    }
+
+    /// The hop limit of packets from here on; `None`: the endpoint's.
+    pub(crate) fn set_ttl(&mut self, ttl: Option<u8>) {
+        if ttl != self.config.ttl {
+            Arc::make_mut(&mut self.config).ttl = ttl;
+        }
+    }
+
+    /// The DSCP of packets from here on.
+    pub(crate) fn set_dscp(&mut self, dscp: u8) {
+        let dscp = dscp & 0x3f;
+        if dscp != self.config.dscp {
+            Arc::make_mut(&mut self.config).dscp = dscp;
+        }
+    }
+
+    /// The limit of the send buffer. What is written already stays, also where that is more.
+    pub(crate) fn set_send_buffer(&mut self, bytes: u32) {
+        let bytes = sensible(bytes);
+        if bytes != self.config.send_buffer {
+            Arc::make_mut(&mut self.config).send_buffer = bytes;
+            // Nobody waits for more room than there will ever be.
+            self.wants_space = self.wants_space.min(bytes);
+            self.offer_space();
+        }
+    }
+
+    /// The limit of the receive buffer, which the window follows at once as far as its edge need not move back
+    /// (RFC 9293, section 3.8.6: SHLD-14). What arrived already stays, and what the edge promised is taken.
+    pub(crate) fn set_recv_buffer(&mut self, bytes: u32) {
+        let mut bytes = sensible(bytes);
+        if self.handshake.is_some() {
+            // The SYN may have promised that much.
+            bytes = bytes.max(syn_window(&self.config));
+        }
+        if bytes != self.config.recv_buffer {
+            Arc::make_mut(&mut self.config).recv_buffer = bytes;
+            self.rcv.on_buffer_change(&self.config);
+        }
+    }
+
+    /// `TCP_QUICKACK`: data is acknowledged when it comes, whatever the ACK policy wants.
+    pub(crate) fn set_quick_acks(&mut self, on: bool) {
+        self.rcv.set_quick_acks(on);
+    }
+
+    /// As set by [`set_quick_acks`](Self::set_quick_acks).
+    pub(crate) const fn quick_acks(&self) -> bool {
+        self.rcv.quick_acks()
+    }
+
+    pub(crate) fn set_congestion_control(&mut self, ctx: &mut Ctx<'_>, make: &NewCongestionControl) {
+        self.snd.swap_cc(ctx, make);
+    }
+
+    pub(crate) fn set_ack_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
+        self.rcv.swap_policy(ctx, make);
+    }
+
+    pub(crate) fn set_rto_response(&mut self, ctx: &mut Ctx<'_>, make: &NewRtoResponse) {
+        self.snd.swap_rto_response(ctx, &self.config, make);
+    }
+}
