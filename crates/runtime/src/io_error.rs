@@ -40,8 +40,7 @@ pub(crate) fn connect(error: ConnectError) -> Error {
 
 pub(crate) fn listen(error: ListenError) -> Error {
     let kind = match error {
-        ListenError::InUse => ErrorKind::AddrInUse,
-        ListenError::NoPort => ErrorKind::InvalidInput,
+        ListenError::InUse | ListenError::NoFreePort => ErrorKind::AddrInUse,
         _ => ErrorKind::AddrNotAvailable,
     };
     Error::new(kind, error)
@@ -72,6 +71,7 @@ mod tests {
         assert_eq!(stream(StreamError::NotConnected).kind(), ErrorKind::NotConnected);
         assert_eq!(connect(ConnectError::NoFreePort).kind(), ErrorKind::AddrNotAvailable);
         assert_eq!(listen(ListenError::InUse).kind(), ErrorKind::AddrInUse);
+        assert_eq!(listen(ListenError::NoFreePort).kind(), ErrorKind::AddrInUse);
     }
 
     #[test]

@@ -12,9 +12,9 @@ pub enum ListenError {
     /// The address does not belong to the endpoint.
     #[error("the address is not one of this endpoint's")]
     NotLocal,
-    /// Port 0.
-    #[error("a listener needs a port from 1 to 65535")]
-    NoPort,
+    /// All ephemeral ports are listened on.
+    #[error("no free port to listen on")]
+    NoFreePort,
 }
 
 /// Why `connect` failed at once.

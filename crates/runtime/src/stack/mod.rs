@@ -89,7 +89,7 @@ impl Stack {
     ///
     /// # Errors
     /// `AddrInUse` where another listener has the same place; `AddrNotAvailable` for an address that is not
-    /// the stack's; `InvalidInput` for port 0; `NetworkDown` where the device is gone; `NotConnected` while
+    /// the stack's; `NetworkDown` where the device is gone; `NotConnected` while
     /// the stack shuts down.
     pub fn listen(&self, on: ListenOn) -> io::Result<TcpListener> {
         self.listen_with(on, AcceptConfig::new(self.connect.clone()))

@@ -36,7 +36,7 @@ impl Listener {
 impl Listeners {
     /// Adds a listener.
     pub(super) fn add(&mut self, on: ListenOn, accept: AcceptConfig) -> Result<ListenerId, ListenError> {
-        let place = place(on)?;
+        let place = place(on);
         let number = self.made.checked_add(1).and_then(NonZeroU32::new).ok_or(ListenError::InUse)?;
         if self.places.contains_key(&place) {
             return Err(ListenError::InUse);
@@ -45,6 +45,27 @@ impl Listeners {
         self.places.insert(place, number);
         self.listeners.insert(number, Listener { place, accept, waiting: 0 });
         Ok(ListenerId(number.get()))
+    }
+
+    /// Nobody listens on `port` of any address.
+    pub(super) fn is_free(&self, port: u16) -> bool {
+        self.places.keys().all(|(_, taken)| *taken != port)
+    }
+
+    /// The settings for connections that a listener accepts from here on.
+    pub(super) fn accept_config(&mut self, listener: ListenerId) -> Option<&mut AcceptConfig> {
+        let number = NonZeroU32::new(listener.0)?;
+        self.listeners.get_mut(&number).map(|listener| &mut listener.accept)
+    }
+
+    /// Where a listener listens.
+    pub(super) fn place_of(&self, listener: ListenerId) -> Option<ListenOn> {
+        let listener = self.listeners.get(&NonZeroU32::new(listener.0)?)?;
+        Some(match listener.place {
+            (Some(address), port) => ListenOn::Address(SocketAddr::new(address, port)),
+            (None, 0) => ListenOn::Any,
+            (None, port) => ListenOn::Port(port),
+        })
     }
 
     /// Removes a listener; its number, where there was one.
@@ -83,14 +104,13 @@ impl Listeners {
 }
 
 /// The key of a place. The unspecified address means every address, as with `bind`.
-fn place(on: ListenOn) -> Result<(Option<IpAddr>, u16), ListenError> {
-    let (address, port) = match on {
+fn place(on: ListenOn) -> (Option<IpAddr>, u16) {
+    match on {
         ListenOn::Address(address) if address.ip().is_unspecified() => (None, address.port()),
         ListenOn::Address(address) => (Some(address.ip()), address.port()),
         ListenOn::Port(port) => (None, port),
-        ListenOn::Any => return Ok((None, 0)),
-    };
-    if port == 0 { Err(ListenError::NoPort) } else { Ok((address, port)) }
+        ListenOn::Any => (None, 0),
+    }
 }
 
 #[cfg(test)]
@@ -126,11 +146,5 @@ mod tests {
         assert!(listeners.remove(first).is_none());
         assert!(listeners.find(at("10.0.0.1:80")).is_none());
         assert_ne!(listeners.add(unspecified, AcceptConfig::default()).unwrap(), first);
-    }
-
-    #[test]
-    fn port_zero_is_refused() {
-        let mut listeners = Listeners::default();
-        assert_eq!(listeners.add(ListenOn::Port(0), AcceptConfig::default()), Err(ListenError::NoPort));
     }
 }

@@ -164,7 +164,8 @@ impl Endpoint {
         self.config.tx_checksum = mode;
     }
 
-    /// Listens.
+    /// Listens. Port 0 stands for one of the [ephemeral ports](EndpointConfig::ephemeral_ports) that nobody listens on,
+    /// which [`listens_on`](Self::listens_on) tells.
     ///
     /// # Errors
     /// See [`ListenError`].
@@ -181,7 +182,19 @@ impl Endpoint {
         {
             return Err(ListenError::NotLocal);
         }
+        let on = self.with_port(on)?;
         self.listeners.add(on, accept)
+    }
+
+    /// Where a listener listens, with the port that was chosen for port 0; `None` once it is gone.
+    #[must_use]
+    pub fn listens_on(&self, listener: ListenerId) -> Option<ListenOn> {
+        self.listeners.place_of(listener)
+    }
+
+    /// The settings of a listener, to be changed for the connections that it accepts from here on; `None` once it is gone.
+    pub fn accept_config(&mut self, listener: ListenerId) -> Option<&mut AcceptConfig> {
+        self.listeners.accept_config(listener)
     }
 
     /// Stops listening. Connections that the application has not accepted yet are reset.

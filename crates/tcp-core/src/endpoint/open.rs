@@ -1,16 +1,16 @@
-//! Active opens: the addresses and ports of a connection to be.
+//! The addresses and ports of connections and listeners to be.
 
 use super::Endpoint;
 use super::demux::FourTuple;
 use super::ingest::is_unicast;
-use crate::config::{ConnConfig, Target};
+use crate::config::{ConnConfig, ListenOn, Target};
 use crate::conn::Connection;
-use crate::error::ConnectError;
+use crate::error::{ConnectError, ListenError};
 use crate::id::ConnId;
 use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 impl Endpoint {
     /// See [`Endpoint::connect`].
@@ -61,6 +61,23 @@ impl Endpoint {
         self.name(&tuple, id);
         self.touch(now, id.index);
         Ok(id)
+    }
+
+    /// A place with a port of its own, where any will do.
+    pub(super) fn with_port(&mut self, on: ListenOn) -> Result<ListenOn, ListenError> {
+        let address = match on {
+            ListenOn::Address(address) if address.port() == 0 => address.ip(),
+            ListenOn::Port(0) => Ipv4Addr::UNSPECIFIED.into(),
+            ListenOn::Address(_) | ListenOn::Port(_) | ListenOn::Any => return Ok(on),
+        };
+        let nobody = SocketAddr::new(address, 0);
+        let listeners = &self.listeners;
+        let port = self.ports.select(address, nobody, |port| listeners.is_free(port));
+        let port = port.ok_or(ListenError::NoFreePort)?;
+        Ok(match on {
+            ListenOn::Address(address) => ListenOn::Address(SocketAddr::new(address.ip(), port)),
+            ListenOn::Port(_) | ListenOn::Any => ListenOn::Port(port),
+        })
     }
 
     /// The local address of a connection: the one that was asked for, or the first of the peer's family.

@@ -199,7 +199,46 @@ fn listen_says_what_is_wrong() {
     assert_eq!(listen(ListenOn::Address(socket(B, 80))), Err(ListenError::NotLocal));
     assert_eq!(listen(ListenOn::Address(socket(A, 80))), Ok(()));
     assert_eq!(listen(ListenOn::Address(socket(A, 80))), Err(ListenError::InUse));
-    assert_eq!(listen(ListenOn::Port(0)), Err(ListenError::NoPort));
+}
+
+#[test]
+fn port_zero_stands_for_an_ephemeral_one_that_nobody_listens_on() {
+    let mut narrow = host_config(A);
+    narrow.ephemeral_ports = 5_000..=5_002;
+    let mut net = net(narrow, host_config(B));
+    let now = net.now;
+    let endpoint = net.endpoint(A);
+    let mut listen = |on| {
+        let id = endpoint.listen(now, on, AcceptConfig::default())?;
+        Ok(endpoint.listens_on(id).expect("it listens"))
+    };
+    assert_eq!(listen(ListenOn::Port(5_001)), Ok(ListenOn::Port(5_001)));
+    let ListenOn::Address(first) = listen(ListenOn::Address(socket(A, 0))).unwrap() else {
+        panic!("an address")
+    };
+    assert_eq!(first.ip(), address(A));
+    let ListenOn::Port(second) = listen(ListenOn::Port(0)).unwrap() else { panic!("a port") };
+    let mut taken = [first.port(), second];
+    taken.sort();
+    assert_eq!(taken, [5_000, 5_002]);
+    assert_eq!(listen(ListenOn::Port(0)), Err(ListenError::NoFreePort));
+}
+
+#[test]
+fn a_listeners_settings_are_those_of_later_connections() {
+    let mut net = net(host_config(A), host_config(B));
+    let now = net.now;
+    let listener = net.endpoint(B).listen(now, ListenOn::Port(80), accept(3)).unwrap();
+    for ttl in [7, 9] {
+        let config = net.endpoint(B).accept_config(listener).expect("it listens");
+        Arc::make_mut(&mut config.conn).ttl = Some(ttl);
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: 0, read_size: 100 });
+        exchange(&mut net, A);
+        let answer = net.intercept(B).pop().expect("a SYN-ACK");
+        assert_eq!(answer.bytes[8], ttl, "the hop limit of IPv4");
+    }
+    net.endpoint(B).unlisten(now, listener);
+    assert!(net.endpoint(B).accept_config(listener).is_none());
 }
 
 #[test]
