@@ -208,7 +208,9 @@ fn run(cc: &Arc<NewCongestionControl>) -> Result<String, Box<dyn Error>> {
     let (data, mut received) = ([7; 65_536], 0_u64);
     while now < Instant::from_secs(SECONDS) {
         for (side, tcp) in hosts.iter_mut().enumerate() {
-            while let Some((_, packet)) = links[side].flying.pop_front_if(|(at, _)| *at <= now) {
+            while links[side].flying.front().is_some_and(|(at, _)| *at <= now)
+                && let Some((_, packet)) = links[side].flying.pop_front()
+            {
                 tcp.ingest(now, RxPacket::new(&packet));
             }
             tcp.handle_timeout(now);

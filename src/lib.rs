@@ -15,7 +15,7 @@
 //! **On tokio** ([`runtime`], the default): a [`Stack`] on a TUN device gives streams and listeners.
 //!
 //! ```no_run
-//! # #[cfg(feature = "runtime")]
+//! # #[cfg(all(target_os = "linux", feature = "tun"))]
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use ackline::core::ListenOn;
 //! use ackline::runtime::device::tun::Tun;
@@ -73,7 +73,15 @@
 //!
 //! # Features
 //!
-//! `runtime` (default): the tokio runtime. Without it this crate is `no_std` with `alloc`.
+//! | feature | brings | needs |
+//! |---|---|---|
+//! | `runtime` (default) | [`Stack`], on the device in memory or any [`Device`](runtime::Device) of your own | std, tokio |
+//! | `tun` (default) | `runtime::device::tun` | Linux |
+//! | `af-packet` | `runtime::device::af_packet`: a host on an Ethernet | Linux, Rust 1.91, smoltcp |
+//! | `tun-tap` | `runtime::device::tun_tap`: devices of the crate `tun-tap` | Linux, a C compiler |
+//! | `netns` | `runtime::netns`: network namespaces, for tests and demonstrations | Linux |
+//!
+//! Without any this crate is `no_std` with `alloc`. A feature adds items and changes none.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
@@ -91,6 +99,6 @@ pub use ackline_runtime as runtime;
 pub use ackline_runtime::{Stack, TcpListener, TcpStream};
 
 /// The examples of the README compile.
-#[cfg(all(doctest, feature = "runtime"))]
+#[cfg(all(doctest, target_os = "linux", feature = "tun"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,6 +1,8 @@
 //! What can go wrong while a device, an interface or a namespace is set up.
 
 use crate::mac::MacAddress;
+#[cfg(target_os = "linux")]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns"))]
 use rustix::io::Errno;
 use std::io;
 use std::net::IpAddr;
@@ -149,7 +151,11 @@ impl Error {
                 | Self::NotRaw
         )
     }
+}
 
+#[cfg(target_os = "linux")]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns"))]
+impl Error {
     pub(crate) fn system(action: &'static str, errno: Errno) -> Self {
         match errno {
             Errno::PERM | Errno::ACCESS => Self::NotAdmin { action },

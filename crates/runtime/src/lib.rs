@@ -12,7 +12,7 @@
 //! - [`TcpStream`], [`TcpListener`]: as those of tokio, and more: [`info`](TcpStream::info), live change of policies,
 //!   reading and writing in place.
 //! - [`device`]: TUN and Ethernet with segmentation and checksum offload, `tun-tap`, memory, and bad paths for tests.
-//! - [`netns`], [`netlink`]: a network of one's own, and addresses in it.
+//! - `netns`, `netlink`: a network of one's own, and addresses in it.
 //! - [`stats`]: what the driver measures of itself.
 //!
 //! # Who does the work
@@ -31,23 +31,46 @@
 //!
 //! A write waits while the send buffer is full; a reader that does not read closes the peer's window. A full device
 //! makes the endpoint keep what it has, so that nothing is dropped between TCP and the device.
+//!
+//! # Features and platforms
+//!
+//! | feature | brings | needs |
+//! |---|---|---|
+//! | `tun` (default) | `device::tun` | Linux |
+//! | `af-packet` | `device::af_packet`: Ethernet | Linux; Rust 1.91; the crate smoltcp |
+//! | `tun-tap` | `device::tun_tap` | Linux; a C compiler, for the crate tun-tap |
+//! | `netns` | `netns`, `testing` | Linux |
+//! | `serde` | `Serialize` for all statistics | |
+//!
+//! `netlink` comes with any of the first four, and `kernel` with Linux. Everything else runs wherever tokio does, on
+//! [`device::channel`] or a [`Device`] of one's own: checked for Windows, macOS, FreeBSD and Android. Off Linux timers are
+//! tokio's, so pacing is as coarse as a millisecond unless the driver [spins](Pacing::Spin).
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 
 pub mod device;
 pub mod error;
 mod io_error;
+#[cfg(target_os = "linux")]
 pub mod kernel;
 mod listener;
 pub mod mac;
+#[cfg(target_os = "linux")]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns"))]
 pub mod netlink;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "netns")]
 pub mod netns;
 mod pacing;
+mod random;
 pub mod stack;
 pub mod stats;
 pub mod stream;
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "the one place for system calls that no safe interface covers")]
 mod sys;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "netns")]
 pub mod testing;
 pub mod timer;
 

@@ -1,7 +1,7 @@
 //! How the driver waits for departures that pacing or a shaper holds back.
 //!
-//! A sleeping driver leaves all waiting to a timerfd, whose wake-ups come some tens of microseconds late; it sets it earlier
-//! by the time that it takes itself to make a packet, which it measures. A spinning one sleeps until shortly before the
+//! A sleeping driver leaves all waiting to its [timer](crate::timer), whose wake-ups come some tens of microseconds late (on Linux;
+//! milliseconds elsewhere); it sets it earlier by the time that it takes itself to make a packet, which it measures. A spinning one sleeps until shortly before the
 //! departure, too, and then stays awake. How early it must wake, it measures, too:
 //!
 //! ```text
@@ -17,11 +17,12 @@
 //! on its thread: at most [`HOLD_LIMIT`] for each departure, and without the stack's lock. Then the packet is made as if
 //! its time had come, and held in front of the device until it has: for [`PREPARE_LIMIT`] at most, under the lock.
 
+use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
 
 /// Segments whose departures are less than this apart leave together where the driver sleeps: it cannot wake up much more
 /// often.
-const SLEEPING_TICK: Duration = Duration::from_micros(50);
+const SLEEPING_TICK: Duration = timer::RESOLUTION;
 
 /// The same for a driver that spins: a few times what sending one packet takes.
 const SPINNING_TICK: Duration = Duration::from_micros(5);
@@ -36,7 +37,8 @@ const PREPARE_LIMIT: Duration = Duration::from_micros(3);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pacing {
-    /// It sleeps, and a timerfd wakes it. A departure is some tens of microseconds late, and costs a wake-up.
+    /// It sleeps, and the [timer](crate::timer::Timer) wakes it. A departure is some tens of microseconds late on Linux,
+    /// a millisecond or two elsewhere, and costs a wake-up.
     #[default]
     Timer,
     /// It sleeps until shortly before the departure, and then asks the clock again and again, between other tasks of the
@@ -50,10 +52,10 @@ pub enum Pacing {
 }
 
 impl Pacing {
-    /// [`Spin`](Self::Spin), at most 200 µs for each departure.
+    /// [`Spin`](Self::Spin), for each departure at most four times what the timer resolves: 200 µs on Linux, 4 ms elsewhere.
     #[must_use]
     pub const fn spin() -> Self {
-        Self::Spin { longest: std::time::Duration::from_micros(200) }
+        Self::Spin { longest: std::time::Duration::from_nanos(4 * timer::RESOLUTION.as_nanos()) }
     }
 
     /// Time within which departures are not told apart.

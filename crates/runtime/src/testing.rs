@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::netns::{Namespace, isolate_command};
-use crate::sys::packet;
+use crate::sys::filter::{Instruction, attach_filter};
 use rustix::fd::AsFd;
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
@@ -47,7 +47,26 @@ pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
 /// # Errors
 /// Where `socket` is no socket that takes a filter.
 pub fn set_deaf(socket: impl AsFd, deaf: bool) -> io::Result<()> {
-    Ok(packet::attach_filter(socket, &mut if deaf { packet::only_resets() } else { packet::everything() })?)
+    Ok(attach_filter(socket, &mut if deaf { only_resets() } else { everything() })?)
+}
+
+const fn instruction(code: u32, jf: u8, k: u32) -> Instruction {
+    Instruction { code: code as u16, jt: 0, jf, k }
+}
+
+/// For a TCP socket, whose packets begin with the TCP header: segments with RST pass.
+fn only_resets() -> Vec<Instruction> {
+    const FLAGS: u32 = 13;
+    const RST: u32 = 4;
+    let load = instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, FLAGS);
+    let test = instruction(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 1, RST);
+    let drop = instruction(libc::BPF_RET | libc::BPF_K, 0, 0);
+    [&[load, test], &*everything(), &[drop]].concat()
+}
+
+/// Everything passes.
+fn everything() -> Vec<Instruction> {
+    vec![instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX)]
 }
 
 enum Outcome {

@@ -1,25 +1,37 @@
 //! Devices: what carries IP packets between an endpoint and the world.
 //!
-//! | device | carries | needs |
-//! |---|---|---|
-//! | [`tun::Tun`] | super-packets with offloaded checksums, or plain packets | a TUN interface |
-//! | [`tun_tap::TunTap`] | plain packets, through the crate `tun-tap` | a TUN interface |
-//! | [`af_packet::AfPacket`] | the same, in Ethernet frames | an Ethernet interface |
-//! | [`channel::Channel`] | either, to another end in the same process | nothing |
-//! | [`impair::Impaired`] | what another device carries, badly | that device |
+//! | device | carries | needs | feature |
+//! |---|---|---|---|
+//! | `tun::Tun` | super-packets with offloaded checksums, or plain packets | Linux, a TUN interface | `tun` (default) |
+//! | `tun_tap::TunTap` | plain packets, through the crate `tun-tap` | Linux, a TUN interface | `tun-tap` |
+//! | `af_packet::AfPacket` | as `Tun`, in Ethernet frames | Linux, an Ethernet interface | `af-packet` |
+//! | [`channel::Channel`] | either, to another end in the same process | nothing | |
+//! | [`impair::Impaired`] | what another device carries, badly | that device | |
+//!
+//! And whatever implements [`Device`].
 
+#[cfg(target_os = "linux")]
+#[cfg(feature = "af-packet")]
 pub mod af_packet;
 pub mod channel;
 pub mod impair;
-mod link;
-mod ready_fd;
+#[cfg(target_os = "linux")]
+#[cfg(any(feature = "tun", feature = "af-packet"))]
+mod interface;
+mod neighbour_stats;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "tun")]
 pub mod tun;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "tun")]
 mod tun_fd;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "tun-tap")]
 pub mod tun_tap;
-mod vnet;
 
 pub use ackline_tcp_core::RxPacket;
 pub use ackline_tcp_core::wire::{RxChecksum, TxChecksum};
+pub use neighbour_stats::NeighbourStats;
 
 use std::io;
 use std::num::NonZeroU16;
@@ -182,7 +194,7 @@ pub struct DeviceStats {
     /// Received and dropped by the kernel because too many waited to be read.
     pub rx_kernel_drops: u64,
     /// Neighbour resolution; all zero on a device without.
-    pub neighbours: af_packet::neighbours::NeighbourStats,
+    pub neighbours: NeighbourStats,
     /// Packets sent; a super-packet counts once.
     pub tx_packets: u64,
     /// IP bytes sent.
@@ -217,14 +229,6 @@ impl DeviceStats {
         }
     }
 }
-
-/// The error of a device whose interface `name` was removed while it was in use.
-fn removed(name: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::NetworkDown, format!("the interface {name} was removed"))
-}
-
-/// Malformed packets that one receive drops before it lets the caller do something else.
-const MAX_SKIPPED: usize = 64;
 
 /// A packet that the caller should not have built for this device.
 fn unsendable(why: &'static str) -> io::Error {

@@ -4,9 +4,9 @@
 //! checksums go both ways: the kernel's TCP hands over what it would hand a network card with TSO, and takes
 //! what GRO would have made. A fallback without offload carries single packets with complete checksums.
 
+use super::interface::{MAX_SKIPPED, vnet};
 use super::tun_fd::TunFd;
-use super::vnet;
-use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, InterfaceAddress, Netlink};
 use crate::sys::tun as sys;

@@ -1,8 +1,8 @@
 //! The descriptor of a TUN device, and the interface that it belongs to: what the two TUN devices share.
 
-use super::link::{Link, LinkMonitor};
-use super::ready_fd::ReadyFd;
-use super::removed;
+use super::interface::link::{Link, LinkMonitor};
+use super::interface::ready_fd::ReadyFd;
+use super::interface::removed;
 use crate::error::Result;
 use crate::netlink::Interface;
 use crate::sys::readiness::OwnsFd;

@@ -3,9 +3,10 @@
 //! [`Tun`](super::tun::Tun) without offload does the same with one copy less on the way out; this backend is
 //! for programs that hold an [`Iface`] already.
 
+use super::interface::MAX_SKIPPED;
 use super::tun::{TunConfig, refusal};
 use super::tun_fd::TunFd;
-use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxChecksum, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::sys::tun::MAX_NAME;

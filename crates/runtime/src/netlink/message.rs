@@ -50,6 +50,7 @@ impl Request {
     }
 
     /// Appends a fixed part, as it stands in front of the attributes of some nested ones.
+    #[cfg(feature = "netns")]
     pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend_from_slice(bytes);
         self.pad();

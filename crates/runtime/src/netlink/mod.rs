@@ -7,6 +7,7 @@ pub(crate) mod message;
 
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
+#[cfg(feature = "netns")]
 use crate::netns::Namespace;
 use ipnet::IpNet;
 use message::{Request, attributes, messages, u16_at, u32_at};
@@ -21,6 +22,7 @@ const ADDR_GEN_NONE: u8 = 1;
 /// `IFLA_INET6_ADDR_GEN_MODE`, inside the `AF_INET6` part of `IFLA_AF_SPEC`.
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
 /// The other interface of a pair, inside the `IFLA_INFO_DATA` of a "veth": `include/uapi/linux/veth.h`.
+#[cfg(feature = "netns")]
 const VETH_INFO_PEER: u16 = 1;
 
 /// The VLAN's number, inside the `IFLA_INFO_DATA` of a "vlan": `include/uapi/linux/if_link.h`.
@@ -124,6 +126,7 @@ impl Netlink {
     ///
     /// # Errors
     /// [`Error::NameInUse`] where one of the names is taken; without `CAP_NET_ADMIN`.
+    #[cfg(feature = "netns")]
     pub fn add_veth(&mut self, name: &str, peer: &str, there: &Namespace) -> Result<()> {
         let body = link_body(0, 0, 0);
         self.change(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body, |request| {

@@ -5,7 +5,8 @@ use super::state::Waits;
 use super::{Driver, Stack};
 use crate::device::Device;
 use crate::pacing::Pacing;
-use crate::timer::Timer;
+use crate::random;
+use crate::timer::{self, Timer};
 use ackline_tcp_core::policy::EgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::TxChecksumMode;
@@ -13,10 +14,6 @@ use ackline_tcp_core::{ConnConfig, Duration, Endpoint, EndpointConfig};
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-
-/// Deadlines this close together are served by one wake-up, which comes some tens of microseconds late anyway
-/// on a busy machine.
-const GRANULARITY: Duration = Duration::from_micros(50);
 
 /// Added to two round trips before a tail loss probe: a peer that waits for a processor acknowledges so much later, and on a
 /// path of some microseconds each such wait would be taken for a loss.
@@ -49,7 +46,7 @@ impl Builder {
         let caps = device.caps();
         let mut endpoint = EndpointConfig::default();
         endpoint.mtu = caps.mtu;
-        endpoint.granularity = GRANULARITY;
+        endpoint.granularity = timer::RESOLUTION;
         endpoint.departure_tick = Pacing::default().tick();
         endpoint.probe_margin = PROBE_MARGIN;
         if caps.tx_checksum_offload {
@@ -111,8 +108,8 @@ impl Builder {
     }
 
     /// How the driver waits for departures that pacing or a shaper holds back; it sleeps otherwise. Sets
-    /// [`EndpointConfig::departure_tick`], too, the time within which departures are not told apart: 50 µs where it
-    /// sleeps, 5 µs where it spins.
+    /// [`EndpointConfig::departure_tick`], too, the time within which departures are not told apart: if it sleeps, what
+    /// the [timer](crate::timer::Timer) resolves (50 µs on Linux, 1 ms elsewhere), 5 µs if it spins.
     #[must_use]
     pub fn pacing(mut self, pacing: Pacing) -> Self {
         self.pacing = pacing;
@@ -134,7 +131,7 @@ impl Builder {
 
     /// How finely timers are served: deadlines are rounded up to multiples of `granularity`, so that one wake-up
     /// serves those that are close together. Departures held back by pacing or a shaper are not rounded. RFC 6298's
-    /// G; 50 µs otherwise.
+    /// G; otherwise what the [timer](crate::timer::Timer) resolves: 50 µs on Linux, 1 ms elsewhere.
     #[must_use]
     pub fn granularity(mut self, granularity: std::time::Duration) -> Self {
         self.endpoint.granularity = granularity.into();
@@ -147,12 +144,12 @@ impl Builder {
     /// Where the process has no descriptor left for the timer, or the kernel no random numbers.
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O enabled.
+    /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
     pub fn build(self) -> io::Result<(Stack, Driver)> {
         let Self { device, endpoint, connections, scheduler, seed, pacing, busy_poll } = self;
         let seed = match seed {
             Some(seed) => seed,
-            None => random_seed()?,
+            None => random::seed()?,
         };
         let endpoint = Endpoint::new(endpoint, scheduler, seed);
         let waits = Waits { pacing, busy_poll };
@@ -167,20 +164,10 @@ impl Builder {
     /// As [`build`](Self::build).
     ///
     /// # Panics
-    /// Outside a tokio runtime with I/O enabled.
+    /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
     pub fn spawn(self) -> io::Result<Stack> {
         let (stack, driver) = self.build()?;
         tokio::spawn(driver);
         Ok(stack)
     }
-}
-
-/// The kernel's random numbers.
-pub(crate) fn random_seed() -> io::Result<[u8; 32]> {
-    let mut seed = [0; 32];
-    let mut filled = 0;
-    while filled < seed.len() {
-        filled += rustix::rand::getrandom(&mut seed[filled..], rustix::rand::GetRandomFlags::empty())?;
-    }
-    Ok(seed)
 }

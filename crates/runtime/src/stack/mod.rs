@@ -6,7 +6,6 @@ pub(crate) mod shard;
 pub(crate) mod state;
 
 pub use builder::Builder;
-pub(crate) use builder::random_seed;
 pub use driver::Driver;
 
 use crate::device::{Device, DeviceStats};

@@ -1,14 +1,11 @@
 //! Packet sockets: packet(7).
 
-use super::socket::failed;
+use super::socket::{failed, set};
 use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::ffi::{c_int, c_ushort, c_void};
 use std::mem::MaybeUninit;
-
-/// One instruction of a classic BPF program.
-pub(crate) type Instruction = libc::sock_filter;
 
 /// A packet socket for whole Ethernet frames, non-blocking, that receives nothing until it is bound.
 pub(crate) fn open() -> Result<OwnedFd, Errno> {
@@ -42,35 +39,6 @@ pub(crate) fn bind(socket: impl AsFd, interface: u32) -> Result<(), Errno> {
 pub(crate) fn set_option(socket: impl AsFd, option: c_int, value: c_int) -> Result<(), Errno> {
     // SAFETY: an integer.
     unsafe { set(socket, libc::SOL_PACKET, option, &value) }
-}
-
-/// Lets only those frames through of which `program` keeps at least one byte.
-pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [Instruction]) -> Result<(), Errno> {
-    let program = libc::sock_fprog {
-        len: c_ushort::try_from(program.len()).map_err(|_| Errno::INVAL)?,
-        filter: program.as_mut_ptr(),
-    };
-    // SAFETY: the kernel reads `len` instructions through the pointer, which the exclusive borrow keeps valid.
-    unsafe { set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
-}
-
-const fn instruction(code: u32, jf: u8, k: u32) -> Instruction {
-    Instruction { code: code as u16, jt: 0, jf, k }
-}
-
-/// For a TCP socket, whose packets begin with the TCP header: segments with RST pass.
-pub(crate) fn only_resets() -> Vec<Instruction> {
-    const FLAGS: u32 = 13;
-    const RST: u32 = 4;
-    let load = instruction(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, 0, FLAGS);
-    let test = instruction(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 1, RST);
-    let drop = instruction(libc::BPF_RET | libc::BPF_K, 0, 0);
-    [&[load, test], &*everything(), &[drop]].concat()
-}
-
-/// Everything passes.
-pub(crate) fn everything() -> Vec<Instruction> {
-    vec![instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX)]
 }
 
 /// Makes the interface take frames for `address` (`PACKET_MR_UNICAST`, `PACKET_MR_MULTICAST`) as long as the socket is
@@ -159,23 +127,4 @@ pub(crate) fn receive_batch(
             Message { length: header.msg_len as usize, cut: header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 };
     }
     Ok(received)
-}
-
-/// Sets an option.
-///
-/// # Safety
-/// `value` is of the type that the kernel expects for the option, and what pointers in it point to lives through the
-/// call.
-unsafe fn set<T>(socket: impl AsFd, level: c_int, option: c_int, value: &T) -> Result<(), Errno> {
-    // SAFETY: the kernel reads as many bytes from `value` as it has, and the caller answers for its pointers.
-    let outcome = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            level,
-            option,
-            std::ptr::from_ref(value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    failed(outcome)
 }

@@ -5,7 +5,6 @@ use std::io;
 use std::os::fd::AsRawFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tun_tap::Iface;
 
 /// A type that owns one descriptor.
 ///
@@ -17,7 +16,8 @@ pub(crate) unsafe trait OwnsFd: AsRawFd {}
 // SAFETY: that is what an `OwnedFd` is.
 unsafe impl OwnsFd for OwnedFd {}
 // SAFETY: an `Iface` holds a `File`, never replaces it, and gives that file's descriptor.
-unsafe impl OwnsFd for Iface {}
+#[cfg(feature = "tun-tap")]
+unsafe impl OwnsFd for tun_tap::Iface {}
 
 /// Lets tokio watch a non-blocking descriptor.
 ///

@@ -1,4 +1,4 @@
-//! Options of the kernel's sockets that `rustix` does not know.
+//! Options of the kernel's sockets that `rustix` does not know: socket(7), tcp(7).
 
 use rustix::fd::{AsFd, AsRawFd as _};
 use rustix::io::Errno;
@@ -23,18 +23,8 @@ pub(crate) fn tcp_info(socket: impl AsFd, info: &mut [u8]) -> Result<usize, Errn
 
 /// The kernel's TCP sends no more than `rate` bytes in a second.
 pub(crate) fn set_max_pacing_rate(socket: impl AsFd, rate: u64) -> Result<(), Errno> {
-    // SAFETY: the kernel reads the eight bytes of `rate`, which lives through the call. The descriptor is borrowed,
-    // hence open.
-    let outcome = unsafe {
-        libc::setsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_MAX_PACING_RATE,
-            (&raw const rate).cast(),
-            size_of::<u64>() as libc::socklen_t,
-        )
-    };
-    failed(outcome)
+    // SAFETY: an integer of eight bytes, which socket(7) permits.
+    unsafe { set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate) }
 }
 
 /// The error of the call whose outcome this is: zero, or -1 with the reason in `errno`.
@@ -44,4 +34,24 @@ pub(super) fn failed(outcome: c_int) -> Result<(), Errno> {
     } else {
         Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
     }
+}
+
+/// Sets an option.
+///
+/// # Safety
+/// `value` is of the type that the kernel expects for the option, and what pointers in it point to lives through the
+/// call.
+pub(super) unsafe fn set<T>(socket: impl AsFd, level: c_int, option: c_int, value: &T) -> Result<(), Errno> {
+    // SAFETY: the kernel reads as many bytes from `value` as it has, and the caller answers for its pointers. The descriptor is
+    // borrowed, hence open.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    };
+    failed(outcome)
 }

@@ -14,10 +14,10 @@ pub(crate) const MAX_NAME: usize = libc::IFNAMSIZ - 1;
 struct InterfaceRequest {
     name: [u8; libc::IFNAMSIZ],
     flags: c_short,
-    padding: [u8; 22],
+    padding: [u8; PADDING],
 }
 
-const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
+const PADDING: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<c_short>();
 
 /// What to ask of TUNSETIFF.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ pub(crate) fn attach(fd: impl AsFd, name: &str, flags: Flags) -> Result<String, 
         name: [0; libc::IFNAMSIZ],
         // The kernel's field is a short, and 0x8000 (IFF_TUN_EXCL) is its sign bit.
         flags: bits as c_short,
-        padding: [0; 22],
+        padding: [0; PADDING],
     };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
     // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, whose size and layout `InterfaceRequest` has, and

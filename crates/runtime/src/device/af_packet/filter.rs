@@ -11,7 +11,7 @@
 //! - ICMPv6 to a multicast group.
 
 use crate::mac::MacAddress;
-use crate::sys::packet::Instruction;
+use crate::sys::filter::Instruction;
 use libc::{
     BPF_ABS, BPF_B, BPF_H, BPF_JA, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, ETH_P_ARP,
     ETH_P_IP, ETH_P_IPV6, SKF_AD_OFF, SKF_AD_VLAN_TAG, SKF_AD_VLAN_TAG_PRESENT,

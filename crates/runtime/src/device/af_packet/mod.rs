@@ -16,11 +16,11 @@ mod tests;
 
 pub use config::AfPacketConfig;
 
-use super::vnet;
-use super::{Device, DeviceCaps, DeviceStats, MAX_SKIPPED, RxPacket, TxChecksum, unsendable};
+use super::interface::{MAX_SKIPPED, vnet};
+use super::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
-use crate::stack::random_seed;
+use crate::random;
 use frame::{Content, HEADER_LEN};
 use neighbours::{Outbound, Resolver};
 use resolution::{Resolution, report};
@@ -67,7 +67,7 @@ impl AfPacket {
         if !interface.up {
             return Err(Error::InterfaceDown { name: name() });
         }
-        let seed = random_seed().map_err(|source| Error::System { action: "get random numbers", source })?;
+        let seed = random::seed().map_err(|source| Error::System { action: "get random numbers", source })?;
         let resolver = Resolver::new(config.attachment(mac), config.resolution.clone(), seed)
             .map_err(|error| Error::BadConfig { what: "addresses", why: error.to_string() })?;
         let groups = resolver.groups();

@@ -4,12 +4,13 @@
 use super::config::AfPacketConfig;
 use super::filter;
 use super::frame::{self, Content, HEADER_LEN};
-use crate::device::link::{Link, LinkMonitor};
-use crate::device::ready_fd::ReadyFd;
-use crate::device::{removed, vnet};
+use crate::device::interface::link::{Link, LinkMonitor};
+use crate::device::interface::ready_fd::ReadyFd;
+use crate::device::interface::{removed, vnet};
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
 use crate::netlink::Interface;
+use crate::sys::filter::attach_filter;
 use crate::sys::packet as sys;
 use crate::timer::{self, Timer};
 use ackline_tcp_core::{Duration, Instant};
@@ -97,7 +98,7 @@ impl PacketSocket {
 
         let own: Vec<IpAddr> = config.addresses.iter().map(ipnet::IpNet::addr).collect();
         let wanted = (!config.any_address).then_some(&own[..]);
-        sys::attach_filter(&fd, &mut filter::program(mac, wanted))
+        attach_filter(&fd, &mut filter::program(mac, wanted))
             .map_err(Error::on("set the packet socket's filter"))?;
         if config.mac.is_some() {
             sys::join(&fd, interface.index, libc::PACKET_MR_UNICAST, mac.0)

@@ -2,7 +2,7 @@
 
 use super::program;
 use crate::mac::MacAddress;
-use crate::sys::packet::attach_filter;
+use crate::sys::filter::attach_filter;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::net::UnixDatagram;
 

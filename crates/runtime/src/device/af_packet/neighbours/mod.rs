@@ -29,7 +29,6 @@ mod hearing;
 mod message;
 mod next_hop;
 mod resolver;
-mod stats;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -39,8 +38,8 @@ pub use config::{Attachment, AttachmentError, ClaimConfig, NeighbourConfig};
 pub use message::Frame;
 pub use next_hop::Unreachable;
 pub(super) use resolver::{Outbound, Output, Resolver, Route};
-pub use stats::NeighbourStats;
 
+pub use crate::device::NeighbourStats;
 use crate::mac::MacAddress;
 use ackline_tcp_core::{Duration, Instant};
 use claim::{Claim, Due};

@@ -4,11 +4,11 @@
 //! It says, in both directions, where a checksum is unfinished and how a super-packet is to be cut: Virtual
 //! I/O Device (VIRTIO) 1.2, section 5.1.6. The kernel's own byte order is used (legacy header).
 
-use super::{RxChecksum, TxChecksum};
+use crate::device::{RxChecksum, TxChecksum};
 use std::num::NonZeroU16;
 
 /// Bytes of the header: without `num_buffers`, which only a virtio device with mergeable buffers has.
-pub(super) const LEN: usize = 10;
+pub(in crate::device) const LEN: usize = 10;
 
 /// Checksum from `csum_start` to the end is to be stored at `csum_start + csum_offset`.
 const NEEDS_CSUM: u8 = 1;
@@ -22,13 +22,13 @@ const GSO_ECN: u8 = 0x80;
 
 /// What a received header says of its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Received {
-    pub(super) segment_size: Option<NonZeroU16>,
-    pub(super) checksum: RxChecksum,
+pub(in crate::device) struct Received {
+    pub(in crate::device) segment_size: Option<NonZeroU16>,
+    pub(in crate::device) checksum: RxChecksum,
 }
 
 /// Reads the header that stands before `packet`; `None` where it makes no sense for it.
-pub(super) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
+pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
     let [flags, gso_type, _, _, size_low, size_high, start_low, start_high, offset_low, offset_high] =
         *header;
     let checksum = if flags & NEEDS_CSUM != 0 {
@@ -55,7 +55,7 @@ pub(super) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
 
 /// The header for a packet that is to be sent; `header` are the packet's own IP and TCP headers. An error says
 /// why the packet cannot be described.
-pub(super) fn build(
+pub(in crate::device) fn build(
     header: &[u8],
     segment_size: Option<NonZeroU16>,
     checksum: TxChecksum,
@@ -94,7 +94,8 @@ pub(super) fn build(
 }
 
 /// As [`parse`], where `link` bytes of a link header stand before the packet, which the header's offsets count.
-pub(super) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
+#[cfg(feature = "af-packet")]
+pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
     let mut header = *header;
     if header[0] & NEEDS_CSUM != 0 {
         let start = u16::from_ne_bytes([header[6], header[7]]).checked_sub(link)?;
@@ -105,7 +106,8 @@ pub(super) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Opti
 
 /// As [`build`], where `link` bytes of a link header will stand before the packet. The length of all headers is
 /// always given: a packet socket puts that much of the packet where the kernel's protocols look for headers.
-pub(super) fn build_behind(
+#[cfg(feature = "af-packet")]
+pub(in crate::device) fn build_behind(
     link: u16,
     header: &[u8],
     segment_size: Option<NonZeroU16>,
@@ -161,6 +163,7 @@ mod tests {
         assert_eq!(received, Received { segment_size: None, checksum: RxChecksum::Trusted });
     }
 
+    #[cfg(feature = "af-packet")]
     #[test]
     fn a_link_header_moves_the_offsets() {
         let header = build_behind(14, &V4[..40], size(1448), TCP_OVER_V4).expect("a header");

@@ -8,7 +8,7 @@ use tokio::io::unix::AsyncFd;
 
 /// The descriptor. Opening needs no runtime; the first poll registers with the runtime it runs on.
 #[derive(Debug)]
-pub(super) struct ReadyFd<F: OwnsFd> {
+pub(in crate::device) struct ReadyFd<F: OwnsFd> {
     state: State<F>,
     /// What to watch for.
     interest: Interest,
@@ -24,17 +24,18 @@ enum State<F: OwnsFd> {
 
 impl<F: OwnsFd> ReadyFd<F> {
     /// Watched for both directions.
-    pub(super) const fn new(fd: F) -> Self {
+    pub(in crate::device) const fn new(fd: F) -> Self {
         Self::watching(fd, Interest::READABLE.add(Interest::WRITABLE))
     }
 
     /// Watched for `interest` only: no wake-up comes from the other direction.
-    pub(super) const fn watching(fd: F, interest: Interest) -> Self {
+    pub(in crate::device) const fn watching(fd: F, interest: Interest) -> Self {
         Self { state: State::Unregistered(fd), interest }
     }
 
     /// The descriptor, unless registering it failed.
-    pub(super) fn get(&self) -> io::Result<&F> {
+    #[cfg(feature = "af-packet")]
+    pub(in crate::device) fn get(&self) -> io::Result<&F> {
         match &self.state {
             State::Unregistered(fd) => Ok(fd),
             State::Registered(fd) => Ok(fd.get_ref()),
@@ -44,7 +45,7 @@ impl<F: OwnsFd> ReadyFd<F> {
 
     /// Tries `call` at once, whatever is known of the readiness. What is known is forgotten where `call` says
     /// `WouldBlock`, but only what was known before the call: readiness that comes meanwhile stays.
-    pub(super) fn attempt<T>(
+    pub(in crate::device) fn attempt<T>(
         &self,
         interest: Interest,
         mut call: impl FnMut(&F) -> io::Result<T>,
@@ -63,12 +64,12 @@ impl<F: OwnsFd> ReadyFd<F> {
         }
     }
 
-    pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(in crate::device) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.registered()?.poll_read_ready(cx))?.retain_ready();
         Poll::Ready(Ok(()))
     }
 
-    pub(super) fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(in crate::device) fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         ready!(self.registered()?.poll_write_ready(cx))?.retain_ready();
         Poll::Ready(Ok(()))
     }

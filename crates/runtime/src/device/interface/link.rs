@@ -18,7 +18,7 @@ use tokio::io::Interest;
 
 /// What is known of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Link {
+pub(in crate::device) enum Link {
     /// It carries packets.
     Up,
     /// It exists, and carries none until it is set up again.
@@ -31,7 +31,7 @@ pub(super) enum Link {
 ///
 /// **A device calls [`poll`](Self::poll) whenever it is about to wait, and asks [`link`](Self::link) at any time.**
 #[derive(Debug)]
-pub(super) struct LinkMonitor {
+pub(in crate::device) struct LinkMonitor {
     socket: ReadyFd<OwnedFd>,
     index: u32,
     link: Link,
@@ -43,7 +43,7 @@ impl LinkMonitor {
     ///
     /// # Errors
     /// Where the kernel refuses a netlink socket.
-    pub(super) fn open(index: u32) -> Result<Self> {
+    pub(in crate::device) fn open(index: u32) -> Result<Self> {
         let failed = Error::on("follow the state of an interface");
         let socket = rustix::net::socket_with(
             AddressFamily::NETLINK,
@@ -63,18 +63,18 @@ impl LinkMonitor {
     }
 
     /// What was known after the last [`poll`](Self::poll) or [`refresh`](Self::refresh).
-    pub(super) const fn link(&self) -> Link {
+    pub(in crate::device) const fn link(&self) -> Link {
         self.link
     }
 
     /// Takes in what the kernel has said since.
-    pub(super) fn refresh(&mut self) -> Link {
+    pub(in crate::device) fn refresh(&mut self) -> Link {
         while self.take() {}
         self.link
     }
 
     /// Takes in what the kernel has said, and has the task woken when it says more.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Link {
+    pub(in crate::device) fn poll(&mut self, cx: &mut Context<'_>) -> Link {
         // An error means that nobody will tell; the device's own descriptor has the last word anyway.
         while let Poll::Ready(Ok(())) = self.socket.poll_readable(cx) {
             self.refresh();

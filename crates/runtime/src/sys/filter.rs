@@ -1,0 +1,19 @@
+//! Filters of sockets: classic BPF, socket(7) `SO_ATTACH_FILTER`.
+
+use super::socket::set;
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+use std::ffi::c_ushort;
+
+/// One instruction of a classic BPF program.
+pub(crate) type Instruction = libc::sock_filter;
+
+/// Lets only those frames through of which `program` keeps at least one byte.
+pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [Instruction]) -> Result<(), Errno> {
+    let program = libc::sock_fprog {
+        len: c_ushort::try_from(program.len()).map_err(|_| Errno::INVAL)?,
+        filter: program.as_mut_ptr(),
+    };
+    // SAFETY: the kernel reads `len` instructions through the pointer, which the exclusive borrow keeps valid.
+    unsafe { set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program) }
+}
