@@ -1,5 +1,7 @@
-//! Two endpoints with any policies under random scripts: see [`script`].
+//! Two endpoints with any policies under random scripts: see [`script`]; any octets as a packet: see [`packet`]; and the corpus with which both are fuzzed.
 
+mod corpus;
+mod packet;
 mod script;
 
 use proptest::collection::vec;

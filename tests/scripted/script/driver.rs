@@ -1,9 +1,25 @@
 //! The drivers of both hosts, and what must hold after each of their rounds.
 
-use super::World;
 use super::host::{Host, MAX_CONNECTIONS};
 use super::network::{Flight, IN_FLIGHT};
+use super::{Kind, World};
+use ackline::core::wire::{Datagram, IpVersion, Transport};
 use ackline::core::{Duration, Event, State, TxBudget, wire};
+
+/// Packets of at most this many octets are kept as examples of their kind.
+const SMALL: usize = 200;
+
+/// The kind of a TCP packet.
+fn kind(datagram: &Datagram<'_>) -> Option<Kind> {
+    let Transport::Tcp(segment) = &datagram.transport else { return None };
+    Some(Kind {
+        v6: datagram.ip.version == IpVersion::V6,
+        flags: segment.flags.bits(),
+        options: segment.raw_options.len(),
+        sack_blocks: segment.options.sack.len(),
+        has_data: !segment.payload.is_empty(),
+    })
+}
 
 impl World {
     /// What a driver does after its inputs.
@@ -22,7 +38,7 @@ impl World {
         let Host { endpoint, largest_packet, .. } = &mut self.hosts[host];
         let (mut room, mut calls) = (packets, 0);
         loop {
-            let (now, wire) = (self.now, &mut self.wire);
+            let (now, wire, packets) = (self.now, &mut self.wire, &mut self.packets);
             let report = endpoint.transmit(now, TxBudget::packets(64), |packet| {
                 if room == 0 {
                     return Err(());
@@ -30,7 +46,10 @@ impl World {
                 room -= 1;
                 let flight = Flight::new(1 - host, now, &packet);
                 assert!(flight.octets.len() <= *largest_packet, "{} octets", flight.octets.len());
-                wire::parse(&flight.received()).expect("a valid packet");
+                let datagram = wire::parse(&flight.received()).expect("a valid packet");
+                if let Some(kind) = kind(&datagram).filter(|_| flight.octets.len() <= SMALL) {
+                    packets.entry(kind).or_insert_with(|| (flight.octets.clone(), flight.checksum));
+                }
                 if wire.len() < IN_FLIGHT {
                     wire.push_back(flight);
                 }

@@ -18,6 +18,7 @@ mod driver;
 mod host;
 mod network;
 
+use ackline::core::wire::RxChecksum;
 use ackline::core::{Duration, Instant};
 use host::{Host, chosen_policies};
 use network::Flight;
@@ -25,7 +26,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 /// What became of a script.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Outcome {
     /// Octets that applications read.
     pub(crate) read: u64,
@@ -35,6 +36,20 @@ pub(crate) struct Outcome {
     pub(crate) delivered: u64,
     /// Virtual time, to the end.
     pub(crate) time: Duration,
+    /// The first small packet of each kind that was sent, with what its receiver was told about it.
+    pub(crate) packets: BTreeMap<Kind, (Vec<u8>, RxChecksum)>,
+}
+
+/// A kind of TCP packet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Kind {
+    pub(crate) v6: bool,
+    /// The control bits.
+    pub(crate) flags: u16,
+    /// Octets of options.
+    pub(crate) options: usize,
+    pub(crate) sack_blocks: usize,
+    pub(crate) has_data: bool,
 }
 
 /// Runs a script to its end.
@@ -50,6 +65,7 @@ pub(crate) fn run(script: &[u8]) -> Outcome {
         streams: world.streams.values().filter(|stream| stream.read > 0).count(),
         delivered: world.delivered,
         time: world.now.since(START),
+        packets: world.packets,
     }
 }
 
@@ -95,6 +111,7 @@ struct World {
     /// Nothing was forged yet.
     honest: bool,
     streams: BTreeMap<StreamId, Stream>,
+    packets: BTreeMap<Kind, (Vec<u8>, RxChecksum)>,
 }
 
 /// One direction of one connection.
@@ -136,6 +153,7 @@ impl World {
             delivered: 0,
             honest: true,
             streams: BTreeMap::new(),
+            packets: BTreeMap::new(),
         }
     }
 
