@@ -7,8 +7,8 @@ mod ours;
 #[path = "support/smol.rs"]
 mod smol;
 
+use ackline::Registry;
 use ackline::core::policy::Policies;
-use ackline::policies;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 
 /// Payload bytes of a full segment: an MTU of 1,500 without TCP options.
@@ -34,7 +34,7 @@ fn bulk(c: &mut Criterion) {
     // packet: its shaper lets everything through.
     for spec in ["fifo", "kalampoukas:f=0.5", "fifo:rate=100000gbit", "kalampoukas:f=0.5,rate=100000gbit"] {
         let link = ours::Link { checksums: false, super_packets: false };
-        let make = policies::egress_scheduler(spec).expect("it is in the table");
+        let make = Registry::default().sched(spec).expect("it is in the table");
         let mut pair = ours::Pair::scheduled(link, BATCH * SEGMENT, Policies::default(), &*make);
         pair.warm_up();
         group.throughput(Throughput::Elements(BATCH as u64));

@@ -3,6 +3,7 @@
 //! One iteration is what a connection asks per event: an ACK and the decision after it, a departure, an arrival
 //! with its plan, a packet through the scheduler. `cargo bench --bench dispatch`
 
+use ackline::Registry;
 use ackline::core::policy::ack::{
     AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView,
 };
@@ -13,7 +14,6 @@ use ackline::core::policy::sched::{
 };
 use ackline::core::policy::{NewAckPolicy, NewCongestionControl, NewEgressScheduler};
 use ackline::core::{ConnId, Duration, Instant, SeqNum, Window};
-use ackline::policies;
 use ackline_ack_policy::LinuxLike;
 use ackline_cc_algos::{Cubic, CubicParams};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -55,7 +55,7 @@ fn congestion_control(criterion: &mut Criterion) {
         bencher.iter(|| ack_cycle(&mut cubic, &mut at, black_box(&ack)));
     });
     for name in ["reno", "cubic"] {
-        let make: &NewCongestionControl = &*policies::congestion_control(name).expect("it is in the table");
+        let make: &NewCongestionControl = &*Registry::default().cc(name).expect("it is in the table");
         let mut cc = black_box(make(&init));
         let mut at = view;
         group.bench_function(format!("{name} dyn"), |bencher| {
@@ -93,7 +93,7 @@ fn ack_policy(criterion: &mut Criterion) {
     let (mut linux, mut at) = (LinuxLike::default(), view);
     group.bench_function("linux-like static", |bencher| bencher.iter(|| arrival_cycle(&mut linux, &mut at)));
     for name in ["delayed", "linux-like"] {
-        let make: &NewAckPolicy = &*policies::ack_policy(name).expect("it is in the table");
+        let make: &NewAckPolicy = &*Registry::default().ack(name).expect("it is in the table");
         let init = AckInit::new(Instant::ZERO, SMSS, None);
         let (mut policy, mut at) = (black_box(make(&init)), view);
         group.bench_function(format!("{name} dyn"), |bencher| {
@@ -128,7 +128,7 @@ fn scheduler(criterion: &mut Criterion) {
     for spec in
         ["fifo", "fifo:rate=100gbit", "kalampoukas:f=0.5", "kalampoukas:rate=100gbit", "backpressure", "drr"]
     {
-        let make: &NewEgressScheduler = &*policies::egress_scheduler(spec).expect("it is in the table");
+        let make: &NewEgressScheduler = &*Registry::default().sched(spec).expect("it is in the table");
         let (mut scheduler, mut serial) = (black_box(make()), 0);
         group.bench_function(format!("{spec} dyn"), |bencher| {
             bencher.iter(|| packet_cycle(&mut *scheduler, &mut serial, black_box(&link)));

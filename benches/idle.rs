@@ -3,9 +3,9 @@
 #[path = "support/ours.rs"]
 mod ours;
 
+use ackline::Registry;
 use ackline::core::config::{ConnConfig, Target};
 use ackline::core::policy::Policies;
-use ackline::policies;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::SocketAddr;
@@ -80,8 +80,11 @@ fn idle(c: &mut Criterion) {
         let each = added_memory(&mut pair, connections, &ConnConfig::default());
         if connections > 0 {
             println!("memory of one of {connections} idle connections: {each} bytes");
-            let each =
-                added_memory(&mut new_pair(policies::defaults()), connections, &policies::conn_config());
+            let each = added_memory(
+                &mut new_pair(Registry::default().policies()),
+                connections,
+                &Registry::default().conn_config(),
+            );
             println!("the same with cubic and linux-like: {each} bytes");
         }
         pair.warm_up();

@@ -15,19 +15,19 @@
 #[expect(dead_code, reason = "other benches use the rest")]
 mod ours;
 
+use ackline::Registry;
 use ackline::core::config::{ConnConfig, Target};
 use ackline::core::events::Event;
 use ackline::core::policy::Policies;
-use ackline::policies;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 fn main() {
     // Cargo adds options of its own.
     let mut args = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
-    let spec = args.next().unwrap_or_else(|| policies::DEFAULT_SCHED.to_owned());
+    let spec = args.next().unwrap_or_else(|| ackline::registry::DEFAULT_SCHED.to_owned());
     let batches: u32 = args.next().map_or(1_000, |text| text.parse().expect("a number of batches"));
-    let make = policies::egress_scheduler(&spec).unwrap_or_else(|error| panic!("{error}"));
+    let make = Registry::default().sched(&spec).unwrap_or_else(|error| panic!("{error}"));
     let what = args.next().unwrap_or_default();
     let super_packets = what == "super";
     let link = ours::Link { checksums: false, super_packets };

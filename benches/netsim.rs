@@ -3,9 +3,9 @@
 //!
 //! `cargo bench --bench netsim` runs everything, `cargo bench --bench netsim -- dumbbell-16` one line.
 
+use ackline::Registry;
 use ackline::core::config::{AcceptConfig, ListenOn, Target};
 use ackline::core::{Duration, Instant};
-use ackline::policies;
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
 use ackline_netsim::queue::{DropTail, Limit};
 use ackline_netsim::topologies::{self, Chain, Duplex, Edge, HostSpec};
@@ -91,14 +91,14 @@ fn build(scenario: &Scenario) -> (Sim, Chain) {
     let access_rate = (scenario.rate * 4).max(1_000_000_000);
     let mut edge = Edge {
         host: &mut |_| HostSpec {
-            scheduler: policies::egress_scheduler("fifo").expect("it exists")(),
+            scheduler: Registry::default().sched("fifo").expect("it exists")(),
             ..HostSpec::default()
         },
         access: &mut |_| Duplex::symmetric(|| LinkSpec::new(access_rate, Duration::ZERO)),
     };
     let net = topologies::dumbbell(&mut sim, pairs, bottleneck, &mut edge);
     let config = Arc::new({
-        let mut config = policies::conn_config();
+        let mut config = Registry::default().conn_config();
         // Room for twice a flow's share of the path and the buffer: the window, not the application, limits it.
         config.send_buffer = (4 * buffer / scenario.flows as u64).max(64 << 10) as u32;
         config.recv_buffer = config.recv_buffer.max(config.send_buffer);

@@ -6,17 +6,17 @@
 //!
 //! `cargo run --release --example custom_cc`
 
+use ackline::Registry;
 use ackline::core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Phase, Reaction, Restart, SendDecision,
     SsthreshRule, Undo,
 };
-use ackline::core::policy::spec::{self, Entry, ParamInfo, PolicyKind, SpecError};
+use ackline::core::policy::spec::{Entry, ParamInfo, SpecError};
 use ackline::core::policy::{NewCongestionControl, Params, conformance};
 use ackline::core::{
     AcceptConfig, ConnConfig, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, Rate, RxPacket,
     SeqNum, TxBudget, Window,
 };
-use ackline::policies;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::error::Error;
@@ -144,17 +144,15 @@ fn queue(params: &Params, default: u64) -> Result<u64, SpecError> {
     Ok(queue)
 }
 
-const MINE: &[Entry<NewCongestionControl>] = &[Entry {
-    name: "gentle",
-    aliases: &[],
+const MINE: Entry<NewCongestionControl> = Entry {
     summary: "keeps a fixed number of its own segments in the queue",
     source: "this file",
     params: PARAMS,
-    make: |params| {
+    ..Entry::new("gentle", |params| {
         let queue = queue(params, 4)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(Gentle::new(init, queue))))
-    },
-}];
+    })
+};
 
 const RATE: Rate = Rate::from_bits_per_second(20_000_000);
 const DELAY: Duration = Duration::from_millis(20);
@@ -197,7 +195,7 @@ fn run(cc: &Arc<NewCongestionControl>) -> Result<String, Box<dyn Error>> {
         config.addresses.push(address.into());
         Endpoint::new(config, Box::new(ackline::core::policy::builtin::Fifo::default()), [address[3]; 32])
     });
-    let mut config: ConnConfig = policies::conn_config();
+    let mut config: ConnConfig = Registry::default().conn_config();
     config.policies.cc = cc.clone();
     let config = Arc::new(config);
     let mut links = [Link::default(), Link::default()];
@@ -248,14 +246,14 @@ fn run(cc: &Arc<NewCongestionControl>) -> Result<String, Box<dyn Error>> {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let tables = [policies::CC, &[MINE]].concat();
-    let mine = spec::resolve(&tables, PolicyKind::Cc, "gentle:queue=8")?;
+    let registry = Registry::default().with_cc(MINE);
+    let mine = registry.cc("gentle:queue=8")?;
     for seed in 0..20 {
         conformance::congestion_control(&*mine, seed);
     }
     println!("gentle keeps the rules of its seam; 20 Mbit/s, 40 ms, {SECONDS} s of virtual time:");
     for cc in ["gentle:queue=8", "cubic", "reno"] {
-        println!("{}", run(&spec::resolve(&tables, PolicyKind::Cc, cc)?)?);
+        println!("{}", run(&registry.cc(cc)?)?);
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ use ackline::runtime::Error as SetupError;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::InterfaceAddress;
 use ackline::runtime::netns::{Namespace, enter_user_net_namespace};
-use ackline::{Stack, TcpListener, TcpStream, policies};
+use ackline::{Registry, Stack, TcpListener, TcpStream};
 use std::error::Error;
 use std::io::{self, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr};
@@ -78,7 +78,7 @@ async fn serve_until_interrupted(device: &str, address: &str, port: &str) -> Res
     let address: IpAddr = address.parse()?;
     let stack = Stack::builder(Tun::open_existing(device, true)?)
         .address(address)
-        .connections(policies::conn_config())
+        .connections(Registry::default().conn_config())
         .spawn()?;
     let listener = stack.listen(ListenOn::Port(port.parse()?))?;
     println!("echoing on {}, until Ctrl-C", SocketAddr::new(address, port.parse()?));
@@ -109,7 +109,8 @@ fn own_network() -> std::result::Result<(Option<Namespace>, Tun), SetupError> {
 #[tokio::main(flavor = "current_thread")]
 async fn exchange(tun: Tun) -> Result<()> {
     let address = SocketAddr::from(([10, 0, 0, 2], 7));
-    let stack = Stack::builder(tun).address(address.ip()).connections(policies::conn_config()).spawn()?;
+    let stack =
+        Stack::builder(tun).address(address.ip()).connections(Registry::default().conn_config()).spawn()?;
     let listener = stack.listen(ListenOn::Address(address))?;
     tokio::select! {
         ended = serve(listener) => ended?,

@@ -6,10 +6,10 @@
 //!
 //! `cargo run --example sans_io`
 
+use ackline::Registry;
 use ackline::core::{
     AcceptConfig, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket, TxBudget,
 };
-use ackline::policies;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::error::Error;
@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut hosts = [host([10, 0, 0, 1].into(), 1), host(server.ip(), 2)];
     let mut wires = [Wire::new(), Wire::new()];
     let mut now = Instant::ZERO;
-    let config = Arc::new(policies::conn_config());
+    let config = Arc::new(Registry::default().conn_config());
     hosts[1].listen(now, ListenOn::Address(server), AcceptConfig::new(config.clone()))?;
     hosts[0].connect(now, server.into(), config)?;
 

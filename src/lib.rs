@@ -19,11 +19,11 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use ackline::core::ListenOn;
 //! use ackline::runtime::device::tun::Tun;
-//! use ackline::{Stack, policies};
+//! use ackline::{Registry, Stack};
 //!
-//! let mut connections = policies::conn_config();
-//! connections.policies.cc = policies::congestion_control("cubic:beta=0.8")?;
-//! let shaped = policies::egress_scheduler("fifo:rate=20mbit,burst=5ms")?;
+//! let mut connections = Registry::default().conn_config();
+//! connections.policies.cc = Registry::default().cc("cubic:beta=0.8")?;
+//! let shaped = Registry::default().sched("fifo:rate=20mbit,burst=5ms")?;
 //!
 //! let stack = Stack::builder(Tun::open_existing("tun0", true)?)
 //!     .address([10, 0, 0, 2])
@@ -45,16 +45,16 @@
 //! ```
 //! use ackline::core::events::WakeReason;
 //! use ackline::core::{Endpoint, EndpointConfig, Instant, TxBudget};
-//! use ackline::policies;
+//! use ackline::Registry;
 //! use std::{convert::Infallible, net::SocketAddr, sync::Arc};
 //!
 //! let mut config = EndpointConfig::default();
 //! config.addresses.push([10, 0, 0, 2].into());
-//! let mut host = Endpoint::new(config, policies::egress_scheduler("fifo")?(), [7; 32]);
+//! let mut host = Endpoint::new(config, Registry::default().sched("fifo")?(), [7; 32]);
 //!
 //! let now = Instant::from_secs(1);
 //! let server: SocketAddr = "10.0.0.1:80".parse()?;
-//! host.connect(now, server.into(), Arc::new(policies::conn_config()))?;
+//! host.connect(now, server.into(), Arc::new(Registry::default().conn_config()))?;
 //!
 //! let mut sent = Vec::new();
 //! host.transmit(now, TxBudget::UNLIMITED, |packet| {
@@ -88,7 +88,11 @@
 
 extern crate alloc;
 
-pub mod policies;
+pub use ackline_ack_policy as ack_policy;
+pub use ackline_cc_algos as cc_algos;
+pub use ackline_registry as registry;
+pub use ackline_registry::Registry;
+pub use ackline_sched as sched;
 
 pub use ackline_tcp_core as core;
 pub use ackline_tcp_core::{ConnConfig, Endpoint, EndpointConfig};

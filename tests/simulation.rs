@@ -1,8 +1,8 @@
 //! Policies in simulated networks, against what their RFCs say.
 
+use ackline::Registry;
 use ackline::core::config::{AcceptConfig, ConnConfig, ListenOn, Target};
 use ackline::core::{Duration, Instant};
-use ackline::policies;
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
 use ackline_netsim::impair::{DropList, Which};
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
@@ -27,8 +27,8 @@ fn one_loss(cc: &str, rtt: Duration, loss: Instant, end: Instant) -> Vec<ConnSam
     let duplex = Duplex { there: link().with_impairment(DropList::new(once)), back: link() };
     let pair = topologies::pair(&mut sim, HostSpec::default(), HostSpec::default(), duplex);
     let config = Arc::new({
-        let mut config: ConnConfig = policies::conn_config();
-        config.policies.cc = policies::congestion_control(cc).unwrap();
+        let mut config: ConnConfig = Registry::default().conn_config();
+        config.policies.cc = Registry::default().cc(cc).unwrap();
         (config.send_buffer, config.recv_buffer) = (16 << 20, 16 << 20);
         config
     });
@@ -95,8 +95,8 @@ fn stalled(rto: &str) -> (u64, u64, Vec<String>) {
     let duplex = Duplex::symmetric(|| LinkSpec::new(2_000_000, Duration::from_millis(50)));
     let pair = topologies::pair(&mut sim, HostSpec::default(), HostSpec::default(), duplex);
     let config = Arc::new({
-        let mut config: ConnConfig = policies::conn_config();
-        config.policies.rto = policies::rto_response(rto).unwrap();
+        let mut config: ConnConfig = Registry::default().conn_config();
+        config.policies.rto = Registry::default().rto(rto).unwrap();
         config.cwnd_cap = Some(40_000);
         config
     });

@@ -2,9 +2,9 @@
 //! of Kalampoukas, Varma and Ramakrishnan, "Improving TCP Throughput over Two-Way Asymmetric Links: Analysis and Solutions"
 //! (UCSC-CRL-97-20, 1997), as far as they hold (windows of 43 packets, 100 kbit/s up, 5 Mbit/s down, no propagation delay).
 
+use ackline::Registry;
 use ackline::core::config::{AcceptConfig, ConnConfig, ListenOn, Pricing, Target};
 use ackline::core::{Duration, EndpointConfig, Instant};
-use ackline::policies;
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
 use ackline_netsim::topologies::{self, Duplex, HostSpec};
 use ackline_netsim::{LinkSpec, Sim};
@@ -19,7 +19,7 @@ const ACK: u16 = 28;
 /// A greedy sender's and receiver's settings in the paper: a fixed window of 43 packets.
 fn conn(ack_policy: &str) -> Arc<ConnConfig> {
     let mut config = ConnConfig::default();
-    config.policies = policies::connection("reno", ack_policy, "conventional").unwrap();
+    config.policies = Registry::default().named("reno", ack_policy, "conventional").unwrap();
     config.ack_hold_limit = Duration::from_millis(499);
     config.mss = Some(DATA);
     (config.sack, config.timestamps, config.window_scale) = (false, false, false);
@@ -34,7 +34,7 @@ fn host(sched: &str) -> HostSpec {
     let mut config = EndpointConfig::default();
     config.mtu = u32::from(DATA) + 100;
     config.pricing = Pricing::Paper { ack: ACK };
-    let scheduler = policies::egress_scheduler(sched).unwrap()();
+    let scheduler = Registry::default().sched(sched).unwrap()();
     HostSpec { config, scheduler, ..HostSpec::default() }
 }
 

@@ -67,7 +67,7 @@ const PACKET_PLAIN: Contestant =
     contestant("ackline-packet-plain", "ackline, plain AF_PACKET", Who::Ackline(None), Link::PacketPlain);
 
 /// The same congestion control as ackline's default. One that paces by timers (BBR) would be all that is measured.
-const KERNEL_CC: &str = ackline::policies::DEFAULT_CC;
+const KERNEL_CC: &str = ackline::registry::DEFAULT_CC;
 
 pub(crate) const KERNEL_DEFAULT_CC: Contestant = with_default_cc("kernel-default-cc", KERNEL);
 pub(crate) const LOOP_TUN_DEFAULT_CC: Contestant = with_default_cc("loop-tun-default-cc", LOOP_TUN);

@@ -1,8 +1,8 @@
 //! ECN end to end, in virtual time: whole connections through queues that mark.
 
+use ackline::Registry;
 use ackline::core::config::Ecn;
 use ackline::core::{AcceptConfig, ConnConfig, Duration, Instant, ListenOn, Target};
-use ackline::policies;
 use ackline_netsim::app::{Amount, Bulk, Reading, Sink};
 use ackline_netsim::queue::{Action, Limit, Queue, Red, RedParams, Step};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder};
@@ -19,8 +19,8 @@ const PACKET: u64 = 1_500;
 const K: u64 = 20 * PACKET;
 
 fn config(cc: &str, ecn: Ecn) -> Arc<ConnConfig> {
-    let mut config = policies::conn_config();
-    config.policies.cc = policies::congestion_control(cc).unwrap();
+    let mut config = Registry::default().conn_config();
+    config.policies.cc = Registry::default().cc(cc).unwrap();
     config.ecn = ecn;
     Arc::new(config)
 }

@@ -10,9 +10,11 @@
 
 use super::peer::{MAX_SEEN, Peer, Say, octet_at};
 use super::rng::Rng;
+use ackline::Registry;
 use ackline::core::config::{Ecn, KeepAlive, LossDetection, Nagle};
 use ackline::core::error::ConnError;
 use ackline::core::policy::Policies;
+use ackline::core::policy::spec::PolicyKind;
 use ackline::core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, RxChecksum, TcpFlags, TcpOptions, Timestamps, Transport,
     Unreachable, emit_icmp, parse,
@@ -21,7 +23,6 @@ use ackline::core::{
     AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket,
     SeqNum, State, Target, TxBudget,
 };
-use ackline::policies;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -126,10 +127,10 @@ fn conn_config(rng: &mut Rng) -> ConnConfig {
 /// Policies from the tables of all names.
 fn chosen_policies(rng: &mut Rng) -> Policies {
     let mut name = |tables: Vec<&'static str>| tables[rng.below(tables.len() as u64) as usize];
-    let cc = name(policies::CC.iter().flat_map(|table| table.iter()).map(|entry| entry.name).collect());
-    let ack = name(policies::ACK.iter().flat_map(|table| table.iter()).map(|entry| entry.name).collect());
-    let rto = name(policies::RTO.iter().flat_map(|table| table.iter()).map(|entry| entry.name).collect());
-    policies::connection(cc, ack, rto).expect("names of the tables")
+    let cc = name(Registry::default().list(PolicyKind::Cc).into_iter().map(|entry| entry.name).collect());
+    let ack = name(Registry::default().list(PolicyKind::Ack).into_iter().map(|entry| entry.name).collect());
+    let rto = name(Registry::default().list(PolicyKind::Rto).into_iter().map(|entry| entry.name).collect());
+    Registry::default().named(cc, ack, rto).expect("names of the tables")
 }
 
 impl World {
@@ -146,7 +147,7 @@ impl World {
         let largest_packet = host.mtu.max(host.max_super_packet) as usize;
         let config = Arc::new(conn_config(&mut rng));
         let spec = rng.pick(&["fifo", "fifo", "fifo:rate=10mbit,burst=3ms", "ack-priority", "drr"]);
-        let scheduler = policies::egress_scheduler(spec).expect("a name of the tables")();
+        let scheduler = Registry::default().sched(spec).expect("a name of the tables")();
         let mut key = [0; 32];
         key.iter_mut().for_each(|octet| *octet = rng.next() as u8);
         let mut endpoint = Endpoint::new(host, scheduler, key);

@@ -2,7 +2,7 @@
 
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
-use ackline::policies;
+use ackline::Registry;
 use ackline_runtime::device::impair::{ImpairConfig, Impairment, SuperPackets};
 use ackline_tcp_core::{ConnConfig, Duration};
 
@@ -14,14 +14,16 @@ fn path(cc: &str) -> Setup {
     let mut config = ImpairConfig::both(way, 0x701);
     config.outgoing.loss = 0.5;
     config.super_packets = SuperPackets::Cut;
-    let named = policies::connection(cc, policies::DEFAULT_ACK, policies::DEFAULT_RTO).expect("a name");
+    let named = Registry::default()
+        .named(cc, ackline::registry::DEFAULT_ACK, ackline::registry::DEFAULT_RTO)
+        .expect("a name");
     Setup::plain().impair(config).connections(|connections| connections.policies = named)
 }
 
 fn paced(connections: &mut ConnConfig) {
-    connections.policies =
-        policies::connection("cubic:pacing=on", policies::DEFAULT_ACK, policies::DEFAULT_RTO)
-            .expect("a name");
+    connections.policies = Registry::default()
+        .named("cubic:pacing=on", ackline::registry::DEFAULT_ACK, ackline::registry::DEFAULT_RTO)
+        .expect("a name");
 }
 
 /// Gaps between departures of data, as shares of their mean: of the shortest tenth, and of the shorter half.

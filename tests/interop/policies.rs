@@ -2,10 +2,11 @@
 
 use super::support::stream::{self, read, read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
+use ackline::Registry;
 use ackline::core::ConnConfig;
 use ackline::core::policy::Metrics;
-use ackline::core::policy::spec::Entry;
-use ackline::policies::{self, ACK, CC, DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, RTO};
+use ackline::core::policy::spec::PolicyKind;
+use ackline::registry::{DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment};
 use ackline_runtime::timer;
 use ackline_tcp_core::Duration;
@@ -26,13 +27,13 @@ fn bad_path() -> Setup {
 }
 
 /// All names of a kind of policy.
-fn names<T: ?Sized>(tables: &[&[Entry<T>]]) -> Vec<&'static str> {
-    tables.iter().copied().flatten().map(|entry| entry.name).collect()
+fn names(kind: PolicyKind) -> Vec<&'static str> {
+    Registry::default().list(kind).iter().map(|policy| policy.name).collect()
 }
 
 fn config(cc: &str, ack: &str, rto: &str) -> ConnConfig {
     let mut config = ConnConfig::default();
-    config.policies = policies::connection(cc, ack, rto).expect("a name from the tables");
+    config.policies = Registry::default().named(cc, ack, rto).expect("a name from the tables");
     config
 }
 
@@ -43,7 +44,7 @@ async fn both_ways(world: &World, len: u64) {
 }
 
 async fn every_congestion_control(mut world: World, len: u64) {
-    for name in names(CC) {
+    for name in names(PolicyKind::Cc) {
         eprintln!("{}", name);
         world.use_connections(config(name, DEFAULT_ACK, DEFAULT_RTO));
         let (_kernel, stack) = world.connection(Opens::Stack, Ip::V4).await;
@@ -53,7 +54,7 @@ async fn every_congestion_control(mut world: World, len: u64) {
 }
 
 async fn every_ack_policy(mut world: World, len: u64) {
-    for name in names(ACK) {
+    for name in names(PolicyKind::Ack) {
         eprintln!("{}", name);
         world.use_connections(config(DEFAULT_CC, name, DEFAULT_RTO));
         let (_kernel, stack) = world.connection(Opens::Kernel, Ip::V4).await;
@@ -125,7 +126,7 @@ against_kernel! {
 
     fn rto_responses_on_a_bad_path(world) from bad_path(); {
         let mut world = world;
-        for name in names(RTO) {
+        for name in names(PolicyKind::Rto) {
             eprintln!("{}", name);
             world.use_connections(config(DEFAULT_CC, DEFAULT_ACK, name));
             both_ways(&world, MIB).await;
@@ -155,15 +156,15 @@ against_kernel! {
     fn policies_change_while_data_flows(world) from Setup::offload(); {
         let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
         let names_of = |turn: u64| {
-            let (ccs, acks) = (names(CC), names(ACK));
+            let (ccs, acks) = (names(PolicyKind::Cc), names(PolicyKind::Ack));
             (ccs[turn as usize % ccs.len()], acks[turn as usize % acks.len()])
         };
         for turn in 0..12 {
             let (cc, ack) = names_of(turn);
             stack
-                .set_congestion_control(&*policies::congestion_control(cc).expect("known"))
+                .set_congestion_control(&*Registry::default().cc(cc).expect("known"))
                 .expect("connected");
-            stack.set_ack_policy(&*policies::ack_policy(ack).expect("known")).expect("connected");
+            stack.set_ack_policy(&*Registry::default().ack(ack).expect("known")).expect("connected");
             let info = stack.info().expect("connected");
             assert_eq!((info.cc, info.ack_policy), (cc, ack));
             // What one turn leaves under way, the next one's policies take over.

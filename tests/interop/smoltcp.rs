@@ -3,7 +3,7 @@
 use super::support::stream::{self, bytes, read_all, write_all};
 use super::support::watchdog::Watchdog;
 use super::support::{KERNEL4, STACK4, seed};
-use ackline::policies;
+use ackline::Registry;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Impairment};
 use ackline_runtime::device::{Device, TxChecksum};
@@ -145,7 +145,7 @@ fn exchange(name: &str, opens: Opens, len: u64, impairment: Impairment) {
         let near = Impaired::new(near, ImpairConfig::both(impairment, seed));
         let stack = Stack::builder(near)
             .address(STACK4)
-            .connections(policies::conn_config())
+            .connections(Registry::default().conn_config())
             .spawn()
             .expect("a stack");
         let listener = stack.listen(ListenOn::Port(PORT)).expect("listens");

@@ -3,7 +3,7 @@
 
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
-use ackline::policies;
+use ackline::Registry;
 use ackline_runtime::device::impair::{ImpairConfig, Impairment, Stall};
 use ackline_tcp_core::info::Info;
 use ackline_tcp_core::{ConnConfig, Duration, Rate};
@@ -23,7 +23,7 @@ fn stalls(rto: &'static str) -> Setup {
 }
 
 fn tune(config: &mut ConnConfig, rto: &str) {
-    config.policies.rto = policies::rto_response(rto).expect("a name from the tables");
+    config.policies.rto = Registry::default().rto(rto).expect("a name from the tables");
     config.cwnd_cap = Some(200_000);
 }
 
@@ -65,7 +65,7 @@ against_kernel! {
     fn the_others_deliver_everything(world) from stalls("linux"); {
         let mut world = world;
         for rto in ["linux", "frto", "eifel:restore=full", "dclor:profile=paper,stale_policy=revert"] {
-            let mut config = policies::conn_config();
+            let mut config = Registry::default().conn_config();
             tune(&mut config, rto);
             world.use_connections(config);
             send(&world, MIB).await;

@@ -5,27 +5,27 @@ mod hostile;
 mod obligations;
 mod path;
 
-use ackline::core::policy::spec::Entry;
+use ackline::Registry;
+use ackline::core::policy::spec::PolicyKind;
 use ackline::core::policy::{EgressScheduler, Params};
 use ackline::core::{ConnConfig, Duration, Instant};
-use ackline::policies;
 use path::{Path, PathConfig};
 use proptest::prelude::*;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn names<T: ?Sized>(tables: &[&[Entry<T>]]) -> Vec<&'static str> {
-    tables.iter().flat_map(|table| table.iter().map(|entry| entry.name)).collect()
+fn names(kind: PolicyKind) -> Vec<&'static str> {
+    Registry::default().list(kind).iter().map(|policy| policy.name).collect()
 }
 
 fn config(cc: &str, ack: &str, rto: &str) -> ConnConfig {
     let mut config = ConnConfig::default();
-    config.policies = policies::connection(cc, ack, rto).unwrap();
+    config.policies = Registry::default().named(cc, ack, rto).unwrap();
     config
 }
 
 fn schedulers(spec: &str) -> [Box<dyn EgressScheduler>; 2] {
-    let make = policies::egress_scheduler(spec).unwrap();
+    let make = Registry::default().sched(spec).unwrap();
     [make(), make()]
 }
 
@@ -35,9 +35,9 @@ fn params(text: &str) -> Params {
 
 #[test]
 fn every_combination_moves_every_byte_over_a_bad_path() {
-    for cc in names(policies::CC) {
-        for ack in names(policies::ACK) {
-            for rto in names(policies::RTO) {
+    for cc in names(PolicyKind::Cc) {
+        for ack in names(PolicyKind::Ack) {
+            for rto in names(PolicyKind::Rto) {
                 let bad = PathConfig { loss: 20, late: 20, ..PathConfig::default() };
                 let mut path = Path::new(bad, config(cc, ack, rto), 300_000, schedulers("fifo"));
                 path.finish_within(MINUTE);
@@ -50,13 +50,13 @@ fn every_combination_moves_every_byte_over_a_bad_path() {
 
 #[test]
 fn every_scheduler_moves_every_byte_over_a_bad_path_whatever_becomes_of_acks() {
-    for sched in names(policies::SCHED) {
+    for sched in names(PolicyKind::Sched) {
         for params in ["rate=off", "rate=5mbit", "rate=5mbit,acks=kept,limit=3", "rate=5mbit,thin=on,burst=0"]
         {
-            for ack in names(policies::ACK) {
+            for ack in names(PolicyKind::Ack) {
                 let bad = PathConfig { loss: 20, late: 20, ..PathConfig::default() };
                 let scheduler = schedulers(&format!("{sched}:{params}"));
-                let conn = config(policies::DEFAULT_CC, ack, policies::DEFAULT_RTO);
+                let conn = config(ackline::registry::DEFAULT_CC, ack, ackline::registry::DEFAULT_RTO);
                 let mut path = Path::new(bad, conn, 300_000, scheduler);
                 path.finish_within(MINUTE);
             }
@@ -120,7 +120,7 @@ proptest! {
             let before = conn.info();
             match change {
                 Change::Cc(spec) => {
-                    conn.set_congestion_control(now, &*policies::congestion_control(spec).unwrap());
+                    conn.set_congestion_control(now, &*Registry::default().cc(spec).unwrap());
                     let after = conn.info();
                     prop_assert_eq!(after.cc, spec.split(':').next().unwrap());
                     prop_assert_eq!(after.snd_cwnd, before.snd_cwnd);
@@ -128,7 +128,7 @@ proptest! {
                 }
                 Change::Ack(spec) => {
                     let mut receiver = path.server.conn(path.accepted.unwrap()).expect("it reads");
-                    receiver.set_ack_policy(now, &*policies::ack_policy(spec).unwrap());
+                    receiver.set_ack_policy(now, &*Registry::default().ack(spec).unwrap());
                     prop_assert_eq!(receiver.info().ack_policy, spec.split(':').next().unwrap());
                 }
                 Change::ConfigureAck(text) => {

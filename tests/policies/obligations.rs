@@ -2,6 +2,7 @@
 //! is legal, at any time.
 
 use crate::config;
+use ackline::Registry;
 use ackline::core::policy::NewAckPolicy;
 use ackline::core::wire::{
     HeaderBuf, TcpFlags, TcpHeader, TcpOptions, Transport, TxChecksumMode, emit_tcp, parse,
@@ -10,7 +11,6 @@ use ackline::core::{
     AcceptConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket, SeqNum,
     TxBudget,
 };
-use ackline::policies;
 use proptest::prelude::*;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -102,7 +102,7 @@ impl Peer {
         config.initial_recv_window = None;
         config.mss = Some(MSS as u16);
         config.timestamps = false;
-        let fifo = policies::egress_scheduler("fifo").unwrap()();
+        let fifo = Registry::default().sched("fifo").unwrap()();
         let mut host = Endpoint::new(endpoint, fifo, [7; 32]);
         let now = Instant::from_secs(1);
         let address = SocketAddr::from(ADDRESSES[1]);
@@ -346,7 +346,7 @@ impl Peer {
 fn unknown() -> ConnId {
     let mut config = EndpointConfig::default();
     config.addresses.push([10, 0, 0, 9].into());
-    let fifo = policies::egress_scheduler("fifo").unwrap()();
+    let fifo = Registry::default().sched("fifo").unwrap()();
     let to = SocketAddr::from(ADDRESSES[0]);
     Endpoint::new(config, fifo, [1; 32]).connect(Instant::ZERO, to.into(), Arc::default()).unwrap()
 }
@@ -388,7 +388,7 @@ proptest! {
     ) {
         let hold_limit = Duration::from_millis(hold);
         for spec in WITHHOLDING {
-            run(&policies::ack_policy(spec).unwrap(), hold_limit, &ops);
+            run(&Registry::default().ack(spec).unwrap(), hold_limit, &ops);
         }
         for plan in crate::hostile::plans() {
             run(&crate::hostile::stubborn(plan), hold_limit, &ops);

@@ -4,7 +4,7 @@ use super::{CHUNK, Meter, end, first, runtime, some};
 use crate::case::{Act, Wait};
 use crate::net::{HERE, PEER, PORT};
 use crate::results::Metric;
-use ackline::{Stack, TcpStream, policies};
+use ackline::{Registry, Stack, TcpStream};
 use ackline_runtime::device::Device;
 use ackline_runtime::timer;
 use std::io;
@@ -22,9 +22,9 @@ pub(crate) fn connect(
     act: Act,
     meter: &Arc<Meter>,
 ) -> io::Result<()> {
-    let mut connections = policies::conn_config();
+    let mut connections = Registry::default().conn_config();
     if let Some(spec) = acks {
-        connections.policies.ack = policies::ack_policy(spec).map_err(io::Error::other)?;
+        connections.policies.ack = Registry::default().ack(spec).map_err(io::Error::other)?;
     }
     let busy = matches!(act, Act::RoundTrip { here: Wait::Busy, .. });
     let busy_poll = if busy { FOREVER } else { Duration::ZERO };

@@ -14,15 +14,13 @@ const NAME: &str = "ce-echo";
 const INNER: [&str; 3] = ["linux-like", "delayed", "immediate"];
 
 pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
-    name: NAME,
-    aliases: &[],
     summary: "as another policy says, and at once when marking by ECN begins or ends",
     source: "RFC 8257 section 3.2",
     params: PARAMS,
-    make: |params| {
+    ..Entry::new(NAME, |params| {
         let inner = inner(params)?;
         Ok(Arc::new(move |_: &AckInit| Box::new(CeEcho::named(NAME, inner()))))
-    },
+    })
 };
 
 const PARAMS: &[ParamInfo] = &[ParamInfo {

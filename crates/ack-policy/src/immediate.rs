@@ -8,15 +8,13 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
-    name: "immediate",
     aliases: &["quickack"],
     summary: "an ACK for every arrival",
     source: "RFC 9293 section 3.8.6.3",
-    params: &[],
-    make: |params| {
+    ..Entry::new("immediate", |params| {
         params.reject_all("immediate")?;
         Ok(Arc::new(|_: &AckInit| Box::new(Immediate)))
-    },
+    })
 };
 
 /// Acknowledges every arrival at once.

@@ -24,15 +24,14 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
-    name: "linux-like",
     aliases: &["linux"],
     summary: "quick ACKs at the start, then delayed ones whose delay adapts",
     source: "Linux 6.x",
     params: Settings::TABLE,
-    make: |params| {
+    ..Entry::new("linux-like", |params| {
         let settings = Settings::default().with(params)?;
         Ok(Arc::new(move |_: &AckInit| Box::new(LinuxLike::new(settings))))
-    },
+    })
 };
 
 /// A pause in the arrivals that makes a peer restart in slow start: Linux's least RTO, where no RTT is known.

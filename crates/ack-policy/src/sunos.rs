@@ -21,15 +21,14 @@ use alloc::sync::Arc;
 const NAME: &str = "sunos-delayed";
 
 pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
-    name: NAME,
     aliases: &["bsd-delayed"],
     summary: "an ACK for 35 % of the receive buffer or two segments, or at a tick of 200 ms",
     source: "SunOS 4.1; Chang, Chan and Yeung, section 15.2",
     params: Settings::TABLE,
-    make: |params| {
+    ..Entry::new(NAME, |params| {
         let settings = Settings::new(Profile::Default).with(params)?;
         Ok(Arc::new(move |_: &AckInit| Box::new(SunOsDelayed::new(settings))))
-    },
+    })
 };
 
 /// Percent of what is known to be outstanding at most that an ACK is sent for.

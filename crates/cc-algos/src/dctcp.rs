@@ -19,6 +19,7 @@
 //! [`Ecn::Dctcp`]: ackline_tcp_core::config::Ecn::Dctcp
 
 use ackline_tcp_core::SeqNum;
+use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::builtin::NewReno;
 use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, CongestionControl, CongestionEvent, EcnUse, FlowView, Phase, Reaction, Restart,
@@ -30,15 +31,14 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    name: "dctcp",
-    aliases: &[],
     summary: "reduces the window by half the share of data marked by ECN (needs ECN of kind dctcp)",
     source: "RFC 8257",
     params: DctcpParams::TABLE,
-    make: |params| {
+    ecn: Ecn::Dctcp,
+    ..Entry::new("dctcp", |params| {
         let params = DctcpParams::default().with(params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(Dctcp::new(init, params))))
-    },
+    })
 };
 
 /// Fraction bits of alpha.

@@ -41,7 +41,6 @@ pub use ls_aimd::{LsAimd, LsAimdParams};
 pub use rto::RTO;
 pub use scalable::ScalableParams;
 
-use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::NewCongestionControl;
 use ackline_tcp_core::policy::spec::Entry;
 
@@ -56,26 +55,6 @@ pub const CC: &[Entry<NewCongestionControl>] = &[
     ls_aimd::RENO,
     ls_aimd::DCTCP,
 ];
-
-/// The kind of ECN that the congestion control of this name is made for: what
-/// [`ConnConfig::ecn`](ackline_tcp_core::ConnConfig::ecn) should be unless there is a reason, at both ends.
-///
-/// ```
-/// use ackline_cc_algos::ecn_for;
-/// use ackline_tcp_core::config::Ecn;
-///
-/// assert_eq!(ecn_for("dctcp:g=0.125"), Ecn::Dctcp);
-/// assert_eq!(ecn_for("cubic"), Ecn::Off);
-/// ```
-#[must_use]
-pub fn ecn_for(cc: &str) -> Ecn {
-    let name = cc.split(':').next().unwrap_or_default();
-    match name.trim() {
-        "dctcp" | "ls-aimd-dctcp" => Ecn::Dctcp,
-        "ls-aimd-reno" => Ecn::Classic,
-        _ => Ecn::Off,
-    }
-}
 
 /// The README's example compiles.
 #[cfg(doctest)]

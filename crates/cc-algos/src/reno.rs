@@ -8,15 +8,13 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    name: "reno",
     aliases: &["newreno"],
     summary: "halves the window on loss, adds one segment per round trip",
     source: "RFC 5681, RFC 6582, RFC 3465",
-    params: &[],
-    make: |params| {
+    ..Entry::new("reno", |params| {
         params.reject_all("reno")?;
         Ok(Arc::new(|init: &CcInit| Box::new(NewReno::new(init))))
-    },
+    })
 };
 
 #[cfg(test)]

@@ -17,12 +17,11 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    name: "scalable",
     aliases: &["stcp"],
     summary: "grows by a hundredth of each segment acknowledged, gives up an eighth",
     source: "Kelly 2003",
     params: ScalableParams::TABLE,
-    make: |params| {
+    ..Entry::new("scalable", |params| {
         let (mut aimd, mut own) = (AimdParams::default(), ScalableParams::default());
         for param in params.iter() {
             if aimd.set(&param)?.is_none() && own.set(&param)?.is_none() {
@@ -30,7 +29,7 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
             }
         }
         Ok(Arc::new(move |init: &CcInit| Box::new(Aimd::new(init, aimd, Scalable::new(own)))))
-    },
+    })
 };
 
 /// Scalable TCP's parameters.

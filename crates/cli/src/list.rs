@@ -4,8 +4,8 @@ use crate::args::{ListArgs, ListKind};
 use crate::failure::Failure;
 use crate::interfaces;
 use crate::output::print;
-use ackline::core::policy::spec::{Entry, ParamInfo, PolicyKind};
-use ackline::policies::{ACK, CC, DEFAULT_ACK, DEFAULT_CC, DEFAULT_RTO, DEFAULT_SCHED, RTO, SCHED};
+use ackline::Registry;
+use ackline::core::policy::spec::{ParamInfo, PolicyKind};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -64,25 +64,16 @@ fn tell(text: &str) -> Result<(), Failure> {
 }
 
 fn rows(kind: PolicyKind) -> Vec<Row> {
-    match kind {
-        PolicyKind::Cc => table(CC, kind, DEFAULT_CC),
-        PolicyKind::Ack => table(ACK, kind, DEFAULT_ACK),
-        PolicyKind::Sched => table(SCHED, kind, DEFAULT_SCHED),
-        PolicyKind::Rto => table(RTO, kind, DEFAULT_RTO),
-    }
-}
-
-fn table<T: ?Sized>(tables: &[&[Entry<T>]], kind: PolicyKind, default: &str) -> Vec<Row> {
-    let entries = tables.iter().flat_map(|table| table.iter());
-    entries
-        .map(|entry| Row {
+    let policies = Registry::default().list(kind).into_iter();
+    policies
+        .map(|policy| Row {
             kind: kind.keyword(),
-            name: entry.name,
-            aliases: entry.aliases,
-            default: entry.name == default,
-            summary: entry.summary,
-            source: entry.source,
-            params: entry.params.iter().map(ParamRow::from).collect(),
+            name: policy.name,
+            aliases: policy.aliases,
+            default: policy.is_default,
+            summary: policy.summary,
+            source: policy.source,
+            params: policy.params.iter().map(ParamRow::from).collect(),
         })
         .collect()
 }

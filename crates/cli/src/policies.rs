@@ -2,11 +2,11 @@
 
 use crate::args::{EcnKind, EgressArgs, LossKind, PolicyArgs, RecoveryPart};
 use crate::failure::Failure;
+use ackline::Registry;
 use ackline::core::config::{Ecn, LossDetection};
 use ackline::core::policy::spec::{PolicySpec, SpecError, parse_rate};
 use ackline::core::policy::{NewEgressScheduler, Policies};
 use ackline::core::{ConnConfig, Rate};
-use ackline::policies;
 use std::sync::Arc;
 
 /// What a stack is built with.
@@ -62,14 +62,14 @@ impl PolicyArgs {
         });
         Ok(Chosen {
             connection: Policies {
-                cc: policies::congestion_control(&self.cc).map_err(option("cc"))?,
-                ack: policies::ack_policy(&self.ack).map_err(option("ack"))?,
-                rto: policies::rto_response(&self.rto).map_err(option("rto"))?,
+                cc: Registry::default().cc(&self.cc).map_err(option("cc"))?,
+                ack: Registry::default().ack(&self.ack).map_err(option("ack"))?,
+                rto: Registry::default().rto(&self.rto).map_err(option("rto"))?,
             },
-            scheduler: policies::egress_scheduler(&scheduler).map_err(option("sched"))?,
+            scheduler: Registry::default().sched(&scheduler).map_err(option("sched"))?,
             rate,
             ecn: match self.ecn {
-                None => policies::ecn_for(&self.cc),
+                None => Registry::default().ecn(&self.cc).map_err(option("cc"))?,
                 Some(EcnKind::Off) => Ecn::Off,
                 Some(EcnKind::Classic) => Ecn::Classic,
                 Some(EcnKind::Dctcp) => Ecn::Dctcp,

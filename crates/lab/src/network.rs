@@ -4,7 +4,7 @@ use crate::scenario::setup::{Setup, What};
 use crate::scenario::{Ends, Wiring};
 use ackline_netsim::stis::Stis;
 use ackline_netsim::{Change, LinkId, NodeId, Service, Sim, SimRng};
-use ackline_tcp_core::config::{EndpointConfig, Target};
+use ackline_tcp_core::config::Target;
 use ackline_tcp_core::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -50,10 +50,8 @@ impl Network {
                     return sim.add_middlebox(Stis::new(stis.clone()));
                 }
                 let Some(host) = &node.host else { return sim.add_router() };
-                let mut config = EndpointConfig::default();
+                let mut config = host.config.clone();
                 config.addresses = vec![address(place)];
-                config.mtu = host.mtu;
-                config.pricing = host.pricing;
                 sim.add_host(config, (host.scheduler)(), host.egress)
             })
             .collect();

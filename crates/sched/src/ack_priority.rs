@@ -16,12 +16,10 @@ use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 const PARAMS: [ParamInfo; entry::COMMON] = entry::table(&[]);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    name: "ack-priority",
-    aliases: &[],
     summary: "ACKs before data, without a bound: the fastest downloads, and uploads may starve",
     source: "Kalampoukas et al. 1997, section 4",
     params: &PARAMS,
-    make: |params| entry::make(params, |_| Ok(AckPriority::default())),
+    ..Entry::new("ack-priority", |params| entry::make(params, |_| Ok(AckPriority::default())))
 };
 
 /// Strict priority of acknowledgments.

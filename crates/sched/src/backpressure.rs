@@ -29,17 +29,15 @@ const OWN: [ParamInfo; 1] = [ParamInfo {
 const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    name: "backpressure",
-    aliases: &[],
     summary: "at most b data packets of each connection wait in the host; more favours uploads",
     source: "Kalampoukas et al. 1997, section 5",
     params: &PARAMS,
-    make: |params| {
+    ..Entry::new("backpressure", |params| {
         entry::make(params, |own| {
             let mut backpressure = Backpressure::default();
             backpressure.configure(own).map(|()| backpressure)
         })
-    },
+    })
 };
 
 /// First in, first out, with a bound on each connection's data (steps 11 to 15). O(1) per packet.

@@ -30,17 +30,15 @@ const OWN: [ParamInfo; 1] = [ParamInfo {
 const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    name: "drr",
-    aliases: &[],
     summary: "connections take turns of equal bytes (deficit round robin)",
     source: "Shreedhar and Varghese 1995",
     params: &PARAMS,
-    make: |params| {
+    ..Entry::new("drr", |params| {
         entry::make(params, |own| {
             let mut drr = Drr::default();
             drr.configure(own).map(|()| drr)
         })
-    },
+    })
 };
 
 /// The packets of one connection; or those of none.

@@ -8,17 +8,14 @@ use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 const PARAMS: [ParamInfo; entry::COMMON] = entry::table(&[]);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    name: "fifo",
-    aliases: &[],
     summary: "first in, first out; the classic queue with acks=kept",
-    source: "",
     params: &PARAMS,
-    make: |params| {
+    ..Entry::new("fifo", |params| {
         entry::make(params, |own| {
             own.reject_all("fifo")?;
             Ok(Fifo::default())
         })
-    },
+    })
 };
 
 #[cfg(test)]

@@ -60,12 +60,13 @@ const OWN: [ParamInfo; 3] = [
 const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
-    name: "kalampoukas",
     aliases: &["allocation"],
     summary: "data gets the share f of the uplink's bytes, ACKs the rest; both may use what the other leaves",
     source: "Kalampoukas et al. 1997, section 6",
     params: &PARAMS,
-    make: |params| entry::make(params, |own| KalampoukasParams::default().with(own).map(Kalampoukas::new)),
+    ..Entry::new("kalampoukas", |params| {
+        entry::make(params, |own| KalampoukasParams::default().with(own).map(Kalampoukas::new))
+    })
 };
 
 /// How packets of one class are ordered (step 23).

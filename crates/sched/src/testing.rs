@@ -19,7 +19,7 @@ pub(crate) fn conform(name: &str) {
         ["limit=1000", "rate=10mbit", "rate=100kbit,burst=0,limit=2", "limit=1,acks=kept", "thin=on,limit=5"];
     for params in common {
         let spec = std::format!("{name}{}{params}", if name.contains(':') { ',' } else { ':' });
-        let make = resolve(&[SCHED], PolicyKind::Sched, &spec).unwrap();
+        let make = resolve(SCHED, PolicyKind::Sched, &spec).unwrap();
         for seed in 0..4 {
             conformance::egress_scheduler(&*make, seed);
         }

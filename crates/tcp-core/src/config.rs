@@ -2,6 +2,7 @@
 //! where an RFC leaves the choice open.
 
 mod nagle;
+pub mod options;
 
 pub use nagle::{HalfRule, Nagle, NagleTest, SunOs};
 

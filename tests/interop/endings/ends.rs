@@ -3,7 +3,7 @@
 use super::cell::{Cell, Data, Event, State};
 use super::outcome::{self, Asked, Of, PATIENCE, Report};
 use crate::support::{KERNEL4, STACK4, World};
-use ackline::policies;
+use ackline::Registry;
 use ackline_runtime::kernel::KernelTcpInfo;
 use ackline_runtime::testing::set_deaf;
 use ackline_tcp_core::{AcceptConfig, ListenOn, State as TcpState};
@@ -333,7 +333,7 @@ async fn open(world: &World, kind: Kind, cell: Cell, subject_opens: bool) -> (Su
     let user_timeout = (cell.event == Event::UserTimeout).then_some(USER_TIMEOUT);
     match kind {
         Kind::Stack => {
-            let mut config = policies::conn_config();
+            let mut config = Registry::default().conn_config();
             if let Some(limit) = user_timeout {
                 config.user_timeout = Some(limit.into());
             }

@@ -4,7 +4,7 @@ mod ethtool;
 pub(crate) mod stream;
 pub(crate) mod watchdog;
 
-use ackline::policies;
+use ackline::Registry;
 use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::impair::{ImpairConfig, Impaired, Monitor};
 use ackline_runtime::device::tun::{Tun, TunConfig};
@@ -67,8 +67,8 @@ impl Setup {
             offload: true,
             mtu: 1500,
             impair: None,
-            connections: policies::conn_config(),
-            scheduler: policies::DEFAULT_SCHED,
+            connections: Registry::default().conn_config(),
+            scheduler: ackline::registry::DEFAULT_SCHED,
             sysctls: Vec::new(),
             tunnel: false,
             ethernet: None,
@@ -197,7 +197,7 @@ impl Setup {
         device: impl Device + 'static,
         path: Option<Monitor>,
     ) -> Result<World, Error> {
-        let scheduler = policies::egress_scheduler(self.scheduler).expect("a scheduler");
+        let scheduler = Registry::default().sched(self.scheduler).expect("a scheduler");
         let mut builder = Stack::builder(device).address(STACK4).address(STACK6).scheduler(scheduler());
         if self.tunnel {
             builder = builder.any_address();

@@ -1,13 +1,14 @@
 //! A host: an endpoint with settings that the script chooses, and what its application remembers.
 
 use super::START;
+use ackline::Registry;
 use ackline::core::config::LossDetection;
+use ackline::core::policy::spec::PolicyKind;
 use ackline::core::policy::{EgressScheduler, Policies};
 use ackline::core::wire::TxChecksumMode;
 use ackline::core::{
     AcceptConfig, ConnConfig, ConnId, Endpoint, EndpointConfig, Instant, ListenOn, ListenerId,
 };
-use ackline::policies;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -100,16 +101,20 @@ impl Host {
 
 /// Policies from the tables of all names.
 pub(super) fn chosen_policies(octet: u8) -> Policies {
-    let cc =
-        policies::CC.iter().flat_map(|table| table.iter()).cycle().nth(octet.into()).expect("there are some");
-    let ack = policies::ACK.iter().flat_map(|table| table.iter()).cycle().nth((octet >> 2).into());
-    let rto = policies::RTO.iter().flat_map(|table| table.iter()).cycle().nth((octet >> 4).into());
+    let cc = Registry::default()
+        .list(PolicyKind::Cc)
+        .into_iter()
+        .cycle()
+        .nth(octet.into())
+        .expect("there are some");
+    let ack = Registry::default().list(PolicyKind::Ack).into_iter().cycle().nth((octet >> 2).into());
+    let rto = Registry::default().list(PolicyKind::Rto).into_iter().cycle().nth((octet >> 4).into());
     let (ack, rto) = (ack.expect("there are some"), rto.expect("there are some"));
-    policies::connection(cc.name, ack.name, rto.name).expect("names of the tables")
+    Registry::default().named(cc.name, ack.name, rto.name).expect("names of the tables")
 }
 
 /// FIFO, also behind a slow link.
 fn chosen_scheduler(octet: u8) -> Box<dyn EgressScheduler> {
     let spec = if octet < 192 { "fifo" } else { "fifo:rate=10mbit,burst=3ms" };
-    policies::egress_scheduler(spec).expect("a name of the tables")()
+    Registry::default().sched(spec).expect("a name of the tables")()
 }

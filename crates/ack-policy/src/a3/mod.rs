@@ -68,21 +68,17 @@ use settings::{A3_TABLE, CSA3_TABLE, Settings};
 const SOURCE: &str = "Chang, Chan and Yeung, Deadlock-Free TCP Over High-Speed Internet";
 
 pub(crate) const A3: Entry<NewAckPolicy> = Entry {
-    name: "a3",
-    aliases: &[],
     summary: "learns by silence how much the sender can have outstanding; an ACK for 35 % of it",
     source: SOURCE,
     params: A3_TABLE,
-    make: |params| maker("a3", Settings::a3().with("a3", params)?),
+    ..Entry::new("a3", |params| maker("a3", Settings::a3().with("a3", params)?))
 };
 
 pub(crate) const CSA3: Entry<NewAckPolicy> = Entry {
-    name: "csa3",
-    aliases: &[],
     summary: "a3, with more ACKs after signs of congestion, until the sender's window has grown again",
     source: SOURCE,
     params: CSA3_TABLE,
-    make: |params| maker("csa3", Settings::csa3().with("csa3", params)?),
+    ..Entry::new("csa3", |params| maker("csa3", Settings::csa3().with("csa3", params)?))
 };
 
 fn maker(name: &'static str, settings: Settings) -> Result<Arc<NewAckPolicy>, SpecError> {

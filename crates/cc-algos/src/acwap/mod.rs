@@ -48,12 +48,10 @@ use pacing::Pace;
 use range::RttRange;
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    name: "acwap",
-    aliases: &[],
     summary: "grows slowly while the RTT says that the queue is nearly full, and paces",
     source: "Su, Pan, Wang, Wan 2006",
     params: AcwapParams::TABLE,
-    make: |params| {
+    ..Entry::new("acwap", |params| {
         let inner = params.get("inner").map_or(Ok(0), |param| param.choice(&params::INNER))?;
         match inner {
             0 => make(params, Hstcp::new(HstcpParams::default())),
@@ -61,7 +59,7 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
             2 => make(params, inner::Reno),
             _ => make(params, inner::Cubic::default()),
         }
-    },
+    })
 };
 
 fn make<C>(params: &Params, inner: C) -> Result<Arc<NewCongestionControl>, SpecError>

@@ -36,15 +36,13 @@ use alloc::sync::Arc;
 pub(crate) use curve::{Epoch, Step};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    name: "cubic",
-    aliases: &[],
     summary: "the window follows a cubic curve of time around the last loss",
     source: "RFC 9438, RFC 9406, RFC 8511",
     params: CubicParams::TABLE,
-    make: |params| {
+    ..Entry::new("cubic", |params| {
         let params = CubicParams::default().with(params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(Cubic::new(init, params))))
-    },
+    })
 };
 
 /// The window of CUBIC.

@@ -37,15 +37,14 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
-    name: "hstcp",
     aliases: &["highspeed"],
     summary: "grows faster and gives up less the larger the window is",
     source: "RFC 3649, RFC 3742",
     params: HstcpParams::TABLE,
-    make: |params| {
+    ..Entry::new("hstcp", |params| {
         let (aimd, params) = from_params(params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(Aimd::new(init, aimd, Hstcp::new(params)))))
-    },
+    })
 };
 
 fn from_params(params: &Params) -> Result<(AimdParams, HstcpParams), SpecError> {

@@ -40,6 +40,7 @@ mod tests;
 
 pub use params::{LsAimdParams, Scale};
 
+use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, Clock, CongestionControl, CongestionEvent, EcnUse, FlowView, Pacing, Phase, Reaction,
     Recovery, Restart, Revise, SendDecision, SsthreshRule, Undo,
@@ -54,28 +55,26 @@ use marking::{ALPHA_BITS, Marking, ONE};
 
 /// LS-AIMD with Reno's decrease.
 pub(crate) const RENO: Entry<NewCongestionControl> = Entry {
-    name: "ls-aimd-reno",
-    aliases: &[],
     summary: "windows below one segment on a departure clock; a mark or a loss halves (with ECN)",
     source: "Ahmed 2019, chapters 6 and 7",
     params: LsAimdParams::TABLE,
-    make: |params| {
+    ecn: Ecn::Classic,
+    ..Entry::new("ls-aimd-reno", |params| {
         let params = LsAimdParams::default().with(Variant::Reno.name(), params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(LsAimd::new(init, Variant::Reno, params))))
-    },
+    })
 };
 
 /// LS-AIMD with DCTCP's decrease.
 pub(crate) const DCTCP: Entry<NewCongestionControl> = Entry {
-    name: "ls-aimd-dctcp",
-    aliases: &[],
     summary: "windows below one segment on a departure clock; reduces by the share of marked data (ECN of kind dctcp)",
     source: "Ahmed 2019, chapters 6 and 7",
     params: LsAimdParams::TABLE,
-    make: |params| {
+    ecn: Ecn::Dctcp,
+    ..Entry::new("ls-aimd-dctcp", |params| {
         let params = LsAimdParams::default().with(Variant::Dctcp.name(), params)?;
         Ok(Arc::new(move |init: &CcInit| Box::new(LsAimd::new(init, Variant::Dctcp, params))))
-    },
+    })
 };
 
 /// No threshold yet.

@@ -35,15 +35,13 @@ const TABLE: &[ParamInfo] = &[ParamInfo {
 }];
 
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
-    name: NAME,
-    aliases: &[],
     summary: "timestamps tell a delay from a loss; the window comes back (needs timestamps)",
     source: "RFC 3522, RFC 4015",
     params: TABLE,
-    make: |params| {
+    ..Entry::new(NAME, |params| {
         let restore = with(Restore::default(), params)?;
         Ok(Arc::new(move || Box::new(Eifel::new(restore))))
-    },
+    })
 };
 
 fn with(mut restore: Restore, params: &Params) -> Result<Restore, SpecError> {

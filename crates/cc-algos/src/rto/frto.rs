@@ -35,15 +35,14 @@ const TABLE: &[ParamInfo] = &[ParamInfo {
 }];
 
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
-    name: NAME,
     aliases: &["f-rto"],
     summary: "two segments of new data after the first ACK tell a delay from a loss",
     source: "RFC 5682 section 3, RFC 4015",
     params: TABLE,
-    make: |params| {
+    ..Entry::new(NAME, |params| {
         let spurious = with(Spurious::default(), params)?;
         Ok(Arc::new(move || Box::new(FRto::new(spurious))))
-    },
+    })
 };
 
 fn with(mut spurious: Spurious, params: &Params) -> Result<Spurious, SpecError> {

@@ -23,15 +23,14 @@ const TABLE: &[ParamInfo] = &[ParamInfo {
 }];
 
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
-    name: NAME,
     aliases: &["gbn"],
     summary: "everything outstanding is lost and goes out again in slow start",
     source: "RFC 5681 section 3.1, RFC 6675 section 5.1, RFC 6298 section 5",
     params: TABLE,
-    make: |params| {
+    ..Entry::new(NAME, |params| {
         let response = GoBackN::default().with(params)?;
         Ok(Arc::new(move || Box::new(response.clone())))
-    },
+    })
 };
 
 /// The first step of go-back-N with the given rule for `ssthresh`.

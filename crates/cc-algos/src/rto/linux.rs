@@ -41,15 +41,14 @@ const TABLE: &[ParamInfo] = &[
 ];
 
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
-    name: NAME,
     aliases: &["modern"],
     summary: "go-back-N that timestamps, DSACK or F-RTO take back where it was wrong",
     source: "RFC 6298, RFC 6675, RFC 5682, RFC 3522, RFC 3708",
     params: TABLE,
-    make: |params| {
+    ..Entry::new(NAME, |params| {
         let response = Linux::default().with(params)?;
         Ok(Arc::new(move || Box::new(response.clone())))
-    },
+    })
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

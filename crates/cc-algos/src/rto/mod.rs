@@ -44,15 +44,12 @@ pub const RTO: &[Entry<NewRtoResponse>] = &[
     eifel::ENTRY,
     go_back_n::ENTRY,
     Entry {
-        name: "conventional",
-        aliases: &[],
         summary: "what is not SACKed is lost; one segment, then slow start",
         source: "RFC 6298 section 5, RFC 5681 section 3.1",
-        params: &[],
-        make: |params| {
+        ..Entry::new("conventional", |params| {
             params.reject_all("conventional")?;
             Ok(Arc::new(|| Box::new(Conventional::default())))
-        },
+        })
     },
 ];
 

@@ -150,13 +150,13 @@ impl Setup {
         config.tlp = false;
         // The window alone bounds what is in flight.
         config.prr = false;
-        config.policies.rto = resolve(&[RTO], PolicyKind::Rto, self.rto).unwrap();
+        config.policies.rto = resolve(RTO, PolicyKind::Rto, self.rto).unwrap();
         let ssthresh = if self.ssthresh == u32::MAX {
             Window::MAX
         } else {
             Window::from_bytes(u64::from(self.ssthresh * SMSS))
         };
-        let make = self.cc.map(|cc| resolve(&[CC], PolicyKind::Cc, cc).unwrap());
+        let make = self.cc.map(|cc| resolve(CC, PolicyKind::Cc, cc).unwrap());
         config.policies.cc = Arc::new(move |init: &CcInit| {
             let mut init = *init;
             init.ssthresh = ssthresh;

@@ -303,20 +303,20 @@ pub(crate) enum PacingKind {
 #[command(next_help_heading = "Policies (NAME or NAME:key=value,...; see ackline list)")]
 pub(crate) struct PolicyArgs {
     /// Congestion control: how much to send
-    #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_CC)]
+    #[arg(long, value_name = "SPEC", default_value = ackline::registry::DEFAULT_CC)]
     pub(crate) cc: String,
     /// ACK policy: when to acknowledge
-    #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_ACK)]
+    #[arg(long, value_name = "SPEC", default_value = ackline::registry::DEFAULT_ACK)]
     pub(crate) ack: String,
     /// Response to a retransmission timeout
-    #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_RTO)]
+    #[arg(long, value_name = "SPEC", default_value = ackline::registry::DEFAULT_RTO)]
     pub(crate) rto: String,
     /// Egress scheduler: what leaves the host next
     ///
     /// It can only choose among packets that wait in the host: see --egress-rate. kalampoukas:f=0.5 shares a slow
     /// uplink between uploads and the ACKs of downloads; ack-priority is for downloads only, backpressure:b=1 keeps
     /// the queue short, drr gives each connection its turn, fifo lets downloads wait behind uploads.
-    #[arg(long, value_name = "SPEC", default_value = ackline::policies::DEFAULT_SCHED)]
+    #[arg(long, value_name = "SPEC", default_value = ackline::registry::DEFAULT_SCHED)]
     pub(crate) sched: String,
     #[command(flatten)]
     pub(crate) egress: EgressArgs,
@@ -591,8 +591,9 @@ mod tests {
         let ecn = send.get_arguments().find(|arg| arg.get_id() == "ecn").expect("an option");
         let help = ecn.get_long_help().expect("a text").to_string().replace('\n', " ");
         let names = |kind: Ecn| -> Vec<&str> {
-            let all = ackline::policies::CC.iter().copied().flatten().map(|entry| entry.name);
-            all.filter(|name| ackline::policies::ecn_for(name) == kind).collect()
+            let registry = ackline::Registry::default();
+            let wanted = registry.cc_table().entries().iter().filter(|entry| entry.ecn == kind);
+            wanted.map(|entry| entry.name).collect()
         };
         assert!(help.contains(&format!("dctcp for {}", names(Ecn::Dctcp).join(" and "))), "{help}");
         assert!(help.contains(&format!("classic for {}", names(Ecn::Classic).join(" and "))), "{help}");

@@ -33,10 +33,10 @@ use crate::output;
 use crate::policies::Chosen;
 use crate::signals::Signals;
 use crate::tunnel::{self, Tunnel};
+use ackline::Registry;
 use ackline::core::ConnConfig;
 use ackline::core::config::Nagle;
 use ackline::core::policy::spec::SpecError;
-use ackline::policies;
 use ackline::runtime::{Stack, TcpStream};
 use protocol::{Control, State, TestParameters};
 use report::Style;
@@ -104,7 +104,7 @@ fn prepare(args: &BenchArgs) -> Result<Prepared, Failure> {
     }
     let mut chosen = args.policies.clone();
     if let Some(congestion) = &args.test.congestion {
-        policies::congestion_control(congestion).map_err(|error| Failure::usage(format!("-C: {error}")))?;
+        Registry::default().cc(congestion).map_err(|error| Failure::usage(format!("-C: {error}")))?;
         chosen.cc.clone_from(congestion);
     }
     let names = PolicyNames {
@@ -243,9 +243,9 @@ impl Bench {
             config.dscp = tos >> 2;
         }
         if let Some(congestion) = congestion {
-            config.policies.cc = policies::congestion_control(congestion)?;
+            config.policies.cc = Registry::default().cc(congestion)?;
             if !self.keeps_ecn {
-                config.ecn = policies::ecn_for(congestion);
+                config.ecn = Registry::default().ecn(congestion)?;
             }
         }
         Ok(Arc::new(config))

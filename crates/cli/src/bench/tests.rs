@@ -373,7 +373,7 @@ fn settings_are_what_a_test_asks_for() {
         assert_eq!(config.mss, Some(1000));
         assert_eq!(config.nagle, ackline::core::config::Nagle::Off);
         assert_eq!(config.dscp, 0x2c >> 2);
-        assert_eq!(config.ecn, ackline::policies::ecn_for("dctcp"));
+        assert_eq!(config.ecn, ackline::Registry::default().ecn("dctcp").expect("a name"));
         assert_ne!(config.ecn, near.connections.ecn);
         let unknown = TestParameters { congestion: Some("cubik".to_owned()), ..asked };
         assert!(near.settings(&unknown).is_err());

@@ -7,8 +7,8 @@ use crate::policies::Chosen;
 use crate::progress::Progress;
 use crate::traffic::{Path, PathSampler};
 use crate::tunnel;
+use ackline::Registry;
 use ackline::core::ListenOn;
-use ackline::policies::{DEFAULT_SCHED, egress_scheduler};
 use ackline::runtime::device::channel::Channel;
 use ackline::runtime::kernel::KernelTcpInfo;
 use ackline::runtime::{Stack, timer};
@@ -59,8 +59,7 @@ pub(super) fn stack(
 ) -> Result<FarSide, Failure> {
     // What is chosen and shaped is what leaves the near stack.
     let mut policies = policies.clone();
-    policies.scheduler =
-        egress_scheduler(DEFAULT_SCHED).map_err(|error| Failure::usage(error.to_string()))?;
+    policies.scheduler = Registry::default().scheduler();
     let (answers, far) = answers();
     let (ready, wait) = std::sync::mpsc::channel();
     spawn("far-stack", move || {

@@ -5,8 +5,9 @@ mod report;
 use crate::args::SimArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
+use ackline::Registry;
 use ackline::core::policy::spec::nearest;
-use ackline_lab::{EXAMPLES, PolicyTables, RunError, RunOptions, Scenario, example};
+use ackline_lab::{EXAMPLES, RunError, RunOptions, Scenario, example};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -81,7 +82,7 @@ fn read(args: &SimArgs, file: &Path) -> Result<Scenario, Failure> {
         _ => Failure::file("read", file.display(), &error),
     })?;
     let folder = file.parent().unwrap_or(Path::new(""));
-    let scenario = Scenario::parse_with(&text, &file.to_string_lossy(), folder, PolicyTables::default())
+    let scenario = Scenario::parse_with(&text, &file.to_string_lossy(), folder, Registry::default())
         .map_err(RunError::from)?;
     let seed = args.seed.map(|seed| format!("seed={seed}"));
     let given: Vec<&str> = args.set.iter().chain(&seed).map(String::as_str).collect();

@@ -33,8 +33,9 @@
 //! | table | keys |
 //! |---|---|
 //! | top | `title`, `description`, `duration`, `seed`, `repeat`, `checksums`, `pricing` |
-//! | `[conn]` | [`CONN_KEYS`]: defaults of every connection |
-//! | `[[node]]` | `name`, `kind` (`host`, `router`, `stis`), `count`, `sched`, `egress` (`queued`, `fed`), `pricing`, `mtu`; those of [`stis`] |
+//! | `[conn]` | defaults of every connection: the options that `ackline list conn` prints |
+//! | `[host]` | defaults of every host: the options that `ackline list host` prints, and `egress` (`queued`, `fed`) |
+//! | `[[node]]` | `name`, `kind` (`host`, `router`, `stis`), `count`; of a host the keys of `[host]`; those of [`stis`] |
 //! | `[[link]]` | `name`, `between` or `from` and `to`, `rate` or `trace`, `delay`, `framing`, `queue`, `impairments`, `back` |
 //! | `[[app]]` | `kind`, `name`, `from`, `to`, `start`, `count`, `stagger`, `jitter`, `conn`, `accept`, and those of its kind |
 //! | `[[change]]` | `at`, `link`, `rate`, `delay`, `state` (`stall`, `resume`, `down`, `up`), `for` |
@@ -43,8 +44,8 @@
 //! | `[[case]]` | `name`, `set`: several keys that change together |
 
 mod app;
-mod conn;
 mod link;
+mod options;
 pub(crate) mod quantity;
 mod reader;
 pub(crate) mod setup;
@@ -55,11 +56,10 @@ mod tests;
 mod tree;
 
 pub(crate) use app::{Ends, Wiring};
-pub use conn::CONN_KEYS;
 pub use quantity::Unit;
 
 use crate::error::{Place, ScenarioError};
-use crate::policies::PolicyTables;
+use ackline_registry::Registry;
 use reader::Item;
 use setup::Setup;
 use std::fmt;
@@ -74,7 +74,7 @@ pub struct Scenario {
     source: Source,
     root: Node,
     folder: PathBuf,
-    tables: PolicyTables,
+    registry: Registry,
     given: Vec<String>,
     /// Paths that were set, and are swept no more.
     fixed: Vec<String>,
@@ -107,10 +107,10 @@ impl Scenario {
     /// # Errors
     /// What is wrong, and where.
     pub fn parse(text: &str, name: &str) -> Result<Self, ScenarioError> {
-        Self::parse_with(text, name, Path::new(""), PolicyTables::default())
+        Self::parse_with(text, name, Path::new(""), Registry::default())
     }
 
-    /// The same, with files found from `folder` on, and policies from `tables`.
+    /// The same, with files found from `folder` on, and policies from `registry`.
     ///
     /// # Errors
     /// What is wrong, and where.
@@ -118,25 +118,25 @@ impl Scenario {
         text: &str,
         name: &str,
         folder: &Path,
-        tables: PolicyTables,
+        registry: Registry,
     ) -> Result<Self, ScenarioError> {
         let source = Source { name: name.into(), text: text.into() };
         let root = source.parse()?;
-        Self::check(source, root, folder.to_owned(), tables, vec![], vec![])
+        Self::check(source, root, folder.to_owned(), registry, vec![], vec![])
     }
 
     fn check(
         source: Source,
         root: Node,
         folder: PathBuf,
-        tables: PolicyTables,
+        registry: Registry,
         given: Vec<String>,
         fixed: Vec<String>,
     ) -> Result<Self, ScenarioError> {
-        let base = Setup::read(&Item::root(&source, &root), &tables, &folder)?;
+        let base = Setup::read(&Item::root(&source, &root), &registry, &folder)?;
         let mut axes = sweep::axes(&Item::root(&source, &root))?;
         axes.retain(|axis| !fixed.contains(&axis.path));
-        let scenario = Self { source, root, folder, tables, given, fixed, axes, base: Arc::new(base) };
+        let scenario = Self { source, root, folder, registry, given, fixed, axes, base: Arc::new(base) };
         for point in 0..scenario.points() {
             scenario.setup(point)?;
         }
@@ -173,7 +173,7 @@ impl Scenario {
             fixed.push(path.to_owned());
             given.push(format!("{path}={value}"));
         }
-        Self::check(self.source.clone(), root, self.folder.clone(), self.tables.clone(), given, fixed)
+        Self::check(self.source.clone(), root, self.folder.clone(), self.registry.clone(), given, fixed)
     }
 
     /// The name: its file.
@@ -268,7 +268,7 @@ impl Scenario {
                 })?;
             }
         }
-        let mut setup = Setup::read(&Item::root(&self.source, &root), &self.tables, &self.folder);
+        let mut setup = Setup::read(&Item::root(&self.source, &root), &self.registry, &self.folder);
         if let Err(error) = &mut setup {
             let params: Vec<String> =
                 self.params(point).iter().map(|param| format!("{}={}", param.path, param.value)).collect();

@@ -4,7 +4,7 @@ use super::tree::{Entry, Node, Origin, Source, Value};
 use crate::error::ScenarioError;
 use ackline_netsim::queue::Limit;
 use ackline_tcp_core::Duration;
-use ackline_tcp_core::policy::spec::{SpecError, nearest, parse_bytes, parse_duration, parse_rate};
+use ackline_tcp_core::policy::spec::{nearest, parse_bytes, parse_duration, parse_rate};
 use std::ops::RangeInclusive;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -156,6 +156,14 @@ impl<'a> Item<'a> {
         matches!(self.node.value, Value::Table(_))
     }
 
+    /// A single value, as it would be written on a command line.
+    pub(crate) fn spelled(&self) -> Result<String> {
+        match &self.node.value {
+            Value::Text(_) | Value::Integer(_) | Value::Float(_) | Value::Bool(_) => Ok(self.node.to_line()),
+            _ => Err(self.expected("a text, a number, true or false")),
+        }
+    }
+
     /// A text or a list of texts.
     pub(crate) fn texts(&self) -> Result<Vec<Item<'a>>> {
         match &self.node.value {
@@ -303,14 +311,6 @@ impl<'a> Item<'a> {
             message += &format!("; did you mean {near:?}?");
         }
         Err(self.error(format!("{message} (allowed: {})", names.join(", "))))
-    }
-
-    /// A policy's specification, resolved by `find`.
-    pub(crate) fn policy<T>(
-        &self,
-        find: impl FnOnce(&str) -> std::result::Result<T, SpecError>,
-    ) -> Result<T> {
-        find(self.text()?).map_err(|error| self.error(error.to_string()))
     }
 }
 

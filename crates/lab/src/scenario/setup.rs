@@ -1,18 +1,18 @@
 //! One point of a scenario, understood and checked: what a simulation is built from.
 
 use super::app::{self, AppKind};
-use super::conn;
 use super::link::{PATH_KEYS, PathSetup};
+use super::options;
 use super::reader::{Item, Table};
 use super::stis;
 use crate::error::ScenarioError;
-use crate::policies::{DEFAULT_SCHED, PolicyTables};
 use ackline_netsim::stis::StisParams;
 use ackline_netsim::{Checksums, Egress, Service};
-use ackline_tcp_core::Duration;
+use ackline_registry::{Options, Registry, Scope};
 use ackline_tcp_core::config::{ConnConfig, Pricing};
 use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::spec::nearest;
+use ackline_tcp_core::{Duration, EndpointConfig};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
@@ -50,18 +50,14 @@ pub(crate) struct NodeSetup {
 pub(crate) struct HostSetup {
     pub(crate) egress: Egress,
     pub(crate) scheduler: Arc<NewEgressScheduler>,
-    pub(crate) pricing: Pricing,
-    pub(crate) mtu: u32,
+    /// Without addresses, which the network gives.
+    pub(crate) config: EndpointConfig,
 }
 
 impl fmt::Debug for HostSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { egress, scheduler: _, pricing, mtu } = self;
-        f.debug_struct("HostSetup")
-            .field("egress", egress)
-            .field("pricing", pricing)
-            .field("mtu", mtu)
-            .finish_non_exhaustive()
+        let Self { egress, scheduler: _, config } = self;
+        f.debug_struct("HostSetup").field("egress", egress).field("config", config).finish_non_exhaustive()
     }
 }
 
@@ -145,6 +141,7 @@ const TOP: &[&str] = &[
     "checksums",
     "pricing",
     "conn",
+    "host",
     "node",
     "link",
     "app",
@@ -185,19 +182,20 @@ impl Names {
 }
 
 impl Setup {
-    pub(crate) fn read(root: &Item<'_>, tables: &PolicyTables, folder: &Path) -> Result<Self> {
+    pub(crate) fn read(root: &Item<'_>, registry: &Registry, folder: &Path) -> Result<Self> {
         let top = root.table()?;
         top.only(TOP)?;
         let text = |key: &str| top.or(key, String::new(), |item| Ok(item.text()?.trim().to_owned()));
         let duration = top.need("duration")?.some_time()?;
         let checksums =
             [("auto", Checksums::Auto), ("computed", Checksums::Computed), ("omitted", Checksums::Omitted)];
-        let mut defaults = conn::defaults(tables).map_err(|error| top.error(error.to_string()))?;
+        registry.check().map_err(|error| top.error(error.to_string()))?;
+        let mut defaults = registry.conn_config();
         if let Some(item) = top.get("conn") {
-            defaults = conn::read(&item, tables, &defaults)?;
+            defaults = options::read(&item, registry, &defaults)?;
         }
-        let price = top.or("pricing", Pricing::default(), pricing)?;
-        let (nodes, node_names) = nodes(&top.need("node")?, tables, price)?;
+        let hosts = Hosts::read(&top, registry)?;
+        let (nodes, node_names) = nodes(&top.need("node")?, &hosts)?;
         let (mut links, link_names) = match top.get("link") {
             Some(item) => links(&item, &node_names, folder)?,
             None => (vec![], Names::default()),
@@ -206,7 +204,7 @@ impl Setup {
             link.name = format!("{}>{}", nodes[link.from].name, nodes[link.to].name);
         }
         one_way_out(&top, &nodes, &links)?;
-        let apps = App { tables, defaults: Arc::new(defaults), nodes: &nodes, names: &node_names };
+        let apps = App { registry, defaults: Arc::new(defaults), nodes: &nodes, names: &node_names };
         let flows = apps.flows(&top.need("app")?)?;
         let changes = match top.get("change") {
             Some(item) => changes(&item, &link_names)?,
@@ -229,21 +227,20 @@ impl Setup {
     }
 }
 
-/// Hosts that do not say otherwise have the prices of `price`.
-fn nodes(item: &Item<'_>, tables: &PolicyTables, price: Pricing) -> Result<(Vec<NodeSetup>, Names)> {
+fn nodes(item: &Item<'_>, hosts: &Hosts<'_>) -> Result<(Vec<NodeSetup>, Names)> {
     let mut nodes = vec![];
     let mut names = Names::default();
     for item in item.list()? {
         let table = item.table()?;
-        let keys: Vec<&str> = HOST_KEYS.iter().chain(stis::KEYS).copied().collect();
-        table.only(&keys)?;
+        let host_keys: Vec<&str> = NODE_KEYS.iter().chain(&hosts.keys).copied().collect();
+        table.only(&host_keys.iter().chain(stis::KEYS).copied().collect::<Vec<&str>>())?;
         let name = table.need("name")?.name()?;
         let kinds = [("host", Kind::Host), ("router", Kind::Router), ("stis", Kind::Stis)];
         let (mut host_setup, mut stis_params) = (None, None);
         match table.or("kind", Kind::Host, |item| item.choice(&kinds))? {
             Kind::Host => {
-                table.only_for("a host", HOST_KEYS)?;
-                host_setup = Some(host(&table, tables, price)?);
+                table.only_for("a host", &host_keys)?;
+                host_setup = Some(hosts.host(&table)?);
             }
             Kind::Router => table.only_for("a router", &["name", "kind", "count"])?,
             Kind::Stis => stis_params = Some(stis::read(&table)?),
@@ -268,7 +265,7 @@ fn nodes(item: &Item<'_>, tables: &PolicyTables, price: Pricing) -> Result<(Vec<
     Ok((nodes, names))
 }
 
-const HOST_KEYS: &[&str] = &["name", "kind", "count", "sched", "egress", "pricing", "mtu"];
+const NODE_KEYS: &[&str] = &["name", "kind", "count", "egress"];
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -277,18 +274,58 @@ enum Kind {
     Stis,
 }
 
-fn host(table: &Table<'_>, tables: &PolicyTables, price: Pricing) -> Result<HostSetup> {
-    let scheduler = match table.get("sched") {
-        Some(item) => item.policy(|spec| tables.sched(spec))?,
-        None => tables.sched(DEFAULT_SCHED).map_err(|error| table.error(error.to_string()))?,
-    };
-    let egress = [("queued", Egress::Queued), ("fed", Egress::Fed)];
-    Ok(HostSetup {
-        egress: table.or("egress", Egress::Queued, |item| item.choice(&egress))?,
-        scheduler,
-        pricing: table.or("pricing", price, pricing)?,
-        mtu: table.or("mtu", 1_500, |item| Ok(item.integer(68..=65_535)? as u32))?,
-    })
+/// What all hosts of a scenario have in common.
+struct Hosts<'a> {
+    registry: &'a Registry,
+    /// Options of a host that a scenario can set.
+    keys: Vec<&'static str>,
+    default: HostSetup,
+}
+
+impl<'a> Hosts<'a> {
+    fn read(top: &Table<'_>, registry: &'a Registry) -> Result<Self> {
+        // The network gives addresses.
+        let mut keys = options::keys(registry, Scope::Host);
+        keys.retain(|key| !["addresses", "any_address"].contains(key));
+        let default = HostSetup {
+            egress: Egress::Queued,
+            scheduler: registry.scheduler(),
+            config: EndpointConfig::default(),
+        };
+        let mut hosts = Self { registry, keys, default };
+        if let Some(item) = top.get("pricing") {
+            hosts.default.config.pricing = pricing(&item)?;
+        }
+        if let Some(item) = top.get("host") {
+            let table = item.table()?;
+            let keys: Vec<&str> = hosts.keys.iter().chain(&["egress"]).copied().collect();
+            table.only(&keys)?;
+            hosts.default = hosts.host(&table)?;
+        }
+        Ok(hosts)
+    }
+
+    fn host(&self, table: &Table<'_>) -> Result<HostSetup> {
+        let HostSetup { egress, scheduler, config } = &self.default;
+        // A price may be a table, too.
+        let (priced, keys): (Option<Item<'_>>, Vec<&str>) = match table.get("pricing") {
+            Some(item) if item.is_table() => {
+                (Some(item), self.keys.iter().copied().filter(|key| *key != "pricing").collect())
+            }
+            _ => (None, self.keys.clone()),
+        };
+        let options: Options = options::options(table, self.registry, &keys)?;
+        let mut config = options.host(config).map_err(|error| table.error(error.to_string()))?;
+        if let Some(item) = priced {
+            config.pricing = pricing(&item)?;
+        }
+        let kinds = [("queued", Egress::Queued), ("fed", Egress::Fed)];
+        Ok(HostSetup {
+            egress: table.or("egress", *egress, |item| item.choice(&kinds))?,
+            scheduler: options.sched().unwrap_or(scheduler).clone(),
+            config,
+        })
+    }
 }
 
 /// `{ overhead = 38 }`: IP bytes and so many more; `{ ack = 40 }`: the sizes of a paper, where a data packet of 1,500 bytes is
@@ -411,7 +448,7 @@ fn one_way_out(top: &Table<'_>, nodes: &[NodeSetup], links: &[LinkSetup]) -> Res
 
 /// What applications are read with.
 struct App<'a> {
-    tables: &'a PolicyTables,
+    registry: &'a Registry,
     defaults: Arc<ConnConfig>,
     nodes: &'a [NodeSetup],
     names: &'a Names,
@@ -478,7 +515,7 @@ impl App<'_> {
 
     fn conn(&self, item: Option<Item<'_>>, base: &Arc<ConnConfig>) -> Result<Arc<ConnConfig>> {
         match item {
-            Some(item) => conn::read(&item, self.tables, base).map(Arc::new),
+            Some(item) => options::read(&item, self.registry, base).map(Arc::new),
             None => Ok(base.clone()),
         }
     }

@@ -7,8 +7,8 @@ use crate::device::Device;
 use crate::pacing::Pacing;
 use crate::random;
 use crate::timer::{self, Timer};
-use ackline_tcp_core::policy::EgressScheduler;
-use ackline_tcp_core::policy::builtin::Fifo;
+use ackline_registry::Registry;
+use ackline_tcp_core::policy::{EgressScheduler, SpecError};
 use ackline_tcp_core::wire::TxChecksumMode;
 use ackline_tcp_core::{ConnConfig, Duration, Endpoint, EndpointConfig};
 use std::io;
@@ -20,8 +20,11 @@ use std::sync::Arc;
 const PROBE_MARGIN: Duration = Duration::from_millis(2);
 
 /// Settings of a [`Stack`] that is about to start.
+///
+/// Without any, connections and scheduler are the defaults of [`Registry::default`], which are those of a Linux-like host.
 pub struct Builder {
     device: Box<dyn Device>,
+    registry: Registry,
     endpoint: EndpointConfig,
     connections: Arc<ConnConfig>,
     scheduler: Box<dyn EgressScheduler>,
@@ -53,15 +56,42 @@ impl Builder {
             endpoint.tx_checksum = TxChecksumMode::Partial;
             endpoint.max_super_packet = caps.max_super_packet;
         }
+        let registry = Registry::default();
         Self {
             device,
             endpoint,
-            connections: Arc::new(ConnConfig::default()),
-            scheduler: Box::new(Fifo::default()),
+            connections: Arc::new(registry.conn_config()),
+            scheduler: registry.scheduler()(),
+            registry,
             seed: None,
             pacing: Pacing::default(),
             busy_poll: Duration::ZERO,
         }
+    }
+
+    /// The policies that [`options`](Self::options) can name, and their defaults, which replace connections and scheduler: to be
+    /// called first.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.connections = Arc::new(registry.conn_config());
+        self.scheduler = registry.scheduler()();
+        self.registry = registry;
+        self
+    }
+
+    /// Changes settings of connections and host by name: `cc=cubic:beta=0.8,sack=off,ttl=32`. The keys are those of
+    /// [`Registry::options`]; `ackline list conn` and `ackline list host` print them.
+    ///
+    /// # Errors
+    /// Says what is wrong with a key or value, and what would be right.
+    pub fn options(mut self, text: &str) -> Result<Self, SpecError> {
+        let options = self.registry.options(text)?;
+        self.connections = Arc::new(options.conn(&self.connections)?);
+        self.endpoint = options.host(&self.endpoint)?;
+        if let Some(make) = options.sched() {
+            self.scheduler = make();
+        }
+        Ok(self)
     }
 
     /// Adds an address of this host.
@@ -85,14 +115,14 @@ impl Builder {
         self
     }
 
-    /// The default settings of connections, opened and accepted.
+    /// The settings of connections, opened and accepted.
     #[must_use]
     pub fn connections(mut self, config: impl Into<Arc<ConnConfig>>) -> Self {
         self.connections = config.into();
         self
     }
 
-    /// The egress scheduler; FIFO otherwise.
+    /// The egress scheduler.
     #[must_use]
     pub fn scheduler(mut self, scheduler: Box<dyn EgressScheduler>) -> Self {
         self.scheduler = scheduler;
@@ -141,12 +171,14 @@ impl Builder {
     /// The stack and the future that drives it, for callers that run it themselves.
     ///
     /// # Errors
-    /// Where the process has no descriptor left for the timer, or the kernel no random numbers.
+    /// If the process has no descriptor left for the timer, or the kernel no random numbers; `InvalidInput` if the
+    /// [registry](Self::registry) was given something wrong.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
     pub fn build(self) -> io::Result<(Stack, Driver)> {
-        let Self { device, endpoint, connections, scheduler, seed, pacing, busy_poll } = self;
+        let Self { device, registry, endpoint, connections, scheduler, seed, pacing, busy_poll } = self;
+        registry.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let seed = match seed {
             Some(seed) => seed,
             None => random::seed()?,

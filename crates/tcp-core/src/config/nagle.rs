@@ -3,6 +3,7 @@
 use crate::policy::SpecError;
 use crate::policy::spec::{ParamInfo, PolicySpec, nearest};
 use alloc::format;
+use core::fmt;
 use core::str::FromStr;
 
 /// When a small segment may follow unacknowledged data.
@@ -85,6 +86,28 @@ impl HalfRule {
             Self::Gt => twice > max_wnd,
             Self::Ge => twice >= max_wnd,
             Self::Off => false,
+        }
+    }
+}
+
+impl fmt::Display for Nagle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.write_str("off"),
+            Self::Rfc896 => f.write_str("rfc896"),
+            Self::Minshall => f.write_str("minshall"),
+            Self::SunOs(SunOs { test, half }) => {
+                let test = match test {
+                    NagleTest::Unsent => "unsent",
+                    NagleTest::Segment => "segment",
+                };
+                let half = match half {
+                    HalfRule::Gt => "gt",
+                    HalfRule::Ge => "ge",
+                    HalfRule::Off => "off",
+                };
+                write!(f, "sunos:test={test},half={half}")
+            }
         }
     }
 }

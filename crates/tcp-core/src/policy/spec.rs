@@ -7,6 +7,7 @@
 //! assert_eq!(spec.params.get("intra").unwrap().text(), "drr");
 //! ```
 
+use crate::config::Ecn;
 use crate::time::Duration;
 use crate::units::Rate;
 use alloc::borrow::ToOwned;
@@ -25,6 +26,14 @@ pub struct PolicySpec {
     pub name: String,
     /// The part behind it.
     pub params: Params,
+}
+
+impl PolicySpec {
+    /// A policy without parameters.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), params: Params::default() }
+    }
 }
 
 impl FromStr for PolicySpec {
@@ -212,6 +221,12 @@ impl<'a> Param<'a> {
         SpecError::new(text)
     }
 
+    /// The parameter `key` with the value `text`.
+    #[must_use]
+    pub const fn new(key: &'a str, text: &'a str) -> Self {
+        Self { key, text }
+    }
+
     fn checked<T: PartialOrd + Display>(
         &self,
         value: Option<T>,
@@ -244,8 +259,25 @@ pub struct ParamInfo {
     pub summary: &'static str,
 }
 
-/// One policy in a table: `T` is the maker's type, such as
+/// One policy in a table. `T` is the type of its maker, such as
 /// [`NewCongestionControl`](crate::policy::NewCongestionControl).
+///
+/// Only a name and a maker are required:
+///
+/// ```
+/// use ackline_tcp_core::policy::builtin::DelayedAck;
+/// use ackline_tcp_core::policy::spec::Entry;
+/// use ackline_tcp_core::policy::NewAckPolicy;
+/// use std::sync::Arc;
+///
+/// const MINE: Entry<NewAckPolicy> = Entry {
+///     summary: "an ACK for every second segment",
+///     ..Entry::new("mine", |params| {
+///         params.reject_all("mine")?;
+///         Ok(Arc::new(|_| Box::new(DelayedAck::default())))
+///     })
+/// };
+/// ```
 pub struct Entry<T: ?Sized> {
     /// The name.
     pub name: &'static str,
@@ -257,9 +289,34 @@ pub struct Entry<T: ?Sized> {
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [ParamInfo],
-    /// Checks the parameters and gives the maker.
+    /// Congestion controls: the ECN feedback that the algorithm is designed for. A connection asks for it unless
+    /// [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
+    pub ecn: Ecn,
+    /// Checks the parameters and returns the maker.
     pub make: fn(&Params) -> Result<Arc<T>, SpecError>,
 }
+
+impl<T: ?Sized> Entry<T> {
+    /// An entry with a name and a maker, and nothing else.
+    #[must_use]
+    pub const fn new(name: &'static str, make: fn(&Params) -> Result<Arc<T>, SpecError>) -> Self {
+        Self { name, aliases: &[], summary: "", source: "", params: &[], ecn: Ecn::Off, make }
+    }
+
+    /// Whether `name` is the policy's name or one of its aliases.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+impl<T: ?Sized> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Entry<T> {}
 
 impl<T: ?Sized> fmt::Debug for Entry<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -267,19 +324,18 @@ impl<T: ?Sized> fmt::Debug for Entry<T> {
     }
 }
 
-/// Finds the policy that `text` names in `tables` and gives its maker. `kind` is the word for error messages
-/// and for `ackline list`: `cc`, `ack`, `sched`, `rto`.
+/// The entry of `entries` that `spec` names, once its parameters are known to exist. `kind` is for error messages.
 ///
 /// # Errors
-/// Names what is wrong with the text and, for an unknown name, the nearest known one.
-pub fn resolve<T: ?Sized>(tables: &[&[Entry<T>]], kind: PolicyKind, text: &str) -> Result<Arc<T>, SpecError> {
-    let spec: PolicySpec = text.parse()?;
-    let entries = || tables.iter().flat_map(|table| table.iter());
-    let entry =
-        entries().find(|entry| entry.name == spec.name || entry.aliases.contains(&spec.name.as_str()));
-    let Some(entry) = entry else {
+/// Names the nearest known name or parameter if `spec` names an unknown one.
+pub fn find<'a, T: ?Sized>(
+    entries: &'a [Entry<T>],
+    kind: PolicyKind,
+    spec: &PolicySpec,
+) -> Result<&'a Entry<T>, SpecError> {
+    let Some(entry) = entries.iter().find(|entry| entry.is_called(&spec.name)) else {
         let mut message = format!("unknown {kind} {:?}", spec.name);
-        if let Some(near) = nearest(&spec.name, entries().map(|entry| entry.name)) {
+        if let Some(near) = nearest(&spec.name, entries.iter().map(|entry| entry.name)) {
             message += &format!("; did you mean {near:?}?");
         }
         message += &format!(" (ackline list {})", kind.keyword());
@@ -290,7 +346,16 @@ pub fn resolve<T: ?Sized>(tables: &[&[Entry<T>]], kind: PolicyKind, text: &str) 
             return Err(param.unknown(entry.name, entry.params));
         }
     }
-    (entry.make)(&spec.params)
+    Ok(entry)
+}
+
+/// The maker of the policy that `text` names, with the parameters given there.
+///
+/// # Errors
+/// As [`find`]; and what is wrong with the text or with a parameter's value.
+pub fn resolve<T: ?Sized>(entries: &[Entry<T>], kind: PolicyKind, text: &str) -> Result<Arc<T>, SpecError> {
+    let spec: PolicySpec = text.parse()?;
+    (find(entries, kind, &spec)?.make)(&spec.params)
 }
 
 /// The four kinds of policy.

@@ -74,15 +74,13 @@ const NAME: &str = "dclor";
 const RESTART_SEGMENTS: u32 = 2;
 
 pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
-    name: NAME,
-    aliases: &[],
     summary: "one probe above all that is outstanding tells what is lost, before anything else is sent (needs SACK)",
     source: "draft-swami-tsvwg-tcp-dclor-00 (2002)",
     params: DclorParams::TABLE,
-    make: |params| {
+    ..Entry::new(NAME, |params| {
         let params = DclorParams::parse(params)?;
         Ok(Arc::new(move || Box::new(Dclor::new(params))))
-    },
+    })
 };
 
 /// DCLOR.

@@ -207,7 +207,7 @@ mod tests {
                 assert_eq!(flow.conn.recv_buffer, 65_536, "{}", row.name);
                 u32::from(flow.conn.mss.unwrap())
             };
-            let pricing = setup.nodes[0].host.as_ref().unwrap().pricing;
+            let pricing = setup.nodes[0].host.as_ref().unwrap().config.pricing;
             assert_eq!([mss("up"), mss("down"), pricing.price(0, 0, 1)], row.sizes, "{}", row.name);
         }
     }

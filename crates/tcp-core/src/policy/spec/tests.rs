@@ -18,21 +18,18 @@ fn make_any(params: &Params) -> Result<Arc<NewCongestionControl>, SpecError> {
 
 const TABLE: &[Entry<NewCongestionControl>] = &[
     Entry {
-        name: "cubic",
         aliases: &["rfc9438"],
-        summary: "",
-        source: "",
         params: &[
             ParamInfo { name: "beta", default: "0.7", range: "0.1..0.9", summary: "" },
             ParamInfo { name: "hystart", default: "on", range: "on|off", summary: "" },
         ],
-        make: make_any,
+        ..Entry::new("cubic", make_any)
     },
-    Entry { name: "reno", aliases: &[], summary: "", source: "", params: &[], make: make_any },
+    Entry::new("reno", make_any),
 ];
 
 fn error_of(text: &str) -> String {
-    match resolve(&[TABLE], PolicyKind::Cc, text) {
+    match resolve(TABLE, PolicyKind::Cc, text) {
         Ok(_) => panic!("{text} was taken"),
         Err(error) => error.to_string(),
     }
@@ -41,7 +38,7 @@ fn error_of(text: &str) -> String {
 #[test]
 fn a_name_or_alias_with_parameters_resolves() {
     for text in ["cubic", "rfc9438", "cubic:beta=0.5", " cubic : beta = 0.5 , hystart = off ", "reno:"] {
-        assert!(resolve(&[TABLE], PolicyKind::Cc, text).is_ok(), "{text}");
+        assert!(resolve(TABLE, PolicyKind::Cc, text).is_ok(), "{text}");
     }
 }
 
@@ -95,7 +92,7 @@ fn split_keeps_order_and_loses_nothing() {
 proptest! {
     #[test]
     fn no_text_panics(text in ".{0,40}") {
-        let _ = resolve(&[TABLE], PolicyKind::Cc, &text);
+        let _ = resolve(TABLE, PolicyKind::Cc, &text);
         let _ = (parse_duration(&text), parse_rate(&text), parse_bytes(&text));
     }
 

@@ -1,0 +1,32 @@
+//! Options in tables: the settings of connections (`conn`, `accept`) and of hosts (`host`, and each `node`).
+
+use super::reader::{Item, Table};
+use crate::error::ScenarioError;
+use ackline_registry::{Options, Registry, Scope};
+use ackline_tcp_core::ConnConfig;
+
+type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// The keys of `scope`, short ones included.
+pub(crate) fn keys(registry: &Registry, scope: Scope) -> Vec<&'static str> {
+    let infos = registry.option_infos(scope).into_iter();
+    infos.flat_map(|info| std::iter::once(info.name).chain(info.aliases.iter().copied())).collect()
+}
+
+/// The options among the entries of `table`: those whose key is in `keys`.
+pub(crate) fn options(table: &Table<'_>, registry: &Registry, keys: &[&str]) -> Result<Options> {
+    let mut options = Options::default();
+    for (key, item) in table.iter().filter(|(key, _)| keys.contains(key)) {
+        let option = registry.option(key, &item.spelled()?).map_err(|error| item.error(error.to_string()))?;
+        options = options.and(option).map_err(|error| item.error(error.to_string()))?;
+    }
+    Ok(options)
+}
+
+/// `base` with what a table of settings of connections says.
+pub(crate) fn read(item: &Item<'_>, registry: &Registry, base: &ConnConfig) -> Result<ConnConfig> {
+    let table = item.table()?;
+    let keys = keys(registry, Scope::Conn);
+    table.only(&keys)?;
+    options(&table, registry, &keys)?.conn(base).map_err(|error| table.error(error.to_string()))
+}

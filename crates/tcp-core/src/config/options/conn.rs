@@ -1,0 +1,299 @@
+//! The settings of a connection.
+
+use super::ConfigKey;
+use super::value::{Number, Slot, Span, Value, written};
+use crate::config::{ConnConfig, Ecn, KeepAlive, LossDetection, RtoFloor};
+use crate::policy::spec::{ParamInfo, PolicySpec};
+use crate::time::Duration;
+use alloc::format;
+use alloc::string::ToString;
+
+type Key = ConfigKey<ConnConfig>;
+
+/// RFC 7323, section 2.3: a window has at most 2^30 bytes.
+const MAX_BUFFER: u64 = 1 << 30;
+/// Longer than any timer is worth setting to.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+const SHORTEST: Duration = Duration::from_nanos(1);
+
+/// Every setting of [`ConnConfig`] but its policies.
+pub static CONN: &[Key] = &[
+    Key {
+        summary: "maximum segment size, without options; auto: from the MTU",
+        source: "RFC 6691; TCP_MAXSEG",
+        ..Key::new(
+            "mss",
+            Value::Integer(Number {
+                slot: |c| Slot::MaybeU16(&mut c.mss),
+                range: 1..=65_495,
+                none: Some("auto"),
+            }),
+        )
+    },
+    Key {
+        summary: "limit of the send buffer, which grows on demand",
+        source: "SO_SNDBUF",
+        ..Key::bytes("send_buffer", 1..=MAX_BUFFER, |c| Slot::U32(&mut c.send_buffer))
+    },
+    Key {
+        summary: "limit of the receive buffer, which grows on demand",
+        source: "RFC 7323 section 2.3; SO_RCVBUF",
+        ..Key::bytes("recv_buffer", 1..=MAX_BUFFER, |c| Slot::U32(&mut c.recv_buffer))
+    },
+    Key {
+        summary: "receive window at the start; full: all of recv_buffer, without tuning",
+        source: "tcp_rmem",
+        ..Key::new(
+            "initial_recv_window",
+            Value::Bytes(Number {
+                slot: |c| Slot::MaybeU32(&mut c.initial_recv_window),
+                range: 1..=MAX_BUFFER,
+                none: Some("full"),
+            }),
+        )
+    },
+    Key {
+        summary: "most ranges of out-of-order data held",
+        ..Key::integer("max_out_of_order_ranges", 0..=65_535, |c| Slot::U16(&mut c.max_out_of_order_ranges))
+    },
+    Key {
+        summary: "when a small segment waits for an ACK",
+        source: "RFC 896, RFC 9293 section 3.7.4; TCP_NODELAY",
+        ..Key::new(
+            "nagle",
+            Value::Text {
+                range: "off|rfc896|minshall|sunos[:test=unsent|segment,half=gt|ge|off]",
+                get: |c| c.nagle.to_string(),
+                set: |c, param| {
+                    c.nagle = param.text().parse()?;
+                    Ok(())
+                },
+            },
+        )
+    },
+    Key {
+        summary: "selective acknowledgments",
+        source: "RFC 2018; tcp_sack",
+        ..Key::switch("sack", |c| &mut c.sack)
+    },
+    Key {
+        summary: "report duplicate data",
+        source: "RFC 2883; tcp_dsack",
+        ..Key::switch("dsack", |c| &mut c.dsack)
+    },
+    Key {
+        summary: "timestamps",
+        source: "RFC 7323; tcp_timestamps",
+        ..Key::switch("timestamps", |c| &mut c.timestamps)
+    },
+    Key {
+        summary: "window scaling",
+        source: "RFC 7323; tcp_window_scaling",
+        ..Key::switch("window_scale", |c| &mut c.window_scale)
+    },
+    Key {
+        summary: "send new data on the first two duplicate ACKs",
+        source: "RFC 3042",
+        ..Key::switch("limited_transmit", |c| &mut c.limited_transmit)
+    },
+    Key {
+        summary: "how losses are detected if SACK is in use: by time, or by three duplicate ACKs",
+        source: "RFC 8985, RFC 6675",
+        ..Key::new(
+            "loss",
+            Value::Choice {
+                names: &["rack", "dupack"],
+                get: |c| match c.loss {
+                    LossDetection::Rack => 0,
+                    LossDetection::DupAck => 1,
+                },
+                set: |c, at| c.loss = if at == 0 { LossDetection::Rack } else { LossDetection::DupAck },
+            },
+        )
+    },
+    Key {
+        summary: "tail loss probes, if SACK is in use",
+        source: "RFC 8985 section 7",
+        ..Key::switch("tlp", |c| &mut c.tlp)
+    },
+    Key {
+        summary: "proportional rate reduction in fast recovery",
+        source: "RFC 9937",
+        ..Key::switch("prr", |c| &mut c.prr)
+    },
+    Key {
+        summary: "undo a reduction that proves to have been needless",
+        source: "RFC 3522, RFC 2883",
+        ..Key::switch("undo", |c| &mut c.undo)
+    },
+    Key {
+        aliases: &["iw"],
+        summary: "initial window in segments",
+        source: "RFC 6928",
+        ..Key::integer("initial_window", 1..=65_535, |c| Slot::U32(&mut c.initial_window))
+    },
+    Key {
+        summary: "largest congestion window",
+        ..Key::new(
+            "cwnd_cap",
+            Value::Bytes(Number {
+                slot: |c| Slot::MaybeU64(&mut c.cwnd_cap),
+                range: 1..=MAX_BUFFER,
+                none: Some("none"),
+            }),
+        )
+    },
+    Key {
+        summary: "RTO before the first RTT sample",
+        source: "RFC 6298 (2.1)",
+        ..Key::time("initial_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.initial_rto))
+    },
+    Key {
+        summary: "floor of the RTO, as rto_floor applies it",
+        source: "RFC 6298 (2.4); TCP_RTO_MIN_US",
+        ..Key::time("min_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.min_rto))
+    },
+    Key {
+        summary: "what min_rto bounds: the variance term (SRTT + max(min_rto, 4 RTTVAR)), or the sum",
+        source: "Linux; RFC 6298 (2.4)",
+        ..Key::new(
+            "rto_floor",
+            Value::Choice {
+                names: &["variance", "sum"],
+                get: |c| match c.rto_floor {
+                    RtoFloor::Variance => 0,
+                    RtoFloor::Sum => 1,
+                },
+                set: |c, at| c.rto_floor = if at == 0 { RtoFloor::Variance } else { RtoFloor::Sum },
+            },
+        )
+    },
+    Key {
+        summary: "largest RTO, with back-off",
+        source: "RFC 6298 (2.5); tcp_rto_max_ms",
+        ..Key::time("max_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.max_rto))
+    },
+    Key {
+        summary: "timeouts in a row after which an undecided RTO response gives way to the conventional one; 0: never",
+        ..Key::integer("max_undecided_rtos", 0..=1_000, |c| Slot::U32(&mut c.max_undecided_rtos))
+    },
+    Key {
+        summary: "retransmissions of a SYN or SYN-ACK before giving up",
+        source: "tcp_syn_retries",
+        ..Key::integer("syn_retries", 0..=255, |c| Slot::U8(&mut c.syn_retries))
+    },
+    Key {
+        summary: "time without progress on unacknowledged data after which the connection is aborted",
+        source: "RFC 9293 section 3.8.3; TCP_USER_TIMEOUT",
+        ..Key::new(
+            "user_timeout",
+            Value::Time {
+                slot: |c| Span::Maybe(&mut c.user_timeout),
+                range: SHORTEST..=LONGEST,
+                none: Some("never"),
+            },
+        )
+    },
+    Key {
+        summary: "idle time before keep-alive probes, the interval between them, and how many may stay unanswered",
+        source: "RFC 9293 section 3.8.4; TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT",
+        ..Key::new(
+            "keep_alive",
+            Value::Text {
+                range: "off|TIME[:interval=TIME,count=1..255]",
+                get: |c| match c.keep_alive {
+                    None => "off".into(),
+                    Some(KeepAlive { idle, interval, count }) => {
+                        format!("{}:interval={},count={count}", written(idle), written(interval))
+                    }
+                },
+                set: |c, param| {
+                    c.keep_alive = if param.text() == "off" { None } else { Some(keep_alive(param.text())?) };
+                    Ok(())
+                },
+            },
+        )
+    },
+    Key {
+        summary: "duration of TIME-WAIT",
+        source: "RFC 9293 section 3.6.1: 4 minutes; Linux: 60s",
+        ..Key::time("time_wait", Duration::ZERO..=LONGEST, |c| Span::Always(&mut c.time_wait))
+    },
+    Key {
+        summary: "duration of FIN-WAIT-2 once the application has dropped the connection",
+        source: "tcp_fin_timeout",
+        ..Key::time("fin_wait_2", Duration::ZERO..=LONGEST, |c| Span::Always(&mut c.fin_wait_2))
+    },
+    Key {
+        summary: "longest time that an ACK is held, whatever the ACK policy asks for",
+        source: "RFC 9293 section 3.8.6.3: below 500ms; 500ms itself repeats measurements of that delay",
+        ..Key::time("ack_hold_limit", SHORTEST..=Duration::from_millis(500), |c| {
+            Span::Always(&mut c.ack_hold_limit)
+        })
+    },
+    Key {
+        summary: "restart from the initial window after an idle RTO",
+        source: "RFC 5681 section 4.1; tcp_slow_start_after_idle",
+        ..Key::switch("restart_after_idle", |c| &mut c.restart_after_idle)
+    },
+    Key {
+        summary: "send only full segments, for 200 ms at most",
+        source: "TCP_CORK",
+        ..Key::switch("cork", |c| &mut c.cork)
+    },
+    Key {
+        summary: "how long a segment size that ICMP has lowered stays so",
+        source: "RFC 1191 section 6.3: at least 5 minutes; route mtu_expires",
+        ..Key::time("path_mtu_expiry", Duration::from_secs(300)..=LONGEST, |c| {
+            Span::Always(&mut c.path_mtu_expiry)
+        })
+    },
+    Key {
+        summary: "DSCP of outgoing packets",
+        source: "RFC 2474; IP_TOS",
+        ..Key::integer("dscp", 0..=63, |c| Slot::U8(&mut c.dscp))
+    },
+    Key {
+        summary: "explicit congestion notification; without this key what cc is designed for, else off",
+        source: "RFC 3168, RFC 8257; tcp_ecn",
+        ..Key::new(
+            "ecn",
+            Value::Choice {
+                names: &["off", "classic", "dctcp"],
+                get: |c| match c.ecn {
+                    Ecn::Off => 0,
+                    Ecn::Classic => 1,
+                    Ecn::Dctcp => 2,
+                },
+                set: |c, at| {
+                    c.ecn = match at {
+                        0 => Ecn::Off,
+                        1 => Ecn::Classic,
+                        _ => Ecn::Dctcp,
+                    };
+                },
+            },
+        )
+    },
+];
+
+/// The parameters of `keep_alive`.
+const PROBES: &[ParamInfo] = &[
+    ParamInfo { name: "interval", default: "75s", range: "1ns..365d", summary: "time between probes" },
+    ParamInfo { name: "count", default: "9", range: "1..255", summary: "unanswered probes before the end" },
+];
+
+/// Reads `2m`, or `2m:interval=10s,count=3`.
+fn keep_alive(text: &str) -> Result<KeepAlive, crate::policy::SpecError> {
+    let spec: PolicySpec = text.parse()?;
+    let idle = crate::policy::spec::Param::new("keep_alive", &spec.name).duration(SHORTEST..=LONGEST)?;
+    let mut probes = KeepAlive { idle, ..KeepAlive::default() };
+    for param in spec.params.iter() {
+        match param.key() {
+            "interval" => probes.interval = param.duration(SHORTEST..=LONGEST)?,
+            "count" => probes.count = param.integer(1..=255)? as u8,
+            _ => return Err(param.unknown("keep_alive", PROBES)),
+        }
+    }
+    Ok(probes)
+}

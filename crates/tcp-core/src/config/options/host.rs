@@ -1,0 +1,198 @@
+//! The settings of a host.
+
+use super::ConfigKey;
+use super::value::{Slot, Span, Value};
+use crate::config::{EndpointConfig, Pricing};
+use crate::policy::SpecError;
+use crate::policy::spec::{Param, PolicySpec};
+use crate::time::Duration;
+use crate::wire::TxChecksumMode;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+type Key = ConfigKey<EndpointConfig>;
+
+const MAX_COUNT: u64 = 1 << 30;
+
+/// Every setting of [`EndpointConfig`].
+pub static HOST: &[Key] = &[
+    Key {
+        summary: "the host's addresses",
+        ..Key::new(
+            "addresses",
+            Value::Text {
+                range: "ADDR[+ADDR...]",
+                get: |h| h.addresses.iter().map(ToString::to_string).collect::<Vec<String>>().join("+"),
+                set: |h, param| {
+                    let addresses = param.text().split('+').map(|address| address.trim().parse());
+                    h.addresses = addresses
+                        .collect::<Result<_, _>>()
+                        .map_err(|_| param.expected("IP addresses, joined by +"))?;
+                    Ok(())
+                },
+            },
+        )
+    },
+    Key {
+        summary: "answer for every destination address, as the end of a tunnel does",
+        ..Key::switch("any_address", |h| &mut h.any_address)
+    },
+    Key {
+        summary: "largest IP packet of the device; below 1280 there is no IPv6",
+        source: "RFC 791, RFC 8200 section 5",
+        ..Key::integer("mtu", 68..=65_535, |h| Slot::U32(&mut h.mtu))
+    },
+    Key {
+        summary: "largest IP packet that the device segments by itself; 0: none",
+        source: "gso_max_size",
+        ..Key::integer("max_super_packet", 0..=65_535, |h| Slot::U32(&mut h.max_super_packet))
+    },
+    Key {
+        summary: "who fills in TCP checksums: the core, the device, nobody",
+        ..Key::new(
+            "tx_checksum",
+            Value::Choice {
+                names: &["complete", "partial", "omit"],
+                get: |h| match h.tx_checksum {
+                    TxChecksumMode::Complete => 0,
+                    TxChecksumMode::Partial => 1,
+                    TxChecksumMode::Omit => 2,
+                },
+                set: |h, at| {
+                    h.tx_checksum = match at {
+                        0 => TxChecksumMode::Complete,
+                        1 => TxChecksumMode::Partial,
+                        _ => TxChecksumMode::Omit,
+                    };
+                },
+            },
+        )
+    },
+    Key {
+        summary: "hop limit of outgoing packets",
+        source: "ip_default_ttl",
+        ..Key::integer("ttl", 1..=255, |h| Slot::U8(&mut h.ttl))
+    },
+    Key {
+        summary: "ports for connections that do not name one",
+        source: "RFC 6056; ip_local_port_range",
+        ..Key::new(
+            "ephemeral_ports",
+            Value::Text {
+                range: "LOW-HIGH",
+                get: |h| format!("{}-{}", h.ephemeral_ports.start(), h.ephemeral_ports.end()),
+                set: |h, param| {
+                    let ends = param.text().split_once('-');
+                    let ports = ends.and_then(|(low, high)| {
+                        Some(low.trim().parse::<u16>().ok()?..=high.trim().parse::<u16>().ok()?)
+                    });
+                    match ports {
+                        Some(ports) if !ports.is_empty() && *ports.start() > 0 => {
+                            h.ephemeral_ports = ports;
+                            Ok(())
+                        }
+                        _ => Err(param.expected("two ports, LOW-HIGH, from 1 to 65535")),
+                    }
+                },
+            },
+        )
+    },
+    Key {
+        summary: "most connections at once, in any state",
+        ..Key::integer("max_connections", 1..=MAX_COUNT, |h| Slot::U32(&mut h.max_connections))
+    },
+    Key {
+        summary: "challenge ACKs per second, over all connections",
+        source: "RFC 5961 section 10; tcp_challenge_ack_limit",
+        ..Key::integer("challenge_acks_per_second", 0..=MAX_COUNT, |h| {
+            Slot::U32(&mut h.challenge_acks_per_second)
+        })
+    },
+    Key {
+        summary: "RSTs per second for segments of no connection",
+        ..Key::integer("resets_per_second", 0..=MAX_COUNT, |h| Slot::U32(&mut h.resets_per_second))
+    },
+    Key {
+        summary: "answer ICMP echo requests",
+        source: "icmp_echo_ignore_all",
+        ..Key::switch("answer_ping", |h| &mut h.answer_ping)
+    },
+    Key {
+        summary: "echo replies per second",
+        ..Key::integer("pings_per_second", 0..=MAX_COUNT, |h| Slot::U32(&mut h.pings_per_second))
+    },
+    Key {
+        summary: "echo replies that may wait for the device",
+        ..Key::integer("ping_backlog", 0..=65_536, |h| Slot::Usize(&mut h.ping_backlog))
+    },
+    Key {
+        summary: "answer segments to ports without a listener with RST",
+        source: "RFC 9293 section 3.10.7.1",
+        ..Key::switch("reset_unknown", |h| &mut h.reset_unknown)
+    },
+    Key {
+        summary: "answer datagrams and unknown protocols with ICMP errors",
+        source: "RFC 1122 section 3.2.2.1, RFC 4443 section 3.1",
+        ..Key::switch("refuse_datagrams", |h| &mut h.refuse_datagrams)
+    },
+    Key {
+        summary: "ICMP errors per second",
+        source: "icmp_msgs_per_sec",
+        ..Key::integer("icmp_errors_per_second", 0..=MAX_COUNT, |h| Slot::U32(&mut h.icmp_errors_per_second))
+    },
+    Key {
+        summary: "granularity of the driver's clock and timers",
+        source: "RFC 6298: G",
+        ..Key::time("granularity", Duration::from_nanos(1)..=Duration::from_secs(1), |h| {
+            Span::Always(&mut h.granularity)
+        })
+    },
+    Key {
+        summary: "time within which departures are not told apart",
+        ..Key::time("departure_tick", Duration::from_nanos(1)..=Duration::from_secs(1), |h| {
+            Span::Always(&mut h.departure_tick)
+        })
+    },
+    Key {
+        summary: "added to the timeout of tail loss probes",
+        source: "RFC 8985 section 7.2",
+        ..Key::time("probe_margin", Duration::ZERO..=Duration::from_secs(60), |h| {
+            Span::Always(&mut h.probe_margin)
+        })
+    },
+    Key {
+        summary: "what a packet costs the link: its IP bytes and an overhead, or the sizes of a paper",
+        ..Key::new(
+            "pricing",
+            Value::Text {
+                range: "wire[:overhead=0..65535]|paper:ack=0..65535",
+                get: |h| match h.pricing {
+                    Pricing::Wire { overhead } => format!("wire:overhead={overhead}"),
+                    Pricing::Paper { ack } => format!("paper:ack={ack}"),
+                },
+                set: |h, param| {
+                    h.pricing = pricing(param)?;
+                    Ok(())
+                },
+            },
+        )
+    },
+    Key {
+        summary: "packets without a report of departure after which the oldest counts as departed",
+        ..Key::integer("max_on_wire", 1..=1 << 20, |h| Slot::Usize(&mut h.max_on_wire))
+    },
+];
+
+fn pricing(param: Param<'_>) -> Result<Pricing, SpecError> {
+    let spec: PolicySpec = param.text().parse()?;
+    let size = |key: &str| -> Result<Option<u16>, SpecError> {
+        spec.params.get(key).map(|param| Ok(param.integer(0..=65_535)? as u16)).transpose()
+    };
+    match (spec.name.as_str(), spec.params.iter().count(), size("overhead")?, size("ack")?) {
+        ("wire", 0, ..) => Ok(Pricing::Wire { overhead: 0 }),
+        ("wire", 1, Some(overhead), None) => Ok(Pricing::Wire { overhead }),
+        ("paper", 1, None, Some(ack)) => Ok(Pricing::Paper { ack }),
+        _ => Err(param.expected("wire, wire:overhead=BYTES or paper:ack=BYTES")),
+    }
+}

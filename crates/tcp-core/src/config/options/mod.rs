@@ -1,0 +1,130 @@
+//! Settings in text: every field of [`ConnConfig`] and [`EndpointConfig`] as `key=value`.
+//!
+//! [`CONN`] and [`HOST`] are the tables. Scenario files, command lines, [`Stack`](https://docs.rs/ackline)'s builder and the page of
+//! all options are made from them, so that a key means the same everywhere. The policies of a connection and the egress scheduler
+//! are not here: their names are looked up in a registry, which the core does not have.
+//!
+//! ```
+//! use ackline_tcp_core::ConnConfig;
+//! use ackline_tcp_core::config::options::{self, CONN};
+//!
+//! let mut config = ConnConfig::default();
+//! options::set(CONN, &mut config, "initial_window", "4").unwrap();
+//! assert_eq!(config.initial_window, 4);
+//!
+//! let error = options::set(CONN, &mut config, "dscp", "64").unwrap_err();
+//! assert_eq!(error.to_string(), "dscp=64 is not possible: dscp must be a whole number from 0 to 63");
+//! ```
+
+mod conn;
+mod host;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use conn::CONN;
+pub use host::HOST;
+
+use super::ConnConfig;
+#[cfg(doc)]
+use super::EndpointConfig;
+use crate::policy::SpecError;
+use crate::policy::spec::{Param, nearest};
+use alloc::format;
+use alloc::string::String;
+use core::fmt;
+use value::Value;
+
+/// One setting of `C` in text.
+pub struct ConfigKey<C> {
+    /// The key: the field's name.
+    pub name: &'static str,
+    /// Short names of the same.
+    pub aliases: &'static [&'static str],
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Where it comes from: RFC and section, or the socket option or sysctl that Linux users know. May be empty.
+    pub source: &'static str,
+    value: Value<C>,
+}
+
+impl<C> fmt::Debug for ConfigKey<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ConfigKey").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<C: Clone> ConfigKey<C> {
+    /// Whether `name` is the key or one of its short names.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+
+    /// What may be written: `on|off`, `0..63`, `1ns..500ms`.
+    #[must_use]
+    pub fn range(&self) -> String {
+        self.value.range()
+    }
+
+    /// The value that `config` has, as it would be written.
+    #[must_use]
+    pub fn get(&self, config: &C) -> String {
+        self.value.get(config)
+    }
+
+    /// Sets the value in `config`; leaves it alone on an error.
+    ///
+    /// # Errors
+    /// Says what `text` must be.
+    pub fn set(&self, config: &mut C, text: &str) -> Result<(), SpecError> {
+        self.value.set(config, Param::new(self.name, text))
+    }
+}
+
+/// The key of `table` that is called `name`.
+#[must_use]
+pub fn find<C: Clone>(table: &'static [ConfigKey<C>], name: &str) -> Option<&'static ConfigKey<C>> {
+    table.iter().find(|key| key.is_called(name))
+}
+
+/// Sets `name` to `text` in `config`.
+///
+/// # Errors
+/// Says what the value must be; names the nearest key if there is none of this name.
+pub fn set<C: Clone>(
+    table: &'static [ConfigKey<C>],
+    config: &mut C,
+    name: &str,
+    text: &str,
+) -> Result<(), SpecError> {
+    find(table, name).ok_or_else(|| unknown(name, table.iter().map(|key| key.name)))?.set(config, text)
+}
+
+/// The error for a key that is in no table; `known` are all keys.
+pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> SpecError {
+    let mut message = format!("unknown option {name:?}");
+    if let Some(near) = nearest(name, known) {
+        message += &format!("; did you mean {near:?}?");
+    }
+    SpecError::new(message)
+}
+
+impl ConnConfig {
+    /// Checks what no single setting can: that settings agree with each other.
+    ///
+    /// # Errors
+    /// Names the two that do not.
+    pub fn check(&self) -> Result<(), SpecError> {
+        for (name, value) in [("min_rto", self.min_rto), ("initial_rto", self.initial_rto)] {
+            if value > self.max_rto {
+                return Err(SpecError::new(format!(
+                    "{name}={} is longer than max_rto={}",
+                    value::written(value),
+                    value::written(self.max_rto)
+                )));
+            }
+        }
+        Ok(())
+    }
+}
