@@ -305,3 +305,8 @@ impl Registry {
 
 #[cfg(test)]
 mod tests;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -187,10 +187,11 @@ fn options_are_read_from_one_text() {
     assert_eq!(pairs("cc=mine:speed=2,mss=3;"), of(&[("cc", "mine:speed=2,mss=3")]));
     assert_eq!(pairs(""), vec![]);
 
-    let options = registry.options("cc=reno,ack=immediate,rto=dclor,dscp=46,sched=drr,ttl=9").unwrap();
+    let options =
+        registry.options("cc=reno,ack=immediate,rto=dclor,dscp=46,sched=drr,default_ttl=9").unwrap();
     let conn = options.conn(&registry.conn_config()).unwrap();
     assert_eq!((names(&conn), conn.dscp), (["reno".into(), "immediate".into(), "dclor".into()], 46));
-    assert_eq!(options.host(&EndpointConfig::default()).unwrap().ttl, 9);
+    assert_eq!(options.host(&EndpointConfig::default()).unwrap().default_ttl, 9);
     assert_eq!(options.sched().unwrap()().name(), "drr");
 }
 

@@ -32,7 +32,7 @@ pub struct EndpointConfig {
     /// Who fills in TCP checksums on the way out.
     pub tx_checksum: TxChecksumMode,
     /// Hop limit of outgoing packets.
-    pub ttl: u8,
+    pub default_ttl: u8,
     /// Ports for connections that do not name one (RFC 6056).
     pub ephemeral_ports: core::ops::RangeInclusive<u16>,
     /// Most connections at once, in any state; further SYNs and connects are refused and counted.
@@ -78,7 +78,7 @@ impl Default for EndpointConfig {
             mtu: 1500,
             max_super_packet: 0,
             tx_checksum: TxChecksumMode::Complete,
-            ttl: 64,
+            default_ttl: 64,
             ephemeral_ports: 32_768..=60_999,
             max_connections: 1 << 20,
             challenge_acks_per_second: 1_000,
@@ -220,7 +220,7 @@ pub struct ConnConfig {
     pub path_mtu_expiry: Duration,
     /// DSCP of outgoing packets, 0 to 63.
     pub dscp: u8,
-    /// Hop limit of outgoing packets, 1 to 255; `None`: the [endpoint's](EndpointConfig::ttl).
+    /// Hop limit of outgoing packets, 1 to 255; `None`: the [endpoint's](EndpointConfig::default_ttl).
     pub ttl: Option<u8>,
     /// Explicit congestion notification to ask a peer for, and to agree to.
     pub ecn: Ecn,

@@ -228,7 +228,7 @@ impl Connection {
         buf: &mut HeaderBuf,
     ) -> Result<Built, EmitError> {
         let mut header = TcpHeader::new(self.tuple.local(), self.tuple.remote());
-        header.ttl = self.config.ttl.unwrap_or(host.ttl);
+        header.ttl = self.config.ttl.unwrap_or(host.default_ttl);
         header.tos = self.config.dscp << 2;
         header.seq = plan.seq;
         let mut ack = None;

@@ -200,7 +200,7 @@ impl Stray {
         match *self {
             Self::Reset { ref tuple, rst } => {
                 let mut header = TcpHeader::new(tuple.local(), tuple.remote());
-                header.ttl = host.ttl;
+                header.ttl = host.default_ttl;
                 header.seq = rst.seq;
                 header.flags = TcpFlags::RST;
                 if let Some(ack) = rst.ack {
@@ -210,7 +210,7 @@ impl Stray {
                 Ok(emit_tcp(&header, [&[], &[]], host.tx_checksum, buf)?.checksum)
             }
             Self::Icmp { src, dst, message, ref data } => {
-                emit_icmp(&IcmpHeader { src, dst, ttl: host.ttl, message }, [data, &[]], buf)?;
+                emit_icmp(&IcmpHeader { src, dst, ttl: host.default_ttl, message }, [data, &[]], buf)?;
                 Ok(TxChecksum::Complete)
             }
             Self::Ack { ref header, checksum, .. } => {

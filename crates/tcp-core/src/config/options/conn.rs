@@ -254,6 +254,18 @@ pub static CONN: &[Key] = &[
         ..Key::integer("dscp", 0..=63, |c| Slot::U8(&mut c.dscp))
     },
     Key {
+        summary: "hop limit of outgoing packets; default: the host's default_ttl",
+        source: "IP_TTL",
+        ..Key::new(
+            "ttl",
+            Value::Integer(Number {
+                slot: |c| Slot::MaybeU8(&mut c.ttl),
+                range: 1..=255,
+                none: Some("default"),
+            }),
+        )
+    },
+    Key {
         summary: "explicit congestion notification; without this key what cc is designed for, else off",
         source: "RFC 3168, RFC 8257; tcp_ecn",
         ..Key::new(

@@ -70,9 +70,9 @@ pub static HOST: &[Key] = &[
         )
     },
     Key {
-        summary: "hop limit of outgoing packets",
+        summary: "hop limit of packets whose connection sets none",
         source: "ip_default_ttl",
-        ..Key::integer("ttl", 1..=255, |h| Slot::U8(&mut h.ttl))
+        ..Key::integer("default_ttl", 1..=255, |h| Slot::U8(&mut h.default_ttl))
     },
     Key {
         summary: "ports for connections that do not name one",

@@ -51,6 +51,7 @@ fn every_field_of_a_connection_has_a_key() {
         cork,
         path_mtu_expiry,
         dscp,
+        ttl,
         ecn,
     } of config);
     let keys: Vec<&str> = CONN.iter().map(|key| key.name).collect();
@@ -66,7 +67,7 @@ fn every_field_of_a_host_has_a_key() {
         mtu,
         max_super_packet,
         tx_checksum,
-        ttl,
+        default_ttl,
         ephemeral_ports,
         max_connections,
         challenge_acks_per_second,
