@@ -202,7 +202,7 @@ impl<C> Number<C> {
 pub(super) fn written(time: Duration) -> String {
     let nanos = time.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
-    match units.into_iter().find(|(size, _)| nanos % size == 0) {
+    match units.into_iter().find(|(size, _)| nanos.is_multiple_of(*size)) {
         Some((size, name)) if nanos > 0 => format!("{}{name}", nanos / size),
         _ => "0ms".into(),
     }
@@ -211,7 +211,7 @@ pub(super) fn written(time: Duration) -> String {
 /// A number of bytes as it is read: in the largest binary unit that divides it.
 fn bytes(number: u64) -> String {
     let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "k")];
-    match units.into_iter().find(|(size, _)| number > 0 && number % size == 0) {
+    match units.into_iter().find(|(size, _)| number > 0 && number.is_multiple_of(*size)) {
         Some((size, name)) => format!("{}{name}", number / size),
         None => number.to_string(),
     }
