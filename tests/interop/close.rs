@@ -163,7 +163,7 @@ against_kernel! {
 
     fn no_linger_resets_the_kernel(world) from Setup::offload(); {
         let (mut kernel, stack) = world.connection(Opens::Kernel, Ip::V4).await;
-        stack.set_linger(Some(Duration::ZERO));
+        stack.set_zero_linger().expect("set");
         drop(stack);
         assert_eq!(read_to_error(&mut kernel).await, ConnectionReset);
         all_closed(&world).await;

@@ -29,7 +29,7 @@ against_kernel! {
         let mut target = Target::new(SocketAddr::new(KERNEL4, kernel_port));
         target.local_port = Some(stack_port);
         let kernel = socket_at(kernel_port).connect(SocketAddr::new(STACK4, stack_port));
-        let (kernel, stack) = tokio::join!(kernel, world.connect(target));
+        let (kernel, stack) = tokio::join!(kernel, world.stack.connect_to(target, world.stack.connections().clone()));
         let (mut kernel, mut stack) = (kernel.expect("connected"), stack.expect("connected"));
         let counters = world.stack.counters();
         assert_eq!((counters.tcp_active_opens, counters.tcp_passive_opens), (1, 0));

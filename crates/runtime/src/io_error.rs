@@ -46,6 +46,11 @@ pub(crate) fn listen(error: ListenError) -> Error {
     Error::new(kind, error)
 }
 
+/// A name that stands for no address.
+pub(crate) fn no_address() -> Error {
+    Error::new(ErrorKind::InvalidInput, "there is no such address")
+}
+
 /// A handle that outlived its connection.
 pub(crate) fn gone() -> Error {
     Error::new(ErrorKind::NotConnected, "the connection is gone")

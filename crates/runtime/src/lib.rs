@@ -41,6 +41,7 @@
 //! | `tun-tap` | `device::tun_tap` | Linux; a C compiler, for the crate tun-tap |
 //! | `netns` | `netns`, `testing` | Linux |
 //! | `serde` | `Serialize` for all statistics | |
+//! | `stream` | `TcpListenerStream`: a listener as a `Stream` | |
 //!
 //! `netlink` comes with any of the first four, and `kernel` with Linux. Everything else runs wherever tokio does, on
 //! [`device::channel`] or a [`Device`] of one's own: checked for Windows, macOS, FreeBSD and Android. Off Linux timers are
@@ -63,6 +64,7 @@ pub mod netlink;
 pub mod netns;
 mod pacing;
 mod random;
+mod socket;
 pub mod stack;
 pub mod stats;
 pub mod stream;
@@ -77,8 +79,11 @@ pub mod timer;
 pub use device::Device;
 pub use error::Error;
 pub use listener::TcpListener;
+#[cfg(feature = "stream")]
+pub use listener::TcpListenerStream;
 pub use mac::MacAddress;
 pub use pacing::Pacing;
+pub use socket::TcpSocket;
 pub use stack::Stack;
 pub use stream::TcpStream;
 

@@ -2,16 +2,20 @@
 
 use crate::stack::Stack;
 use crate::stack::shard::Anchor;
-use crate::stream::TcpStream;
-use ackline_tcp_core::{ConnId, ListenOn, ListenerId};
+use crate::stream::{TcpStream, ttl_of};
+use ackline_tcp_core::{ConnId, Duration, ListenOn, ListenerId};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use tokio::net::{ToSocketAddrs, lookup_host};
 use tokio::sync::Notify;
-use tokio::task::coop::consume_budget;
+use tokio::task::coop::{consume_budget, poll_proceed};
 
 /// A listener of a [`Stack`]. Dropping it stops listening and resets the connections that nobody accepted.
+///
+/// Its methods are those of [`tokio::net::TcpListener`], and more; [what differs](crate#parity-with-tokionet).
 #[derive(Debug)]
 pub struct TcpListener {
     shard: Arc<Anchor>,
@@ -19,25 +23,74 @@ pub struct TcpListener {
     on: ListenOn,
     /// Told of each connection that is queued, and of the end.
     arrivals: Arc<Notify>,
+    /// What accepted connections linger for.
+    linger: Option<Duration>,
 }
 
 impl TcpListener {
     pub(crate) fn new(shard: Arc<Anchor>, id: ListenerId, on: ListenOn, arrivals: Arc<Notify>) -> Self {
-        Self { shard, id, on, arrivals }
+        Self { shard, id, on, arrivals, linger: None }
     }
 
-    /// Listens on a stack; the same as [`Stack::listen`].
+    /// Its connections [linger](TcpStream::set_linger) for so long.
+    pub(crate) fn lingering(mut self, linger: Option<Duration>) -> Self {
+        self.linger = linger;
+        self
+    }
+
+    /// Listens on the first of the addresses that is free, with the stack's default settings. An unspecified address means
+    /// all of the stack's, port 0 one that nobody listens on. A name is resolved by the system's resolver.
     ///
     /// # Errors
-    /// As there.
-    pub fn bind(stack: &Stack, on: ListenOn) -> io::Result<Self> {
-        stack.listen(on)
+    /// As [`Stack::listen`], for the last of the addresses.
+    pub async fn bind(stack: &Stack, addr: impl ToSocketAddrs) -> io::Result<Self> {
+        let mut last = None;
+        for addr in lookup_host(addr).await? {
+            match stack.listen(ListenOn::Address(addr)) {
+                Ok(listener) => return Ok(listener),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(crate::io_error::no_address))
     }
 
     /// Where it listens.
     #[must_use]
     pub const fn listens_on(&self) -> ListenOn {
         self.on
+    }
+
+    /// Where it listens, as a socket has it: the unspecified address for all of them, and port 0 for every port.
+    ///
+    /// # Errors
+    /// None.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let all = |port| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
+        Ok(match self.on {
+            ListenOn::Address(address) => address,
+            ListenOn::Port(port) => all(port),
+            ListenOn::Any => all(0),
+        })
+    }
+
+    /// The hop limit of the connections that it accepts.
+    ///
+    /// # Errors
+    /// `NotConnected` once the stack shuts down.
+    pub fn ttl(&self) -> io::Result<u32> {
+        let mut state = self.shard.lock();
+        let own = state.accept_config(self.id)?.conn.ttl;
+        Ok(own.unwrap_or(state.endpoint.config().default_ttl).into())
+    }
+
+    /// The hop limit of the connections that it accepts from here on, from 1 to 255.
+    ///
+    /// # Errors
+    /// `InvalidInput` for another number; `NotConnected` once the stack shuts down.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        let ttl = ttl_of(ttl)?;
+        Arc::make_mut(&mut self.shard.lock().accept_config(self.id)?.conn).ttl = Some(ttl);
+        Ok(())
     }
 
     /// The next established connection, and the peer's address. Where the listener takes any address, the
@@ -56,25 +109,105 @@ impl TcpListener {
             let mut arrival = pin!(self.arrivals.notified());
             // Before the look at the queue, so that nothing that arrives in between is missed.
             arrival.as_mut().enable();
-            while let Some(id) = self.next()? {
-                // This is what accepts it to the core: it leaves the backlog.
-                if let Ok(stream) = TcpStream::new(self.shard.clone(), id) {
-                    let peer = stream.peer_addr();
-                    return Ok((stream, peer));
+            while let Some(id) = self.next(None)? {
+                if let Some(accepted) = self.take(id) {
+                    return Ok(accepted);
                 }
             }
             arrival.await;
         }
     }
 
-    /// The next connection that waits.
-    fn next(&self) -> io::Result<Option<ConnId>> {
-        self.shard.lock().accept(self.id)
+    /// As [`accept`](Self::accept), for one task: that of the latest call is woken.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        let budget = ready!(poll_proceed(cx));
+        let outcome = loop {
+            match self.next(Some(cx)) {
+                Ok(Some(id)) => {
+                    if let Some(accepted) = self.take(id) {
+                        break Ok(accepted);
+                    }
+                }
+                Ok(None) => return Poll::Pending,
+                Err(error) => break Err(error),
+            }
+        };
+        budget.made_progress();
+        Poll::Ready(outcome)
+    }
+
+    /// The next connection that waits; without one, the task at hand is woken when one comes.
+    fn next(&self, cx: Option<&Context<'_>>) -> io::Result<Option<ConnId>> {
+        let mut state = self.shard.lock();
+        let next = state.accept(self.id)?;
+        if let (None, Some(cx)) = (next, cx) {
+            state.await_arrival(self.id, cx.waker());
+        }
+        Ok(next)
+    }
+
+    /// Accepts it to the core, too: it leaves the backlog. `None` where it is gone.
+    fn take(&self, id: ConnId) -> Option<(TcpStream, SocketAddr)> {
+        let stream = TcpStream::new(self.shard.clone(), id).ok()?;
+        if self.linger.is_some() {
+            self.shard.lock().set_linger(id, self.linger);
+        }
+        let (_, peer) = stream.addresses();
+        Some((stream, peer))
     }
 }
 
 impl Drop for TcpListener {
     fn drop(&mut self) {
         self.shard.act(|state, now, _| state.unlisten(now, self.id));
+    }
+}
+
+/// The connections of a listener as a [`Stream`](futures_core::Stream). An error (the device is gone, the stack shuts down) is
+/// the last item.
+#[cfg(feature = "stream")]
+#[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
+#[derive(Debug)]
+pub struct TcpListenerStream {
+    inner: TcpListener,
+    ended: bool,
+}
+
+#[cfg(feature = "stream")]
+impl TcpListenerStream {
+    /// The connections of `listener` from here on.
+    #[must_use]
+    pub const fn new(listener: TcpListener) -> Self {
+        Self { inner: listener, ended: false }
+    }
+
+    /// The listener.
+    #[must_use]
+    pub fn into_inner(self) -> TcpListener {
+        self.inner
+    }
+}
+
+#[cfg(feature = "stream")]
+impl AsRef<TcpListener> for TcpListenerStream {
+    fn as_ref(&self) -> &TcpListener {
+        &self.inner
+    }
+}
+
+#[cfg(feature = "stream")]
+impl futures_core::Stream for TcpListenerStream {
+    type Item = io::Result<TcpStream>;
+
+    fn poll_next(mut self: std::pin::Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if self.ended {
+            return Poll::Ready(None);
+        }
+        let accepted = ready!(self.inner.poll_accept(cx));
+        self.ended = accepted.is_err();
+        Poll::Ready(Some(accepted.map(|(stream, _)| stream)))
     }
 }

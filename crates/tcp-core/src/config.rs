@@ -141,6 +141,9 @@ impl Pricing {
 /// The smallest limit in bytes that a running connection's buffer can be given.
 pub const MIN_BUFFER: u32 = 2_048;
 
+/// The largest limit in bytes of a connection's buffer: the largest window that TCP can offer (RFC 7323, section 2.3).
+pub const MAX_BUFFER: u32 = 1 << 30;
+
 /// Settings of one connection. Shared by all connections made from it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]

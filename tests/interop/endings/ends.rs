@@ -214,7 +214,7 @@ impl Sample {
 
     fn linger(&mut self, limit: Duration) {
         match self.subject.take().expect("it is there") {
-            Subject::Stack(stream) => stream.set_linger(Some(limit)),
+            Subject::Stack(stream) => stream.set_linger(Some(limit)).expect("set"),
             Subject::Kernel(stream) => {
                 sockopt::set_socket_linger(&stream, Some(limit)).expect("set");
                 let stream = stream.into_std().expect("a socket");

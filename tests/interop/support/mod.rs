@@ -347,7 +347,7 @@ impl World {
     /// The stack opens a connection.
     pub(crate) async fn connect(
         &self,
-        to: impl Into<ackline_runtime::stack::ToAddress>,
+        to: impl net::ToSocketAddrs,
     ) -> std::io::Result<ackline_runtime::TcpStream> {
         self.stack.connect_with(to, self.connections.clone()).await
     }

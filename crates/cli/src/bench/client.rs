@@ -72,7 +72,7 @@ impl Target {
     ) -> io::Result<TcpStream> {
         let mut remote = Remote::new(address);
         remote.local_address = self.from;
-        bench.stack.connect_with(remote, config).await
+        bench.stack.connect_to(remote, config).await
     }
 
     fn unreachable(&self, error: &io::Error) -> Failure {
@@ -148,7 +148,7 @@ async fn prepare(
 ) -> Result<(Control<TcpStream>, Vec<DataStream>), Failure> {
     let config = bench.settings(parameters).map_err(|error| Failure::usage(format!("-C: {error}")))?;
     let stream = target.connect(bench).await?;
-    let server = stream.peer_addr();
+    let (_, server) = stream.addresses();
     let lost = |error: io::Error| peer::lost(server, &error);
     stream.set_nodelay(true).map_err(lost)?;
     let cookie = Cookie::random()?;

@@ -77,7 +77,7 @@ pub(super) async fn run(
             // There was nothing to be interrupted.
             _ = signals.next() => return Ok(()),
         };
-        let peer = guest.stream.peer_addr();
+        let (_, peer) = guest.stream.addresses();
         let (outcome, used) = serve(bench, door, guest, signals, &mut screen).await;
         screen.own(bench.own());
         screen.done(outcome.as_ref().err())?;
@@ -111,7 +111,7 @@ async fn serve(
     screen: &mut Screen,
 ) -> (Result<(), Failure>, Result<Door, Failure>) {
     let Guest { stream, cookie, .. } = guest;
-    let peer = stream.peer_addr();
+    let (_, peer) = stream.addresses();
     let mut control = Control::new(stream, peer);
     let (parameters, config) = match unless_stopped(signals, agree(bench, &mut control)).await {
         Ok(agreed) => agreed,

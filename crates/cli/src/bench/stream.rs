@@ -16,7 +16,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 use tokio::task::JoinSet;
 
 /// How data is sent, the same for each stream of a test.
@@ -94,12 +93,13 @@ impl DataStream {
     /// The `index`th of a test, from 0.
     pub(super) fn new(index: u32, sends: bool, stream: TcpStream) -> Self {
         // Whatever is under way when a test is over is of no use to anybody.
-        stream.set_linger(Some(Duration::ZERO));
+        let _ = stream.set_zero_linger();
+        let (local, remote) = stream.addresses();
         Self {
             id: Self::id_of(index),
             sends,
-            local: stream.local_addr(),
-            remote: stream.peer_addr(),
+            local,
+            remote,
             moved: Arc::new(AtomicU64::new(0)),
             halves: Halves::Idle(stream),
         }

@@ -12,13 +12,13 @@ use ackline::runtime::{Stack, TcpStream};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-const CLIENT: [u8; 4] = [198, 18, 0, 2];
-const SERVER: [u8; 4] = [198, 18, 0, 1];
+const CLIENT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
+const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const PORT: u16 = 5201;
 
 thread_local! {
@@ -47,7 +47,7 @@ fn said_by_server() -> Value {
 /// Both ends, each with a stack of its own.
 fn ends() -> (Bench, Bench) {
     let (near, far) = Channel::pair(ChannelConfig::default());
-    let end = |device: Channel, address: [u8; 4], print| {
+    let end = |device: Channel, address: Ipv4Addr, print| {
         let connections = Arc::new(ConnConfig::default());
         let builder = Stack::builder(device).address(IpAddr::from(address)).connections(connections.clone());
         Bench {
@@ -297,7 +297,7 @@ fn silent_strangers_keep_nobody_out_who_speaks() {
             async { tokio::time::timeout(Duration::from_secs(20), door.next()).await.expect("in time") },
             visitors
         );
-        assert_eq!(guest.expect("a guest").stream.peer_addr(), last.local_addr());
+        assert_eq!(guest.expect("a guest").stream.addresses().1, last.addresses().0);
         assert_eq!(silent.len(), 250);
     });
 }
@@ -320,7 +320,7 @@ fn a_stranger_that_hangs_up_holds_up_nobody() {
             async { tokio::time::timeout(Duration::from_secs(10), door.next()).await.expect("in time") },
             visitors
         );
-        assert_eq!(guest.expect("a guest").stream.peer_addr(), client.local_addr());
+        assert_eq!(guest.expect("a guest").stream.addresses().1, client.addresses().0);
     });
 }
 
@@ -436,7 +436,7 @@ fn a_connection_that_breaks_shortly_before_the_end_is_a_failure() {
             control.send(State::TestStart).await.expect("sent");
             control.send(State::TestRunning).await.expect("sent");
             tokio::time::sleep(Duration::from_millis(500)).await;
-            data.set_linger(Some(Duration::ZERO));
+            data.set_zero_linger().expect("set");
             drop(data);
             // A server that goes on as if nothing had been.
             if control.receive().await.is_ok() {

@@ -108,7 +108,7 @@ async fn once(
         Err(failure) => (None, Err(failure)),
         Ok((mut stream, peer)) => {
             // Whatever ends it before all is there resets it.
-            stream.set_linger(Some(Duration::ZERO));
+            let _ = stream.set_zero_linger();
             let opened = match sink {
                 Some(sink) => Ok(sink),
                 None => target.open(Some(peer)),
@@ -128,8 +128,8 @@ async fn once(
     };
     let outcome = outcome.map_err(|failure| args.tunnel.blame(stack, failure));
     let transfer = Transfer {
-        peer: stream.as_ref().map(ackline::runtime::TcpStream::peer_addr),
-        local: stream.as_ref().map(ackline::runtime::TcpStream::local_addr),
+        peer: stream.as_ref().map(|stream| stream.addresses().1),
+        local: stream.as_ref().map(|stream| stream.addresses().0),
         bytes: progress.bytes(),
         time: watch.elapsed(),
         cpu: Some(watch.cpu()),

@@ -148,12 +148,12 @@ struct Ends {
 
 /// Serves one connection.
 async fn one(mut stream: TcpStream, target: Target, progress: Arc<Progress>, ends: Ends) -> Transfer {
-    let (peer, local) = (stream.peer_addr(), stream.local_addr());
+    let (local, peer) = stream.addresses();
     let watch = Stopwatch::of_process();
     let Ends { timeout, dismissed, mut stopped } = ends;
     let mut given_up = false;
     // Whatever ends it before all is there resets it.
-    stream.set_linger(Some(Duration::ZERO));
+    let _ = stream.set_zero_linger();
     let outcome = match target.open(Some(peer)) {
         Err(failure) => {
             stream.abort();

@@ -18,7 +18,7 @@ pub(super) async fn receive(
     progress: &Progress,
     timeout: Option<Duration>,
 ) -> Result<Option<PathBuf>, Failure> {
-    let peer = stream.peer_addr();
+    let (_, peer) = stream.addresses();
     let (file, (mut from_peer, _)) = (sink.file(), stream.split());
     tokio::select! {
         whole = copy(&mut from_peer, &file, progress) => whole.map_err(|error| match error {
@@ -31,7 +31,7 @@ pub(super) async fn receive(
     }
     // Before this side closes: a sender that waits for that knows that the file is there.
     let path = sink.finish()?;
-    stream.set_linger(None);
+    let _ = stream.set_linger(None);
     // Fails where the sender is gone already, which takes nothing away from the file.
     let _ = stream.shutdown().await;
     Ok(path)

@@ -243,11 +243,11 @@ async fn transfer(
         }
         signal = signals.next() => return Err(signal.failure("stopped before there was a connection")),
     };
-    let peer = stream.peer_addr();
+    let (local, peer) = stream.addresses();
     tally.watch.set(Stopwatch::of_process());
     facts.peer = Some(peer);
-    facts.local = Some(stream.local_addr());
-    stream.set_linger(Some(Duration::ZERO));
+    facts.local = Some(local);
+    let _ = stream.set_zero_linger();
     let early = tokio::select! {
         done = exchange(&mut stream, source, answer, tally) => done.err().map(Early::Trouble),
         () = tally.acknowledged.stalled_sending(args.timeout, stack, &tally.answered) => Some(Early::Stalled),
@@ -260,7 +260,7 @@ async fn transfer(
     let far = tally.acknowledged.bytes();
     match early {
         None => {
-            stream.set_linger(None);
+            let _ = stream.set_linger(None);
             Ok(())
         }
         Some(Early::Trouble(trouble)) => Err(trouble.failure(peer, total, tally)),

@@ -9,6 +9,7 @@ pub use builder::Builder;
 pub use driver::Driver;
 
 use crate::device::{Device, DeviceStats};
+use crate::io_error;
 use crate::listener::TcpListener;
 use crate::stats::Stats;
 use crate::stream::TcpStream;
@@ -19,8 +20,10 @@ use ackline_tcp_core::{AcceptConfig, ConnConfig, Duration, EndpointConfig, Liste
 use shard::Anchor;
 use std::future::poll_fn;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::Poll;
+use tokio::net::{ToSocketAddrs, lookup_host};
 
 /// A handle on a running TCP stack: one host with its addresses, on one device.
 ///
@@ -35,7 +38,7 @@ use std::task::Poll;
 /// use tokio::io::AsyncWriteExt as _;
 ///
 /// let stack = Stack::builder(Tun::open_existing("tun0", true)?).address([10, 0, 0, 2]).spawn()?;
-/// let mut stream = stack.connect(([10, 0, 0, 1], 80)).await?;
+/// let mut stream = stack.connect("10.0.0.1:80").await?;
 /// stream.write_all(b"GET / HTTP/1.0\r\n\r\n").await?;
 /// # Ok(())
 /// # }
@@ -58,33 +61,56 @@ impl Stack {
         Self { shard, connect }
     }
 
-    /// Connects to `to` with the stack's default settings. Dropping the future gives the attempt up.
+    /// Connects to `addr` with the stack's default settings. A name is resolved by the system's resolver, on a thread of the
+    /// runtime, and its addresses are tried in turn, as tokio does. Dropping the future gives the attempt up.
     ///
     /// # Errors
     /// `ConnectionRefused`, `ConnectionReset`, `TimedOut` or `HostUnreachable` where the handshake fails;
     /// `AddrNotAvailable`, `AddrInUse`, `InvalidInput` or `QuotaExceeded` where it cannot begin;
-    /// `NetworkDown` where the device is gone; `NotConnected` while the stack shuts down.
-    pub async fn connect(&self, to: impl Into<ToAddress>) -> io::Result<TcpStream> {
-        self.connect_with(to, self.connect.clone()).await
+    /// `NetworkDown` where the device is gone; `NotConnected` while the stack shuts down. That of the last address, or
+    /// the resolver's.
+    pub async fn connect(&self, addr: impl ToSocketAddrs) -> io::Result<TcpStream> {
+        self.connect_with(addr, self.connect.clone()).await
     }
 
-    /// Connects to `to` with settings of its own.
+    /// Connects to `addr` with settings of its own.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_with(
         &self,
-        to: impl Into<ToAddress>,
+        addr: impl ToSocketAddrs,
         config: Arc<ConnConfig>,
     ) -> io::Result<TcpStream> {
-        let ToAddress(target) = to.into();
-        let id = self.shard.act(|state, now, _| state.connect(now, target, config))?;
+        let mut last = None;
+        for addr in lookup_host(addr).await? {
+            match self.connect_to(addr, config.clone()).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(io_error::no_address))
+    }
+
+    /// Connects to one address, where the near address or port matters.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub async fn connect_to(&self, to: impl Into<Target>, config: Arc<ConnConfig>) -> io::Result<TcpStream> {
+        let id = self.shard.act(|state, now, _| state.connect(now, to.into(), config))?;
         let stream = TcpStream::new(self.shard.clone(), id)?;
         poll_fn(|cx| stream.poll_connected(cx)).await?;
         Ok(stream)
     }
 
-    /// Listens, with the stack's default settings for accepted connections.
+    /// The default settings of connections.
+    #[must_use]
+    pub const fn connections(&self) -> &Arc<ConnConfig> {
+        &self.connect
+    }
+
+    /// Listens, with the stack's default settings for accepted connections. Port 0 is replaced by one that nobody listens
+    /// on; [`TcpListener::local_addr`] tells which.
     ///
     /// # Errors
     /// `AddrInUse` where another listener has the same place; `AddrNotAvailable` for an address that is not
@@ -99,7 +125,14 @@ impl Stack {
     /// # Errors
     /// As [`listen`](Self::listen).
     pub fn listen_with(&self, on: ListenOn, config: AcceptConfig) -> io::Result<TcpListener> {
-        let (id, arrivals) = self.shard.act(|state, now, _| state.listen(now, on, config))?;
+        let (id, place, arrivals) = self.shard.act(|state, now, _| state.listen(now, on, config))?;
+        let on = match (on, place) {
+            // What it was asked for says of which IP version "every address" was.
+            (ListenOn::Address(address), ListenOn::Port(port)) => {
+                ListenOn::Address(SocketAddr::new(address.ip(), port))
+            }
+            (_, place) => place,
+        };
         Ok(TcpListener::new(self.shard.clone(), id, on, arrivals))
     }
 
@@ -125,6 +158,13 @@ impl Stack {
     #[must_use]
     pub fn config(&self) -> EndpointConfig {
         self.shard.lock().endpoint.config().clone()
+    }
+
+    /// The address is one of this host's.
+    pub(crate) fn has_address(&self, address: IpAddr) -> bool {
+        let state = self.shard.lock();
+        let config = state.endpoint.config();
+        config.any_address || config.addresses.contains(&address)
     }
 
     /// The core's counters.
@@ -155,28 +195,5 @@ impl Stack {
     /// must not block or call the stack.
     pub fn set_tracer(&self, tracer: Option<Box<dyn Tracer>>) {
         self.shard.lock().endpoint.set_tracer(tracer);
-    }
-}
-
-/// Where [`Stack::connect`] goes: a socket address in any of std's forms, or a core [`Target`] where the near
-/// address or port matters.
-#[derive(Clone, Copy, Debug)]
-pub struct ToAddress(Target);
-
-impl From<Target> for ToAddress {
-    fn from(target: Target) -> Self {
-        Self(target)
-    }
-}
-
-impl<A: Into<std::net::IpAddr>> From<(A, u16)> for ToAddress {
-    fn from(address: (A, u16)) -> Self {
-        Self(Target::new(address.into()))
-    }
-}
-
-impl From<std::net::SocketAddr> for ToAddress {
-    fn from(address: std::net::SocketAddr) -> Self {
-        Self(Target::new(address))
     }
 }

@@ -89,7 +89,7 @@ impl Shard {
 pub(crate) struct Wakes {
     wakers: Vec<Waker>,
     arrivals: Vec<Arc<Notify>>,
-    ended: Vec<Arc<Notify>>,
+    news: Vec<Arc<Notify>>,
 }
 
 impl Wakes {
@@ -102,13 +102,13 @@ impl Wakes {
         self.arrivals.push(listener.clone());
     }
 
-    /// All of those who wait for a listener's connections, of which there will be none.
-    pub(crate) fn ended(&mut self, listener: &Arc<Notify>) {
-        self.ended.push(listener.clone());
+    /// All of those who wait for news of a connection, or for connections of which there will be none.
+    pub(crate) fn everyone(&mut self, news: &Arc<Notify>) {
+        self.news.push(news.clone());
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.wakers.is_empty() && self.arrivals.is_empty() && self.ended.is_empty()
+        self.wakers.is_empty() && self.arrivals.is_empty() && self.news.is_empty()
     }
 
     pub(crate) fn wake_all(&mut self) {
@@ -118,8 +118,8 @@ impl Wakes {
         for listener in self.arrivals.drain(..) {
             listener.notify_one();
         }
-        for listener in self.ended.drain(..) {
-            listener.notify_waiters();
+        for news in self.news.drain(..) {
+            news.notify_waiters();
         }
     }
 }

@@ -1,46 +1,47 @@
 //! The two directions of a stream, for two owners.
 
-use super::{Handle, TcpStream};
+use super::TcpStream;
 use ackline_tcp_core::info::Info;
+use bytes::BufMut;
 use std::fmt;
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 
 pub(super) fn borrowed(stream: &mut TcpStream) -> (ReadHalf<'_>, WriteHalf<'_>) {
-    (ReadHalf { conn: &stream.conn }, WriteHalf { conn: &stream.conn })
+    (ReadHalf { stream }, WriteHalf { stream })
 }
 
 pub(super) fn owned(stream: TcpStream) -> (OwnedReadHalf, OwnedWriteHalf) {
-    let conn = stream.conn;
-    (OwnedReadHalf { conn: conn.clone() }, OwnedWriteHalf { conn, shutdown_on_drop: true })
+    let stream = Arc::new(stream);
+    (OwnedReadHalf { stream: stream.clone() }, OwnedWriteHalf { stream, shutdown_on_drop: true })
 }
 
 /// The reading half of a [`TcpStream::split`].
 #[derive(Debug)]
 pub struct ReadHalf<'a> {
-    conn: &'a Handle,
+    stream: &'a TcpStream,
 }
 
 /// The writing half of a [`TcpStream::split`].
 #[derive(Debug)]
 pub struct WriteHalf<'a> {
-    conn: &'a Handle,
+    stream: &'a TcpStream,
 }
 
 /// The reading half of a [`TcpStream::into_split`].
 #[derive(Debug)]
 pub struct OwnedReadHalf {
-    conn: Arc<Handle>,
+    stream: Arc<TcpStream>,
 }
 
 /// The writing half of a [`TcpStream::into_split`]. Dropping it sends a FIN after what was written.
 #[derive(Debug)]
 pub struct OwnedWriteHalf {
-    conn: Arc<Handle>,
+    stream: Arc<TcpStream>,
     shutdown_on_drop: bool,
 }
 
@@ -61,78 +62,36 @@ impl fmt::Display for ReuniteError {
 
 impl std::error::Error for ReuniteError {}
 
+fn reunite(read: OwnedReadHalf, write: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
+    if !Arc::ptr_eq(&read.stream, &write.stream) {
+        return Err(ReuniteError(read, write));
+    }
+    write.forget();
+    Ok(Arc::into_inner(read.stream).expect("a stream has two halves, and this was the last"))
+}
+
 impl OwnedReadHalf {
     /// Makes one stream of its two halves again.
     ///
     /// # Errors
     /// Returns the halves where they belong to different streams.
-    pub fn reunite(self, write: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
-        if !Arc::ptr_eq(&self.conn, &write.conn) {
-            return Err(ReuniteError(self, write));
-        }
-        write.forget();
-        Ok(TcpStream { conn: self.conn })
-    }
-
-    /// As [`TcpStream::with_readable`].
-    ///
-    /// # Errors
-    /// As reading.
-    pub async fn with_readable<R>(
-        &mut self,
-        use_data: impl FnOnce([&[u8]; 2]) -> (usize, R),
-    ) -> io::Result<R> {
-        self.conn.with_readable(use_data).await
-    }
-}
-
-impl ReadHalf<'_> {
-    /// As [`TcpStream::with_readable`].
-    ///
-    /// # Errors
-    /// As reading.
-    pub async fn with_readable<R>(
-        &mut self,
-        use_data: impl FnOnce([&[u8]; 2]) -> (usize, R),
-    ) -> io::Result<R> {
-        self.conn.with_readable(use_data).await
-    }
-}
-
-impl WriteHalf<'_> {
-    /// As [`TcpStream::flushed`].
-    ///
-    /// # Errors
-    /// Where the connection ends with an error first.
-    pub async fn flushed(&mut self) -> io::Result<()> {
-        std::future::poll_fn(|cx| self.conn.poll_flushed(cx)).await
+    pub fn reunite(self, other: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
+        reunite(self, other)
     }
 }
 
 impl OwnedWriteHalf {
+    /// Makes one stream of its two halves again.
+    ///
+    /// # Errors
+    /// Returns the halves where they belong to different streams.
+    pub fn reunite(self, other: OwnedReadHalf) -> Result<TcpStream, ReuniteError> {
+        reunite(other, self)
+    }
+
     /// Gives the half up without a FIN.
     pub fn forget(mut self) {
         self.shutdown_on_drop = false;
-    }
-
-    /// As [`TcpStream::write_with`].
-    ///
-    /// # Errors
-    /// As writing.
-    pub async fn write_with(
-        &mut self,
-        max: usize,
-        fill: impl FnOnce([&mut [u8]; 2]) -> usize,
-    ) -> io::Result<usize> {
-        self.conn.write_with(max, fill).await
-    }
-
-    /// As [`TcpStream::flushed`].
-    ///
-    /// # Errors
-    /// Where the connection ends with an error first.
-    pub async fn flushed(&mut self) -> io::Result<()> {
-        std::future::poll_fn(|cx| self.conn.poll_flushed(cx)).await
     }
 }
 
@@ -140,25 +99,29 @@ impl Drop for OwnedWriteHalf {
     fn drop(&mut self) {
         if self.shutdown_on_drop {
             // Fails where the connection ended already.
-            let _ = self.conn.shutdown();
+            let _ = self.stream.conn.shutdown();
         }
     }
 }
 
-/// Questions that either half answers.
-macro_rules! questions {
+/// What either half can do.
+macro_rules! both {
     ($($half:ty),*) => {$(
         impl $half {
             /// The peer's address.
-            #[must_use]
-            pub fn peer_addr(&self) -> SocketAddr {
-                self.conn.remote
+            ///
+            /// # Errors
+            /// None.
+            pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+                self.stream.peer_addr()
             }
 
             /// The near address.
-            #[must_use]
-            pub fn local_addr(&self) -> SocketAddr {
-                self.conn.local
+            ///
+            /// # Errors
+            /// None.
+            pub fn local_addr(&self) -> io::Result<SocketAddr> {
+                self.stream.local_addr()
             }
 
             /// A snapshot of the connection.
@@ -166,23 +129,102 @@ macro_rules! questions {
             /// # Errors
             /// `NetworkDown` where the device is gone.
             pub fn info(&self) -> io::Result<Info> {
-                self.conn.info()
+                self.stream.info()
+            }
+
+            /// As [`TcpStream::ready`].
+            ///
+            /// # Errors
+            /// As there.
+            pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+                self.stream.ready(interest).await
+            }
+        }
+
+        impl AsRef<TcpStream> for $half {
+            fn as_ref(&self) -> &TcpStream {
+                &self.stream
             }
         }
     )*};
 }
 
-questions!(ReadHalf<'_>, WriteHalf<'_>, OwnedReadHalf, OwnedWriteHalf);
+both!(ReadHalf<'_>, WriteHalf<'_>, OwnedReadHalf, OwnedWriteHalf);
 
 macro_rules! reads {
     ($($half:ty),*) => {$(
+        impl $half {
+            /// As [`TcpStream::poll_peek`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn poll_peek(
+                &mut self,
+                cx: &mut Context<'_>,
+                buf: &mut ReadBuf<'_>,
+            ) -> Poll<io::Result<usize>> {
+                self.stream.poll_peek(cx, buf)
+            }
+
+            /// As [`TcpStream::peek`].
+            ///
+            /// # Errors
+            /// As there.
+            pub async fn peek(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+                self.stream.peek(buf).await
+            }
+
+            /// As [`TcpStream::readable`].
+            ///
+            /// # Errors
+            /// As there.
+            pub async fn readable(&self) -> io::Result<()> {
+                self.stream.readable().await
+            }
+
+            /// As [`TcpStream::try_read`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+                self.stream.try_read(buf)
+            }
+
+            /// As [`TcpStream::try_read_vectored`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+                self.stream.try_read_vectored(bufs)
+            }
+
+            /// As [`TcpStream::try_read_buf`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
+                self.stream.try_read_buf(buf)
+            }
+
+            /// As [`TcpStream::with_readable`].
+            ///
+            /// # Errors
+            /// As reading.
+            pub async fn with_readable<R>(
+                &mut self,
+                use_data: impl FnOnce([&[u8]; 2]) -> (usize, R),
+            ) -> io::Result<R> {
+                self.stream.conn.with_readable(use_data).await
+            }
+        }
+
         impl AsyncRead for $half {
             fn poll_read(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
                 buf: &mut ReadBuf<'_>,
             ) -> Poll<io::Result<()>> {
-                self.conn.poll_read(cx, buf)
+                self.stream.conn.poll_read(cx, buf)
             }
         }
     )*};
@@ -192,13 +234,59 @@ reads!(ReadHalf<'_>, OwnedReadHalf);
 
 macro_rules! writes {
     ($($half:ty),*) => {$(
+        impl $half {
+            /// As [`TcpStream::writable`].
+            ///
+            /// # Errors
+            /// As there.
+            pub async fn writable(&self) -> io::Result<()> {
+                self.stream.writable().await
+            }
+
+            /// As [`TcpStream::try_write`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+                self.stream.try_write(buf)
+            }
+
+            /// As [`TcpStream::try_write_vectored`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+                self.stream.try_write_vectored(bufs)
+            }
+
+            /// As [`TcpStream::write_with`].
+            ///
+            /// # Errors
+            /// As writing.
+            pub async fn write_with(
+                &mut self,
+                max: usize,
+                fill: impl FnOnce([&mut [u8]; 2]) -> usize,
+            ) -> io::Result<usize> {
+                self.stream.conn.write_with(max, fill).await
+            }
+
+            /// As [`TcpStream::flushed`].
+            ///
+            /// # Errors
+            /// Where the connection ends with an error first.
+            pub async fn flushed(&mut self) -> io::Result<()> {
+                std::future::poll_fn(|cx| self.stream.conn.poll_flushed(cx)).await
+            }
+        }
+
         impl AsyncWrite for $half {
             fn poll_write(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
                 buf: &[u8],
             ) -> Poll<io::Result<usize>> {
-                self.conn.poll_write(cx, &[IoSlice::new(buf)])
+                self.stream.conn.poll_write(cx, &[IoSlice::new(buf)])
             }
 
             fn poll_write_vectored(
@@ -206,7 +294,7 @@ macro_rules! writes {
                 cx: &mut Context<'_>,
                 bufs: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                self.conn.poll_write(cx, bufs)
+                self.stream.conn.poll_write(cx, bufs)
             }
 
             fn is_write_vectored(&self) -> bool {
@@ -218,7 +306,7 @@ macro_rules! writes {
             }
 
             fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-                Poll::Ready(self.conn.shutdown())
+                Poll::Ready(self.stream.conn.shutdown())
             }
         }
     )*};

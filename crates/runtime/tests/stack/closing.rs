@@ -93,8 +93,8 @@ async fn what_came_before_a_reset_can_be_read() {
 #[tokio::test]
 async fn linger_zero_resets_on_drop() {
     let Connected { mut near, mut far, .. } = connected(ConnConfig::default()).await;
-    near.set_linger(Some(Duration::ZERO));
-    assert_eq!(near.linger(), Some(Duration::ZERO));
+    near.set_linger(Some(Duration::ZERO)).expect("set");
+    assert_eq!(near.linger().expect("known"), Some(Duration::ZERO));
     near.write_all(b"may be lost").await.expect("written");
     drop(near);
     let mut bytes = Vec::new();
@@ -107,7 +107,7 @@ async fn a_linger_limit_resets_a_peer_that_does_not_read() {
     let mut config = ConnConfig::default();
     config.recv_buffer = 65_536;
     let Connected { mut near, mut far, hosts, .. } = connected(config).await;
-    near.set_linger(Some(Duration::from_millis(60)));
+    near.set_linger(Some(Duration::from_millis(60))).expect("set");
     near.write_all(&pattern(1, 1 << 20)).await.expect("fits the send buffer");
     drop(near);
     assert_eq!(hosts.0.stats().connections, 1, "it closes in the background");

@@ -54,7 +54,7 @@ pub(crate) async fn connected_over(channel: ChannelConfig, connections: ConnConf
     let (near, accepted) = tokio::join!(hosts.0.connect((FAR, PORT)), listener.accept());
     let (far, peer) = accepted.expect("accepted");
     let near = near.expect("connected");
-    assert_eq!(peer, near.local_addr());
+    assert_eq!(peer, near.addresses().0);
     Connected { near, far, hosts, listener }
 }
 

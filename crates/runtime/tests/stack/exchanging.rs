@@ -147,7 +147,7 @@ async fn borrowed_halves_work_side_by_side() {
     let sent = pattern(3, 1 << 20);
     let mut answer = vec![0; sent.len()];
     let (mut read, mut write) = near.split();
-    assert_eq!(read.peer_addr(), write.peer_addr());
+    assert_eq!(read.peer_addr().expect("known"), write.peer_addr().expect("known"));
     let (wrote, got) =
         soon(async { tokio::join!(write.write_all(&sent), read.read_exact(&mut answer)) }).await;
     wrote.expect("written");

@@ -77,7 +77,7 @@ async fn an_application_on_another_thread_gets_the_stack() {
 async fn timers_are_served_while_it_polls() {
     let (_stack, mut near, far) = polling(Duration::from_secs(5)).await;
     // Reset after the time to linger, for the far side does not close.
-    near.set_linger(Some(Duration::from_millis(20)));
+    near.set_linger(Some(Duration::from_millis(20))).expect("set");
     near.write_all(b"x").await.expect("written");
     drop(near);
     let mut far = far;

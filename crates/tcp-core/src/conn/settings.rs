@@ -3,16 +3,15 @@
 //! A connection shares its configuration with others until one of its settings differs; then it has a copy.
 
 use super::{Connection, Ctx};
-use crate::config::{ConnConfig, KeepAlive, MIN_BUFFER, Nagle};
+use crate::config::{ConnConfig, KeepAlive, MAX_BUFFER, MIN_BUFFER, Nagle};
 use crate::policy::{NewAckPolicy, NewCongestionControl, NewRtoResponse};
 use crate::rcv::syn_window;
-use crate::ring::MAX_CAPACITY;
 use crate::time::Duration;
 use alloc::sync::Arc;
 
 /// A buffer's limit as far as it makes sense.
 fn sensible(bytes: u32) -> u32 {
-    bytes.clamp(MIN_BUFFER, MAX_CAPACITY as u32)
+    bytes.clamp(MIN_BUFFER, MAX_BUFFER)
 }
 
 impl Connection {

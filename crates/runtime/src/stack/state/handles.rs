@@ -22,14 +22,14 @@ impl State {
 
     /// Makes room for a new connection's wakers.
     pub(super) fn adopt(&mut self, id: ConnId) {
-        let slot = Slot { id, read: None, write: None, linger: None };
+        let slot = Slot { id, read: None, write: None, news: None, linger: None };
         match self.slots.get_mut(id.index()) {
             Some(old) => *old = slot,
             None => {
                 // Indices are dense: at most one beyond the connections that exist. A gap (a connection that
                 // is not established yet) is filled with slots that match no connection's identity.
                 while self.slots.len() < id.index() {
-                    let filler = Slot { id, read: None, write: None, linger: None };
+                    let filler = Slot { id, read: None, write: None, news: None, linger: None };
                     self.slots.push(filler);
                 }
                 self.slots.push(slot);
@@ -42,6 +42,11 @@ impl State {
         if let Some(slot) = self.slot(conn) {
             store(slot.waker(side), waker);
         }
+    }
+
+    /// What tells all who wait for a connection's readiness.
+    pub(crate) fn news(&mut self, conn: ConnId) -> Option<Arc<Notify>> {
+        self.slot(conn).map(|slot| slot.news.get_or_insert_default().clone())
     }
 
     /// The connection, while the device lives.
@@ -86,13 +91,14 @@ impl State {
         now: Instant,
         on: ListenOn,
         config: AcceptConfig,
-    ) -> io::Result<(ListenerId, Arc<Notify>)> {
+    ) -> io::Result<(ListenerId, ListenOn, Arc<Notify>)> {
         self.check_open()?;
         let id = self.endpoint.listen(now, on, config).map_err(io_error::listen)?;
+        let on = self.endpoint.listens_on(id).unwrap_or(on);
         let arrivals = Arc::new(Notify::new());
-        let accepting = Accepting { queue: VecDeque::new(), arrivals: arrivals.clone() };
+        let accepting = Accepting { queue: VecDeque::new(), arrivals: arrivals.clone(), waker: None };
         self.listeners.insert(id, accepting);
-        Ok((id, arrivals))
+        Ok((id, on, arrivals))
     }
 
     /// The next established connection of a listener.
@@ -105,6 +111,19 @@ impl State {
         match accepting.queue.pop_front() {
             Some(conn) => Ok(Some(conn)),
             None => open.map(|()| None),
+        }
+    }
+
+    /// The settings of a listener.
+    pub(crate) fn accept_config(&mut self, listener: ListenerId) -> io::Result<&mut AcceptConfig> {
+        let config = self.endpoint.accept_config(listener);
+        config.ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"))
+    }
+
+    /// Remembers whom to wake when a connection arrives, beside those who wait for it.
+    pub(crate) fn await_arrival(&mut self, listener: ListenerId, waker: &Waker) {
+        if let Some(accepting) = self.listeners.get_mut(&listener) {
+            store(&mut accepting.waker, waker);
         }
     }
 
@@ -130,6 +149,7 @@ impl State {
         let linger = self.slot(id).and_then(|slot| {
             slot.read = None;
             slot.write = None;
+            slot.news = None;
             slot.linger
         });
         match linger {
@@ -154,8 +174,9 @@ impl State {
         self.closing = true;
         let listeners: Vec<_> = self.listeners.keys().copied().collect();
         for listener in listeners {
-            if let Some(accepting) = self.listeners.get(&listener) {
-                wakes.ended(&accepting.arrivals);
+            if let Some(accepting) = self.listeners.get_mut(&listener) {
+                wakes.everyone(&accepting.arrivals);
+                wakes.extend(accepting.waker.take());
             }
             self.unlisten(now, listener);
         }

@@ -147,6 +147,8 @@ struct Slot {
     id: ConnId,
     read: Option<Waker>,
     write: Option<Waker>,
+    /// Who waits for readiness, of whom there may be many; made for the first.
+    news: Option<Arc<Notify>>,
     linger: Option<Duration>,
 }
 
@@ -156,6 +158,8 @@ struct Accepting {
     /// The core bounds them: they count against the listener's backlog.
     queue: VecDeque<ConnId>,
     arrivals: Arc<Notify>,
+    /// Whoever polls for them.
+    waker: Option<Waker>,
 }
 
 /// Why the stack stopped.
@@ -363,6 +367,7 @@ impl State {
             Some(accepting) => {
                 accepting.queue.push_back(conn);
                 wakes.arrival(&accepting.arrivals);
+                wakes.extend(accepting.waker.take());
             }
             None => self.discard(now, conn),
         }
@@ -372,6 +377,9 @@ impl State {
         if let Some(slot) = self.slot(conn) {
             for side in sides {
                 wakes.extend(slot.waker(*side).take());
+            }
+            if let Some(news) = &slot.news {
+                wakes.everyone(news);
             }
         }
     }
@@ -392,9 +400,13 @@ impl State {
         for slot in &mut self.slots {
             wakes.extend(slot.read.take());
             wakes.extend(slot.write.take());
+            if let Some(news) = &slot.news {
+                wakes.everyone(news);
+            }
         }
-        for accepting in self.listeners.values() {
-            wakes.ended(&accepting.arrivals);
+        for accepting in self.listeners.values_mut() {
+            wakes.everyone(&accepting.arrivals);
+            wakes.extend(accepting.waker.take());
         }
         wakes.extend(self.closers.drain(..));
         wakes.extend(self.driver.take());

@@ -1,0 +1,306 @@
+//! What a stream owns of its connection, and the operations that streams and their halves are made of.
+
+use crate::io_error;
+use crate::stack::shard::Anchor;
+use crate::stack::state::{Side, State};
+use ackline_tcp_core::endpoint::Conn;
+use ackline_tcp_core::error::{ConnError, StreamError};
+use ackline_tcp_core::info::Info;
+use ackline_tcp_core::{ConnId, Instant, State as TcpState};
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker, ready};
+use tokio::io::ReadBuf;
+use tokio::task::coop::{consume_budget, poll_proceed};
+
+/// Bytes that one call copies under the stack's lock: few enough that nobody waits long, and that they are
+/// still in the cache when they are sent or used.
+const COPY_LIMIT: usize = 256 << 10;
+
+/// A connection that an application owns.
+#[derive(Debug)]
+pub(super) struct Handle {
+    pub(super) shard: Arc<Anchor>,
+    pub(super) id: ConnId,
+    pub(super) local: SocketAddr,
+    pub(super) remote: SocketAddr,
+    /// The application knows of the error that ended the connection.
+    told: AtomicBool,
+}
+
+/// What an application may wait for. What was received can be read, and what was delivered is delivered, also when the device is gone.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Operation {
+    Read,
+    Write,
+    Flush,
+}
+
+impl Operation {
+    const fn side(self) -> Side {
+        match self {
+            Self::Read => Side::Read,
+            Self::Write | Self::Flush => Side::Write,
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shard.act(|state, now, _| state.release(now, self.id));
+    }
+}
+
+impl Handle {
+    /// Takes a connection over.
+    pub(super) fn new(shard: Arc<Anchor>, id: ConnId) -> io::Result<Self> {
+        let (local, remote) = shard.lock().conn(id)?.addresses();
+        Ok(Self { shard, id, local, remote, told: AtomicBool::new(false) })
+    }
+
+    pub(super) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut state = self.shard.lock();
+        let conn = state.conn(self.id)?;
+        if let Some(error) = conn.error() {
+            return Poll::Ready(Err(io_error::conn(error)));
+        }
+        match conn.state() {
+            TcpState::SynSent | TcpState::SynReceived => {
+                state.await_side(self.id, Side::Write, cx.waker());
+                Poll::Pending
+            }
+            TcpState::Closed => Poll::Ready(Err(io_error::gone())),
+            _ => Poll::Ready(Ok(())),
+        }
+    }
+
+    pub(super) fn with<R>(&self, act: impl FnOnce(&mut Conn<'_>, Instant) -> R) -> io::Result<R> {
+        self.shard.act(|state, now, _| state.conn(self.id).map(|mut conn| act(&mut conn, now)))
+    }
+
+    /// Asks for something that changes nothing.
+    pub(super) fn ask<R>(&self, question: impl FnOnce(&Conn<'_>) -> R) -> io::Result<R> {
+        self.shard.lock().conn(self.id).map(|conn| question(&conn))
+    }
+
+    pub(super) fn info(&self) -> io::Result<Info> {
+        self.ask(|conn| conn.info())
+    }
+
+    /// As of a socket, a FIN for a connection that has ended already is none, and no error.
+    pub(super) fn shutdown(&self) -> io::Result<()> {
+        self.with(|conn, now| match conn.error() {
+            Some(error @ ConnError::Aborted) => Err(io_error::conn(error)),
+            Some(_) => Ok(()),
+            None => {
+                conn.shutdown(now);
+                Ok(())
+            }
+        })?
+    }
+
+    /// The error that ended the connection, unless some operation has told it already.
+    pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let error = self.shard.lock().remains(self.id)?.error();
+        Ok(error.filter(|_| !self.told.swap(true, Ordering::Relaxed)).map(io_error::conn))
+    }
+
+    /// An operation fails for the end of the connection.
+    fn ended(&self, error: ConnError) -> io::Error {
+        self.told.store(true, Ordering::Relaxed);
+        io_error::conn(error)
+    }
+
+    fn refused(&self, error: StreamError) -> io::Error {
+        match error {
+            StreamError::Connection(error) => self.ended(error),
+            other => io_error::stream(other),
+        }
+    }
+
+    /// Tries `act` once. Where it says that there is nothing to be done yet, the task of `waker` is woken at news.
+    pub(super) fn operate<R>(
+        &self,
+        operation: Operation,
+        waker: Option<&Waker>,
+        act: impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<R>>,
+    ) -> Poll<io::Result<R>> {
+        self.shard.act(|state: &mut State, now, _| {
+            let mut conn = match operation {
+                Operation::Write => state.conn(self.id)?,
+                Operation::Read | Operation::Flush => state.remains(self.id)?,
+            };
+            let outcome = act(&mut conn, now);
+            if outcome.is_pending() {
+                if let Some(failure) = state.failure() {
+                    return Poll::Ready(Err(failure));
+                }
+                if let Some(waker) = waker {
+                    state.await_side(self.id, operation.side(), waker);
+                }
+            }
+            outcome
+        })
+    }
+
+    /// Runs `act` as one operation of the task at hand.
+    pub(super) fn poll_operation<R>(
+        &self,
+        cx: &mut Context<'_>,
+        operation: Operation,
+        act: impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<R>>,
+    ) -> Poll<io::Result<R>> {
+        let budget = ready!(poll_proceed(cx));
+        let outcome = self.operate(operation, Some(cx.waker()), act);
+        if outcome.is_ready() {
+            budget.made_progress();
+        }
+        outcome
+    }
+
+    /// Waits until `attempt` has an outcome. Unlike the one reader and the one writer who poll, any number of tasks may
+    /// wait so.
+    pub(super) async fn when<R>(&self, mut attempt: impl FnMut() -> Poll<io::Result<R>>) -> io::Result<R> {
+        consume_budget().await;
+        if let Poll::Ready(outcome) = attempt() {
+            return outcome;
+        }
+        let news = self.shard.lock().news(self.id).ok_or_else(io_error::gone)?;
+        loop {
+            let mut next = pin!(news.notified());
+            // Before the next look, so that nothing that happens in between is missed.
+            next.as_mut().enable();
+            if let Poll::Ready(outcome) = attempt() {
+                return outcome;
+            }
+            next.await;
+        }
+    }
+
+    /// Lets `use_data` see what was received, and say how many bytes it used up.
+    pub(super) fn receive<'a, R>(
+        &'a self,
+        use_data: impl FnOnce([&[u8]; 2]) -> (usize, R) + 'a,
+    ) -> impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<R>> + 'a {
+        move |conn, now| {
+            let pieces = conn.peek();
+            let there = pieces[0].len() + pieces[1].len();
+            if there == 0 && !conn.at_end() {
+                return match conn.error() {
+                    Some(error) => Poll::Ready(Err(self.ended(error))),
+                    None => Poll::Pending,
+                };
+            }
+            let (used, outcome) = use_data(pieces);
+            if used > 0 {
+                conn.consume(now, used.min(there));
+            }
+            Poll::Ready(Ok(outcome))
+        }
+    }
+
+    pub(super) fn poll_read(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if buf.remaining() == 0 {
+            return Poll::Ready(Ok(()));
+        }
+        let copy = |pieces: [&[u8]; 2]| {
+            let before = buf.remaining();
+            for piece in few(pieces) {
+                buf.put_slice(&piece[..piece.len().min(buf.remaining())]);
+            }
+            (before - buf.remaining(), ())
+        };
+        self.poll_operation(cx, Operation::Read, self.receive(copy))
+    }
+
+    /// Copies what fits of `bufs` into the send buffer.
+    pub(super) fn send<'a>(
+        &'a self,
+        bufs: &'a [IoSlice<'a>],
+    ) -> impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<usize>> + 'a {
+        move |conn, now| {
+            let mut written = 0;
+            for buf in bufs.iter().filter(|buf| !buf.is_empty()) {
+                let wanted = buf.len().min(COPY_LIMIT - written);
+                match conn.write(now, &buf[..wanted]) {
+                    Ok(taken) => {
+                        written += taken;
+                        if taken < buf.len() {
+                            break;
+                        }
+                    }
+                    // What the first pieces achieved must be reported; the next call meets the error again.
+                    Err(_) if written > 0 => break,
+                    Err(error) => return Poll::Ready(Err(self.refused(error))),
+                }
+            }
+            if written == 0 && bufs.iter().any(|buf| !buf.is_empty()) {
+                return Poll::Pending;
+            }
+            Poll::Ready(Ok(written))
+        }
+    }
+
+    pub(super) fn poll_write(&self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        self.poll_operation(cx, Operation::Write, self.send(bufs))
+    }
+
+    pub(super) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_operation(cx, Operation::Flush, |conn, _| match (conn.error(), conn.state()) {
+            _ if conn.is_flushed() => Poll::Ready(Ok(())),
+            (Some(error), _) => Poll::Ready(Err(self.ended(error))),
+            // An RST may take the place of the ACK of the FIN, with everything before it delivered.
+            (None, TcpState::Closed) => Poll::Ready(Ok(())),
+            (None, _) => Poll::Pending,
+        })
+    }
+
+    pub(super) async fn with_readable<R>(
+        &self,
+        use_data: impl FnOnce([&[u8]; 2]) -> (usize, R),
+    ) -> io::Result<R> {
+        let mut use_data = Some(use_data);
+        poll_fn(|cx| {
+            let once = |pieces: [&[u8]; 2]| {
+                let use_data = use_data.take().expect("a ready future is not polled again");
+                use_data(pieces)
+            };
+            self.poll_operation(cx, Operation::Read, self.receive(once))
+        })
+        .await
+    }
+
+    pub(super) async fn write_with(
+        &self,
+        max: usize,
+        fill: impl FnOnce([&mut [u8]; 2]) -> usize,
+    ) -> io::Result<usize> {
+        let mut fill = Some(fill);
+        poll_fn(|cx| {
+            self.poll_operation(cx, Operation::Write, |conn, now| {
+                let written = conn.write_with(now, max, |room| match fill.take() {
+                    Some(fill) => fill(room),
+                    None => 0,
+                });
+                match written {
+                    // The core had no room to offer, and noted that a writer waits.
+                    Ok(_) if fill.is_some() && max > 0 => Poll::Pending,
+                    Ok(written) => Poll::Ready(Ok(written)),
+                    Err(error) => Poll::Ready(Err(self.refused(error))),
+                }
+            })
+        })
+        .await
+    }
+}
+
+/// As many of the bytes as one call copies.
+pub(super) fn few(pieces: [&[u8]; 2]) -> [&[u8]; 2] {
+    let first = pieces[0].len().min(COPY_LIMIT);
+    let second = pieces[1].len().min(COPY_LIMIT - first);
+    [&pieces[0][..first], &pieces[1][..second]]
+}

@@ -1,0 +1,205 @@
+//! Waiting without reading or writing, trying without waiting, and looking without taking.
+//!
+//! Readiness is what is the case, not an edge: it is asked anew each time. A stream is ready to be written when a write
+//! would take something, and after one that was cut short when a third of the send buffer is free, so that its task is not
+//! woken for every ACK.
+
+use super::TcpStream;
+use super::handle::{Operation, few};
+use ackline_tcp_core::State;
+use ackline_tcp_core::endpoint::Conn;
+use bytes::BufMut;
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::task::{Context, Poll};
+use tokio::io::{Interest, ReadBuf, Ready};
+
+impl TcpStream {
+    /// Waits until one of the things is the case that `interest` asks for, and says which. Several tasks may wait at once.
+    ///
+    /// # Errors
+    /// `NetworkDown` where the device is gone and nothing is left to be read.
+    pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
+        // What was received can be read without a device; for all else it is needed.
+        let operation = if interest.is_writable() { Operation::Write } else { Operation::Read };
+        self.conn.when(|| self.conn.operate(operation, None, |conn, _| some(readiness(conn, interest)))).await
+    }
+
+    /// Waits until a read would not wait. Several tasks may do so at once.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready).
+    pub async fn readable(&self) -> io::Result<()> {
+        self.ready(Interest::READABLE).await.map(drop)
+    }
+
+    /// Waits until a write would not wait. Several tasks may do so at once.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready).
+    pub async fn writable(&self) -> io::Result<()> {
+        self.ready(Interest::WRITABLE).await.map(drop)
+    }
+
+    /// Whether a read would not wait. Of this, `poll_peek` and `poll_read` the latest call's task is woken.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready).
+    pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let look = |conn: &mut Conn<'_>, _| some(readiness(conn, Interest::READABLE));
+        self.conn.poll_operation(cx, Operation::Read, look).map_ok(drop)
+    }
+
+    /// Whether a write would not wait. Of this and `poll_write` the latest call's task is woken.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready).
+    pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let look = |conn: &mut Conn<'_>, _| some(readiness(conn, Interest::WRITABLE));
+        self.conn.poll_operation(cx, Operation::Write, look).map_ok(drop)
+    }
+
+    /// Reads what is there, at most as much as `buf` takes.
+    ///
+    /// # Errors
+    /// `WouldBlock` where nothing is there; otherwise as reading.
+    pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.try_read_vectored(&mut [IoSliceMut::new(buf)])
+    }
+
+    /// Reads what is there into one buffer after the other.
+    ///
+    /// # Errors
+    /// As [`try_read`](Self::try_read).
+    pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.try_receive(|pieces| {
+            let read = copy(few(pieces), bufs);
+            (read, read)
+        })
+    }
+
+    /// Reads what is there into the free part of `buf`, and advances it.
+    ///
+    /// # Errors
+    /// As [`try_read`](Self::try_read).
+    pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
+        self.try_receive(|pieces| {
+            let mut read = 0;
+            for piece in few(pieces) {
+                let taken = &piece[..piece.len().min(buf.remaining_mut())];
+                buf.put_slice(taken);
+                read += taken.len();
+            }
+            (read, read)
+        })
+    }
+
+    /// Writes what there is room for, at most `buf`.
+    ///
+    /// # Errors
+    /// `WouldBlock` where there is no room; otherwise as writing.
+    pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
+        self.try_write_vectored(&[IoSlice::new(buf)])
+    }
+
+    /// Writes what there is room for, of one buffer after the other.
+    ///
+    /// # Errors
+    /// As [`try_write`](Self::try_write).
+    pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
+        at_once(self.conn.operate(Operation::Write, None, self.conn.send(bufs)))
+    }
+
+    /// Waits for data, and copies what fits of it into `buf` without taking it: it is there for the next read. 0 is the end of
+    /// the stream. Several tasks may wait at once.
+    ///
+    /// # Errors
+    /// As reading.
+    pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
+        self.conn
+            .when(|| {
+                let look = |pieces: [&[u8]; 2]| (0, copy(few(pieces), &mut [IoSliceMut::new(buf)]));
+                self.conn.operate(Operation::Read, None, self.conn.receive(look))
+            })
+            .await
+    }
+
+    /// As [`peek`](Self::peek), for one task: of this, `poll_read_ready` and `poll_read` the latest call's is woken.
+    ///
+    /// # Errors
+    /// As reading.
+    pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<usize>> {
+        let look = |pieces: [&[u8]; 2]| {
+            let before = buf.remaining();
+            for piece in few(pieces) {
+                buf.put_slice(&piece[..piece.len().min(buf.remaining())]);
+            }
+            (0, before - buf.remaining())
+        };
+        self.conn.poll_operation(cx, Operation::Read, self.conn.receive(look))
+    }
+
+    fn try_receive<R>(&self, use_data: impl FnOnce([&[u8]; 2]) -> (usize, R)) -> io::Result<R> {
+        at_once(self.conn.operate(Operation::Read, None, self.conn.receive(use_data)))
+    }
+}
+
+/// What is the case of what `interest` asks for, as `epoll` would tell tokio.
+fn readiness(conn: &mut Conn<'_>, interest: Interest) -> Ready {
+    let state = conn.state();
+    let failed = conn.error().is_some();
+    // The peer's FIN was reached; and both were (EPOLLHUP).
+    let ended =
+        matches!(state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed);
+    let over = ended && state != State::CloseWait;
+    let mut ready = Ready::EMPTY;
+    if interest.is_readable() {
+        let there = conn.peek().iter().any(|piece| !piece.is_empty());
+        ready |= when(there || ended || failed, Ready::READABLE);
+        ready |= when(ended || failed, Ready::READ_CLOSED);
+    }
+    if interest.is_writable() {
+        ready |= when(conn.is_writable(), Ready::WRITABLE);
+        ready |= when(over || failed, Ready::WRITE_CLOSED);
+    }
+    if interest.is_error() {
+        ready |= when(failed, Ready::ERROR);
+    }
+    // Urgent data stays in the stream (RFC 6093): only the end is news to whom it matters.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    if interest.is_priority() {
+        ready |= when(ended || failed, Ready::READ_CLOSED);
+    }
+    ready
+}
+
+fn when(holds: bool, ready: Ready) -> Ready {
+    if holds { ready } else { Ready::EMPTY }
+}
+
+fn some(ready: Ready) -> Poll<io::Result<Ready>> {
+    if ready.is_empty() { Poll::Pending } else { Poll::Ready(Ok(ready)) }
+}
+
+/// What an operation that does not wait says where it would have to.
+fn at_once<R>(outcome: Poll<io::Result<R>>) -> io::Result<R> {
+    match outcome {
+        Poll::Ready(outcome) => outcome,
+        Poll::Pending => Err(ErrorKind::WouldBlock.into()),
+    }
+}
+
+/// Copies the pieces into one buffer after the other; how many bytes that were.
+fn copy(mut pieces: [&[u8]; 2], bufs: &mut [IoSliceMut<'_>]) -> usize {
+    let mut copied = 0;
+    for buf in bufs {
+        let mut room = &mut **buf;
+        for piece in &mut pieces {
+            let len = piece.len().min(room.len());
+            let (taken, rest) = room.split_at_mut(len);
+            taken.copy_from_slice(&piece[..len]);
+            (room, *piece) = (rest, &piece[len..]);
+            copied += len;
+        }
+    }
+    copied
+}
