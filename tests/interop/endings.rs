@@ -89,6 +89,7 @@ fn raise_limit_of_descriptors() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn both_ends_are_told_what_the_kernel_tells() {
     let name = "endings::both_ends_are_told_what_the_kernel_tells";
     let _watchdog = Watchdog::start(name, Duration::from_secs(120));

@@ -88,7 +88,9 @@ async fn finds_the_narrow_link(world: World, ip: Ip) {
 
 against_kernel! {
     fn ipv4(world) from Setup::offload(); { finds_the_narrow_link(world, Ip::V4).await; }
+    #[ignore = "slow"]
     fn ipv6(world) from Setup::offload(); { finds_the_narrow_link(world, Ip::V6).await; }
     fn ipv4_plain(world) from Setup::plain(); { finds_the_narrow_link(world, Ip::V4).await; }
+    #[ignore = "slow"]
     fn ipv6_plain(world) from Setup::plain(); { finds_the_narrow_link(world, Ip::V6).await; }
 }

@@ -186,6 +186,7 @@ fn stack_opens() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn over_a_bad_path() {
     let impairment = Impairment {
         loss: 1.0,

@@ -94,6 +94,7 @@ fn measure(scheduler: &'static str) -> Result<Row, Error> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_download_beside_an_upload_is_ten_times_faster_with_shares_than_first_in_first_out() {
     let name = "uplink::a_download_beside_an_upload_is_ten_times_faster_with_shares_than_first_in_first_out";
     let _watchdog = Watchdog::start(name, time::Duration::from_secs(90));

@@ -168,6 +168,7 @@ fn the_same_seed_gives_the_same_packets_at_the_same_instants() {
 /// Each 10,000th packet is lost, RTT 100 ms. RFC 9438, section 5.1, table 1: an average window of 187 segments for
 /// CUBIC (whose model knows no fast convergence); for Reno sqrt(3 / 2p) = 122.
 #[test]
+#[ignore = "slow"]
 fn the_average_window_is_that_of_the_deterministic_loss_model() {
     for (cc, expected) in [("cubic:fast_convergence=off", 187.0), ("reno", 122.0)] {
         let path =

@@ -6,6 +6,7 @@ use ackline_lab::{EXAMPLES, Scenario, run_one};
 const FAST: [&str; 2] = ["1gbit", "10gbit"];
 
 #[test]
+#[ignore = "slow"]
 fn each_runs_shortened() {
     for example in EXAMPLES {
         let scenario = Scenario::parse(example.text, example.name).unwrap();

@@ -7,6 +7,7 @@ use std::path::Path;
 const QUICK: [&str; 3] = ["stall", "requests", "flights"];
 
 #[test]
+#[ignore = "slow"]
 fn quick_ones_are_the_same() {
     for name in QUICK {
         let example = example(name).unwrap();

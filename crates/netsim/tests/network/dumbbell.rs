@@ -85,6 +85,7 @@ fn a_packet_takes_serialisation_plus_delay_on_each_link() {
 }
 
 #[test]
+#[ignore = "slow"]
 fn a_long_transfer_fills_the_link() {
     for egress in [Egress::Queued, Egress::Fed] {
         let mut net =

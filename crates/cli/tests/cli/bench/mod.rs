@@ -2,9 +2,10 @@
 
 /// Makes a test over each kind of device of each function that takes a world.
 macro_rules! over_each_device {
-    ($($test:ident)*) => {
+    ($($(#[$attribute:meta])* $test:ident)*) => {
         mod tun {
             $(#[test]
+            $(#[$attribute])*
             fn $test() {
                 $crate::bench::world::with(
                     $crate::bench::world::own_name(concat!(module_path!(), "::", stringify!($test))),
@@ -15,6 +16,7 @@ macro_rules! over_each_device {
         }
         mod ethernet {
             $(#[test]
+            $(#[$attribute])*
             fn $test() {
                 $crate::bench::world::with(
                     $crate::bench::world::own_name(concat!(module_path!(), "::", stringify!($test))),

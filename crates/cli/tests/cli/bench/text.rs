@@ -36,6 +36,7 @@ fn forms(ended: &Ended) -> Vec<String> {
 }
 
 #[test]
+#[ignore = "slow"]
 fn lines_are_iperf3s_with_the_rtt_behind_them() {
     with("bench::text::lines_are_iperf3s_with_the_rtt_behind_them", Link::Tun, |world| {
         // One interval for the whole test: where there are more, the two ends of a test may differ by a short last one.

@@ -7,8 +7,11 @@ use serde_json::Value;
 over_each_device! {
     amounts
     many_streams
+    #[ignore = "slow"]
     both_directions
+    #[ignore = "slow"]
     rates
+    #[ignore = "slow"]
     omission
     settings
     version_6
