@@ -18,15 +18,15 @@
 //!
 //! [`Ecn::Dctcp`]: ackline_tcp_core::config::Ecn::Dctcp
 
-use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::builtin::NewReno;
-use ackline_tcp_core::policy::cc::{
-    AckSample, CcInit, CongestionControl, CongestionEvent, EcnUse, FlowView, Phase, Reaction, Restart,
-    SendDecision, Undo,
-};
+use ackline_tcp_core::policy::cc::{CcInit, EcnUse};
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
+use ackline_tcp_core::policy::window::{
+    DecreaseCx, GrowthCx, MovedBy, Signal, WindowControl, WindowGrowth, Windows,
+};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use ackline_tcp_core::{SeqNum, Window};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -101,7 +101,7 @@ impl DctcpParams {
     }
 }
 
-/// The window of DCTCP.
+/// The growth of DCTCP's window, which is NewReno's, and its estimate.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     reno: NewReno,
@@ -114,23 +114,21 @@ pub struct Dctcp {
     marked: u64,
     /// DCTCP.WindowEnd; none before the first ACK.
     window_end: Option<SeqNum>,
-    /// SND.NXT at the last reduction, until something beyond it is acknowledged.
-    reduced_until: Option<SeqNum>,
 }
 
 impl Dctcp {
     /// A flow that starts from `init`.
     #[must_use]
-    pub fn new(init: &CcInit, params: DctcpParams) -> Self {
-        Self {
-            reno: NewReno::new(init),
+    pub fn new(init: &CcInit, params: DctcpParams) -> WindowControl<Self> {
+        let growth = Self {
+            reno: NewReno::default(),
             params,
             alpha: (params.alpha * ONE as f64) as u64,
             acked: 0,
             marked: 0,
             window_end: None,
-            reduced_until: None,
-        }
+        };
+        WindowControl::new(init, growth)
     }
 
     /// The estimated share of marked data, 0 to 1.
@@ -138,83 +136,59 @@ impl Dctcp {
     pub fn alpha(&self) -> f64 {
         self.alpha as f64 / ONE as f64
     }
+}
+
+impl WindowGrowth for Dctcp {
+    fn name(&self) -> &'static str {
+        "dctcp"
+    }
+
+    fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
+        self.reno.increase(cx, w);
+    }
+
+    /// Sections 3.3 and 3.5: a loss costs half.
+    fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
+        if cx.signal == Signal::Ecn {
+            self.reno.reduce_to(w.cwnd().mul_ratio(2 * ONE - self.alpha, 2 * ONE), w);
+        } else {
+            self.reno.decrease(cx, w);
+        }
+    }
 
     /// RFC 8257, section 3.3, steps 1 to 8.
-    fn observe(&mut self, view: &FlowView, ack: &AckSample) {
+    fn observe(&mut self, cx: &GrowthCx<'_>, _w: &Windows) {
         // Step 1: what SACK reports does not count before it is acknowledged.
-        let bytes = u64::from(ack.acked);
+        let bytes = u64::from(cx.ack.acked);
         self.acked += bytes;
-        self.marked += if ack.ece { bytes } else { 0 };
-        if self.acked == 0 || self.window_end.is_some_and(|end| view.snd_una.le(end)) {
+        self.marked += if cx.ack.ece { bytes } else { 0 };
+        if self.acked == 0 || self.window_end.is_some_and(|end| cx.view.snd_una.le(end)) {
             return;
         }
         // At most 2^32 bytes are acknowledged in a window, so that nothing here overflows.
         let share = (self.marked << ALPHA_BITS) / self.acked;
         let g = self.params.g_fixed();
         self.alpha = (self.alpha * ((1 << G_BITS) - g) + share * g) >> G_BITS;
-        self.window_end = Some(view.snd_nxt);
+        self.window_end = Some(cx.view.snd_nxt);
         (self.acked, self.marked) = (0, 0);
     }
 
-    /// The window was reduced: what is outstanding cannot reduce it again.
-    fn close_window(&mut self, view: &FlowView) {
-        self.reduced_until = Some(view.snd_nxt);
-    }
-}
-
-impl CongestionControl for Dctcp {
-    fn name(&self) -> &'static str {
-        "dctcp"
+    fn moved(&mut self, by: MovedBy, before: &Windows, w: &Windows) {
+        self.reno.moved(by, before, w);
     }
 
-    fn decision(&self) -> SendDecision {
-        let mut decision = self.reno.decision();
-        decision.ecn = EcnUse::PerAck;
-        decision
+    /// What was observed meanwhile is true all the same.
+    fn undo(&mut self, _before: &Self) {}
+
+    fn ssthresh_after_idle(&self, w: &Windows) -> Window {
+        self.reno.ssthresh_after_idle(w)
     }
 
-    fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
-        self.observe(view, ack);
-        self.reduced_until.take_if(|until| view.snd_una.gt(*until));
-        let repairs = matches!(view.phase, Phase::Recovery | Phase::Loss);
-        if ack.ece && !repairs && self.reduced_until.is_none() {
-            let window = self.reno.decision().window.mul_ratio(2 * ONE - self.alpha, 2 * ONE);
-            self.reno.reduce_to(view, window);
-            self.close_window(view);
-            return Reaction::Reduced;
-        }
-        self.reno.on_ack(view, ack)
+    fn ecn(&self) -> EcnUse {
+        EcnUse::PerAck
     }
 
-    fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
-        match event {
-            // Section 3.5: once per window of data, whatever the signals. What is lost left after the reduction where
-            // all before it is acknowledged.
-            CongestionEvent::Loss { .. }
-                if self.reduced_until.is_some_and(|until| view.snd_una.lt(until)) => {}
-            CongestionEvent::Loss { .. } | CongestionEvent::Timeout { .. } => {
-                self.reno.on_congestion(view, event);
-                self.close_window(view);
-            }
-            _ => self.reno.on_congestion(view, event),
-        }
-    }
-
-    fn on_restart(&mut self, view: &FlowView, restart: &Restart) {
-        self.reno.on_restart(view, restart);
-    }
-
-    fn checkpoint(&mut self, view: &FlowView) {
-        self.reno.checkpoint(view);
-    }
-
-    fn undo(&mut self, view: &FlowView, undo: &Undo) {
-        self.reno.undo(view, undo);
-        self.reduced_until = None;
-    }
-
-    fn metrics(&self, report: &mut Metrics<'_>) {
-        self.reno.metrics(report);
+    fn metrics(&self, _w: &Windows, report: &mut Metrics<'_>) {
         report.report("alpha", self.alpha());
     }
 
@@ -233,8 +207,9 @@ impl CongestionControl for Dctcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ackline_tcp_core::Instant;
+    use ackline_tcp_core::policy::cc::{AckSample, CongestionControl, CongestionEvent, FlowView, Reaction};
     use ackline_tcp_core::policy::conformance;
-    use ackline_tcp_core::{Instant, Window};
 
     const SMSS: u32 = 1000;
 
@@ -244,7 +219,7 @@ mod tests {
 
     /// A flow with `cwnd` segments and no slow start.
     struct Flow {
-        dctcp: Dctcp,
+        dctcp: WindowControl<Dctcp>,
         view: FlowView,
     }
 
@@ -294,7 +269,7 @@ mod tests {
             let marked = (share * f64::from(bytes)) as u32;
             // The marked part does not reach the end of the window, the rest does.
             flow.view.snd_nxt = flow.view.snd_una + bytes;
-            flow.dctcp.window_end = Some(flow.view.snd_nxt - 1);
+            flow.dctcp.growth_mut().window_end = Some(flow.view.snd_nxt - 1);
             for (len, ece) in [(marked, true), (bytes - marked, false)] {
                 if len > 0 {
                     flow.view.snd_una += len;
@@ -304,7 +279,11 @@ mod tests {
                 }
             }
             expected = expected * 15.0 / 16.0 + share / 16.0;
-            assert!((flow.dctcp.alpha() - expected).abs() < 1e-8, "{} {expected}", flow.dctcp.alpha());
+            assert!(
+                (flow.dctcp.growth().alpha() - expected).abs() < 1e-8,
+                "{} {expected}",
+                flow.dctcp.growth().alpha()
+            );
         }
     }
 
@@ -320,7 +299,7 @@ mod tests {
                 ack.ece = i % every == 0 && every != u32::MAX;
                 dctcp.on_ack(&view, &ack);
             }
-            assert!((dctcp.alpha() - share).abs() < 0.02, "{every}: {}", dctcp.alpha());
+            assert!((dctcp.growth().alpha() - share).abs() < 0.02, "{every}: {}", dctcp.growth().alpha());
         }
     }
 
@@ -348,7 +327,7 @@ mod tests {
         ] {
             let mut flow = Flow::new(before, &std::format!("alpha={alpha},g=0.001"));
             flow.view.snd_nxt = flow.view.snd_una + 10 * SMSS;
-            flow.dctcp.window_end = Some(flow.view.snd_nxt);
+            flow.dctcp.growth_mut().window_end = Some(flow.view.snd_nxt);
             flow.view.snd_una += SMSS;
             let mut ack = AckSample::new(SMSS, 1);
             ack.ece = true;
@@ -385,7 +364,7 @@ mod tests {
 
         let mut flow = Flow::new(100, "alpha=0.5,g=0.001");
         flow.view.snd_nxt = flow.view.snd_una + 100 * SMSS;
-        flow.dctcp.window_end = Some(flow.view.snd_nxt);
+        flow.dctcp.growth_mut().window_end = Some(flow.view.snd_nxt);
         flow.view.snd_una += SMSS;
         let mut ack = AckSample::new(SMSS, 1);
         ack.ece = true;

@@ -25,11 +25,11 @@ pub const MIN_RTT_DIVISOR: u64 = 8;
 /// RFC 9406, section 4.3: RTT samples that a round needs for a check.
 pub const N_RTT_SAMPLE: u32 = 8;
 /// RFC 9406, section 4.3: growth in CSS is divided by this.
-pub const CSS_GROWTH_DIVISOR: u64 = 4;
+pub const CSS_GROWTH_DIVISOR: u32 = 4;
 /// RFC 9406, section 4.3: rounds that CSS lasts.
 pub const CSS_ROUNDS: u32 = 5;
 /// RFC 9406, section 4.3: most segments by which one ACK may open the window of a flow that is not paced.
-pub const L: u64 = 8;
+pub const L: u32 = 8;
 
 /// The detector, for the first slow start of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

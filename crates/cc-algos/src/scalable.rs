@@ -10,11 +10,8 @@
 //! Where it fails: two flows that lose together never converge to equal shares.
 
 use crate::aimd::{Aimd, AimdParams, Avoidance, Growth, MAX_SSTHRESH, RTO};
-use ackline_tcp_core::policy::cc::CcInit;
 use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
-use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError, window};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["stcp"],
@@ -22,13 +19,8 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     source: "Kelly 2003",
     params: ScalableParams::TABLE,
     ..Entry::new("scalable", |params| {
-        let (mut aimd, mut own) = (AimdParams::default(), ScalableParams::default());
-        for param in params.iter() {
-            if aimd.set(&param)?.is_none() && own.set(&param)?.is_none() {
-                return Err(param.unknown("scalable", ScalableParams::TABLE));
-            }
-        }
-        Ok(Arc::new(move |init: &CcInit| Box::new(Aimd::new(init, aimd, Scalable::new(own)))))
+        let scalable = Scalable::new(ScalableParams::default());
+        window::make(Aimd::new(AimdParams::default(), scalable), params)
     })
 };
 

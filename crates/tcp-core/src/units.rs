@@ -36,6 +36,19 @@ impl Window {
         self.0
     }
 
+    /// A window of `bytes` with their fraction, rounded down to 2^-16 byte; saturates, and what is negative or no number is
+    /// empty.
+    #[must_use]
+    pub const fn from_f64(bytes: f64) -> Self {
+        Self((bytes * 65_536.0) as u64)
+    }
+
+    /// Bytes with their fraction; exact up to 128 GiB.
+    #[must_use]
+    pub const fn as_f64(self) -> f64 {
+        self.0 as f64 / 65_536.0
+    }
+
     /// Whole bytes, rounded down.
     #[must_use]
     pub const fn bytes(self) -> u64 {

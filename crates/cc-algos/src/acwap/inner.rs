@@ -1,9 +1,10 @@
 //! The controls that ACWAP wraps beside HSTCP and Scalable TCP: Reno and CUBIC as a(w) and b(w).
 
 use crate::CubicParams;
-use crate::aimd::{Avoidance, Cwnd, Growth, Reduced};
+use crate::aimd::{Avoidance, Growth, Reduced};
 use crate::cubic::{Epoch, Step};
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
+use ackline_tcp_core::policy::window::Windows;
 use ackline_tcp_core::policy::{Metrics, SpecError};
 use ackline_tcp_core::{Duration, Instant};
 
@@ -91,7 +92,7 @@ impl Growth for Cubic {
         }
     }
 
-    fn on_jump(&mut self, _cwnd: Cwnd) {
+    fn on_jump(&mut self, _w: &Windows) {
         self.epoch = None;
     }
 

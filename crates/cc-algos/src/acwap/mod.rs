@@ -34,14 +34,14 @@ mod windowed;
 
 pub use params::{AcwapParams, PacingMode};
 
-use crate::aimd::{Aimd, AimdParams, Avoidance, Cwnd, Growth, Reduced, Seen, Stage};
+use crate::aimd::{Aimd, AimdParams, Avoidance, Growth, Reduced, Seen, Stage};
 use crate::hstcp::{Hstcp, HstcpParams};
 use crate::scalable::{Scalable, ScalableParams};
 use ackline_tcp_core::policy::cc::{CcInit, Pacing, Revise};
 use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
+use ackline_tcp_core::policy::window::{self, Windows};
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant};
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::sync::Arc;
 use pacing::Pace;
@@ -66,14 +66,9 @@ fn make<C>(params: &Params, inner: C) -> Result<Arc<NewCongestionControl>, SpecE
 where
     C: Growth + Sync + 'static,
 {
-    let mut aimd = AimdParams::default();
-    let mut acwap = Acwap::new(AcwapParams::default(), inner);
-    for param in params.iter().filter(|param| param.key() != "inner") {
-        if aimd.set(&param)?.is_none() && acwap.set(&param)?.is_none() {
-            return Err(param.unknown("acwap", AcwapParams::TABLE));
-        }
-    }
-    Ok(Arc::new(move |init: &CcInit| Box::new(Aimd::new(init, aimd, acwap.started(init)))))
+    // Not to be set once the control is chosen.
+    let (_, params) = params.split(&[params::INNER_INFO]);
+    window::make(Aimd::new(AimdParams::default(), Acwap::new(AcwapParams::default(), inner)), &params)
 }
 
 /// The growth of `C`, held back near a full queue.
@@ -99,14 +94,6 @@ impl<C: Growth> Acwap<C> {
         Self { inner, params, range, pace, granularity: Duration::ZERO, upper: None, a: 0.0, smss: 0 }
     }
 
-    /// The same for a connection that begins.
-    fn started(&self, init: &CcInit) -> Self {
-        let mut started = Self::new(self.params, self.inner.clone());
-        started.granularity = init.granularity;
-        started.smss = init.smss;
-        started
-    }
-
     /// W4: the least width of the range that means anything: four ticks of the clock, two packets' times.
     fn least_range(&self, segments: f64) -> Duration {
         let r_c = self.range.smoothed().unwrap_or(Duration::ZERO).as_nanos() as f64;
@@ -118,6 +105,13 @@ impl<C: Growth> Acwap<C> {
 impl<C: Growth> Growth for Acwap<C> {
     fn name(&self) -> &'static str {
         "acwap"
+    }
+
+    fn start(&mut self, init: &CcInit) {
+        self.inner.start(init);
+        *self = Self::new(self.params, self.inner.clone());
+        self.granularity = init.granularity;
+        self.smss = init.smss;
     }
 
     fn increase(&mut self, at: &Avoidance) -> f64 {
@@ -138,16 +132,16 @@ impl<C: Growth> Growth for Acwap<C> {
     /// W1 to W4, W7 and P2.
     fn on_ack(&mut self, seen: &Seen) {
         self.inner.on_ack(seen);
-        self.smss = seen.smss;
+        self.smss = seen.windows.smss();
         if let Some(rtt) = seen.rtt {
             self.range.on_sample(rtt, seen.longest_paced_rtt);
         }
-        self.pace.set(&self.params, seen.stage, self.range.smoothed(), seen.cwnd);
+        self.pace.set(&self.params, seen.stage, self.range.smoothed(), seen.windows.cwnd());
         match seen.stage {
             Stage::Avoidance => {
                 self.range.on_avoidance(seen.now);
                 self.upper = if self.params.clamp {
-                    let least = self.least_range(seen.cwnd.bytes() / f64::from(seen.smss));
+                    let least = self.least_range(seen.windows.segments());
                     self.range.upper_part(self.params.beta, least)
                 } else {
                     None
@@ -164,16 +158,16 @@ impl<C: Growth> Growth for Acwap<C> {
         self.range.on_congestion();
         self.upper = None;
         let stage = if seen.timeout { Stage::SlowStart } else { Stage::Other };
-        self.pace.set(&self.params, stage, self.range.smoothed(), seen.after);
+        self.pace.set(&self.params, stage, self.range.smoothed(), seen.after.cwnd());
     }
 
     fn on_unused(&mut self, now: Instant) {
         self.inner.on_unused(now);
     }
 
-    fn on_jump(&mut self, cwnd: Cwnd) {
-        self.inner.on_jump(cwnd);
-        self.pace.on_jump(cwnd);
+    fn on_jump(&mut self, w: &Windows) {
+        self.inner.on_jump(w);
+        self.pace.on_jump(w.cwnd());
     }
 
     fn undo(&mut self, before: &Self) {

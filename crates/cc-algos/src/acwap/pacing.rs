@@ -10,7 +10,7 @@
 //! | P6 | the interval is a ratio, its remainder carried: no drift | [`Pacing::Gap`] |
 
 use super::params::{AcwapParams, PacingMode};
-use crate::aimd::{Cwnd, Stage};
+use crate::aimd::Stage;
 use ackline_tcp_core::policy::cc::{Pacing, Revise};
 use ackline_tcp_core::{Duration, Window};
 
@@ -28,7 +28,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Sets the interval from the window before growth (P1), or none where the mode has none (P2).
-    pub(super) fn set(&mut self, params: &AcwapParams, stage: Stage, r_c: Option<Duration>, cwnd: Cwnd) {
+    pub(super) fn set(&mut self, params: &AcwapParams, stage: Stage, r_c: Option<Duration>, cwnd: Window) {
         let slow_start = matches!(stage, Stage::FirstSlowStart | Stage::SlowStart);
         let gain = match params.pacing {
             PacingMode::Off => None,
@@ -49,7 +49,7 @@ impl Pace {
     }
 
     /// The window became `cwnd`; the interval follows.
-    pub(super) fn on_jump(&mut self, cwnd: Cwnd) {
+    pub(super) fn on_jump(&mut self, cwnd: Window) {
         if let Some((_, over)) = &mut self.gap {
             *over = scaled(cwnd, self.gain);
         }
@@ -72,6 +72,6 @@ impl Pace {
     }
 }
 
-fn scaled(cwnd: Cwnd, gain: u32) -> Window {
-    cwnd.window().mul_ratio(u64::from(gain), 1000)
+fn scaled(cwnd: Window, gain: u32) -> Window {
+    cwnd.mul_ratio(u64::from(gain), 1000)
 }

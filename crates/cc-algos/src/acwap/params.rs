@@ -53,15 +53,18 @@ impl Default for AcwapParams {
 /// The names of the controls that can be wrapped.
 pub(super) const INNER: [&str; 4] = ["hstcp", "scalable", "reno", "cubic"];
 
+/// `inner` as tables show it.
+pub(super) const INNER_INFO: ParamInfo = ParamInfo {
+    name: "inner",
+    default: "hstcp",
+    range: "hstcp|scalable|reno|cubic",
+    summary: "the control whose growth is held back near a full queue",
+};
+
 impl AcwapParams {
     /// The parameters of `acwap`.
     pub const TABLE: &[ParamInfo] = &[
-        ParamInfo {
-            name: "inner",
-            default: "hstcp",
-            range: "hstcp|scalable|reno|cubic",
-            summary: "the control whose growth is held back near a full queue",
-        },
+        INNER_INFO,
         ParamInfo {
             name: "beta",
             default: "0.8",

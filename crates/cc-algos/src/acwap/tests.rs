@@ -3,6 +3,7 @@
 use super::range::fixed;
 use super::*;
 use crate::aimd::tests::{Flow, SMSS};
+use ackline_tcp_core::Window;
 use ackline_tcp_core::policy::conformance;
 use ackline_tcp_core::policy::{CongestionControl, Params};
 use proptest::prelude::*;
@@ -30,7 +31,8 @@ fn acwap(spec: &str) -> Acwap<Hstcp> {
     for param in params.iter() {
         acwap.set(&param).unwrap().unwrap();
     }
-    acwap.started(&CcInit::new(NOW, SMSS, ackline_tcp_core::Window::from_bytes(2000)))
+    acwap.start(&CcInit::new(NOW, SMSS, Window::from_bytes(2000)));
+    acwap
 }
 
 /// rtt_min, rtt_max, beta, r_c in seconds, numofcon: whether growth is held back.
@@ -233,7 +235,7 @@ fn pacing_intervals_of_the_model() {
     let paper = AcwapParams { pacing: PacingMode::Paper, ..AcwapParams::default() };
     for (r_c, w, nanos) in vectors {
         let mut pace = Pace::default();
-        let cwnd = Cwnd::from_bytes(w * f64::from(SMSS));
+        let cwnd = Window::from_f64(w * f64::from(SMSS));
         pace.set(&paper, Stage::Avoidance, Some(secs(r_c)), cwnd);
         assert_eq!(pace.interval(SMSS), Some(Duration::from_nanos(nanos)), "{r_c} s, {w} segments");
     }
@@ -391,11 +393,8 @@ fn errors_name_what_is_wrong() {
     assert!(fault("inner=bbr").contains("hstcp, scalable, reno, cubic"));
     assert!(fault("inner=reno,aw=rfc").contains("aw is for inner=hstcp"));
     assert!(fault("beta=1.5").contains("beta=1.5"));
-    let mut cc = (ENTRY.make)(&"".parse().unwrap()).unwrap()(&CcInit::new(
-        NOW,
-        SMSS,
-        ackline_tcp_core::Window::from_bytes(2000),
-    ));
+    let mut cc =
+        (ENTRY.make)(&"".parse().unwrap()).unwrap()(&CcInit::new(NOW, SMSS, Window::from_bytes(2000)));
     let error = cc.configure(&"inner=reno".parse().unwrap()).unwrap_err();
     assert!(std::format!("{error}").contains("fixed for the life"), "{error}");
     cc.configure(&"beta=0.5,aw=rfc,max_ssthresh=off".parse().unwrap()).unwrap();

@@ -7,27 +7,21 @@
 //!   timeout:          ssthresh = flight / 2, w as the RTO response proposes           (H8)
 //! ```
 //!
-//! What a control grows and gives up is its [`Growth`]; [`Aimd`] does the rest. A control that wraps another one
-//! (ACWAP) is a [`Growth`] that holds a [`Growth`].
+//! What a control grows and gives up is its [`Growth`]; [`Aimd`] makes of it a [`WindowGrowth`], to which the core's
+//! adapter adds the rest. A control that wraps another one (ACWAP) is a [`Growth`] that holds a [`Growth`].
 //!
-//! The window is kept in bytes with 32 fraction bits, for a(w) / w is a thousandth of a segment where windows are
-//! large. Factors are `f64`, of which only operations that IEEE 754 rounds exactly are used, and the `libm` crate:
-//! every machine computes the same.
+//! Factors are `f64`, of which only operations that IEEE 754 rounds exactly are used, and the `libm` crate: every machine
+//! computes the same.
 
-mod cwnd;
 mod slow_start;
 
-pub(crate) use cwnd::Cwnd;
 pub use slow_start::limited_step;
 
-use ackline_tcp_core::policy::cc::{
-    AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Pacing, Phase, Reaction, Restart,
-    RestartCause, Revise, SendDecision, SentSegment, SsthreshRule, Undo,
-};
+use ackline_tcp_core::policy::cc::{CcInit, FlowView, Pacing, Phase, Revise};
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
+use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant, Window};
-use alloc::boxed::Box;
 use core::fmt::Debug;
 
 /// How a control grows in congestion avoidance and what it gives up.
@@ -38,6 +32,11 @@ use core::fmt::Debug;
 pub(crate) trait Growth: Clone + Debug + Send {
     /// The name under which the control is chosen.
     fn name(&self) -> &'static str;
+
+    /// The connection begins.
+    fn start(&mut self, init: &CcInit) {
+        let _ = init;
+    }
 
     /// a(w): segments by which the window grows while one window of data is acknowledged.
     fn increase(&mut self, at: &Avoidance) -> f64;
@@ -55,14 +54,14 @@ pub(crate) trait Growth: Clone + Debug + Send {
         let _ = seen;
     }
 
-    /// Up to `now` the window did not limit the flow.
+    /// Up to `now` the window did not limit the flow, or the flow was idle.
     fn on_unused(&mut self, now: Instant) {
         let _ = now;
     }
 
-    /// The window became `cwnd` by a restart, an undo or another segment size.
-    fn on_jump(&mut self, cwnd: Cwnd) {
-        let _ = cwnd;
+    /// The window became `w` by a restart, an undo, a repeated timeout or another segment size.
+    fn on_jump(&mut self, w: &Windows) {
+        let _ = w;
     }
 
     /// The last congestion was none; `before` is the state from before it.
@@ -124,9 +123,7 @@ pub(crate) enum Stage {
 pub(crate) struct Seen {
     pub(crate) now: Instant,
     pub(crate) stage: Stage,
-    pub(crate) cwnd: Cwnd,
-    /// Bytes.
-    pub(crate) smss: u32,
+    pub(crate) windows: Windows,
     /// Round-trip time of the newest covered segment that was never retransmitted.
     pub(crate) rtt: Option<Duration>,
     /// The longest round trip that a pace should follow.
@@ -138,8 +135,8 @@ pub(crate) struct Seen {
 pub(crate) struct Reduced {
     /// A timeout, not a loss that ACKs proved or a mark.
     pub(crate) timeout: bool,
-    pub(crate) before: Cwnd,
-    pub(crate) after: Cwnd,
+    pub(crate) before: Windows,
+    pub(crate) after: Windows,
 }
 
 /// What can be set of the window itself.
@@ -189,258 +186,148 @@ impl AimdParams {
     }
 }
 
-/// The window of a control that grows as `G` says.
+/// A window that grows by a(w) and decreases by b(w) of `G`.
 #[derive(Clone, Debug)]
 pub(crate) struct Aimd<G> {
     params: AimdParams,
     growth: G,
-    cwnd: Cwnd,
-    ssthresh: Window,
-    /// Losses, marks and first timeouts; and the window at the last one.
+    /// Losses, marks and first timeouts; and the bytes of the window at the last one.
     reductions: u32,
-    reduced_from: Cwnd,
-    /// The state before the last congestion episode; `None` before the first.
-    saved: Option<Box<Saved<G>>>,
-}
-
-#[derive(Clone, Debug)]
-struct Saved<G> {
-    growth: G,
-    cwnd: Cwnd,
-    ssthresh: Window,
+    reduced_from: f64,
 }
 
 impl<G: Growth> Aimd<G> {
-    /// A flow that starts from `init`.
-    pub(crate) fn new(init: &CcInit, params: AimdParams, growth: G) -> Self {
-        Self {
-            params,
-            growth,
-            cwnd: Cwnd::from_window(init.initial_window),
-            ssthresh: init.ssthresh,
-            reductions: 0,
-            reduced_from: Cwnd::from_window(Window::ZERO),
-            saved: None,
-        }
+    /// A flow before its start.
+    pub(crate) const fn new(params: AimdParams, growth: G) -> Self {
+        Self { params, growth, reductions: 0, reduced_from: 0.0 }
     }
 
-    fn in_slow_start(&self) -> bool {
-        self.cwnd.window() < self.ssthresh
-    }
-
-    fn stage(&self, view: &FlowView, acked: u32) -> Stage {
+    fn stage(view: &FlowView, acked: u32, w: &Windows) -> Stage {
         match () {
             () if view.phase == Phase::Recovery => Stage::Other,
-            () if !self.in_slow_start() && acked > 0 => Stage::Avoidance,
-            () if !self.in_slow_start() => Stage::Other,
-            () if self.ssthresh == Window::MAX => Stage::FirstSlowStart,
+            () if !w.in_slow_start() && acked > 0 => Stage::Avoidance,
+            () if !w.in_slow_start() => Stage::Other,
+            () if w.ssthresh() == Window::MAX => Stage::FirstSlowStart,
             () => Stage::SlowStart,
         }
     }
 
-    /// H9. Slow start on `acked` bytes; returns those that are left for congestion avoidance.
-    fn slow_start(&mut self, view: &FlowView, ack: &AckSample) -> u32 {
-        if !view.may_raise(self.cwnd.window(), self.ssthresh) {
-            return 0;
-        }
-        // RFC 3465, section 2.3: at most 2 SMSS per ACK, 1 SMSS after a timeout. An ACK that covers many
-        // segments counts as one for every two of them.
-        let per_ack = if view.phase == Phase::Loss { view.smss } else { view.smss.saturating_mul(2) };
-        let used = ack.acked.min(per_ack.saturating_mul(ack.segments.div_ceil(2).max(1)));
-        let segments = self.cwnd.bytes() / f64::from(view.smss);
-        let share = self.params.max_ssthresh.map_or(1.0, |max| limited_step(segments, max));
-        let room = Cwnd::from_window(self.ssthresh).saturating_sub(self.cwnd);
-        let step = Cwnd::from_bytes(f64::from(used) * share);
-        self.cwnd = self.cwnd.saturating_add(step.min(room));
-        if step > room {
-            // As many bytes as `room` did not take.
-            (step.saturating_sub(room).bytes() / share) as u32
-        } else {
-            0
-        }
-    }
-
-    /// H6, on `acked` bytes: w += a(w) / w for each segment.
-    fn congestion_avoidance(&mut self, view: &FlowView, acked: u32) {
-        if !view.may_raise(self.cwnd.window(), self.ssthresh) {
-            self.growth.on_unused(view.now);
-            return;
-        }
-        let cwnd = self.cwnd.bytes();
-        let at = Avoidance {
-            now: view.now,
-            cwnd,
-            smss: f64::from(view.smss),
-            acked: f64::from(acked).min(cwnd),
-            rtt: view.srtt.unwrap_or(Duration::ZERO),
-        };
-        let a = self.growth.increase(&at);
-        self.cwnd = self.cwnd.saturating_add(Cwnd::from_bytes(a * at.smss * (at.acked / cwnd)));
-    }
-
-    /// What the flow used of its window: all of it where the window limits the flow, else its flight.
-    fn used(&self, view: &FlowView, flight: u32) -> Cwnd {
-        if view.cwnd_limited {
-            self.cwnd
-        } else {
-            self.cwnd.min(Cwnd::from_window(Window::from_bytes(u64::from(flight))))
-        }
-    }
-
-    /// H7 up to the window itself: sets `ssthresh`, and returns w (1 - b(w)).
-    fn lower_ssthresh(&mut self, view: &FlowView, used: Cwnd) -> Cwnd {
-        let segments = used.bytes() / f64::from(view.smss);
-        let left = segments * (1.0 - self.growth.decrease(segments));
-        let smss = u64::from(view.smss);
-        self.ssthresh = Window::from_bytes((left as u64).max(2).saturating_mul(smss));
-        Cwnd::from_bytes(left * f64::from(view.smss)).max(Cwnd::from_window(Window::from_bytes(2 * smss)))
-    }
-
-    fn count_reduction(&mut self) {
+    fn count_reduction(&mut self, before: &Windows) {
         self.reductions = self.reductions.saturating_add(1);
-        self.reduced_from = self.cwnd;
+        self.reduced_from = before.bytes();
     }
 
-    fn reduce(&mut self, view: &FlowView, flight: u32) {
-        self.count_reduction();
-        let before = self.cwnd;
-        let left = self.lower_ssthresh(view, self.used(view, flight));
-        self.cwnd = before.min(left);
-        self.growth.on_congestion(&Reduced { timeout: false, before, after: self.cwnd });
+    /// H7: sets `ssthresh`, and returns w (1 - b(w)) in bytes.
+    fn lower_ssthresh(&self, used: f64, w: &mut Windows) -> f64 {
+        let smss = f64::from(w.smss());
+        let segments = used / smss;
+        let left = segments * (1.0 - self.growth.decrease(segments));
+        w.set_ssthresh(Window::from_bytes((left as u64).max(2).saturating_mul(u64::from(w.smss()))));
+        left * smss
     }
 }
 
-impl<G: Growth> CongestionControl for Aimd<G> {
+impl<G: Growth> WindowGrowth for Aimd<G> {
     fn name(&self) -> &'static str {
         self.growth.name()
     }
 
-    fn decision(&self) -> SendDecision {
-        let mut decision = SendDecision::window(self.cwnd.window(), self.ssthresh);
-        (decision.pacing, decision.revise) = self.growth.pacing();
-        decision
+    fn start(&mut self, init: &CcInit) {
+        self.growth.start(init);
     }
 
-    fn on_sent(&mut self, view: &FlowView, sent: &SentSegment) {
-        // Nothing else is outstanding: the time since the last ACK was idle.
-        if !sent.retransmission && view.flight_size <= sent.len {
-            self.growth.on_unused(view.now);
-        }
-    }
-
-    fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
-        // RFC 3168, section 6.1.2: an ACK with ECE does not raise the window.
-        let grows = view.phase != Phase::Recovery && ack.acked > 0 && !ack.ece;
-        let mut acked = ack.acked;
-        if grows && self.in_slow_start() {
-            acked = self.slow_start(view, ack);
-        }
-        let stage = self.stage(view, acked);
-        let seen = Seen {
-            now: view.now,
-            stage,
-            cwnd: self.cwnd,
-            smss: view.smss,
-            rtt: ack.rtt,
-            longest_paced_rtt: view.longest_paced_rtt(),
+    /// H6: w += a(w) / w for each segment.
+    fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
+        let cwnd = w.bytes();
+        let at = Avoidance {
+            now: cx.view.now,
+            cwnd,
+            smss: f64::from(w.smss()),
+            acked: f64::from(cx.acked).min(cwnd),
+            rtt: cx.view.srtt.unwrap_or(Duration::ZERO),
         };
-        self.growth.on_ack(&seen);
-        if grows && stage == Stage::Avoidance {
-            self.congestion_avoidance(view, acked);
-        }
-        Reaction::None
+        let a = self.growth.increase(&at);
+        w.grow(a * at.smss * (at.acked / cwnd));
     }
 
-    fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
-        match *event {
-            // H7: a mark costs what a loss costs.
-            CongestionEvent::Loss { .. } | CongestionEvent::Ecn => self.reduce(view, view.flight_size),
-            CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
-                let before = self.cwnd;
-                if first {
-                    self.count_reduction();
-                }
-                match ssthresh {
-                    SsthreshRule::Keep => {}
-                    SsthreshRule::AtMost(most) => self.ssthresh = most,
-                    SsthreshRule::ByCc if first => {
-                        let used = self.used(view, flight_size);
-                        if self.params.rto_by_b {
-                            self.lower_ssthresh(view, used);
-                        } else {
-                            // H8: RFC 5681, equation 4.
-                            let least = Window::from_bytes(2 * u64::from(view.smss));
-                            self.ssthresh = used.window().mul_ratio(1, 2).max(least);
-                        }
-                    }
-                    SsthreshRule::ByCc => {}
-                }
-                self.cwnd = self.cwnd.min(Cwnd::from_window(window));
-                if first {
-                    self.growth.on_congestion(&Reduced { timeout: true, before, after: self.cwnd });
-                } else {
-                    self.growth.on_jump(self.cwnd);
-                }
+    /// H7, for a mark as for a loss, and H8.
+    fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
+        let used = cx.used(w);
+        if cx.signal == Signal::Timeout {
+            if self.params.rto_by_b {
+                self.lower_ssthresh(used, w);
+            } else {
+                // RFC 5681, equation 4.
+                w.reduce_to(Window::from_f64(used).mul_ratio(1, 2).as_f64());
             }
-            // A local drop says nothing about the path.
-            _ => {}
-        }
-    }
-
-    fn on_restart(&mut self, _view: &FlowView, restart: &Restart) {
-        if restart.window >= self.cwnd.window() {
             return;
         }
-        if restart.cause != RestartCause::CleanTimeout && self.ssthresh != Window::MAX {
-            // RFC 2861, section 3.1: most of what the flow had proved it could use is regained in slow start.
-            self.ssthresh = self.ssthresh.max(self.cwnd.window().mul_ratio(3, 4));
-        }
-        self.cwnd = Cwnd::from_window(restart.window);
-        self.growth.on_jump(self.cwnd);
+        let before = *w;
+        self.count_reduction(&before);
+        let left = self.lower_ssthresh(used, w);
+        w.set_bytes(before.bytes().min(left.max(f64::from(w.smss()) * 2.0)));
+        self.growth.on_congestion(&Reduced { timeout: false, before, after: *w });
     }
 
-    fn on_smss_change(&mut self, _view: &FlowView, _old: u32) {
-        self.growth.on_jump(self.cwnd);
+    /// H9.
+    fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
+        // RFC 3465, section 2.3: at most 2 SMSS per ACK, 1 SMSS after a timeout.
+        let used = cx.at_most(if cx.view.phase == Phase::Loss { 1 } else { 2 });
+        let share = self.params.max_ssthresh.map_or(1.0, |max| limited_step(w.segments(), max));
+        (w.open(f64::from(used) * share) / share) as u32
     }
 
-    fn checkpoint(&mut self, _view: &FlowView) {
-        let state = Saved { growth: self.growth.clone(), cwnd: self.cwnd, ssthresh: self.ssthresh };
-        match self.saved.as_deref_mut() {
-            Some(saved) => *saved = state,
-            None => self.saved = Some(Box::new(state)),
+    fn observe(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
+        self.growth.on_ack(&Seen {
+            now: cx.view.now,
+            stage: Self::stage(cx.view, cx.acked, w),
+            windows: *w,
+            rtt: cx.ack.rtt,
+            longest_paced_rtt: cx.view.longest_paced_rtt(),
+        });
+    }
+
+    fn unused(&mut self, cx: &GrowthCx<'_>, _w: &Windows) {
+        self.growth.on_unused(cx.view.now);
+    }
+
+    fn idle(&mut self, now: Instant) {
+        self.growth.on_unused(now);
+    }
+
+    fn moved(&mut self, by: MovedBy, before: &Windows, w: &Windows) {
+        match by {
+            MovedBy::Timeout { first: true } => {
+                self.count_reduction(before);
+                self.growth.on_congestion(&Reduced { timeout: true, before: *before, after: *w });
+            }
+            MovedBy::Timeout { first: false }
+            | MovedBy::Restart
+            | MovedBy::Undo(_)
+            | MovedBy::SegmentSize => self.growth.on_jump(w),
         }
     }
 
-    fn undo(&mut self, _view: &FlowView, undo: &Undo) {
-        let (mut window, mut ssthresh) = (self.cwnd, self.ssthresh);
-        if let Some(saved) = self.saved.as_deref() {
-            self.growth.undo(&saved.growth);
-            (window, ssthresh) = (saved.cwnd, saved.ssthresh);
-        }
-        if let Undo::To { window: to, ssthresh: threshold } = *undo {
-            (window, ssthresh) = (Cwnd::from_window(to), threshold);
-        }
-        self.cwnd = self.cwnd.max(window);
-        self.ssthresh = self.ssthresh.max(ssthresh);
-        self.growth.on_jump(self.cwnd);
+    fn undo(&mut self, before: &Self) {
+        self.growth.undo(&before.growth);
     }
 
-    fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("cwnd", self.cwnd.bytes());
-        report.report("ssthresh", self.ssthresh.bytes() as f64);
+    fn pacing(&self, _w: &Windows) -> (Pacing, Revise) {
+        self.growth.pacing()
+    }
+
+    fn metrics(&self, _w: &Windows, report: &mut Metrics<'_>) {
         report.report("reductions", f64::from(self.reductions));
-        report.report("reduced_from", self.reduced_from.bytes());
+        report.report("reduced_from", self.reduced_from);
         self.growth.metrics(report);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        let (mut own, mut growth) = (self.params, self.growth.clone());
         for param in params.iter() {
-            if own.set(&param)?.is_none() && growth.set(&param)?.is_none() {
-                return Err(param.unknown(growth.name(), growth.table()));
+            if self.params.set(&param)?.is_none() && self.growth.set(&param)?.is_none() {
+                return Err(param.unknown(self.growth.name(), self.growth.table()));
             }
         }
-        (self.params, self.growth) = (own, growth);
         Ok(())
     }
 }

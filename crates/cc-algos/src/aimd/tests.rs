@@ -1,25 +1,31 @@
 //! The window that all growth shares; and the flow on which its users are tested.
 
 use super::*;
+use ackline_tcp_core::policy::CongestionControl;
+use ackline_tcp_core::policy::cc::{AckSample, CongestionEvent, SsthreshRule, Undo};
+use ackline_tcp_core::policy::window::WindowControl;
 
 pub(crate) const SMSS: u32 = 1000;
 
 /// A sender whose window always limits it.
 pub(crate) struct Flow<G> {
-    pub(crate) cc: Aimd<G>,
+    pub(crate) cc: WindowControl<Aimd<G>>,
     pub(crate) view: FlowView,
 }
 
 pub(crate) fn window_of(segments: f64) -> Window {
-    Cwnd::from_bytes(segments * f64::from(SMSS)).window()
+    Window::from_f64(segments * f64::from(SMSS))
 }
 
 impl<G: Growth> Flow<G> {
     /// In the first slow start with a window of `segments`.
     pub(crate) fn new(segments: f64, params: AimdParams, growth: G) -> Self {
         let now = Instant::from_secs(100);
-        let mut cc = Aimd::new(&CcInit::new(now, SMSS, window_of(1.0)), params, growth);
-        cc.cwnd = Cwnd::from_bytes(segments * f64::from(SMSS));
+        let mut cc =
+            WindowControl::new(&CcInit::new(now, SMSS, window_of(1.0)), Aimd::new(params, growth.clone()));
+        // Also what the start of a connection would forget.
+        cc.growth_mut().growth = growth;
+        cc.windows_mut().set_bytes(segments * f64::from(SMSS));
         let mut flow = Self { cc, view: FlowView::new(now, SMSS) };
         flow.fill();
         flow
@@ -28,27 +34,27 @@ impl<G: Growth> Flow<G> {
     /// In congestion avoidance with a window of `segments`.
     pub(crate) fn avoiding(segments: f64, growth: G) -> Self {
         let mut flow = Self::new(segments, AimdParams::default(), growth);
-        flow.cc.ssthresh = window_of(2.0);
+        flow.cc.windows_mut().set_ssthresh(window_of(2.0));
         flow
     }
 
     fn fill(&mut self) {
-        let cwnd = u32::try_from(self.cc.cwnd.window().bytes()).unwrap();
+        let cwnd = u32::try_from(self.cc.windows().cwnd().bytes()).unwrap();
         (self.view.flight_size, self.view.pipe) = (cwnd, cwnd);
         self.view.snd_nxt = self.view.snd_una + cwnd;
     }
 
     /// The window in segments.
     pub(crate) fn w(&self) -> f64 {
-        self.cc.cwnd.bytes() / f64::from(SMSS)
+        self.cc.windows().segments()
     }
 
     pub(crate) fn ssthresh(&self) -> f64 {
-        self.cc.ssthresh.bytes() as f64 / f64::from(SMSS)
+        self.cc.windows().ssthresh().bytes() as f64 / f64::from(SMSS)
     }
 
     pub(crate) const fn growth(&self) -> &G {
-        &self.cc.growth
+        &self.cc.growth().growth
     }
 
     /// An ACK of so many segments, with an RTT sample where one is given.
@@ -122,7 +128,7 @@ fn a_window_of_acks_adds_a_however_many_segments_each_covers() {
 #[test]
 fn slow_start_ends_at_ssthresh_and_the_rest_of_the_ack_counts_beyond_it() {
     let mut flow = Flow::new(10.0, AimdParams::default(), Fixed);
-    flow.cc.ssthresh = window_of(11.5);
+    flow.cc.windows_mut().set_ssthresh(window_of(11.5));
     flow.ack(2, None);
     near(flow.w(), 11.5 + 2.0 * 0.5 / 11.5);
 }
@@ -184,7 +190,7 @@ fn no_loss_leaves_less_than_two_segments_or_raises_a_smaller_window() {
 fn a_timeout_halves_the_flight_once_or_takes_b_where_that_is_chosen() {
     for (rto_by_b, ssthresh) in [(false, 50.0), (true, 75.0)] {
         let mut flow = Flow::avoiding(100.0, Fixed);
-        flow.cc.params.rto_by_b = rto_by_b;
+        flow.cc.growth_mut().params.rto_by_b = rto_by_b;
         flow.time_out(true);
         near(flow.w(), 1.0);
         near(flow.ssthresh(), ssthresh);
@@ -212,7 +218,7 @@ fn an_unknown_parameter_leaves_the_others_as_they_were() {
     let mut cc = Flow::avoiding(100.0, Fixed).cc;
     let error = cc.configure(&"max_ssthresh=off,speed=3".parse().unwrap()).unwrap_err();
     assert!(std::format!("{error}").contains("speed"), "{error}");
-    assert_eq!(cc.params, AimdParams::default());
+    assert_eq!(cc.growth().params, AimdParams::default());
     cc.configure(&"max_ssthresh=off,rto=b".parse().unwrap()).unwrap();
-    assert_eq!(cc.params, AimdParams { max_ssthresh: None, rto_by_b: true });
+    assert_eq!(cc.growth().params, AimdParams { max_ssthresh: None, rto_by_b: true });
 }

@@ -30,11 +30,8 @@ pub use params::{AwMode, HstcpParams};
 pub use response::{HIGH_P, HIGH_WINDOW, LOW_WINDOW, decrease, increase, response};
 
 use crate::aimd::{Aimd, AimdParams, Avoidance, Growth};
-use ackline_tcp_core::policy::cc::CcInit;
 use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
-use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError, window};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["highspeed"],
@@ -42,20 +39,10 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     source: "RFC 3649, RFC 3742",
     params: HstcpParams::TABLE,
     ..Entry::new("hstcp", |params| {
-        let (aimd, params) = from_params(params)?;
-        Ok(Arc::new(move |init: &CcInit| Box::new(Aimd::new(init, aimd, Hstcp::new(params)))))
+        let hstcp = Hstcp::new(HstcpParams::default());
+        window::make(Aimd::new(AimdParams::default(), hstcp), params)
     })
 };
-
-fn from_params(params: &Params) -> Result<(AimdParams, HstcpParams), SpecError> {
-    let (mut aimd, mut own) = (AimdParams::default(), HstcpParams::default());
-    for param in params.iter() {
-        if aimd.set(&param)?.is_none() && own.set(&param)?.is_none() {
-            return Err(param.unknown("hstcp", HstcpParams::TABLE));
-        }
-    }
-    Ok((aimd, own))
-}
 
 /// a(w) and b(w) of HSTCP. a(w) is that of the whole segments of w, and worked out when their number changes.
 #[derive(Clone, Debug)]

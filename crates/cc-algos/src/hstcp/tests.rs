@@ -229,9 +229,12 @@ fn keeps_the_rules() {
 #[test]
 fn the_table_of_parameters_shows_the_defaults() {
     for info in HstcpParams::TABLE {
-        let text = std::format!("{}={}", info.name, info.default);
-        let (aimd, params) = from_params(&text.parse().unwrap()).unwrap();
-        assert_eq!((aimd, params), (AimdParams::default(), HstcpParams::default()), "{text}");
+        let params: ackline_tcp_core::policy::Params =
+            std::format!("{}={}", info.name, info.default).parse().unwrap();
+        let (mut aimd, mut own) = (AimdParams::default(), HstcpParams::default());
+        let param = params.iter().next().unwrap();
+        assert!(own.set(&param).unwrap().or(aimd.set(&param).unwrap()).is_some());
+        assert_eq!((aimd, own), (AimdParams::default(), HstcpParams::default()), "{}", info.name);
     }
     for wrong in ["aw=floor", "low_p=1", "max_ssthresh=1", "rto=full", "beta=0.8"] {
         assert!((ENTRY.make)(&wrong.parse().unwrap()).is_err(), "{wrong}");

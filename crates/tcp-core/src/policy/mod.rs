@@ -7,6 +7,8 @@
 //! | [`RtoResponse`] | what to do when the retransmission timer fires | connection |
 //! | [`EgressScheduler`] | what leaves the host next | endpoint |
 //!
+//! A congestion control that grows a window needs little of its trait: [`window`] is the small seam for it.
+//!
 //! A policy is named as `name:key=value,key=value` ([`spec`]). Each policy crate exports a table of what it
 //! offers ([`spec::Entry`]); the simplest of each kind is built in ([`builtin`]).
 
@@ -17,6 +19,7 @@ pub mod conformance;
 pub mod rto;
 pub mod sched;
 pub mod spec;
+pub mod window;
 
 pub use ack::{AckPolicy, NewAckPolicy};
 pub use cc::{CongestionControl, NewCongestionControl};

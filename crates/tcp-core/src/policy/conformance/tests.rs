@@ -10,6 +10,7 @@ use crate::policy::rto::{RtoPhase, RtoResponse, RtoSend, RtoStep, RtoTimer, RtoV
 use crate::policy::sched::{
     Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope, SegmentClass,
 };
+use crate::policy::window::WindowControl;
 use crate::policy::{Metrics, Params, SpecError};
 use crate::time::{Duration, Instant};
 use crate::units::Window;
@@ -78,7 +79,7 @@ enum CcFault {
 
 #[derive(Debug)]
 struct BrokenCc {
-    inner: NewReno,
+    inner: WindowControl<NewReno>,
     fault: CcFault,
     asked: Cell<u64>,
     now: Instant,

@@ -1,0 +1,250 @@
+//! The small seam of congestion control: a window that grows and shrinks, and nothing else.
+//!
+//! Most congestion controls are a rule for growth and a rule for decrease. [`WindowGrowth`] asks for these two;
+//! [`WindowControl`] makes a whole [`CongestionControl`](super::cc::CongestionControl) of them. [`NewReno`](super::builtin::NewReno) in its shortest form:
+//!
+//! ```
+//! use ackline_tcp_core::policy::conformance;
+//! use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
+//!
+//! #[derive(Clone, Debug)]
+//! struct Reno;
+//!
+//! impl WindowGrowth for Reno {
+//!     fn name(&self) -> &'static str {
+//!         "short-reno"
+//!     }
+//!     /// RFC 5681, equation 3: one segment per round trip.
+//!     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
+//!         w.grow(f64::from(w.smss()) * f64::from(cx.acked) / w.bytes());
+//!     }
+//!     /// RFC 5681, equation 4: half of what was in use.
+//!     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
+//!         w.reduce_to(cx.used(w) / 2.0);
+//!     }
+//! }
+//!
+//! let make = window::make(Reno, &"".parse()?)?;
+//! for seed in 0..20 {
+//!     conformance::congestion_control(&*make, seed);
+//! }
+//! # Ok::<(), ackline_tcp_core::policy::SpecError>(())
+//! ```
+//!
+//! [`make`] is what the [`Entry`](super::spec::Entry) of such a control calls:
+//!
+//! ```
+//! # use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
+//! # #[derive(Clone, Debug)]
+//! # struct Reno;
+//! # impl WindowGrowth for Reno {
+//! #     fn name(&self) -> &'static str { "short-reno" }
+//! #     fn increase(&mut self, _: &GrowthCx<'_>, _: &mut Windows) {}
+//! #     fn decrease(&mut self, _: &DecreaseCx<'_>, _: &mut Windows) {}
+//! # }
+//! use ackline_tcp_core::policy::{NewCongestionControl, Params, SpecError};
+//! use std::sync::Arc;
+//!
+//! let make: fn(&Params) -> Result<Arc<NewCongestionControl>, SpecError> = |params| window::make(Reno, params);
+//! assert!(make(&"beta=2".parse()?).is_err(), "it has no parameters");
+//! # Ok::<(), SpecError>(())
+//! ```
+//!
+//! # What the adapter does
+//!
+//! - **Slow start** below `ssthresh`, by at most two segments per ACK (RFC 3465), unless the control has its own.
+//! - **No growth** of a window that the flow does not use ([`FlowView::may_raise`]), while losses are repaired, and on an ACK
+//!   with ECE (RFC 3168, section 6.1.2).
+//! - **Loss and ECN**: one call of [`WindowGrowth::decrease`] per window of data. It may not raise the window, nor take it
+//!   below one segment.
+//! - **Timeouts**: `ssthresh` by the control's own decrease or by what the RTO response says, once per episode; then the window
+//!   that the response proposes, if that is smaller.
+//! - **Restart** after idleness (RFC 5681, section 4.1) with `ssthresh` raised to three quarters of the window (RFC 2861).
+//! - **Undo** of a spurious episode: the windows, and the control's own state as it was before.
+//! - **`configure`** while running, all or nothing: the parameters change in a copy, which replaces the control if it took
+//!   all of them.
+//!
+//! A control that paces by a rate of its own, counts segments on a departure clock, or wants another recovery implements
+//! [`CongestionControl`](super::cc::CongestionControl) itself.
+
+mod control;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+pub use control::{WindowControl, make};
+pub use windows::Windows;
+
+use super::cc::{AckSample, CcInit, EcnUse, FlowView, Pacing, Phase, Revise, Undo};
+use super::{Metrics, Params, SpecError};
+use crate::time::Instant;
+use crate::units::Window;
+use core::fmt::Debug;
+
+/// How a window-based congestion control grows and decreases.
+///
+/// Three methods are required. The others are for controls that measure the path, remember something between decreases, or have
+/// parameters; a control that needs none of them leaves them out. The value is the control's state on one connection, and a
+/// clone of it is what an undo restores.
+///
+/// [`WindowControl`] calls, for each ACK in this order, [`slow_start`](Self::slow_start) if the window is below `ssthresh` and may
+/// grow, [`observe`](Self::observe) always, and [`increase`](Self::increase) if bytes are left for congestion avoidance. The
+/// [module documentation](self) shows a whole control, and says what it need not care about.
+pub trait WindowGrowth: Clone + Debug + Send {
+    /// The name under which the control is chosen (`reno`).
+    fn name(&self) -> &'static str;
+
+    /// An ACK in congestion avoidance of a flow that uses its window: raise the window by what `cx.acked` bytes are worth, with
+    /// [`Windows::grow`]. A control that sees the queue may lower it, too, with [`Windows::set_bytes`].
+    fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows);
+
+    /// A loss, a mark or a timeout, once per window of data: lower window and `ssthresh`, as a rule with
+    /// [`Windows::reduce_to`] from [`DecreaseCx::used`]. At a timeout `ssthresh` alone counts; the RTO response proposes the window.
+    fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows);
+
+    /// An ACK in slow start. Grows by `cx.acked` bytes or less, with [`Windows::open`], and returns how many of them are left for
+    /// congestion avoidance. `cx.acked` is 0 if the flow does not use its window. To leave slow start, set `ssthresh` to the window.
+    ///
+    /// By default at most two segments per ACK, and one after a timeout (RFC 3465, section 2.3).
+    fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
+        let most = cx.at_most(if cx.view.phase == Phase::Loss { 1 } else { 2 });
+        let rest = w.open(f64::from(most));
+        cx.acked - (f64::from(most) - rest) as u32
+    }
+
+    /// An ACK arrived, in whatever phase: the place to measure. Slow start has grown by it, congestion avoidance has not;
+    /// `cx.acked` is what is left for that.
+    fn observe(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
+        let _ = (cx, w);
+    }
+
+    /// The connection begins, or takes this control over from another one.
+    fn start(&mut self, init: &CcInit) {
+        let _ = init;
+    }
+
+    /// An ACK in congestion avoidance of a flow that does not use its window, in place of [`increase`](Self::increase).
+    fn unused(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
+        let _ = (cx, w);
+    }
+
+    /// New data leaves at `now`, and nothing else is outstanding: the time since the last ACK was idle.
+    fn idle(&mut self, now: Instant) {
+        let _ = now;
+    }
+
+    /// Something other than growth and decrease set the windows: they were `before`, and are `w`.
+    fn moved(&mut self, by: MovedBy, before: &Windows, w: &Windows) {
+        let _ = (by, before, w);
+    }
+
+    /// The last episode of congestion was none; `before` is the state at its beginning. By default the control goes back to it.
+    fn undo(&mut self, before: &Self) {
+        self.clone_from(before);
+    }
+
+    /// `ssthresh` for the restart after an idle time; `w` is from before it. By default at least three quarters of the window,
+    /// so that slow start regains most of what the flow had proved it could use (RFC 2861, section 3.1).
+    fn ssthresh_after_idle(&self, w: &Windows) -> Window {
+        w.ssthresh().max(w.cwnd().mul_ratio(3, 4))
+    }
+
+    /// The least distance between departures, and what a change of it does to a pending one. By default data leaves as soon as
+    /// the window allows.
+    fn pacing(&self, w: &Windows) -> (Pacing, Revise) {
+        let _ = w;
+        (Pacing::Unpaced, Revise::NextDeparture)
+    }
+
+    /// How ECN feedback is wanted. With [`EcnUse::PerAck`] the control reads marks in [`observe`](Self::observe), and the first ACK
+    /// with ECE of each window of data leads to [`decrease`](Self::decrease) (RFC 8257).
+    fn ecn(&self) -> EcnUse {
+        EcnUse::PerWindow
+    }
+
+    /// Reports the control's own variables, by name. `cwnd` and `ssthresh` are reported already.
+    fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
+        let _ = (w, report);
+    }
+
+    /// Takes new parameter values. If it fails, the values that it has taken are forgotten.
+    ///
+    /// # Errors
+    /// Names the parameter that is unknown, out of range or fixed for the life of a connection.
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        params.reject_all(self.name())
+    }
+}
+
+/// An ACK, as growth sees it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct GrowthCx<'a> {
+    /// The flow.
+    pub view: &'a FlowView,
+    /// What the ACK says.
+    pub ack: &'a AckSample,
+    /// Newly acknowledged bytes that count here.
+    pub acked: u32,
+}
+
+impl GrowthCx<'_> {
+    /// [`acked`](Self::acked), but no more than `segments` segments per ACK. An ACK that covers many segments counts as one for
+    /// every two of them, as a receiver without offloads would have sent.
+    #[must_use]
+    pub fn at_most(&self, segments: u32) -> u32 {
+        let acks = self.ack.segments.div_ceil(2).max(1);
+        self.acked.min(segments.saturating_mul(acks).saturating_mul(self.view.smss))
+    }
+}
+
+/// A decrease.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct DecreaseCx<'a> {
+    /// The flow.
+    pub view: &'a FlowView,
+    /// What leads to it.
+    pub signal: Signal,
+    /// FlightSize in bytes (RFC 5681, section 2), of a timeout at the expiry.
+    pub flight: u32,
+    /// Bytes in the network before anything was marked as lost.
+    pub pipe: u32,
+}
+
+impl DecreaseCx<'_> {
+    /// The bytes of its window that the flow used, which is what a decrease should begin from: all of it if the window is
+    /// what limits the flow, otherwise the flight.
+    #[must_use]
+    pub fn used(&self, w: &Windows) -> f64 {
+        if self.view.cwnd_limited { w.bytes() } else { w.bytes().min(f64::from(self.flight)) }
+    }
+}
+
+/// What leads to a decrease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// Data was found lost.
+    Loss,
+    /// Data was marked by ECN.
+    Ecn,
+    /// The retransmission timer fired for the first time, and its response leaves `ssthresh` to the control.
+    Timeout,
+}
+
+/// What set the windows beside growth and decrease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MovedBy {
+    /// The retransmission timer fired.
+    Timeout {
+        /// For the first time in this episode. If the response left `ssthresh` to the control, it was asked for a
+        /// [decrease](WindowGrowth::decrease) just before.
+        first: bool,
+    },
+    /// Sending starts again from a smaller window.
+    Restart,
+    /// An episode was taken back, after [`WindowGrowth::undo`].
+    Undo(Undo),
+    /// Segments have another size. The windows are what they were, in bytes.
+    SegmentSize,
+}

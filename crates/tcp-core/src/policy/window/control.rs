@@ -1,0 +1,272 @@
+//! The adapter: a whole congestion control from growth and decrease.
+
+use super::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
+use crate::policy::cc::{
+    AckSample, CcInit, CongestionControl, CongestionEvent, EcnUse, FlowView, Phase, Reaction, Restart,
+    RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
+};
+use crate::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use crate::seq::SeqNum;
+use crate::units::Window;
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+/// A congestion control whose window grows and decreases as `G` says. See the [module documentation](super).
+#[derive(Clone, Debug)]
+pub struct WindowControl<G> {
+    growth: G,
+    windows: Windows,
+    /// `None` before the first congestion, so that most connections do without.
+    saved: Option<Box<Saved<G>>>,
+}
+
+/// What an episode of congestion leaves behind.
+#[derive(Clone, Debug)]
+struct Saved<G> {
+    /// As it was before the last episode.
+    growth: G,
+    /// As they were before the last episode.
+    windows: Windows,
+    /// With [`EcnUse::PerAck`]: SND.NXT at the last decrease, until something beyond it is acknowledged.
+    reduced_until: Option<SeqNum>,
+}
+
+/// The maker of the congestion controls that grow as `growth` does with `params`.
+///
+/// # Errors
+/// Those of [`WindowGrowth::configure`].
+pub fn make<G>(mut growth: G, params: &Params) -> Result<Arc<NewCongestionControl>, SpecError>
+where
+    G: WindowGrowth + Sync + 'static,
+{
+    growth.configure(params)?;
+    Ok(Arc::new(move |init: &CcInit| Box::new(WindowControl::new(init, growth.clone()))))
+}
+
+impl<G: WindowGrowth> WindowControl<G> {
+    /// A flow that starts from `init` and grows as `growth` says.
+    #[must_use]
+    pub fn new(init: &CcInit, mut growth: G) -> Self {
+        growth.start(init);
+        Self { growth, windows: Windows::new(init), saved: None }
+    }
+
+    /// The growth, with its state.
+    #[must_use]
+    pub const fn growth(&self) -> &G {
+        &self.growth
+    }
+
+    /// The growth, with its state.
+    pub const fn growth_mut(&mut self) -> &mut G {
+        &mut self.growth
+    }
+
+    /// The windows.
+    #[must_use]
+    pub const fn windows(&self) -> &Windows {
+        &self.windows
+    }
+
+    /// The windows.
+    pub const fn windows_mut(&mut self) -> &mut Windows {
+        &mut self.windows
+    }
+
+    /// The flow uses its window.
+    fn may_raise(&self, view: &FlowView) -> bool {
+        view.may_raise(self.windows.cwnd(), self.windows.ssthresh())
+    }
+
+    fn decrease(&mut self, cx: &DecreaseCx<'_>) {
+        self.close_window(cx.view);
+        let before = self.windows;
+        self.growth.decrease(cx, &mut self.windows);
+        self.windows.hold_below(&before);
+    }
+
+    /// With [`EcnUse::PerAck`] what is outstanding cannot lead to another decrease.
+    fn close_window(&mut self, view: &FlowView) {
+        if self.growth.ecn() == EcnUse::PerAck {
+            self.saved().reduced_until = Some(view.snd_nxt);
+        }
+    }
+
+    /// With [`EcnUse::PerAck`]: the first ACK with ECE of a window of data.
+    fn decreases_on(&mut self, view: &FlowView, ack: &AckSample) -> bool {
+        let reduced = self.saved.as_deref_mut().is_some_and(|saved| {
+            saved.reduced_until.take_if(|until| view.snd_una.gt(*until));
+            saved.reduced_until.is_some()
+        });
+        let repairs = matches!(view.phase, Phase::Recovery | Phase::Loss);
+        ack.ece && !repairs && !reduced && self.growth.ecn() == EcnUse::PerAck
+    }
+
+    /// What was outstanding at the last decrease is not all acknowledged.
+    fn is_reduced(&self, view: &FlowView) -> bool {
+        let reduced_until = self.saved.as_deref().and_then(|saved| saved.reduced_until);
+        reduced_until.is_some_and(|until| view.snd_una.lt(until))
+    }
+
+    fn saved(&mut self) -> &mut Saved<G> {
+        let Self { growth, windows, saved } = self;
+        saved.get_or_insert_with(|| {
+            Box::new(Saved { growth: growth.clone(), windows: *windows, reduced_until: None })
+        })
+    }
+
+    fn on_expiry(&mut self, cx: &DecreaseCx<'_>, first: bool, window: Window, ssthresh: SsthreshRule) {
+        self.close_window(cx.view);
+        let before = self.windows;
+        match ssthresh {
+            SsthreshRule::Keep => {}
+            SsthreshRule::AtMost(most) => self.windows.set_ssthresh(most),
+            SsthreshRule::ByCc if first => {
+                self.growth.decrease(cx, &mut self.windows);
+                // The window is the response's to propose.
+                self.windows.set_cwnd_of(&before);
+            }
+            SsthreshRule::ByCc => {}
+        }
+        self.windows.limit(window);
+        self.growth.moved(MovedBy::Timeout { first }, &before, &self.windows);
+    }
+}
+
+impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
+    fn name(&self) -> &'static str {
+        self.growth.name()
+    }
+
+    fn decision(&self) -> SendDecision {
+        let mut decision = SendDecision::window(self.windows.cwnd(), self.windows.ssthresh());
+        (decision.pacing, decision.revise) = self.growth.pacing(&self.windows);
+        decision.ecn = self.growth.ecn();
+        decision
+    }
+
+    fn on_sent(&mut self, view: &FlowView, sent: &SentSegment) {
+        if !sent.retransmission && view.flight_size <= sent.len {
+            self.growth.idle(view.now);
+        }
+    }
+
+    fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
+        // RFC 3168, section 6.1.2: an ACK with ECE does not raise the window.
+        let grows = view.phase != Phase::Recovery && ack.acked > 0 && !ack.ece;
+        let mut cx = GrowthCx { view, ack, acked: ack.acked };
+        if grows && self.windows.in_slow_start() {
+            if !self.may_raise(view) {
+                cx.acked = 0;
+            }
+            cx.acked = self.growth.slow_start(&cx, &mut self.windows);
+        }
+        self.growth.observe(&cx, &self.windows);
+        if self.decreases_on(view, ack) {
+            self.decrease(&DecreaseCx {
+                view,
+                signal: Signal::Ecn,
+                flight: view.flight_size,
+                pipe: view.pipe,
+            });
+            return Reaction::Reduced;
+        }
+        if grows && cx.acked > 0 && !self.windows.in_slow_start() {
+            if self.may_raise(view) {
+                self.growth.increase(&cx, &mut self.windows);
+            } else {
+                self.growth.unused(&cx, &self.windows);
+            }
+        }
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
+        let flight = view.flight_size;
+        match *event {
+            // RFC 8257, section 3.5: once per window of data, whatever the signals. What is lost left after the decrease
+            // if all before it is acknowledged.
+            CongestionEvent::Loss { .. } if self.is_reduced(view) => {}
+            CongestionEvent::Loss { prior_pipe } => {
+                self.decrease(&DecreaseCx { view, signal: Signal::Loss, flight, pipe: prior_pipe });
+            }
+            CongestionEvent::Ecn => {
+                self.decrease(&DecreaseCx { view, signal: Signal::Ecn, flight, pipe: view.pipe });
+            }
+            CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
+                let cx = DecreaseCx { view, signal: Signal::Timeout, flight: flight_size, pipe: flight_size };
+                self.on_expiry(&cx, first, window, ssthresh);
+            }
+        }
+    }
+
+    fn on_restart(&mut self, _view: &FlowView, restart: &Restart) {
+        if restart.window >= self.windows.cwnd() {
+            return;
+        }
+        let before = self.windows;
+        if restart.cause == RestartCause::Idle && before.ssthresh() != Window::MAX {
+            self.windows.set_ssthresh(self.growth.ssthresh_after_idle(&before));
+        }
+        self.windows.limit(restart.window);
+        self.growth.moved(MovedBy::Restart, &before, &self.windows);
+    }
+
+    fn on_smss_change(&mut self, view: &FlowView, _old: u32) {
+        let saved = self.saved.as_deref_mut().map(|saved| (&mut saved.growth, &mut saved.windows));
+        for (growth, windows) in [(&mut self.growth, &mut self.windows)].into_iter().chain(saved) {
+            let before = *windows;
+            windows.set_smss(view.smss);
+            growth.moved(MovedBy::SegmentSize, &before, windows);
+        }
+    }
+
+    fn checkpoint(&mut self, _view: &FlowView) {
+        let Self { growth, windows, saved } = self;
+        match saved.as_deref_mut() {
+            Some(saved) => {
+                saved.growth.clone_from(growth);
+                saved.windows = *windows;
+            }
+            None => {
+                self.saved();
+            }
+        }
+    }
+
+    fn undo(&mut self, _view: &FlowView, undo: &Undo) {
+        let before = self.windows;
+        if let Some(saved) = self.saved.as_deref_mut() {
+            self.growth.undo(&saved.growth);
+            saved.reduced_until = None;
+        }
+        match (*undo, self.saved.as_deref()) {
+            (Undo::To { window, ssthresh }, _) => {
+                self.windows.raise(window);
+                self.windows.set_ssthresh(before.ssthresh().max(ssthresh));
+            }
+            (Undo::All, Some(saved)) => self.windows.raise_to(&saved.windows),
+            (Undo::All, None) => {}
+        }
+        self.growth.moved(MovedBy::Undo(*undo), &before, &self.windows);
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.report("cwnd", self.windows.bytes());
+        report.report("ssthresh", self.windows.ssthresh().bytes() as f64);
+        self.growth.metrics(&self.windows, report);
+    }
+
+    fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
+        let mut growth = self.growth.clone();
+        growth.configure(params)?;
+        if let Some(saved) = self.saved.as_deref_mut() {
+            // An undo does not bring parameters back that were changed meanwhile.
+            let mut before = saved.growth.clone();
+            before.configure(params)?;
+            saved.growth = before;
+        }
+        self.growth = growth;
+        Ok(())
+    }
+}
