@@ -43,7 +43,7 @@
 //! | `serde` | `Serialize` for all statistics | |
 //! | `stream` | `TcpListenerStream`: a listener as a `Stream` | |
 //!
-//! `netlink` comes with any of the first four, and `kernel` with Linux. Everything else runs wherever tokio does, on
+//! `netlink` comes with each of the first four, and `kernel` with Linux. Everything else runs wherever tokio does, on
 //! [`device::channel`] or a [`Device`] of one's own: checked for Windows, macOS, FreeBSD and Android. Off Linux timers are
 //! tokio's, so pacing is as coarse as a millisecond unless the driver [spins](Pacing::Spin).
 #![cfg_attr(docsrs, feature(doc_cfg))]

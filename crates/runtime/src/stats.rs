@@ -58,8 +58,28 @@ impl Distribution {
     }
 }
 
+/// Count, smallest, mean, largest, and quantiles, in nanoseconds.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Distribution {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct as _;
+        const QUANTILES: [(&str, f64); 5] =
+            [("p10", 0.1), ("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999)];
+        let mut fields = to.serialize_struct("Distribution", 4 + QUANTILES.len())?;
+        fields.serialize_field("count", &self.count())?;
+        fields.serialize_field("min", &self.min())?;
+        fields.serialize_field("mean", &self.mean())?;
+        for (name, quantile) in QUANTILES {
+            fields.serialize_field(name, &self.quantile(quantile))?;
+        }
+        fields.serialize_field("max", &self.max())?;
+        fields.end()
+    }
+}
+
 /// A snapshot of what a stack measured since it was started.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Stats {
     /// How long after the instant that pacing or a shaper permits each departure began that was held back. Each packet

@@ -301,6 +301,7 @@ pub enum RtoFloor {
 /// The SYNs of both kinds are the same, so that both ends must be set to the same one: RFC 8257, section 5, has it
 /// used only where one hand controls both ends and what is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Ecn {
     /// Neither asked for nor agreed to; data is not ECN-capable.

@@ -7,9 +7,10 @@ macro_rules! counters {
     ($($field:ident, $name:literal, $doc:literal;)*) => {
         /// The counters of an endpoint. All start at zero and only grow, except where the name says `Curr`.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         #[non_exhaustive]
         pub struct Counters {
-            $(#[doc = $doc] pub $field: u64,)*
+            $(#[doc = $doc] #[cfg_attr(feature = "serde", serde(rename = $name))] pub $field: u64,)*
         }
 
         impl Counters {

@@ -7,6 +7,7 @@ use core::net::SocketAddr;
 
 /// A snapshot of a connection. Field names are those of Linux's `tcp_info` without the prefix.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Info {
     /// State of RFC 9293, section 3.3.2.
@@ -165,6 +166,7 @@ impl Info {
 
 /// Why a sender does not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Blocked {
     /// It does, or could.

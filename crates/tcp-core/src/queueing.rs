@@ -9,6 +9,7 @@ use alloc::boxed::Box;
 
 /// What left an endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct EgressStats {
     /// Pure ACKs.
@@ -31,6 +32,7 @@ impl EgressStats {
 
 /// What left of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ClassStats {
     /// Packets on the wire.

@@ -87,3 +87,11 @@ impl core::fmt::Display for State {
         f.write_str(self.name())
     }
 }
+
+/// The name as RFC 9293 writes it.
+#[cfg(feature = "serde")]
+impl serde::Serialize for State {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}

@@ -10,6 +10,7 @@ use core::ops::{Add, AddAssign, Sub};
 ///
 /// Arithmetic saturates, so no input can make it wrap; a `u64` of nanoseconds spans 584 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct Instant(u64);
 
 impl Instant {
@@ -96,6 +97,7 @@ impl fmt::Debug for Instant {
 /// A span of time in whole nanoseconds. Eight bytes, where `core::time::Duration` takes sixteen; arithmetic
 /// saturates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct Duration(u64);
 
 impl Duration {

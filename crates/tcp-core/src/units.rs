@@ -98,6 +98,7 @@ impl fmt::Debug for Window {
 
 /// A rate in bytes per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
 pub struct Rate(u64);
 
 impl Rate {

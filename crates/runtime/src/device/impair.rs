@@ -309,6 +309,7 @@ impl Monitor {
 
 /// What happened in one direction, in packets. A packet may be counted as several things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ImpairStats {
     /// Packets that entered the path.

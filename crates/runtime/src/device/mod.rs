@@ -125,6 +125,7 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
 /// What a device can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeviceCaps {
     /// Largest IP packet on the wire, in bytes.
@@ -182,6 +183,7 @@ impl DeviceCaps {
 
 /// What happened on a device since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeviceStats {
     /// Packets received; a super-packet counts once.

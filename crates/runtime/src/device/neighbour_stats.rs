@@ -2,6 +2,7 @@
 
 /// Counters since the device was opened; ARP and neighbour discovery together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NeighbourStats {
     /// Requests (ARP) and solicitations sent for a neighbour; without probes for own addresses.

@@ -9,4 +9,5 @@ mod failing;
 mod impaired;
 mod pacing;
 mod polling;
+mod printing;
 mod waiting;

@@ -237,6 +237,7 @@ pub enum Reaction {
 
 /// The phase of a sender's loss handling, with Linux's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum Phase {
     /// Nothing unusual.
     #[default]
