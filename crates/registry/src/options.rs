@@ -51,6 +51,8 @@ pub struct Options {
     ack: Option<Arc<NewAckPolicy>>,
     rto: Option<Arc<NewRtoResponse>>,
     sched: Option<Arc<NewEgressScheduler>>,
+    /// What the registry's default congestion control is designed for: a base that has this was not told otherwise.
+    default_ecn: Ecn,
 }
 
 impl fmt::Debug for Options {
@@ -90,11 +92,12 @@ impl Options {
         self.ack = self.ack.or(others.ack);
         self.rto = self.rto.or(others.rto);
         self.sched = self.sched.or(others.sched);
+        self.default_ecn = others.default_ecn;
         Ok(self)
     }
 
     /// `base` with the options of connections. A congestion control that is designed for ECN asks for it, unless `ecn` is
-    /// given or set in `base`.
+    /// given, or `base` has another kind than the registry's default control asks for.
     ///
     /// # Errors
     /// If settings contradict each other, such as `min_rto` and `max_rto`.
@@ -102,7 +105,7 @@ impl Options {
         let mut config = base.clone();
         if let Some((cc, ecn)) = &self.cc {
             config.policies.cc = cc.clone();
-            if config.ecn == Ecn::Off {
+            if config.ecn == self.default_ecn {
                 config.ecn = *ecn;
             }
         }
@@ -173,7 +176,7 @@ impl Registry {
     /// As [`options`](Self::options).
     pub fn option(&self, key: &str, value: &str) -> Result<Options, SpecError> {
         self.check()?;
-        let mut options = Options::default();
+        let mut options = Options { default_ecn: self.ecn(self.cc_table().default())?, ..Options::default() };
         let name = if let Some((kind, ..)) = POLICIES.iter().find(|(kind, ..)| kind.keyword() == key) {
             match kind {
                 PolicyKind::Cc => options.cc = Some((self.cc(value)?, self.ecn(value)?)),

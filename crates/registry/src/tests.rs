@@ -90,6 +90,8 @@ fn a_control_says_which_ecn_it_wants() {
     assert_eq!(registry.options("cc=dctcp,ecn=off").unwrap().conn(&base).unwrap().ecn, Ecn::Off);
     let registry = registry.with_default(PolicyKind::Cc, "dctcp");
     assert_eq!(registry.conn_config().ecn, Ecn::Dctcp);
+    let cubic = registry.options("cc=cubic").unwrap().conn(&registry.conn_config()).unwrap();
+    assert_eq!(cubic.ecn, Ecn::Off, "a control that does not ask for it");
 }
 
 const MINE: Entry<NewCongestionControl> = Entry {

@@ -1,10 +1,8 @@
 //! The options of `bench`, spelled as iperf3's.
 
+use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
+use super::units::{Bitrate, RateFormat, parse_count};
 use super::{PolicyArgs, TunnelArgs, values};
-use crate::bench::limits::{
-    DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE,
-};
-use crate::bench::units::{Bitrate, RateFormat, parse_count};
 use clap::{ArgGroup, Args};
 use std::net::IpAddr;
 use std::time::Duration;

@@ -1,11 +1,16 @@
 //! The command line. What stands here is what `--help` says.
 
 pub(crate) mod bench;
+pub(crate) mod limits;
+pub(crate) mod units;
 pub(crate) mod values;
 
+use ackline::Registry;
+use ackline::core::config::Ecn;
+use ackline::core::policy::spec::PolicyKind;
 use ackline::runtime::MacAddress;
 use bench::BenchArgs;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -35,10 +40,47 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
 }
 
+/// The command line, with the defaults of `registry` in its help.
+pub(crate) fn command(registry: &Registry) -> clap::Command {
+    let with_default = |arg: clap::Arg| {
+        let kind = match arg.get_id().as_str() {
+            "cc" => PolicyKind::Cc,
+            "ack" => PolicyKind::Ack,
+            "rto" => PolicyKind::Rto,
+            "sched" => PolicyKind::Sched,
+            "ecn" => return add_to_help(arg, "", &format!(" {}", designed_for_ecn(registry))),
+            _ => return arg,
+        };
+        let default = format!(" [default: {}]", registry.default_of(kind));
+        add_to_help(arg, &default, &format!("\n\n{}", default.trim()))
+    };
+    Cli::command().mut_subcommands(|sub| {
+        let has_policies = sub.get_arguments().any(|arg| arg.get_id() == "sched");
+        if has_policies { sub.mut_args(with_default) } else { sub }
+    })
+}
+
+/// The help of an option with something more behind it.
+fn add_to_help(arg: clap::Arg, short: &str, long: &str) -> clap::Arg {
+    let short_help = arg.get_help().map(|help| format!("{help}{short}"));
+    let long_help = arg.get_long_help().map(|help| format!("{help}{long}"));
+    let arg = if let Some(help) = short_help { arg.help(help) } else { arg };
+    if let Some(help) = long_help { arg.long_help(help) } else { arg }
+}
+
+/// Which congestion controls ask for ECN by themselves.
+fn designed_for_ecn(registry: &Registry) -> String {
+    let names = |kind: Ecn| -> String {
+        let entries = registry.cc_table().entries().iter().filter(|entry| entry.ecn == kind);
+        entries.map(|entry| entry.name).collect::<Vec<_>>().join(", ")
+    };
+    format!("dctcp for {}; classic for {}; off for all others", names(Ecn::Dctcp), names(Ecn::Classic))
+}
+
 const TOP_EXAMPLES: &str = "\
 Examples:
   ackline demo                                    exchange data with the kernel's TCP, all by itself
-  ackline recv --listen 198.18.0.2:5001 -o out    then, elsewhere:  nc -N 198.18.0.2 5001 < file
+  ackline recv --listen 198.18.0.2:5001 -O out    then, elsewhere:  nc -N 198.18.0.2 5001 < file
   nc -l 5001 > copy                               then:  ackline send file 198.18.0.1:5001
   ackline bench -c 198.18.0.1 -R                  throughput against a stock iperf3 -s, as iperf3 shows it
   ackline sim --example fairness > my.toml        a network to start from, then:  ackline sim my.toml
@@ -168,7 +210,7 @@ pub(crate) struct RecvArgs {
     /// File to write, directory to write into (ADDR-PORT-N.data), or - for standard output
     ///
     /// Standard output by default; with --keep it must be a directory, the current one by default.
-    #[arg(short = 'o', long = "output", value_name = "FILE|DIR|-")]
+    #[arg(short = 'O', long = "output", value_name = "FILE|DIR|-")]
     pub(crate) target: Option<PathBuf>,
     /// Serve many connections at once, one file each, until SIGINT or SIGTERM
     ///
@@ -215,11 +257,11 @@ impl RecvArgs {
 
 const RECV_EXAMPLES: &str = "\
 Examples (as root, or with a TUN device of one's own, see --tun):
-  ackline recv --listen 198.18.0.2:5001 -o copy      then:  nc -N 198.18.0.2 5001 < file
+  ackline recv --listen 198.18.0.2:5001 -O copy      then:  nc -N 198.18.0.2 5001 < file
   ackline recv --listen :5001 | tar t
-  ackline recv --keep --listen :5001 -o incoming/
-  ackline recv --ack immediate --listen [fd00::2]:5001 -o copy
-  ackline recv --dev eth0 --local 192.168.1.77/24 --listen :5001 -o copy
+  ackline recv --keep --listen :5001 -O incoming/
+  ackline recv --ack immediate --listen [fd00::2]:5001 -O copy
+  ackline recv --dev eth0 --local 192.168.1.77/24 --listen :5001 -O copy
 
 Where neither --dev nor --local is given, the stack takes the address of --listen, with a /24 (IPv6: /64) around it. A sender \
 that vanishes is noticed by keep-alive probes within two minutes.";
@@ -303,57 +345,34 @@ pub(crate) enum PacingKind {
 #[command(next_help_heading = "Policies (NAME or NAME:key=value,...; see ackline list)")]
 pub(crate) struct PolicyArgs {
     /// Congestion control: how much to send
-    #[arg(long, value_name = "SPEC", default_value = ackline::registry::DEFAULT_CC)]
-    pub(crate) cc: String,
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) cc: Option<String>,
     /// ACK policy: when to acknowledge
-    #[arg(long, value_name = "SPEC", default_value = ackline::registry::DEFAULT_ACK)]
-    pub(crate) ack: String,
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) ack: Option<String>,
     /// Response to a retransmission timeout
-    #[arg(long, value_name = "SPEC", default_value = ackline::registry::DEFAULT_RTO)]
-    pub(crate) rto: String,
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) rto: Option<String>,
     /// Egress scheduler: what leaves the host next
     ///
     /// It can only choose among packets that wait in the host: see --egress-rate. kalampoukas:f=0.5 shares a slow
     /// uplink between uploads and the ACKs of downloads; ack-priority is for downloads only, backpressure:b=1 keeps
     /// the queue short, drr gives each connection its turn, fifo lets downloads wait behind uploads.
-    #[arg(long, value_name = "SPEC", default_value = ackline::registry::DEFAULT_SCHED)]
-    pub(crate) sched: String,
+    #[arg(long, value_name = "SPEC")]
+    pub(crate) sched: Option<String>,
     #[command(flatten)]
     pub(crate) egress: EgressArgs,
-    /// Explicit congestion notification, where the peer agrees
+    /// Explicit congestion notification, if the peer agrees: off, classic (RFC 3168) or dctcp (RFC 8257)
     ///
-    /// Without this option, what --cc is made for: dctcp for dctcp and ls-aimd-dctcp, classic for ls-aimd-reno, off for all
-    /// others.
-    #[arg(long, value_enum)]
-    pub(crate) ecn: Option<EcnKind>,
-    /// How losses are found from ACKs, where the peer sends SACK
-    #[arg(long, value_enum, default_value_t = LossKind::Rack)]
-    pub(crate) loss: LossKind,
-    /// Parts of loss recovery to do without, separated by commas
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "PART")]
-    pub(crate) without: Vec<RecoveryPart>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum LossKind {
-    /// RFC 8985: what left a round trip and a reordering window before something that has arrived
-    Rack,
-    /// RFC 6675: three duplicate ACKs, or as much SACKed above
-    Dupack,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RecoveryPart {
-    /// Tail loss probes (RFC 8985)
-    Tlp,
-    /// Proportional rate reduction (RFC 9937)
-    Prr,
-    /// Taking back needless reductions (RFC 3522, RFC 2883)
-    Undo,
-    /// Reports of duplicate data (RFC 2883)
-    Dsack,
-    /// Limited transmit (RFC 3042)
-    LimitedTransmit,
+    /// Without this option, what --cc is designed for.
+    #[arg(long, value_name = "KIND")]
+    pub(crate) ecn: Option<String>,
+    /// Any setting of connections or host: -o sack=off -o iw=4,tlp=off
+    ///
+    /// All of them, with ranges and defaults: ackline list conn, ackline list host. The keys are those of [conn] and [host] in a
+    /// scenario.
+    #[arg(short = 'o', long = "option", value_name = "KEY=VALUE,...")]
+    pub(crate) options: Vec<String>,
 }
 
 /// The shaper in front of the device.
@@ -381,16 +400,6 @@ pub(crate) struct EgressArgs {
     /// Short for overhead=.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) egress_overhead: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EcnKind {
-    /// None
-    Off,
-    /// RFC 3168: a mark counts as a loss, once per round trip
-    Classic,
-    /// RFC 8257: the share of marks counts; both ends must be set to it
-    Dctcp,
 }
 
 /// What is said, and how.
@@ -541,7 +550,7 @@ its tolerance.
 
 Exit status: 0 when every check passed, 1 when one failed that is not optional; the others as in ackline --help.";
 
-/// List the policies that can be chosen, with their parameters; or the interfaces
+/// List the policies that can be chosen, with their parameters; the settings; or the interfaces
 #[derive(Args)]
 pub(crate) struct ListArgs {
     /// One kind only; without it, all policies
@@ -549,6 +558,9 @@ pub(crate) struct ListArgs {
     /// Print JSON (docs/cli.md has the fields)
     #[arg(long)]
     pub(crate) json: bool,
+    /// Print the settings as Markdown
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -561,6 +573,10 @@ pub(crate) enum ListKind {
     Sched,
     /// Responses to a retransmission timeout
     Rto,
+    /// Settings of a connection: the keys of -o, and of [conn] in a scenario
+    Conn,
+    /// Settings of a host: the keys of -o, and of [host] in a scenario
+    Host,
     /// Network interfaces of this machine, and which of them --dev can use
     Interfaces,
 }
@@ -576,27 +592,25 @@ pub(crate) struct CompletionsArgs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackline::core::config::Ecn;
-    use clap::CommandFactory as _;
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command(&Registry::default()).debug_assert();
     }
 
     #[test]
-    fn the_help_of_ecn_says_what_each_congestion_control_asks_for() {
-        let command = Cli::command();
+    fn the_help_shows_the_defaults_of_the_registry() {
+        let registry = Registry::default().with_default(PolicyKind::Ack, "delayed:segments=4");
+        let command = command(&registry);
         let send = command.find_subcommand("send").expect("a command");
-        let ecn = send.get_arguments().find(|arg| arg.get_id() == "ecn").expect("an option");
-        let help = ecn.get_long_help().expect("a text").to_string().replace('\n', " ");
-        let names = |kind: Ecn| -> Vec<&str> {
-            let registry = ackline::Registry::default();
-            let wanted = registry.cc_table().entries().iter().filter(|entry| entry.ecn == kind);
-            wanted.map(|entry| entry.name).collect()
+        let help = |id: &str| {
+            let arg = send.get_arguments().find(|arg| arg.get_id() == id).expect("an option");
+            (arg.get_help().expect("a text").to_string(), arg.get_long_help().map(ToString::to_string))
         };
-        assert!(help.contains(&format!("dctcp for {}", names(Ecn::Dctcp).join(" and "))), "{help}");
-        assert!(help.contains(&format!("classic for {}", names(Ecn::Classic).join(" and "))), "{help}");
-        assert!(help.contains("off for all others"), "{help}");
+        assert_eq!(help("cc").0, "Congestion control: how much to send [default: cubic]");
+        assert_eq!(help("ack").0, "ACK policy: when to acknowledge [default: delayed:segments=4]");
+        let ecn = help("ecn").1.expect("a long one");
+        let designed = "dctcp for dctcp, ls-aimd-dctcp; classic for ls-aimd-reno; off for all others";
+        assert!(ecn.ends_with(designed), "{ecn}");
     }
 }

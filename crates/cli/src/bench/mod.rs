@@ -11,7 +11,6 @@
 mod client;
 mod cpu;
 mod door;
-pub(crate) mod limits;
 mod meter;
 mod protocol;
 mod report;
@@ -23,14 +22,12 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use report::units;
-
 use crate::args::bench::{BenchArgs, TestArgs};
 use crate::args::values::Destination;
 use crate::egress::EgressReport;
 use crate::failure::Failure;
 use crate::output;
-use crate::policies::Chosen;
+use crate::settings::{PolicyNames, Settings};
 use crate::signals::Signals;
 use crate::tunnel::{self, Tunnel};
 use ackline::Registry;
@@ -40,7 +37,7 @@ use ackline::core::policy::spec::SpecError;
 use ackline::runtime::{Stack, TcpStream};
 use protocol::{Control, State, TestParameters};
 use report::Style;
-use report::record::{Buffers, Direction, Length, Own, PolicyNames};
+use report::record::{Buffers, Direction, Length, Own};
 use screen::Screen;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -61,7 +58,8 @@ struct Bench {
     /// Such as `TUN ack0`.
     device: String,
     names: PolicyNames,
-    /// `--ecn` was given: no congestion control of a test changes that.
+    registry: Registry,
+    /// ECN was set on the command line: no congestion control of a test changes that.
     keeps_ecn: bool,
     /// Most bytes of buffers that the connections of a client's test may ask for together.
     max_buffers: u64,
@@ -70,14 +68,14 @@ struct Bench {
     print: screen::Print,
 }
 
-pub(crate) fn run(args: &BenchArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &BenchArgs, registry: &Registry) -> Result<(), Failure> {
     let style = Style {
         json: args.json,
         verbose: args.verbose,
         rate: args.format.unwrap_or_default(),
         title: args.test.title.clone(),
     };
-    let ready = prepare(args).and_then(|prepared| Ok((prepared, runtime()?)));
+    let ready = prepare(args, registry).and_then(|prepared| Ok((prepared, runtime()?)));
     let (prepared, runtime) = match ready {
         Ok(ready) => ready,
         Err(failure) => return Err(said(&mut Screen::new(style, output::print), failure)),
@@ -92,28 +90,21 @@ fn said(screen: &mut Screen, failure: Failure) -> Failure {
 
 /// What is known before there is a stack.
 struct Prepared {
-    names: PolicyNames,
-    policies: Chosen,
+    settings: Settings,
     tunnel: Tunnel,
     part: Part,
 }
 
-fn prepare(args: &BenchArgs) -> Result<Prepared, Failure> {
+fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
     if args.udp {
         return Err(Failure::usage("-u: ackline is a TCP stack; leave -u out to test with TCP"));
     }
     let mut chosen = args.policies.clone();
     if let Some(congestion) = &args.test.congestion {
-        Registry::default().cc(congestion).map_err(|error| Failure::usage(format!("-C: {error}")))?;
-        chosen.cc.clone_from(congestion);
+        registry.cc(congestion).map_err(|error| Failure::usage(format!("-C: {error}")))?;
+        chosen.cc = Some(congestion.clone());
     }
-    let names = PolicyNames {
-        cc: chosen.cc.clone(),
-        ack: chosen.ack.clone(),
-        rto: chosen.rto.clone(),
-        sched: chosen.scheduler()?,
-    };
-    let policies = chosen.resolve()?;
+    let settings = chosen.resolve(registry)?;
     let tunnel = args.tunnel.plan(args.bind.map(|address| ("-B", address)))?;
     let part = match &args.client {
         Some(host) => {
@@ -123,13 +114,13 @@ fn prepare(args: &BenchArgs) -> Result<Prepared, Failure> {
         }
         None => Part::Server(server::Place::find(args, &tunnel)?),
     };
-    Ok(Prepared { names, policies, tunnel, part })
+    Ok(Prepared { settings, tunnel, part })
 }
 
 async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
-    let Prepared { names, policies, tunnel, part } = prepared;
+    let Prepared { settings, tunnel, part } = prepared;
     let ready = Signals::catch().and_then(|signals| {
-        let (stack, connections) = start(&tunnel, &policies)?;
+        let (stack, connections) = start(&tunnel, &settings)?;
         Ok((signals, stack, connections))
     });
     let (mut signals, stack, connections) = match ready {
@@ -141,8 +132,9 @@ async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(
         stack,
         connections: Arc::new(connections),
         device: tunnel.name(),
-        names,
-        keeps_ecn: args.policies.ecn.is_some(),
+        keeps_ecn: settings.sets("ecn"),
+        registry: settings.registry().clone(),
+        names: settings.names,
         max_buffers: args.max_buffers,
         style,
         interval,
@@ -170,14 +162,11 @@ enum Part {
 }
 
 /// Opens the device and starts its stack.
-fn start(tunnel: &Tunnel, policies: &Chosen) -> Result<(Stack, ConnConfig), Failure> {
+fn start(tunnel: &Tunnel, settings: &Settings) -> Result<(Stack, ConnConfig), Failure> {
     let device = tunnel.open()?;
-    let mut connections = ConnConfig::default();
-    let stack = tunnel.start(device, policies, |config| {
-        policies.shorten_send_buffer(config);
-        connections = config.clone();
-    })?;
-    Ok((stack, connections))
+    let tune = |config: &mut ConnConfig| settings.shorten_send_buffer(config);
+    let connections = settings.connections(tune)?;
+    Ok((tunnel.start(device, settings, tune)?, connections))
 }
 
 fn parameters(args: &TestArgs) -> TestParameters {
@@ -243,9 +232,9 @@ impl Bench {
             config.dscp = tos >> 2;
         }
         if let Some(congestion) = congestion {
-            config.policies.cc = Registry::default().cc(congestion)?;
+            config.policies.cc = self.registry.cc(congestion)?;
             if !self.keeps_ecn {
-                config.ecn = Registry::default().ecn(congestion)?;
+                config.ecn = self.registry.ecn(congestion)?;
             }
         }
         Ok(Arc::new(config))

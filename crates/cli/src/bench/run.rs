@@ -1,11 +1,11 @@
 //! A test while data flows: the same for a client and a server, but for who ends it.
 
-use super::limits::MAX_TIME;
 use super::meter::Meter;
 use super::protocol::{Control, Results, State, StreamResult, TestParameters};
 use super::report::record::{Connected, End, Length, StreamTotal, Total};
 use super::screen::Screen;
 use super::stream::{Bitrate, DataStream, Goal, Restarts, Sending, Stopped};
+use crate::args::limits::MAX_TIME;
 use crate::failure::{Exit, Failure};
 use crate::peer;
 use crate::signals::Signals;

@@ -2,9 +2,10 @@
 
 use super::protocol::{Control, Cookie, State, TestParameters};
 use super::report::Style;
-use super::report::record::{Direction, Length, PolicyNames};
+use super::report::record::{Direction, Length};
 use super::{Bench, client, door, server};
 use crate::failure::{Exit, Failure};
+use crate::settings::PolicyNames;
 use crate::signals::Signals;
 use ackline::core::{ConnConfig, ListenOn};
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
@@ -60,8 +61,9 @@ fn ends() -> (Bench, Bench) {
                 rto: "conventional".to_owned(),
                 sched: "fifo".to_owned(),
             },
+            registry: ackline::Registry::default(),
             keeps_ecn: false,
-            max_buffers: super::limits::DEFAULT_BUFFERS,
+            max_buffers: crate::args::limits::DEFAULT_BUFFERS,
             style: Style { json: true, ..Style::default() },
             interval: Some(ackline::core::Duration::from_millis(100)),
             print,

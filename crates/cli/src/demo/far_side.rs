@@ -3,11 +3,10 @@
 use super::payload::{Checker, Payload};
 use super::{Amount, FAR, FAR_PORT, NEAR, NEAR_PORT, Received, Sent, ackline_side};
 use crate::failure::{Failure, plain};
-use crate::policies::Chosen;
 use crate::progress::Progress;
+use crate::settings::Settings;
 use crate::traffic::{Path, PathSampler};
 use crate::tunnel;
-use ackline::Registry;
 use ackline::core::ListenOn;
 use ackline::runtime::device::channel::Channel;
 use ackline::runtime::kernel::KernelTcpInfo;
@@ -55,11 +54,11 @@ pub(super) fn stack(
     device: Channel,
     seed: u64,
     amount: Amount,
-    policies: &Chosen,
+    settings: &Settings,
 ) -> Result<FarSide, Failure> {
     // What is chosen and shaped is what leaves the near stack.
-    let mut policies = policies.clone();
-    policies.scheduler = Registry::default().scheduler();
+    let mut settings = settings.clone();
+    settings.scheduler = settings.registry().scheduler();
     let (answers, far) = answers();
     let (ready, wait) = std::sync::mpsc::channel();
     spawn("far-stack", move || {
@@ -68,7 +67,7 @@ pub(super) fn stack(
             Err(failure) => return drop(ready.send(Err(failure))),
         };
         runtime.block_on(async {
-            let started = tunnel::start(device, &[FAR.into()], &policies, |_| {}).and_then(|stack| {
+            let started = tunnel::start(device, &[FAR.into()], &settings, |_| {}).and_then(|stack| {
                 let on = ListenOn::Address(SocketAddr::from((FAR, FAR_PORT)));
                 let listener = stack.listen(on).map_err(|error| Failure::system("listen", &error))?;
                 Ok((stack, listener))

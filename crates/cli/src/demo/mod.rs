@@ -9,10 +9,11 @@ mod report;
 use crate::args::DemoArgs;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure, plain};
-use crate::policies::Chosen;
 use crate::progress::Progress;
+use crate::settings::Settings;
 use crate::traffic::{Path, Stopwatch};
 use crate::tunnel;
+use ackline::Registry;
 use ackline::core::{Instant, ListenOn};
 use ackline::runtime::{Stack, timer};
 use far_side::FarSide;
@@ -86,8 +87,8 @@ impl Direction {
     }
 }
 
-pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
-    let policies = args.policies.resolve()?;
+pub(crate) fn run(args: &DemoArgs, registry: &Registry) -> Result<(), Failure> {
+    let settings = args.policies.resolve(registry)?;
     let amount = match (args.size, args.seconds) {
         (None, None) => Amount { bytes: Some(DEFAULT_SIZE), time: None },
         (bytes, time) => Amount { bytes, time },
@@ -102,15 +103,15 @@ pub(crate) fn run(args: &DemoArgs) -> Result<(), Failure> {
             crate::output::print(&line)
                 .map_err(|error| Failure::file("write to", "standard output", &error))?;
         }
-        exchange(args, amount, network, &policies).await
+        exchange(args, amount, network, &settings).await
     });
     match outcome {
         Ok(outcome) => {
-            report::print(args, &outcome)?;
+            report::print(args, &settings.names, &outcome)?;
             outcome.verdict()
         }
         Err(failure) => {
-            report::print_failure(args, &failure)?;
+            report::print_failure(args, &settings.names, &failure)?;
             Err(failure)
         }
     }
@@ -121,9 +122,9 @@ async fn exchange(
     args: &DemoArgs,
     amount: Amount,
     network: Network,
-    policies: &Chosen,
+    settings: &Settings,
 ) -> Result<Outcome, Failure> {
-    let (link, stack, far) = network.start(amount, policies)?;
+    let (link, stack, far) = network.start(amount, settings)?;
     let mut outcome = Outcome { link, upload: None, download: None, timing: None, egress: None, error: None };
     let FarSide { received, sent } = far;
     // Before the far end, which begins to send as soon as it has received everything, connects to it.

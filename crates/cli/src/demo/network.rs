@@ -4,7 +4,7 @@ use super::far_side::{self, FarSide};
 use super::{Amount, DOWNLOAD_SEED, FAR, NEAR};
 use crate::args::{DemoArgs, DemoDevice};
 use crate::failure::Failure;
-use crate::policies::Chosen;
+use crate::settings::Settings;
 use crate::tunnel;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
 use ackline::runtime::device::tun::{Tun, TunConfig};
@@ -86,18 +86,22 @@ fn in_memory(args: &DemoArgs, why: String) -> Network {
 
 impl Network {
     /// Starts both ends, inside a tokio runtime.
-    pub(super) fn start(self, amount: Amount, policies: &Chosen) -> Result<(Link, Stack, FarSide), Failure> {
+    pub(super) fn start(
+        self,
+        amount: Amount,
+        settings: &Settings,
+    ) -> Result<(Link, Stack, FarSide), Failure> {
         let near = [NEAR.into()];
         let (stack, far) = match self.ends {
             Ends::Tun(tun) => (
-                tunnel::start(tun, &near, policies, |connections| policies.shorten_send_buffer(connections))?,
+                tunnel::start(tun, &near, settings, |connections| settings.shorten_send_buffer(connections))?,
                 far_side::kernel(DOWNLOAD_SEED, amount)?,
             ),
             Ends::Channel(device, other) => (
-                tunnel::start(device, &near, policies, |connections| {
-                    policies.shorten_send_buffer(connections)
+                tunnel::start(device, &near, settings, |connections| {
+                    settings.shorten_send_buffer(connections)
                 })?,
-                far_side::stack(other, DOWNLOAD_SEED, amount, policies)?,
+                far_side::stack(other, DOWNLOAD_SEED, amount, settings)?,
             ),
         };
         Ok((self.link, stack, far))

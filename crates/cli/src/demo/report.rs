@@ -7,6 +7,7 @@ use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, round_trip};
 use crate::report::ErrorReport;
+use crate::settings::PolicyNames;
 use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures};
 use comfy_table::{CellAlignment, Table};
@@ -115,9 +116,9 @@ pub(super) fn first_line(link: &Link, args: &DemoArgs) -> String {
 }
 
 /// Prints the results, complete or not.
-pub(super) fn print(args: &DemoArgs, outcome: &Outcome) -> Result<(), Failure> {
+pub(super) fn print(args: &DemoArgs, names: &PolicyNames, outcome: &Outcome) -> Result<(), Failure> {
     let text = if args.output.json {
-        json(args, outcome)
+        json(args, names, outcome)
     } else if args.output.quiet {
         return Ok(());
     } else {
@@ -127,16 +128,16 @@ pub(super) fn print(args: &DemoArgs, outcome: &Outcome) -> Result<(), Failure> {
 }
 
 /// Says in JSON why nothing came about.
-pub(super) fn print_failure(args: &DemoArgs, failure: &Failure) -> Result<(), Failure> {
+pub(super) fn print_failure(args: &DemoArgs, names: &PolicyNames, failure: &Failure) -> Result<(), Failure> {
     if !args.output.json {
         return Ok(());
     }
-    output::print(&output::json(&Report::new(args, Err(failure))))
+    output::print(&output::json(&Report::new(args, names, Err(failure))))
         .map_err(|error| Failure::file("write to", "standard output", &error))
 }
 
 impl<'a> Report<'a> {
-    fn new(args: &'a DemoArgs, link: Result<&'a Link, &Failure>) -> Self {
+    fn new(args: &DemoArgs, names: &'a PolicyNames, link: Result<&'a Link, &Failure>) -> Self {
         Self {
             ok: false,
             command: "demo",
@@ -145,10 +146,10 @@ impl<'a> Report<'a> {
             device_reason: link.ok().and_then(|link| link.in_memory.as_deref()),
             offload: link.ok().map(|link| link.offload),
             mtu: args.mtu,
-            cc: &args.policies.cc,
-            ack: &args.policies.ack,
-            rto: &args.policies.rto,
-            sched: &args.policies.sched,
+            cc: &names.cc,
+            ack: &names.ack,
+            rto: &names.rto,
+            sched: &names.sched,
             upload: None,
             download: None,
             timing: None,
@@ -158,7 +159,7 @@ impl<'a> Report<'a> {
     }
 }
 
-fn json(args: &DemoArgs, outcome: &Outcome) -> String {
+fn json(args: &DemoArgs, names: &PolicyNames, outcome: &Outcome) -> String {
     let verdict = outcome.verdict();
     output::json(&Report {
         ok: verdict.is_ok(),
@@ -167,7 +168,7 @@ fn json(args: &DemoArgs, outcome: &Outcome) -> String {
         timing: outcome.timing.clone(),
         egress: outcome.egress.as_ref(),
         error: verdict.as_ref().err().map(ErrorReport::from),
-        ..Report::new(args, Ok(&outcome.link))
+        ..Report::new(args, names, Ok(&outcome.link))
     })
 }
 

@@ -8,11 +8,12 @@ mod transfer;
 use crate::args::RecvArgs;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
-use crate::policies::Chosen;
 use crate::progress::Progress;
+use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::traffic::Stopwatch;
 use crate::tunnel::{self, Tunnel};
+use ackline::Registry;
 use ackline::core::ListenOn;
 use ackline::runtime::{Stack, TcpListener};
 use report::{Reporter, Transfer};
@@ -23,8 +24,11 @@ use target::{Sink, Target};
 /// Time for senders to close their side after everything was received.
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
-    let policies = args.policies.resolve()?;
+pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
+    if let Some(file) = args.policies.options.iter().find(|text| !text.contains('=')) {
+        return Err(Failure::usage(format!("-o {file}: not KEY=VALUE; a file to write is -O {file}")));
+    }
+    let settings = args.policies.resolve(registry)?;
     let tunnel = args.tunnel.plan(args.listen.address.map(|address| ("--listen", address)))?;
     let target = Target::new(args.target.as_deref(), args.keep)?;
     let reporter = Reporter::new(args.output, target == Target::Stdout);
@@ -37,7 +41,7 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
     let runtime = tunnel::runtime()?;
     let progress = Progress::new("receiving", None, args.output);
     let outcome = runtime.block_on(async {
-        let ready = Signals::catch().and_then(|signals| Ok((signals, listen(args, &tunnel, &policies)?)));
+        let ready = Signals::catch().and_then(|signals| Ok((signals, listen(args, &tunnel, &settings)?)));
         let (mut signals, (stack, listener)) = match ready {
             Ok(ready) => ready,
             Err(failure) => {
@@ -68,9 +72,9 @@ pub(crate) fn run(args: &RecvArgs) -> Result<(), Failure> {
 }
 
 /// Opens the device and listens on its stack.
-fn listen(args: &RecvArgs, tunnel: &Tunnel, policies: &Chosen) -> Result<(Stack, TcpListener), Failure> {
+fn listen(args: &RecvArgs, tunnel: &Tunnel, settings: &Settings) -> Result<(Stack, TcpListener), Failure> {
     let device = tunnel.open()?;
-    let stack = tunnel.start(device, policies, |connections| {
+    let stack = tunnel.start(device, settings, |connections| {
         // A sender that vanishes says nothing.
         connections.keep_alive = Some(tunnel::PROBES);
     })?;

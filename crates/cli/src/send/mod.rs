@@ -14,6 +14,7 @@ use crate::source::Source;
 use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures, PathSampler, Stopwatch};
 use crate::tunnel;
+use ackline::Registry;
 use ackline::core::info::Info;
 use ackline::runtime::stream::WriteHalf;
 use ackline::runtime::{Device as _, Stack, TcpStream, timer};
@@ -103,8 +104,8 @@ impl Tally {
     }
 }
 
-pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
-    let policies = args.policies.resolve()?;
+pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
+    let settings = args.policies.resolve(registry)?;
     let tunnel = args.tunnel.plan(None)?;
     let source = Source::open(&args.file)?;
     // Standard input stands for a conversation, whose other half goes to standard output.
@@ -131,7 +132,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<(), Failure> {
             let mut signals = Signals::catch()?;
             let device = tunnel.open()?;
             facts.offload = Some(device.caps().max_super_packet > 0);
-            let stack = tunnel.start(device, &policies, |connections| {
+            let stack = tunnel.start(device, &settings, |connections| {
                 // An answer may be waited for without end, and a peer that vanishes says nothing.
                 connections.keep_alive = converses.then_some(tunnel::PROBES);
             })?;

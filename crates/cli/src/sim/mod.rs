@@ -11,11 +11,11 @@ use ackline_lab::{EXAMPLES, RunError, RunOptions, Scenario, example};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-pub(crate) fn run(args: &SimArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &SimArgs, registry: &Registry) -> Result<(), Failure> {
     let text = match (&args.example, &args.file) {
         (Some(None), _) => list(),
         (Some(Some(name)), _) => text_of(name)?.to_owned(),
-        (None, Some(file)) => simulate(args, file)?,
+        (None, Some(file)) => simulate(args, registry, file)?,
         (None, None) => return Err(Failure::usage("a scenario is missing: FILE.toml, or --example")),
     };
     print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
@@ -39,8 +39,8 @@ fn text_of(name: &str) -> Result<&'static str, Failure> {
 }
 
 /// Runs a file, and returns what is to be printed.
-fn simulate(args: &SimArgs, file: &Path) -> Result<String, Failure> {
-    let scenario = read(args, file)?;
+fn simulate(args: &SimArgs, registry: &Registry, file: &Path) -> Result<String, Failure> {
+    let scenario = read(args, registry, file)?;
     let out = args.out.clone().or_else(|| (args.plot || args.pcap).then(|| folder_for(file)));
     let options = RunOptions {
         threads: usize::from(args.threads.unwrap_or(0)),
@@ -64,7 +64,7 @@ fn simulate(args: &SimArgs, file: &Path) -> Result<String, Failure> {
     })
 }
 
-fn read(args: &SimArgs, file: &Path) -> Result<Scenario, Failure> {
+fn read(args: &SimArgs, registry: &Registry, file: &Path) -> Result<Scenario, Failure> {
     let text = if file == Path::new("-") {
         let mut text = String::new();
         io::stdin().lock().read_to_string(&mut text).map(|_| text)
@@ -82,7 +82,7 @@ fn read(args: &SimArgs, file: &Path) -> Result<Scenario, Failure> {
         _ => Failure::file("read", file.display(), &error),
     })?;
     let folder = file.parent().unwrap_or(Path::new(""));
-    let scenario = Scenario::parse_with(&text, &file.to_string_lossy(), folder, Registry::default())
+    let scenario = Scenario::parse_with(&text, &file.to_string_lossy(), folder, registry.clone())
         .map_err(RunError::from)?;
     let seed = args.seed.map(|seed| format!("seed={seed}"));
     let given: Vec<&str> = args.set.iter().chain(&seed).map(String::as_str).collect();

@@ -9,7 +9,7 @@ use crate::args::values::Destination;
 use crate::args::{PacingKind, TunnelArgs};
 use crate::failure::{Exit, Failure};
 use crate::peer;
-use crate::policies::Chosen;
+use crate::settings::Settings;
 use ackline::core::config::KeepAlive;
 use ackline::core::{ConnConfig, Duration as CoreDuration};
 use ackline::runtime::stack::Builder;
@@ -151,11 +151,11 @@ impl Tunnel {
     pub(crate) fn start(
         &self,
         device: Box<dyn Device>,
-        policies: &Chosen,
+        settings: &Settings,
         tune: impl FnOnce(&mut ConnConfig),
     ) -> Result<Stack, Failure> {
         let shared = matches!(&self.device, Kind::Ethernet(ethernet) if ethernet.shares_address());
-        let builder = configured(device, &self.addresses(), policies, tune)
+        let builder = configured(device, &self.addresses(), settings, tune)?
             // The kernel's own datagrams come here, too.
             .configure(|endpoint| endpoint.refuse_datagrams = !shared);
         spawn(builder.busy_poll(self.busy_poll).pacing(self.pacing))
@@ -166,26 +166,29 @@ impl Tunnel {
 pub(crate) fn start(
     device: impl Device + 'static,
     addresses: &[IpAddr],
-    policies: &Chosen,
+    settings: &Settings,
     tune: impl FnOnce(&mut ConnConfig),
 ) -> Result<Stack, Failure> {
-    spawn(configured(device, addresses, policies, tune))
+    spawn(configured(device, addresses, settings, tune)?)
 }
 
 fn configured(
     device: impl Device + 'static,
     addresses: &[IpAddr],
-    policies: &Chosen,
+    settings: &Settings,
     tune: impl FnOnce(&mut ConnConfig),
-) -> Builder {
-    let mut connections = ConnConfig::default();
-    policies.set(&mut connections);
-    tune(&mut connections);
-    let mut builder = Stack::builder(device).connections(connections).scheduler((policies.scheduler)());
+) -> Result<Builder, Failure> {
+    let connections = settings.connections(tune)?;
+    let mut outcome = Ok(());
+    let mut builder = Stack::builder(device)
+        .connections(connections)
+        .scheduler((settings.scheduler)())
+        .configure(|endpoint| outcome = settings.host(endpoint));
+    outcome?;
     for &address in addresses {
         builder = builder.address(address);
     }
-    builder
+    Ok(builder)
 }
 
 fn spawn(builder: Builder) -> Result<Stack, Failure> {

@@ -347,7 +347,7 @@ fn an_interface_that_comes_back_lets_the_transfer_finish() {
 fn a_receiver_without_data_learns_of_a_removal() {
     with_ethernet("dev::a_receiver_without_data_learns_of_a_removal", |near| {
         let directory = tempfile::tempdir().expect("a directory");
-        for options in [&[][..], &["--keep", "-o", text(directory.path())]] {
+        for options in [&[][..], &["--keep", "-O", text(directory.path())]] {
             let again = near.run(|| Netlink::open()?.interface("near0")).expect("inside");
             if again.is_err() {
                 let mut netlink = Netlink::open().expect("a socket");

@@ -13,7 +13,7 @@ fn recv_gives_a_complete_file_its_name() {
     with_tun("recv::recv_gives_a_complete_file_its_name", || {
         for options in [&[][..], &["--plain"], &["--mtu", "9000"]] {
             let (directory, path) = scratch("copy");
-            let child = receiver(&[&["--json", "-o", text(&path)], options].concat());
+            let child = receiver(&[&["--json", "-O", text(&path)], options].concat());
             let mut stream = connect();
             let data = noise(3_000_001, 4);
             stream.write_all(&data).expect("taken");
@@ -53,7 +53,7 @@ fn recv_writes_to_standard_output() {
 fn an_empty_stream_is_an_empty_file() {
     with_tun("recv::an_empty_stream_is_an_empty_file", || {
         let (_directory, path) = scratch("copy");
-        let child = receiver(&["-q", "-o", text(&path)]);
+        let child = receiver(&["-q", "-O", text(&path)]);
         assert_eq!(deliver(connect(), b"").expect("taken"), 0);
         succeeded(&child.end());
         assert_eq!(std::fs::read(&path).expect("the file"), b"");
@@ -65,7 +65,7 @@ fn a_reset_transfer_leaves_no_file() {
     with_tun("recv::a_reset_transfer_leaves_no_file", || {
         let (directory, path) = scratch("copy");
         std::fs::write(&path, "old").expect("written");
-        let child = receiver(&["-o", text(&path)]);
+        let child = receiver(&["-O", text(&path)]);
         let mut stream = connect();
         stream.write_all(&noise(100_000, 6)).expect("taken");
         reset(stream);
@@ -81,7 +81,7 @@ fn a_reset_transfer_leaves_no_file() {
 #[test]
 fn a_full_disk_is_told_and_the_sender_is_reset() {
     with_tun("recv::a_full_disk_is_told_and_the_sender_is_reset", || {
-        let child = receiver(&["-o", "/dev/full"]);
+        let child = receiver(&["-O", "/dev/full"]);
         let outcome = deliver(connect(), &noise(1_000_000, 7));
         assert!(outcome.is_err(), "the sender must not believe that all is well");
         let ended = child.end();
@@ -94,7 +94,7 @@ fn a_full_disk_is_told_and_the_sender_is_reset() {
 fn an_interrupted_receiver_leaves_no_file() {
     with_tun("recv::an_interrupted_receiver_leaves_no_file", || {
         let (directory, path) = scratch("copy");
-        let child = receiver(&["-o", text(&path)]);
+        let child = receiver(&["-O", text(&path)]);
         let mut stream = connect();
         stream.write_all(&noise(100_000, 8)).expect("taken");
         child.signal(Signal::INT);
@@ -112,7 +112,7 @@ fn keep_serves_many_at_once_until_a_signal() {
     with_tun("recv::keep_serves_many_at_once_until_a_signal", || {
         const SENDERS: usize = 24;
         let (directory, _) = scratch("");
-        let child = receiver(&["--keep", "--json", "-o", text(directory.path())]);
+        let child = receiver(&["--keep", "--json", "-O", text(directory.path())]);
         let mut streams: Vec<TcpStream> = (0..SENDERS).map(|_| connect()).collect();
         // All are under way before the first one ends.
         for (index, stream) in streams.iter_mut().enumerate() {
@@ -153,7 +153,7 @@ fn keep_serves_many_at_once_until_a_signal() {
 fn keep_tells_what_a_signal_cut_short() {
     with_tun("recv::keep_tells_what_a_signal_cut_short", || {
         let (directory, _) = scratch("");
-        let child = receiver(&["--keep", "--grace", "200ms", "-o", text(directory.path())]);
+        let child = receiver(&["--keep", "--grace", "200ms", "-O", text(directory.path())]);
         assert_eq!(deliver(connect(), b"whole").expect("taken"), 0);
         let mut slow = connect();
         slow.write_all(b"part").expect("taken");
@@ -174,7 +174,7 @@ fn keep_tells_what_a_signal_cut_short() {
 fn a_late_sender_finishes_after_the_signal() {
     with_tun("recv::a_late_sender_finishes_after_the_signal", || {
         let (directory, _) = scratch("");
-        let child = receiver(&["--keep", "--grace", "20", "-o", text(directory.path())]);
+        let child = receiver(&["--keep", "--grace", "20", "-O", text(directory.path())]);
         let mut late = connect();
         late.write_all(b"first half, ").expect("taken");
         until("an open file", || (child.open_files(directory.path()) == 1).then_some(()));

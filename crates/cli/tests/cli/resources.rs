@@ -46,7 +46,7 @@ fn a_lack_of_descriptors_is_told() {
         });
         let commands: [&[&str]; 7] = [
             &["send", "-q", text(&data), &to],
-            &["recv", "-q", "-l", "198.18.0.2:5001", "-o", text(&copy)],
+            &["recv", "-q", "-l", "198.18.0.2:5001", "-O", text(&copy)],
             &["sim", "-q", "--threads", "1", text(&scenario), "--out", text(&out)],
             &["list"],
             &["list", "interfaces"],
@@ -131,7 +131,7 @@ fn a_server_that_lacks_descriptors_tells() {
 fn a_killed_receiver_leaves_nothing() {
     with_tun("resources::a_killed_receiver_leaves_nothing", || {
         let (directory, path) = scratch("copy");
-        for args in [&["-q", "-o", text(&path)][..], &["-q", "--keep", "-o", text(directory.path())]] {
+        for args in [&["-q", "-O", text(&path)][..], &["-q", "--keep", "-O", text(directory.path())]] {
             // As an earlier one leaves it on a file system where files have names from the beginning.
             std::fs::write(directory.path().join(".ackline.1-0.partial"), "part").expect("written");
             let child = receiver(args);
@@ -151,7 +151,7 @@ fn a_crowd_of_silent_connections_does_not_end_the_service() {
         // More than --max lets in at once.
         const CROWD: usize = 400;
         let (directory, _) = scratch("");
-        let child = receiver(&["--keep", "--timeout", "1", "--json", "-o", text(directory.path())]);
+        let child = receiver(&["--keep", "--timeout", "1", "--json", "-O", text(directory.path())]);
         let mut crowd = vec![];
         // On a busy machine many have gone, and been told, before the last has come.
         let ended = child.end_while_signalled(|| {
@@ -175,7 +175,7 @@ fn who_was_silent_longest_makes_room_for_others() {
     with_tun("resources::who_was_silent_longest_makes_room_for_others", || {
         let (directory, _) = scratch("");
         let args =
-            ["--keep", "--max", "3", "--timeout", "6", "--grace", "100ms", "-o", text(directory.path())];
+            ["--keep", "--max", "3", "--timeout", "6", "--grace", "100ms", "-O", text(directory.path())];
         let child = receiver(&args);
         let mut slow = connect();
         slow.write_all(b"a byte").expect("taken");
@@ -197,7 +197,7 @@ fn who_was_silent_longest_makes_room_for_others() {
 fn who_speaks_again_in_time_is_not_sent_away() {
     with_tun("resources::who_speaks_again_in_time_is_not_sent_away", || {
         let (directory, _) = scratch("");
-        let args = ["--keep", "--max", "1", "--timeout", "20", "--json", "-o", text(directory.path())];
+        let args = ["--keep", "--max", "1", "--timeout", "20", "--json", "-O", text(directory.path())];
         let child = receiver(&args);
         let mut slow = connect();
         until("an open file", || (child.open_files(directory.path()) == 1).then_some(()));

@@ -135,9 +135,9 @@ fn files_that_cannot_be_used_are_named() {
     let complaint = refused(&["send", text(directory.path()), "198.18.0.1:1"], 5);
     assert!(complaint.contains("is a directory"), "{complaint}");
     let inside = missing.join("file");
-    let complaint = refused(&["recv", "-l", ":1", "-o", text(&inside)], 5);
+    let complaint = refused(&["recv", "-l", ":1", "-O", text(&inside)], 5);
     assert_eq!(complaint, format!("ackline: cannot write {}: no such file or directory", inside.display()));
-    let complaint = refused(&["recv", "--keep", "-l", ":1", "-o", "-"], 2);
+    let complaint = refused(&["recv", "--keep", "-l", ":1", "-O", "-"], 2);
     assert!(complaint.contains("--keep writes one file for each connection"), "{complaint}");
 }
 
@@ -164,13 +164,39 @@ fn a_failure_is_told_in_json_too() {
 fn a_device_that_cannot_be_had_is_told_in_json_too() {
     // The loopback interface is no TUN device, and without rights for one there is none at all.
     for (args, event) in [(&["recv"][..], "transfer"), (&["recv", "--keep"], "summary")] {
-        let ended = run(&[args, &["--json", "--tun", "lo", "-l", ":1", "-o", "/tmp"]].concat());
+        let ended = run(&[args, &["--json", "--tun", "lo", "-l", ":1", "-O", "/tmp"]].concat());
         assert_eq!(ended.status, Some(3), "{ended:?}");
         let report = ended.json();
         assert_eq!((&report["ok"], &report["event"]), (&false.into(), &event.into()), "{report}");
         assert_eq!(report["error"]["kind"], "device");
         assert_eq!(ended.complaint().strip_prefix("ackline: "), report["error"]["message"].as_str());
     }
+}
+
+#[test]
+fn a_wrong_setting_is_answered_with_what_would_be_right() {
+    for (args, right) in [
+        (
+            &["-o", "sakc=off"][..],
+            "-o: unknown option \"sakc\"; did you mean \"sack\"? (ackline list conn, ackline list host)",
+        ),
+        (
+            &["-o", "iw=0"],
+            "-o: initial_window=0 is not possible: initial_window must be a whole number from 1 to 65535",
+        ),
+        (&["-o", "sack=off", "-o", "sack=on"], "-o: option \"sack\" is given twice"),
+        (&["-o", "cc=reno", "--cc", "cubic"], "--cc and -o cc= say the same; leave one out"),
+        (&["-o", "max_rto=1ms"], "-o: min_rto=200ms is longer than max_rto=1ms"),
+        (&["-o", "mtu=1400"], "-o mtu: not here; the device has an MTU: --mtu"),
+        (&["--ecn", "on"], "--ecn: ecn=on is not possible: ecn must be one of off, classic, dctcp"),
+    ] {
+        for command in [&["demo"][..], &["send", "-", "h:1"], &["recv", "-l", ":1"], &["bench", "-c", "h"]] {
+            let complaint = refused(&[command, args].concat(), 2);
+            assert_eq!(complaint.trim_end(), format!("ackline: {right}"), "{command:?}");
+        }
+    }
+    let complaint = refused(&["recv", "-l", ":1", "-o", "copy"], 2);
+    assert_eq!(complaint.trim_end(), "ackline: -o copy: not KEY=VALUE; a file to write is -O copy");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::state::ServerError;
 use super::values::{bounded, flag, text};
 
-use crate::bench::limits::{MAX_BLOCK, MAX_BURST, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
+use crate::args::limits::{MAX_BLOCK, MAX_BURST, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
 use crate::bench::report::record::{Direction, Length, Parameters};
 use serde_json::{Map, Value, json};
 

@@ -1,7 +1,7 @@
 //! What one end measured, as it tells the other.
 
 use super::values::{lines, number, text};
-use crate::bench::limits::MAX_STREAMS;
+use crate::args::limits::MAX_STREAMS;
 use crate::bench::report::record::{Cpu, ServerOutput};
 use serde_json::{Map, Value, json};
 use std::time::Duration;

@@ -278,8 +278,8 @@ proptest! {
     #[test]
     fn what_is_accepted_is_within_the_limits(document in any_json()) {
         if let Ok(parameters) = TestParameters::from_json(&document) {
-            prop_assert!((1..=crate::bench::limits::MAX_STREAMS).contains(&parameters.streams));
-            prop_assert!((1..=crate::bench::limits::MAX_BLOCK).contains(&parameters.block));
+            prop_assert!((1..=crate::args::limits::MAX_STREAMS).contains(&parameters.streams));
+            prop_assert!((1..=crate::args::limits::MAX_BLOCK).contains(&parameters.block));
             // What is understood is said in the same way.
             prop_assert_eq!(TestParameters::from_json(&parameters.to_json()), Ok(parameters));
         }

@@ -7,16 +7,15 @@
 mod json;
 pub(crate) mod record;
 mod text;
-pub(crate) mod units;
 
 #[cfg(test)]
 mod tests;
 
+use crate::args::units::RateFormat;
 use crate::output;
 use json::Document;
 use record::{Connected, End, Interval, Own, Record, ServerOutput, Setup, Software};
 use text::Text;
-use units::RateFormat;
 
 /// How results are shown.
 #[derive(Clone, Debug, Default)]

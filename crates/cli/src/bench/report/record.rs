@@ -4,6 +4,7 @@
 //! Times are since the start of the test, or of what comes after its omitted part.
 
 use crate::egress::EgressReport;
+use crate::settings::PolicyNames;
 use crate::timing::Timing;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -207,15 +208,6 @@ pub(crate) struct Own {
     pub(crate) policies: PolicyNames,
     pub(crate) timing: Timing,
     pub(crate) egress: EgressReport,
-}
-
-/// The policies as the command line names them.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct PolicyNames {
-    pub(crate) cc: String,
-    pub(crate) ack: String,
-    pub(crate) rto: String,
-    pub(crate) sched: String,
 }
 
 /// What a sender's window and round-trip times were, over the intervals that count.

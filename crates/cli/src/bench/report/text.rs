@@ -13,7 +13,7 @@ use super::json::bits_per_second;
 use super::record::{
     Connected, Contact, Cpu, Direction, End, Interval, Length, Record, Setup, StreamTotal, Sum, Total,
 };
-use super::units::{self, RateFormat};
+use crate::args::units::{self, RateFormat};
 use std::time::Duration;
 
 /// Between the intervals of several streams, and before the summary.

@@ -1,9 +1,6 @@
-//! `ackline list`: the policies that can be chosen, and the interfaces.
+//! The policies that can be chosen, with their parameters.
 
-use crate::args::{ListArgs, ListKind};
-use crate::failure::Failure;
-use crate::interfaces;
-use crate::output::print;
+use crate::output;
 use ackline::Registry;
 use ackline::core::policy::spec::{ParamInfo, PolicyKind};
 use serde::Serialize;
@@ -36,35 +33,16 @@ impl From<&ParamInfo> for ParamRow {
     }
 }
 
-pub(crate) fn run(args: &ListArgs) -> Result<(), Failure> {
-    let kinds = [PolicyKind::Cc, PolicyKind::Ack, PolicyKind::Rto, PolicyKind::Sched];
-    let wanted = match args.kind {
-        None => None,
-        Some(ListKind::Cc) => Some(PolicyKind::Cc),
-        Some(ListKind::Ack) => Some(PolicyKind::Ack),
-        Some(ListKind::Sched) => Some(PolicyKind::Sched),
-        Some(ListKind::Rto) => Some(PolicyKind::Rto),
-        Some(ListKind::Interfaces) => {
-            let all = interfaces::all()?;
-            return tell(&if args.json { crate::output::json(&all) } else { interfaces::table(&all) });
-        }
-    };
-    let shown = kinds.into_iter().filter(|kind| wanted.is_none_or(|wanted| wanted == *kind));
-    let text = if args.json {
-        let rows: Vec<Row> = shown.flat_map(rows).collect();
-        crate::output::json(&rows)
-    } else {
-        shown.map(describe).collect::<Vec<_>>().join("\n")
-    };
-    tell(&text)
+/// The policies of `kinds`, as text or JSON.
+pub(super) fn text(registry: &Registry, kinds: &[PolicyKind], json: bool) -> String {
+    if json {
+        return output::json(&kinds.iter().flat_map(|kind| rows(registry, *kind)).collect::<Vec<Row>>());
+    }
+    kinds.iter().map(|kind| describe(registry, *kind)).collect::<Vec<_>>().join("\n")
 }
 
-fn tell(text: &str) -> Result<(), Failure> {
-    print(text).map_err(|error| Failure::file("write to", "standard output", &error))
-}
-
-fn rows(kind: PolicyKind) -> Vec<Row> {
-    let policies = Registry::default().list(kind).into_iter();
+fn rows(registry: &Registry, kind: PolicyKind) -> Vec<Row> {
+    let policies = registry.list(kind).into_iter();
     policies
         .map(|policy| Row {
             kind: kind.keyword(),
@@ -79,14 +57,14 @@ fn rows(kind: PolicyKind) -> Vec<Row> {
 }
 
 /// A heading, and each policy with its parameters below it.
-fn describe(kind: PolicyKind) -> String {
+fn describe(registry: &Registry, kind: PolicyKind) -> String {
     let heading = match kind {
         PolicyKind::Cc => "Congestion control: how much to send",
         PolicyKind::Ack => "ACK policy: when to acknowledge",
         PolicyKind::Sched => "Egress scheduler: what leaves the host next",
         PolicyKind::Rto => "RTO response: what to do when the retransmission timer fires",
     };
-    let rows = rows(kind);
+    let rows = rows(registry, kind);
     let common = common(&rows);
     let names = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let mut text = format!("{heading} (--{})\n", kind.keyword());

@@ -1,6 +1,6 @@
 //! Numbers as iperf3's users read and write them: sizes in multiples of 1024, rates in multiples of 1000.
 
-use crate::bench::limits::MAX_BURST;
+use super::limits::MAX_BURST;
 use std::str::FromStr;
 
 /// The unit of bitrates that `-f` asks for.

@@ -1,0 +1,108 @@
+//! The `ackline` command, as a library: a program of your own has all of it, with policies of your own beside the built-in ones.
+//!
+//! ```no_run
+//! use ackline::Registry;
+//! use ackline::core::policy::builtin::NewReno;
+//! use ackline::core::policy::spec::Entry;
+//! use std::process::ExitCode;
+//! use std::sync::Arc;
+//!
+//! fn main() -> ExitCode {
+//!     let mine = Entry::new("mine", |_| Ok(Arc::new(|init| Box::new(NewReno::new(init)))));
+//!     ackline_cli::main(Registry::default().with_cc(mine))
+//! }
+//! ```
+//!
+//! `mine list cc`, `mine sim`, `mine send --cc mine` and `mine bench` then know it, with its parameters, ranges and defaults.
+
+mod args;
+mod bench;
+mod copying;
+mod demo;
+mod egress;
+mod failure;
+mod interfaces;
+mod list;
+mod output;
+mod peer;
+mod plot;
+mod progress;
+mod recv;
+mod report;
+mod reproduce;
+mod send;
+mod settings;
+mod signals;
+mod sim;
+mod source;
+mod timing;
+mod traffic;
+mod tunnel;
+
+use ackline::Registry;
+use args::{Cli, Command};
+use clap::FromArgMatches as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use failure::Failure;
+use std::error::Error as _;
+use std::process::ExitCode;
+
+/// Runs the command line of this process with the policies of `registry`, and returns its exit status.
+#[must_use]
+pub fn main(registry: Registry) -> ExitCode {
+    if let Err(error) = registry.check() {
+        let failure = Failure::usage(error.to_string());
+        output::say(&format!("ackline: {failure}"));
+        return ExitCode::from(failure.exit.code());
+    }
+    let parsed = args::command(&registry).try_get_matches().and_then(|found| Cli::from_arg_matches(&found));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    // The demo enters a user namespace, which a process can do as long as it has one thread.
+    let outcome = match &cli.command {
+        Command::Demo(args) => demo::run(args, &registry),
+        Command::Send(args) => send::run(args, &registry),
+        Command::Recv(args) => recv::run(args, &registry),
+        Command::Bench(args) => bench::run(args, &registry),
+        Command::Sim(args) => sim::run(args, &registry),
+        Command::Plot(args) => plot::run(args),
+        Command::Reproduce(args) => reproduce::run(args),
+        Command::List(args) => list::run(args, &registry),
+        Command::Completions(args) => completions(args.shell, &registry),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            output::say(&format!("ackline: {failure}"));
+            ExitCode::from(failure.exit.code())
+        }
+    }
+}
+
+/// Says what is wrong with the command line: a bad value in one line, anything else in clap's words. Help and
+/// version come this way, too, and are no failure.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let bad_value = matches!(error.kind(), ErrorKind::ValueValidation).then(|| error.source()).flatten();
+    match (bad_value, error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue)) {
+        (Some(why), Some(ContextValue::String(option)), Some(ContextValue::String(value))) => {
+            let option = option.split(' ').next().unwrap_or(option);
+            let failure = Failure::usage(format!("{option} {value:?}: {why}"));
+            output::say(&format!("ackline: {failure}"));
+            ExitCode::from(failure.exit.code())
+        }
+        _ => {
+            // Where nobody reads standard error there is nobody to tell.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+        }
+    }
+}
+
+fn completions(shell: clap_complete::Shell, registry: &Registry) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut args::command(registry), "ackline", &mut script);
+    output::print(&String::from_utf8_lossy(&script))
+        .map_err(|error| Failure::file("write to", "standard output", &error))
+}
