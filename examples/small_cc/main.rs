@@ -47,7 +47,7 @@ fn run(cc: Arc<NewCongestionControl>) -> Result<String, Box<dyn Error>> {
     let sender = record.connections.first().ok_or("there is a connection")?;
     let samples = sender.samples.iter().filter(|sample| sample.at_ns >= SETTLED.as_nanos());
     let (first, last) =
-        (samples.clone().next().ok_or("it lasts")?, samples.clone().last().ok_or("it lasts")?);
+        (samples.clone().next().ok_or("it lasts")?, samples.clone().next_back().ok_or("it lasts")?);
     let seconds = (last.at_ns - first.at_ns) as f64 / 1e9;
     let rtts: Vec<f64> = samples.filter_map(|sample| sample.srtt_ns).map(|ns| ns as f64 / 1e6).collect();
     Ok(format!(
