@@ -46,6 +46,8 @@
 //! `netlink` comes with each of the first four, and `kernel` with Linux. Everything else runs wherever tokio does, on
 //! [`device::channel`] or a [`Device`] of one's own: checked for Windows, macOS, FreeBSD and Android. Off Linux timers are
 //! tokio's, so pacing is as coarse as a millisecond unless the driver [spins](Pacing::Spin).
+//!
+#![doc = include_str!("tokio.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 

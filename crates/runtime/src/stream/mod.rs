@@ -30,7 +30,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::ToSocketAddrs;
 
-/// A TCP connection of a [`Stack`](crate::Stack).
+/// A TCP connection of a [`Stack`].
 ///
 /// `poll_shutdown` sends a FIN after what was written; reading goes on. Dropping the stream closes it in the
 /// background: what was written and a FIN are still delivered, unless received data was not read, or
