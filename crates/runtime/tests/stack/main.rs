@@ -10,4 +10,5 @@ mod impaired;
 mod pacing;
 mod polling;
 mod printing;
+mod settings;
 mod waiting;
