@@ -16,7 +16,7 @@ use ackline_tcp_core::policy::sched::{
 };
 use ackline_tcp_core::policy::spec::ParamInfo;
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
-use ackline_tcp_core::{ConnId, Instant};
+use ackline_tcp_core::{ConnId, Duration, Instant};
 
 /// The largest limit.
 const MAX_LIMIT: usize = 1_000_000;
@@ -188,6 +188,10 @@ impl<S: EgressScheduler> EgressScheduler for Queue<S> {
             self.let_in = 0;
         }
         popped
+    }
+
+    fn woke_late(&mut self, now: Instant, by: Duration) {
+        self.inner.woke_late(now, by);
     }
 
     fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
