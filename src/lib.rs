@@ -70,7 +70,8 @@
 //!
 //! Implement one trait, check it with [`core::policy::conformance`], and put its maker into a
 //! [`ConnConfig`]: `examples/custom_cc.rs` does it in one file. A congestion control that only grows and shrinks a window needs
-//! two methods of the small seam [`core::policy::window`]: `examples/small_cc` has Reno and Vegas.
+//! two methods of the small seam [`core::policy::window`]: `examples/small_cc` has Reno and Vegas. An egress scheduler gets
+//! `rate=`, `limit=`, `acks=` and their like from [`sched::entry`].
 //!
 //! # Features
 //!

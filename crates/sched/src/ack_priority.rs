@@ -11,15 +11,13 @@ use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
     Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
 };
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-
-const PARAMS: [ParamInfo; entry::COMMON] = entry::table(&[]);
+use ackline_tcp_core::policy::spec::Entry;
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     summary: "ACKs before data, without a bound: the fastest downloads, and uploads may starve",
     source: "Kalampoukas et al. 1997, section 4",
-    params: &PARAMS,
-    ..Entry::new("ack-priority", |params| entry::make(params, |_| Ok(AckPriority::default())))
+    params: &entry::COMMON,
+    ..Entry::new("ack-priority", |params| entry::shaped(params, |_| Ok(AckPriority::default())))
 };
 
 /// Strict priority of acknowledgments.

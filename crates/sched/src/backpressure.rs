@@ -26,14 +26,14 @@ const OWN: [ParamInfo; 1] = [ParamInfo {
     summary: "data packets of a connection that may be queued or on the link",
 }];
 
-const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
+const PARAMS: [ParamInfo; OWN.len() + entry::COMMON.len()] = entry::with_common(&OWN);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     summary: "at most b data packets of each connection wait in the host; more favours uploads",
     source: "Kalampoukas et al. 1997, section 5",
     params: &PARAMS,
     ..Entry::new("backpressure", |params| {
-        entry::make(params, |own| {
+        entry::shaped(params, |own| {
             let mut backpressure = Backpressure::default();
             backpressure.configure(own).map(|()| backpressure)
         })

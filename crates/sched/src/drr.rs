@@ -27,14 +27,14 @@ const OWN: [ParamInfo; 1] = [ParamInfo {
     summary: "bytes of a connection's turn; grows to the largest packet",
 }];
 
-const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
+const PARAMS: [ParamInfo; OWN.len() + entry::COMMON.len()] = entry::with_common(&OWN);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     summary: "connections take turns of equal bytes (deficit round robin)",
     source: "Shreedhar and Varghese 1995",
     params: &PARAMS,
     ..Entry::new("drr", |params| {
-        entry::make(params, |own| {
+        entry::shaped(params, |own| {
             let mut drr = Drr::default();
             drr.configure(own).map(|()| drr)
         })

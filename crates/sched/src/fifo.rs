@@ -3,15 +3,13 @@
 use crate::entry;
 use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;
-use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-
-const PARAMS: [ParamInfo; entry::COMMON] = entry::table(&[]);
+use ackline_tcp_core::policy::spec::Entry;
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     summary: "first in, first out; the classic queue with acks=kept",
-    params: &PARAMS,
+    params: &entry::COMMON,
     ..Entry::new("fifo", |params| {
-        entry::make(params, |own| {
+        entry::shaped(params, |own| {
             own.reject_all("fifo")?;
             Ok(Fifo::default())
         })

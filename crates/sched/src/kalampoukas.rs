@@ -57,7 +57,7 @@ const OWN: [ParamInfo; 3] = [
     },
 ];
 
-const PARAMS: [ParamInfo; entry::COMMON + OWN.len()] = entry::table(&OWN);
+const PARAMS: [ParamInfo; OWN.len() + entry::COMMON.len()] = entry::with_common(&OWN);
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     aliases: &["allocation"],
@@ -65,7 +65,7 @@ pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     source: "Kalampoukas et al. 1997, section 6",
     params: &PARAMS,
     ..Entry::new("kalampoukas", |params| {
-        entry::make(params, |own| KalampoukasParams::default().with(own).map(Kalampoukas::new))
+        entry::shaped(params, |own| KalampoukasParams::default().with(own).map(Kalampoukas::new))
     })
 };
 

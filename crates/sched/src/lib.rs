@@ -11,7 +11,7 @@
 //! Every scheduler of the table takes the [queue]'s and the [shaper]'s parameters too:
 //! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below that of the device, the queue stands in the host,
 //! where the scheduler can act on it; without one a packet goes straight through. [`SCHED`] is the table from which
-//! such names are resolved.
+//! such names are resolved. A scheduler of your own gets the same parameters from [`entry::shaped`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]
@@ -25,7 +25,7 @@ pub mod backpressure;
 mod bucket;
 mod class;
 pub mod drr;
-mod entry;
+pub mod entry;
 mod fifo;
 pub mod kalampoukas;
 pub mod queue;
