@@ -4,6 +4,8 @@
 //! `gentle` watches the queue instead of waiting for it to overflow: once per round trip it compares the bytes
 //! it has queued, `window * (1 - min_rtt / rtt)`, with a target, and adds a segment or takes half of the excess.
 //!
+//! It implements the whole seam, to show it. A control that only grows and shrinks a window needs less: `small_cc`.
+//!
 //! `cargo run --release --example custom_cc`
 
 use ackline::Registry;

@@ -2,10 +2,10 @@
 //!
 //! | decision | trait | names |
 //! |---|---|---|
-//! | how much to send | [`CongestionControl`](core::policy::CongestionControl) | [`policies::CC`] |
-//! | when to acknowledge | [`AckPolicy`](core::policy::AckPolicy) | [`policies::ACK`] |
-//! | what to do when the retransmission timer fires | [`RtoResponse`](core::policy::RtoResponse) | [`policies::RTO`] |
-//! | what leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) | [`policies::SCHED`] |
+//! | how much to send | [`CongestionControl`](core::policy::CongestionControl) | [`cc_algos::CC`] |
+//! | when to acknowledge | [`AckPolicy`](core::policy::AckPolicy) | [`ack_policy::ACK`] |
+//! | what to do when the retransmission timer fires | [`RtoResponse`](core::policy::RtoResponse) | [`cc_algos::RTO`] |
+//! | what leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) | [`sched::SCHED`] |
 //!
 //! The first three are chosen per connection, the last per host; all by name, with parameters, at run time; and
 //! congestion control and ACK policy can be swapped on a live connection.

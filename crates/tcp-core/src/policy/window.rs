@@ -1,7 +1,7 @@
 //! The small seam of congestion control: a window that grows and shrinks, and nothing else.
 //!
 //! Most congestion controls are a rule for growth and a rule for decrease. [`WindowGrowth`] asks for these two;
-//! [`WindowControl`] makes a whole [`CongestionControl`](super::cc::CongestionControl) of them. [`NewReno`](super::builtin::NewReno) in its shortest form:
+//! [`WindowControl`] makes a whole [`CongestionControl`](super::cc::CongestionControl) of them. Reno in its shortest form:
 //!
 //! ```
 //! use ackline_tcp_core::policy::conformance;
@@ -87,9 +87,14 @@ use core::fmt::Debug;
 /// parameters; a control that needs none of them leaves them out. The value is the control's state on one connection, and a
 /// clone of it is what an undo restores.
 ///
-/// [`WindowControl`] calls, for each ACK in this order, [`slow_start`](Self::slow_start) if the window is below `ssthresh` and may
-/// grow, [`observe`](Self::observe) always, and [`increase`](Self::increase) if bytes are left for congestion avoidance. The
-/// [module documentation](self) shows a whole control, and says what it need not care about.
+/// [`WindowControl`] calls for each ACK, in this order:
+///
+/// 1. [`slow_start`](Self::slow_start), if the window is below `ssthresh` and no loss is being repaired;
+/// 2. [`observe`](Self::observe), always;
+/// 3. [`increase`](Self::increase), if acknowledged bytes are left for congestion avoidance and the flow uses its window;
+///    [`unused`](Self::unused), if they are left and it does not.
+///
+/// The [module documentation](self) shows a whole control, and says what a control need not care about.
 pub trait WindowGrowth: Clone + Debug + Send {
     /// The name under which the control is chosen (`reno`).
     fn name(&self) -> &'static str;
