@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use ackline::runtime::MacAddress;
-use ackline::runtime::netlink::Netlink;
+use ackline::runtime::netlink::{Interface as Link, Netlink};
 use comfy_table::Table;
 use ipnet::IpNet;
 use serde::{Serialize, Serializer};
@@ -33,42 +33,70 @@ fn as_text<S: Serializer>(nets: &[IpNet], to: S) -> Result<S::Ok, S::Error> {
 
 /// Every interface, in the kernel's order.
 pub(crate) fn all() -> Result<Vec<Interface>, Failure> {
-    let mut netlink = Netlink::open()?;
-    // The list comes from a socket of its own, and is empty if that cannot be opened.
-    drop(Netlink::open()?);
-    let mut found: Vec<Interface> = Vec::new();
-    for listed in pnet_datalink::interfaces() {
-        // An address with a label comes under that: eth0:1.
-        let name = listed.name.split(':').next().unwrap_or_default();
-        let addresses = listed.ips.iter().filter_map(|net| IpNet::new(net.ip(), net.prefix()).ok());
-        if let Some(known) = found.iter_mut().find(|known| known.name == name) {
-            known.addresses.extend(addresses);
-            continue;
-        }
-        // One that went away meanwhile is not listed.
-        let Ok(link) = netlink.interface(name) else { continue };
-        let problem = if listed.is_loopback() {
+    let listed = list(&mut Netlink::open()?)?;
+    Ok(listed.into_iter().map(|(link, addresses)| Interface::new(link, addresses)).collect())
+}
+
+impl Interface {
+    fn new(link: Link, addresses: Vec<IpNet>) -> Self {
+        let problem = if link.loopback {
             Some("the kernel's loopback, where no other host is".to_owned())
         } else if !link.ethernet {
             Some("carries no Ethernet frames".to_owned())
         } else if !link.up {
-            Some(format!("is down: ip link set {name} up"))
+            Some(format!("is down: ip link set {} up", link.name))
         } else {
             None
         };
-        found.push(Interface {
-            name: name.to_owned(),
+        Self {
             index: link.index,
             mac: link.mac.filter(|mac| *mac != MacAddress::default()).map(|mac| mac.to_string()),
             mtu: link.mtu,
             up: link.up,
-            running: listed.is_running(),
-            addresses: addresses.collect(),
+            running: link.running,
+            name: link.name,
+            addresses,
             usable: problem.is_none(),
             problem,
-        });
+        }
+    }
+}
+
+#[cfg(feature = "pnet")]
+use by_pnet as list;
+
+#[cfg(not(feature = "pnet"))]
+use by_netlink as list;
+
+/// As the crate pnet finds them, and netlink describes them.
+#[cfg(feature = "pnet")]
+fn by_pnet(netlink: &mut Netlink) -> Result<Vec<(Link, Vec<IpNet>)>, Failure> {
+    // The list comes from a socket of its own, and is empty if that cannot be opened.
+    drop(Netlink::open()?);
+    let mut found: Vec<(Link, Vec<IpNet>)> = Vec::new();
+    for listed in pnet_datalink::interfaces() {
+        // An address with a label comes under that: eth0:1.
+        let name = listed.name.split(':').next().unwrap_or_default();
+        let addresses = listed.ips.iter().filter_map(|net| IpNet::new(net.ip(), net.prefix()).ok());
+        if let Some((_, known)) = found.iter_mut().find(|(known, _)| known.name == name) {
+            known.extend(addresses);
+        } else if let Ok(link) = netlink.interface(name) {
+            // One that went away meanwhile is not listed.
+            found.push((link, addresses.collect()));
+        }
     }
     Ok(found)
+}
+
+/// As netlink lists them.
+#[cfg(any(test, not(feature = "pnet")))]
+fn by_netlink(netlink: &mut Netlink) -> Result<Vec<(Link, Vec<IpNet>)>, Failure> {
+    let addresses = netlink.addresses()?;
+    let with_addresses = |link: Link| {
+        let own = addresses.iter().filter(|(index, _)| *index == link.index).map(|(_, net)| *net).collect();
+        (link, own)
+    };
+    Ok(netlink.interfaces()?.into_iter().map(with_addresses).collect())
 }
 
 /// The table of `list interfaces`.
@@ -139,6 +167,43 @@ mod tests {
             usable: problem.is_none(),
             problem: problem.map(str::to_owned),
         }
+    }
+
+    /// Each is the other's independent source.
+    #[cfg(feature = "pnet")]
+    #[test]
+    fn pnet_and_netlink_list_the_same() {
+        use ackline::runtime::netlink::InterfaceAddress;
+
+        ackline::runtime::testing::isolated("interfaces::tests::pnet_and_netlink_list_the_same", || {
+            let mut netlink = Netlink::open()?;
+            let here = ackline::runtime::netns::Namespace::of_thread()?;
+            netlink.add_veth("one", "two", &here)?;
+            let index = netlink.interface("one")?.index;
+            for net in ["10.1.0.1/24", "10.2.0.1/32", "fd01::1/64"] {
+                let net = net.parse().expect("a network");
+                netlink.add_address(index, InterfaceAddress::network(net))?;
+            }
+            let peer = InterfaceAddress::point_to_point([10, 3, 0, 1].into(), [10, 4, 0, 1].into());
+            netlink.add_address(index, peer)?;
+            netlink.set_up(index)?;
+
+            let mut lists =
+                [by_pnet(&mut netlink), by_netlink(&mut netlink)].map(|list| list.expect("listed"));
+            for list in &mut lists {
+                list.sort_by_key(|(link, _)| link.index);
+                list.iter_mut().for_each(|(_, nets)| nets.sort());
+            }
+            let [pnet, netlink] = lists;
+            assert_eq!(pnet, netlink);
+            let names: Vec<_> = netlink.iter().map(|(link, _)| (link.name.as_str(), link.running)).collect();
+            for expected in [("lo", true), ("one", false), ("two", false)] {
+                assert!(names.contains(&expected), "{names:?}");
+            }
+            let (_, nets) = netlink.iter().find(|(link, _)| link.name == "one").expect("listed");
+            assert!(nets.contains(&"10.3.0.1/32".parse().expect("a network")), "{nets:?}");
+            Ok(())
+        });
     }
 
     #[test]

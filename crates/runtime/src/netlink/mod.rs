@@ -40,6 +40,10 @@ pub struct Interface {
     pub mtu: u32,
     /// Administratively up.
     pub up: bool,
+    /// It has a carrier: `RUNNING` in the words of `ip link`.
+    pub running: bool,
+    /// It is the host's way to itself.
+    pub loopback: bool,
     /// Its link layer is Ethernet.
     pub ethernet: bool,
     /// Its Ethernet address, where it has one.
@@ -119,6 +123,49 @@ impl Netlink {
             other => Error::system("look up an interface", other),
         })?;
         found.ok_or_else(|| Error::NoSuchInterface { name: name.to_owned() })
+    }
+
+    /// Every interface, in the kernel's order.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub fn interfaces(&mut self) -> Result<Vec<Interface>> {
+        let mut found = Vec::new();
+        self.transact(
+            libc::RTM_GETLINK,
+            libc::NLM_F_DUMP,
+            &link_body(0, 0, 0),
+            |request| request,
+            |kind, body| {
+                if kind == libc::RTM_NEWLINK {
+                    found.extend(parse_link(body));
+                }
+            },
+        )
+        .map_err(Error::on("list the interfaces"))?;
+        Ok(found)
+    }
+
+    /// Every address of the kernel's own with its network, behind the number of the interface that has it.
+    ///
+    /// # Errors
+    /// If the kernel does not answer.
+    pub fn addresses(&mut self) -> Result<Vec<(u32, IpNet)>> {
+        let mut found = Vec::new();
+        // struct ifaddrmsg: of all families.
+        self.transact(
+            libc::RTM_GETADDR,
+            libc::NLM_F_DUMP,
+            &[0; 8],
+            |request| request,
+            |kind, body| {
+                if kind == libc::RTM_NEWADDR {
+                    found.extend(parse_address(body));
+                }
+            },
+        )
+        .map_err(Error::on("list the addresses"))?;
+        Ok(found)
     }
 
     /// Makes a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`. Both are down.
@@ -377,7 +424,8 @@ impl Netlink {
         self.transact(kind, flags, body, fill, |_, _| {})
     }
 
-    /// Sends one request and gives every message of the answer to `each`, up to the acknowledgement.
+    /// Sends one request and gives every message of the answer to `each`, up to the acknowledgement, or to the end of what was to be
+    /// listed (`NLM_F_DUMP`).
     fn transact(
         &mut self,
         kind: u16,
@@ -399,8 +447,8 @@ impl Netlink {
                 if message.sequence != self.sequence {
                     continue;
                 }
-                if i32::from(message.kind) == libc::NLMSG_ERROR {
-                    // struct nlmsgerr: zero for success, else a negative errno.
+                if matches!(i32::from(message.kind), libc::NLMSG_ERROR | libc::NLMSG_DONE) {
+                    // Both begin with zero for success, else a negative errno.
                     let code = u32_at(message.body, 0).ok_or(Errno::BADMSG)? as i32;
                     return if code == 0 { Ok(()) } else { Err(Errno::from_raw_os_error(-code)) };
                 }
@@ -431,7 +479,8 @@ pub(crate) fn link_body(index: u32, flags: u32, change: u32) -> [u8; 16] {
 
 fn parse_link(body: &[u8]) -> Option<Interface> {
     let index = u32_at(body, 4)?;
-    let up = u32_at(body, 8)? & libc::IFF_UP as u32 != 0;
+    let flags = u32_at(body, 8)?;
+    let has = |flag: libc::c_int| flags & flag as u32 != 0;
     let ethernet = u16_at(body, 2)? == libc::ARPHRD_ETHER;
     let mut name = None;
     let mut mtu = None;
@@ -454,11 +503,34 @@ fn parse_link(body: &[u8]) -> Option<Interface> {
         index,
         name: name?,
         mtu: mtu?,
-        up,
+        up: has(libc::IFF_UP),
+        running: has(libc::IFF_RUNNING),
+        loopback: has(libc::IFF_LOOPBACK),
         ethernet,
         mac: mac.filter(|_| ethernet),
         gso_max_size,
     })
+}
+
+/// What a `struct ifaddrmsg` says: the interface, and its own address in its network.
+fn parse_address(body: &[u8]) -> Option<(u32, IpNet)> {
+    let (prefix, index) = (*body.get(1)?, u32_at(body, 4)?);
+    let (mut local, mut address) = (None, None);
+    for (kind, value) in attributes(body.get(8..)?) {
+        match kind {
+            libc::IFA_LOCAL => local = address_of(value),
+            libc::IFA_ADDRESS => address = address_of(value),
+            _ => {}
+        }
+    }
+    // On a point-to-point link IFA_ADDRESS is the peer's: rtnetlink(7).
+    Some((index, IpNet::new(local.or(address)?, prefix).ok()?))
+}
+
+/// The reverse of [`octets`].
+fn address_of(octets: &[u8]) -> Option<IpAddr> {
+    let v4 = octets.try_into().ok().map(|octets: [u8; 4]| octets.into());
+    v4.or_else(|| octets.try_into().ok().map(|octets: [u8; 16]| octets.into()))
 }
 
 fn family(address: IpAddr) -> u8 {
