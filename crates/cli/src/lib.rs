@@ -23,6 +23,7 @@ mod egress;
 mod failure;
 mod interfaces;
 mod list;
+mod new;
 mod output;
 mod peer;
 mod plot;
@@ -70,6 +71,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Plot(args) => plot::run(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::List(args) => list::run(args, &registry),
+        Command::New(args) => new::run(args, &registry),
         Command::Completions(args) => completions(args.shell, &registry),
     };
     match outcome {

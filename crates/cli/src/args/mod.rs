@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Plot(PlotArgs),
     Reproduce(ReproduceArgs),
     List(ListArgs),
+    New(NewArgs),
     Completions(CompletionsArgs),
 }
 
@@ -579,6 +580,40 @@ pub(crate) enum ListKind {
     Host,
     /// Network interfaces of this machine, and which of them --dev can use
     Interfaces,
+}
+
+/// Write a crate with a policy of your own, to start from
+///
+/// The crate is a program with everything that ackline has, and the policy beside the built-in ones. It compiles, and passes its tests.
+/// It depends on the checkout of ackline that the current folder is in, or on the published version.
+#[derive(Args)]
+#[command(after_long_help = NEW_EXAMPLES)]
+pub(crate) struct NewArgs {
+    /// What the policy decides
+    pub(crate) kind: NewKind,
+    /// Name of the policy, the crate and its folder
+    pub(crate) name: String,
+    /// A checkout of ackline to depend on
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+}
+
+const NEW_EXAMPLES: &str = "\
+Examples:
+  ackline new cc gentle              then:  cd gentle; cargo test; cargo run -- demo --cc gentle
+  ackline new sched mine --path ~/src/ackline";
+
+/// What a new policy decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NewKind {
+    /// Congestion control: how much to send
+    Cc,
+    /// ACK policy: when to acknowledge
+    Ack,
+    /// Response to a retransmission timeout
+    Rto,
+    /// Egress scheduler: what leaves the host next
+    Sched,
 }
 
 /// Print a completion script for a shell

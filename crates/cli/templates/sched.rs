@@ -1,0 +1,86 @@
+//! `{{name}}`: what carries no data leaves first.
+
+use ackline::core::Instant;
+use ackline::core::policy::NewEgressScheduler;
+use ackline::core::policy::builtin::Fifo;
+use ackline::core::policy::sched::{Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope};
+use ackline::core::policy::spec::{Entry, ParamInfo};
+use ackline::sched::entry;
+
+pub const ENTRY: Entry<NewEgressScheduler> = Entry {
+    summary: "packets without data before those with data",
+    source: "this crate",
+    params: &PARAMS,
+    // The queue and the shaper around it are ackline's: rate=, burst=, limit=, acks= and the others.
+    ..Entry::new("{{name}}", |params| {
+        entry::make(params, |own| {
+            own.reject_all("{{name}}")?;
+            Ok(ControlFirst::default())
+        })
+    })
+};
+
+/// Its own parameters, of which there are none, and those of queue and shaper.
+const PARAMS: [ParamInfo; entry::COMMON] = entry::table(&[]);
+
+/// Two queues.
+#[derive(Debug, Default)]
+struct ControlFirst {
+    control: Fifo,
+    data: Fifo,
+}
+
+impl EgressScheduler for ControlFirst {
+    fn name(&self) -> &'static str {
+        "{{name}}"
+    }
+
+    fn push(&mut self, now: Instant, packet: Descriptor) {
+        let queue = if packet.class.is_data() { &mut self.data } else { &mut self.control };
+        queue.push(now, packet);
+    }
+
+    fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+        if self.control.backlog(Scope::All).packets > 0 {
+            self.control.pop(now, link)
+        } else {
+            self.data.pop(now, link)
+        }
+    }
+
+    fn forget(&mut self, now: Instant, which: Forget) {
+        self.control.forget(now, which);
+        self.data.forget(now, which);
+    }
+
+    fn backlog(&self, scope: Scope) -> Backlog {
+        let (control, data) = (self.control.backlog(scope), self.data.backlog(scope));
+        Backlog { packets: control.packets + data.packets, bytes: control.bytes + data.bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ENTRY;
+    use ackline::Registry;
+    use ackline::core::policy::conformance;
+
+    #[test]
+    fn it_keeps_the_rules_of_its_seam() {
+        let registry = Registry::default().with_sched(ENTRY);
+        for spec in ["{{name}}", "{{name}}:rate=1mbit,limit=50", "{{name}}:rate=5mbit,acks=kept,thin=on"] {
+            let make = registry.sched(spec).unwrap();
+            for seed in 0..50 {
+                conformance::egress_scheduler(&*make, seed);
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_parameters_are_refused() {
+        let registry = Registry::default().with_sched(ENTRY);
+        for wrong in ["rate=0", "limit=-1", "gamma=1"] {
+            assert!(registry.sched(&format!("{{name}}:{wrong}")).is_err(), "{wrong}");
+        }
+    }
+}
