@@ -3,25 +3,24 @@
 use ackline::core::Instant;
 use ackline::core::policy::NewEgressScheduler;
 use ackline::core::policy::builtin::Fifo;
-use ackline::core::policy::sched::{Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, Scope};
-use ackline::core::policy::spec::{Entry, ParamInfo};
+use ackline::core::policy::sched::{
+    Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
+};
+use ackline::core::policy::spec::Entry;
 use ackline::sched::entry;
 
 pub const ENTRY: Entry<NewEgressScheduler> = Entry {
     summary: "packets without data before those with data",
     source: "this crate",
-    params: &PARAMS,
-    // The queue and the shaper around it are ackline's: rate=, burst=, limit=, acks= and the others.
+    // Those of the queue and the shaper around it: rate=, burst=, limit=, acks= and the others.
+    params: &entry::COMMON,
     ..Entry::new("{{name}}", |params| {
-        entry::make(params, |own| {
+        entry::shaped(params, |own| {
             own.reject_all("{{name}}")?;
             Ok(ControlFirst::default())
         })
     })
 };
-
-/// Its own parameters, of which there are none, and those of queue and shaper.
-const PARAMS: [ParamInfo; entry::COMMON] = entry::table(&[]);
 
 /// Two queues.
 #[derive(Debug, Default)]
@@ -33,6 +32,11 @@ struct ControlFirst {
 impl EgressScheduler for ControlFirst {
     fn name(&self) -> &'static str {
         "{{name}}"
+    }
+
+    /// While nothing waits, packets may leave without being queued here.
+    fn properties(&self) -> SchedulerProperties {
+        SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
     }
 
     fn push(&mut self, now: Instant, packet: Descriptor) {
