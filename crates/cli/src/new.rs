@@ -39,7 +39,7 @@ pub(crate) fn run(args: &NewArgs, registry: &Registry) -> Result<(), Failure> {
         registry.list(kind).iter().find(|policy| policy.name == name || policy.aliases.contains(&name))
     {
         return Err(Failure::usage(format!(
-            "{name:?} is the name of a {kind} already ({}: {}); choose another one",
+            "{name:?} is taken: {kind} ({}: {}); choose another one",
             taken.name, taken.summary
         )));
     }

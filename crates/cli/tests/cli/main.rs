@@ -6,6 +6,7 @@ mod common;
 mod demo;
 mod dev;
 mod net;
+mod new;
 mod recv;
 mod reproduce;
 mod resources;
