@@ -210,7 +210,8 @@ fn wrong_options_name_what_would_be_right() {
         ("sack=on,sack=off", "option \"sack\" is given twice"),
         ("iw=3,initial_window=4", "option \"initial_window\" is given twice"),
         ("cc=cubik", "unknown congestion control \"cubik\"; did you mean \"cubic\"? (ackline list cc)"),
-        ("ttl=0", "ttl=0 is not possible: ttl must be a whole number from 1 to 255"),
+        ("default_ttl=0", "default_ttl=0 is not possible: default_ttl must be a whole number from 1 to 255"),
+        ("ttl=0", "ttl=0 is not possible: ttl must be a whole number from 1 to 255, or default"),
         (
             "cc=mine:speed=2,mss=3",
             "mss= is an option, and a parameter of cc=mine:speed=2; separate options by semicolons",

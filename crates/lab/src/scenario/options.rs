@@ -17,7 +17,15 @@ pub(crate) fn keys(registry: &Registry, scope: Scope) -> Vec<&'static str> {
 pub(crate) fn options(table: &Table<'_>, registry: &Registry, keys: &[&str]) -> Result<Options> {
     let mut options = Options::default();
     for (key, item) in table.iter().filter(|(key, _)| keys.contains(key)) {
-        let option = registry.option(key, &item.spelled()?).map_err(|error| item.error(error.to_string()))?;
+        let value = item.spelled()?;
+        let option = registry.option(key, &value).map_err(|error| {
+            // The place names the key already.
+            let named = format!("{key}={value} is not possible: {key} must be ");
+            match error.to_string() {
+                text if text.starts_with(&named) => item.expected(&text[named.len()..]),
+                text => item.error(text),
+            }
+        })?;
         options = options.and(option).map_err(|error| item.error(error.to_string()))?;
     }
     Ok(options)

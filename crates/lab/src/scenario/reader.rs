@@ -105,7 +105,8 @@ impl<'a> Item<'a> {
         self.source.error(&self.node.origin, &self.path, message)
     }
 
-    fn expected(&self, what: &str) -> ScenarioError {
+    /// The error for a value that is not `what` the key takes.
+    pub(crate) fn expected(&self, what: &str) -> ScenarioError {
         let found = match &self.node.value {
             Value::Text(text) => format!("{text:?}"),
             Value::Integer(number) => number.to_string(),

@@ -232,19 +232,18 @@ fn nodes(item: &Item<'_>, hosts: &Hosts<'_>) -> Result<(Vec<NodeSetup>, Names)> 
     let mut names = Names::default();
     for item in item.list()? {
         let table = item.table()?;
-        let host_keys: Vec<&str> = NODE_KEYS.iter().chain(&hosts.keys).copied().collect();
-        table.only(&host_keys.iter().chain(stis::KEYS).copied().collect::<Vec<&str>>())?;
-        let name = table.need("name")?.name()?;
         let kinds = [("host", Kind::Host), ("router", Kind::Router), ("stis", Kind::Stis)];
         let (mut host_setup, mut stis_params) = (None, None);
         match table.or("kind", Kind::Host, |item| item.choice(&kinds))? {
             Kind::Host => {
-                table.only_for("a host", &host_keys)?;
+                table
+                    .only_for("a host", &NODE_KEYS.iter().chain(&hosts.keys).copied().collect::<Vec<_>>())?;
                 host_setup = Some(hosts.host(&table)?);
             }
             Kind::Router => table.only_for("a router", &["name", "kind", "count"])?,
             Kind::Stis => stis_params = Some(stis::read(&table)?),
         }
+        let name = table.need("name")?.name()?;
         let count = table.maybe("count", |item| Ok(item.integer(1..=MAX_NODES as u64)? as usize))?;
         let first = nodes.len();
         let twice = |name: &str| table.error(format!("two nodes are named {name:?}"));

@@ -23,7 +23,7 @@ use ackline_netsim::stis::{FlowBy, StallKind, StisParams};
 type Result<T> = std::result::Result<T, ScenarioError>;
 
 /// What may stand in the table of such a node.
-pub(super) const KEYS: &[&str] = &[
+const KEYS: &[&str] = &[
     "name",
     "kind",
     "rate",

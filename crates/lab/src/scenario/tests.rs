@@ -80,12 +80,12 @@ fn a_wrong_value_is_refused_with_its_place_and_what_is_allowed() {
         (
             "duration",
             "conn = { ack_hold_limit = \"501ms\" }\nduration",
-            "net.toml:2:27: conn.ack_hold_limit: an ACK must not be held for longer than 500ms",
+            "net.toml:2:27: conn.ack_hold_limit: \"501ms\" is not possible: it must be a time with its unit from 1ns to 500ms",
         ),
         (
             "duration",
             "conn = { path_mtu_expiry = \"299s\" }\nduration",
-            "net.toml:2:28: conn.path_mtu_expiry: a path MTU must not be forgotten within 300s",
+            "net.toml:2:28: conn.path_mtu_expiry: \"299s\" is not possible: it must be a time with its unit from 300s",
         ),
     ] {
         let error = error(from, to);
@@ -244,7 +244,11 @@ fn a_degenerate_value_is_refused_with_its_place_and_what_would_be_right() {
         (end("[measure]\nqueues = [\"wire\", \"wire\"]"), "measure.queues.1", "\"wire\" is there twice"),
         (end("[measure]\nbins = \"3s\""), "measure.bins", "this is longer than the run"),
         (end("[measure]\nfrom = \"1s\"\nuntil = \"1s\""), "measure", "from must be earlier than until"),
-        (end("[conn]\ninitial_rto = \"3s\"\nmax_rto = \"2s\""), "conn", "initial_rto is longer than max_rto"),
+        (
+            end("[conn]\ninitial_rto = \"3s\"\nmax_rto = \"2s\""),
+            "conn",
+            "initial_rto=3s is longer than max_rto=2s",
+        ),
         (
             error(
                 "[[app]]\nname = \"flow\"",
@@ -257,4 +261,79 @@ fn a_degenerate_value_is_refused_with_its_place_and_what_would_be_right() {
         assert!(text.starts_with("net.toml:") && text.contains(expected), "{key}: {text}");
         assert!(text.contains(&format!("{key}: ")), "{key}: {text}");
     }
+}
+
+#[test]
+fn what_host_says_holds_for_all_hosts_and_a_node_says_otherwise() {
+    let host = "[host]\nmtu = 1400\ndefault_ttl = 9\nsched = \"drr\"\negress = \"fed\"\npricing = { overhead = 18 }\n";
+    let node = "name = \"b\"\nmtu = 9000\nsched = \"fifo\"\negress = \"queued\"\npricing = \"wire\"";
+    let router = "[[node]]\nname = \"c\"\nkind = \"router\"\n[[link]]";
+    let text = format!("{host}{}", NETWORK.replacen("name = \"b\"", node, 1).replacen("[[link]]", router, 1));
+    // `duration` is no key of `[host]`.
+    let text = format!("duration = \"2s\"\n{}", text.replacen("duration = \"2s\"\n", "", 1));
+    let hosts = |scenario: &Scenario| -> Vec<(u32, u8, &'static str, bool, u32)> {
+        let nodes = scenario.setup(0).unwrap().nodes;
+        let hosts = nodes.into_iter().filter_map(|node| node.host);
+        let facts = hosts.map(|host| {
+            let fed = host.egress == ackline_netsim::Egress::Fed;
+            let octets = host.config.pricing.price(0, 0, 1);
+            (host.config.mtu, host.config.default_ttl, (host.scheduler)().name(), fed, octets)
+        });
+        facts.collect()
+    };
+    let scenario = parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(hosts(&scenario), [(1400, 9, "drr", true, 18), (9000, 9, "fifo", false, 0)]);
+    let scenario = scenario.with_set(["host.default_ttl=5", "node.b.default_ttl=6"]).unwrap();
+    assert_eq!(hosts(&scenario), [(1400, 5, "drr", true, 18), (9000, 6, "fifo", false, 0)]);
+    assert_eq!(hosts(&parse(NETWORK).unwrap())[0], (1500, 64, "fifo", false, 0), "without `[host]`");
+}
+
+#[test]
+fn a_mistyped_option_is_refused_with_what_was_meant() {
+    for (text, expected) in [
+        (
+            error("duration", "host = { mttu = 1400 }\nduration"),
+            "net.toml:2:10: host.mttu: unknown key; did you mean `mtu`?",
+        ),
+        (
+            error("name = \"b\"", "name = \"b\"\ndefault_tll = 3"),
+            "net.toml:7:1: node.b.default_tll: unknown key for a host; did you mean `default_ttl`?",
+        ),
+        (
+            error("duration", "conn = { sakc = true }\nduration"),
+            "net.toml:2:10: conn.sakc: unknown key; did you mean `sack`?",
+        ),
+        (
+            error("duration", "host = { mtu = 67 }\nduration"),
+            "net.toml:2:16: host.mtu: 67 is not possible: it must be a whole number from 68 to 65535",
+        ),
+        (
+            error("duration", "host = { addresses = \"10.0.0.1\" }\nduration"),
+            "net.toml:2:10: host.addresses: unknown key",
+        ),
+        (
+            error("name = \"b\"", "name = \"b\"\nkind = \"router\"\nmtu = 1400"),
+            "net.toml:8:1: node.b.mtu: unknown key for a router",
+        ),
+    ] {
+        assert!(text.starts_with(expected), "{text}");
+    }
+}
+
+/// As `-o iw=4` does.
+#[test]
+fn options_have_their_short_keys() {
+    let window = |scenario: Scenario| scenario.setup(0).unwrap().flows[0].conn.initial_window;
+    let iw = NETWORK.replacen("duration", "conn = { iw = 4 }\nduration", 1);
+    assert_eq!(window(parse(NETWORK).unwrap()), 10);
+    assert_eq!(window(parse(&iw).unwrap()), 4);
+    assert_eq!(window(parse(&iw).unwrap().with_set(["app.flow.conn.initial_window=5"]).unwrap()), 5);
+    assert_eq!(
+        error("duration", "conn = { iw = 4, initial_window = 4 }\nduration"),
+        "net.toml:2:35: conn.initial_window: option \"initial_window\" is given twice"
+    );
+    assert_eq!(
+        error("duration", "conn = { iw = 0 }\nduration"),
+        "net.toml:2:15: conn.iw: initial_window=0 is not possible: initial_window must be a whole number from 1 to 65535"
+    );
 }
