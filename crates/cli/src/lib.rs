@@ -2,13 +2,16 @@
 //!
 //! ```no_run
 //! use ackline::Registry;
+//! use ackline::core::policy::NewCongestionControl;
 //! use ackline::core::policy::builtin::NewReno;
+//! use ackline::core::policy::cc::CcInit;
 //! use ackline::core::policy::spec::Entry;
 //! use std::process::ExitCode;
 //! use std::sync::Arc;
 //!
 //! fn main() -> ExitCode {
-//!     let mine = Entry::new("mine", |_| Ok(Arc::new(|init| Box::new(NewReno::new(init)))));
+//!     let mine: Entry<NewCongestionControl> =
+//!         Entry::new("mine", |_| Ok(Arc::new(|init: &CcInit| Box::new(NewReno::new(init)))));
 //!     ackline_cli::main(Registry::default().with_cc(mine))
 //! }
 //! ```
@@ -108,3 +111,8 @@ fn completions(shell: clap_complete::Shell, registry: &Registry) -> Result<(), F
     output::print(&String::from_utf8_lossy(&script))
         .map_err(|error| Failure::file("write to", "standard output", &error))
 }
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
