@@ -933,6 +933,8 @@ enum Step {
     Drain,
     Wait(u8),
     Trim,
+    /// The application gives the buffer another limit.
+    Resize(u32),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -944,6 +946,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         3 => Just(Step::Drain),
         1 => any::<u8>().prop_map(Step::Wait),
         1 => Just(Step::Trim),
+        1 => (500u32..60_000).prop_map(Step::Resize),
     ];
     proptest::collection::vec(step, 1..150)
 }
@@ -952,7 +955,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(512)))]
 
     /// Whatever arrives in whatever order, overlapping and repeated: the application reads exactly the stream,
-    /// a model of single bytes agrees with what was taken, the edge never moves back, and memory is bounded.
+    /// a model of single bytes agrees with what was taken, the edge never moves back, and memory is bounded, also while
+    /// the limit of the buffer changes.
     #[test]
     fn the_stream_is_delivered_exactly(
         steps in steps(),
@@ -977,7 +981,7 @@ proptest! {
         let start = SeqNum(irs) + 1;
         // Which bytes of the stream the receiver must have, and how much was read.
         let mut held = vec![false; 200_000];
-        let (mut read, mut fins) = (0u32, 0u32);
+        let (mut read, mut fins, mut largest) = (0u32, 0u32, buffer);
         for step in steps {
             let edge = bench.rcv.window.edge();
             let rcv_nxt = bench.rcv.rcv_nxt();
@@ -1059,13 +1063,18 @@ proptest! {
                     bench.rcv.trim();
                     prop_assert!(!bench.rcv.has_idle_memory(), "or its timer would never rest");
                 }
+                Step::Resize(limit) => {
+                    bench.config.recv_buffer = limit;
+                    bench.rcv.on_buffer_change(&bench.config);
+                    largest = largest.max(limit);
+                }
             }
             // The model: RCV.NXT stands at the first byte that is not there, past the FIN once it is reached.
             let expected = held.iter().position(|held| !held).unwrap_or(held.len()) as u32;
             prop_assert_eq!(bench.rcv.rcv_nxt(), start + expected + fins);
             prop_assert_eq!(bench.rcv.readable() as u32, expected - read);
             prop_assert!(bench.rcv.window.edge().ge(edge), "the edge never moves back");
-            prop_assert!(bench.rcv.buf.len() + bench.rcv.buf.ahead() <= buffer as usize);
+            prop_assert!(bench.rcv.buf.len() + bench.rcv.buf.ahead() <= largest as usize);
             prop_assert!(fins <= 1);
             if let Some(waiting) = &bench.rcv.waiting {
                 prop_assert!(waiting.iter().count() <= usize::from(ranges));
