@@ -397,14 +397,28 @@ impl World {
     }
 
     fn set_option(&mut self) {
-        let (now, on, kind) = (self.now, self.rng.one_in(2), self.rng.below(4));
+        let (now, on, kind) = (self.now, self.rng.one_in(2), self.rng.below(9));
+        let bytes = if on { 3_000 } else { 300_000 };
         let policies = chosen_policies(&mut self.rng);
         if let Some(mut conn) = self.conn.and_then(|id| self.endpoint.conn(id)) {
             match kind {
                 0 => conn.set_nodelay(now, on),
                 1 => conn.set_cork(now, on),
                 2 => conn.set_congestion_control(now, &*policies.cc),
-                _ => conn.set_ack_policy(now, &*policies.ack),
+                3 => conn.set_ack_policy(now, &*policies.ack),
+                4 => conn.set_rto_response(now, &*policies.rto),
+                5 => conn.set_send_buffer(now, bytes),
+                6 => conn.set_recv_buffer(now, bytes),
+                7 => conn.set_quick_acks(now, on),
+                _ => conn.set_keep_alive(now, on.then(KeepAlive::default)),
+            }
+            // What is checked is the most that was allowed at any time.
+            let allowed = Arc::make_mut(&mut self.config);
+            match kind {
+                5 => allowed.send_buffer = allowed.send_buffer.max(bytes),
+                6 => allowed.recv_buffer = allowed.recv_buffer.max(bytes),
+                8 if on => allowed.keep_alive = Some(KeepAlive::default()),
+                _ => {}
             }
         }
     }

@@ -69,6 +69,9 @@ fn every_scheduler_moves_every_byte_over_a_bad_path_whatever_becomes_of_acks() {
 enum Change {
     Cc(&'static str),
     Ack(&'static str),
+    Rto(&'static str),
+    /// The client's send buffer and the server's receive buffer have this limit from here on.
+    Buffers(u32),
     ConfigureCc(&'static str),
     ConfigureAck(&'static str),
 }
@@ -88,6 +91,8 @@ fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
         cc.prop_map(Change::Cc),
         prop::sample::select(acks.to_vec()).prop_map(Change::Ack),
+        prop::sample::select(names(PolicyKind::Rto)).prop_map(Change::Rto),
+        (3_000_u32..500_000).prop_map(Change::Buffers),
         prop::sample::select(vec!["beta=0.9", "c=2,fast_convergence=off"]).prop_map(Change::ConfigureCc),
         prop::sample::select(vec!["delay=20ms", "quick=4", "fewer=on,cap=off"])
             .prop_map(Change::ConfigureAck),
@@ -125,6 +130,15 @@ proptest! {
                     prop_assert_eq!(after.cc, spec.split(':').next().unwrap());
                     prop_assert_eq!(after.snd_cwnd, before.snd_cwnd);
                     prop_assert_eq!(after.snd_ssthresh, before.snd_ssthresh);
+                }
+                Change::Rto(spec) => {
+                    conn.set_rto_response(now, &*Registry::default().rto(spec).unwrap());
+                    prop_assert_eq!(conn.rto_response().expect("it is established").name(), spec);
+                }
+                Change::Buffers(bytes) => {
+                    conn.set_send_buffer(now, bytes);
+                    let mut receiver = path.server.conn(path.accepted.unwrap()).expect("it reads");
+                    receiver.set_recv_buffer(now, bytes);
                 }
                 Change::Ack(spec) => {
                     let mut receiver = path.server.conn(path.accepted.unwrap()).expect("it reads");

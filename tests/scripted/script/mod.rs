@@ -187,6 +187,7 @@ impl World {
                 if let Some(mut conn) = world.hosts[host].endpoint.conn(conn) {
                     conn.set_congestion_control(now, &*policies.cc);
                     conn.set_ack_policy(now, &*policies.ack);
+                    conn.set_rto_response(now, &*policies.rto);
                 }
             }),
             40..=63 => self.deliver_all(),
