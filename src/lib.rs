@@ -2,13 +2,13 @@
 //!
 //! | decision | trait | names |
 //! |---|---|---|
-//! | how much to send | [`CongestionControl`](core::policy::CongestionControl) | [`cc_algos::CC`] |
-//! | when to acknowledge | [`AckPolicy`](core::policy::AckPolicy) | [`ack_policy::ACK`] |
-//! | what to do when the retransmission timer fires | [`RtoResponse`](core::policy::RtoResponse) | [`cc_algos::RTO`] |
-//! | what leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) | [`sched::SCHED`] |
+//! | how much to send | [`CongestionControl`](core::policy::CongestionControl) | [`Registry::cc_table`] |
+//! | when to acknowledge | [`AckPolicy`](core::policy::AckPolicy) | [`Registry::ack_table`] |
+//! | what to do when the retransmission timer fires | [`RtoResponse`](core::policy::RtoResponse) | [`Registry::rto_table`] |
+//! | what leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) | [`Registry::sched_table`] |
 //!
 //! The first three are chosen per connection, the last per host; all by name, with parameters, at run time; and
-//! congestion control and ACK policy can be swapped on a live connection.
+//! the first three can be swapped on a live connection. A [`Registry`] has the names, and is where a policy of your own goes.
 //!
 //! # Two ways to use it
 //!
@@ -19,16 +19,11 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use ackline::core::ListenOn;
 //! use ackline::runtime::device::tun::Tun;
-//! use ackline::{Registry, Stack};
-//!
-//! let mut connections = Registry::default().conn_config();
-//! connections.policies.cc = Registry::default().cc("cubic:beta=0.8")?;
-//! let shaped = Registry::default().sched("fifo:rate=20mbit,burst=5ms")?;
+//! use ackline::Stack;
 //!
 //! let stack = Stack::builder(Tun::open_existing("tun0", true)?)
 //!     .address([10, 0, 0, 2])
-//!     .connections(connections)
-//!     .scheduler(shaped())
+//!     .options("cc=cubic:beta=0.8; sched=fifo:rate=20mbit,burst=5ms; sack=off")?
 //!     .spawn()?;
 //! let listener = stack.listen(ListenOn::Port(7))?;
 //! let (mut stream, peer) = listener.accept().await?;

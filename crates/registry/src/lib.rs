@@ -19,7 +19,7 @@
 //! # Ok::<(), ackline_tcp_core::policy::SpecError>(())
 //! ```
 //!
-//! A policy of your own is one [`Entry`](ackline_tcp_core::policy::spec::Entry):
+//! A policy of your own is one [`Entry`]:
 //!
 //! ```
 //! use ackline_registry::Registry;

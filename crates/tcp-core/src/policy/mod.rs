@@ -10,7 +10,9 @@
 //! A congestion control that grows a window needs little of its trait: [`window`] is the small seam for it.
 //!
 //! A policy is named as `name:key=value,key=value` ([`spec`]). Each policy crate exports a table of what it
-//! offers ([`spec::Entry`]); the simplest of each kind is built in ([`builtin`]).
+//! offers ([`spec::Entry`]). The core carries the simplest of each kind ([`builtin`]), which
+//! [`ConnConfig::default`](crate::ConnConfig) uses, for those who use it alone; the crate `ackline-registry` has all policies
+//! by name, and the defaults of a Linux-like host.
 
 pub mod ack;
 pub mod builtin;
