@@ -9,8 +9,8 @@
 //! ```
 //!
 //! - [`Stack`]: a host with its addresses on one [`Device`]. It opens connections and listens.
-//! - [`TcpStream`], [`TcpListener`]: as those of tokio, and more: [`info`](TcpStream::info), live change of policies,
-//!   reading and writing in place.
+//! - [`TcpStream`], [`TcpListener`], [`TcpSocket`]: as those of tokio ([what differs](#parity-with-tokionet)), and more:
+//!   [`info`](TcpStream::info), live change of policies, reading and writing in place.
 //! - [`device`]: TUN and Ethernet with segmentation and checksum offload, `tun-tap`, memory, and bad paths for tests.
 //! - `netns`, `netlink`: a network of one's own, and addresses in it.
 //! - [`stats`]: what the driver measures of itself.
