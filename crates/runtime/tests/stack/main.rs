@@ -7,6 +7,7 @@ mod connecting;
 mod exchanging;
 mod failing;
 mod impaired;
+mod options;
 mod pacing;
 mod polling;
 mod printing;
