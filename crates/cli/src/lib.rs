@@ -18,6 +18,11 @@
 //!
 //! `mine list cc`, `mine sim`, `mine send --cc mine` and `mine bench` then know it, with its parameters, ranges and defaults.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "the ackline command needs Linux; the library `ackline` runs elsewhere, too, with a device of your own"
+);
+
 mod args;
 mod bench;
 mod copying;

@@ -32,6 +32,9 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(not(unix))]
+compile_error!("ackline-lab needs Unix: it tells the files of two processes apart by their inodes");
+
 mod batch;
 mod error;
 mod examples;
