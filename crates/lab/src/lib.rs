@@ -58,7 +58,7 @@ pub use error::{Place, RunError, ScenarioError};
 pub use examples::{EXAMPLES, Example, example};
 pub use folder::{load, write};
 pub use results::RunResult;
-pub use run::{Outcome, run_one};
+pub use run::{Outcome, run_one, simulation};
 pub use scenario::{Param, Scenario};
 pub use summary::{Metric, PointSummary, Summary};
 

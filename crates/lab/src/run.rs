@@ -47,6 +47,15 @@ pub fn run_one(scenario: &Scenario, point: usize, repetition: u32) -> Result<Out
     simulate(scenario, point, repetition, None).map(|(outcome, _)| outcome)
 }
 
+/// The network of one point with one seed, before its time begins: for observers and measurements of your own. Hosts have the order of
+/// the scenario, and their addresses; `sim.run_until` lets time pass.
+///
+/// # Errors
+/// Those of the scenario at this point, which [`Scenario::parse`] has found before.
+pub fn simulation(scenario: &Scenario, point: usize, repetition: u32) -> Result<Sim, ScenarioError> {
+    Ok(Network::build(&scenario.setup(point)?, scenario.seed(repetition)).sim)
+}
+
 /// The error of a capture file, where it could not be written.
 pub(crate) type Captured = std::io::Result<()>;
 

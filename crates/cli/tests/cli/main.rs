@@ -13,3 +13,4 @@ mod resources;
 mod send;
 mod sim;
 mod usage;
+mod worlds;
