@@ -170,6 +170,10 @@ impl EgressArgs {
 mod tests {
     use super::*;
     use crate::args::{Cli, Command};
+    use ackline::core::config::options::CONN;
+    use ackline::core::policy::ack::AckInit;
+    use ackline::core::policy::cc::CcInit;
+    use ackline::core::{Instant, Window};
     use clap::Parser as _;
 
     fn settings(options: &str) -> Settings {
@@ -196,6 +200,33 @@ mod tests {
         assert!(wanted.sets("initial_window") && !wanted.sets("sack"));
         assert_eq!(wanted.names.cc, "dctcp");
         assert_eq!(wanted.names.rto, "linux", "the registry's default");
+    }
+
+    /// What connections of these settings are: every option, and the policies with their parameters.
+    fn described(config: &ConnConfig) -> Vec<String> {
+        let policies = &config.policies;
+        let mut all = vec![
+            format!("{:?}", (policies.cc)(&CcInit::new(Instant::ZERO, 1448, Window::from_bytes(14_480)))),
+            format!("{:?}", (policies.ack)(&AckInit::new(Instant::ZERO, 1448, None))),
+            format!("{:?}", (policies.rto)()),
+        ];
+        all.extend(CONN.iter().map(|key| format!("{}={}", key.name, key.get(config))));
+        all
+    }
+
+    /// As `tests/cli/worlds.rs` has it of scenarios and stacks.
+    #[test]
+    fn a_command_makes_the_connections_of_a_stack_with_the_same_options() {
+        let registry = Registry::default();
+        let text = "cc=cubic:beta=0.8,ack=delayed:delay=100ms,rto=dclor:max_probes=1,sack=off,iw=4";
+        let flags =
+            "--cc cubic:beta=0.8 --ack delayed:delay=100ms --rto dclor:max_probes=1 -o sack=off -o iw=4";
+        for (words, text) in [("", ""), (&*format!("-o {text}"), text), (flags, text)] {
+            let command = settings(words).connections(|_| {}).expect("no contradiction");
+            let options = registry.options(text).expect("right");
+            let stack = options.conn(&registry.conn_config()).expect("no contradiction");
+            assert_eq!(described(&command), described(&stack), "{words}");
+        }
     }
 
     #[test]

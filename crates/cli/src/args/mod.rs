@@ -421,7 +421,8 @@ pub(crate) struct OutputArgs {
 ///
 /// A scenario is a TOML file: nodes, links with queues, applications, policies, and values to sweep over. Every packet
 /// is built by one TCP endpoint and parsed by another. The same file and seed give the same output, on any machine
-/// and with any number of threads.
+/// and with any number of threads. Hosts and connections have the defaults of the other commands; [conn], [host] and
+/// each [[node]] take the settings of ackline list conn and ackline list host.
 #[derive(Args)]
 #[command(after_long_help = SIM_EXAMPLES)]
 pub(crate) struct SimArgs {
