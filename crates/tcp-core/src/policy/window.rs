@@ -112,6 +112,9 @@ pub trait WindowGrowth: Clone + Debug + Send {
     ///
     /// By default at most two segments per ACK, and one after a timeout (RFC 3465, section 2.3).
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
+        if cx.acked == 0 {
+            return 0;
+        }
         let most = cx.at_most(if cx.view.phase == Phase::Loss { 1 } else { 2 });
         let rest = w.open(f64::from(most));
         cx.acked - (f64::from(most) - rest) as u32

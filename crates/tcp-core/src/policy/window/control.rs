@@ -94,12 +94,15 @@ impl<G: WindowGrowth> WindowControl<G> {
 
     /// With [`EcnUse::PerAck`]: the first ACK with ECE of a window of data.
     fn decreases_on(&mut self, view: &FlowView, ack: &AckSample) -> bool {
+        if self.growth.ecn() != EcnUse::PerAck {
+            return false;
+        }
         let reduced = self.saved.as_deref_mut().is_some_and(|saved| {
             saved.reduced_until.take_if(|until| view.snd_una.gt(*until));
             saved.reduced_until.is_some()
         });
         let repairs = matches!(view.phase, Phase::Recovery | Phase::Loss);
-        ack.ece && !repairs && !reduced && self.growth.ecn() == EcnUse::PerAck
+        ack.ece && !repairs && !reduced
     }
 
     /// What was outstanding at the last decrease is not all acknowledged.
