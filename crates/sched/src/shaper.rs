@@ -175,10 +175,7 @@ impl<S: EgressScheduler> Shaped<S> {
     /// Takes over parameters that `configure` could not, because it does not know the time.
     fn reconfigure(&mut self, now: Instant) {
         self.changed = false;
-        let Some(rate) = self.params.rate else {
-            self.bucket = None;
-            return;
-        };
+        let Some(rate) = self.params.rate else { return };
         let burst = self.params.burst_bytes(rate);
         match &mut self.bucket {
             Some(bucket) => bucket.set(now, rate, burst),
@@ -257,12 +254,10 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
 
     fn properties(&self) -> SchedulerProperties {
         let inner = self.inner.properties();
-        let shapes = self.bucket.is_some() || self.changed;
-        let bypass = if shapes { Bypass::Never } else { inner.bypass };
+        let Some(rate) = self.params.rate else { return inner };
         // What the rate gives in a millisecond: as long may an urgent packet wait behind one that is leaving.
-        let quantum = |rate: Rate| u32::try_from(rate.bytes_per_second() / 1_000).unwrap_or(u32::MAX);
-        let largest = self.params.rate.map_or(u32::MAX, quantum);
-        inner.with_bypass(bypass).with_largest_packet(largest.min(inner.largest_packet))
+        let quantum = u32::try_from(rate.bytes_per_second() / 1_000).unwrap_or(u32::MAX);
+        inner.with_bypass(Bypass::Never).with_largest_packet(quantum.min(inner.largest_packet))
     }
 
     fn busy_until(&self, now: Instant) -> Instant {
@@ -289,6 +284,10 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
         self.inner.configure(&rest)?;
         self.changed |= new != self.params;
         self.params = new;
+        if new.rate.is_none() {
+            // From now on packets may go past the shaper, which then would not find out.
+            (self.bucket, self.changed) = (None, false);
+        }
         Ok(())
     }
 }

@@ -47,8 +47,10 @@ use core::num::NonZeroU16;
 #[derive(Debug)]
 pub(super) struct Egress {
     pub(super) scheduler: Box<dyn EgressScheduler>,
-    /// What the scheduler said of itself when packets were last to leave.
+    /// What the scheduler said of itself when it was last asked.
     properties: SchedulerProperties,
+    /// It may have been configured since.
+    properties_are_old: bool,
     /// Connections that may have something to send.
     pub(super) ready: Ready,
     /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] says who stands
@@ -91,6 +93,7 @@ impl Egress {
     pub(super) fn new(scheduler: Box<dyn EgressScheduler>, host: &EndpointConfig) -> Self {
         Self {
             properties: scheduler.properties(),
+            properties_are_old: false,
             scheduler,
             // A turn is one packet where all are of the largest size.
             ready: Ready::new(host.mtu.max(host.max_super_packet)),
@@ -109,6 +112,12 @@ impl Egress {
             header: HeaderBuf::new(),
             segment_header: HeaderBuf::new(),
         }
+    }
+
+    /// The scheduler, to be configured or read.
+    pub(super) fn scheduler_mut(&mut self) -> &mut dyn EgressScheduler {
+        self.properties_are_old = true;
+        &mut *self.scheduler
     }
 
     /// The connection at `index` may have something to send.
@@ -328,7 +337,9 @@ impl Endpoint {
         mut emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
         let egress = &mut self.egress;
-        egress.properties = egress.scheduler.properties();
+        if core::mem::take(&mut egress.properties_are_old) {
+            egress.properties = egress.scheduler.properties();
+        }
         let straight = !budget.reports_departures
             && match egress.properties.bypass {
                 Bypass::Never => false,

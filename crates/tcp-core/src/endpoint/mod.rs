@@ -351,7 +351,7 @@ impl Endpoint {
 
     /// The scheduler, for `configure` and statistics.
     pub fn scheduler(&mut self) -> &mut dyn EgressScheduler {
-        &mut *self.egress.scheduler
+        self.egress.scheduler_mut()
     }
 
     /// What left, by kind of packet, and how long it waited in the scheduler's queue.

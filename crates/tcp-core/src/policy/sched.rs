@@ -59,8 +59,8 @@ pub trait EgressScheduler: Debug + Send {
     /// What is queued.
     fn backlog(&self, scope: Scope) -> Backlog;
 
-    /// What the core may do with packets on behalf of the scheduler. Pure. The core asks once at the start of each
-    /// [`Endpoint::transmit`](crate::Endpoint::transmit), so that an answer may change when the scheduler is configured.
+    /// What the core may do with packets on behalf of the scheduler. Pure, and the same until the scheduler is configured: the
+    /// core asks when it is given the scheduler, and again after each [`Endpoint::scheduler`](crate::Endpoint::scheduler).
     fn properties(&self) -> SchedulerProperties {
         SchedulerProperties::new()
     }

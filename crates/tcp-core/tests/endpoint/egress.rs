@@ -3,12 +3,12 @@
 use crate::net::{A, B, Link, Net, Plan, Wire, address, bytes_from, host_config, socket};
 use crate::stray::ping;
 use ackline_tcp_core::events::WakeReason;
-use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
     Admission, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, QueuedAcks,
     SchedulerProperties, Scope, SegmentClass,
 };
+use ackline_tcp_core::policy::{Metrics, Params, SpecError};
 use ackline_tcp_core::{ConnConfig, ConnId, Duration, Instant, Target, TxBudget};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -629,19 +629,25 @@ fn only_data_is_asked_to_wait() {
 }
 
 #[test]
-fn a_scheduler_that_lets_packets_past_is_left_out() {
-    /// Says that it would do nothing, and counts what it is given.
+fn a_scheduler_that_lets_packets_past_is_left_out_until_it_is_configured_otherwise() {
+    /// Says that it would do nothing until it is configured, and counts what it is given.
     #[derive(Debug, Default)]
     struct Transparent {
         inner: Fifo,
         pushed: u64,
+        configured: bool,
     }
     impl EgressScheduler for Transparent {
         fn name(&self) -> &'static str {
             "transparent"
         }
         fn properties(&self) -> SchedulerProperties {
-            SchedulerProperties::new().with_bypass(Bypass::Always)
+            let bypass = if self.configured { Bypass::Never } else { Bypass::Always };
+            SchedulerProperties::new().with_bypass(bypass)
+        }
+        fn configure(&mut self, _params: &Params) -> Result<(), SpecError> {
+            self.configured = true;
+            Ok(())
         }
         fn push(&mut self, now: Instant, packet: Descriptor) {
             self.pushed += 1;
@@ -662,7 +668,16 @@ fn a_scheduler_that_lets_packets_past_is_left_out() {
     }
     let make = || Box::new(Transparent::default()) as Box<dyn EgressScheduler>;
     let mut net = transfer(Net::with(11, Link::default(), [host_config(A), host_config(B)], make), MIB);
-    let mut pushed = 0.0;
-    net.endpoint(A).scheduler().metrics(&mut Metrics::new(&mut |_, value| pushed = value));
-    assert_eq!((pushed, net.left[A] > 1_000), (0.0, true));
+    let pushed = |net: &mut Net| {
+        let mut pushed = 0.0;
+        net.endpoint(A).scheduler().metrics(&mut Metrics::new(&mut |_, value| pushed = value));
+        pushed
+    };
+    assert_eq!((pushed(&mut net), net.left[A] > 1_000), (0.0, true));
+    net.endpoint(A).scheduler().configure(&Params::default()).unwrap();
+    let before = net.left[A];
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(1));
+    net.run(Duration::from_secs(1));
+    let since = (net.left[A] - before) as f64;
+    assert!(since > 0.0 && pushed(&mut net) == since, "{} of {since}", pushed(&mut net));
 }
