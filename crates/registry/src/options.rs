@@ -87,13 +87,31 @@ impl Options {
         if let Some((key, _)) = others.iter().find(|(key, _)| self.get(key).is_some()) {
             return Err(SpecError::new(format!("option {key:?} is given twice")));
         }
+        if !others.is_empty() {
+            self.default_ecn = others.default_ecn;
+        }
         self.pairs.extend(others.pairs);
         self.cc = self.cc.or(others.cc);
         self.ack = self.ack.or(others.ack);
         self.rto = self.rto.or(others.rto);
         self.sched = self.sched.or(others.sched);
-        self.default_ecn = others.default_ecn;
         Ok(self)
+    }
+
+    /// These options, and those of `base` whose keys are not among them.
+    #[must_use]
+    pub fn over(mut self, base: &Self) -> Self {
+        if self.is_empty() {
+            return base.clone();
+        }
+        let inherited: Vec<_> =
+            base.pairs.iter().filter(|(key, _)| self.get(key).is_none()).cloned().collect();
+        self.pairs.splice(0..0, inherited);
+        self.cc = self.cc.or_else(|| base.cc.clone());
+        self.ack = self.ack.or_else(|| base.ack.clone());
+        self.rto = self.rto.or_else(|| base.rto.clone());
+        self.sched = self.sched.or_else(|| base.sched.clone());
+        self
     }
 
     /// `base` with the options of connections. A congestion control that is designed for ECN asks for it, unless `ecn` is

@@ -198,6 +198,21 @@ fn options_are_read_from_one_text() {
 }
 
 #[test]
+fn options_go_over_others_and_ecn_follows_the_control_that_is_left() {
+    let registry = Registry::default();
+    let read = |text: &str| registry.options(text).unwrap();
+    let ecn = |options: &Options| options.conn(&registry.conn_config()).unwrap().ecn;
+
+    let over = read("cc=cubic,iw=4").over(&read("cc=dctcp,iw=2,sack=off"));
+    let pairs: Vec<_> = over.iter().collect();
+    assert_eq!(pairs, [("sack", "off"), ("cc", "cubic"), ("initial_window", "4")]);
+    assert_eq!(ecn(&over), Ecn::Off, "nothing is left of what dctcp asked for");
+    assert_eq!(ecn(&read("cc=cubic").over(&read("cc=dctcp,ecn=dctcp"))), Ecn::Dctcp, "it was given");
+    assert_eq!(ecn(&read("").over(&read("cc=dctcp"))), Ecn::Dctcp);
+    assert_eq!(ecn(&read("iw=4").over(&read("cc=dctcp"))), Ecn::Dctcp);
+}
+
+#[test]
 fn wrong_options_name_what_would_be_right() {
     let registry = Registry::default().with_cc(MINE);
     for (text, error) in [

@@ -4,6 +4,7 @@ use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use ackline_registry::{Options, Registry, Scope};
 use ackline_tcp_core::ConnConfig;
+use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
@@ -31,10 +32,26 @@ pub(crate) fn options(table: &Table<'_>, registry: &Registry, keys: &[&str]) -> 
     Ok(options)
 }
 
-/// `base` with what a table of settings of connections says.
-pub(crate) fn read(item: &Item<'_>, registry: &Registry, base: &ConnConfig) -> Result<ConnConfig> {
-    let table = item.table()?;
-    let keys = keys(registry, Scope::Conn);
-    table.only(&keys)?;
-    options(&table, registry, &keys)?.conn(base).map_err(|error| table.error(error.to_string()))
+/// Settings of connections: what tables say, one over the other, and what comes of it.
+#[derive(Clone, Debug)]
+pub(crate) struct ConnSettings {
+    options: Options,
+    pub(crate) config: Arc<ConnConfig>,
+}
+
+impl ConnSettings {
+    /// The defaults of `registry`.
+    pub(crate) fn of(registry: &Registry) -> Self {
+        Self { options: Options::default(), config: Arc::new(registry.conn_config()) }
+    }
+
+    /// These, with what a table says over them.
+    pub(crate) fn with(&self, item: &Item<'_>, registry: &Registry) -> Result<Self> {
+        let table = item.table()?;
+        let keys = keys(registry, Scope::Conn);
+        table.only(&keys)?;
+        let options = options(&table, registry, &keys)?.over(&self.options);
+        let config = options.conn(&registry.conn_config()).map_err(|error| table.error(error.to_string()))?;
+        Ok(Self { options, config: Arc::new(config) })
+    }
 }

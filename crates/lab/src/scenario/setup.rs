@@ -2,7 +2,7 @@
 
 use super::app::{self, AppKind};
 use super::link::{PATH_KEYS, PathSetup};
-use super::options;
+use super::options::{self, ConnSettings};
 use super::reader::{Item, Table};
 use super::stis;
 use crate::error::ScenarioError;
@@ -190,9 +190,9 @@ impl Setup {
         let checksums =
             [("auto", Checksums::Auto), ("computed", Checksums::Computed), ("omitted", Checksums::Omitted)];
         registry.check().map_err(|error| top.error(error.to_string()))?;
-        let mut defaults = registry.conn_config();
+        let mut defaults = ConnSettings::of(registry);
         if let Some(item) = top.get("conn") {
-            defaults = options::read(&item, registry, &defaults)?;
+            defaults = defaults.with(&item, registry)?;
         }
         let hosts = Hosts::read(&top, registry)?;
         let (nodes, node_names) = nodes(&top.need("node")?, &hosts)?;
@@ -204,7 +204,7 @@ impl Setup {
             link.name = format!("{}>{}", nodes[link.from].name, nodes[link.to].name);
         }
         one_way_out(&top, &nodes, &links)?;
-        let apps = App { registry, defaults: Arc::new(defaults), nodes: &nodes, names: &node_names };
+        let apps = App { registry, defaults, nodes: &nodes, names: &node_names };
         let flows = apps.flows(&top.need("app")?)?;
         let changes = match top.get("change") {
             Some(item) => changes(&item, &link_names)?,
@@ -448,7 +448,7 @@ fn one_way_out(top: &Table<'_>, nodes: &[NodeSetup], links: &[LinkSetup]) -> Res
 /// What applications are read with.
 struct App<'a> {
     registry: &'a Registry,
-    defaults: Arc<ConnConfig>,
+    defaults: ConnSettings,
     nodes: &'a [NodeSetup],
     names: &'a Names,
 }
@@ -492,8 +492,8 @@ impl App<'_> {
                     start: start + stagger.saturating_mul(place as u64),
                     jitter,
                     kind: kind.clone(),
-                    conn: conn.clone(),
-                    accept: accept.clone(),
+                    conn: conn.config.clone(),
+                    accept: accept.config.clone(),
                 });
             }
             seen.push(app);
@@ -512,11 +512,8 @@ impl App<'_> {
         }
     }
 
-    fn conn(&self, item: Option<Item<'_>>, base: &Arc<ConnConfig>) -> Result<Arc<ConnConfig>> {
-        match item {
-            Some(item) => options::read(&item, self.registry, base).map(Arc::new),
-            None => Ok(base.clone()),
-        }
+    fn conn(&self, item: Option<Item<'_>>, base: &ConnSettings) -> Result<ConnSettings> {
+        item.map_or_else(|| Ok(base.clone()), |item| base.with(&item, self.registry))
     }
 }
 

@@ -3,7 +3,8 @@
 use super::ConfigKey;
 use super::value::{Number, Slot, Span, Value, written};
 use crate::config::{ConnConfig, Ecn, KeepAlive, LossDetection, RtoFloor};
-use crate::policy::spec::{ParamInfo, PolicySpec};
+use crate::policy::SpecError;
+use crate::policy::spec::{Param, ParamInfo, PolicySpec};
 use crate::time::Duration;
 use alloc::format;
 use alloc::string::ToString;
@@ -296,9 +297,12 @@ const PROBES: &[ParamInfo] = &[
 ];
 
 /// Reads `2m`, or `2m:interval=10s,count=3`.
-fn keep_alive(text: &str) -> Result<KeepAlive, crate::policy::SpecError> {
+fn keep_alive(text: &str) -> Result<KeepAlive, SpecError> {
     let spec: PolicySpec = text.parse()?;
-    let idle = crate::policy::spec::Param::new("keep_alive", &spec.name).duration(SHORTEST..=LONGEST)?;
+    let idle = Param::new("keep_alive", &spec.name);
+    let idle = idle
+        .duration(SHORTEST..=LONGEST)
+        .map_err(|_| idle.expected("off, or a time such as 2m, or 2m:interval=10s,count=3"))?;
     let mut probes = KeepAlive { idle, ..KeepAlive::default() };
     for param in spec.params.iter() {
         match param.key() {

@@ -176,6 +176,11 @@ fn an_error_says_what_would_be_right() {
             "200",
             "min_rto=200 is not possible: min_rto must be a time with its unit from 1ns to 31536000s",
         ),
+        (
+            "keep_alive",
+            "5",
+            "keep_alive=5 is not possible: keep_alive must be off, or a time such as 2m, or 2m:interval=10s,count=3",
+        ),
         ("ecn", "on", "ecn=on is not possible: ecn must be one of off, classic, dctcp"),
         (
             "keep_alive",
