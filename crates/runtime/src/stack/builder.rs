@@ -7,7 +7,7 @@ use crate::device::Device;
 use crate::pacing::Pacing;
 use crate::random;
 use crate::timer::{self, Timer};
-use ackline_registry::Registry;
+use ackline_registry::{Options, Registry};
 use ackline_tcp_core::policy::{EgressScheduler, SpecError};
 use ackline_tcp_core::wire::TxChecksumMode;
 use ackline_tcp_core::{ConnConfig, Duration, Endpoint, EndpointConfig};
@@ -26,7 +26,9 @@ pub struct Builder {
     device: Box<dyn Device>,
     registry: Registry,
     endpoint: EndpointConfig,
+    /// As given, without the options.
     connections: Arc<ConnConfig>,
+    options: Options,
     scheduler: Box<dyn EgressScheduler>,
     seed: Option<[u8; 32]>,
     pacing: Pacing,
@@ -38,6 +40,7 @@ impl std::fmt::Debug for Builder {
         f.debug_struct("Builder")
             .field("endpoint", &self.endpoint)
             .field("connections", &self.connections)
+            .field("options", &self.options)
             .field("scheduler", &self.scheduler)
             .finish_non_exhaustive()
     }
@@ -61,6 +64,7 @@ impl Builder {
             device,
             endpoint,
             connections: Arc::new(registry.conn_config()),
+            options: Options::default(),
             scheduler: registry.scheduler()(),
             registry,
             seed: None,
@@ -73,8 +77,8 @@ impl Builder {
     /// called first.
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
-        self.connections = Arc::new(registry.conn_config());
         self.scheduler = registry.scheduler()();
+        self = self.connections(registry.conn_config());
         self.registry = registry;
         self
     }
@@ -86,11 +90,13 @@ impl Builder {
     /// Says what is wrong with a key or value, and what would be right.
     pub fn options(mut self, text: &str) -> Result<Self, SpecError> {
         let options = self.registry.options(text)?;
-        self.connections = Arc::new(options.conn(&self.connections)?);
         self.endpoint = options.host(&self.endpoint)?;
         if let Some(make) = options.sched() {
             self.scheduler = make();
         }
+        self.options = options.over(&self.options);
+        // Settings that contradict each other are reported here, not when the stack starts.
+        self.options.conn(&self.connections)?;
         Ok(self)
     }
 
@@ -115,10 +121,11 @@ impl Builder {
         self
     }
 
-    /// The settings of connections, opened and accepted.
+    /// The settings of connections, opened and accepted. They replace what [`options`](Self::options) has set before.
     #[must_use]
     pub fn connections(mut self, config: impl Into<Arc<ConnConfig>>) -> Self {
         self.connections = config.into();
+        self.options = Options::default();
         self
     }
 
@@ -177,8 +184,15 @@ impl Builder {
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
     pub fn build(self) -> io::Result<(Stack, Driver)> {
-        let Self { device, registry, endpoint, connections, scheduler, seed, pacing, busy_poll } = self;
-        registry.check().map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let Self { device, registry, endpoint, connections, options, scheduler, seed, pacing, busy_poll } =
+            self;
+        let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
+        registry.check().map_err(wrong)?;
+        let connections = if options.is_empty() {
+            connections
+        } else {
+            Arc::new(options.conn(&connections).map_err(wrong)?)
+        };
         let seed = match seed {
             Some(seed) => seed,
             None => random::seed()?,

@@ -4,10 +4,11 @@ use crate::common::{FAR, NEAR};
 use ackline_registry::Registry;
 use ackline_runtime::Stack;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_tcp_core::ListenOn;
+use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::builtin::NewReno;
 use ackline_tcp_core::policy::spec::{Entry, PolicyKind};
 use ackline_tcp_core::policy::{NewCongestionControl, SpecError};
+use ackline_tcp_core::{ConnConfig, ListenOn};
 use std::io;
 use std::sync::Arc;
 
@@ -37,6 +38,18 @@ async fn a_registrys_defaults_and_options_are_what_connections_run() {
     assert!(!info.sack && !of_far.sack);
     assert_eq!((of_far.cc, of_far.ack_policy, of_far.rto_response), ("hstcp", "linux-like", "linux"));
     assert_eq!(peer.port(), 5000);
+}
+
+#[tokio::test]
+async fn later_options_go_over_earlier_ones_and_connections_replace_them() {
+    let device = || Channel::pair(ChannelConfig::default()).0;
+    let stack = Stack::builder(device()).options("cc=dctcp,iw=2").expect("right");
+    let stack = stack.options("cc=cubic").expect("right").spawn().expect("a stack");
+    let config = stack.connections();
+    assert_eq!((config.ecn, config.initial_window), (Ecn::Off, 2), "cubic does not ask for ECN");
+
+    let stack = Stack::builder(device()).options("iw=2").expect("right").connections(ConnConfig::default());
+    assert_eq!(stack.spawn().expect("a stack").connections().initial_window, 10);
 }
 
 #[tokio::test]
