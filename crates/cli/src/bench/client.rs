@@ -54,7 +54,7 @@ impl Target {
     async fn connect(&self, bench: &Bench) -> Result<TcpStream, Failure> {
         let mut first_failure = None;
         for &address in &self.addresses {
-            let connected = self.connect_to(bench, address, bench.connections.clone());
+            let connected = self.connect_to(bench, address, bench.stack.connections().clone());
             match tokio::time::timeout(self.patience, connected).await {
                 Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => first_failure.get_or_insert(self.unreachable(&error)),

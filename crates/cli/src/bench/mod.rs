@@ -53,8 +53,6 @@ const CLOSE_WAIT: Duration = Duration::from_millis(500);
 /// What a role works with.
 struct Bench {
     stack: Stack,
-    /// Settings of connections where a test asks for nothing else.
-    connections: Arc<ConnConfig>,
     /// Such as `TUN ack0`.
     device: String,
     names: PolicyNames,
@@ -119,18 +117,14 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
 
 async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
     let Prepared { settings, tunnel, part } = prepared;
-    let ready = Signals::catch().and_then(|signals| {
-        let (stack, connections) = start(&tunnel, &settings)?;
-        Ok((signals, stack, connections))
-    });
-    let (mut signals, stack, connections) = match ready {
+    let ready = Signals::catch().and_then(|signals| Ok((signals, start(&tunnel, &settings)?)));
+    let (mut signals, stack) = match ready {
         Ok(ready) => ready,
         Err(failure) => return Err(said(&mut Screen::new(style, output::print), failure)),
     };
     let interval = Some(args.interval.into()).filter(|interval| *interval > ackline::core::Duration::ZERO);
     let bench = Bench {
         stack,
-        connections: Arc::new(connections),
         device: tunnel.name(),
         keeps_ecn: settings.sets("ecn"),
         registry: settings.registry().clone(),
@@ -162,11 +156,9 @@ enum Part {
 }
 
 /// Opens the device and starts its stack.
-fn start(tunnel: &Tunnel, settings: &Settings) -> Result<(Stack, ConnConfig), Failure> {
+fn start(tunnel: &Tunnel, settings: &Settings) -> Result<Stack, Failure> {
     let device = tunnel.open()?;
-    let tune = |config: &mut ConnConfig| settings.shorten_send_buffer(config);
-    let connections = settings.connections(tune)?;
-    Ok((tunnel.start(device, settings, tune)?, connections))
+    tunnel.start(device, settings, |config| settings.shorten_send_buffer(config))
 }
 
 fn parameters(args: &TestArgs) -> TestParameters {
@@ -213,9 +205,9 @@ impl Bench {
     fn settings(&self, parameters: &TestParameters) -> Result<Arc<ConnConfig>, SpecError> {
         let TestParameters { window, mss, no_delay, tos, congestion, .. } = parameters;
         if (window, mss, *no_delay, *tos, congestion) == (&None, &None, false, 0, &None) {
-            return Ok(self.connections.clone());
+            return Ok(self.stack.connections().clone());
         }
-        let mut config = (*self.connections).clone();
+        let mut config = (**self.stack.connections()).clone();
         if let Some(window) = window.and_then(|window| u32::try_from(window).ok()) {
             config.send_buffer = window;
             config.recv_buffer = window;

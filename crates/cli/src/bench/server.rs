@@ -65,7 +65,7 @@ pub(super) async fn run(
     one_off: bool,
     signals: &mut Signals,
 ) -> Result<(), Failure> {
-    let usual = &bench.connections;
+    let usual = bench.stack.connections();
     let mut door = Door::open(&bench.stack, place.on, usual.clone())
         .map_err(|failure| said(&mut bench.screen(), failure))?;
     bench.screen().opening()?;
@@ -180,7 +180,7 @@ async fn agree(
             // As iperf3: what is received does not depend on it, and the results name what was used.
             output::say(&format!("ackline: test with {}: -C: {unknown}; --cc is used", control.peer()));
             parameters.congestion = None;
-            bench.settings(&parameters).unwrap_or_else(|_| bench.connections.clone())
+            bench.settings(&parameters).unwrap_or_else(|_| bench.stack.connections().clone())
         }
     };
     Ok((parameters, config))

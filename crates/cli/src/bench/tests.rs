@@ -49,11 +49,10 @@ fn said_by_server() -> Value {
 fn ends() -> (Bench, Bench) {
     let (near, far) = Channel::pair(ChannelConfig::default());
     let end = |device: Channel, address: Ipv4Addr, print| {
-        let connections = Arc::new(ConnConfig::default());
-        let builder = Stack::builder(device).address(IpAddr::from(address)).connections(connections.clone());
+        let builder =
+            Stack::builder(device).address(IpAddr::from(address)).connections(ConnConfig::default());
         Bench {
             stack: builder.spawn().expect("a stack"),
-            connections,
             device: "memory".to_owned(),
             names: PolicyNames {
                 cc: "newreno".to_owned(),
@@ -282,7 +281,7 @@ const COOKIE: [u8; 37] = *b"abcdefghijklmnopqrstuvwxyz0123456789\0";
 fn silent_strangers_keep_nobody_out_who_speaks() {
     alone(async |near, far| {
         let on = ListenOn::Port(PORT);
-        let mut door = door::Door::open(&far.stack, on, far.connections.clone()).expect("free");
+        let mut door = door::Door::open(&far.stack, on, far.stack.connections().clone()).expect("free");
         let visitors = async {
             let mut silent = vec![];
             for _ in 0..257 {
@@ -308,7 +307,7 @@ fn silent_strangers_keep_nobody_out_who_speaks() {
 fn a_stranger_that_hangs_up_holds_up_nobody() {
     alone(async |near, far| {
         let on = ListenOn::Port(PORT);
-        let mut door = door::Door::open(&far.stack, on, far.connections.clone()).expect("free");
+        let mut door = door::Door::open(&far.stack, on, far.stack.connections().clone()).expect("free");
         let visitors = async {
             let stranger = arrival(near).await;
             let mut client = arrival(near).await;
@@ -360,7 +359,7 @@ fn long_parameters_are_not_taken() {
 fn settings_are_what_a_test_asks_for() {
     alone(async |near, _| {
         let usual = parameters(Direction::Forward, Length::Seconds(1));
-        assert!(Arc::ptr_eq(&near.settings(&usual).expect("known"), &near.connections));
+        assert!(Arc::ptr_eq(&near.settings(&usual).expect("known"), near.stack.connections()));
         let asked = TestParameters {
             window: Some(128 << 10),
             mss: Some(1000),
@@ -376,7 +375,7 @@ fn settings_are_what_a_test_asks_for() {
         assert_eq!(config.nagle, ackline::core::config::Nagle::Off);
         assert_eq!(config.dscp, 0x2c >> 2);
         assert_eq!(config.ecn, ackline::Registry::default().ecn("dctcp").expect("a name"));
-        assert_ne!(config.ecn, near.connections.ecn);
+        assert_ne!(config.ecn, near.stack.connections().ecn);
         let unknown = TestParameters { congestion: Some("cubik".to_owned()), ..asked };
         assert!(near.settings(&unknown).is_err());
     });
@@ -388,7 +387,7 @@ fn a_choice_of_ecn_outlives_that_of_a_congestion_control() {
         near.keeps_ecn = true;
         let congestion = Some("dctcp".to_owned());
         let asked = TestParameters { congestion, ..parameters(Direction::Forward, Length::Seconds(1)) };
-        assert_eq!(near.settings(&asked).expect("known").ecn, near.connections.ecn);
+        assert_eq!(near.settings(&asked).expect("known").ecn, near.stack.connections().ecn);
     });
 }
 
