@@ -35,9 +35,7 @@ pub(crate) fn run(args: &NewArgs, registry: &Registry) -> Result<(), Failure> {
     let name = args.name.as_str();
     check_name(name)?;
     let kind = args.kind.policy();
-    if let Some(taken) =
-        registry.list(kind).iter().find(|policy| policy.name == name || policy.aliases.contains(&name))
-    {
+    if let Some(taken) = registry.list(kind).iter().find(|policy| policy.is_called(name)) {
         return Err(Failure::usage(format!(
             "{name:?} is taken: {kind} ({}: {}); choose another one",
             taken.name, taken.summary

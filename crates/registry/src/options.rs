@@ -3,7 +3,7 @@
 use crate::Registry;
 use ackline_tcp_core::config::options::{self, CONN, ConfigKey, HOST};
 use ackline_tcp_core::config::{ConnConfig, Ecn, EndpointConfig};
-use ackline_tcp_core::policy::spec::{PolicyKind, SpecError};
+use ackline_tcp_core::policy::spec::{ParamInfo, PolicyKind, SpecError};
 use ackline_tcp_core::policy::{NewAckPolicy, NewCongestionControl, NewEgressScheduler, NewRtoResponse};
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -141,7 +141,7 @@ impl Options {
     /// `base` with the options of hosts.
     ///
     /// # Errors
-    /// None today; settings that contradict each other would be.
+    /// None today: no two settings of a host contradict each other.
     pub fn host(&self, base: &EndpointConfig) -> Result<EndpointConfig, SpecError> {
         let mut config = base.clone();
         self.apply(HOST, &mut config)?;
@@ -175,8 +175,8 @@ const POLICIES: [(PolicyKind, Scope, &str); 4] = [
 impl Registry {
     /// Reads options: `key=value` pairs with commas between them. The keys are those of [`option_infos`](Self::option_infos).
     ///
-    /// A policy may have parameters: `cc=cubic:beta=0.8,hystart=off,sack=off` is two options, because what follows a policy with a
-    /// colon and is no option itself is a parameter. In a text that has a semicolon, only semicolons separate options.
+    /// A policy may have parameters: `cc=cubic:beta=0.8,hystart=off,sack=off` is two options. After a policy with a colon, whatever is not
+    /// an option is one of its parameters. In a text that has a semicolon, only semicolons separate options.
     ///
     /// # Errors
     /// Says what is wrong with a key or value, and what would be right: the nearest key; the range.
@@ -282,11 +282,8 @@ impl Registry {
         let Some((kind, ..)) = POLICIES.iter().find(|(known, ..)| known.keyword() == kind) else {
             return false;
         };
-        let policies = self.list(*kind);
-        policies
-            .iter()
-            .filter(|policy| policy.name == name || policy.aliases.contains(&name))
-            .any(|policy| policy.params.iter().any(|param| param.name == key))
+        let has = |params: &[ParamInfo]| params.iter().any(|param| param.name == key);
+        self.list(*kind).iter().any(|policy| policy.is_called(name) && has(policy.params))
     }
 }
 

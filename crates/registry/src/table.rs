@@ -56,6 +56,14 @@ pub struct PolicyInfo {
     pub params: &'static [ParamInfo],
 }
 
+impl PolicyInfo {
+    /// Whether `name` is the policy's name or one of its aliases.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
 impl<T: ?Sized> Table<T> {
     /// `maker` is what `default` names; a test checks that.
     pub(crate) fn new(kind: PolicyKind, entries: &[Entry<T>], default: &str, maker: Arc<T>) -> Self {
