@@ -1,8 +1,7 @@
 //! Waiting without reading or writing, trying without waiting, and looking without taking.
 //!
-//! Readiness is what is the case, not an edge: it is asked anew each time. A stream is ready to be written when a write
-//! would take something, and after one that was cut short when a third of the send buffer is free, so that its task is not
-//! woken for every ACK.
+//! Readiness is level-triggered: each call looks at the connection anew. A stream is writable if a write would take something. After a
+//! write that was cut short it becomes writable when a third of the send buffer is free, so that ACKs do not wake its task one by one.
 
 use super::TcpStream;
 use super::handle::{Operation, few};
@@ -14,10 +13,10 @@ use std::task::{Context, Poll};
 use tokio::io::{Interest, ReadBuf, Ready};
 
 impl TcpStream {
-    /// Waits until one of the things is the case that `interest` asks for, and says which. Several tasks may wait at once.
+    /// Waits until the stream is ready for something in `interest`, and returns what. Several tasks may wait at once.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone and nothing is left to be read.
+    /// `NetworkDown` if the device is gone and nothing is left to be read.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         // What was received can be read without a device; for all else it is needed.
         let operation = if interest.is_writable() { Operation::Write } else { Operation::Read };
@@ -40,7 +39,7 @@ impl TcpStream {
         self.ready(Interest::WRITABLE).await.map(drop)
     }
 
-    /// Whether a read would not wait. Of this, `poll_peek` and `poll_read` the latest call's task is woken.
+    /// Whether a read would not wait. Only the task of the latest call of this, `poll_peek` or `poll_read` is woken.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
@@ -49,7 +48,7 @@ impl TcpStream {
         self.conn.poll_operation(cx, Operation::Read, look).map_ok(drop)
     }
 
-    /// Whether a write would not wait. Of this and `poll_write` the latest call's task is woken.
+    /// Whether a write would not wait. Only the task of the latest call of this or `poll_write` is woken.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
@@ -123,7 +122,7 @@ impl TcpStream {
             .await
     }
 
-    /// As [`peek`](Self::peek), for one task: of this, `poll_read_ready` and `poll_read` the latest call's is woken.
+    /// As [`peek`](Self::peek), for one task: only that of the latest call of this, `poll_read_ready` or `poll_read` is woken.
     ///
     /// # Errors
     /// As reading.
@@ -143,7 +142,7 @@ impl TcpStream {
     }
 }
 
-/// What is the case of what `interest` asks for, as `epoll` would tell tokio.
+/// The part of `interest` that the stream is ready for, as `epoll` would report it.
 fn readiness(conn: &mut Conn<'_>, interest: Interest) -> Ready {
     let state = conn.state();
     let failed = conn.error().is_some();
@@ -164,7 +163,7 @@ fn readiness(conn: &mut Conn<'_>, interest: Interest) -> Ready {
     if interest.is_error() {
         ready |= when(failed, Ready::ERROR);
     }
-    // Urgent data stays in the stream (RFC 6093): only the end is news to whom it matters.
+    // Urgent data stays in the stream (RFC 6093), so the end is all there is to report.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if interest.is_priority() {
         ready |= when(ended || failed, Ready::READ_CLOSED);
@@ -180,7 +179,7 @@ fn some(ready: Ready) -> Poll<io::Result<Ready>> {
     if ready.is_empty() { Poll::Pending } else { Poll::Ready(Ok(ready)) }
 }
 
-/// What an operation that does not wait says where it would have to.
+/// `WouldBlock` in place of waiting.
 fn at_once<R>(outcome: Poll<io::Result<R>>) -> io::Result<R> {
     match outcome {
         Poll::Ready(outcome) => outcome,
@@ -188,7 +187,7 @@ fn at_once<R>(outcome: Poll<io::Result<R>>) -> io::Result<R> {
     }
 }
 
-/// Copies the pieces into one buffer after the other; how many bytes that were.
+/// Copies the pieces into one buffer after the other, and returns the number of bytes.
 fn copy(mut pieces: [&[u8]; 2], bufs: &mut [IoSliceMut<'_>]) -> usize {
     let mut copied = 0;
     for buf in bufs {
