@@ -1,7 +1,6 @@
 //! What goes out: packets as the driver gets them.
 
 use crate::id::{ConnId, TxId};
-use crate::policy::sched::SegmentClass;
 use core::num::NonZeroU16;
 
 /// A packet to be sent: headers and at most two pieces of payload that borrow from the send buffer.
@@ -38,6 +37,42 @@ impl TxPacket<'_> {
     pub const fn is_empty(&self) -> bool {
         false
     }
+}
+
+/// What kind of packet it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SegmentClass {
+    /// ACK without payload, SYN, FIN or RST.
+    PureAck,
+    /// Payload that leaves for the first time.
+    Data,
+    /// Payload that left before.
+    Retransmit,
+    /// Everything else.
+    Control(ControlKind),
+}
+
+impl SegmentClass {
+    /// True for segments with payload of the stream, whether new or retransmitted.
+    #[must_use]
+    pub const fn is_data(self) -> bool {
+        matches!(self, Self::Data | Self::Retransmit)
+    }
+}
+
+/// Kinds of control packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ControlKind {
+    /// SYN or SYN-ACK.
+    Syn,
+    /// FIN without payload.
+    Fin,
+    /// RST.
+    Rst,
+    /// Zero-window or keep-alive probe.
+    Probe,
+    /// Not TCP.
+    Other,
 }
 
 /// Why a packet is sent, for traces and captures.

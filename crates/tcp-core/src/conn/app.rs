@@ -1,7 +1,8 @@
 //! The application's calls.
 
-use super::{Connection, Ctx, Notices};
+use super::{Connection, Notices};
 use crate::State;
+use crate::ctx::Ctx;
 use crate::error::StreamError;
 use crate::info::Info;
 use crate::policy::{AckPolicy, CongestionControl, RtoResponse};

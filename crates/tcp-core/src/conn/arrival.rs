@@ -2,13 +2,14 @@
 //! RFC 6191's reuse of TIME-WAIT and RFC 1337's answer to RSTs there.
 
 use super::checks::Verdict;
-use super::{Connection, Ctx, Notices, transition::Input};
+use super::{Connection, Notices, transition::Input};
 use crate::State;
 use crate::config::EndpointConfig;
-use crate::endpoint::rate_limit::RateLimit;
+use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;
+use crate::rate_limit::RateLimit;
 use crate::rcv::Incoming;
 use crate::seq::SeqNum;
 use crate::snd::AckSegment;

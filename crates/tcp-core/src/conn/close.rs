@@ -1,7 +1,8 @@
 //! The end of a connection: FIN, RST, abort, TIME-WAIT, and letting go.
 
-use super::{Connection, Ctx, Notices, transition::Input};
+use super::{Connection, Notices, transition::Input};
 use crate::State;
+use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::time::Instant;
 

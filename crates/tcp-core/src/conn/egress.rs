@@ -5,9 +5,10 @@
 //!   pure               reserve()       still due?   headers                        state is committed
 //! ```
 
-use super::{Connection, Ctx, header_len};
+use super::{Connection, header_len};
 use crate::State;
 use crate::config::EndpointConfig;
+use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;
 use crate::plan::Plan;

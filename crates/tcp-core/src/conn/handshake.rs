@@ -1,8 +1,9 @@
 //! The handshake: what the SYNs negotiate, their retransmission, and becoming ESTABLISHED.
 
-use super::{Connection, Ctx, Notices, header_len, transition::Input};
+use super::{Connection, Notices, header_len, transition::Input};
 use crate::State;
 use crate::config::{ConnConfig, Ecn, EndpointConfig};
+use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;

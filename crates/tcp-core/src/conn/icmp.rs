@@ -1,10 +1,11 @@
 //! ICMP errors (RFC 5927): hints about a connection, never proof.
 
-use super::{Connection, Ctx, header_len};
+use super::{Connection, header_len};
 use crate::State;
-use crate::endpoint::{MIN_MTU, MIN_MTU_V6};
+use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::seq::SeqNum;
+use crate::wire::{MIN_MTU, MIN_MTU_V6};
 
 /// Smallest IPv4 path MTU that is believed, as Linux has it (`net.ipv4.route.min_pmtu`): a forged message must
 /// not reduce segments to crumbs (RFC 5927, section 7.1).

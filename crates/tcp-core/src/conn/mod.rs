@@ -21,7 +21,6 @@ mod app;
 mod arrival;
 mod checks;
 mod close;
-pub(crate) mod ctx;
 mod egress;
 mod handshake;
 mod icmp;
@@ -36,17 +35,17 @@ mod transition;
 mod tests;
 
 pub(crate) use arrival::{Disposition, RstSpec};
-pub(crate) use ctx::Ctx;
 
 pub(crate) use icmp::IcmpError;
 pub(crate) use notices::Notices;
 
 use crate::State;
 use crate::config::ConnConfig;
-use crate::endpoint::demux::FourTuple;
-use crate::endpoint::rate_limit::ConnRateLimit;
+use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
+use crate::four_tuple::FourTuple;
+use crate::rate_limit::ConnRateLimit;
 use crate::rcv::Receiver;
 use crate::seq::SeqNum;
 use crate::snd::Sender;

@@ -4,8 +4,9 @@
 //! [checks](super::checks) lets such a segment pass; here they are asked as one question, and what is left to do is what
 //! [`arrival`](super::arrival) would have done.
 
-use super::{Connection, Ctx, Notices};
+use super::{Connection, Notices};
 use crate::State;
+use crate::ctx::Ctx;
 use crate::wire::{IpInfo, TcpFlags, TcpSegment};
 
 impl Connection {

@@ -2,8 +2,9 @@
 //!
 //! A connection shares its configuration with others until one of its settings differs; then it has a copy.
 
-use super::{Connection, Ctx};
+use super::Connection;
 use crate::config::{ConnConfig, KeepAlive, MAX_BUFFER, MIN_BUFFER, Nagle};
+use crate::ctx::Ctx;
 use crate::policy::{NewAckPolicy, NewCongestionControl, NewRtoResponse};
 use crate::rcv::syn_window;
 use crate::time::Duration;

@@ -1,16 +1,17 @@
 //! Segment arrival: for each state and each kind of segment, what RFC 9293, section 3.10.7 demands, with the
 //! amendments of RFC 5961, RFC 7323, RFC 6191 and RFC 1337.
 
-use super::{Connection, Ctx, Disposition, IcmpError, Notices, RstSpec};
+use super::{Connection, Disposition, IcmpError, Notices, RstSpec};
 use crate::State;
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::counters::Counters;
-use crate::endpoint::demux::FourTuple;
-use crate::endpoint::rate_limit::RateLimit;
+use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::WakeReason;
+use crate::four_tuple::FourTuple;
 use crate::packet::SendReason;
 use crate::plan::Plan;
+use crate::rate_limit::RateLimit;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{

@@ -1,7 +1,8 @@
 //! Every deadline of a connection.
 
-use super::{Connection, Ctx, transition::Input};
+use super::{Connection, transition::Input};
 use crate::State;
+use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::WakeReason;
 use crate::time::{Duration, Instant};

@@ -4,8 +4,7 @@
 //! bucket, which is 10 to 21 per connection. Buckets keep 32 bits of the hash, so that neither a miss nor growth
 //! touches a connection. The hash is keyed, because whoever can choose what collides makes each look-up slow.
 
-pub(crate) use super::four_tuple::FourTuple;
-
+use crate::four_tuple::FourTuple;
 use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 

@@ -3,7 +3,8 @@
 use super::Endpoint;
 use super::slots::Flags;
 use crate::State;
-use crate::conn::{Connection, Ctx};
+use crate::conn::Connection;
+use crate::ctx::Ctx;
 use crate::error::{ConnError, StreamError};
 use crate::id::ConnId;
 use crate::info::{Blocked, Info};

@@ -1,9 +1,9 @@
 //! ICMP: pings are answered; errors go, after RFC 5927's checks, to the connection that they are about.
 
-use super::demux::FourTuple;
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
 use crate::conn::IcmpError;
+use crate::four_tuple::FourTuple;
 use crate::time::Instant;
 use crate::wire::{
     self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, Quoted, Unreachable,

@@ -1,14 +1,16 @@
 //! What comes in: from a packet to the connection, the listener, or the answer that it gets.
 
-use super::demux::FourTuple;
 use super::slots::Flags;
 use super::stray::Stray;
-use super::{Endpoint, Ingested, MIN_MTU_V6};
+use super::{Endpoint, Ingested};
 use crate::conn::{Connection, Disposition, RstSpec};
+use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{self, Datagram, Ecn, IpInfo, RxPacket, TcpFlags, TcpSegment, Transport, WireError};
+use crate::wire::{
+    self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError,
+};
 use alloc::boxed::Box;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::num::NonZeroU32;

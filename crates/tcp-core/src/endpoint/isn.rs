@@ -4,7 +4,7 @@
 //! yet a later connection between the same two sockets continues where the earlier one was, so that old
 //! segments fall outside its window (RFC 6528) and a peer in TIME-WAIT sees its timestamps grow (RFC 6191).
 
-use super::four_tuple::FourTuple;
+use crate::four_tuple::FourTuple;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use siphasher::sip::SipHasher24;
@@ -61,7 +61,7 @@ impl core::fmt::Debug for IsnGenerator {
 #[cfg(test)]
 mod tests {
     use super::IsnGenerator;
-    use crate::endpoint::four_tuple::FourTuple;
+    use crate::four_tuple::FourTuple;
     use crate::time::{Duration, Instant};
     use core::hash::Hasher;
     use proptest::prelude::*;

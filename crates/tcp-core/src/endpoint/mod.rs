@@ -9,14 +9,13 @@
 //! | `service.rs` | timers, events, and the end of connections |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and what it changes while that runs |
 //! | `slots.rs`, `demux.rs`, `wheel.rs` | where connections are kept: by handle, by name, by deadline |
-//! | `isn.rs`, `ports.rs`, `rate_limit.rs`, `rng.rs` | what must not be guessed, and not be provoked |
+//! | `isn.rs`, `ports.rs`, `rng.rs` | what must not be guessed |
 //!
 //! Whatever the number of connections, a packet and a timer cost O(1): nothing here walks over connections but
 //! [`Endpoint::unlisten`].
 
 pub(crate) mod demux;
 mod egress;
-pub(crate) mod four_tuple;
 mod handle;
 mod icmp;
 mod ingest;
@@ -25,7 +24,6 @@ mod listen;
 mod observe;
 mod open;
 mod ports;
-pub(crate) mod rate_limit;
 mod ready;
 mod refuse;
 mod rng;
@@ -47,8 +45,9 @@ use crate::id::{ConnId, ListenerId, TxId};
 use crate::packet::{TxBudget, TxPacket, TxReport};
 use crate::policy::EgressScheduler;
 use crate::queueing::EgressStats;
+use crate::rate_limit::RateLimit;
 use crate::time::{Duration, Instant};
-use crate::wire::{RxPacket, TxChecksumMode};
+use crate::wire::{MIN_MTU, RxPacket, TxChecksumMode};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -59,7 +58,6 @@ use isn::IsnGenerator;
 use listen::Listeners;
 use observe::Observe;
 use ports::PortSelector;
-use rate_limit::RateLimit;
 use rng::Keys;
 use slots::{Flags, Slots};
 use wheel::TimingWheel;
@@ -104,10 +102,6 @@ pub struct Endpoint {
 const SECOND: Duration = Duration::from_secs(1);
 /// No IP packet is longer, for its length has 16 bits.
 const MAX_PACKET: u32 = 65_535;
-/// Every IPv4 link carries this (RFC 791, section 3.2).
-pub(crate) const MIN_MTU: u32 = 68;
-/// Every IPv6 link carries this (RFC 8200, section 5).
-pub(crate) const MIN_MTU_V6: u32 = 1_280;
 
 /// What [`Endpoint::ingest`] did with a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

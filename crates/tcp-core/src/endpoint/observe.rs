@@ -1,8 +1,8 @@
 //! Where an endpoint counts and traces.
 
 use crate::config::EndpointConfig;
-use crate::conn::Ctx;
 use crate::counters::Counters;
+use crate::ctx::Ctx;
 use crate::events::Tracer;
 use crate::id::ConnId;
 use crate::time::Instant;

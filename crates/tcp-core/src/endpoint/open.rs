@@ -1,11 +1,11 @@
 //! The addresses and ports of connections and listeners to be.
 
 use super::Endpoint;
-use super::demux::FourTuple;
 use super::ingest::is_unicast;
 use crate::config::{ConnConfig, ListenOn, Target};
 use crate::conn::Connection;
 use crate::error::{ConnectError, ListenError};
+use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
 use crate::time::Instant;
 use alloc::boxed::Box;

@@ -6,7 +6,7 @@
 //! comes again, which keeps clear of TIME-WAIT at the peer. The table hides from one peer how many connections
 //! go to others, as a single counter (algorithm 3) would not.
 
-use super::four_tuple::to_ipv6;
+use crate::four_tuple::to_ipv6;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 use siphasher::sip::SipHasher24;

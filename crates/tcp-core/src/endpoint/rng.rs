@@ -14,7 +14,7 @@ pub(crate) struct Keys {
     pub(crate) ports: [u8; 16],
     /// Of [`Demux`](super::demux::Demux).
     pub(crate) demux: [u8; 16],
-    /// Of [`RateLimit::concealed`](super::rate_limit::RateLimit::concealed).
+    /// Of [`RateLimit::concealed`](crate::rate_limit::RateLimit::concealed).
     pub(crate) rate_limit: [u8; 16],
     /// The same of ICMP errors.
     pub(crate) icmp_limit: [u8; 16],

@@ -6,6 +6,7 @@
 //! queued or on the wire, the core admits what is asked, so that no scheduler can stop the host.
 
 use crate::packet::SendReason;
+pub use crate::packet::{ControlKind, SegmentClass};
 use crate::policy::{Metrics, Params, SpecError};
 use crate::time::{Duration, Instant};
 use crate::{ConnId, SeqNum};
@@ -300,42 +301,6 @@ impl DescriptorId {
     pub const fn new(serial: u64, seq: SeqNum, payload: u32) -> Self {
         Self { serial, seq, payload, segment_size: None, reason: SendReason::NewData }
     }
-}
-
-/// What kind of packet it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SegmentClass {
-    /// ACK without payload, SYN, FIN or RST.
-    PureAck,
-    /// Payload that leaves for the first time.
-    Data,
-    /// Payload that left before.
-    Retransmit,
-    /// Everything else.
-    Control(ControlKind),
-}
-
-impl SegmentClass {
-    /// True for segments with payload of the stream, whether new or retransmitted.
-    #[must_use]
-    pub const fn is_data(self) -> bool {
-        matches!(self, Self::Data | Self::Retransmit)
-    }
-}
-
-/// Kinds of control packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ControlKind {
-    /// SYN or SYN-ACK.
-    Syn,
-    /// FIN without payload.
-    Fin,
-    /// RST.
-    Rst,
-    /// Zero-window or keep-alive probe.
-    Probe,
-    /// Not TCP.
-    Other,
 }
 
 /// The link as the scheduler sees it when it is asked for a packet.

@@ -7,7 +7,7 @@
 //! assert_eq!(spec.params.get("intra").unwrap().text(), "drr");
 //! ```
 
-use crate::config::Ecn;
+use crate::ecn::Ecn;
 use crate::time::Duration;
 use crate::units::Rate;
 use alloc::borrow::ToOwned;

@@ -8,7 +8,7 @@ use super::echo::Seen;
 use super::obligations::Owed;
 use super::{Assembler, Incoming, Received, Receiver, UNKNOWN_MSS};
 use crate::config::ConnConfig;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::packet::SendReason;
 use crate::policy::ack::{DataArrival, DataClass};
 use crate::rcv::assembler::{Inserted, Placement};

@@ -29,7 +29,7 @@ mod window;
 mod tests;
 
 use crate::config::{ConnConfig, Ecn};
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::info::Info;
 use crate::packet::SendReason;
 use crate::policy::ack::{AckCause, AckInit, AckSent, RecvView};

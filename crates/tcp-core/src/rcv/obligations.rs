@@ -13,7 +13,7 @@
 //! too. Without SACK they are counted, since the peer's fast retransmit counts them (RFC 5681, section 3.2).
 
 use super::window::Update;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::packet::SendReason;
 use crate::policy::ack::{
     AckCause, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations, WindowHint,

@@ -1,7 +1,7 @@
 use super::{AckNumbers, Incoming, OpenParams, Received, Receiver};
 use crate::config::ConnConfig;
-use crate::conn::Ctx;
 use crate::counters::Counters;
+use crate::ctx::Ctx;
 use crate::info::Info;
 use crate::packet::SendReason;
 use crate::policy::ack::{

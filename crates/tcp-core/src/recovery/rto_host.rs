@@ -9,7 +9,7 @@
 //! A response hears of ACKs from the first expiry of a connection on: before that it has nothing to judge.
 
 use crate::config::ConnConfig;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;
 use crate::policy::cc::{CongestionEvent, Phase, Restart, RestartCause};

@@ -7,7 +7,7 @@
 //! noticed the loss: the episode ([`Probe`]) stays open until an ACK tells (section 7.4).
 
 use crate::config::ConnConfig;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;
 use crate::plan::Plan;

@@ -9,7 +9,7 @@
 //! response's, which hears of the same evidence in [`AckFacts`].
 
 use super::Recovery;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::policy::cc::{Phase, Undo};
 use crate::policy::rto::AckFacts;

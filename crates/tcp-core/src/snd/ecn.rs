@@ -12,7 +12,7 @@
 use super::Sender;
 use super::on_ack::Tagged;
 use crate::config::Ecn;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::policy::cc::{CongestionEvent, EcnUse};
 use crate::seq::SeqNum;

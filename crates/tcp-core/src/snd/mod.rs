@@ -5,7 +5,6 @@
 //! | `buffer.rs` | the stream's bytes from SND.UNA on |
 //! | `scoreboard.rs`, `sacked.rs` | what was sent, its tags, pipe |
 //! | `window.rs` | the peer's window |
-//! | `window_use.rs` | how much of the congestion window is used |
 //! | `transmit.rs` | what may leave, and what its departure commits |
 //! | `new_data.rs` | how much new data: windows, Nagle, SWS avoidance |
 //! | `pacer.rs` | when the next data may leave |
@@ -36,13 +35,12 @@ mod timers;
 mod transmit;
 mod view;
 mod window;
-pub(crate) mod window_use;
 
 #[cfg(test)]
 mod tests;
 
 use crate::config::ConnConfig;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::info::Blocked;
 use crate::plan::Plan;
 use crate::policy::cc::CcInit;
@@ -52,6 +50,7 @@ use crate::recovery::rack::PathMemory;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::units::Window;
+use crate::window_use::WindowUse;
 use crate::wire::SackBlocks;
 use alloc::boxed::Box;
 use buffer::SendBuffer;
@@ -65,7 +64,6 @@ use rtt::Rtt;
 use scoreboard::Scoreboard;
 use timers::Waiting;
 use window::PeerWindow;
-use window_use::WindowUse;
 
 /// Segment size before the handshake has settled one (RFC 9293, section 3.7.1).
 const DEFAULT_SMSS: u32 = 536;

@@ -6,7 +6,7 @@ use super::timers::reneging_delay;
 use super::window::Announced;
 use super::{AckOutcome, AckSegment, Sender};
 use crate::config::{ConnConfig, LossDetection};
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::policy::cc::{AckSample, CongestionEvent, Phase, RateSample, Reaction};
 use crate::policy::rto::{AckFacts, RtoPhase};

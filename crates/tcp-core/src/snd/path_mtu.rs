@@ -19,7 +19,7 @@ use super::Sender;
 use super::rate::Covered;
 use super::scoreboard::Record;
 use crate::config::ConnConfig;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::recovery::rack::sent_after;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};

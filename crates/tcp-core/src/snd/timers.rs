@@ -3,7 +3,7 @@
 
 use super::Sender;
 use crate::config::ConnConfig;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::events::WakeReason;
 use crate::policy::cc::Clock;
 use crate::time::{Duration, Instant};

@@ -9,7 +9,7 @@ use super::pacer::Gap;
 use super::timers::Waiting;
 use super::{Flight, Next, SendLimits, Sender};
 use crate::config::{ConnConfig, LossDetection, Nagle};
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::info::Blocked;
 use crate::packet::SendReason;
 use crate::plan::Plan;

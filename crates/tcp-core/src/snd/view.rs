@@ -3,7 +3,7 @@
 use super::Sender;
 use super::pacer::Gap;
 use crate::config::ConnConfig;
-use crate::conn::Ctx;
+use crate::ctx::Ctx;
 use crate::info::Info;
 use crate::policy::cc::{FlowView, Phase, SendDecision};
 use crate::policy::rto::RtoView;

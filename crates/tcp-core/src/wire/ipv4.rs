@@ -5,6 +5,9 @@ use super::field::{be16, be32};
 use super::{Ecn, IpInfo, IpVersion, WireError};
 use core::net::{IpAddr, Ipv4Addr};
 
+/// Every IPv4 link carries this (RFC 791, section 3.2).
+pub(crate) const MIN_MTU: u32 = 68;
+
 /// The fixed header's length, octets.
 pub(super) const HEADER_LEN: usize = 20;
 

@@ -3,6 +3,9 @@
 use super::{Ecn, IpInfo, IpVersion, WireError};
 use core::net::{IpAddr, Ipv6Addr};
 
+/// Every IPv6 link carries this (RFC 8200, section 5).
+pub(crate) const MIN_MTU_V6: u32 = 1_280;
+
 /// The fixed header's length, octets.
 pub(super) const HEADER_LEN: usize = 40;
 

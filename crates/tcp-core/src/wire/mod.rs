@@ -25,7 +25,9 @@ pub use icmp::{
     IcmpEcho, IcmpEmit, IcmpError, IcmpErrorKind, IcmpHeader, IcmpMessage, PROTOCOL_ICMP, PROTOCOL_ICMPV6,
     Quoted, Unreachable, emit_icmp,
 };
+pub(crate) use ipv4::MIN_MTU;
 pub use ipv6::MAX_EXTENSION_HEADERS;
+pub(crate) use ipv6::MIN_MTU_V6;
 pub use options::{
     MAX_OPTIONS_LEN, OptionIter, SackBlocks, TcpOption, TcpOptions, Timestamps, emit_option_list,
 };

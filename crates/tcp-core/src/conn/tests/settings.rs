@@ -3,7 +3,8 @@
 use super::{ACK, Bench, IRS, ISS, Sent, config, segment};
 use crate::State;
 use crate::config::{ConnConfig, KeepAlive, MIN_BUFFER};
-use crate::conn::{Connection, Ctx, Notices};
+use crate::conn::{Connection, Notices};
+use crate::ctx::Ctx;
 use crate::events::WakeReason;
 use crate::packet::SendReason;
 use crate::seq::SeqNum;

@@ -8,9 +8,9 @@ use crate::policy::cc::{
     Reaction, Restart, RestartCause, SendDecision, SentSegment, SsthreshRule, Undo,
 };
 use crate::seq::SeqNum;
-use crate::snd::window_use::WindowUse;
 use crate::time::{Duration, Instant};
 use crate::units::Window;
+use crate::window_use::WindowUse;
 use alloc::boxed::Box;
 use alloc::string::String;
 

@@ -92,7 +92,7 @@ pub(super) struct Bench {
 
 macro_rules! ctx {
     ($bench:expr) => {
-        crate::conn::Ctx {
+        crate::ctx::Ctx {
             now: $bench.now,
             id: crate::ConnId::for_test(0, 0),
             granularity: $bench.granularity,

@@ -525,7 +525,7 @@ fn initial_window_after_a_lost_syn() {
     use crate::time::{Duration, Instant};
     let config = crate::ConnConfig::default();
     let mut counters = crate::counters::Counters::default();
-    let mut ctx = crate::conn::Ctx {
+    let mut ctx = crate::ctx::Ctx {
         now: Instant::from_secs(1),
         id: crate::ConnId::for_test(0, 0),
         granularity: Duration::from_nanos(1),

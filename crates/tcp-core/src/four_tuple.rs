@@ -116,7 +116,7 @@ impl FourTuple {
 }
 
 /// The address itself, or the mapped one.
-pub(super) fn to_ipv6(address: IpAddr) -> Ipv6Addr {
+pub(crate) fn to_ipv6(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
