@@ -141,6 +141,7 @@ impl<'a> Batch<'a> {
                 .write(&format!("series/{stem}.flows.csv"), tables::connections_csv(&outcome).as_bytes())?;
             folder
                 .write(&format!("series/{stem}.queues.csv"), tables::queue_series_csv(&outcome).as_bytes())?;
+            folder.write(&format!("series/{stem}.goodput.csv"), tables::goodput_csv(&outcome).as_bytes())?;
         }
         // The plots of one repetition stand for all.
         if self.extras.plots && repetition == 0 {

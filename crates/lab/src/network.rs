@@ -26,6 +26,14 @@ pub(crate) struct FlowPlace {
     pub(crate) port: u16,
 }
 
+impl FlowPlace {
+    /// The node that receives the data.
+    pub(crate) fn receiver(&self) -> NodeId {
+        let (opener, acceptor) = (self.ends.opener.node(), self.ends.acceptor.node());
+        if self.sender.0 == opener { acceptor } else { opener }
+    }
+}
+
 /// The first flow's port.
 const FIRST_PORT: u16 = 1_024;
 /// The stream of random numbers for start times, apart from those of the simulation.

@@ -1,6 +1,7 @@
 //! One run: build the network, let its time pass, read the meters.
 
 use crate::error::ScenarioError;
+use crate::goodput::{Destination, GoodputMeter, GoodputSeries};
 use crate::meter::Meter;
 use crate::network::Network;
 use crate::results::{FlowResult, HostResult, QueueResult, RunResult, Waits};
@@ -28,6 +29,8 @@ pub struct Outcome {
     pub flow_of: Vec<Option<usize>>,
     /// For each queue of the record, the name of its link.
     pub link_names: Vec<String>,
+    /// What each flow delivered when.
+    pub goodput: GoodputSeries,
 }
 
 impl Outcome {
@@ -85,6 +88,7 @@ pub(crate) fn simulate(
     let meter = net.sim.add_observer(Meter::new(window.0, window.1, first, &framing, &ports));
     let transfers =
         setup.measure.transfers.then(|| net.sim.add_observer(watch_transfers(&setup, &net, window)));
+    let goodput = net.sim.add_observer(watch_goodput(&setup, &net));
     let mut captured = Ok(());
     let capture = match capture.map(|file| Capture::new(BufWriter::new(file), points(&setup, &net))) {
         Some(Ok(capture)) => Some(net.sim.add_observer(capture)),
@@ -113,6 +117,7 @@ pub(crate) fn simulate(
         net.sim.take_observer::<Recorder>(recorder).map(|recorder| recorder.record()).unwrap_or_default();
     let meter = net.sim.take_observer::<Meter>(meter);
     let transfers = transfers.and_then(|id| net.sim.take_observer::<Transfers>(id));
+    let goodput = net.sim.take_observer::<GoodputMeter>(goodput).map(|meter| meter.into_series());
     let bins = bins.received;
     let reading =
         Reading { setup: &setup, net: &net, window, before: &before, after: &after, end: &end, bins: &bins };
@@ -136,17 +141,24 @@ pub(crate) fn simulate(
         packets: net.sim.packets(),
         unroutable: net.sim.unroutable(),
     };
-    Ok((Outcome { result, record, flow_of, link_names }, captured))
+    let goodput = goodput.unwrap_or_default();
+    Ok((Outcome { result, record, flow_of, link_names, goodput }, captured))
 }
 
 fn watch_transfers(setup: &Setup, net: &Network, window: (Instant, Instant)) -> Transfers {
     let flows = net.flows.iter().map(|flow| {
-        let (opener, acceptor) = (flow.ends.opener.node(), flow.ends.acceptor.node());
         let sender = flow.sender.0;
-        Seen { port: flow.port, sender, receiver: if sender == opener { acceptor } else { opener } }
+        Seen { port: flow.port, sender, receiver: flow.receiver() }
     });
     let ends = setup.links.iter().map(|link| (net.nodes[link.from], net.nodes[link.to]));
     Transfers::new(window, flows.collect(), ends.collect())
+}
+
+fn watch_goodput(setup: &Setup, net: &Network) -> GoodputMeter {
+    let flows = net.flows.iter().take(setup.measure.flows);
+    let flows = flows.map(|flow| Destination { port: flow.port, receiver: flow.receiver() });
+    let ends = setup.links.iter().map(|link| net.nodes[link.to]);
+    GoodputMeter::new(setup.duration, setup.measure.interval, flows.collect(), ends)
 }
 
 fn options(setup: &Setup, net: &Network, (from, until): (Instant, Instant)) -> RecordOptions {

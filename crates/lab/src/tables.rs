@@ -168,6 +168,19 @@ pub fn connections_csv(outcome: &Outcome) -> String {
     text
 }
 
+/// The goodput of a run's flows over time, one line per flow and interval: bytes that arrived in it, each counted once.
+#[must_use]
+pub fn goodput_csv(outcome: &Outcome) -> String {
+    let series = &outcome.goodput;
+    let mut text = String::from("flow,until_s,arrived_bytes,goodput_bps\n");
+    for (place, (bytes, flow)) in series.bytes.iter().zip(&outcome.result.flows).enumerate() {
+        for (bytes, (until, rate)) in bytes.iter().zip(series.rates(place, 1)) {
+            let _ = writeln!(text, "{},{until},{bytes},{rate}", flow.name);
+        }
+    }
+    text
+}
+
 /// The measured queues of a run over time, one line per sample. Counters are totals since the beginning.
 #[must_use]
 pub fn queue_series_csv(outcome: &Outcome) -> String {

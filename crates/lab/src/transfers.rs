@@ -1,6 +1,7 @@
 //! Measures connections one by one where a flow opens many: what each one's window was, and how much came that its receiver had.
 
 use crate::results::TransferResult;
+use crate::stream::{Arrived, Segment};
 use ackline_netsim::{LinkId, NodeId, Observer, Packet, PacketEvent, View};
 use ackline_tcp_core::policy::rto::RtoPhase;
 use ackline_tcp_core::policy::sched::SegmentClass;
@@ -40,10 +41,8 @@ struct Transfer {
     /// The connection at the sender of the data, once it has sent some.
     sender: Option<ConnId>,
     begun: Instant,
-    /// The sequence number of the sender's SYN.
-    isn: u32,
-    /// What has arrived, as ranges of the stream: first byte, and the one behind the last.
-    arrived: Vec<(u32, u32)>,
+    /// What has arrived of the sender's stream.
+    arrived: Arrived,
     redundant: u64,
     sent: u64,
     again: u64,
@@ -82,30 +81,12 @@ impl Transfers {
     }
 }
 
-/// What a TCP segment says, as far as it is looked at.
-struct Segment {
-    seq: u32,
-    syn: bool,
-    ack: bool,
-    payload: u32,
-}
-
-impl Segment {
-    fn read(packet: &Packet) -> Option<Self> {
-        let octets = packet.transport()?;
-        let seq = u32::from_be_bytes(octets.get(4..8)?.try_into().ok()?);
-        let (offset, flags) = (*octets.get(12)?, *octets.get(13)?);
-        let payload = octets.len().checked_sub(usize::from(offset >> 4) * 4)? as u32;
-        Some(Self { seq, syn: flags & 2 != 0, ack: flags & 16 != 0, payload })
-    }
-}
-
 impl Transfer {
     fn result(&self) -> TransferResult {
         let (sum, count) = self.windows;
         TransferResult {
             begun_s: self.begun.as_nanos() as f64 / 1e9,
-            bytes: self.arrived.iter().map(|(begin, end)| u64::from(end - begin)).sum(),
+            bytes: self.arrived.bytes(),
             redundant_bytes: self.redundant,
             data_packets: self.sent,
             retransmits: self.again,
@@ -113,18 +94,6 @@ impl Transfer {
             cwnd_segments: (count > 0).then(|| sum / count as f64),
             mss: self.mss,
         }
-    }
-
-    /// Takes in the bytes from `begin` to before `end`; how many of them are new.
-    fn arrive(&mut self, begin: u32, end: u32) -> u32 {
-        let first = self.arrived.partition_point(|range| range.1 < begin);
-        let last = self.arrived.partition_point(|range| range.0 <= end);
-        let touched = &self.arrived[first..last];
-        let (low, high) =
-            touched.iter().fold((begin, end), |(low, high), range| (low.min(range.0), high.max(range.1)));
-        let known: u32 = touched.iter().map(|range| range.1 - range.0).sum();
-        self.arrived.splice(first..last, [(low, high)]);
-        high - low - known
     }
 
     fn sample(&mut self, node: NodeId, id: ConnId, view: &mut View<'_>) -> bool {
@@ -167,7 +136,7 @@ impl Observer for Transfers {
                 let Some(place) = place.filter(|_| from == seen.sender) else { return };
                 let transfer = &mut self.transfers[place];
                 if segment.syn {
-                    transfer.isn = segment.seq;
+                    transfer.arrived = Arrived::after_syn(segment.seq);
                 }
                 if segment.payload > 0 {
                     if in_window {
@@ -189,8 +158,7 @@ impl Observer for Transfers {
                     return;
                 };
                 let transfer = &mut self.transfers[place];
-                let begin = segment.seq.wrapping_sub(transfer.isn).wrapping_sub(1);
-                let new = transfer.arrive(begin, begin.saturating_add(segment.payload));
+                let new = transfer.arrived.arrive(segment.seq, segment.payload);
                 if in_window {
                     transfer.redundant += u64::from(segment.payload.saturating_sub(new));
                 }
@@ -216,8 +184,7 @@ impl Transfer {
             opener,
             sender: None,
             begun,
-            isn: 0,
-            arrived: vec![],
+            arrived: Arrived::after_syn(0),
             redundant: 0,
             sent: 0,
             again: 0,
@@ -225,28 +192,5 @@ impl Transfer {
             windows: (0.0, 0),
             mss: 0,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bytes_count_once() {
-        let mut transfer = Transfer::new(0, Instant::ZERO, None);
-        for (begin, end, new) in [
-            (0, 10, 10),
-            (20, 30, 10),
-            (5, 15, 5),
-            (0, 30, 5),
-            (0, 30, 0),
-            (30, 31, 1),
-            (50, 60, 10),
-            (40, 50, 10),
-        ] {
-            assert_eq!(transfer.arrive(begin, end), new, "{begin}..{end}");
-        }
-        assert_eq!(transfer.arrived, [(0, 31), (40, 60)]);
     }
 }

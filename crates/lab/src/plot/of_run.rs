@@ -19,7 +19,7 @@ pub(crate) fn order(name: &str) -> usize {
 pub fn run_charts(outcome: &Outcome) -> Vec<Chart> {
     let flows = Flows::of(outcome);
     let mut charts = vec![
-        flows.chart("goodput", "Acknowledged data over time", "Mbit/s", &goodput),
+        goodput(outcome),
         flows.chart("cwnd", "Congestion window over time", "KiB", &|conn| {
             over_time(conn, |sample| Some(sample.cwnd as f64 / 1_024.0))
         }),
@@ -124,17 +124,24 @@ fn over_time(conn: &ConnRecord, of: impl Fn(&ConnSample) -> Option<f64>) -> Vec<
     conn.samples.iter().filter_map(|sample| Some((seconds(sample.at_ns), of(sample)?))).collect()
 }
 
-/// Bits acknowledged per second, over spans of a hundredth of the connection's samples.
-fn goodput(conn: &ConnRecord) -> Vec<(f64, f64)> {
-    let every = (conn.samples.len() / 100).max(1);
-    let points: Vec<&ConnSample> = conn.samples.iter().step_by(every).collect();
-    points
-        .windows(2)
-        .map(|pair| {
-            let bits = (pair[1].bytes_acked - pair[0].bytes_acked) as f64 * 8.0;
-            (seconds(pair[1].at_ns), bits / seconds(pair[1].at_ns - pair[0].at_ns) / 1e6)
-        })
-        .collect()
+/// Of flows, each over spans of a hundredth of the run.
+fn goodput(outcome: &Outcome) -> Chart {
+    let series = &outcome.goodput;
+    let intervals = series.bytes.first().map_or(0, Vec::len).div_ceil(100);
+    let lines = outcome.result.flows.iter().take(MAX_FLOWS).enumerate().map(|(place, flow)| Line {
+        label: flow.name.clone(),
+        points: series.rates(place, intervals).into_iter().map(|(at, rate)| (at, rate / 1e6)).collect(),
+        ..Line::default()
+    });
+    Chart {
+        name: "goodput".to_owned(),
+        title: "Goodput over time".to_owned(),
+        x_label: "time [s]".to_owned(),
+        y_label: "Mbit/s".to_owned(),
+        from_zero: true,
+        lines: lines.collect(),
+        ..Chart::default()
+    }
 }
 
 fn queue_length(outcome: &Outcome) -> Chart {

@@ -138,6 +138,33 @@ fn retransmissions_are_those_of_the_list_of_drops() {
     assert_eq!(result.flows[0].times_s.len(), 1);
 }
 
+/// A hole in the stream is filled, and what came after it is acknowledged, and read, at once: much more than the link carries in
+/// one interval. The goodput over time counts it as it came.
+#[test]
+fn goodput_over_time_is_never_more_than_the_link_carries() {
+    let text = "[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n";
+    let drops = "link.line.impairments=[{ kind = \"drop\", data = [2000, 2001, 4500] }]";
+    let set = [drops, "measure.from=0s", "measure.interval=20ms", "measure.bins=20ms"];
+    let outcome = run_one(&line(text).with_set(set).unwrap(), 0, 0).unwrap();
+    let rates = outcome.goodput.rates(0, 1);
+    assert_eq!((outcome.goodput.interval_s, rates.len()), (0.02, 500));
+    // One packet more than what the link serialises in an interval, of which 1,448 bytes of 1,500 are payload.
+    let most = (10e6 * 0.02 / 8.0 / 1_500.0 + 1.0) * 1_448.0 * 8.0 / 0.02;
+    let highest = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+    assert!(highest <= most && highest > 9.5e6, "{highest} of at most {most}");
+    // The sum is the same as that of the application.
+    let flow = &outcome.result.flows[0];
+    assert!(flow.retransmits >= 3);
+    let arrived: u64 = outcome.goodput.bytes[0].iter().sum();
+    assert!((flow.received_bytes..=flow.received_bytes + 100_000).contains(&arrived), "{arrived}, {flow:?}");
+    // The two other ways to count show more than twice the rate of the link.
+    let read = flow.received_bins.iter().max().unwrap();
+    assert!(*read as f64 * 8.0 / 0.02 > 20e6, "the application reads at once: {read}");
+    let conn = &outcome.record.connections[0];
+    let acked = conn.samples.windows(2).map(|pair| pair[1].bytes_acked - pair[0].bytes_acked).max().unwrap();
+    assert!(acked as f64 * 8.0 / 0.02 > 20e6, "a cumulative ACK covers it at once: {acked}");
+}
+
 #[test]
 fn fairness_counts_greedy_flows_only() {
     let text = r#"
