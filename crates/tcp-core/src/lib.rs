@@ -26,6 +26,7 @@ mod rate_limit;
 mod rcv;
 mod recovery;
 mod ring;
+mod scoreboard;
 pub mod seq;
 mod snd;
 pub mod state;

@@ -9,8 +9,8 @@
 use super::rack::Clocks;
 use super::{DUP_THRESH, Recovery};
 use crate::policy::cc::Phase;
+use crate::scoreboard::Scoreboard;
 use crate::seq::SeqNum;
-use crate::snd::scoreboard::Scoreboard;
 
 /// What loss detection looks at on an ACK.
 #[derive(Clone, Copy, Debug)]

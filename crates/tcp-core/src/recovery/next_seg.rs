@@ -2,8 +2,8 @@
 
 use super::Recovery;
 use crate::policy::cc::Phase;
+use crate::scoreboard::Scoreboard;
 use crate::seq::SeqNum;
-use crate::snd::scoreboard::Scoreboard;
 
 /// A piece of outstanding data to be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,8 +19,8 @@
 //! window for later.
 
 use super::Recovery;
+use crate::scoreboard::{Arrived, Overdue, Scoreboard, sent_after};
 use crate::seq::SeqNum;
-use crate::snd::scoreboard::Scoreboard;
 use crate::time::{Duration, Instant};
 use core::num::NonZeroU8;
 
@@ -87,48 +87,6 @@ pub(crate) struct Rack {
     pub(crate) reorder_at: Instant,
 }
 
-/// What one ACK newly covers, gathered record by record (steps 2 and 3).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrived {
-    /// The time of the ACK.
-    now: Instant,
-    min_rtt: Option<Duration>,
-    /// When the segment left that the ACK echoes, in milliseconds.
-    echoed: Option<u64>,
-    newest: Option<(Instant, SeqNum)>,
-    /// The oldest departure.
-    oldest: Option<Instant>,
-    /// The lowest end of a segment that left only once.
-    lowest: Option<SeqNum>,
-    highest: Option<SeqNum>,
-}
-
-impl Arrived {
-    /// Nothing so far. `echoed`: when, in milliseconds, the segment left whose timestamp the ACK echoes.
-    pub(crate) const fn new(now: Instant, min_rtt: Option<Duration>, echoed: Option<u64>) -> Self {
-        Self { now, min_rtt, echoed, newest: None, oldest: None, lowest: None, highest: None }
-    }
-
-    /// A segment that left last at `sent_at` and ends at `end` has arrived.
-    pub(crate) fn add(&mut self, sent_at: Instant, end: SeqNum, retransmitted: bool) {
-        self.highest = Some(self.highest.map_or(end, |highest| highest.max(end)));
-        if retransmitted {
-            // Step 2: an ACK that echoes an older timestamp, or comes sooner than any before, is that of an
-            // earlier copy.
-            let early = self.min_rtt.is_some_and(|min| self.now.since(sent_at) < min);
-            if early || self.echoed.is_some_and(|echoed| echoed < sent_at.as_millis()) {
-                return;
-            }
-        } else {
-            self.lowest = Some(self.lowest.map_or(end, |lowest| lowest.min(end)));
-        }
-        self.oldest = Some(self.oldest.map_or(sent_at, |oldest| oldest.min(sent_at)));
-        if self.newest.is_none_or(|newest| sent_after((sent_at, end), newest)) {
-            self.newest = Some((sent_at, end));
-        }
-    }
-}
-
 /// What the reordering window is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
@@ -136,17 +94,6 @@ pub(crate) struct Clocks {
     /// RACK.min_RTT.
     pub(crate) min_rtt: Option<Duration>,
     pub(crate) srtt: Option<Duration>,
-}
-
-/// What was found overdue.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Overdue {
-    /// Bytes newly marked lost.
-    pub(crate) bytes: u32,
-    /// Segments among them that had been retransmitted.
-    pub(crate) lost_again: u32,
-    /// When the oldest segment that is not yet lost will be.
-    pub(crate) next: Option<Instant>,
 }
 
 impl Rack {
@@ -248,9 +195,4 @@ impl Recovery {
         }
         found
     }
-}
-
-/// RACK_sent_after: `a` left after `b`, or with it and behind it in the stream.
-pub(crate) fn sent_after(a: (Instant, SeqNum), b: (Instant, SeqNum)) -> bool {
-    a.0 > b.0 || (a.0 == b.0 && a.1.gt(b.1))
 }

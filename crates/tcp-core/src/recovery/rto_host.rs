@@ -17,9 +17,9 @@ use crate::policy::rto::{
     AckFacts, NewRtoResponse, RtoCc, RtoGate, RtoPhase, RtoRtt, RtoSend, RtoStep, RtoTags, RtoTimer,
     RtoVerdict,
 };
+use crate::scoreboard::Lost;
 use crate::seq::SeqNum;
 use crate::snd::Sender;
-use crate::snd::scoreboard::Lost;
 use crate::time::{Duration, Instant};
 use crate::units::Window;
 

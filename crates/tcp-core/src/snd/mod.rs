@@ -3,7 +3,6 @@
 //! | file | holds |
 //! |---|---|
 //! | `buffer.rs` | the stream's bytes from SND.UNA on |
-//! | `scoreboard.rs`, `sacked.rs` | what was sent, its tags, pipe |
 //! | `window.rs` | the peer's window |
 //! | `transmit.rs` | what may leave, and what its departure commits |
 //! | `new_data.rs` | how much new data: windows, Nagle, SWS avoidance |
@@ -29,8 +28,6 @@ mod path_mtu;
 mod rate;
 mod reservations;
 mod rtt;
-mod sacked;
-pub(crate) mod scoreboard;
 mod timers;
 mod transmit;
 mod view;
@@ -47,6 +44,7 @@ use crate::policy::cc::CcInit;
 use crate::policy::{CongestionControl, NewCongestionControl, RtoResponse};
 use crate::recovery::Recovery;
 use crate::recovery::rack::PathMemory;
+use crate::scoreboard::Scoreboard;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::units::Window;
@@ -61,7 +59,6 @@ use path_mtu::PathMtu;
 use rate::Delivery;
 use reservations::Reservations;
 use rtt::Rtt;
-use scoreboard::Scoreboard;
 use timers::Waiting;
 use window::PeerWindow;
 

@@ -1,7 +1,6 @@
 //! What a segment with ACK says, in this order: window; tags; the RTO response, which may consume the ACK; RTT;
 //! tail loss probe; undo; loss detection; congestion; PRR; timers.
 
-use super::rate::Covered;
 use super::timers::reneging_delay;
 use super::window::Announced;
 use super::{AckOutcome, AckSegment, Sender};
@@ -11,9 +10,11 @@ use crate::events::TraceEvent;
 use crate::policy::cc::{AckSample, CongestionEvent, Phase, RateSample, Reaction};
 use crate::policy::rto::{AckFacts, RtoPhase};
 use crate::recovery::loss::{Evidence, Finding};
-use crate::recovery::rack::{Arrived, Clocks};
+use crate::recovery::rack::Clocks;
 use crate::recovery::rto_host::Heard;
 use crate::recovery::{Progress, Prr};
+use crate::scoreboard::Arrived;
+use crate::scoreboard::Covered;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 

@@ -16,11 +16,9 @@
 //! Sizes are payload bytes of one packet, as for the SMSS.
 
 use super::Sender;
-use super::rate::Covered;
-use super::scoreboard::Record;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
-use crate::recovery::rack::sent_after;
+use crate::scoreboard::{Claim, Covered};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -39,34 +37,6 @@ pub(crate) struct PathMtu {
     raise_at: Instant,
     /// The size in use before the full one was tried again, until a packet larger than it has arrived.
     fallback: Option<u32>,
-}
-
-/// A message that is neither proven nor refuted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim {
-    /// What the path is said to carry.
-    payload: u32,
-    /// Where the packet begins that it did not carry.
-    quoted: SeqNum,
-    /// When that left last.
-    sent_at: Instant,
-    /// When the claim is believed although nothing else shows a loss; [`Instant::FAR_FUTURE`]: not before something
-    /// does.
-    believe_at: Instant,
-    /// No packet has arrived that is larger than what the path is said to carry.
-    initial: bool,
-}
-
-impl Claim {
-    /// `record`, which left only once, has arrived, and shows that the path carries more.
-    pub(super) fn is_refuted_by(&self, record: &Record) -> bool {
-        u32::from(record.packet_len()) > self.payload && self.is_older_than(record)
-    }
-
-    /// `record` left after the packet that is said not to have arrived.
-    pub(super) fn is_older_than(&self, record: &Record) -> bool {
-        sent_after((record.stamp.sent_at, record.end), (self.sent_at, self.quoted))
-    }
 }
 
 impl Sender {

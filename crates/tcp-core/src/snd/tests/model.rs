@@ -4,7 +4,7 @@ use super::bench::{Bench, SMSS, Setup, ctx, ms};
 use crate::config::ConnConfig;
 use crate::events::WakeReason;
 use crate::plan::Plan;
-use crate::snd::scoreboard::Lost;
+use crate::scoreboard::Lost;
 use proptest::prelude::*;
 use std::vec::Vec;
 

@@ -4,7 +4,7 @@ use super::bench::{Bench, SMSS, Setup, ms};
 use crate::events::WakeReason::Reorder;
 use crate::packet::SendReason::{FastRetransmit, LimitedTransmit, NewData, RtoRetransmit};
 use crate::policy::cc::{CongestionEvent, Phase};
-use crate::snd::scoreboard::Lost;
+use crate::scoreboard::Lost;
 use std::vec;
 use std::vec::Vec;
 
