@@ -5,7 +5,8 @@
 //! | `ingest.rs` | from a packet to the connection, the listener, or the answer that it gets |
 //! | `icmp.rs`, `refuse.rs` | pings, ICMP errors received, and those sent about datagrams that nobody takes |
 //! | `listen.rs`, `open.rs` | passive and active opens |
-//! | `egress.rs`, `ready.rs`, `stray.rs` | what leaves, whose turn it is, packets without a connection |
+//! | `transmit.rs` | sending: what leaves next, and what its departure commits |
+//! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and what it changes while that runs |
 //! | `slots.rs`, `demux.rs`, `wheel.rs` | where connections are kept: by handle, by name, by deadline |
@@ -14,7 +15,7 @@
 //! Whatever the number of connections, a packet and a timer cost O(1): nothing here walks over connections but
 //! [`Endpoint::unlisten`].
 
-pub(crate) mod demux;
+mod demux;
 mod egress;
 mod handle;
 mod icmp;
@@ -31,6 +32,7 @@ mod service;
 mod settings;
 mod slots;
 mod stray;
+mod transmit;
 mod wheel;
 
 pub use handle::Conn;
@@ -238,7 +240,7 @@ impl Endpoint {
     /// ([`TxBudget::with_departures`]); elsewhere Ok from `emit` counts as the departure.
     pub fn departed(&mut self, now: Instant, packet: TxId) {
         self.now = self.now.max(now);
-        self.on_departure(now, packet);
+        self.egress.departed(now, packet);
     }
 
     /// Sends what may be sent. State is committed only when `emit` says Ok; a packet that it refused is held

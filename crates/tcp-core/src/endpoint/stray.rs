@@ -2,7 +2,6 @@
 //! with which they were made, while they wait for their turn at the device.
 
 use super::Endpoint;
-use super::egress::Sent;
 use crate::config::EndpointConfig;
 use crate::conn::RstSpec;
 use crate::error::ConnError;
@@ -277,19 +276,19 @@ impl Endpoint {
         Some(built.ack_number)
     }
 
-    /// Builds a packet of no connection and offers it to the device. Returns its IP bytes; 0 where there is no
-    /// such packet.
+    /// Builds a packet of no connection and offers it to the device. Returns its IP bytes; `None` if there
+    /// is no such packet.
     pub(super) fn emit_stray<E>(
         &mut self,
         descriptor: &Descriptor,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
-    ) -> Result<Sent, E> {
+    ) -> Result<Option<u64>, E> {
         let serial = descriptor.id.serial;
-        let Some(stray) = self.egress.strays.get(serial) else { return Ok(Sent::Void) };
+        let Some(stray) = self.egress.strays.get(serial) else { return Ok(None) };
         let header = &mut self.egress.header;
         let Ok(checksum) = stray.build(&self.config, header) else {
             self.egress.strays.remove(serial);
-            return Ok(Sent::Void);
+            return Ok(None);
         };
         let packet = TxPacket {
             id: TxId(serial),
@@ -324,6 +323,6 @@ impl Endpoint {
             Stray::Ack { .. } => {}
         }
         self.egress.strays.remove(serial);
-        Ok(Sent::Packets { packets: 1, bytes })
+        Ok(Some(bytes))
     }
 }

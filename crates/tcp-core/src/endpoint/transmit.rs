@@ -1,0 +1,431 @@
+//! Sending: from the connection whose turn it is, through the scheduler or past it, to the device.
+//!
+//! ```text
+//!   ready ──► next() ──► admit ──► reserve, push ──► │scheduler│ ──► pop ──► claim, build ──► emit ──► sent
+//!   queue               Deferred: off the queue,                              refused: held, goes first
+//!                       until the scheduler names it
+//! ```
+//!
+//! A connection stands in the ready queue while it may have something to send, so a call costs what the active
+//! connections cost, however many there are. They take [turns](super::ready::Ready) of one quantum of bytes each.
+//! The scheduler is given everything that waits before it is asked for a packet. Where it is
+//! empty and lets packets [past it](crate::policy::sched::Bypass), and the device takes all there is, they go straight
+//! to the device; and if that takes no super-packets, a connection's new data is built as one all the same, and
+//! split on the way.
+
+use super::Endpoint;
+use super::egress::Egress;
+use super::slots::Flags;
+use crate::config::EndpointConfig;
+use crate::conn::Connection;
+use crate::error::ConnError;
+use crate::id::{ConnId, TxId};
+use crate::packet::{SendReason, TxBudget, TxPacket, TxReport};
+use crate::plan::Plan;
+use crate::policy::sched::{Admission, Ask, Bypass, Descriptor, Forget, QueuedAcks, SegmentClass};
+use crate::time::Instant;
+use crate::wire::{TxChecksumMode, gso};
+use core::num::NonZeroU16;
+
+/// Most packets of a run: beyond that it saves nothing, and others wait for their turn.
+const MAX_RUN: usize = 16;
+
+impl Endpoint {
+    /// See [`Endpoint::transmit`].
+    pub(super) fn transmit_all<E>(
+        &mut self,
+        now: Instant,
+        budget: TxBudget,
+        mut emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<TxReport, E> {
+        let egress = &mut self.egress;
+        if core::mem::take(&mut egress.properties_are_old) {
+            egress.properties = egress.scheduler.properties();
+        }
+        let straight = !budget.reports_departures
+            && match egress.properties.bypass {
+                Bypass::Never => false,
+                Bypass::UntilDeviceFull => !egress.device_full,
+                Bypass::Always => true,
+            };
+        let mut report = TxReport::default();
+        self.egress.keeps_acks = budget.keeps_acks && straight;
+        if !self.egress.keeps_acks {
+            self.egress.release_kept(&mut self.slots);
+        }
+        if let Some(by) = self.egress.lateness(now) {
+            self.observe.counters.egress_late += 1;
+            self.egress.scheduler.woke_late(now, by);
+        }
+        self.egress.depart_until(now);
+        if !straight {
+            // Also while the link is busy: an acknowledgment takes its place when it arises, with its number.
+            self.give_all(now);
+        } else if !self.egress.deferred.is_empty() {
+            self.egress.resume_named(&mut self.slots);
+        }
+        while report.packets < budget.packets {
+            let sent = if straight && self.egress.is_idle() {
+                self.send_straight(now, budget.packets - report.packets, &mut emit)
+            } else {
+                self.send_scheduled(now, budget.reports_departures, !straight, &mut emit)
+            };
+            match sent {
+                Ok(SendOutcome::Packets { packets, bytes }) => {
+                    report.packets += packets;
+                    report.bytes += bytes;
+                }
+                Ok(SendOutcome::Void) => {}
+                Ok(SendOutcome::NothingLeft) => {
+                    self.egress.device_full = false;
+                    report.kept_acks = !self.egress.kept.is_empty();
+                    return Ok(report);
+                }
+                Err(error) => {
+                    self.egress.device_full = true;
+                    return Err(error);
+                }
+            }
+        }
+        report.more = self.could_send(now);
+        report.kept_acks = !self.egress.kept.is_empty();
+        Ok(report)
+    }
+
+    /// Sends the next packet past the scheduler, which is empty and would only pass it on; or a run of at most
+    /// `most` packets of new data, which costs TCP hardly more than one.
+    fn send_straight<E>(
+        &mut self,
+        now: Instant,
+        most: usize,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<SendOutcome, E> {
+        let run = if self.config.max_super_packet == 0 { most.min(MAX_RUN) } else { 1 };
+        let Some((index, plan)) = self.next_plan(now, run as u32) else {
+            return Ok(SendOutcome::NothingLeft);
+        };
+        let id = self.slots.id(index);
+        let sent = match plan.segment_size {
+            Some(size) if self.config.max_super_packet == 0 => self.offer_run(now, id, &plan, size, emit),
+            _ => {
+                let serial = self.egress.next_serial();
+                self.offer(now, id, &plan, serial, emit).inspect_err(|_| {
+                    self.egress.held = self
+                        .slots
+                        .conn_mut(index)
+                        .map(|conn| hold(now, &self.config, conn, id, &plan, serial));
+                })
+            }
+        }?;
+        if let SendOutcome::Packets { bytes, .. } = sent {
+            self.egress.ready.spend(index, bytes as u32);
+        }
+        Ok(sent)
+    }
+
+    /// Splits a run of new data into the packets that it stands for, offers them one by one, and commits those
+    /// that the device takes.
+    fn offer_run<E>(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        plan: &Plan,
+        size: NonZeroU16,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<SendOutcome, E> {
+        let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
+        let Egress { header, segment_header, serial, held, accounts, .. } = &mut self.egress;
+        let built = conn.build(now, &self.config, plan, TxChecksumMode::Omit, header);
+        let segments =
+            gso::split(header.as_slice(), conn.payload(plan).into(), size, self.config.tx_checksum);
+        let (Ok(built), Ok(mut segments)) = (built, segments) else {
+            conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+            return Ok(SendOutcome::Void);
+        };
+        let (mut packets, mut bytes, mut taken, mut refused) = (0, 0, 0, None);
+        while let Some((emitted, payload)) = segments.next_into(segment_header) {
+            let [first, second, _] = payload.slices();
+            let packet = TxPacket {
+                id: TxId(*serial),
+                header: segment_header.as_slice(),
+                payload: [first, second],
+                segment_size: None,
+                checksum: emitted.checksum,
+                conn: Some(id),
+                class: plan.class,
+                reason: plan.reason,
+            };
+            *serial += 1;
+            let len = packet.len() as u64;
+            if let Err(error) = emit(packet) {
+                refused = Some(error);
+                break;
+            }
+            packets += 1;
+            bytes += len;
+            taken += payload.len() as u32;
+        }
+        if packets > 0 {
+            self.observe.counters.ip_out_requests += packets as u64;
+            accounts.sent(plan.class, packets as u64, bytes);
+            conn.sent(&mut self.observe.ctx(now, id, &self.config), &plan.first(taken), &built);
+        }
+        match refused {
+            None => Ok(SendOutcome::Packets { packets, bytes }),
+            Some(error) => {
+                self.observe.counters.tx_refused += 1;
+                let next = plan.packet_at(taken, u32::from(size.get()));
+                *held = Some(hold(now, &self.config, conn, id, &next, *serial - 1));
+                Err(error)
+            }
+        }
+    }
+
+    /// Sends the packet that the scheduler lets out next, after the one that is held.
+    fn send_scheduled<E>(
+        &mut self,
+        now: Instant,
+        reports_departures: bool,
+        give_all: bool,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<SendOutcome, E> {
+        let held = self.egress.held.take();
+        let Some(descriptor) = held.or_else(|| self.next_descriptor(now, give_all)) else {
+            return Ok(SendOutcome::NothingLeft);
+        };
+        let sent = match descriptor.conn {
+            Some(id) if !self.egress.strays.has(descriptor.id.serial) => {
+                self.send_reserved(now, id, &descriptor, emit)
+            }
+            _ => self.emit_stray(&descriptor, emit).map(|bytes| match bytes {
+                Some(bytes) => SendOutcome::Packets { packets: 1, bytes },
+                None => SendOutcome::Void,
+            }),
+        };
+        match sent {
+            Ok(SendOutcome::Packets { bytes, .. }) => {
+                let descriptor = self.repriced(now, descriptor, bytes);
+                let most = self.config.max_on_wire;
+                if !self.egress.took(now, descriptor, reports_departures, most) {
+                    self.observe.counters.departures_missing += 1;
+                }
+            }
+            Ok(_) => {
+                self.egress.scheduler.repriced(now, &descriptor, 0);
+                self.egress.scheduler.forget(now, Forget::Packet(descriptor.id.serial));
+            }
+            Err(_) => {}
+        }
+        sent
+    }
+
+    /// Tells the scheduler where a packet left with other bytes than it was queued with: options are written last.
+    fn repriced(&mut self, now: Instant, mut descriptor: Descriptor, bytes: u64) -> Descriptor {
+        // One header stands for all packets of a super-packet, so that its bytes do not say what it costs.
+        if descriptor.segments == 1 {
+            let len = self.config.pricing.price(bytes as u32, descriptor.id.payload, 1);
+            if len != descriptor.len {
+                self.egress.scheduler.repriced(now, &descriptor, len);
+                descriptor.len = len;
+            }
+        }
+        descriptor
+    }
+
+    /// Gives the scheduler everything that waits and that it admits.
+    fn give_all(&mut self, now: Instant) {
+        self.egress.resume_named(&mut self.slots);
+        while self.push_one(now) {}
+    }
+
+    /// What the scheduler lets out next, after it was given what waits.
+    fn next_descriptor(&mut self, now: Instant, give_all: bool) -> Option<Descriptor> {
+        if give_all {
+            self.give_all(now);
+        }
+        loop {
+            if let Some(descriptor) = self.egress.pop(now, &mut self.slots) {
+                return Some(descriptor);
+            }
+            // Behind one that is passed by there is nothing but what was queued while it was not.
+            if give_all || !self.push_one(now) {
+                return None;
+            }
+        }
+    }
+
+    /// The next packet of the connection whose turn it is; `None` where none has anything to send.
+    fn next_plan(&mut self, now: Instant, run: u32) -> Option<(u32, Plan)> {
+        let largest = self.config.max_super_packet;
+        let largest = if largest > 0 { largest.min(self.egress.properties.largest_packet) } else { 0 };
+        loop {
+            let Some(index) = self.egress.ready.current() else {
+                self.egress.resume_if_idle(&mut self.slots);
+                if self.egress.ready.is_empty() {
+                    return None;
+                }
+                continue;
+            };
+            if let Some(slot) = self.slots.slot_mut(index)
+                && let Some(conn) = slot.conn.as_deref_mut()
+            {
+                if slot.flags.set(Flags::TOUCHED) {
+                    self.touched.push(index);
+                }
+                if let Some(plan) =
+                    conn.next(now, &self.config, largest, slot.flags.has(Flags::DEFERRED), run)
+                {
+                    if !(self.egress.keeps_acks && conn.may_keep(&plan)) {
+                        return Some((index, plan));
+                    }
+                    self.egress.keep(&mut self.slots, index);
+                }
+            }
+            self.egress.ready.leave(&mut self.slots);
+        }
+    }
+
+    /// Queues one packet of the connection whose turn it is; false where none has anything to send.
+    fn push_one(&mut self, now: Instant) -> bool {
+        while let Some((index, plan)) = self.next_plan(now, 1) {
+            let id = self.slots.id(index);
+            let Some(slot) = self.slots.slot_mut(index) else { return false };
+            let Some(conn) = slot.conn.as_deref_mut() else { return false };
+            let ip_len = conn.ip_len(&plan);
+            let price = self.config.pricing.price(ip_len, plan.len, plan.segments());
+            let admission = self.egress.scheduler.admit(now, &Ask::new(Some(id), plan.class, price));
+            if admission == Admission::Deferred && plan.may_be_deferred() && !self.egress.is_idle() {
+                // It may have an acknowledgment, which does not wait.
+                self.egress.defer(&mut self.slots, index);
+                continue;
+            }
+            let serial = self.egress.next_serial();
+            let mut descriptor = plan.descriptor(id, serial, price);
+            let acks = self.egress.properties.acks;
+            if plan.class == SegmentClass::PureAck && acks != QueuedAcks::Newest {
+                let thins = acks == QueuedAcks::Thinned;
+                match self.stamp(now, id, &plan, serial, admission == Admission::Dropped, thins) {
+                    Some(ack) => descriptor.id.seq = ack,
+                    None => continue,
+                }
+            } else {
+                conn.reserve(&plan, serial);
+                if plan.class == SegmentClass::PureAck && plan.reason != SendReason::ChallengeAck {
+                    // It is stamped anew when it is popped; until then it says this.
+                    descriptor.id.seq = conn.ack_number();
+                }
+            }
+            if let Some(slot) = self.slots.slot_mut(index) {
+                slot.queued += 1;
+            }
+            self.egress.push(now, descriptor);
+            self.egress.ready.spend(index, ip_len);
+            return true;
+        }
+        false
+    }
+
+    /// True where a packet could leave at once.
+    fn could_send(&mut self, now: Instant) -> bool {
+        let egress = &self.egress;
+        egress.held.is_some()
+            || (egress.queued > 0 && egress.not_before.is_none_or(|at| at <= now))
+            || self.next_plan(now, 1).is_some()
+    }
+
+    /// Sends what is still to be sent of a packet that the scheduler had.
+    fn send_reserved<E>(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        descriptor: &Descriptor,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<SendOutcome, E> {
+        let Some(conn) = self.slots.get_mut(id).and_then(|slot| slot.conn.as_deref_mut()) else {
+            return Ok(SendOutcome::Void);
+        };
+        let plan = conn.claim(descriptor);
+        // What made it void may have left something else to say; and what was behind it may go on.
+        self.touch(now, id.index);
+        let Some(plan) = plan else { return Ok(SendOutcome::Void) };
+        let serial = descriptor.id.serial;
+        let sent = self.offer(now, id, &plan, serial, emit);
+        if sent.is_err()
+            && let Some(conn) = self.slots.conn_mut(id.index)
+        {
+            conn.unclaim(&plan);
+            // New data leaves in order, so that it may be another piece than the one that was queued.
+            let mut held = plan.descriptor(id, serial, descriptor.len);
+            held.queued_at = descriptor.queued_at;
+            self.egress.held = Some(held);
+        }
+        sent
+    }
+
+    /// Builds a connection's packet, offers it to the device, and commits it where the device takes it.
+    fn offer<E>(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        plan: &Plan,
+        serial: u64,
+        emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
+    ) -> Result<SendOutcome, E> {
+        let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
+        let header = &mut self.egress.header;
+        let Ok(built) = conn.build(now, &self.config, plan, self.config.tx_checksum, header) else {
+            // No configuration and no peer leads here; the connection cannot go on.
+            conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
+            return Ok(SendOutcome::Void);
+        };
+        let packet = TxPacket {
+            id: TxId(serial),
+            header: header.as_slice(),
+            payload: conn.payload(plan),
+            segment_size: plan.segment_size,
+            checksum: built.emitted.checksum,
+            conn: Some(id),
+            class: plan.class,
+            reason: plan.reason,
+        };
+        let bytes = packet.len() as u64;
+        if let Err(error) = emit(packet) {
+            self.observe.counters.tx_refused += 1;
+            return Err(error);
+        }
+        self.observe.counters.ip_out_requests += 1;
+        self.egress.accounts.sent(plan.class, u64::from(plan.segments()), bytes);
+        conn.sent(&mut self.observe.ctx(now, id, &self.config), plan, &built);
+        Ok(SendOutcome::Packets { packets: 1, bytes })
+    }
+}
+
+/// Keeps a packet that went past the scheduler and that the device refused.
+fn hold(
+    now: Instant,
+    host: &EndpointConfig,
+    conn: &mut Connection,
+    id: ConnId,
+    plan: &Plan,
+    serial: u64,
+) -> Descriptor {
+    conn.reserve(plan, serial);
+    let price = host.pricing.price(conn.ip_len(plan), plan.len, plan.segments());
+    Descriptor { queued_at: now, ..plan.descriptor(id, serial, price) }
+}
+
+/// What became of an attempt to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SendOutcome {
+    /// The device took them.
+    Packets {
+        /// How many; super-packets count once.
+        packets: usize,
+        /// Their IP bytes.
+        bytes: u64,
+    },
+    /// A queued packet need not be sent any more.
+    Void,
+    /// Nothing may leave.
+    NothingLeft,
+}
