@@ -175,7 +175,7 @@ pub enum TraceEvent {
     /// The handshake agreed on ECN.
     EcnAgreed {
         /// The kind in use.
-        mode: crate::config::Ecn,
+        mode: crate::ecn::Ecn,
         /// This side's data is ECN-capable; false where it fell back after it had asked.
         capable: bool,
     },

@@ -29,7 +29,7 @@ pub struct Info {
     /// SACK is in use.
     pub sack: bool,
     /// Explicit congestion notification in use.
-    pub ecn: crate::config::Ecn,
+    pub ecn: crate::ecn::Ecn,
     /// Window scale that the peer announced and this side announced, where scaling is in use.
     pub wscale: Option<(u8, u8)>,
     /// Sender maximum segment size in payload bytes.
@@ -121,7 +121,7 @@ impl Info {
             ca_state: Phase::Open,
             timestamps: false,
             sack: false,
-            ecn: crate::config::Ecn::Off,
+            ecn: crate::ecn::Ecn::Off,
             wscale: None,
             snd_mss: 0,
             rcv_mss: 0,

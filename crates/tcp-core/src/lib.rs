@@ -7,33 +7,56 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub mod config;
-mod conn;
+// The layers, lowest first. A module imports only from layers above its own in this list, and modules that stand together do
+// not import one another. `tests/layers` reads this list and checks every import.
+
+// Values that need nothing else.
 pub mod counters;
-mod ctx;
 mod ecn;
-pub mod endpoint;
 pub mod error;
-pub mod events;
 mod four_tuple;
 pub mod id;
-pub mod info;
-pub mod packet;
-mod plan;
-pub mod policy;
-pub mod queueing;
-mod rate_limit;
-mod rcv;
-mod recovery;
 mod ring;
 mod scoreboard;
 pub mod seq;
-mod snd;
 pub mod state;
 pub mod time;
+
+// What is counted, measured and sent.
+mod rate_limit;
 pub mod units;
 mod window_use;
 pub mod wire;
+
+// What leaves, as drivers and schedulers see it.
+pub mod packet;
+
+// The seams.
+pub mod policy;
+
+// Settings and plans name policies and their terms.
+pub mod config;
+mod plan;
+pub mod queueing;
+
+// What is reported.
+pub mod events;
+pub mod info;
+
+// What every event of a connection needs from its endpoint.
+mod ctx;
+
+// The halves of a connection.
+mod rcv;
+mod recovery;
+
+mod snd;
+
+// One connection.
+mod conn;
+
+// Many connections.
+pub mod endpoint;
 
 pub use config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
 pub use endpoint::{Conn, Endpoint, Ingested};

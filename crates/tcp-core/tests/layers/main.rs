@@ -1,0 +1,175 @@
+//! The core's modules are in layers, and no import points upwards. `src/lib.rs` is the list of layers.
+
+mod source;
+
+use source::{Import, Source};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Imports that break the rule all the same: file, and module imported. Each has to be needed.
+const EXCEPTIONS: &[(&str, &str)] = &[
+    ("recovery/loss.rs", "snd::scoreboard"),
+    ("recovery/next_seg.rs", "snd::scoreboard"),
+    ("recovery/rack.rs", "snd::scoreboard"),
+    ("recovery/rto_host.rs", "snd"),
+    ("recovery/rto_host.rs", "snd::scoreboard"),
+    ("recovery/tlp.rs", "snd"),
+    ("recovery/undo.rs", "snd"),
+    ("snd/rate.rs", "snd::path_mtu"),
+    ("snd/rate.rs", "snd::scoreboard"),
+];
+
+#[test]
+fn no_import_points_upwards_or_round_in_a_circle() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let source = Source::read(&src, &|path| std::fs::read_to_string(path).ok());
+    let imports = source.imports();
+    assert!(imports.len() > 500, "only {} imports found: the check is blind", imports.len());
+
+    let (excepted, rest): (Vec<_>, Vec<_>) = imports.into_iter().partition(is_excepted);
+    let needed: Vec<_> = EXCEPTIONS
+        .iter()
+        .filter(|(file, module)| excepted.iter().any(|it| is_of(it, file, module)))
+        .collect();
+    assert_eq!(needed.len(), EXCEPTIONS.len(), "an exception is no longer needed; these are: {needed:?}");
+
+    let wrong = [upward(&source.layers, &rest), circular(&rest)].concat();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn is_excepted(import: &Import) -> bool {
+    EXCEPTIONS.iter().any(|(file, module)| is_of(import, file, module))
+}
+
+fn is_of(import: &Import, file: &str, module: &str) -> bool {
+    import.file == file && import.to.join("::") == module
+}
+
+/// The imports that do not point to a lower layer.
+fn upward(layers: &[Vec<String>], imports: &[Import]) -> Vec<String> {
+    let layer_of: BTreeMap<_, _> =
+        layers.iter().enumerate().flat_map(|(at, layer)| layer.iter().map(move |name| (name, at))).collect();
+    let layer = |module: &[String]| layer_of[&module[0]];
+    let wrong = imports.iter().filter(|it| it.from[0] != it.to[0] && layer(&it.to) >= layer(&it.from));
+    wrong.map(|it| format!("{it} is not below `{}` in the layers of lib.rs", it.from[0])).collect()
+}
+
+/// The imports among files of one folder by which these import one another in a circle. A folder's own file does not count: it
+/// declares the type that the others give methods.
+fn circular(imports: &[Import]) -> Vec<String> {
+    let inside =
+        |it: &&Import| it.from[0] == it.to[0] && !it.from.starts_with(&it.to) && !it.to.starts_with(&it.from);
+    let mut targets: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for import in imports.iter().filter(inside) {
+        targets.entry(&import.from).or_default().insert(&import.to);
+    }
+    let reaches = |from, goal| {
+        let (mut seen, mut todo) = (BTreeSet::new(), vec![from]);
+        while let Some(module) = todo.pop() {
+            if module == goal {
+                return true;
+            }
+            if seen.insert(module) {
+                todo.extend(targets.get(module).into_iter().flatten());
+            }
+        }
+        false
+    };
+    let wrong = imports.iter().filter(inside).filter(|it| reaches(&it.to, &it.from));
+    wrong.map(|it| format!("{it} closes a circle: that module imports this one in turn")).collect()
+}
+
+/// What is wrong in a crate of these files.
+fn judge(files: &[(&str, &str)]) -> Vec<String> {
+    let files: BTreeMap<_, _> = files.iter().map(|(name, text)| (PathBuf::from(name), *text)).collect();
+    let source = Source::read(Path::new(""), &|path| files.get(path).map(|text| (*text).to_owned()));
+    let imports = source.imports();
+    [upward(&source.layers, &imports), circular(&imports)].concat()
+}
+
+/// Three layers: `low`, then `a` and `b` side by side, then the folder `top`. `high` is exported from `top`.
+const LIB: &str = "
+    pub mod low;
+
+    mod a;
+    mod b;
+
+    mod top;
+
+    pub use top::{Thing, deep::Other};
+";
+const TOP: &str = "mod deep; use crate::a::f; use deep::Other; pub struct Thing;";
+
+#[track_caller]
+fn refused(name: &str, text: &str, wanted: &[&str]) {
+    let mut files =
+        vec![("lib.rs", LIB), ("top/mod.rs", TOP), ("top/deep.rs", "use super::Thing; pub struct Other;")];
+    files.extend(
+        [("low.rs", ""), ("a.rs", "use crate::low::Low;"), ("b.rs", "")].iter().filter(|it| it.0 != name),
+    );
+    files.retain(|it| it.0 != name);
+    files.push((name, text));
+    let wrong = judge(&files);
+    let found: Vec<_> = wrong.iter().map(|it| it.split(' ').take(2).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(found, wanted, "{text}");
+}
+
+#[test]
+fn imports_from_below_and_inside_a_folder_pass() {
+    refused("low.rs", "", &[]);
+    refused("b.rs", "use crate::low::{self, Low as L}; fn f() -> crate::low::Low { self::g() }", &[]);
+    refused("top/deep.rs", "use super::Thing; use crate::b; fn f() { super::super::low::g() }", &[]);
+}
+
+#[test]
+fn upward_import_is_found_in_every_form() {
+    refused("low.rs", "\nuse crate::a::f;", &["src/low.rs:2: crate::a::f"]);
+    refused(
+        "low.rs",
+        "use crate::{a::{self, f}, b};",
+        &["src/low.rs:1: crate::a", "src/low.rs:1: crate::a::f", "src/low.rs:1: crate::b"],
+    );
+    refused("low.rs", "use crate::a::*;", &["src/low.rs:1: crate::a"]);
+    refused("low.rs", "use super::top::Thing as T;", &["src/low.rs:1: crate::top::Thing"]);
+    refused("low.rs", "fn f() {\n crate::a::f();\n}", &["src/low.rs:2: crate::a::f"]);
+    refused("low.rs", "fn f(x: u8) -> Vec<crate::b::B> { vec![] }", &["src/low.rs:1: crate::b::B"]);
+    refused("low.rs", "fn f(x: u8) -> bool { matches!(x, crate::a::ONE) }", &["src/low.rs:1: crate::a::ONE"]);
+    refused("low.rs", "mod inner { use super::super::a::f; }", &["src/low.rs:1: crate::a::f"]);
+}
+
+#[test]
+fn name_that_the_crate_exports_is_looked_up() {
+    refused("low.rs", "use crate::Thing;", &["src/low.rs:1: crate::Thing"]);
+    refused("low.rs", "use crate::Other;", &["src/low.rs:1: crate::Other"]);
+}
+
+#[test]
+fn modules_side_by_side_do_not_import_each_other() {
+    refused("b.rs", "use crate::a::f;", &["src/b.rs:1: crate::a::f"]);
+    refused("a.rs", "use crate::b;", &["src/a.rs:1: crate::b"]);
+}
+
+#[test]
+fn what_only_tests_compile_does_not_count() {
+    refused("low.rs", "#[cfg(test)] mod tests { use crate::a::f; }", &[]);
+    refused("low.rs", "#[cfg(test)] use crate::a::f;", &[]);
+    refused("low.rs", "struct L; impl L { #[cfg(test)] fn f() { crate::a::f() } }", &[]);
+    refused("low.rs", "/// See [`f`](crate::a::f).\nstruct L;", &[]);
+}
+
+#[test]
+fn circle_inside_a_folder_is_found() {
+    let files = [
+        ("lib.rs", "mod top;"),
+        ("top/mod.rs", "mod one; mod two; mod three;"),
+        ("top/one.rs", "use super::two::Two;"),
+        ("top/two.rs", "use super::three::Three;"),
+        ("top/three.rs", ""),
+    ];
+    assert_eq!(judge(&files), <[String; 0]>::default());
+    let mut files = files;
+    files[4].1 = "\n\nuse crate::top::one::One;";
+    let wrong = judge(&files);
+    assert_eq!(wrong.len(), 3, "{wrong:?}");
+    assert!(wrong.iter().any(|it| it.starts_with("src/top/three.rs:3: crate::top::one::One ")), "{wrong:?}");
+}
