@@ -1,5 +1,5 @@
 //! `ce-echo`: another policy, and an ACK at once when the mark of arriving data changes. The core puts the same around
-//! every policy where DCTCP's feedback is in use; by name it serves classic ECN, whose sender then hears of a mark
+//! every policy if DCTCP's feedback is in use; by name it serves classic ECN, whose sender then hears of a mark
 //! without the delay of an ACK.
 
 use crate::{Immediate, LinuxLike};

@@ -34,7 +34,7 @@ pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     })
 };
 
-/// A pause in the arrivals that makes a peer restart in slow start: Linux's least RTO, where no RTT is known.
+/// A pause in the arrivals that makes a peer restart in slow start: Linux's minimum RTO if no RTT is known.
 const LEAST_PAUSE: Duration = Duration::from_millis(200);
 /// Fewest quick ACKs at the start, however small the window.
 const LEAST_QUICK: u32 = 2;
@@ -94,7 +94,7 @@ pub struct LinuxLike {
     interactive: bool,
     /// When data last arrived; `None` before the first.
     last_arrival: Option<Instant>,
-    /// When the delayed ACK is due; `None` where none is planned.
+    /// When the delayed ACK is due; `None` if none is planned.
     due: Option<Instant>,
     /// The peer pushed data that is not acknowledged.
     pushed: bool,

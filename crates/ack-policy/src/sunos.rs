@@ -6,7 +6,7 @@
 //!   the paper's simulation had it, a time after the first byte that waits.
 //! - Step 9: a read that could move the window's edge by as much as step 7 asks for is worth an ACK.
 //!
-//! It fails where 35 % of the buffer is more than the sender ever has outstanding: each tick frees one buffer.
+//! It fails if 35 % of the buffer is more than the sender ever has outstanding: each tick frees one buffer.
 
 use crate::profile::{Edge, Host, MSS, PROFILE, Profile, WINDOW};
 use ackline_tcp_core::policy::ack::{
@@ -196,9 +196,9 @@ impl AckPolicy for SunOsDelayed {
     }
 }
 
-/// The plan for data that waits until `due` unless it becomes as much as `threshold`; `None` where it has waited enough.
+/// The plan for data that waits until `due` unless it becomes as much as `threshold`; `None` if it has waited enough.
 ///
-/// Where the threshold is beyond what RFC 9293 (section 3.8.6.3) wants acknowledged at once, the ACK is withheld.
+/// If the threshold is beyond what RFC 9293 (section 3.8.6.3) wants acknowledged at once, the ACK is withheld.
 pub(crate) fn delayed(view: &RecvView, threshold: u32, due: Instant) -> Option<AckPlan> {
     if due <= view.now {
         None

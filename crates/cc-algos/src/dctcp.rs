@@ -43,7 +43,7 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
 
 /// Fraction bits of alpha.
 const ALPHA_BITS: u32 = 30;
-/// Alpha where all data is marked.
+/// Alpha if all data is marked.
 const ONE: u64 = 1 << ALPHA_BITS;
 /// Fraction bits of g.
 const G_BITS: u32 = 16;

@@ -11,7 +11,7 @@
 //!              min RTT below what it was at the entry
 //! ```
 //!
-//! Fails where RTT samples are rare (fewer than eight per round: the check is not made) and where another flow
+//! Fails if RTT samples are rare (with fewer than eight per round there is no check) and where another flow
 //! keeps the queue full from the start (the RTT does not rise).
 
 use ackline_tcp_core::{Duration, SeqNum};

@@ -1,6 +1,6 @@
 //! `ack-priority`: acknowledgments leave before data, always (Kalampoukas, Varma and Ramakrishnan, 1997, section 4).
 //!
-//! A download is never slowed by an upload; but where an ACK takes as long on the uplink as the data that it answers
+//! A download is never slowed by an upload; but if an ACK takes as long on the uplink as the data that it answers
 //! takes on the downlink, ACKs never cease and data starves. [`kalampoukas`](crate::kalampoukas) bounds that.
 
 use crate::class::Class;

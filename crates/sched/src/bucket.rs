@@ -77,7 +77,7 @@ impl TokenBucket {
         u64::try_from(given / UNIT).unwrap_or(u64::MAX)
     }
 
-    /// When the next packet may leave; `now` or earlier where it may at once. Rounded up to the nanosecond, and
+    /// When the next packet may leave; `now` or earlier if it may leave at once. Rounded up to the nanosecond, and
     /// what the rounding gives away is not lost: it stays in the bucket.
     #[must_use]
     pub fn earliest(&self, now: Instant) -> Instant {

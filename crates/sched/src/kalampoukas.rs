@@ -85,7 +85,7 @@ const INTRA: [&str; 2] = ["fifo", "drr"];
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KalampoukasParams {
-    /// The share of data, `f`; one half by default. Where it adapts, the one to begin with.
+    /// The share of data, `f`; one half by default. If the share adapts, the initial one.
     pub share: Share,
     /// The share adapts to what is measured, so that upload and download use the same part of their links. Needs
     /// [`down`](Self::down).
@@ -173,7 +173,7 @@ pub struct Kalampoukas {
     /// Largest packet of each class that was charged, for the bounds of step 20.
     largest_data: u32,
     largest_ack: u32,
-    /// What is measured, where the share adapts.
+    /// What is measured if the share adapts.
     measured: Option<Box<Adaptive>>,
 }
 
@@ -250,7 +250,7 @@ impl Kalampoukas {
         self.largest_ack = 0;
     }
 
-    /// Takes over another share, where enough was measured to tell.
+    /// Adopts another share, if enough was measured to tell.
     fn adapt(&mut self, now: Instant, len: u32) {
         let more = !self.data.is_empty() || !self.acks.is_empty();
         let Some(measured) = &mut self.measured else { return };

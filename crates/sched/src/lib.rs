@@ -5,7 +5,7 @@
 //! | `fifo` | what was queued first | no slow uplink, or to see what the others are good for |
 //! | `kalampoukas` | data and ACKs by their share of the bytes | a slow uplink with both uploads and downloads |
 //! | `ack-priority` | ACKs first | downloads that matter more than any upload |
-//! | `backpressure` | what was queued first, of a queue that is kept short | the same where the peer's ACKs are few |
+//! | `backpressure` | what was queued first, of a queue that is kept short | the same if the peer sends few ACKs |
 //! | `drr` | connections in turn | fairness among connections, whatever they send |
 //!
 //! Every scheduler of the table takes the [queue]'s and the [shaper]'s parameters too:

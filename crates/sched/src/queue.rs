@@ -6,7 +6,7 @@
 //!
 //! **ACKs.** With `acks=newest` a queued pure ACK gets its numbers when it leaves, so one that waits always says the
 //! latest and no second one need wait. With `acks=kept` each keeps the numbers that it was made with, as in a queue
-//! below IP; `thin=on` then lets a newer ACK take the place of an older one where the peer misses nothing by it
+//! below IP; `thin=on` then lets a newer ACK take the place of an older one if the peer misses nothing by it
 //! (RFC 3449, section 5.2.1, lists the hazards).
 
 use crate::waiters::Waiters;

@@ -64,7 +64,7 @@ impl<S: EgressScheduler> Load<S> {
         }
     }
 
-    /// The name of the packet that leaves next; `-` where none does.
+    /// The name of the packet that leaves next; `-` if none does.
     pub(crate) fn pop_name(&mut self) -> String {
         match self.scheduler.pop(Instant::ZERO, &ANY) {
             Popped::Packet(packet) => {

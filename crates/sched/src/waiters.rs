@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 /// A queue of connections from which any one can be taken out. All is O(1), amortised.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiters {
-    /// In order of arrival. An entry counts where its ticket is the one in `tickets`.
+    /// In order of arrival. An entry counts if its ticket is the one in `tickets`.
     order: VecDeque<(ConnId, u64)>,
     tickets: HashMap<ConnId, u64>,
     next: u64,
@@ -23,7 +23,7 @@ impl Waiters {
         }
     }
 
-    /// The connection waits no longer; false where it did not.
+    /// The connection waits no longer; false if it did not.
     pub(crate) fn remove(&mut self, conn: ConnId) -> bool {
         let waited = self.tickets.remove(&conn).is_some();
         if self.order.len() > 2 * self.tickets.len() + 16 {

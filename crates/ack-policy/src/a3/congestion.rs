@@ -10,7 +10,7 @@ use super::settings::Csa3;
 use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::{Duration, Instant};
 
-/// `T_inact` is at least this, where nothing else is said.
+/// The default floor of `T_inact`.
 const LEAST_PAUSE: Duration = Duration::from_millis(200);
 
 /// Step 33: a sign of congestion.
@@ -55,7 +55,7 @@ impl Congestion {
             .is_some_and(|least| now.since(since) >= least)
     }
 
-    /// Steps 34 to 36: MUDS after a sign of congestion; `None` where it changes nothing.
+    /// Steps 34 to 36: MUDS after a sign of congestion; `None` if it changes nothing.
     pub(super) fn reduce(
         &mut self,
         now: Instant,
@@ -69,7 +69,7 @@ impl Congestion {
         if muds < mss || again {
             return None;
         }
-        // Steps 35 and 36: a sign in an episode halves what there is; where it ends stays, or MUDS would ratchet down.
+        // Steps 35 and 36: a sign in an episode halves what there is; the end of the episode stays, or MUDS would ratchet down.
         let target = self.episode.map_or(muds, |episode| episode.target);
         self.episode = Some(Episode { since: now, r_ss: (muds / 2).max(mss), target });
         if let Some(count) = self.reductions.get_mut(trigger as usize) {

@@ -31,7 +31,7 @@
 //! | 42 | the cap of the threshold: [`Adaptive::cap`] |
 //! | 43 | a closed window is told at once: the core's obligation |
 //!
-//! Beyond the paper: quick ACKs at the start, a sampling only where one is needed, and a cap, unless `profile=paper` is asked for.
+//! Beyond the paper: quick ACKs at the start, samplings only when needed, and a cap; `profile=paper` switches these off.
 //!
 //! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender stops, so it must be rare; what
 //! a sender without Nagle's algorithm sends is not limited by small segments, and A3 then only acknowledges less often.
@@ -104,7 +104,7 @@ pub(crate) struct Adaptive {
     round_trip: Duration,
     edge: Edge,
     congestion: Congestion,
-    /// When the delayed ACK is due; `None` where none is planned.
+    /// When the delayed ACK is due; `None` if none is planned.
     due: Option<Instant>,
     /// Wire segments out of order that were answered since RCV.NXT moved.
     out_of_order: u32,
@@ -239,7 +239,7 @@ impl Adaptive {
         Decision::Delay(due)
     }
 
-    /// Step 12: segments out of order since RCV.NXT last moved. True where the third of them came. (The sender counts
+    /// Step 12: segments out of order since RCV.NXT last moved. True if the third of them came. (The sender counts
     /// the ACKs that they cause; in a silent sampling there are none.)
     fn count_out_of_order(&mut self, data: &DataArrival) -> bool {
         let before = self.out_of_order;
@@ -271,7 +271,7 @@ impl Adaptive {
         Some(if until <= view.now { self.finish(view, Why::SampleEnd) } else { Decision::Hold(until) })
     }
 
-    /// Steps 22 to 25: data in order arrived in a sampling. `None` where there is none.
+    /// Steps 22 to 25: data in order arrived in a sampling. `None` if there is none.
     fn sample(&mut self, view: &RecvView, data: &DataArrival) -> Option<Decision> {
         let least = self.least_window(view);
         let sampling = self.sampling.as_mut()?;
@@ -285,7 +285,7 @@ impl Adaptive {
     }
 
     /// A sampling stops the sender for a round trip, and what leaves at its end is a burst: in slow start that costs more than it
-    /// tells. With `when=need` it comes only after an ACK had to wait for its delay, which is how a deadlock shows, or where MUDS
+    /// tells. With `when=need` it comes only after an ACK had to wait for its delay, which is how a deadlock shows, or if MUDS
     /// asks for more ACKs than the cap, which may have become too many.
     fn is_worth_it(&self, view: &RecvView) -> bool {
         let cap = self.cap(self.settings.host.mss(view));
@@ -336,7 +336,7 @@ impl Adaptive {
                 }
             }
         }
-        // Step 31: the one before is the last sample, also where it did not change MUDS. So a small sample lets a later
+        // Step 31: the one before is the last sample, even if it did not change MUDS. So a small sample lets a later
         // one bring MUDS down, which is how it recovers from an estimate that is too large.
         self.last_sample = Some(got);
         self.interval.restart();
@@ -460,7 +460,7 @@ impl AckPolicy for Adaptive {
         if worth_it { self.settings.host.ack() } else { AckPlan::Keep }
     }
 
-    /// Step 41: the timer is that of the sampling, where there is one.
+    /// Step 41: the timer is that of the sampling, if there is one.
     fn on_timeout(&mut self, view: &RecvView) -> AckPlan {
         match self.sampling {
             // The ACK that begins it did not leave yet.

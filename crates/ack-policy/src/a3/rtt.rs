@@ -5,14 +5,14 @@
 //! | the handshake | no queue yet |
 //! | TSecr of data (RFC 7323), once per window; the least of eight | data that waited at the sender |
 //! | from an edge of the window to the first byte beyond it, smoothed by 1/8 | an upper bound: the sender need not fill the window |
-//! | this side's own SRTT, where it sends | |
+//! | this side's own SRTT, if it sends | |
 //!
 //! The smallest is used: a sampling that is too short is prolonged by what arrives, one that is too long costs throughput.
 
 use ackline_tcp_core::policy::ack::{DataArrival, RecvView};
 use ackline_tcp_core::{Duration, Instant, SeqNum};
 
-/// Where nothing is known.
+/// The default before the first sample.
 pub(super) const UNKNOWN: Duration = Duration::from_millis(200);
 const LEAST: Duration = Duration::from_millis(1);
 /// So that one and a half round trips stay below 500 ms.
@@ -38,9 +38,9 @@ pub(super) enum Source {
 pub(super) struct Rtt {
     /// The window that is being measured: its edge, and when it began.
     window: Option<(SeqNum, Instant)>,
-    /// From an edge to the first byte beyond it, smoothed; `MAX` where it was never seen.
+    /// From an edge to the first byte beyond it, smoothed; `MAX` before the first sample.
     windows: Duration,
-    /// Samples from TSecr; `MAX` where there are none yet.
+    /// Samples from TSecr; `MAX` if there are none yet.
     samples: [Duration; SAMPLES],
     /// Where the next goes.
     next: usize,
@@ -111,7 +111,7 @@ mod tests {
         Duration::from_millis(ms)
     }
 
-    /// Data up to `end` arrives at `at` ms, where the window's edge is `edge`.
+    /// Data up to `end` arrives at `at` ms; the window's edge is `edge`.
     fn arrive(rtt: &mut Rtt, at: u64, end: u32, edge: u32, ts: Option<u64>) -> RecvView {
         let mut view = RecvView::new(Instant::from_millis(at), SeqNum(end), 10_000, 1_000);
         view.edge = SeqNum(edge);

@@ -115,13 +115,13 @@ pub(super) struct Settings {
     pub(super) host: Host,
     /// `T_d`.
     pub(super) delay: Duration,
-    /// The longest wait in a sampling, where `delay` is not shorter.
+    /// The longest wait in a sampling, unless `delay` is shorter.
     bound: Duration,
     /// Full segments that are acknowledged at once.
     pub(super) cap: Option<u32>,
     /// The shortest `ISP_t`, in segments.
     pub(super) interval: u32,
-    /// Samplings only where they may change something.
+    /// Samplings only if they may change something.
     pub(super) on_need: bool,
     /// The variant with fewer samplings.
     pub(super) fewer: bool,
@@ -152,7 +152,7 @@ pub(super) enum Pause {
 }
 
 impl Pause {
-    /// The shortest pause that counts; `None` where none does.
+    /// The shortest pause that counts; `None` if none does.
     pub(super) fn threshold(self, auto: impl FnOnce() -> Duration) -> Option<Duration> {
         match self {
             Self::Off => None,

@@ -6,7 +6,7 @@
 //! | P2 | when | [`PacingMode`] |
 //! | P3 | retransmissions are paced, too; probes are not | the core |
 //! | P4 | an empty pacer saves nothing beyond its slack | `Revise` |
-//! | P5 | where the interval is below the timer's granularity, several segments leave at once | the core's pacer |
+//! | P5 | if the interval is below the timer's granularity, several segments leave at once | the core's pacer |
 //! | P6 | the interval is a ratio, its remainder carried: no drift | [`Pacing::Gap`] |
 
 use super::params::{AcwapParams, PacingMode};
@@ -20,14 +20,14 @@ const SLOW_START_GAIN: u32 = 2000;
 /// The interval in force.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// r_c, and the bytes that leave in it; none where nothing is paced.
+    /// r_c, and the bytes that leave in it; none if nothing is paced.
     gap: Option<(Duration, Window)>,
     /// Thousandths of the window in these bytes.
     gain: u32,
 }
 
 impl Pace {
-    /// Sets the interval from the window before growth (P1), or none where the mode has none (P2).
+    /// Sets the interval from the window before growth (P1), or none if the mode has none (P2).
     pub(super) fn set(&mut self, params: &AcwapParams, stage: Stage, r_c: Option<Duration>, cwnd: Window) {
         let slow_start = matches!(stage, Stage::FirstSlowStart | Stage::SlowStart);
         let gain = match params.pacing {
@@ -65,7 +65,7 @@ impl Pace {
         (pacing, revise)
     }
 
-    /// The time between departures of `smss` bytes; none where nothing is paced.
+    /// The time between departures of `smss` bytes; none if nothing is paced.
     pub(super) fn interval(&self, smss: u32) -> Option<Duration> {
         let (time, over) = self.gap?;
         Some(time.mul_ratio(Window::from_bytes(u64::from(smss)).raw(), over.raw()))

@@ -108,7 +108,7 @@ impl AcwapParams {
         RTO,
     ];
 
-    /// Takes one parameter; `None` where the key is not one of these.
+    /// Takes one parameter; `None` if the key is not one of these.
     pub(super) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
         match param.key() {
             "beta" => self.beta = (param.number(0.0..=1.0)? * 1e6 + 0.5) as u32,

@@ -32,7 +32,7 @@ pub(super) struct RttRange {
     pub(super) max: u64,
     /// `numofcon`: congestion events since the connection began.
     pub(super) events: u32,
-    /// W8, where it is wanted.
+    /// W8, if it is wanted.
     pub(super) windowed: Option<Box<WindowedMin>>,
     pub(super) literal: bool,
 }
@@ -93,7 +93,7 @@ impl RttRange {
         });
     }
 
-    /// W5: one more event; the smoothed RTT falls to the minimum, where there is one: the reduction empties the
+    /// W5: one more event; the smoothed RTT falls to the minimum, if there is one: the reduction empties the
     /// queue, and many samples would pass before the mean shows it. As published, a minimum that no RTT has set
     /// yet counts, too.
     pub(super) fn on_congestion(&mut self) {
@@ -117,7 +117,7 @@ impl RttRange {
         }
     }
 
-    /// Eq. (3): where r_c lies in the upper part of the range, as a share of that part, 0 at its lower end and 1 at
+    /// Eq. (3): the position of r_c in the upper part of the range, 0 at its lower end and 1 at
     /// `rtt_max`; `None` below it. `beta` in millionths. W4: nothing is concluded from a range narrower than
     /// `least`; as published, from any.
     pub(super) fn upper_part(&self, beta: u32, least: Duration) -> Option<f64> {

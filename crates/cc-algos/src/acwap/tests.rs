@@ -187,7 +187,7 @@ fn clamp_off_is_the_inner_control() {
         flow.ack(1, Some(secs(0.140)));
     }
     assert!((step(&mut flow) - 26.0).abs() < 1e-3);
-    // W6: beta = 1 is not, where the RTT is at its maximum.
+    // W6: beta = 1 is not, if the RTT is at its maximum.
     let mut flow = knowing("beta=1", 5);
     for _ in 0..400 {
         flow.ack(1, Some(secs(0.141)));
@@ -241,7 +241,7 @@ fn pacing_intervals_of_the_model() {
     }
 }
 
-/// Windows per r_c at which a flow leaves, in each stage; none where it is not paced.
+/// Windows per r_c at which a flow leaves, in each stage; none if it is not paced.
 #[test]
 fn when_departures_are_paced() {
     let rtt = secs(0.1);
@@ -410,7 +410,7 @@ fn a_stall_of_minutes_is_forgotten_with_the_next_round_trip() {
         if !first {
             range.on_sample(secs(0.1), longest);
         }
-        // Where it is the smallest sample of late, it is not known to be a stall.
+        // If it is the smallest recent sample, it is not known to be a stall.
         range.on_sample(secs(600.0), if first { Duration::MAX } else { longest });
         range.on_avoidance(NOW);
         range.on_sample(secs(0.1), longest);

@@ -26,7 +26,7 @@ use core::fmt::Debug;
 
 /// How a control grows in congestion avoidance and what it gives up.
 ///
-/// Called by [`Aimd`]: [`on_ack`](Self::on_ack) for every ACK, then [`increase`](Self::increase) where it finds the
+/// Called by [`Aimd`]: [`on_ack`](Self::on_ack) for every ACK, then [`increase`](Self::increase) if it finds the
 /// flow in congestion avoidance; [`decrease`](Self::decrease), then [`on_congestion`](Self::on_congestion) at a loss
 /// or mark, the latter alone at a timeout.
 pub(crate) trait Growth: Clone + Debug + Send {
@@ -77,7 +77,7 @@ pub(crate) trait Growth: Clone + Debug + Send {
         let _ = report;
     }
 
-    /// Takes one parameter of its own; `None` where it does not know the key.
+    /// Takes one parameter of its own; `None` if the key is not one of its own.
     fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError>;
 
     /// The parameters that the control takes, those of [`AimdParams`] among them.
@@ -171,7 +171,7 @@ pub(crate) const RTO: ParamInfo = ParamInfo {
 };
 
 impl AimdParams {
-    /// Takes one parameter; `None` where the key is not one of these.
+    /// Takes one parameter; `None` if the key is not one of these.
     pub(crate) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
         match param.key() {
             "max_ssthresh" if param.text() == "off" => self.max_ssthresh = None,

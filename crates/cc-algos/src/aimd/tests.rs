@@ -57,7 +57,7 @@ impl<G: Growth> Flow<G> {
         &self.cc.growth().growth
     }
 
-    /// An ACK of so many segments, with an RTT sample where one is given.
+    /// An ACK of so many segments, with an RTT sample if one is given.
     pub(crate) fn ack(&mut self, segments: u32, rtt: Option<Duration>) {
         let mut ack = AckSample::new(segments * SMSS, segments);
         ack.rtt = rtt;

@@ -33,7 +33,7 @@ pub(crate) struct Epoch {
 
 impl Epoch {
     /// A stage that begins with the window `cwnd`. `w_max` is the window before the last reduction; `None`
-    /// where there was none or where a timeout voided it.
+    /// if there was none or a timeout voided it.
     pub(crate) fn new(now: Instant, cwnd: f64, w_max: Option<f64>, smss: f64, params: &CubicParams) -> Self {
         let (k, w_max) = match w_max {
             // RFC 9438, section 4.2: K = cbrt((W_max - cwnd_epoch) / C), windows in segments.

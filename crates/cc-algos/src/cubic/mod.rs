@@ -11,7 +11,7 @@
 //! Where it fails: it needs a loss (or CE) per epoch, so deep buffers are filled; with very short RTTs it is
 //! Reno ([section 4.3](https://www.rfc-editor.org/rfc/rfc9438#section-4.3)).
 //!
-//! Where it reads the RFC its own way: a reduction starts from the window where the window limits the flow, and
+//! Deviations from the RFC: a reduction starts from the window if the window limits the flow, and
 //! from the flight size elsewhere. (An ACK that covers many segments leaves a small flight behind until the
 //! window is filled again, and what limited transmit adds does not count: RFC 5681, section 3.2.) It never
 //! raises a window that a restart cut. Growth per ACK is scaled by the bytes that it acknowledges.
@@ -185,7 +185,7 @@ impl WindowGrowth for Cubic {
             return (Pacing::Unpaced, Revise::NextDeparture);
         }
         let gain = if w.cwnd() < w.ssthresh().mul_ratio(1, 2) { 512 } else { 307 };
-        // A late timer's departures are made good: else it would set the rate, where gaps are short.
+        // Make up for late timers: with short gaps they would otherwise set the rate.
         (Pacing::WindowOverRtt { gain }, Revise::Banked)
     }
 

@@ -20,7 +20,7 @@ pub struct CubicParams {
     pub hystart: bool,
     /// Pace departures at 2 windows per round trip in slow start, at 1.2 above half of `ssthresh`.
     pub pacing: bool,
-    /// After ECE in congestion avoidance keep [`BETA_ECN`] of the window where `beta` is less (ABE, RFC 8511).
+    /// After ECE in congestion avoidance keep [`BETA_ECN`] of the window if `beta` is less (ABE, RFC 8511).
     pub abe: bool,
 }
 

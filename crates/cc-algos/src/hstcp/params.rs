@@ -62,7 +62,7 @@ impl HstcpParams {
     /// The parameters of `hstcp`.
     pub const TABLE: &[ParamInfo] = &[AW, LOW_P_INFO, MAX_SSTHRESH, RTO];
 
-    /// Takes one parameter; `None` where the key is not one of these.
+    /// Takes one parameter; `None` if the key is not one of these.
     pub(crate) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
         match param.key() {
             "aw" => {

@@ -14,7 +14,7 @@ pub const HIGH_P: f64 = 1e-7;
 const HIGH_DECREASE: f64 = 0.1;
 /// Loss rate at [`LOW_WINDOW`] by Reno's response function.
 pub(super) const LOW_P: f64 = 1.5 / (LOW_WINDOW * LOW_WINDOW);
-/// The least that a loss costs, however large the window: where b were zero no loss would ever free bandwidth.
+/// The least that a loss costs, however large the window: with b = 0 no loss would ever free bandwidth.
 const LEAST_DECREASE: f64 = 0.05;
 
 /// H1. b(w): the part of a window of `w` segments that a loss costs: a half up to 38 segments, a tenth at 83,000, and

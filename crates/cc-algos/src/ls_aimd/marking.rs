@@ -6,7 +6,7 @@ use ackline_tcp_core::SeqNum;
 
 /// Fraction bits of alpha.
 pub const ALPHA_BITS: u32 = 20;
-/// Alpha where all data is marked.
+/// Alpha if all data is marked.
 pub const ONE: u64 = 1 << ALPHA_BITS;
 
 /// Share of marked data, smoothed over rounds.
@@ -48,7 +48,7 @@ impl Marking {
     }
 
     /// `acked` bytes were acknowledged, `marked` of them with a mark, up to `snd_una`; the next round ends at
-    /// `snd_nxt` where this one has ended. True where it has.
+    /// `snd_nxt` where this one has ended. True if it has.
     pub fn on_ack(&mut self, snd_una: SeqNum, snd_nxt: SeqNum, acked: u32, marked: u32) -> bool {
         self.acked += u64::from(acked);
         self.marked += u64::from(marked.min(acked));

@@ -1,7 +1,7 @@
 //! LS-AIMD: windows below one segment, clocked by departures, that grow by a logarithm (A. S. Ahmed, "Extending TCP for Low
 //! Round Trip Delay", master's thesis, University of Oslo, 2019).
 //!
-//! Where the base RTT is tiny, a sender that keeps two segments in flight keeps a queue that no AQM can remove. Here the
+//! If the base RTT is tiny, a sender that keeps two segments in flight keeps a queue that no AQM can remove. Here the
 //! window W is a fraction of bytes with a floor of two; below `delta` segments a full segment leaves every
 //! `segment * RTT / W`, counted from the last departure, whether or not an ACK came.
 //!
@@ -119,7 +119,7 @@ pub struct LsAimd {
     /// S in Q9 bytes, at least the floor; [`UNLIMITED`] before the first reduction.
     ssthresh: u64,
     growth: Growth,
-    /// C add(S) in Q9 bytes per round trip; computed where S or C changes.
+    /// C add(S) in Q9 bytes per round trip; computed when S or C changes.
     add: u64,
     /// Remainder of the last division by W: less than W was then.
     carry: u64,
@@ -236,7 +236,7 @@ impl LsAimd {
         self.update_mode();
     }
 
-    /// What a reduction starts from: W; where the application, not the window, limits an ACK-clocked flow, what it used.
+    /// What a reduction starts from: W, or what the flow used if it is ACK-clocked and application-limited.
     fn base(&self, view: &FlowView, used: u32) -> u64 {
         if self.submss || view.cwnd_limited { self.w } else { self.w.min(u64::from(used) << Q9) }
     }

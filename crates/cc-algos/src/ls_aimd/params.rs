@@ -17,7 +17,7 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// C in 2^-16 where the share of marked data is `alpha` (in 2^-20).
+    /// C in 2^-16 if the share of marked data is `alpha` (in 2^-20).
     #[must_use]
     pub fn at(self, alpha: u64) -> u32 {
         match self {

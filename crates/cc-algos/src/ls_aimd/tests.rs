@@ -177,7 +177,7 @@ fn vectors_load_of_the_experiments() {
     }
 }
 
-/// Where every ACK is marked, the window settles at the root of `W^2 = 4 s add(W / 2)`: the decrease comes first, and the
+/// If every ACK is marked, the window settles at the root of `W^2 = 4 s add(W / 2)`: the decrease comes first, and the
 /// increase is sized with what it leaves.
 #[test]
 fn vectors_window_of_permanent_marking() {

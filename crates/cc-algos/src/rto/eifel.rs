@@ -117,7 +117,7 @@ impl Eifel {
         ack.echoes_original == Some(true) && ack.dsack.is_none() && tells
     }
 
-    /// Step 8, where the peer reports no congestion.
+    /// Step 8, if the peer reports no congestion.
     fn reversal(&self, view: &RtoView, ack: &AckFacts) -> RtoCc {
         if ack.ece {
             return RtoCc::Untold;

@@ -8,7 +8,7 @@
 //!                                      └─► go-back-N
 //! ```
 //!
-//! Steps are those of RFC 5682, section 3.1. Where the peer has no SACK, the basic form (section 2.1) follows from the
+//! Steps are those of RFC 5682, section 3.1. If the peer has no SACK, the basic form (section 2.1) follows from the
 //! same steps, with one more branch: a duplicate ACK in step 2 is go-back-N at once.
 //!
 //! Where it fails: without new data, or with a full receive window, it is go-back-N; and data that a stall has merely
@@ -60,7 +60,7 @@ fn with(mut spurious: Spurious, params: &Params) -> Result<Spurious, SpecError> 
 /// What becomes of the window after a timeout found spurious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spurious {
-    /// RFC 4015: FlightSize + min(bytes_acked, IW), and `ssthresh` as it was (or the flight at the timeout where that
+    /// RFC 4015: FlightSize + min(bytes_acked, IW), and `ssthresh` as it was (or the flight at the timeout if that
     /// is more).
     #[default]
     Rfc4015,
@@ -126,7 +126,7 @@ impl FRto {
         }
         let recovery_point = view.flow.snd_nxt;
         if ack.ack.ge(sent) || view.unsent == 0 {
-            // Step 2a, and step 2b where nothing new can be sent.
+            // Step 2a, and step 2b if nothing new can be sent.
             return self.genuine(view, recovery_point, 1);
         }
         // Step 2b.
@@ -156,7 +156,7 @@ impl FRto {
         step.tags = RtoTags::Unmark;
         step.rtt = RtoRtt::Take;
         step.verdict = Some(RtoVerdict::Spurious);
-        // RFC 4015, section 3, step 8: not where the peer reports congestion.
+        // RFC 4015, section 3, step 8: not if the peer reports congestion.
         if !ack.ece {
             step.cc = RtoCc::Undo(match self.spurious {
                 Spurious::Rfc4015 => {

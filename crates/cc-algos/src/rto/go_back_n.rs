@@ -43,7 +43,7 @@ pub(super) fn step(view: &RtoView, keep_sack: bool, ssthresh: SsthreshRule) -> R
     step
 }
 
-/// RFC 5681, section 3.1: half the flight, and not again where the same segment times out again.
+/// RFC 5681, section 3.1: half the flight, and not again if the same segment times out again.
 pub(super) fn ssthresh(view: &RtoView) -> SsthreshRule {
     if view.expiries > 1 {
         SsthreshRule::Keep
@@ -57,7 +57,7 @@ pub(super) fn ssthresh(view: &RtoView) -> SsthreshRule {
 pub struct GoBackN {
     /// What is SACKed is not sent again.
     keep_sack: bool,
-    /// RecoveryPoint: SND.MAX at the last expiry; none where all of it is acknowledged.
+    /// RecoveryPoint: SND.MAX at the last expiry; none if all of it is acknowledged.
     recovery_point: Option<SeqNum>,
 }
 

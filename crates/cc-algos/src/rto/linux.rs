@@ -6,7 +6,7 @@
 //! | every retransmission is reported as received twice | RFC 2883, RFC 3708 |
 //! | data that was never sent again is acknowledged: at once, or after new data was sent | RFC 5682, section 3 |
 //!
-//! Taking back restores window and `ssthresh` where they were higher, and nothing is lost any more. Beside it work tail
+//! Undo restores window and `ssthresh` if they were higher, and unmarks what was marked lost. Beside it work tail
 //! loss probes, RACK and proportional rate reduction, which are the core's.
 //!
 //! `ssthresh` is congestion control's own rule's. A timeout in fast recovery does not lower it again. What the peer

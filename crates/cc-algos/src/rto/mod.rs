@@ -11,7 +11,7 @@
 //!
 //! Which one when: `linux` is right for almost every path. `dclor` is for paths whose packets are held up for seconds
 //! (cellular, satellite hand-over): it sends nothing twice but a probe, and leaves the rest of the path the room that it
-//! found when it came back; where a path stalls briefly and alone it pays for that with a slow start. `frto` and
+//! found when it came back; if a path stalls briefly and carries nothing else, that costs a slow start. `frto` and
 //! `eifel` stand for themselves for comparison; `linux` contains both ideas.
 
 pub mod dclor;

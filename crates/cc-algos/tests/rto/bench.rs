@@ -392,7 +392,7 @@ pub(crate) struct Ack<'a> {
 }
 
 impl Ack<'_> {
-    /// With a block of packets `first` to `last`; a DSACK where it comes first and lies below the ACK.
+    /// With a block of packets `first` to `last`; a DSACK if it comes first and lies below the ACK.
     pub(crate) fn sack(mut self, first: u32, last: u32) -> Self {
         self.blocks.push(((first - 1) * SMSS, last * SMSS));
         self

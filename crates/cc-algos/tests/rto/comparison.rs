@@ -116,7 +116,7 @@ fn linux_takes_it_back_by_timestamps_dsack_or_frto() {
     assert_eq!((bench.state().0, bench.state().1, bench.phase()), (21, 40, RtoPhase::Open));
     assert_eq!(redundant(&mut bench), 1);
 
-    // And where the first ACK covers more than the head, at once.
+    // And if the first ACK covers more than the head, at once.
     let mut bench = stalled("linux", false);
     assert_eq!(bench.rto(), ["P1r1"]);
     assert_eq!(bench.ack(2).arrives().first().map(String::as_str), Some("P21"));

@@ -54,7 +54,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// A connection, and what the test knows of it.
 struct Run {
     bench: Bench,
-    /// The response may only be judged by the window where nothing but the window holds data back.
+    /// The window says something about the response only if nothing else holds data back.
     only_window: bool,
     /// Packets that are acknowledged, and that have left.
     acked: u32,
@@ -132,7 +132,7 @@ impl Run {
         }
     }
 
-    /// An ACK arrives; it echoes the first transmission of the packet that it acknowledges where it is `old`.
+    /// An ACK arrives; it echoes the first transmission of the packet that it acknowledges if it is `old`.
     fn arrive(&mut self, with: impl FnOnce(crate::bench::Ack<'_>) -> crate::bench::Ack<'_>, old: bool) {
         let window = self.bench.window.unwrap_or(60 * SMSS) / SMSS;
         self.edge = self.edge.max(self.acked + window);

@@ -11,7 +11,7 @@ fn it_keeps_the_rules() {
     }
 }
 
-/// Who sends in the first `packets` packets, where connection `i` has many of `sizes[i]` bytes.
+/// Who sends the first `packets` packets if connection `i` has many of `sizes[i]` bytes.
 fn serve(quantum: u32, sizes: &[u32], packets: usize) -> Vec<u64> {
     let mut load = Load::new(Drr::new(quantum));
     for _ in 0..200 {

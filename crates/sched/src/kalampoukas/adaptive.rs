@@ -85,7 +85,7 @@ impl Adaptive {
         self.last = more.then_some((now, len));
     }
 
-    /// The share for a downlink of this rate, where enough was seen since the last decision.
+    /// The share for a downlink of this rate, if enough was seen since the last decision.
     pub(super) fn decide(&mut self, down: Rate) -> Option<Share> {
         if self.busy < INTERVAL || self.acks < MIN_ACKS || self.acknowledged == 0 {
             return None;

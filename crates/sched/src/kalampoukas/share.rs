@@ -133,7 +133,7 @@ fn nearest(numerator: u64, denominator: u64) -> (u32, u32) {
         let steps = term.min(room);
         let (next_h, next_k) = (steps * h + before_h, steps * k + before_k);
         if steps < term {
-            // A semiconvergent is the better one where it is nearer than the last convergent.
+            // A semiconvergent is better if it is nearer than the last convergent.
             let distance = |h: u64, k: u64| {
                 let (x, y) = (u128::from(h) * u128::from(denominator), u128::from(k) * u128::from(numerator));
                 (x.abs_diff(y), k)

@@ -49,7 +49,7 @@ impl Receiver {
         plan
     }
 
-    /// An ACK leaves. What the policy plans after it, or `NOW` where it plans nothing.
+    /// An ACK leaves. What the policy plans after it, or `NOW` if it plans nothing.
     fn ack(&mut self, cause: AckCause) -> AckPlan {
         let advance = self.view.unacked();
         self.view.highest_ack = self.view.rcv_nxt;

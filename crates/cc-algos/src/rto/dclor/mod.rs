@@ -26,13 +26,13 @@
 //! | A1 (6) | what the ACK and its SACK blocks cover is tagged: the core's |
 //! | A2, A3 (7) | the ACK covers SS_PTR: clean exit; a SACK block does: lossy exit |
 //! | A4 (6, 7) | else it is stale: nothing is sent, sampled or counted; the timer restarts on progress |
-//! | A5 | where both cover SS_PTR, A2 wins |
+//! | A5 | if both cover SS_PTR, A2 wins |
 //! | A6 (section 6) | the probe was new data, and comes back as a duplicate ACK without SACK: the peer sends none |
 //! | L1 to L5 (8 to 10) | lossy exit: what is not SACKed is lost; `ssthresh` = saved / 2; window 2; repair |
 //! | C1 to C3 (10) | clean exit: window 2; new data; the probe's ACK is the episode's one RTT sample |
 //! | P1 to P4 | repair: slow start; no second reduction; a timeout begins a new episode |
 //!
-//! Where the draft leaves room, or is wrong:
+//! If the draft is ambiguous or wrong:
 //!
 //! - I-1, A2: the octet SS_PTR itself must be covered; an ACK *of* SS_PTR is stale (I-8: one octet is enough).
 //! - I-2: pipe or flight size is saved ([`SavedWindow`]). I-3: repeated timeouts keep the first value.
@@ -40,7 +40,7 @@
 //!   no probe. I-6: repeated probes are the same segment ([`ProbeRepeat`]). I-7: their number is limited.
 //! - I-9: stale ACKs that bring something restart the timer, backed off as it is. I-10: `ssthresh` is at least two
 //!   segments. I-11: the sample counts as RFC 4015, section 3, step 11, has it ([`ProbeRtt`]).
-//! - I-12: where ECE came, and the window was not reduced for it, a clean exit reduces `ssthresh` and sends CWR.
+//! - I-12: if ECE came and the window was not reduced for it, a clean exit reduces `ssthresh` and sends CWR.
 //! - I-13: a timeout in Repair does not raise `ssthresh`.
 //! - I-14: a probe that was a retransmission may have repaired the only loss itself, so that its ACK proves nothing
 //!   ([`FallbackClean`]). A DSACK for it that comes later gives `ssthresh` back.
@@ -49,7 +49,7 @@
 //!
 //! RFC 8961, section 4, has a timeout send one packet and back off; which one is not prescribed.
 //!
-//! Where it fails: every spurious timeout costs the window, to be regained in slow start, also where the path would have
+//! Where it fails: every spurious timeout costs the window, to be regained in slow start, even if the path would have
 //! taken it; when a whole window is lost, delivery waits one round trip longer than with go-back-N (section 5).
 
 mod params;
@@ -358,7 +358,7 @@ impl Dclor {
     fn on_ack_in_probe(&mut self, view: &RtoView, ack: &AckFacts) -> RtoStep {
         self.heard = true;
         self.ece_in_probe |= ack.ece;
-        // A2, A5. Where the peer took its window back before the probe left, everything may be acknowledged without it.
+        // A2, A5. If the peer shrank its window before the probe left, everything may be acknowledged without it.
         if ack.ack.gt(self.ss_ptr) || ack.ack.ge(view.flow.snd_nxt) {
             return self.clean(view, ack);
         }

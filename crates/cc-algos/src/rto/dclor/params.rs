@@ -174,7 +174,7 @@ impl DclorParams {
         Self::default().with(params)
     }
 
-    /// The same with the given changes; where they name a profile, that with the other changes.
+    /// The same with the given changes; if they name a profile, that profile with the other changes.
     ///
     /// # Errors
     /// Names the parameter that is unknown or out of range.
