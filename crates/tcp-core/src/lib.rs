@@ -7,8 +7,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-// The layers, lowest first. A module imports only from layers above its own in this list, and modules that stand together do
-// not import one another. `tests/layers` reads this list and checks every import.
+// The layers, lowest first. A module imports only from layers that come earlier in this list, and modules that stand
+// together do not import one another. `tests/layers` reads this list and checks every import.
 
 // Values that need nothing else.
 pub mod counters;
@@ -17,13 +17,13 @@ pub mod error;
 mod four_tuple;
 pub mod id;
 mod ring;
-mod scoreboard;
 pub mod seq;
 pub mod state;
 pub mod time;
 
 // What is counted, measured and sent.
 mod rate_limit;
+mod scoreboard;
 pub mod units;
 mod window_use;
 pub mod wire;
