@@ -96,7 +96,7 @@ impl<E> EventQueue<E> {
         self.heap.len()
     }
 
-    /// True where nothing is to happen any more.
+    /// True if nothing is to happen any more.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()

@@ -50,7 +50,7 @@ pub(crate) struct Host {
     news: Vec<(u32, ConnId, AppEvent)>,
     /// Packets that wait to be carried to a link.
     pub(crate) outbox: Vec<Packet>,
-    /// What its connections trace, where an observer wants to hear of it.
+    /// What its connections trace, if an observer wants to hear of it.
     pub(crate) traces: Option<Traces>,
 }
 
@@ -90,7 +90,7 @@ impl Host {
 
     /// What follows every input: readers read, TCP sends, then writers write and TCP sends again.
     ///
-    /// `room` says how many packets the links take: without limit, or one where an idle link is fed.
+    /// `room` says how many packets the links take: without limit, or one if an idle link is fed.
     pub(crate) fn settle(&mut self, now: Instant, mut room: usize, pool: &mut PacketPool, number: &mut u64) {
         self.send_raw(now, pool, number);
         loop {

@@ -25,7 +25,7 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// Bytes added to each packet on this link (Ethernet: 38 with preamble and gap).
     pub framing: u32,
-    /// What stands before it. Not used where the sending host [feeds the link](crate::Egress::Fed) itself.
+    /// What stands before it. Not used if the sending host [feeds the link](crate::Egress::Fed) itself.
     pub queue: Box<dyn Queue>,
     /// What happens to packets on the way, in this order.
     pub impairments: Vec<Box<dyn Impairment>>,
@@ -117,7 +117,7 @@ pub(crate) struct Link {
     pub(crate) done: Order,
     /// An event stands at `done`.
     pub(crate) done_scheduled: bool,
-    /// The arrival of the packet in service, where nothing can happen to it on the way.
+    /// The arrival of the packet in service, if nothing can happen to it on the way.
     pub(crate) arrives: Option<Order>,
     /// The delay when that packet's first bit left.
     pub(crate) delay: Duration,
@@ -149,12 +149,12 @@ impl Link {
         }
     }
 
-    /// True where a packet is being serialised after the event at `current`.
+    /// True if a packet is being serialised after the event at `current`.
     pub(crate) fn is_busy(&self, current: Order) -> bool {
         self.in_service.is_some() || self.done > current
     }
 
-    /// True where nothing happens to a packet when its last bit leaves: its arrival is known when its first bit does.
+    /// True if nothing happens to a packet when its last bit leaves: its arrival is known when its first bit does.
     pub(crate) fn is_plain(&self) -> bool {
         !self.fed && self.spec.impairments.is_empty()
     }
@@ -179,7 +179,7 @@ impl Link {
         self.last_arrival
     }
 
-    /// The packet propagates. True where it is the next to arrive.
+    /// The packet propagates. True if it is the next to arrive.
     pub(crate) fn fly(&mut self, order: Order, packet: Packet) -> bool {
         if self.flying.back().is_none_or(|(last, _)| *last < order) {
             self.flying.push_back((order, packet));

@@ -41,12 +41,12 @@ impl PacketEvent {
 
 /// Watches a simulation. All methods do nothing by default.
 pub trait Observer: Debug + Send + Any {
-    /// True where it keeps octets whose transport checksums must be right.
+    /// True if it keeps octets whose transport checksums must be right.
     fn needs_checksums(&self) -> bool {
         false
     }
 
-    /// False where it does nothing when a packet's last bit leaves `link`. Links whose departures nobody watches take
+    /// False if it does nothing when a packet's last bit leaves `link`. Links whose departures nobody watches take
     /// fewer events, and [`PacketEvent::Left`] may be missing there; nothing else changes.
     fn watches_departures(&self, link: LinkId) -> bool {
         let _ = link;
@@ -58,7 +58,7 @@ pub trait Observer: Debug + Send + Any {
         let _ = (now, link, event, packet);
     }
 
-    /// True where it wants to hear of what happens inside connections.
+    /// True if it wants to hear of what happens inside connections.
     fn needs_traces(&self) -> bool {
         false
     }

@@ -9,7 +9,7 @@ use std::net::IpAddr;
 /// One IP packet inside the simulated network.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// The packet, from the IP header's first octet. The hop limit is counted down in it only where checksums are
+    /// The packet, from the IP header's first octet. The hop limit is counted down in it only if checksums are
     /// [computed](crate::Checksums).
     pub bytes: Vec<u8>,
     /// Bytes that a link serialises for it, framing apart, by the sender's pricing.
@@ -22,7 +22,7 @@ pub struct Packet {
     pub number: u64,
     /// The host that sent it; `None` before it came to a link.
     pub from: Option<NodeId>,
-    /// The node that its destination address belongs to, as its sender saw it; `None` where nobody knows (any more), and
+    /// The node that its destination address belongs to, as its sender saw it; `None` if nobody knows (any more), and
     /// routers must look into the octets.
     pub to: Option<NodeId>,
     /// Its sender computed the transport checksum, so its receiver verifies it.
@@ -36,7 +36,7 @@ pub struct Packet {
 /// Where a packet came from and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The connection at the sending host, where there is one.
+    /// The connection at the sending host, if there is one.
     pub conn: Option<ConnId>,
     /// What kind of packet it is.
     pub class: SegmentClass,
@@ -58,7 +58,7 @@ pub enum EcnField {
 }
 
 impl Packet {
-    /// Destination address; `None` where the octets are no IP packet (any more).
+    /// Destination address; `None` if the octets are no IP packet (any more).
     #[must_use]
     pub fn destination(&self) -> Option<IpAddr> {
         match self.bytes.first()? >> 4 {
@@ -68,7 +68,7 @@ impl Packet {
         }
     }
 
-    /// Source address; `None` where the octets are no IP packet (any more).
+    /// Source address; `None` if the octets are no IP packet (any more).
     #[must_use]
     pub fn source(&self) -> Option<IpAddr> {
         match self.bytes.first()? >> 4 {
@@ -78,7 +78,7 @@ impl Packet {
         }
     }
 
-    /// What follows the IP header, where that is plain (IPv6 without extension headers).
+    /// What follows the IP header, if that is plain (IPv6 without extension headers).
     #[must_use]
     pub fn transport(&self) -> Option<&[u8]> {
         match self.bytes.first()? >> 4 {
@@ -114,7 +114,7 @@ impl Packet {
         }
     }
 
-    /// Sets CE where the packet is ECN-capable. False where it is not.
+    /// Sets CE if the packet is ECN-capable. False if it is not.
     pub fn mark(&mut self) -> bool {
         match self.ecn() {
             EcnField::NotEct => return false,
@@ -141,7 +141,7 @@ impl Packet {
         }
     }
 
-    /// Counts the hop limit down. False where it is used up.
+    /// Counts the hop limit down. False if it is used up.
     pub fn hop(&mut self) -> bool {
         let Some(at) = self.hop_limit_at() else { return false };
         let Some(limit) = self.bytes.get(at).copied().filter(|limit| *limit > 1) else { return false };
@@ -157,7 +157,7 @@ impl Packet {
         true
     }
 
-    /// The same where nobody looks into the packet on its way, and its octets need not be touched.
+    /// The same if nobody looks into the packet on its way, and its octets need not be touched.
     pub(crate) const fn hop_unseen(&mut self) -> bool {
         self.hops_left = self.hops_left.saturating_sub(1);
         self.hops_left > 0

@@ -38,7 +38,7 @@ pub fn fill(offset: u64, buf: &mut [u8]) {
     }
 }
 
-/// True where `octets` are those of the stream from `offset` on.
+/// True if `octets` are those of the stream from `offset` on.
 #[must_use]
 pub fn check(offset: u64, octets: &[u8]) -> bool {
     let mut done = 0;

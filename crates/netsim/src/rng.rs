@@ -27,7 +27,7 @@ impl SimRng {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Uniform in 0..`below`; 0 where `below` is 0. The bias is below 2^-64 * `below`.
+    /// Uniform in 0..`below`; 0 if `below` is 0. The bias is below 2^-64 * `below`.
     pub fn below(&mut self, below: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(below)) >> 64) as u64
     }

@@ -24,7 +24,7 @@ enum Place {
 }
 
 impl Routes {
-    /// Routes over `links`, each given as its two ends, or `None` where it is down. `routers` says of each node whether it
+    /// Routes over `links`, each given as its two ends, or `None` if it is down. `routers` says of each node whether it
     /// is one.
     pub(crate) fn compute(routers: &[bool], links: &[Option<(NodeId, NodeId)>]) -> Self {
         let up_links: Vec<_> = links
@@ -80,7 +80,7 @@ impl Routes {
         Self { places, core: core.len(), next }
     }
 
-    /// The link that leads from `at` to `to`; `None` where there is no way, or `at` is `to`.
+    /// The link that leads from `at` to `to`; `None` if there is no way, or `at` is `to`.
     pub(crate) fn next(&self, at: NodeId, to: NodeId) -> Option<LinkId> {
         if at == to {
             return None;

@@ -15,7 +15,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// The rate in bits per second, over a whole period of a trace; `u64::MAX` where no time is taken.
+    /// The rate in bits per second, over a whole period of a trace; `u64::MAX` if no time is taken.
     #[must_use]
     pub fn rate(&self) -> u64 {
         match self {

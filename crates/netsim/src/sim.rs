@@ -41,7 +41,7 @@ pub enum Change {
 /// Whether hosts compute and verify transport checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
-    /// Where it can matter: where an impairment [damages](crate::impair::Impairment::corrupts) packets, or an observer
+    /// If it can matter: when an impairment [damages](crate::impair::Impairment::corrupts) packets, or an observer
     /// [keeps](Observer::needs_checksums) their octets. Elsewhere nothing happens to a packet that a checksum would find.
     #[default]
     Auto,
@@ -213,7 +213,7 @@ impl Sim {
     /// Adds an application that starts at `start`.
     ///
     /// # Panics
-    /// Where `node` is no host.
+    /// If `node` is no host.
     pub fn add_app(&mut self, node: NodeId, start: Instant, app: impl App) -> AppId {
         let seed = self.seed;
         let Node::Host(host) = &mut self.nodes[node.index()] else {
@@ -242,14 +242,14 @@ impl Sim {
         ObserverId(self.observers.len() - 1)
     }
 
-    /// The observer, where it is a `T`.
+    /// The observer, if it is a `T`.
     #[must_use]
     pub fn observer<T: Observer>(&self, id: ObserverId) -> Option<&T> {
         let observer: &dyn Any = self.observers.get(id.0)?.as_ref();
         observer.downcast_ref()
     }
 
-    /// Takes an observer out, with what it has gathered; `None` where it is no `T`, or was taken before.
+    /// Takes an observer out, with what it has gathered; `None` if it is no `T`, or was taken before.
     pub fn take_observer<T: Observer>(&mut self, id: ObserverId) -> Option<Box<T>> {
         self.observer::<T>(id)?;
         self.watched_stale = true;
@@ -259,7 +259,7 @@ impl Sim {
         observer.downcast().ok()
     }
 
-    /// Says whether hosts compute and verify transport checksums; [`Checksums::Auto`] where nobody says.
+    /// Says whether hosts compute and verify transport checksums; [`Checksums::Auto`] if nobody says.
     pub const fn set_checksums(&mut self, checksums: Checksums) {
         self.checksums = checksums;
     }
@@ -294,7 +294,7 @@ impl Sim {
         self.unroutable
     }
 
-    /// The application, where it is a `T`.
+    /// The application, if it is a `T`.
     #[must_use]
     pub fn app<T: App>(&self, id: AppId) -> Option<&T> {
         let app: &dyn Any = self.host(id.node)?.apps.get(id.app as usize)?.app.as_ref();
@@ -307,7 +307,7 @@ impl Sim {
         Some(self.host(id.node)?.apps.get(id.app as usize)?.app.as_ref())
     }
 
-    /// The middlebox, where it is a `T`.
+    /// The middlebox, if it is a `T`.
     #[must_use]
     pub fn middlebox<T: Middlebox>(&self, node: NodeId) -> Option<&T> {
         let Node::Middlebox(placed) = self.nodes.get(node.index())? else { return None };
@@ -427,9 +427,9 @@ impl Sim {
         self.passed = passed;
     }
 
-    /// A router or middlebox sends a packet on, where its hop limit lets it.
+    /// A router or middlebox sends a packet on, if its hop limit lets it.
     fn pass_on(&mut self, node: NodeId, mut packet: Packet) {
-        // Where octets are recorded or damaged, they are what counts.
+        // If octets are recorded or damaged, they are what counts.
         let passes = if self.computes { packet.hop() } else { packet.hop_unseen() };
         if passes {
             self.route(node, packet);
@@ -542,7 +542,7 @@ impl Sim {
         if is_plain {
             link.arrives = Some(self.events.reserve(link.arrival(done, Duration::ZERO, false)));
         }
-        // Where nobody watches the last bit leave and nothing waits for it, it needs no event.
+        // If nobody watches the last bit leave and nothing waits for it, it needs no event.
         link.done_scheduled = !is_plain || link.watched || link.spec.queue.packets() > 0;
         if link.done_scheduled {
             self.events.schedule_in_order(link.done, Event::LinkDone(id));
@@ -853,7 +853,7 @@ impl View<'_> {
         (link.from, link.to)
     }
 
-    /// Bits per second that a link serialises, over a whole period where it follows a trace; `u64::MAX` where it takes
+    /// Bits per second that a link serialises, over a whole period if it follows a trace; `u64::MAX` if it takes
     /// no time.
     #[must_use]
     pub fn rate(&self, link: LinkId) -> u64 {

@@ -1,6 +1,6 @@
 //! The usual networks, made in one call, with their nodes and links named by what they are for.
 //!
-//! Hosts get addresses by side and place: the n-th host of side s (both from 0) has 10.s.h.l, where h and l are the octets
+//! Hosts get addresses by side and place: the n-th host of side s (both from 0) has 10.s.h.l; h and l are the octets
 //! of n + 1.
 
 use crate::host::Egress;
@@ -160,7 +160,7 @@ impl Chain {
     /// The first link between two routers.
     ///
     /// # Panics
-    /// Where the chain has no such link.
+    /// If the chain has no such link.
     #[must_use]
     pub fn bottleneck(&self) -> Wire {
         self.hops[0]

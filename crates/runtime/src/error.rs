@@ -30,7 +30,7 @@ pub enum Error {
          this user (as root, once: ip tuntap add dev NAME mode tun user $USER)"
     )]
     TunNotOwned {
-        /// The name asked for; empty where the kernel was to choose.
+        /// The name asked for; empty if the kernel was to choose.
         name: String,
     },
     /// An interface of that name exists, or another process has it open.
@@ -137,7 +137,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// True where more rights, not a different request, would help: callers may fall back to the in-memory
+    /// True if more rights, not a different request, would help: callers may fall back to the in-memory
     /// device, and tests count as skipped.
     #[must_use]
     pub const fn is_lack_of_rights(&self) -> bool {

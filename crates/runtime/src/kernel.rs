@@ -22,7 +22,7 @@ pub struct KernelTcpInfo {
     pub unacked: u32,
     /// Smoothed RTT.
     pub rtt: Duration,
-    /// Smallest RTT; `None` before the first sample, or where the kernel is older than 4.6.
+    /// Smallest RTT; `None` before the first sample, or if the kernel is older than 4.6.
     pub min_rtt: Option<Duration>,
     /// Congestion window in segments.
     pub snd_cwnd: u32,
@@ -34,7 +34,7 @@ impl KernelTcpInfo {
     /// Asks about a TCP socket.
     ///
     /// # Errors
-    /// Where `socket` is not a TCP socket.
+    /// If `socket` is not a TCP socket.
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
         let mut raw = [0; 256];
         let length = socket::tcp_info(socket, &mut raw)?;
@@ -52,7 +52,7 @@ impl KernelTcpInfo {
             snd_mss: word(16).unwrap_or(0),
             unacked: word(24).unwrap_or(0),
             rtt: micros(68).unwrap_or_default(),
-            // The kernel has all bits set where it has no sample.
+            // The kernel has all bits set if it has no sample.
             min_rtt: word(148).filter(|us| *us != u32::MAX).map(|us| Duration::from_micros(us.into())),
             snd_cwnd: word(80).unwrap_or(0),
             total_retrans: word(100).unwrap_or(0),
@@ -81,7 +81,7 @@ const fn state(number: u8) -> Option<State> {
 /// Has the kernel's TCP pace what `socket` sends, at no more than `rate` of payload (`SO_MAX_PACING_RATE`, socket(7)).
 ///
 /// # Errors
-/// Where `socket` is not a socket.
+/// If `socket` is not a socket.
 pub fn set_max_pacing_rate(socket: impl AsFd, rate: Rate) -> io::Result<()> {
     Ok(socket::set_max_pacing_rate(socket, rate.bytes_per_second())?)
 }

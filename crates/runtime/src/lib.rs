@@ -23,7 +23,7 @@
 //! application task once.
 //!
 //! So driver and applications share one lock, which no waiting system call is made under. A runtime with one thread
-//! never contends for it, and is the fastest for a few busy connections. Where applications compute a lot, give
+//! never contends for it, and is the fastest for a few busy connections. If applications compute a lot, give
 //! them other threads, and let them read and write by copy ([`AsyncRead`](tokio::io::AsyncRead)) rather than in
 //! place, so that they hold the lock for the copy only.
 //!

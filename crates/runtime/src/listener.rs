@@ -93,7 +93,7 @@ impl TcpListener {
         Ok(())
     }
 
-    /// The next established connection, and the peer's address. Where the listener takes any address, the
+    /// The next established connection, and the peer's address. If the listener takes any address, the
     /// stream's [`local_addr`](TcpStream::local_addr) is the destination that the peer asked for.
     ///
     /// Until then a connection counts against the [backlog](ackline_tcp_core::AcceptConfig::backlog). While that is full, new
@@ -102,7 +102,7 @@ impl TcpListener {
     /// Several tasks may wait at once. Dropping the future loses no connection.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone, `NotConnected` once the stack shuts down.
+    /// `NetworkDown` if the device is gone, `NotConnected` once the stack shuts down.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         consume_budget().await;
         loop {
@@ -149,7 +149,7 @@ impl TcpListener {
         Ok(next)
     }
 
-    /// Accepts it to the core, too: it leaves the backlog. `None` where it is gone.
+    /// Accepts it to the core, too: it leaves the backlog. `None` if it is gone.
     fn take(&self, id: ConnId) -> Option<(TcpStream, SocketAddr)> {
         let stream = TcpStream::new(self.shard.clone(), id).ok()?;
         if self.linger.is_some() {

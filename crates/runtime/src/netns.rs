@@ -36,7 +36,7 @@ impl Namespace {
     /// The calling thread's namespace.
     ///
     /// # Errors
-    /// Where `/proc` is not mounted.
+    /// If `/proc` is not mounted.
     pub fn of_thread() -> Result<Self> {
         let fd =
             rustix::fs::open("/proc/thread-self/ns/net", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
@@ -63,7 +63,7 @@ impl Namespace {
     /// As [`enter`](Self::enter).
     ///
     /// # Panics
-    /// Where `work` panics.
+    /// If `work` panics.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T> {
         std::thread::scope(|scope| {
             let thread = scope.spawn(|| self.enter().map(|()| work()));
@@ -76,7 +76,7 @@ impl Namespace {
 /// capability inside it, and into a new network namespace whose loopback interface is up. For ordinary users.
 ///
 /// # Errors
-/// [`Error::TooManyThreads`] once the process has a second thread; [`Error::NamespaceForbidden`] where the
+/// [`Error::TooManyThreads`] once the process has a second thread; [`Error::NamespaceForbidden`] if the
 /// machine does not allow unprivileged user namespaces.
 pub fn enter_user_net_namespace() -> Result<()> {
     let maps = sys::IdMaps::same();
@@ -86,7 +86,7 @@ pub fn enter_user_net_namespace() -> Result<()> {
 }
 
 /// Makes `command` start as root of a new user namespace (files stay those of the caller) and in a new network
-/// namespace, whose loopback interface is down. Spawning fails where that is not allowed.
+/// namespace, whose loopback interface is down. Spawning fails if that is not allowed.
 pub fn isolate_command(command: &mut Command) {
     sys::isolate(command);
 }

@@ -20,7 +20,7 @@
 use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
 
-/// Segments whose departures are less than this apart leave together where the driver sleeps: it cannot wake up much more
+/// Segments whose departures are less than this apart leave together if the driver sleeps: it cannot wake up much more
 /// often.
 const SLEEPING_TICK: Duration = timer::RESOLUTION;
 
@@ -137,7 +137,7 @@ impl Waiter {
         self.prepare.take(took);
     }
 
-    /// How long before a departure the driver wakes; zero where it does not spin.
+    /// How long before a departure the driver wakes; zero if it does not spin.
     pub(crate) fn lead(&self) -> Duration {
         self.spin.as_ref().map_or(Duration::ZERO, |spin| spin.wake_up.get())
     }

@@ -38,7 +38,7 @@ pub struct TcpSocket {
 struct Setup {
     conn: ConnConfig,
     linger: Option<Duration>,
-    /// Where it is bound.
+    /// The address that it is bound to.
     local: Option<SocketAddr>,
 }
 
@@ -121,7 +121,7 @@ impl TcpSocket {
     /// As [`TcpStream::set_tcp_keepalive`].
     ///
     /// # Errors
-    /// `InvalidInput` where one of the times is zero.
+    /// `InvalidInput` if one of the times is zero.
     pub fn set_tcp_keepalive(&self, times: &KeepAlive) -> io::Result<()> {
         check_keepalive(times)?;
         self.setup().conn.keep_alive = Some(*times);
@@ -299,7 +299,7 @@ impl TcpSocket {
         Ok(())
     }
 
-    /// Where it is bound, the unspecified address before that.
+    /// The address that it is bound to; the unspecified address before that.
     ///
     /// # Errors
     /// None.

@@ -90,13 +90,13 @@ pub struct Stats {
     pub timer_lateness: Distribution,
     /// Times between one packet's departure and the next one's.
     pub departure_gaps: Distribution,
-    /// Times between one departure of a packet with data and the next such one: what pacing is judged by where one
+    /// Times between one departure of a packet with data and the next such one: what pacing is judged by if one
     /// connection sends. A packet with several segments counts once.
     pub data_gaps: Distribution,
     /// Time for which the driver waited for departures without sleeping ([`Pacing::Spin`](crate::Pacing::Spin)): the
     /// price of spinning in processor time, but for what other tasks of the runtime used of it.
     pub awake: Duration,
-    /// How long before a departure a spinning driver wakes at present; zero where it does not spin.
+    /// How long before a departure a spinning driver wakes at present; zero if it does not spin.
     pub wakes_early_by: Duration,
     /// Times that the driver task ran.
     pub driver_runs: u64,

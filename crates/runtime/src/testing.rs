@@ -13,12 +13,12 @@ const INSIDE: &str = "ACKLINE_TEST_INSIDE_USER_NAMESPACE";
 /// Runs a test's `body` on a thread inside a network namespace of its own, whose loopback interface is up.
 ///
 /// `name` is the test's full name as the test harness knows it (`module::function`). Without the right to make
-/// a namespace, the test is run again by itself in a child process inside a user namespace; where that is not
-/// allowed either, or where `body` ends with an error that more rights would cure, one line on standard error
+/// a namespace, the test is run again by itself in a child process inside a user namespace; if that is not
+/// allowed either, or if `body` ends with an error that more rights would cure, one line on standard error
 /// says `SKIPPED: <name>: <why>` and the test counts as passed.
 ///
 /// # Panics
-/// Where `body` panics or ends with another error.
+/// If `body` panics or ends with another error.
 pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
     let outcome = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -45,7 +45,7 @@ pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
 /// it sends leaves as before.
 ///
 /// # Errors
-/// Where `socket` is no socket that takes a filter.
+/// If `socket` is no socket that takes a filter.
 pub fn set_deaf(socket: impl AsFd, deaf: bool) -> io::Result<()> {
     Ok(attach_filter(socket, &mut if deaf { only_resets() } else { everything() })?)
 }
@@ -74,13 +74,13 @@ enum Outcome {
     Failed(Error),
 }
 
-/// Says that a test could not run, also where the test harness keeps what passing tests print to itself.
+/// Says that a test could not run, even if the test harness keeps what passing tests print to itself.
 pub fn skip(name: &str, why: &dyn std::fmt::Display) {
     say(&format!("SKIPPED: {name}: {why}"));
 }
 
 fn say(line: &str) {
-    // Not `eprintln!`, which the harness captures. Where standard error is closed, nobody listens.
+    // Not `eprintln!`, which the harness captures. If standard error is closed, nobody listens.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The writer is woken when its [copy rule](CopyRule) lets it copy, after TCP has sent what the ACK released. Each chunk is given
-//! to TCP at once, in one piece, and may be smaller than the rule's unit only where the buffer has no more room. Costs of
+//! to TCP at once, in one piece, and may be smaller than the rule's unit only if the buffer has no more room. Costs of
 //! the host pass before the copy is done: first the wake-up, then the copying.
 
 use super::{App, AppCx, AppEvent, HostCosts};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// When a writer whose buffer was full may copy again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyRule {
-    /// When there is room for a whole chunk of so many bytes (4096), or what is left of the stream. Where the buffer is
+    /// When there is room for a whole chunk of so many bytes (4096), or what is left of the stream. If the buffer is
     /// smaller, all of it is a chunk.
     Whole(u32),
     /// When so many bytes (512) are free or the buffer is empty. Chunks are of at most [`CHUNK`] bytes.
@@ -157,7 +157,7 @@ impl BsdWriter {
             }
         }
         self.copies += 1;
-        // TCP output comes before the next copy, also where that costs nothing.
+        // TCP output comes before the next copy, even if that costs nothing.
         self.chunk = 0;
         cx.set_timer(cx.now(), AWAKE);
     }

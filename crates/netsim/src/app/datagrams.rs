@@ -28,7 +28,7 @@ impl Datagrams {
     /// Sends packets of `size` bytes, the header included, every `interval` seconds until `until`.
     ///
     /// # Panics
-    /// Where an address is none of IPv4.
+    /// If an address is not IPv4.
     #[must_use]
     pub fn new(from: IpAddr, to: IpAddr, size: Draw, interval: Draw, until: Instant) -> Self {
         let (IpAddr::V4(from), IpAddr::V4(to)) = (from, to) else {

@@ -131,7 +131,7 @@ impl AppCx<'_> {
         Ok(listener)
     }
 
-    /// The connection; `None` where it is gone.
+    /// The connection; `None` if it is gone.
     pub fn conn(&mut self, conn: ConnId) -> Option<Conn<'_>> {
         self.endpoint.conn(conn)
     }

@@ -124,7 +124,7 @@ impl Client {
         }
         if !self.is_done() {
             let think = self.options.think.time(cx.rng());
-            // The next question leaves after this answer was acknowledged, also where nobody thinks.
+            // The next question leaves after this answer was acknowledged, even without a pause to think.
             cx.set_timer(cx.now() + think, ASK);
         }
     }

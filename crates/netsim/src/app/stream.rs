@@ -14,7 +14,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Writes what there is, as far as TCP takes it. False where the connection takes nothing any more.
+    /// Writes what there is, as far as TCP takes it. False if the connection takes nothing any more.
     pub(super) fn push(&mut self, cx: &mut AppCx<'_>, id: ConnId) -> bool {
         let now = cx.now();
         let Some(mut conn) = cx.conn(id) else { return false };
@@ -40,7 +40,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Reads all there is. True where the stream has ended.
+    /// Reads all there is. True if the stream has ended.
     pub(super) fn pull(&mut self, cx: &mut AppCx<'_>, id: ConnId) -> bool {
         let now = cx.now();
         let Some(mut conn) = cx.conn(id) else { return true };

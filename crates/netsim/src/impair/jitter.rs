@@ -12,7 +12,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Up to `limit` more delay; packets overtake each other only where `reorders` is set.
+    /// Up to `limit` more delay; packets overtake each other only if `reorders` is set.
     #[must_use]
     pub const fn new(limit: Duration, reorders: bool) -> Self {
         Self { limit, reorders }

@@ -23,7 +23,7 @@ pub trait Impairment: Debug + Send {
     /// Decides about `packet`; `fate` says what those before it decided. Not called for packets that are lost.
     fn apply(&mut self, cx: &mut ImpairCx<'_>, packet: &mut Packet, fate: &mut Fate);
 
-    /// True where it damages octets, so that only checksums tell what is intact.
+    /// True if it damages octets, so that only checksums tell what is intact.
     fn corrupts(&self) -> bool {
         false
     }

@@ -126,7 +126,7 @@ impl Queue for CoDel {
                 None => packet = self.dodequeue(cx).0,
             }
             self.dropping = true;
-            // Section 5.4: go on at the rate that controlled the queue before, where that was not long ago.
+            // Section 5.4: go on at the rate that controlled the queue before, if that was not long ago.
             let delta = self.count.saturating_sub(self.lastcount);
             let recent = now.since(self.drop_next) < self.params.interval.saturating_mul(16);
             self.count = if delta > 1 && recent { delta } else { 1 };

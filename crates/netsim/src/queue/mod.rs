@@ -71,7 +71,7 @@ impl QueueCx<'_> {
         u64::try_from(bits / 8).unwrap_or(u64::MAX)
     }
 
-    /// Does with the packet what `action` says. The packet, where it goes on.
+    /// Does with the packet what `action` says. The packet, if it goes on.
     fn signal(&mut self, mut packet: Packet, action: Action) -> Option<Packet> {
         if action != Action::Drop && packet.mark() {
             *self.marked += 1;
@@ -92,12 +92,12 @@ impl QueueCx<'_> {
 /// What an AQM does with a packet that it picked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Action {
-    /// Marks it CE where it is ECN-capable (RFC 3168), and drops it else.
+    /// Marks it CE if it is ECN-capable (RFC 3168), and drops it otherwise.
     #[default]
     Mark,
     /// Drops it.
     Drop,
-    /// Marks it CE where it is ECN-capable, and lets it pass else: only a full buffer drops (`nodrop` of tc-red).
+    /// Marks it CE if it is ECN-capable, and lets it pass otherwise: only a full buffer drops (`nodrop` of tc-red).
     MarkOnly,
 }
 
@@ -145,7 +145,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// True where `packet` fits behind what waits.
+    /// True if `packet` fits behind what waits.
     fn admits(self, cx: &QueueCx<'_>, queue: &PacketFifo, packet: &Packet) -> bool {
         match self {
             Self::Bytes(limit) => queue.bytes() + cx.cost(packet) <= limit,

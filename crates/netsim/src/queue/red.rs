@@ -50,7 +50,7 @@ impl Default for Adaptive {
 
 impl RedParams {
     /// Linux's weight for a burst of `burst` packets: the smallest w with
-    /// burst + 1 - min/avpkt <= (1 - (1 - 2^-w)^burst) / 2^-w; `None` where there is none up to 31.
+    /// burst + 1 - min/avpkt <= (1 - (1 - 2^-w)^burst) / 2^-w; `None` if there is none up to 31.
     #[must_use]
     pub fn wlog_for(min: u64, avpkt: u32, burst: u32) -> Option<u32> {
         let left = f64::from(burst) + 1.0 - min as f64 / f64::from(avpkt);

@@ -60,7 +60,7 @@ pub struct ConnSample {
     pub min_rtt_ns: Option<u64>,
     /// Retransmission timeout, ns.
     pub rto_ns: u64,
-    /// Pacing rate, bits per second; `None` where nothing is paced.
+    /// Pacing rate, bits per second; `None` if nothing is paced.
     pub pacing_bps: Option<u64>,
     /// Last delivery-rate sample, bits per second.
     pub delivery_bps: Option<u64>,

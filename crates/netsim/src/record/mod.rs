@@ -39,7 +39,7 @@ pub enum Select<T> {
 }
 
 impl<T: PartialEq> Select<T> {
-    /// True where `item` is one of them.
+    /// True if `item` is one of them.
     #[must_use]
     pub fn has(&self, item: &T) -> bool {
         match self {

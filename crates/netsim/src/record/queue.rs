@@ -20,7 +20,7 @@ pub struct QueueRecord {
     pub to: usize,
     /// Name of the queue.
     pub queue: String,
-    /// Bits per second when it was sampled last; `None` where it takes no time.
+    /// Bits per second when it was sampled last; `None` if it takes no time.
     pub rate_bps: Option<u64>,
     /// The queue at the sampling instants.
     pub samples: Vec<QueueSample>,
@@ -28,7 +28,7 @@ pub struct QueueRecord {
     pub metrics: Vec<Metric>,
     /// Queueing delays within the window.
     pub delay: DelayRecord,
-    /// What happened within the window; `None` where fewer than two sampling instants lie in it.
+    /// What happened within the window; `None` if fewer than two sampling instants lie in it.
     pub window: Option<Window>,
 }
 

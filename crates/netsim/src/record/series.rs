@@ -53,7 +53,7 @@ pub(super) fn halve<T>(points: &mut Vec<T>) {
 pub struct Metric {
     /// Who reports it: `cc`, `ack`, `rto`, `queue`.
     pub owner: String,
-    /// Its name, with the unit where that is not bytes.
+    /// Its name, with the unit if that is not bytes.
     pub name: String,
     /// Its values; `None` where it was not reported.
     pub values: Vec<Option<f64>>,

@@ -16,7 +16,7 @@ pub struct TraceOptions {
     /// On these links.
     pub links: Select<LinkId>,
     /// When they arrive at the other end and when they are dropped, always; and when they come to the queue, and when their
-    /// first and last bit leaves, where this is set.
+    /// first and last bit leaves, if this is set.
     pub all_events: bool,
     /// Leave arrivals out: drops alone, unless `all_events` is set.
     pub only_drops: bool,
@@ -62,7 +62,7 @@ pub struct TraceRow {
     pub ip_bytes: u32,
     /// ECN field: `not-ect`, `ect`, `ce`.
     pub ecn: Cow<'static, str>,
-    /// What its TCP header says; `None` where there is none (any more).
+    /// What its TCP header says; `None` if there is none (any more).
     pub tcp: Option<TcpRow>,
 }
 

@@ -49,7 +49,7 @@ impl Stalls {
         stall.map_or(at, |(_, end)| *end)
     }
 
-    /// When work that takes `work`, and stands still in stalls, ends, where it may begin at `begin`.
+    /// When work that takes `work`, and stands still in stalls, ends, if it may begin at `begin`.
     pub fn finish(&mut self, begin: Instant, work: Duration) -> Instant {
         let (mut at, mut left) = (begin, work);
         loop {

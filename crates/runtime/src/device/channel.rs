@@ -240,9 +240,9 @@ struct Queue {
     bytes: usize,
     /// Buffers to be used again.
     spare: Vec<Vec<u8>>,
-    /// The receiver, where it waits for a packet.
+    /// The receiver, if it waits for a packet.
     reader: Option<Waker>,
-    /// The sender, where it waits for room.
+    /// The sender, if it waits for room.
     writer: Option<Waker>,
     /// The receiver is gone.
     closed: bool,

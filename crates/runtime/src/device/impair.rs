@@ -53,7 +53,7 @@ pub struct Stall {
 }
 
 impl Stall {
-    /// When a packet goes on that comes `at`, where the path began to move at `began`.
+    /// When a packet goes on that comes `at`, if the path began to move at `began`.
     fn passes(self, began: Instant, at: Instant) -> Instant {
         let Self { every, lasts } = self;
         let period = every.saturating_add(lasts).as_nanos();
@@ -75,7 +75,7 @@ pub struct ImpairConfig {
     pub incoming: Impairment,
     /// What a packet is.
     pub super_packets: SuperPackets,
-    /// Packets that wait in each direction, at least 1. Where there are as many, sends find the device full,
+    /// Packets that wait in each direction, at least 1. If there are as many, sends find the device full,
     /// and receives leave further packets in the device.
     pub queue_packets: usize,
     /// Of everything that is drawn.
@@ -190,7 +190,7 @@ impl<D: Device> Impaired<D> {
         Ok(())
     }
 
-    /// Waits for the next release. Ready where it has come.
+    /// Waits for the next release. Ready if it has come.
     fn poll_release(&mut self, now: Instant, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outgoing = if self.blocked { None } else { self.outgoing.next_release() };
         let next =
@@ -382,7 +382,7 @@ struct Lane<C> {
     /// By the time of release, then by order of entry.
     waiting: BTreeMap<(Instant, u64), Packet<C>>,
     entered: u64,
-    /// When the last packet has passed the path, where that has a rate.
+    /// When the last packet has passed the path, if that has a rate.
     busy_until: Instant,
     /// When the first packet came.
     began: Option<Instant>,
@@ -493,7 +493,7 @@ impl<C: Copy + PartialEq> Lane<C> {
     }
 }
 
-/// The wire packets of a packet, with complete checksums; `None` where it is no TCP packet.
+/// The wire packets of a packet, with complete checksums; `None` if it is no TCP packet.
 fn cut<C: Copy>(packet: &Packet<C>, complete: C) -> Option<Vec<Packet<C>>> {
     let (header, payload) = packet.bytes.split_at_checked(packet.header)?;
     let size = packet.segment_size.unwrap_or(NonZeroU16::MAX);
@@ -509,8 +509,8 @@ fn cut<C: Copy>(packet: &Packet<C>, complete: C) -> Option<Vec<Packet<C>>> {
     Some(packets)
 }
 
-/// Flips one bit, of one of the wire packets where it is a super-packet. The checksum is finished first, so
-/// that the damage can be told. `None` where that cannot be done.
+/// Flips one bit, of one of the wire packets if it is a super-packet. The checksum is finished first, so
+/// that the damage can be told. `None` if that cannot be done.
 fn damage<C: Copy + PartialEq>(packet: Packet<C>, complete: C, victim: u64) -> Option<Vec<Packet<C>>> {
     let mut packets = if packet.checksum == complete && packet.segment_size.is_none() {
         vec![packet]

@@ -40,13 +40,13 @@ use std::task::{Context, Poll};
 /// Carries IP packets, non-blocking.
 ///
 /// **A driver calls [`try_recv`](Self::try_recv) until `WouldBlock`, [`try_send`](Self::try_send) as long as it
-/// has packets and room, and then waits with [`poll_readable`](Self::poll_readable) and, where `try_send` said
+/// has packets and room, and then waits with [`poll_readable`](Self::poll_readable) and, if `try_send` said
 /// `WouldBlock`, [`poll_writable`](Self::poll_writable).** Waiting may end although nothing can be done; the
 /// next try says so.
 ///
 /// An error other than `WouldBlock` from a receive or a wait means that the device is gone. One from a send
-/// means that this packet was not carried: `InvalidInput` where the device cannot carry such a packet at all,
-/// anything else where the device or the kernel refused it.
+/// means that this packet was not carried: `InvalidInput` if the device cannot carry such a packet at all,
+/// anything else if the device or the kernel refused it.
 ///
 /// A device whose interface is down refuses packets with `NetworkDown` and says so in its
 /// [statistics](DeviceStats::down). It is no error for a receive; waiting for either direction ends when the interface
@@ -58,14 +58,14 @@ pub trait Device: Send {
     /// The next received packet, borrowed from the device's own buffer until the next call.
     ///
     /// # Errors
-    /// `WouldBlock` where none is waiting; anything else: the device is gone.
+    /// `WouldBlock` if none is waiting; anything else: the device is gone.
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>>;
 
     /// Sends one packet, or one super-packet of `segment_size` payload bytes per wire packet, all of it or
     /// nothing.
     ///
     /// # Errors
-    /// `WouldBlock` where the device is full; see [`Device`] for the others.
+    /// `WouldBlock` if the device is full; see [`Device`] for the others.
     fn try_send(
         &mut self,
         header: &[u8],
@@ -77,13 +77,13 @@ pub trait Device: Send {
     /// Ready when a packet may be waiting.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device is gone.
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// Ready when there may be room for a packet.
     ///
     /// # Errors
-    /// Where the device is gone.
+    /// If the device is gone.
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     /// What happened so far.
@@ -130,7 +130,7 @@ impl<D: Device + ?Sized> Device for Box<D> {
 pub struct DeviceCaps {
     /// Largest IP packet on the wire, in bytes.
     pub mtu: u32,
-    /// Largest IP packet that the device cuts into wire packets, headers included, at most 65,535; 0 where it
+    /// Largest IP packet that the device cuts into wire packets, headers included, at most 65,535; 0 if it
     /// cuts none.
     pub max_super_packet: u32,
     /// The device completes [`TxChecksum::Partial`]. Super-packets need it.

@@ -130,7 +130,7 @@ impl Tun {
     /// up. The interface goes away with the device.
     ///
     /// # Errors
-    /// [`Error::NameInUse`] where an interface of the name exists; the lack of rights; a bad MTU or address.
+    /// [`Error::NameInUse`] if an interface of the name exists; the lack of rights; a bad MTU or address.
     pub fn create(config: &TunConfig) -> Result<Self> {
         let name = config.name.as_deref().unwrap_or("");
         let mut tun = Self::attach(name, config.offload, config.multi_queue, true)?;
@@ -145,11 +145,11 @@ impl Tun {
     /// where it was made for them. Its addresses and MTU are left as they are; it must be up.
     ///
     /// # Errors
-    /// [`Error::NoSuchInterface`], [`Error::NotATun`]; [`Error::NameInUse`] where another process has it open.
+    /// [`Error::NoSuchInterface`], [`Error::NotATun`]; [`Error::NameInUse`] if another process has it open.
     pub fn open_existing(name: &str, offload: bool) -> Result<Self> {
         Netlink::open()?.interface(name)?;
         match Self::attach(name, offload, false, false) {
-            // The kernel says this where the device was made for several queues.
+            // The kernel says this if the device was made for several queues.
             Err(Error::NotATun { .. }) => Self::attach(name, offload, true, false),
             other => other,
         }
@@ -158,7 +158,7 @@ impl Tun {
     /// Opens another queue of the same interface. The calling thread must be in the interface's namespace.
     ///
     /// # Errors
-    /// [`Error::NotATun`] where the device was made without [`TunConfig::multi_queue`].
+    /// [`Error::NotATun`] if the device was made without [`TunConfig::multi_queue`].
     pub fn open_queue(&self) -> Result<Self> {
         if !self.multi_queue {
             return Err(Error::NotATun { name: self.interface.name.clone() });
@@ -292,7 +292,7 @@ const fn capabilities(mtu: u32, offload: bool) -> DeviceCaps {
     if offload { DeviceCaps::offload(mtu) } else { DeviceCaps::plain(mtu) }
 }
 
-/// What the first `length` bytes of `buffer` are; `None` where they are no packet.
+/// What the first `length` bytes of `buffer` are; `None` if they are no packet.
 fn understand(buffer: &[u8], length: usize, offload: bool) -> Option<vnet::Received> {
     if length >= buffer.len() {
         return None;

@@ -26,7 +26,7 @@ impl<F: OwnsFd> TunFd<F> {
         Ok(Self { fd: ReadyFd::new(fd), link, name: interface.name.clone() })
     }
 
-    /// Takes in what has become of the interface, where that was changed on purpose.
+    /// Takes in what has become of the interface, if that was changed on purpose.
     pub(super) fn refresh(&mut self) {
         self.link.refresh();
     }
@@ -34,7 +34,7 @@ impl<F: OwnsFd> TunFd<F> {
     /// Reads one packet.
     ///
     /// # Errors
-    /// `WouldBlock`; `NetworkDown` where the interface was removed.
+    /// `WouldBlock`; `NetworkDown` if the interface was removed.
     pub(super) fn read(&self, read: impl FnMut(&F) -> io::Result<usize>) -> io::Result<usize> {
         match self.fd.attempt(Interest::READABLE, read) {
             Ok(0) => Err(removed(&self.name)),
@@ -66,7 +66,7 @@ impl<F: OwnsFd> TunFd<F> {
             (Link::Up | Link::Gone, Link::Up) | (Link::Gone, Link::Gone) | (_, Link::Down) => {
                 self.fd.poll_readable(cx)
             }
-            // Where it is gone, reading will tell whether the interface has only moved to another namespace.
+            // If it is gone, reading will tell whether the interface has only moved to another namespace.
             (Link::Down, Link::Up) | (_, Link::Gone) => Poll::Ready(Ok(())),
         }
     }

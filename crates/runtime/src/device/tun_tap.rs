@@ -59,7 +59,7 @@ impl TunTap {
     /// TUN mode, in the calling thread's network namespace. Its addresses are left as they are.
     ///
     /// # Errors
-    /// [`Error::NotATun`] for a TAP interface; where the interface cannot be made non-blocking.
+    /// [`Error::NotATun`] for a TAP interface; if the interface cannot be made non-blocking.
     pub fn from_iface(iface: Iface) -> Result<Self> {
         if iface.mode() != Mode::Tun {
             return Err(Error::NotATun { name: iface.name().to_owned() });

@@ -46,7 +46,7 @@ pub struct Interface {
     pub loopback: bool,
     /// Its link layer is Ethernet.
     pub ethernet: bool,
-    /// Its Ethernet address, where it has one.
+    /// Its Ethernet address, if it has one.
     pub mac: Option<MacAddress>,
     /// Largest super-packet that it cuts itself or that is cut on the way to it, link header included, in bytes.
     pub gso_max_size: u32,
@@ -87,7 +87,7 @@ impl Netlink {
     /// Opens the socket.
     ///
     /// # Errors
-    /// Where the kernel refuses a netlink socket.
+    /// If the kernel refuses a netlink socket.
     pub fn open() -> Result<Self> {
         let socket = rustix::net::socket_with(
             AddressFamily::NETLINK,
@@ -103,7 +103,7 @@ impl Netlink {
     /// The interface called `name`.
     ///
     /// # Errors
-    /// [`Error::NoSuchInterface`] where there is none.
+    /// [`Error::NoSuchInterface`] if there is none.
     pub fn interface(&mut self, name: &str) -> Result<Interface> {
         let body = link_body(0, 0, 0);
         let mut found = None;
@@ -172,7 +172,7 @@ impl Netlink {
     /// They go away with either namespace.
     ///
     /// # Errors
-    /// [`Error::NameInUse`] where one of the names is taken; without `CAP_NET_ADMIN`.
+    /// [`Error::NameInUse`] if one of the names is taken; without `CAP_NET_ADMIN`.
     #[cfg(feature = "netns")]
     pub fn add_veth(&mut self, name: &str, peer: &str, there: &Namespace) -> Result<()> {
         let body = link_body(0, 0, 0);
@@ -197,7 +197,7 @@ impl Netlink {
     /// Sets the largest IP packet, in bytes.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`, or where the interface cannot carry such packets.
+    /// Without `CAP_NET_ADMIN`, or if the interface cannot carry such packets.
     pub fn set_mtu(&mut self, index: u32, mtu: u32) -> Result<()> {
         let body = link_body(index, 0, 0);
         self.change(libc::RTM_NEWLINK, 0, &body, |request| {
@@ -209,7 +209,7 @@ impl Netlink {
     /// Sets the interface's Ethernet address. Some drivers take it only while the interface is down.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`, or where the driver does not take it.
+    /// Without `CAP_NET_ADMIN`, or if the driver does not take it.
     pub fn set_mac(&mut self, index: u32, mac: MacAddress) -> Result<()> {
         self.change(libc::RTM_NEWLINK, 0, &link_body(index, 0, 0), |request| {
             request.attribute(libc::IFLA_ADDRESS, &mac.0)
@@ -240,7 +240,7 @@ impl Netlink {
     /// Removes a virtual interface; of a veth pair, both ends.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`; where the interface stands for hardware.
+    /// Without `CAP_NET_ADMIN`; if the interface stands for hardware.
     pub fn remove(&mut self, index: u32) -> Result<()> {
         self.change(libc::RTM_DELLINK, 0, &link_body(index, 0, 0), |request| request)
             .map_err(Error::on("remove an interface"))
@@ -249,7 +249,7 @@ impl Netlink {
     /// Makes a VLAN interface (802.1Q) called `name` above the Ethernet interface `parent`. It is down.
     ///
     /// # Errors
-    /// [`Error::NameInUse`]; without `CAP_NET_ADMIN`; where the parent cannot carry VLANs, or `id` is above 4094.
+    /// [`Error::NameInUse`]; without `CAP_NET_ADMIN`; if the parent cannot carry VLANs, or `id` is above 4094.
     pub fn add_vlan(&mut self, name: &str, parent: u32, id: u16) -> Result<()> {
         let body = link_body(0, 0, 0);
         self.change(libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL, &body, |request| {
@@ -295,7 +295,7 @@ impl Netlink {
     /// takes a moment: see [`await_address`](Self::await_address). An address that is already there is no error.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`; where the families of address and peer differ; without IPv6 in the kernel.
+    /// Without `CAP_NET_ADMIN`; if the families of address and peer differ; without IPv6 in the kernel.
     pub fn add_address(&mut self, index: u32, address: InterfaceAddress) -> Result<()> {
         let InterfaceAddress { net, peer } = address;
         let local = net.addr();
@@ -328,7 +328,7 @@ impl Netlink {
     /// are dropped.
     ///
     /// # Errors
-    /// Where it does not within that time: the interface is down, or has no such address.
+    /// If it does not within that time: the interface is down, or has no such address.
     pub fn await_address(&mut self, address: IpAddr) -> Result<()> {
         const ACTION: &str = "wait for an address to become usable";
         for _ in 0..2000 {
@@ -368,7 +368,7 @@ impl Netlink {
     /// that is already there is replaced.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`; where the interface is down or `via` cannot be reached through it.
+    /// Without `CAP_NET_ADMIN`; if the interface is down or `via` cannot be reached through it.
     pub fn add_route(&mut self, index: u32, destination: IpNet, via: Option<IpAddr>) -> Result<()> {
         let scope = if via.is_some() { libc::RT_SCOPE_UNIVERSE } else { libc::RT_SCOPE_LINK };
         // struct rtmsg: family, destination and source prefix lengths, TOS, table, protocol, scope, type, flags.
@@ -401,7 +401,7 @@ impl Netlink {
     /// Tells the kernel the Ethernet address of a neighbour, for good.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`; where the interface has no neighbours.
+    /// Without `CAP_NET_ADMIN`; if the interface has no neighbours.
     pub fn add_neighbour(&mut self, index: u32, address: IpAddr, mac: MacAddress) -> Result<()> {
         // struct ndmsg: family, padding, interface, state, flags, type.
         let mut body = [family(address), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -156,7 +156,7 @@ impl Builder {
 
     /// For `limit` after the last packet that came or left, the driver does not sleep but asks the device again and
     /// again, between other tasks of the runtime. Then the packet that is waited for costs no wake-up, which takes
-    /// some tens of microseconds where the processor has gone to rest, and the kernel that hands it over need not wake
+    /// some tens of microseconds if the processor has gone to rest, and the kernel that hands it over need not wake
     /// anybody. The processor is busy meanwhile, so the runtime's thread should have one of its own; a stack on which
     /// nothing moves for `limit` sleeps. As Linux's `SO_BUSY_POLL`, which counts from the wait instead. Zero, the
     /// default: it always sleeps.

@@ -126,7 +126,7 @@ enum Turn {
     Ended(io::Result<()>),
     /// There is more to do at once.
     Again,
-    /// A wait, or none where nothing has a deadline.
+    /// A wait, or none if nothing has a deadline.
     Wait(Option<Wait>),
 }
 
@@ -151,7 +151,7 @@ impl Received {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gathering {
     bytes: usize,
-    /// Until when; `None` where nothing waits.
+    /// Until when; `None` if nothing waits.
     until: Option<Instant>,
 }
 
@@ -193,7 +193,7 @@ impl State {
         Turn::Ended(self.failure().map_or(Ok(()), Err))
     }
 
-    /// One turn; true where there is more to do at once.
+    /// One turn; true if there is more to do at once.
     fn try_turn(
         &mut self,
         cx: &mut Context<'_>,

@@ -65,9 +65,9 @@ impl Stack {
     /// runtime, and its addresses are tried in turn, as tokio does. Dropping the future gives the attempt up.
     ///
     /// # Errors
-    /// `ConnectionRefused`, `ConnectionReset`, `TimedOut` or `HostUnreachable` where the handshake fails;
-    /// `AddrNotAvailable`, `AddrInUse`, `InvalidInput` or `QuotaExceeded` where it cannot begin;
-    /// `NetworkDown` where the device is gone; `NotConnected` while the stack shuts down. That of the last address, or
+    /// `ConnectionRefused`, `ConnectionReset`, `TimedOut` or `HostUnreachable` if the handshake fails;
+    /// `AddrNotAvailable`, `AddrInUse`, `InvalidInput` or `QuotaExceeded` if it cannot begin;
+    /// `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down. That of the last address, or
     /// the resolver's.
     pub async fn connect(&self, addr: impl ToSocketAddrs) -> io::Result<TcpStream> {
         self.connect_with(addr, self.connect.clone()).await
@@ -92,7 +92,7 @@ impl Stack {
         Err(last.unwrap_or_else(io_error::no_address))
     }
 
-    /// Connects to one address, where the near address or port matters.
+    /// Connects to one address from a given local address or port.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -113,8 +113,8 @@ impl Stack {
     /// on; [`TcpListener::local_addr`] tells which.
     ///
     /// # Errors
-    /// `AddrInUse` where another listener has the same place; `AddrNotAvailable` for an address that is not
-    /// the stack's; `NetworkDown` where the device is gone; `NotConnected` while
+    /// `AddrInUse` if another listener has the same place; `AddrNotAvailable` for an address that is not
+    /// the stack's; `NetworkDown` if the device is gone; `NotConnected` while
     /// the stack shuts down.
     pub fn listen(&self, on: ListenOn) -> io::Result<TcpListener> {
         self.listen_with(on, AcceptConfig::new(self.connect.clone()))
@@ -138,7 +138,7 @@ impl Stack {
 
     /// Stops listening and refuses new connections, waits until every connection has been closed by its
     /// owner and its peer (TIME-WAIT does not count), and what they said last has left a shaper; resets what is
-    /// left after `within`. True where nothing had to be reset.
+    /// left after `within`. True if nothing had to be reset.
     pub async fn shutdown(&self, within: std::time::Duration) -> bool {
         let end = self.shard.act(|state, now, wakes| {
             let within = Duration::from(within);

@@ -124,7 +124,7 @@ impl Wakes {
     }
 }
 
-/// Stores a waker, without a clone where it is the one already there.
+/// Stores a waker, without a clone if it is the one already there.
 pub(crate) fn store(place: &mut Option<Waker>, waker: &Waker) {
     match place {
         Some(known) => known.clone_from(waker),

@@ -122,7 +122,7 @@ impl Handle {
         }
     }
 
-    /// Tries `act` once. Where it says that there is nothing to be done yet, the task of `waker` is woken at news.
+    /// Tries `act` once. If it says that there is nothing to be done yet, the task of `waker` is woken at news.
     pub(super) fn operate<R>(
         &self,
         operation: Operation,

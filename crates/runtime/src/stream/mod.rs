@@ -87,7 +87,7 @@ impl TcpStream {
     /// A snapshot of the connection, as Linux's `TCP_INFO`.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn info(&self) -> io::Result<Info> {
         self.conn.info()
     }
@@ -96,7 +96,7 @@ impl TcpStream {
     /// writes go on to tell it.
     ///
     /// # Errors
-    /// `NotConnected` where the connection is gone.
+    /// `NotConnected` if the connection is gone.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.conn.take_error()
     }
@@ -105,14 +105,14 @@ impl TcpStream {
     /// stack stands still while it runs, so it must not wait, nor use the stack or a stream of it.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn with_core<R>(&self, act: impl FnOnce(&mut Conn<'_>, Instant) -> R) -> io::Result<R> {
         self.conn.with(act)
     }
 
     /// Resets the connection and throws away what is queued. Reads and writes fail with `ConnectionAborted`.
     pub fn abort(&self) {
-        // Where the device is gone there is nobody to tell.
+        // If the device is gone there is nobody to tell.
         let _ = self.conn.with(|conn, now| conn.abort(now));
     }
 

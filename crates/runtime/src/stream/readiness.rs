@@ -60,7 +60,7 @@ impl TcpStream {
     /// Reads what is there, at most as much as `buf` takes.
     ///
     /// # Errors
-    /// `WouldBlock` where nothing is there; otherwise as reading.
+    /// `WouldBlock` if nothing is there; otherwise as reading.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.try_read_vectored(&mut [IoSliceMut::new(buf)])
     }
@@ -95,7 +95,7 @@ impl TcpStream {
     /// Writes what there is room for, at most `buf`.
     ///
     /// # Errors
-    /// `WouldBlock` where there is no room; otherwise as writing.
+    /// `WouldBlock` if there is no room; otherwise as writing.
     pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
         self.try_write_vectored(&[IoSlice::new(buf)])
     }

@@ -8,10 +8,10 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 impl TcpStream {
-    /// True where small segments leave at once: `TCP_NODELAY`.
+    /// True if small segments leave at once: `TCP_NODELAY`.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn nodelay(&self) -> io::Result<bool> {
         self.conn.ask(|conn| conn.config().nagle == Nagle::Off)
     }
@@ -19,15 +19,15 @@ impl TcpStream {
     /// `TCP_NODELAY`: small segments leave at once (no Nagle's algorithm).
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_nodelay(&self, on: bool) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_nodelay(now, on))
     }
 
-    /// True where only full segments leave: `TCP_CORK`.
+    /// True if only full segments leave: `TCP_CORK`.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn cork(&self) -> io::Result<bool> {
         self.conn.ask(|conn| conn.config().cork)
     }
@@ -35,7 +35,7 @@ impl TcpStream {
     /// `TCP_CORK`: only full segments leave until it is set off again.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_cork(&self, on: bool) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_cork(now, on))
     }
@@ -43,7 +43,7 @@ impl TcpStream {
     /// As set by [`set_quickack`](Self::set_quickack).
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn quickack(&self) -> io::Result<bool> {
         self.conn.ask(|conn| conn.quick_acks())
     }
@@ -52,7 +52,7 @@ impl TcpStream {
     /// until this is switched off (Linux leaves it by itself).
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_quickack(&self, on: bool) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_quick_acks(now, on))
     }
@@ -60,7 +60,7 @@ impl TcpStream {
     /// The hop limit of outgoing packets: `IP_TTL`, `IPV6_UNICAST_HOPS`.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn ttl(&self) -> io::Result<u32> {
         let mut state = self.conn.shard.lock();
         let own = state.conn(self.conn.id)?.config().ttl;
@@ -70,7 +70,7 @@ impl TcpStream {
     /// The hop limit of outgoing packets, from 1 to 255.
     ///
     /// # Errors
-    /// `InvalidInput` for another number; `NetworkDown` where the device is gone.
+    /// `InvalidInput` for another number; `NetworkDown` if the device is gone.
     pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let ttl = ttl_of(ttl)?;
         self.conn.with(|conn, now| conn.set_ttl(now, Some(ttl)))
@@ -79,7 +79,7 @@ impl TcpStream {
     /// The type of service of an IPv4 connection, whose upper six bits are the DSCP: `IP_TOS`.
     ///
     /// # Errors
-    /// `Unsupported` over IPv6; `NetworkDown` where the device is gone.
+    /// `Unsupported` over IPv6; `NetworkDown` if the device is gone.
     pub fn tos_v4(&self) -> io::Result<u32> {
         self.over(true)?;
         self.conn.ask(|conn| u32::from(conn.config().dscp) << 2)
@@ -88,7 +88,7 @@ impl TcpStream {
     /// The type of service of an IPv4 connection. The lower two bits are ECN's and are not taken.
     ///
     /// # Errors
-    /// `InvalidInput` above 255; `Unsupported` over IPv6; `NetworkDown` where the device is gone.
+    /// `InvalidInput` above 255; `Unsupported` over IPv6; `NetworkDown` if the device is gone.
     pub fn set_tos_v4(&self, tos: u32) -> io::Result<()> {
         self.over(true)?;
         let dscp = dscp_of_tos(tos)?;
@@ -98,7 +98,7 @@ impl TcpStream {
     /// The traffic class of an IPv6 connection, whose upper six bits are the DSCP: `IPV6_TCLASS`.
     ///
     /// # Errors
-    /// `Unsupported` over IPv4; `NetworkDown` where the device is gone.
+    /// `Unsupported` over IPv4; `NetworkDown` if the device is gone.
     pub fn tclass_v6(&self) -> io::Result<u32> {
         self.over(false)?;
         self.conn.ask(|conn| u32::from(conn.config().dscp) << 2)
@@ -107,7 +107,7 @@ impl TcpStream {
     /// The traffic class of an IPv6 connection. The lower two bits are ECN's and are not taken.
     ///
     /// # Errors
-    /// `InvalidInput` above 255; `Unsupported` over IPv4; `NetworkDown` where the device is gone.
+    /// `InvalidInput` above 255; `Unsupported` over IPv4; `NetworkDown` if the device is gone.
     pub fn set_tclass_v6(&self, tclass: u32) -> io::Result<()> {
         self.over(false)?;
         let dscp = dscp_of_tos(tclass)?;
@@ -121,15 +121,15 @@ impl TcpStream {
     /// The limit of the send buffer in bytes: `SO_SNDBUF`.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn send_buffer_size(&self) -> io::Result<u32> {
         self.conn.ask(|conn| conn.config().send_buffer)
     }
 
-    /// The limit of the send buffer in bytes, from 2,048 to 2^30. What is written stays, also where that is more.
+    /// The limit of the send buffer in bytes, from 2,048 to 2^30. What is written stays, even if that is more.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_send_buffer_size(&self, bytes: u32) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_send_buffer(now, bytes))
     }
@@ -137,7 +137,7 @@ impl TcpStream {
     /// The limit of the receive buffer in bytes: `SO_RCVBUF`.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn recv_buffer_size(&self) -> io::Result<u32> {
         self.conn.ask(|conn| conn.config().recv_buffer)
     }
@@ -148,15 +148,15 @@ impl TcpStream {
     /// a larger one, so that a size above it belongs into the settings that the connection begins with.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_recv_buffer_size(&self, bytes: u32) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_recv_buffer(now, bytes))
     }
 
-    /// True where a silent peer is probed: `SO_KEEPALIVE`.
+    /// True if a silent peer is probed: `SO_KEEPALIVE`.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn keepalive(&self) -> io::Result<bool> {
         self.tcp_keepalive().map(|times| times.is_some())
     }
@@ -164,7 +164,7 @@ impl TcpStream {
     /// `SO_KEEPALIVE`, with the times that are in force, or else the default ones.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_keepalive(&self, on: bool) -> io::Result<()> {
         self.conn.with(|conn, now| {
             let times = conn.config().keep_alive.unwrap_or_default();
@@ -175,7 +175,7 @@ impl TcpStream {
     /// The times of keep-alive: `TCP_KEEPIDLE`, `TCP_KEEPINTVL` and `TCP_KEEPCNT`. `None`: it is off.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn tcp_keepalive(&self) -> io::Result<Option<KeepAlive>> {
         self.conn.ask(|conn| conn.config().keep_alive)
     }
@@ -183,7 +183,7 @@ impl TcpStream {
     /// Switches keep-alive on, with these times. Idle time counts from the last arrival.
     ///
     /// # Errors
-    /// `InvalidInput` where one of them is zero; `NetworkDown` where the device is gone.
+    /// `InvalidInput` if one of them is zero; `NetworkDown` if the device is gone.
     pub fn set_tcp_keepalive(&self, times: &KeepAlive) -> io::Result<()> {
         check_keepalive(times)?;
         self.conn.with(|conn, now| conn.set_keep_alive(now, Some(*times)))
@@ -192,7 +192,7 @@ impl TcpStream {
     /// As set by [`set_tcp_user_timeout`](Self::set_tcp_user_timeout).
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn tcp_user_timeout(&self) -> io::Result<Option<Duration>> {
         self.conn.ask(|conn| conn.config().user_timeout.map(Duration::from))
     }
@@ -201,7 +201,7 @@ impl TcpStream {
     /// `TimedOut`. `None`: for ever.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_tcp_user_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_user_timeout(now, limit.map(Into::into)))
     }
@@ -215,7 +215,7 @@ impl TcpStream {
     }
 
     /// What dropping the stream does. `None`, the default: it closes in the background, however long the peer
-    /// takes. `Some(zero)`: it resets. `Some(limit)`: it closes in the background and is reset where that
+    /// takes. `Some(zero)`: it resets. `Some(limit)`: it closes in the background and is reset if that
     /// takes longer than `limit`.
     ///
     /// # Errors
@@ -236,7 +236,7 @@ impl TcpStream {
     /// Swaps the congestion control; the new one starts from the old one's window and threshold.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_congestion_control(&self, make: &NewCongestionControl) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_congestion_control(now, make))
     }
@@ -244,7 +244,7 @@ impl TcpStream {
     /// Swaps the ACK policy.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_ack_policy(&self, make: &NewAckPolicy) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_ack_policy(now, make))
     }
@@ -253,7 +253,7 @@ impl TcpStream {
     /// ends in the conventional way.
     ///
     /// # Errors
-    /// `NetworkDown` where the device is gone.
+    /// `NetworkDown` if the device is gone.
     pub fn set_rto_response(&self, make: &NewRtoResponse) -> io::Result<()> {
         self.conn.with(|conn, now| conn.set_rto_response(now, make))
     }

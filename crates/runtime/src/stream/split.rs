@@ -74,7 +74,7 @@ impl OwnedReadHalf {
     /// Makes one stream of its two halves again.
     ///
     /// # Errors
-    /// Returns the halves where they belong to different streams.
+    /// Returns the halves if they belong to different streams.
     pub fn reunite(self, other: OwnedWriteHalf) -> Result<TcpStream, ReuniteError> {
         reunite(self, other)
     }
@@ -84,7 +84,7 @@ impl OwnedWriteHalf {
     /// Makes one stream of its two halves again.
     ///
     /// # Errors
-    /// Returns the halves where they belong to different streams.
+    /// Returns the halves if they belong to different streams.
     pub fn reunite(self, other: OwnedReadHalf) -> Result<TcpStream, ReuniteError> {
         reunite(other, self)
     }
@@ -98,7 +98,7 @@ impl OwnedWriteHalf {
 impl Drop for OwnedWriteHalf {
     fn drop(&mut self) {
         if self.shutdown_on_drop {
-            // Fails where the connection ended already.
+            // Fails if the connection ended already.
             let _ = self.stream.conn.shutdown();
         }
     }
@@ -127,7 +127,7 @@ macro_rules! both {
             /// A snapshot of the connection.
             ///
             /// # Errors
-            /// `NetworkDown` where the device is gone.
+            /// `NetworkDown` if the device is gone.
             pub fn info(&self) -> io::Result<Info> {
                 self.stream.info()
             }
@@ -274,7 +274,7 @@ macro_rules! writes {
             /// As [`TcpStream::flushed`].
             ///
             /// # Errors
-            /// Where the connection ends with an error first.
+            /// If the connection ends with an error first.
             pub async fn flushed(&mut self) -> io::Result<()> {
                 std::future::poll_fn(|cx| self.stream.conn.poll_flushed(cx)).await
             }

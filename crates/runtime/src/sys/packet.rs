@@ -87,7 +87,7 @@ pub(crate) struct Message {
 }
 
 /// Receives as many messages as are there, at most one for each slot of `stride` bytes in `buffer` and each of
-/// `messages`, and at most [`MAX_BATCH`]. Returns how many; `AGAIN` where there are none.
+/// `messages`, and at most [`MAX_BATCH`]. Returns how many; `AGAIN` if there are none.
 pub(crate) fn receive_batch(
     socket: impl AsFd,
     buffer: &mut [u8],

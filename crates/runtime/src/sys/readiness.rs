@@ -22,7 +22,7 @@ unsafe impl OwnsFd for tun_tap::Iface {}
 /// Lets tokio watch a non-blocking descriptor.
 ///
 /// # Errors
-/// Where epoll refuses it.
+/// If epoll refuses it.
 ///
 /// # Panics
 /// Outside a tokio runtime with I/O enabled.

@@ -26,7 +26,7 @@ pub(crate) struct Flags {
     pub(crate) vnet_hdr: bool,
     /// The device takes several queues.
     pub(crate) multi_queue: bool,
-    /// Fail where an interface of that name exists.
+    /// Fail if an interface of that name exists.
     pub(crate) exclusive: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn open() -> Result<OwnedFd, Errno> {
     rustix::fs::open("/dev/net/tun", OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Binds `fd` to the TUN interface `name`, which is created where it does not exist; an empty name lets the
+/// Binds `fd` to the TUN interface `name`, which is created if it does not exist; an empty name lets the
 /// kernel choose one. Returns the interface's name.
 pub(crate) fn attach(fd: impl AsFd, name: &str, flags: Flags) -> Result<String, Errno> {
     if name.len() > MAX_NAME || name.contains('\0') {

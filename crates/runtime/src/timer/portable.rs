@@ -27,7 +27,7 @@ impl Sleeper {
         self.sleep.as_mut().reset(tokio::time::Instant::now() + left.into());
     }
 
-    /// Ready at the time that is set; pending where none is.
+    /// Ready at the time that is set; pending if none is.
     fn poll_sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.at else { return Poll::Pending };
         loop {

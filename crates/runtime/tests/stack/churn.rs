@@ -71,7 +71,7 @@ async fn client(stack: Stack, number: u64) -> io::Result<()> {
 
 async fn serve(mut stream: TcpStream) {
     let (mut read, mut write) = stream.split();
-    // Fails where the client resets.
+    // Fails if the client resets.
     if tokio::io::copy(&mut read, &mut write).await.is_ok() {
         let _ = stream.shutdown().await;
     }

@@ -209,7 +209,7 @@ async fn data_is_used_and_made_in_place() {
     });
     let mut received = Vec::new();
     loop {
-        // Leaves a byte behind where there are several: it must come again.
+        // Leaves a byte behind if there are several: it must come again.
         let more = soon(far.with_readable(|pieces| {
             let there = pieces.concat();
             let used = there.len() - usize::from(there.len() > 1);

@@ -34,12 +34,12 @@ pub struct AfPacketConfig {
     /// received.
     pub offload: bool,
     /// Hand frames to the network card past the interface's queueing discipline (`PACKET_QDISC_BYPASS`): less work
-    /// for each, but frames are dropped where the card's queue is full.
+    /// for each, but frames are dropped if the card's queue is full.
     pub qdisc_bypass: bool,
     /// Largest IP packet in bytes, 68 to the interface's MTU (a larger value counts as that); `None`: the
     /// interface's MTU.
     pub mtu: Option<u32>,
-    /// Frames that one system call receives at most, 1 to 64; fewer where they are large. Each takes up to 64 KiB of
+    /// Frames that one system call receives at most, 1 to 64; fewer if they are large. Each takes up to 64 KiB of
     /// memory.
     pub receive_batch: usize,
     /// Bytes of memory for frames that were received and not yet read, with the kernel's bookkeeping (which makes a

@@ -38,7 +38,7 @@ const EXTENSION_HEADERS: [u32; 4] = [0, 43, 44, 60];
 const DROP: Instruction = statement(BPF_RET | BPF_K, 0);
 const KEEP: Instruction = statement(BPF_RET | BPF_K, u32::MAX);
 
-/// The program for a stack with this Ethernet address; for any IP address where `addresses` is None, or too long to
+/// The program for a stack with this Ethernet address; for any IP address if `addresses` is None, or too long to
 /// compare with.
 pub(super) fn program(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     let addresses = addresses.filter(|addresses| addresses.len() <= MAX_ADDRESSES);
@@ -104,7 +104,7 @@ fn ipv6(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     block
 }
 
-/// Goes on where the frame is for the station `mac`; otherwise the frame is dropped.
+/// Goes on if the frame is for the station `mac`; otherwise the frame is dropped.
 fn to_station(mac: MacAddress) -> Vec<Instruction> {
     let MacAddress([a, b, c, d, e, f]) = mac;
     let mut block = vec![load(BPF_W, 0)];
@@ -114,14 +114,14 @@ fn to_station(mac: MacAddress) -> Vec<Instruction> {
     block
 }
 
-/// Goes on where the accumulator is one of the values, of which there are few; otherwise the frame is dropped.
+/// Goes on if the accumulator is one of the values, of which there are few; otherwise the frame is dropped.
 fn one_of(values: &[u32]) -> Vec<Instruction> {
     let left = |index: usize| (values.len() - index) as u8;
     let tests = values.iter().enumerate().map(|(index, &value)| jump(BPF_JEQ, value, left(index), 0));
     tests.chain([DROP]).collect()
 }
 
-/// `block` where the accumulator passes the test. The accumulator is kept where it does not.
+/// `block` if the accumulator passes the test. The accumulator is kept if it does not.
 fn when(test: u32, value: u32, block: &[Instruction]) -> Vec<Instruction> {
     // A conditional jump reaches 255 instructions only.
     let over = statement(BPF_JMP | BPF_JA, block.len() as u32);
@@ -137,7 +137,7 @@ const fn ancillary(what: i32) -> u32 {
     (SKF_AD_OFF + what) as u32
 }
 
-/// Skips `then` instructions where the accumulator passes the test, else `otherwise`.
+/// Skips `then` instructions if the accumulator passes the test, else `otherwise`.
 const fn jump(test: u32, value: u32, then: u8, otherwise: u8) -> Instruction {
     Instruction { jt: then, jf: otherwise, ..statement(BPF_JMP | test | BPF_K, value) }
 }

@@ -77,7 +77,7 @@ pub(super) fn header(to: MacAddress, from: MacAddress, packet: &[u8]) -> [u8; HE
     header
 }
 
-/// The source and destination in an IP header; `None` where there is no such header.
+/// The source and destination in an IP header; `None` if there is no such header.
 pub(super) fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     fn at<const N: usize>(packet: &[u8], from: usize) -> Option<IpAddr>
     where

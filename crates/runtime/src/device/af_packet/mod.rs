@@ -54,7 +54,7 @@ impl AfPacket {
     ///
     /// # Errors
     /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`]; [`Error::AddressInUse`];
-    /// [`Error::NotRaw`] without `CAP_NET_RAW`; [`Error::BadConfig`] where a setting cannot be.
+    /// [`Error::NotRaw`] without `CAP_NET_RAW`; [`Error::BadConfig`] if a setting cannot be.
     pub fn open(config: &AfPacketConfig) -> Result<Self> {
         config.check()?;
         let interface = Netlink::open()?.interface(&config.interface)?;
@@ -151,7 +151,7 @@ impl Device for AfPacket {
         let (slot, end, vnet::Received { segment_size, checksum }) = match self.receive() {
             Ok(received) => received,
             Err(error) => {
-                // Where the driver polls instead of waiting, nobody else does it.
+                // If the driver polls instead of waiting, nobody else does it.
                 self.resolution.serve_deadline(&mut self.socket);
                 return Err(error);
             }

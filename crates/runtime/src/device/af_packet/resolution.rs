@@ -29,7 +29,7 @@ pub(super) struct Resolution {
     version: u64,
     /// The interface was down when it was last asked for.
     was_down: bool,
-    /// The driver, where it waits.
+    /// The driver, if it waits.
     driver: Option<Waker>,
     /// The ICMP error that the stack reads.
     error: Box<[u8]>,
@@ -65,7 +65,7 @@ impl Resolution {
     /// Claims the own addresses, waiting on the calling thread.
     ///
     /// # Errors
-    /// [`Error::AddressInUse`] where another host has one.
+    /// [`Error::AddressInUse`] if another host has one.
     pub(super) fn claim(&mut self, socket: &mut PacketSocket, interface: &str) -> Result<()> {
         let failed = |source| Error::System { action: CLAIM, source };
         self.resolver.claim(timer::now());
@@ -87,7 +87,7 @@ impl Resolution {
     /// The station to send a packet to; `None` where it was kept for later.
     ///
     /// # Errors
-    /// `WouldBlock` where the device is full; `NetworkDown` while the interface is down; `HostUnreachable` where there is
+    /// `WouldBlock` if the device is full; `NetworkDown` while the interface is down; `HostUnreachable` if there is
     /// no way to the destination, of which the stack is told.
     pub(super) fn route(
         &mut self,
@@ -117,7 +117,7 @@ impl Resolution {
         self.resolver.ingest(timer::now(), frame);
     }
 
-    /// The next ICMP error for the stack: true where there is one, which [`error`](Self::error) shows.
+    /// The next ICMP error for the stack: true if there is one, which [`error`](Self::error) shows.
     pub(super) fn take_error(&mut self) -> bool {
         let next = self.resolver.next_error();
         let is_there = next.is_some();
@@ -129,7 +129,7 @@ impl Resolution {
         &self.error
     }
 
-    /// Where a deadline has passed, does what it asks for.
+    /// If a deadline has passed, does what it asks for.
     pub(super) fn serve_deadline(&mut self, socket: &mut PacketSocket) {
         if self.next.is_some() {
             self.serve(timer::now(), socket);
@@ -144,7 +144,7 @@ impl Resolution {
         }
     }
 
-    /// After an input: sends, sets the timer, and wakes the driver where it has something to do.
+    /// After an input: sends, sets the timer, and wakes the driver if it has something to do.
     pub(super) fn settle(&mut self, socket: &mut PacketSocket) {
         if self.resolver.has_output() {
             // The driver sends the rest when the device has room.
@@ -153,7 +153,7 @@ impl Resolution {
         let version = self.resolver.version();
         if self.version != version {
             (self.version, self.next) = (version, self.resolver.poll_timeout());
-            // The driver wakes at once and learns of the failure where the timer cannot be set.
+            // The driver wakes at once and learns of the failure if the timer cannot be set.
             let armed = self.timer.as_mut().map_or(Ok(()), |timer| timer.arm(self.next));
             if armed.is_err() {
                 self.wake();
@@ -170,7 +170,7 @@ impl Resolution {
         }
     }
 
-    /// Serves deadlines, sends what waits for room, and has the task woken for more. Ready where an error waits for the
+    /// Serves deadlines, sends what waits for room, and has the task woken for more. Ready if an error waits for the
     /// stack.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut PacketSocket) -> Poll<io::Result<()>> {
         // It is here, and waits for room below.

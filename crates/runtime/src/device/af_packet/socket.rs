@@ -132,11 +132,11 @@ impl PacketSocket {
         })
     }
 
-    /// The slot of the next frame that was received, asking the kernel where none is left; `None` where the slot holds
+    /// The slot of the next frame that was received, asking the kernel if none is left; `None` if the slot holds
     /// no whole frame.
     ///
     /// # Errors
-    /// `WouldBlock` where there is none; anything else: the interface is gone.
+    /// `WouldBlock` if there is none; anything else: the interface is gone.
     pub(super) fn receive(&mut self) -> io::Result<Option<Slot>> {
         if self.next == self.received {
             self.fill()?;
@@ -208,7 +208,7 @@ impl PacketSocket {
     /// Sends an IP packet to a station.
     ///
     /// # Errors
-    /// `WouldBlock` where there is no room; `NetworkDown` while the interface is down, or where it is gone.
+    /// `WouldBlock` if there is no room; `NetworkDown` while the interface is down, or if it is gone.
     pub(super) fn send(
         &mut self,
         to: MacAddress,
@@ -274,7 +274,7 @@ impl PacketSocket {
         })
     }
 
-    /// Stops watching for room. Also where an error came, which tokio would take for room from then on.
+    /// Stops watching for room. Also if an error came, which tokio would take for room from then on.
     fn forget_room(&mut self) {
         self.room = None;
     }
@@ -353,7 +353,7 @@ impl PacketSocket {
 
     /// Frames that the kernel dropped because the receive buffer was full, since the last call.
     pub(super) fn take_drops(&self) -> u64 {
-        // Where the socket does not answer, nothing is known.
+        // If the socket does not answer, nothing is known.
         self.fd.get().ok().and_then(|fd| sys::take_drops(fd).ok()).unwrap_or(0).into()
     }
 
@@ -372,7 +372,7 @@ pub(super) struct Slot {
     length: usize,
 }
 
-/// The timer, made where there is none, with this deadline.
+/// The timer, made if there is none, with this deadline.
 fn armed(place: &mut Option<Timer>, deadline: Instant) -> io::Result<&mut Timer> {
     let timer = match place {
         Some(timer) => timer,

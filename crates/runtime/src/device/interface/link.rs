@@ -42,7 +42,7 @@ impl LinkMonitor {
     /// Begins to follow the interface number `index`.
     ///
     /// # Errors
-    /// Where the kernel refuses a netlink socket.
+    /// If the kernel refuses a netlink socket.
     pub(in crate::device) fn open(index: u32) -> Result<Self> {
         let failed = Error::on("follow the state of an interface");
         let socket = rustix::net::socket_with(
@@ -92,7 +92,7 @@ impl LinkMonitor {
         sent.map(drop).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
-    /// Takes in one datagram; false where there is none.
+    /// Takes in one datagram; false if there is none.
     fn take(&mut self) -> bool {
         let Self { socket, buffer, index, link } = self;
         let received = socket.attempt(Interest::READABLE, |socket| {

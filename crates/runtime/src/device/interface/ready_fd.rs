@@ -43,7 +43,7 @@ impl<F: OwnsFd> ReadyFd<F> {
         }
     }
 
-    /// Tries `call` at once, whatever is known of the readiness. What is known is forgotten where `call` says
+    /// Tries `call` at once, whatever is known of the readiness. What is known is forgotten if `call` says
     /// `WouldBlock`, but only what was known before the call: readiness that comes meanwhile stays.
     pub(in crate::device) fn attempt<T>(
         &self,

@@ -27,7 +27,7 @@ pub(in crate::device) struct Received {
     pub(in crate::device) checksum: RxChecksum,
 }
 
-/// Reads the header that stands before `packet`; `None` where it makes no sense for it.
+/// Reads the header that stands before `packet`; `None` if it makes no sense for it.
 pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
     let [flags, gso_type, _, _, size_low, size_high, start_low, start_high, offset_low, offset_high] =
         *header;
@@ -93,7 +93,7 @@ pub(in crate::device) fn build(
     Ok(out)
 }
 
-/// As [`parse`], where `link` bytes of a link header stand before the packet, which the header's offsets count.
+/// As [`parse`], if `link` bytes of a link header stand before the packet, which the header's offsets count.
 #[cfg(feature = "af-packet")]
 pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
     let mut header = *header;
@@ -104,7 +104,7 @@ pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u
     parse(&header, packet)
 }
 
-/// As [`build`], where `link` bytes of a link header will stand before the packet. The length of all headers is
+/// As [`build`], if `link` bytes of a link header will stand before the packet. The length of all headers is
 /// always given: a packet socket puts that much of the packet where the kernel's protocols look for headers.
 #[cfg(feature = "af-packet")]
 pub(in crate::device) fn build_behind(

@@ -63,7 +63,7 @@ impl State {
         self.endpoint.conn(id).ok_or_else(io_error::gone)
     }
 
-    /// An error where the device is gone or the stack is shutting down.
+    /// An error if the device is gone or the stack is shutting down.
     pub(crate) fn check_open(&self) -> io::Result<()> {
         match &self.failure {
             Some(failure) => Err(failure.error()),
@@ -183,7 +183,7 @@ impl State {
         self.alarms.push(Reverse((now + within, Alarm::Shutdown)));
     }
 
-    /// True where no connection is left that could lose data; otherwise `waker` is called when that may have
+    /// True if no connection is left that could lose data; otherwise `waker` is called when that may have
     /// changed.
     pub(crate) fn poll_drained(&mut self, waker: &Waker) -> bool {
         if self.failure.is_some() || self.is_drained() {

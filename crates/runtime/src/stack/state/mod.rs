@@ -91,7 +91,7 @@ impl Port {
         self.full.is_some()
     }
 
-    /// The interface was found down at `now`: true where packets are to wait for it.
+    /// The interface was found down at `now`: true if packets are to wait for it.
     fn holds(&mut self, now: Instant, alarms: &mut BinaryHeap<Reverse<(Instant, Alarm)>>) -> bool {
         let until = *self.hold_until.get_or_insert_with(|| {
             let until = now + HOLD_WHILE_DOWN;
@@ -206,7 +206,7 @@ impl State {
         }
     }
 
-    /// Sends what may be sent, reports events, sets the timer. True where more could leave at once.
+    /// Sends what may be sent, reports events, sets the timer. True if more could leave at once.
     pub(crate) fn flush(&mut self, now: Instant, wakes: &mut Wakes) -> bool {
         if self.failure.is_some() {
             return false;
@@ -225,7 +225,7 @@ impl State {
         more
     }
 
-    /// Sends what may be sent; after a wait for departures the first packet when it departs. True where more could leave at once.
+    /// Sends what may be sent; after a wait for departures the first packet when it departs. True if more could leave at once.
     pub(super) fn transmit(&mut self, now: Instant, mut waited: Option<Waited>) -> bool {
         let budget = TxBudget::packets(TX_BATCH);
         let budget = if self.keeps_acks { budget.keeping_acks() } else { budget };
@@ -296,7 +296,7 @@ impl State {
     }
 
     /// Serves departures that are due before anything else is, but not what is due after them: a retransmission timer,
-    /// say, has time until the packets are received that may stop it. True where something may leave.
+    /// say, has time until the packets are received that may stop it. True if something may leave.
     pub(super) fn serve_departures(&mut self, now: Instant) -> bool {
         let mut due = false;
         while !self.device.is_full()
@@ -412,7 +412,7 @@ impl State {
         wakes.extend(self.driver.take());
     }
 
-    /// Why the stack stopped, where it did.
+    /// Why the stack stopped, if it did.
     pub(crate) fn failure(&self) -> Option<io::Error> {
         self.failure.as_ref().map(Failure::error)
     }

@@ -111,7 +111,7 @@ impl NeighbourState {
         }
     }
 
-    /// A packet is sent to it: RFC 4861, section 7.3.3. Where its time as reachable is over, it is stale by then.
+    /// A packet is sent to it: RFC 4861, section 7.3.3. If its time as reachable is over, it is stale by then.
     pub(super) fn used(&mut self, now: Instant, config: &NeighbourConfig) {
         if let Some(mac) = self.mac().filter(|_| self.heeds_use(now)) {
             *self = Self::Delay { mac, until: now + config.delay };

@@ -37,7 +37,7 @@ impl std::ops::Deref for Frame {
 /// A message to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outgoing {
-    /// Who has `target`? From an own address of the same version; to one station where `to` names it, else to all
+    /// Who has `target`? From an own address of the same version; to one station if `to` names it, else to all
     /// that may have it.
     Request { from: IpAddr, target: IpAddr, to: Option<MacAddress> },
     /// Does anybody use this address, which is about to be an own one? RFC 5227, section 2.1.1; RFC 4862, section
@@ -97,7 +97,7 @@ pub(super) struct Advertisement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Invalid;
 
-/// Reads a frame; `Ok(None)` where it carries something else.
+/// Reads a frame; `Ok(None)` if it carries something else.
 pub(super) fn parse(frame: &[u8]) -> Result<Option<Incoming>, Invalid> {
     let Ok(frame) = EthernetFrame::new_checked(frame) else { return Ok(None) };
     let source = MacAddress(frame.src_addr().0);

@@ -136,7 +136,7 @@ impl Neighbours {
     /// Nothing is known yet, and nothing claimed. `seed` decides how the reachable times scatter.
     ///
     /// # Errors
-    /// [`AttachmentError`] where the addresses cannot be.
+    /// [`AttachmentError`] if the addresses cannot be.
     pub fn new(
         attachment: Attachment,
         config: NeighbourConfig,
@@ -206,7 +206,7 @@ impl Neighbours {
         groups
     }
 
-    /// Where a packet for `dst` goes that is sent now. Asks for the neighbour where it is not known.
+    /// Where a packet for `dst` goes that is sent now. Asks for the neighbour if it is not known.
     pub fn resolve(&mut self, now: Instant, dst: IpAddr) -> NextHop {
         if let Some((last, slot)) = self.last
             && last == dst

@@ -107,7 +107,7 @@ impl Table {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Adds a neighbour that is not there yet; says which one had to go for it. `None` where nobody may go.
+    /// Adds a neighbour that is not there yet; says which one had to go for it. `None` if nobody may go.
     pub(super) fn insert(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! Packets whose next hop is being asked for, and the errors that become of them where it does not answer.
+//! Packets whose next hop is being asked for, and the errors that become of them if it does not answer.
 //!
 //! RFC 1122, section 2.3.2.2, asks for at least the latest packet to be kept; here it is as many as fit into a number of bytes,
 //! as Linux has it, because one that is dropped costs its connection a retransmission timeout.
@@ -77,7 +77,7 @@ impl Waiting {
         Self { queues: BTreeMap::new(), total: 0, max_each, max_total }
     }
 
-    /// Keeps a packet for the neighbour `hop`. The oldest for it make room, and where that is not enough, this
+    /// Keeps a packet for the neighbour `hop`. The oldest for it make room, and if that is not enough, this
     /// one is not kept. How many were dropped.
     pub(super) fn push(&mut self, hop: IpAddr, packet: &Outbound<'_>) -> u64 {
         let held = Held::copy(packet);
