@@ -8,8 +8,9 @@ use ackline_tcp_core::policy::sched::{
     Admission, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped,
     SchedulerProperties, Scope,
 };
-use ackline_tcp_core::policy::spec::{Param, ParamInfo, parse_bytes, parse_duration};
+use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
+use ackline_tcp_core::quantity::{Amount, SIZE, TIME, parse_amount};
 use ackline_tcp_core::{ConnId, Duration, Instant, Rate};
 
 /// The largest burst in bytes.
@@ -96,7 +97,7 @@ impl ShaperParams {
                 "rate" if param.text() == "off" => self.rate = None,
                 "rate" => self.rate = Some(param.rate()?),
                 "burst" => self.burst = burst(&param)?,
-                "late" => self.late = late(&param)?,
+                "late" => self.late = param.duration(Duration::ZERO..=MAX_LATE)?,
                 "overhead" => {
                     self.overhead = u32::try_from(param.integer(0..=1000)?).unwrap_or_default();
                 }
@@ -119,21 +120,15 @@ impl ShaperParams {
 }
 
 fn burst(param: &Param<'_>) -> Result<Burst, SpecError> {
-    let text = param.text();
-    match (parse_bytes(text), parse_duration(text)) {
-        (Some(bytes), _) if bytes <= MAX_BURST => Ok(Burst::Bytes(bytes)),
-        // `5m` is both: bytes are meant, as everywhere in tc.
-        (None, Some(time)) if time <= MAX_BURST_TIME => Ok(Burst::Time(time)),
-        _ => Err(SpecError::new(alloc::format!(
-            "burst={text} is not possible: burst must be bytes up to 1g, or a time up to 10s"
-        ))),
+    match parse_amount(param.text()) {
+        Some(Amount::Size(bytes)) if bytes <= MAX_BURST => Ok(Burst::Bytes(bytes)),
+        Some(Amount::Time(time)) if time <= MAX_BURST_TIME => Ok(Burst::Time(time)),
+        _ => {
+            let (sizes, times) = (SIZE.unit_names(), TIME.unit_names());
+            let what = alloc::format!("bytes up to 1g, or a time up to 10s (units: {sizes}; {times})");
+            Err(param.expected(&what))
+        }
     }
-}
-
-fn late(param: &Param<'_>) -> Result<Duration, SpecError> {
-    parse_duration(param.text()).filter(|time| *time <= MAX_LATE).ok_or_else(|| {
-        SpecError::new(alloc::format!("late={} is not possible: late must be a time up to 1s", param.text()))
-    })
 }
 
 /// A scheduler behind a token bucket. Without a rate it costs one branch.

@@ -28,6 +28,9 @@ pub mod units;
 mod window_use;
 pub mod wire;
 
+// Quantities in text.
+pub mod quantity;
+
 // What leaves, as drivers and schedulers see it.
 pub mod packet;
 

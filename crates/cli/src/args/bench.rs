@@ -1,8 +1,9 @@
 //! The options of `bench`, spelled as iperf3's.
 
 use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
-use super::units::{Bitrate, RateFormat, parse_count};
+use super::units::{Bitrate, RateFormat, parse_bytes, parse_count};
 use super::{PolicyArgs, TunnelArgs, values};
+use ackline::core::quantity::SECOND;
 use clap::{ArgGroup, Args};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -68,17 +69,17 @@ pub(crate) struct BenchArgs {
 #[command(next_help_heading = "Client")]
 pub(crate) struct TestArgs {
     /// Seconds to test; 0: until SIGINT [default: 10]
-    #[arg(short, long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(..=i64::from(MAX_TIME)),
+    #[arg(short, long, value_name = "SECONDS", value_parser = time,
         conflicts_with_all = ["bytes", "blockcount", "server"])]
     pub(crate) time: Option<u32>,
     /// Bytes to send, of all streams together, in place of a time: 500M, 1G (binary multiples)
     ///
     /// The test lasts until the server's TCP has acknowledged them; with -R until the client has received as many, and
     /// with --bidir until either is the case.
-    #[arg(short = 'n', long, value_name = "N", value_parser = amount, conflicts_with_all = ["blockcount", "server"])]
+    #[arg(short = 'n', long, value_name = "N", value_parser = bytes, conflicts_with_all = ["blockcount", "server"])]
     pub(crate) bytes: Option<u64>,
     /// Blocks of --length to send, of all streams together, in place of a time
-    #[arg(short = 'k', long, value_name = "N", value_parser = amount, conflicts_with = "server")]
+    #[arg(short = 'k', long, value_name = "N", value_parser = blocks, conflicts_with = "server")]
     pub(crate) blockcount: Option<u64>,
     /// Streams at the same time, in each direction
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
@@ -91,8 +92,8 @@ pub(crate) struct TestArgs {
     #[arg(long, conflicts_with = "server")]
     pub(crate) bidir: bool,
     /// Seconds at the beginning that do not count
-    #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0,
-        value_parser = clap::value_parser!(u32).range(0..=i64::from(MAX_OMIT)), conflicts_with = "server")]
+    #[arg(short = 'O', long, value_name = "SECONDS", default_value = "0", value_parser = omit,
+        conflicts_with = "server")]
     pub(crate) omit: u32,
     /// Bytes that one write hands to TCP [default: 128K]
     ///
@@ -123,8 +124,8 @@ pub(crate) struct TestArgs {
     #[arg(short = 'N', long, conflicts_with = "server")]
     pub(crate) no_delay: bool,
     /// Milliseconds to wait for the server to answer
-    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=3_600_000), conflicts_with = "server")]
-    pub(crate) connect_timeout: Option<u32>,
+    #[arg(long, value_name = "MS", value_parser = patience, conflicts_with = "server")]
+    pub(crate) connect_timeout: Option<Duration>,
     /// Show what the server shows, too
     #[arg(long, conflicts_with = "server")]
     pub(crate) get_server_output: bool,
@@ -150,18 +151,48 @@ those of ackline's own connections. Windows and buffers are per stream, the bitr
 A server serves one client at a time and turns others away; one that fails does not end it. Exit statuses are those of \
 ackline --help: 4 where the other end cannot be reached, refuses, or goes away.";
 
-/// Seconds between two lines.
+/// Time between two lines.
 fn interval(text: &str) -> Result<Duration, String> {
-    let seconds: Option<f64> = text.parse().ok();
-    seconds
-        .filter(|seconds| *seconds == 0.0 || (0.1..=60.0).contains(seconds))
-        .map(Duration::from_secs_f64)
-        .ok_or_else(|| "not an interval; write seconds from 0.1 to 60, or 0 for none".to_owned())
+    values::nanos(text, SECOND, 0..=60 * SECOND)
+        .filter(|time| time.is_zero() || *time >= Duration::from_millis(100))
+        .ok_or_else(|| {
+            "not an interval; write seconds from 0.1 to 60, or 500ms, 1m, or 0 for none".to_owned()
+        })
 }
 
-/// Bytes or blocks.
-fn amount(text: &str) -> Result<u64, String> {
-    Some(parse_count(text)?).filter(|count| *count > 0).ok_or_else(|| "must be at least 1".to_owned())
+/// Whole seconds up to `most`, which is as fine as iperf3's protocol is.
+fn seconds(text: &str, most: u32) -> Result<u32, String> {
+    values::nanos(text, SECOND, 0..=u64::from(most) * SECOND)
+        .filter(|time| time.subsec_nanos() == 0)
+        .and_then(|time| u32::try_from(time.as_secs()).ok())
+        .ok_or_else(|| format!("not a time; write whole seconds from 0 to {most}, or 10s, 2m"))
+}
+
+fn time(text: &str) -> Result<u32, String> {
+    seconds(text, MAX_TIME)
+}
+
+fn omit(text: &str) -> Result<u32, String> {
+    seconds(text, MAX_OMIT)
+}
+
+/// A bare number is milliseconds, as in iperf3.
+fn patience(text: &str) -> Result<Duration, String> {
+    const MILLISECOND: u64 = SECOND / 1_000;
+    values::nanos(text, MILLISECOND, MILLISECOND..=3_600 * SECOND)
+        .ok_or_else(|| "not a time; write milliseconds from 1 to 3600000, or 500ms, 2s".to_owned())
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    at_least_one(parse_bytes(text)?)
+}
+
+fn blocks(text: &str) -> Result<u64, String> {
+    at_least_one(parse_count(text)?)
+}
+
+fn at_least_one(count: u64) -> Result<u64, String> {
+    if count > 0 { Ok(count) } else { Err("must be at least 1".to_owned()) }
 }
 
 fn buffers(text: &str) -> Result<u64, String> {
@@ -177,7 +208,7 @@ fn window(text: &str) -> Result<u64, String> {
 }
 
 fn within(text: &str, least: u64, most: u64) -> Result<u64, String> {
-    Some(parse_count(text)?)
+    Some(parse_bytes(text)?)
         .filter(|count| (least..=most).contains(count))
         .ok_or_else(|| format!("must be from {least} to {most} bytes"))
 }
@@ -206,6 +237,13 @@ mod tests {
         assert_eq!((test.bytes, test.length, test.window), (Some(1 << 20), Some(65_536), Some(1 << 20)));
         assert_eq!(test.bitrate, Some(Bitrate { rate: 10_000_000, burst: Some(4) }));
         assert_eq!((args.port, args.interval), (1, Duration::from_millis(500)));
+        let args = parse("-c h -t 2m -O 3s -i 500ms --connect-timeout 2s -b 10mbit -w 64KiB").expect("good");
+        let test = &args.test;
+        assert_eq!((test.time, test.omit, args.interval), (Some(120), 3, Duration::from_millis(500)));
+        assert_eq!(test.connect_timeout, Some(Duration::from_secs(2)));
+        assert_eq!(test.bitrate, Some(Bitrate { rate: 10_000_000, burst: None }));
+        let bare = parse("-c h -t 2 --connect-timeout 200").expect("good").test;
+        assert_eq!((bare.time, bare.connect_timeout), (Some(2), Some(Duration::from_millis(200))));
         assert!(parse("-s -1 -p 99 -B 10.0.0.2").is_ok_and(|args| args.server && args.one_off));
     }
 
@@ -234,6 +272,10 @@ mod tests {
             "-c h -b x",
             "-c h -w 1",
             "-c h -k 0",
+            "-c h -k 10KB",
+            "-c h -t 1.5",
+            "-c h -t 1500ms",
+            "-c h --connect-timeout 0",
             "-c h --max-buffers 1G",
             "-s --max-buffers 1",
         ] {

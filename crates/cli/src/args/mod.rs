@@ -322,7 +322,7 @@ pub(crate) struct TunnelArgs {
     /// A packet that is waited for then costs no wake-up, which takes tens of microseconds; a processor is busy meanwhile.
     /// --busy-poll alone means 1ms, --busy-poll=200us a fifth of it.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1ms",
-        value_parser = values::time)]
+        value_parser = values::short_time)]
     pub(crate) busy_poll: Option<Duration>,
     /// How a departure is waited for that pacing or --egress-rate holds back
     ///

@@ -1,6 +1,7 @@
 //! Numbers as iperf3's users read and write them: sizes in multiples of 1024, rates in multiples of 1000.
 
 use super::limits::MAX_BURST;
+use ackline::core::quantity::{RATE, SIZE};
 use std::str::FromStr;
 
 /// The unit of bitrates that `-f` asks for.
@@ -71,10 +72,20 @@ fn scaled(value: f64, base: f64, unit: usize, names: [&str; 5]) -> String {
     format!("{value:4.digits$} {}", names.get(unit).unwrap_or(&""))
 }
 
-/// A number of bytes or blocks with a binary suffix: `128K`, `1.5G`; 0 is allowed.
+/// A number of bytes; 0 is allowed.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    SIZE.parse(text).map_err(|_| {
+        format!("not a number of bytes; write 1000, or 64K, 10M, 1G (units: {})", SIZE.unit_names())
+    })
+}
+
+/// A number of blocks, in multiples of 1024 as in iperf3; 0 is allowed.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
-    scale(text, 1024.0)
-        .ok_or_else(|| "not a number; write 1000, or 64K, 10M, 1G (multiples of 1024)".to_owned())
+    let names_bytes = text.ends_with(['b', 'B']);
+    SIZE.parse(text)
+        .ok()
+        .filter(|_| !names_bytes)
+        .ok_or_else(|| "not a number of blocks; write 1000, or 64K, 10M, 1G (multiples of 1024)".to_owned())
 }
 
 /// A bitrate with a decimal suffix, and how many blocks may leave at once: `10M`, `1.5G/8`; 0 is unlimited.
@@ -90,9 +101,10 @@ impl FromStr for Bitrate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (rate, burst) = match text.split_once('/') {
-            None => (text, None),
-            Some((rate, burst)) => (rate, Some(burst)),
+        // The stroke of `10Mbit/s` is part of the unit.
+        let (rate, burst) = match text.rsplit_once('/') {
+            Some((rate, burst)) if RATE.parse(text).is_err() => (rate, Some(burst)),
+            _ => (text, None),
         };
         let burst = burst
             .map(|burst| {
@@ -101,32 +113,13 @@ impl FromStr for Bitrate {
                 })
             })
             .transpose()?;
-        scale(rate, 1000.0).map(|rate| Self { rate, burst }).ok_or_else(|| {
-            "not a bitrate; write bits per second, or 100K, 10M, 1G (multiples of 1000)".to_owned()
+        RATE.parse_bare(rate, 1).map(|rate| Self { rate, burst }).map_err(|_| {
+            let units = RATE.unit_names();
+            format!(
+                "not a bitrate; write bits per second, or 100K, 10M, 1G (units: {units}; K is 1000 bit/s)"
+            )
         })
     }
-}
-
-/// A number that is not negative, with an optional suffix; `None` where it is none or does not fit.
-fn scale(text: &str, base: f64) -> Option<u64> {
-    let (digits, exponent) = match text.char_indices().next_back()? {
-        (at, suffix) if suffix.is_ascii_alphabetic() => {
-            let exponent = "kmgt".find(suffix.to_ascii_lowercase())? + 1;
-            (text.get(..at)?, exponent)
-        }
-        _ => (text, 0),
-    };
-    // Neither signs nor exponents nor infinity.
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.') {
-        return None;
-    }
-    if exponent == 0
-        && let Ok(whole) = digits.parse()
-    {
-        return Some(whole);
-    }
-    let value = (0..exponent).fold(digits.parse::<f64>().ok()?, |value, _| value * base);
-    (value < u64::MAX as f64).then_some(value as u64)
 }
 
 #[cfg(test)]
@@ -179,6 +172,7 @@ mod tests {
         for bad in ["", "K", "-1", "+1", "1e3", "1x", "1KB", "inf", "NaN", "1.2.3", "99999999T", "1é", "."] {
             assert!(parse_count(bad).is_err(), "{bad}");
         }
+        assert_eq!(parse_bytes("1KB"), Ok(1_024));
     }
 
     #[test]
@@ -186,8 +180,11 @@ mod tests {
         let parse = |text: &str| text.parse::<Bitrate>().map(|it| (it.rate, it.burst));
         assert_eq!(parse("10M"), Ok((10_000_000, None)));
         assert_eq!(parse("1.5g/8"), Ok((1_500_000_000, Some(8))));
+        assert_eq!(parse("10Mbit/8"), Ok((10_000_000, Some(8))));
+        assert_eq!(parse("10Mbit/s"), Ok((10_000_000, None)));
+        assert_eq!(parse("10Mbit/s/8"), Ok((10_000_000, Some(8))));
         assert_eq!(parse("0"), Ok((0, None)));
-        for bad in ["", "M", "10M/", "10M/0", "10M/1001", "/5", "10Mbit"] {
+        for bad in ["", "M", "10M/", "10M/0", "10M/1001", "/5", "10MB"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
         assert_eq!(parse("10M/x").unwrap_err(), "\"x\" is not a burst; write 1 to 1000 blocks behind the /");

@@ -1,30 +1,45 @@
 //! Readings of what is written behind options: sizes, times, addresses.
 
-use ackline::core::policy::spec::{parse_bytes, parse_duration, parse_rate};
+use ackline::core::quantity::{Malformed, RATE, SECOND, SIZE, TIME, parse_amount, parse_rate};
 use ackline::runtime::MacAddress;
 use ipnet::IpNet;
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A number of bytes: `1500`, `64k`, `1G`; at least 1.
+/// A number of bytes: `1500`, `64K`, `1G`; at least 1.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    parse_bytes(text)
-        .filter(|bytes| *bytes > 0)
-        .ok_or_else(|| "not a size; write bytes, or 64k, 10M, 1G (binary multiples)".to_owned())
+    SIZE.parse(text).ok().filter(|bytes| *bytes > 0).ok_or_else(|| {
+        let units = SIZE.unit_names();
+        format!("not a size; write bytes, or 64K, 10M, 1G (units: {units}; K is 1024 bytes)")
+    })
 }
+
+/// The longest time that an option takes: a day.
+const LONGEST: u64 = 86_400 * SECOND;
 
 /// A time: `10` and `10s` are seconds, `500ms`; more than zero, at most a day.
 pub(crate) fn time(text: &str) -> Result<Duration, String> {
-    let nanos = match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() => parse_duration(&format!("{seconds}s")),
-        _ => parse_duration(text),
-    };
-    nanos
-        .map(|time| Duration::from_nanos(time.as_nanos()))
-        .filter(|time| !time.is_zero() && *time <= Duration::from_secs(86_400))
-        .ok_or_else(|| "not a time; write seconds (10, 0.5), or 500ms, 2m; at most 1440m".to_owned())
+    nanos(text, SECOND, 1..=LONGEST).ok_or_else(|| {
+        let units = TIME.unit_names();
+        format!("not a time; write seconds (10, 0.5), or 500ms, 2m (units: {units}); at most 24h")
+    })
+}
+
+/// A [`time`] that needs its unit.
+pub(crate) fn short_time(text: &str) -> Result<Duration, String> {
+    match TIME.parse(text) {
+        Ok(nanos @ 1..=LONGEST) => Ok(Duration::from_nanos(nanos)),
+        Err(Malformed::NoUnit) => Err(format!("the unit is missing; write {text}us or {text}ms")),
+        _ => Err(format!("not a time; write 200us or 1ms (units: {}); at most 24h", TIME.unit_names())),
+    }
+}
+
+/// A time of so many nanoseconds; a number without a unit counts in units of `bare` nanoseconds.
+pub(crate) fn nanos(text: &str, bare: u64, range: RangeInclusive<u64>) -> Option<Duration> {
+    TIME.parse_bare(text, bare).ok().filter(|nanos| range.contains(nanos)).map(Duration::from_nanos)
 }
 
 /// A limit of time that may be switched off.
@@ -47,24 +62,31 @@ pub(crate) fn rate(text: &str) -> Result<String, String> {
     if parse_rate(text).is_some() {
         return Ok(text.to_owned());
     }
-    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '/');
-    Err(match number.parse::<f64>() {
-        Ok(0.0) => {
+    Err(match RATE.parse(text) {
+        Ok(0) => {
             "at no rate nothing would leave; write 100kbit or 20mbit, or leave the option out for no limit"
                 .to_owned()
         }
-        Ok(value) if value < 0.0 => "a rate is more than zero; write 100kbit, 20mbit or 1gbit".to_owned(),
-        Ok(_) if number == text => format!("the unit is missing; write {text}kbit, {text}mbit or {text}gbit"),
-        _ => "not a rate; write 100kbit, 20mbit or 1gbit".to_owned(),
+        Ok(1..8) => "a rate is at least 8bit; write 100kbit, 20mbit or 1gbit".to_owned(),
+        Err(Malformed::NoUnit) => {
+            format!("the unit is missing; write {text}kbit, {text}mbit or {text}gbit")
+        }
+        _ if text.trim_start().starts_with('-') => {
+            "a rate is more than zero; write 100kbit, 20mbit or 1gbit".to_owned()
+        }
+        _ => format!("not a rate; write 100kbit, 20mbit or 1gbit (units: {})", RATE.unit_names()),
     })
 }
 
 /// A burst as the shaper takes it; as written.
 pub(crate) fn burst(text: &str) -> Result<String, String> {
-    match (parse_bytes(text), parse_duration(text)) {
-        (None, None) => Err("not a burst; write bytes (32k) or a time at the rate (5ms)".to_owned()),
-        _ => Ok(text.to_owned()),
-    }
+    parse_amount(text).map(|_| text.to_owned()).ok_or_else(|| {
+        format!(
+            "not a burst; write bytes (32k) or a time at the rate (5ms) (units: {}; {})",
+            SIZE.unit_names(),
+            TIME.unit_names()
+        )
+    })
 }
 
 /// A factor: more than zero, at most a thousand.
@@ -282,9 +304,12 @@ mod tests {
         assert_eq!(time("0.5"), Ok(Duration::from_millis(500)));
         assert_eq!(time("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(time("2m"), Ok(Duration::from_secs(120)));
-        for bad in ["", "0", "-1", "inf", "NaN", "1h?", "86401", "1e30"] {
+        assert_eq!(time("24h"), Ok(Duration::from_secs(86_400)));
+        for bad in ["", "0", "-1", "inf", "NaN", "1h?", "86401", "1e30", "25h", "1M"] {
             assert!(time(bad).is_err(), "{bad}");
         }
+        assert_eq!(short_time("200us"), Ok(Duration::from_micros(200)));
+        assert_eq!(short_time("200"), Err("the unit is missing; write 200us or 200ms".to_owned()));
     }
 
     #[test]

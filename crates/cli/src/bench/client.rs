@@ -40,7 +40,7 @@ impl Target {
             };
             return Err(Failure::usage(format!("{to} cannot be reached {how}")));
         }
-        let patience = args.test.connect_timeout.map_or(PATIENCE, |ms| Duration::from_millis(ms.into()));
+        let patience = args.test.connect_timeout.unwrap_or(PATIENCE);
         Ok(Self { to: to.clone(), addresses, from: args.bind, patience })
     }
 

@@ -80,7 +80,7 @@ fn an_unknown_way_to_wait_for_departures_is_answered_with_those_that_exist() {
 #[test]
 fn bad_values_are_answered_with_what_would_be_right() {
     let cases: [(&[&str], &str); 14] = [
-        (&["demo", "--size", "1X"], "--size \"1X\": not a size; write bytes, or 64k, 10M, 1G"),
+        (&["demo", "--size", "1X"], "--size \"1X\": not a size; write bytes, or 64K, 10M, 1G"),
         (&["demo", "--seconds", "soon"], "--seconds \"soon\": not a time"),
         (&["demo", "--mtu", "100"], "from 576 to 65535"),
         (&["send", "-", "host"], "<HOST:PORT> \"host\": the port is missing"),

@@ -41,7 +41,7 @@ impl Axis {
     fn choose(first: &Summary, sweeps: &[(String, &Summary)]) -> Self {
         let numbers = |path: &str| -> Option<Vec<(f64, Unit)>> {
             let values = first.points.iter().filter_map(|point| value(point, path));
-            let numbers: Option<Vec<_>> = values.map(|value| quantity(&value)).collect();
+            let numbers: Option<Vec<_>> = values.map(|value| quantity(path, &value)).collect();
             numbers.filter(|numbers| {
                 let lowest = numbers.iter().map(|(number, _)| *number).fold(f64::INFINITY, f64::min);
                 let highest = numbers.iter().map(|(number, _)| *number).fold(f64::NEG_INFINITY, f64::max);
@@ -72,7 +72,7 @@ impl Axis {
         let value = value(point, &self.path).unwrap_or_default();
         match &self.kind {
             Kind::Names(names) => names.iter().position(|name| *name == value).map(|place| place as f64),
-            _ => quantity(&value).map(|(number, _)| number),
+            _ => quantity(&self.path, &value).map(|(number, _)| number),
         }
     }
 }

@@ -19,13 +19,10 @@ pub(crate) fn options(table: &Table<'_>, registry: &Registry, keys: &[&str]) -> 
     let mut options = Options::default();
     for (key, item) in table.iter().filter(|(key, _)| keys.contains(key)) {
         let value = item.spelled()?;
-        let option = registry.option(key, &value).map_err(|error| {
+        let option = registry.option(key, &value).map_err(|error| match error.expectation() {
             // The place names the key already.
-            let named = format!("{key}={value} is not possible: {key} must be ");
-            match error.to_string() {
-                text if text.starts_with(&named) => item.expected(&text[named.len()..]),
-                text => item.error(text),
-            }
+            Some((wrong, expected)) if wrong == key => item.expected(expected),
+            _ => item.error(error.to_string()),
         })?;
         options = options.and(option).map_err(|error| item.error(error.to_string()))?;
     }

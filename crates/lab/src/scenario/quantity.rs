@@ -1,6 +1,6 @@
 //! Numbers with their units, as they stand in a scenario.
 
-use ackline_tcp_core::policy::spec::{parse_bytes, parse_duration, parse_rate};
+use ackline_tcp_core::quantity::{parse_rate, parse_size, parse_time};
 
 /// What a number measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,10 @@ impl Unit {
     }
 }
 
-/// The number that `text` stands for, in the unit's base.
+/// The number that `text` stands for as the value of `key`, in the unit's base. The key matters for units that have two
+/// meanings: `10M` is a rate for `link.wire.rate`, and a size elsewhere.
 #[must_use]
-pub(crate) fn quantity(text: &str) -> Option<(f64, Unit)> {
+pub(crate) fn quantity(key: &str, text: &str) -> Option<(f64, Unit)> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>() {
         return number.is_finite().then_some((number, Unit::One));
@@ -41,17 +42,17 @@ pub(crate) fn quantity(text: &str) -> Option<(f64, Unit)> {
     if let Some(percent) = text.strip_suffix('%') {
         return percent.trim().parse::<f64>().ok().map(|number| (number / 100.0, Unit::One));
     }
-    let lower = text.to_ascii_lowercase();
-    if lower.contains("bit") {
-        return parse_rate(text).map(|rate| (rate.bits_per_second() as f64, Unit::Rate));
+    if let Some(packets) = text.strip_suffix('p').and_then(|packets| packets.trim().parse().ok()) {
+        return Some((packets, Unit::Packets));
     }
-    if let Some(packets) = lower.strip_suffix('p') {
-        return packets.trim().parse().ok().map(|packets| (packets, Unit::Packets));
+    let rate = || parse_rate(text).map(|rate| (rate.bits_per_second() as f64, Unit::Rate));
+    let size = || parse_size(text).map(|bytes| (bytes as f64, Unit::Bytes));
+    let time = || parse_time(text).map(|time| (time.as_secs_f64(), Unit::Time));
+    match key.rsplit('.').next() {
+        Some("rate") => rate().or_else(size),
+        _ => size().or_else(rate),
     }
-    if lower.ends_with('s') || lower.ends_with("min") {
-        return parse_duration(text).map(|time| (time.as_secs_f64(), Unit::Time));
-    }
-    parse_bytes(text).map(|bytes| (bytes as f64, Unit::Bytes))
+    .or_else(time)
 }
 
 /// The number as it would be written in a scenario, with four significant digits.
@@ -101,13 +102,16 @@ mod tests {
             ("0.01", 0.01, Unit::One),
             ("12340", 12_340.0, Unit::One),
         ] {
-            let (value, found) = quantity(text).unwrap();
+            let (value, found) = quantity("key", text).unwrap();
             assert_eq!((value, found), (number, unit), "{text}");
             assert_eq!(written(value, found), text);
         }
-        assert_eq!(quantity("64k"), Some((65_536.0, Unit::Bytes)));
-        assert_eq!(quantity("1%"), Some((0.01, Unit::One)));
-        assert_eq!(quantity("cubic"), None);
+        assert_eq!(quantity("queue", "64k"), Some((65_536.0, Unit::Bytes)));
+        assert_eq!(quantity("loss", "1%"), Some((0.01, Unit::One)));
+        assert_eq!(quantity("cc", "cubic"), None);
+        assert_eq!(quantity("link.wire.rate", "10M"), Some((1e7, Unit::Rate)));
+        assert_eq!(quantity("conn.send_buffer", "10M"), Some((10_485_760.0, Unit::Bytes)));
+        assert_eq!(quantity("app.flow.start", "2h"), Some((7_200.0, Unit::Time)));
         assert_eq!(written(3_162_277.66, Unit::Rate), "3.162mbit");
         assert_eq!(written(0.000_316_227, Unit::One), "0.0003162");
         assert_eq!(written(123_456.0, Unit::One), "123500");

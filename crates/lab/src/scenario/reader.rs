@@ -4,7 +4,8 @@ use super::tree::{Entry, Node, Origin, Source, Value};
 use crate::error::ScenarioError;
 use ackline_netsim::queue::Limit;
 use ackline_tcp_core::Duration;
-use ackline_tcp_core::policy::spec::{nearest, parse_bytes, parse_duration, parse_rate};
+use ackline_tcp_core::policy::spec::nearest;
+use ackline_tcp_core::quantity::{self, Amount, RATE, SIZE, TIME};
 use std::ops::RangeInclusive;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -235,12 +236,15 @@ impl<'a> Item<'a> {
 
     pub(crate) fn time(&self) -> Result<Duration> {
         let time = match &self.node.value {
-            Value::Text(text) => parse_duration(text),
+            Value::Text(text) => quantity::parse_time(text),
             // Zero needs no unit.
             Value::Integer(0) => Some(Duration::ZERO),
             _ => None,
         };
-        time.ok_or_else(|| self.expected("a time with its unit, such as \"10ms\", \"1.5s\" or \"250us\""))
+        time.ok_or_else(|| {
+            let units = TIME.unit_names();
+            self.expected(&format!("a time with its unit, such as \"10ms\" or \"1.5s\" (units: {units})"))
+        })
     }
 
     /// A time longer than zero.
@@ -254,22 +258,27 @@ impl<'a> Item<'a> {
     /// Bits per second.
     pub(crate) fn rate(&self) -> Result<u64> {
         let rate = match &self.node.value {
-            Value::Text(text) => parse_rate(text),
+            Value::Text(text) => quantity::parse_rate(text),
             _ => None,
         };
-        rate.map(|rate| rate.bits_per_second())
-            .ok_or_else(|| self.expected("a rate such as \"100kbit\", \"20mbit\" or \"1gbit\""))
+        rate.map(|rate| rate.bits_per_second()).ok_or_else(|| {
+            let units = RATE.unit_names();
+            self.expected(&format!("a rate such as \"100kbit\", \"20mbit\" or \"1gbit\" (units: {units})"))
+        })
     }
 
     pub(crate) fn bytes(&self, range: RangeInclusive<u64>) -> Result<u64> {
         let bytes = match &self.node.value {
-            Value::Text(text) => parse_bytes(text),
+            Value::Text(text) => quantity::parse_size(text),
             Value::Integer(number) => u64::try_from(*number).ok(),
             _ => None,
         };
         bytes.filter(|bytes| range.contains(bytes)).ok_or_else(|| {
             let (low, high) = range.into_inner();
-            self.expected(&format!("a number of bytes from {low} to {high}, such as 1500, \"64k\" or \"1M\""))
+            self.expected(&format!(
+                "a number of bytes from {low} to {high}, such as 1500 or \"64k\" (units: {})",
+                SIZE.unit_names()
+            ))
         })
     }
 
@@ -283,12 +292,11 @@ impl<'a> Item<'a> {
             return Ok(Limit::Unlimited);
         }
         let packets = text.strip_suffix('p').and_then(|number| number.trim().parse().ok());
-        // `m` alone is a multiple of bytes here, not minutes.
-        let time = Some(text).filter(|text| text.ends_with('s')).and_then(parse_duration);
-        let limit = None
-            .or(packets.map(Limit::Packets))
-            .or(time.map(Limit::Time))
-            .or_else(|| parse_bytes(text).map(Limit::Bytes));
+        let amount = quantity::parse_amount(text).map(|amount| match amount {
+            Amount::Size(bytes) => Limit::Bytes(bytes),
+            Amount::Time(time) => Limit::Time(time),
+        });
+        let limit = packets.map(Limit::Packets).or(amount);
         if matches!(limit, Some(Limit::Packets(0) | Limit::Bytes(0) | Limit::Time(Duration::ZERO))) {
             return Err(
                 self.expected("larger than zero, or no packet would pass: \"1p\", \"100k\" or \"20ms\"")

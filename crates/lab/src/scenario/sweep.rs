@@ -79,10 +79,10 @@ fn flatten(item: &Item<'_>, path: &str, sets: &mut Vec<(String, Node)>) -> Resul
 }
 
 /// The first value that was there before, perhaps written in another way.
-fn first_twice(values: &[Choice]) -> Option<&str> {
+fn first_twice<'a>(path: &str, values: &'a [Choice]) -> Option<&'a str> {
     let same = |one: &Choice, other: &Choice| {
         one.label == other.label
-            || quantity(&one.label).is_some_and(|value| Some(value) == quantity(&other.label))
+            || quantity(path, &one.label).is_some_and(|value| Some(value) == quantity(path, &other.label))
     };
     let twice =
         values.iter().enumerate().find(|(place, value)| values[..*place].iter().any(|old| same(old, value)));
@@ -109,7 +109,7 @@ fn descend(item: &Item<'_>, path: &str, axes: &mut Vec<Axis>) -> Result<()> {
         if values.is_empty() {
             return Err(item.error("there is no value"));
         }
-        if let Some(twice) = first_twice(&values) {
+        if let Some(twice) = first_twice(&path, &values) {
             return Err(
                 item.error(format!("{twice} is there twice, and would be run twice; name each value once"))
             );
@@ -141,7 +141,7 @@ fn range(item: &Item<'_>, path: &str) -> Result<Vec<Choice>> {
     table.only_for("a range", &["from", "to", "steps", "scale"])?;
     let end = |key: &str| -> Result<(f64, Unit)> {
         let item = table.need(key)?;
-        quantity(&item.node().to_line()).ok_or_else(|| {
+        quantity(path, &item.node().to_line()).ok_or_else(|| {
             item.error("this is no number: a range goes from a number to another one of the same unit")
         })
     };
@@ -171,7 +171,7 @@ fn range(item: &Item<'_>, path: &str) -> Result<Vec<Choice>> {
         Choice { label, sets: vec![(path.to_owned(), Node { value, origin: item.node().origin.clone() })] }
     });
     let values: Vec<Choice> = values.collect();
-    if let Some(twice) = first_twice(&values) {
+    if let Some(twice) = first_twice(path, &values) {
         return Err(
             table.error(format!("the steps are so small that {twice} comes twice; write fewer steps"))
         );

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::ecn::Ecn;
+use crate::quantity::{RATE, SIZE, TIME, parse_rate, parse_size, parse_time};
 use crate::time::Duration;
 use crate::units::Rate;
 use alloc::borrow::ToOwned;
@@ -154,32 +155,37 @@ impl<'a> Param<'a> {
         self.checked(self.text.parse().ok(), &range, "a number")
     }
 
-    /// A duration: `40ms`, `1.5s`, `250us`, `100ns`.
+    /// A time, in the units of [`TIME`]: `40ms`, `1.5s`, `250us`.
     ///
     /// # Errors
-    /// Where it is none or lies outside `range`.
+    /// If it is none or lies outside `range`.
     pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, SpecError> {
-        let value = parse_duration(self.text);
-        match value {
-            Some(value) if range.contains(&value) => Ok(value),
-            _ => Err(self.expected(&format!("a duration from {:?} to {:?}", range.start(), range.end()))),
-        }
+        parse_time(self.text).filter(|time| range.contains(time)).ok_or_else(|| {
+            let (low, high) = (range.start(), range.end());
+            self.expected(&format!("a time from {low:?} to {high:?} (units: {})", TIME.unit_names()))
+        })
     }
 
-    /// A rate: `100kbit`, `1.5mbit`, `10gbit`, as tc writes them (decimal multiples of bits per second).
+    /// A rate, in the units of [`RATE`]: `100kbit`, `1.5mbit`, `10G`.
     ///
     /// # Errors
-    /// Where it is none, or zero.
+    /// If it is none, or zero.
     pub fn rate(&self) -> Result<Rate, SpecError> {
-        parse_rate(self.text).ok_or_else(|| self.expected("a rate such as 100kbit, 20mbit or 1gbit"))
+        parse_rate(self.text).ok_or_else(|| {
+            let units = RATE.unit_names();
+            self.expected(&format!("a rate such as 100kbit, 20mbit or 1gbit (units: {units})"))
+        })
     }
 
-    /// A number of bytes: `1500`, `64k`, `1m` (binary multiples, as tc writes them).
+    /// A number of bytes, in the units of [`SIZE`]: `1500`, `64k`, `1M`.
     ///
     /// # Errors
-    /// Where it is none or lies outside `range`.
+    /// If it is none or lies outside `range`.
     pub fn bytes(&self, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
-        self.checked(parse_bytes(self.text), &range, "a number of bytes")
+        parse_size(self.text).filter(|bytes| range.contains(bytes)).ok_or_else(|| {
+            let (low, high) = (range.start(), range.end());
+            self.expected(&format!("a number of bytes from {low} to {high} (units: {})", SIZE.unit_names()))
+        })
     }
 
     /// `on`/`off`, `yes`/`no`, `true`/`false`, `1`/`0`.
@@ -242,7 +248,8 @@ impl<'a> Param<'a> {
     /// The error for a value that is not `what` the key takes, such as "on or off".
     #[must_use]
     pub fn expected(&self, what: &str) -> SpecError {
-        SpecError::new(format!("{}={} is not possible: {} must be {what}", self.key, self.text, self.key))
+        let (key, text) = (self.key.to_owned(), self.text.to_owned());
+        SpecError { mistake: Mistake::Value { key, text, expected: what.to_owned() } }
     }
 }
 
@@ -398,79 +405,57 @@ impl Display for PolicyKind {
 /// What is wrong with a policy's name or parameters, in one line for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
-    message: String,
+    mistake: Mistake,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Mistake {
+    /// `key` cannot have the value `text`; it takes `expected`.
+    Value {
+        key: String,
+        text: String,
+        expected: String,
+    },
+    Other(String),
 }
 
 impl SpecError {
     /// An error that says `message`.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into() }
+        Self { mistake: Mistake::Other(message.into()) }
+    }
+
+    /// The key whose value is wrong, and what it takes, such as "on or off". `None` if something else is wrong.
+    #[must_use]
+    pub fn expectation(&self) -> Option<(&str, &str)> {
+        match &self.mistake {
+            Mistake::Value { key, expected, .. } => Some((key, expected)),
+            Mistake::Other(_) => None,
+        }
+    }
+
+    /// The same error if the key takes `word`, too.
+    pub(crate) fn or(mut self, word: &str) -> Self {
+        if let Mistake::Value { expected, .. } = &mut self.mistake {
+            *expected += &format!(", or {word}");
+        }
+        self
     }
 }
 
 impl Display for SpecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        match &self.mistake {
+            Mistake::Value { key, text, expected } => {
+                write!(f, "{key}={text} is not possible: {key} must be {expected}")
+            }
+            Mistake::Other(message) => f.write_str(message),
+        }
     }
 }
 
 impl core::error::Error for SpecError {}
-
-/// Splits a text into its leading number and its unit.
-fn number_and_unit(text: &str) -> Option<(f64, String)> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let number: f64 = number.parse().ok()?;
-    Some((number, unit.trim().to_ascii_lowercase()))
-}
-
-/// Reads a duration such as `40ms`, `1.5s`, `250us` or `100ns`. A bare number is refused.
-#[must_use]
-pub fn parse_duration(text: &str) -> Option<Duration> {
-    let (number, unit) = number_and_unit(text)?;
-    let nanos = match unit.as_str() {
-        "ns" => 1.0,
-        "us" | "µs" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        _ => return None,
-    } * number;
-    (nanos < 1e18).then(|| Duration::from_nanos(libm::round(nanos) as u64))
-}
-
-/// Reads a rate such as `100kbit`, `1.5mbit`, `10gbit` or `9600bit` (decimal multiples). Zero is refused.
-#[must_use]
-pub fn parse_rate(text: &str) -> Option<Rate> {
-    let (number, unit) = number_and_unit(text)?;
-    let unit = unit.strip_suffix("/s").unwrap_or(&unit);
-    let bits = match unit {
-        "bit" => 1.0,
-        "k" | "kbit" => 1e3,
-        "m" | "mbit" => 1e6,
-        "g" | "gbit" => 1e9,
-        _ => return None,
-    } * number;
-    (8.0..1e18).contains(&bits).then(|| Rate::from_bits_per_second(libm::round(bits) as u64))
-}
-
-/// Reads a number of bytes such as `1500`, `64k`, `1M` or `1G` (binary multiples).
-#[must_use]
-pub fn parse_bytes(text: &str) -> Option<u64> {
-    let (number, unit) = number_and_unit(text)?;
-    let unit = unit.strip_suffix('b').unwrap_or(&unit);
-    let unit = unit.strip_suffix('i').unwrap_or(unit);
-    let bytes = match unit {
-        "" => 1.0,
-        "k" => 1024.0,
-        "m" => 1_048_576.0,
-        "g" => 1_073_741_824.0,
-        "t" => 1_099_511_627_776.0,
-        _ => return None,
-    } * number;
-    (bytes < 1e18).then(|| libm::round(bytes) as u64)
-}
 
 /// The candidate nearest to `word`, where one is near enough to be a typing error.
 #[must_use]

@@ -174,7 +174,7 @@ fn an_error_says_what_would_be_right() {
         (
             "min_rto",
             "200",
-            "min_rto=200 is not possible: min_rto must be a time with its unit from 1ns to 31536000s",
+            "min_rto=200 is not possible: min_rto must be a time from 1ns to 31536000s (units: ns, us, ms, s, m, h, d)",
         ),
         (
             "keep_alive",

@@ -157,14 +157,8 @@ impl<C: Clone> Value<C> {
             Self::Time { slot, range, none } => {
                 let time = if *none == Some(param.text()) {
                     None
-                } else if param.text() == "0" && range.contains(&Duration::ZERO) {
-                    Some(Duration::ZERO)
                 } else {
-                    Some(param.duration(range.clone()).map_err(|_| {
-                        let or = none.map_or(String::new(), |word| format!(", or {word}"));
-                        let (low, high) = (written(*range.start()), written(*range.end()));
-                        param.expected(&format!("a time with its unit from {low} to {high}{or}"))
-                    })?)
+                    Some(param.duration(range.clone()).map_err(|error| or_none(error, *none))?)
                 };
                 match (slot(config), time) {
                     (Span::Always(slot), Some(time)) => *slot = time,
@@ -188,13 +182,18 @@ impl<C> Number<C> {
     ) -> Result<(), SpecError> {
         let number = match self.none {
             Some(word) if word == param.text() => None,
-            _ => Some(read(self.range.clone()).map_err(|error| match self.none {
-                Some(word) => SpecError::new(format!("{error}, or {word}")),
-                None => error,
-            })?),
+            _ => Some(read(self.range.clone()).map_err(|error| or_none(error, self.none))?),
         };
         // Every range lies within its type; the tables' test sees to it.
         if (self.slot)(config).set(number) { Ok(()) } else { Err(param.expected("smaller")) }
+    }
+}
+
+/// The error for a value that may also be the word for "no value".
+fn or_none(error: SpecError, none: Option<&str>) -> SpecError {
+    match none {
+        Some(word) => error.or(word),
+        None => error,
     }
 }
 

@@ -63,17 +63,24 @@ fn errors_say_what_would_be_right() {
 }
 
 #[test]
-fn quantities_with_units() {
-    assert_eq!(parse_duration("1.5s"), Some(Duration::from_millis(1500)));
-    assert_eq!(parse_duration("250us"), Some(Duration::from_micros(250)));
-    assert_eq!(parse_duration("40"), None);
-    assert_eq!(parse_rate("1.5mbit"), Some(Rate::from_bits_per_second(1_500_000)));
-    assert_eq!(parse_rate("10Gbit/s"), Some(Rate::from_bits_per_second(10_000_000_000)));
-    assert_eq!(parse_rate("0mbit"), None);
-    assert_eq!(parse_rate("10mb"), None);
-    assert_eq!(parse_bytes("64k"), Some(65_536));
-    assert_eq!(parse_bytes("1MiB"), Some(1 << 20));
-    assert_eq!(parse_bytes("-1"), None);
+fn an_error_about_a_value_has_its_key_and_what_it_takes_apart() {
+    let error =
+        Param::new("delay", "5").duration(Duration::from_millis(1)..=Duration::from_millis(500)).unwrap_err();
+    let expected = "a time from 1ms to 500ms (units: ns, us, ms, s, m, h, d)";
+    assert_eq!(error.expectation(), Some(("delay", expected)));
+    assert_eq!(error.to_string(), format!("delay=5 is not possible: delay must be {expected}"));
+    let error = error.or("never");
+    assert!(error.to_string().ends_with("h, d), or never"), "{error}");
+    assert_eq!(SpecError::new("x").or("never"), SpecError::new("x"));
+    assert_eq!(SpecError::new("x").expectation(), None);
+}
+
+#[test]
+fn errors_name_the_units() {
+    let param = Param::new("rate", "5knots");
+    assert!(param.rate().unwrap_err().to_string().ends_with("(units: bit, kbit, Mbit, Gbit, Tbit)"));
+    let error = param.bytes(1..=4096).unwrap_err().to_string();
+    assert!(error.ends_with("a number of bytes from 1 to 4096 (units: B, K, M, G, T)"), "{error}");
 }
 
 #[test]
@@ -93,7 +100,6 @@ proptest! {
     #[test]
     fn no_text_panics(text in ".{0,40}") {
         let _ = resolve(TABLE, PolicyKind::Cc, &text);
-        let _ = (parse_duration(&text), parse_rate(&text), parse_bytes(&text));
     }
 
     #[test]
