@@ -3,7 +3,7 @@
 use crate::args::PlotArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::print;
-use ackline_lab::plot::overlay;
+use ackline_lab::plot::{PlotOptions, overlay};
 use std::fs;
 
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     let mut written = String::new();
     for chart in charts {
         let path = args.out.join(format!("{}.svg", chart.name));
-        ackline_lab::write(&path, chart.to_svg_file()?.as_bytes())
+        ackline_lab::write(&path, &chart.to_file(&PlotOptions::default()))
             .map_err(|error| Failure::file("write", path.display(), &error))?;
         written += &format!("{}\n", path.display());
     }

@@ -2,7 +2,7 @@
 
 use crate::error::RunError;
 use crate::folder::{Extras, Folder, json, key, stem};
-use crate::plot;
+use crate::plot::{self, PlotOptions};
 use crate::report::{self, Plots};
 use crate::results::RunResult;
 use crate::run::{Outcome, simulate};
@@ -146,7 +146,10 @@ impl<'a> Batch<'a> {
         // The plots of one repetition stand for all.
         if self.extras.plots && repetition == 0 {
             for chart in plot::run_charts(&outcome) {
-                folder.write(&format!("plots/{stem}.{}.svg", chart.name), chart.to_svg_file()?.as_bytes())?;
+                folder.write(
+                    &format!("plots/{stem}.{}.svg", chart.name),
+                    &chart.to_file(&PlotOptions::default()),
+                )?;
             }
         }
         folder.finish(&stem, &key, self.extras, &outcome.result)?;
@@ -204,8 +207,8 @@ impl<'a> Batch<'a> {
             svgs: vec![],
         };
         for chart in plot::sweep_charts(&report.summary) {
-            folder.write(&format!("plots/{}.svg", chart.name), chart.to_svg_file()?.as_bytes())?;
-            sweep.svgs.push(chart.to_svg()?);
+            folder.write(&format!("plots/{}.svg", chart.name), &chart.to_file(&PlotOptions::default()))?;
+            sweep.svgs.push(chart.to_svg());
         }
         groups.push(sweep);
         let points = self.scenario.points();

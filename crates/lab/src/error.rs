@@ -76,14 +76,6 @@ pub enum RunError {
         /// What is wrong with it.
         message: String,
     },
-    /// A plot could not be drawn.
-    #[error("cannot draw {what}: {message}")]
-    Plot {
-        /// Which one.
-        what: String,
-        /// Why.
-        message: String,
-    },
     /// The pool of threads could not be made.
     #[error("cannot start {threads} threads: {message}")]
     Threads {

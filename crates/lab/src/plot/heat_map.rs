@@ -1,12 +1,15 @@
 //! Heat maps: a matrix of numbers as colours, with the numbers in them.
 
-use super::{INK, drawn, with_style};
-use crate::error::RunError;
-use plotters::prelude::*;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use super::PlotOptions;
+use super::canvas::{Anchor, Canvas, Text};
+use super::draw::{WIDTH, font_size};
+use super::font::{shortened, width, wrapped};
+use super::palette::Colour;
+use super::size::Size;
+use serde::{Deserialize, Serialize};
 
 /// A matrix of numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HeatMap {
     /// A short name, fit for a file.
     pub name: String,
@@ -33,72 +36,82 @@ pub struct HeatMap {
     pub framed: Vec<(usize, usize)>,
 }
 
-const CELL: (i32, i32) = (74, 34);
-const LEFT: i32 = 74;
-const TOP: i32 = 84;
-const MARGIN: i32 = 12;
-
 /// From low to high: dark violet, blue, green, yellow; about equal steps of lightness.
-const COLOURS: [(u8, u8, u8); 5] =
-    [(0x44, 0x01, 0x54), (0x3b, 0x52, 0x8b), (0x21, 0x90, 0x8d), (0x5d, 0xc8, 0x63), (0xfd, 0xe7, 0x25)];
+const COLOURS: [[u8; 3]; 5] =
+    [[0x44, 0x01, 0x54], [0x3b, 0x52, 0x8b], [0x21, 0x90, 0x8d], [0x5d, 0xc8, 0x63], [0xfd, 0xe7, 0x25]];
+
+/// A frame around a cell.
+const FRAME: Colour = Colour::Rgb(0xe0, 0x3b, 0x3b);
 
 impl HeatMap {
-    /// The map as an SVG element for a page.
-    ///
-    /// # Errors
-    /// Where it cannot be drawn.
-    pub fn to_svg(&self) -> Result<String, RunError> {
-        drawn(&self.name, &self.title, |text| self.draw(text))
-    }
-
-    /// The map as a file of its own, which is dark where the reader's screen is.
-    ///
-    /// # Errors
-    /// Where it cannot be drawn.
-    pub fn to_svg_file(&self) -> Result<String, RunError> {
-        Ok(with_style(&self.to_svg()?))
-    }
-
-    fn draw(&self, text: &mut String) -> Result<(), Box<dyn std::error::Error>> {
-        let (columns, rows) = (self.columns.len() as i32, self.rows.len() as i32);
-        let width = LEFT + columns * CELL.0 + MARGIN;
-        let height = TOP + rows * CELL.1 + MARGIN;
-        let root = SVGBackend::with_string(text, (width as u32, height as u32)).into_drawing_area();
-        let font = |size: u32| ("sans-serif", size).into_font().color(&INK);
-        let middle = Pos::new(HPos::Center, VPos::Center);
-        let middle_of =
-            |column: i32, row: i32| (LEFT + column * CELL.0 + CELL.0 / 2, TOP + row * CELL.1 + CELL.1 / 2);
-        root.draw(&Text::new(self.title.as_str(), (MARGIN, MARGIN), font(18)))?;
-        root.draw(&Text::new(self.x_label.as_str(), (LEFT, TOP - 44), font(14)))?;
-        root.draw(&Text::new(self.y_label.as_str(), (MARGIN, TOP - 22), font(14)))?;
+    pub(super) fn canvas(&self, options: &PlotOptions) -> Canvas {
+        let across = options.size.map_or(WIDTH, |size| size.width * Size::PIXELS);
+        let font = font_size(across);
+        let margin = font * 0.5;
+        let names = self.rows.iter().map(|name| width(name, font)).fold(width(&self.y_label, font), f64::max);
+        let left = margin + names.min(across * 0.3) + font * 0.6;
+        let (columns, rows) = (self.columns.len().max(1) as f64, self.rows.len().max(1) as f64);
+        // Cells of a small map are not stretched over the page.
+        let wide = ((across - left - margin) / columns).min(font * 6.0);
+        let title_size = font * 1.12;
+        let title =
+            if options.untitled { vec![] } else { wrapped(&self.title, title_size, across - 2.0 * margin) };
+        let top = margin * 2.0 + title.len() as f64 * title_size * 1.3 + font * 2.8;
+        let high = match options.size.and_then(|size| size.height) {
+            Some(height) => ((height * Size::PIXELS - top - margin) / rows).max(font),
+            None => wide.min(font * 2.6),
+        };
+        let height = options.size.and_then(|size| size.height).map(|height| height * Size::PIXELS);
+        let mut canvas = Canvas::new(across, height.unwrap_or(top + rows * high + margin));
+        for (row, line) in title.iter().enumerate() {
+            canvas.text(Text::new(
+                line.as_str(),
+                (margin, margin + title_size * (0.9 + 1.3 * row as f64)),
+                title_size,
+            ));
+        }
+        canvas.text(Text::new(self.x_label.as_str(), (left, top - font * 1.9), font));
+        canvas.text(Text::new(
+            shortened(&self.y_label, font, left - margin),
+            (margin, top - font * 0.5),
+            font,
+        ));
         for (column, name) in self.columns.iter().enumerate() {
-            let (x, _) = middle_of(column as i32, 0);
-            root.draw(&Text::new(name.as_str(), (x, TOP - 14), font(14).pos(middle)))?;
+            let at = (left + (column as f64 + 0.5) * wide, top - font * 0.5);
+            canvas.text(Text::new(shortened(name, font, wide), at, font).anchored(Anchor::Middle));
         }
         for (row, name) in self.rows.iter().enumerate() {
-            let (_, y) = middle_of(0, row as i32);
-            root.draw(&Text::new(name.as_str(), (LEFT - 24, y), font(14).pos(middle)))?;
+            let at = (left - font * 0.6, top + (row as f64 + 0.5) * high + font * 0.35);
+            canvas.text(Text::new(shortened(name, font, left - margin), at, font).anchored(Anchor::End));
         }
-        let (low, high) = self.range();
+        let (low, most) = self.range();
         for (row, values) in self.values.iter().enumerate() {
             for (column, value) in values.iter().enumerate() {
                 let Some(value) = value else { continue };
-                let (x, y) = (LEFT + column as i32 * CELL.0, TOP + row as i32 * CELL.1);
-                let corners = [(x + 1, y + 1), (x + CELL.0 - 1, y + CELL.1 - 1)];
-                let colour = colour(self.share(*value, low, high));
-                root.draw(&Rectangle::new(corners, colour.filled()))?;
-                let ink = if lightness(colour) > 0.5 { BLACK } else { WHITE };
+                let (x, y) = (left + column as f64 * wide, top + row as f64 * high);
+                let (red, green, blue) = colour(self.share(*value, low, most));
+                canvas.rect(
+                    (x + 0.8, y + 0.8),
+                    (x + wide - 0.8, y + high - 0.8),
+                    Colour::Rgb(red, green, blue),
+                );
+                let ink = if lightness((red, green, blue)) > 0.5 { 0 } else { 255 };
                 let label = format!("{value:.0$}", self.digits);
-                let style = ("sans-serif", 15).into_font().color(&ink).pos(middle);
-                root.draw(&Text::new(label, middle_of(column as i32, row as i32), style))?;
+                let size = font.min(wide / width(&label, 1.0).max(1.0) * 0.9);
+                let at = (x + wide / 2.0, y + high / 2.0 + size * 0.35);
+                canvas.text(
+                    Text::new(label, at, size).anchored(Anchor::Middle).painted(Colour::Rgb(ink, ink, ink)),
+                );
                 if self.framed.contains(&(row, column)) {
-                    let inner = [(x + 3, y + 3), (x + CELL.0 - 3, y + CELL.1 - 3)];
-                    root.draw(&Rectangle::new(inner, RGBColor(0xe0, 0x3b, 0x3b).stroke_width(3)))?;
+                    let (right, bottom) = (x + wide - 2.5, y + high - 2.5);
+                    let (left, top) = (x + 2.5, y + 2.5);
+                    let outline =
+                        vec![(left, top), (right, top), (right, bottom), (left, bottom), (left, top - 1.0)];
+                    canvas.line(outline, FRAME, 2.5, &[]);
                 }
             }
         }
-        root.present()?;
-        Ok(())
+        canvas
     }
 
     fn range(&self) -> (f64, f64) {
@@ -120,18 +133,20 @@ impl HeatMap {
     }
 }
 
-fn colour(share: f64) -> RGBColor {
+fn colour(share: f64) -> (u8, u8, u8) {
     let place = share * (COLOURS.len() - 1) as f64;
     let first = (place as usize).min(COLOURS.len() - 2);
     let part = place - first as f64;
     let (from, to) = (COLOURS[first], COLOURS[first + 1]);
-    let mix =
-        |from: u8, to: u8| libm::round(f64::from(from) + (f64::from(to) - f64::from(from)) * part) as u8;
-    RGBColor(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+    let mix = |place: usize| {
+        let (from, to) = (f64::from(from[place]), f64::from(to[place]));
+        libm::round(from + (to - from) * part) as u8
+    };
+    (mix(0), mix(1), mix(2))
 }
 
 /// About how light a colour is to the eye: 0 to 1.
-fn lightness(RGBColor(red, green, blue): RGBColor) -> f64 {
+fn lightness((red, green, blue): (u8, u8, u8)) -> f64 {
     (0.299 * f64::from(red) + 0.587 * f64::from(green) + 0.114 * f64::from(blue)) / 255.0
 }
 
@@ -151,11 +166,10 @@ mod tests {
             log: true,
             ..HeatMap::default()
         };
-        let svg = map.to_svg().unwrap();
+        let svg = map.to_svg();
         assert!(svg.contains("aria-label=\"Rates &lt; 200\"") && svg.contains("currentColor"));
-        assert!(svg.contains("171") && svg.contains("#440154") && svg.contains("#FDE725"), "{svg}");
-        assert!(svg.contains("#E03B3B"), "a frame");
-        assert!(map.to_svg_file().unwrap().contains("prefers-color-scheme"));
+        assert!(svg.contains("171") && svg.contains("#440154") && svg.contains("#fde725"), "{svg}");
+        assert!(svg.contains("#e03b3b"), "a frame");
     }
 
     #[test]

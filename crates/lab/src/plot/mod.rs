@@ -1,26 +1,38 @@
-//! Plots as SVG. Lines and text take the colour of their surroundings (`currentColor`), so that a plot fits a light and a dark
-//! page; no font is needed to draw them.
+//! Plots as SVG and PDF.
+//!
+//! A [`Chart`] has one plot, [`Panels`] have several with common axes and one legend, a [`HeatMap`] is a matrix of colours. No font of
+//! the machine is needed, and the same figure gives the same bytes everywhere.
 
+mod canvas;
+mod draw;
+mod font;
 mod heat_map;
 mod of_run;
 mod of_sweep;
 mod overlay;
+mod palette;
+mod pdf;
 mod scale;
+mod size;
+mod svg;
+#[cfg(test)]
+mod tests;
 
 pub use heat_map::HeatMap;
 pub(crate) use of_run::order;
 pub use of_run::run_charts;
 pub use of_sweep::sweep_charts;
 pub use overlay::overlay;
+pub use palette::Look;
 pub use scale::Kind;
+pub use size::Size;
+pub(crate) use svg::{escaped, without_style};
 
-use crate::error::RunError;
-use plotters::coord::Shift;
-use plotters::prelude::*;
-use scale::Scale;
+use canvas::Canvas;
+use serde::{Deserialize, Serialize};
 
 /// A plot.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// A short name, fit for a file.
     pub name: String,
@@ -36,14 +48,24 @@ pub struct Chart {
     pub y: Kind,
     /// The vertical axis begins at zero.
     pub from_zero: bool,
+    /// Ends of the horizontal axis; `None`: those of what is drawn.
+    pub x_range: Option<(f64, f64)>,
+    /// Ends of the vertical axis; `None`: those of what is drawn.
+    pub y_range: Option<(f64, f64)>,
+    /// The horizontal axis is a run's time: a reader of the report can zoom along it.
+    pub over_time: bool,
     /// What is drawn.
     pub lines: Vec<Line>,
+    /// Values to compare with.
+    pub references: Vec<Reference>,
+    /// Parts of the horizontal axis that are shaded.
+    pub spans: Vec<Span>,
 }
 
 /// One line of a plot.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Line {
-    /// What it is; empty: not in the legend.
+    /// What it is; empty: not in the legend. Lines of a figure with the same label look the same.
     pub label: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
@@ -51,273 +73,212 @@ pub struct Line {
     pub band: Vec<(f64, f64, f64)>,
     /// How points are drawn.
     pub style: Style,
+    /// Its colour and dashes.
+    pub look: Look,
 }
 
 /// How points are drawn.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Style {
     /// Joined.
     #[default]
     Line,
     /// Joined, each with a dot.
     Marked,
-    /// Large dots.
+    /// Large dots. Above a name, those of several lines stand beside each other.
     Points,
     /// Each value holds until the next.
     Steps,
     /// Dots.
     Dots,
-    /// Crosses.
+    /// Crosses: something was lost or sent again.
     Crosses,
+    /// Triangles on their tips: something happened here.
+    Triangles,
+    /// The band alone, as vertical strokes.
+    Bars,
 }
 
-/// Stands for the colour of the page's text until the plot is drawn.
-const INK: RGBColor = RGBColor(1, 2, 3);
-const INK_TEXT: &str = "#010203";
+/// A value to compare with: a straight line across the plot, with a label beside it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// Where it meets its axis.
+    pub at: f64,
+    /// What it is.
+    pub label: String,
+    /// It stands upright, at a value of the horizontal axis.
+    pub upright: bool,
+}
 
-/// Colours that are told apart on white and on black, also by most people who do not see all colours.
-const COLOURS: [RGBColor; 8] = [
-    RGBColor(0x3b, 0x82, 0xc4),
-    RGBColor(0xe0, 0x7b, 0x39),
-    RGBColor(0x2f, 0xa0, 0x77),
-    RGBColor(0xc7, 0x50, 0x8f),
-    RGBColor(0x8a, 0x6f, 0xd1),
-    RGBColor(0xb3, 0x96, 0x1c),
-    RGBColor(0x3a, 0xa9, 0xbd),
-    RGBColor(0xd1, 0x49, 0x5b),
-];
-
-const WIDTH: u32 = 860;
-const HEIGHT: u32 = 340;
-const LEGEND: i32 = 190;
-/// Lines named in a legend.
-const MAX_LEGEND: usize = 14;
-
-impl Chart {
-    fn extent(&self, of: impl Fn(&Line) -> Vec<f64>, kind: &Kind) -> (f64, f64) {
-        let fits = |value: &f64| value.is_finite() && (*kind != Kind::Log || *value > 0.0);
-        let values = || self.lines.iter().flat_map(&of).filter(fits);
-        let (low, high) =
-            (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-        if low > high { (0.0, 1.0) } else { (low, high) }
+impl Reference {
+    /// At a value of the vertical axis. The axis reaches up to it, unless that would press what is drawn against the bottom.
+    #[must_use]
+    pub fn level(at: f64, label: impl Into<String>) -> Self {
+        Self { at, label: label.into(), upright: false }
     }
 
+    /// At a value of the horizontal axis, if that is in view.
+    #[must_use]
+    pub fn upright(at: f64, label: impl Into<String>) -> Self {
+        Self { at, label: label.into(), upright: true }
+    }
+}
+
+/// A part of the horizontal axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Span {
+    /// Its begin.
+    pub from: f64,
+    /// Its end.
+    pub until: f64,
+    /// What it is.
+    pub label: String,
+}
+
+/// Several plots as one figure, with one legend. In the same column they stand under each other edge to edge.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Panels {
+    /// A short name, fit for a file.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The plots, row by row; their titles are headings.
+    pub charts: Vec<Chart>,
+    /// Plots beside each other, at least 1.
+    pub columns: usize,
+    /// All have the same horizontal axis, with numbers at the bottom alone.
+    pub same_x: bool,
+    /// All have the same vertical axis, with numbers at the left alone.
+    pub same_y: bool,
+}
+
+/// How a figure becomes a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct PlotOptions {
+    /// SVG or PDF.
+    pub format: Format,
+    /// Its size on paper. `None`: 190 mm wide, and as high as it needs.
+    pub size: Option<Size>,
+    /// Leave its title out: the paper has a caption.
+    pub untitled: bool,
+}
+
+/// A format of files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Scalable vector graphics: text stays text, in the font that the reader's machine has.
+    #[default]
+    Svg,
+    /// Portable document format, with its font.
+    Pdf,
+}
+
+impl Format {
+    /// The ending of its files.
+    #[must_use]
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Svg => "svg",
+            Self::Pdf => "pdf",
+        }
+    }
+}
+
+/// What is drawn on a canvas of its own.
+trait Drawing {
+    fn title(&self) -> &str;
+
+    fn draw(&self, options: &PlotOptions) -> Canvas;
+
+    fn element(&self) -> String {
+        let options = PlotOptions::default();
+        svg::element(&self.draw(&options), self.title(), None)
+    }
+
+    fn file(&self, options: &PlotOptions) -> Vec<u8> {
+        let canvas = self.draw(options);
+        match options.format {
+            Format::Svg => svg::file(&svg::element(&canvas, self.title(), options.size)).into_bytes(),
+            Format::Pdf => pdf::file(&canvas, self.title()),
+        }
+    }
+}
+
+macro_rules! figures {
+    ($($figure:ty),*) => {$(
+        impl $figure {
+            /// The figure as an SVG element for a page.
+            #[must_use]
+            pub fn to_svg(&self) -> String {
+                self.element()
+            }
+
+            /// The figure as a file of its own. An SVG is dark where the reader's screen is.
+            #[must_use]
+            pub fn to_file(&self, options: &PlotOptions) -> Vec<u8> {
+                self.file(options)
+            }
+        }
+    )*};
+}
+
+figures!(Chart, Panels, HeatMap);
+
+impl Drawing for Chart {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn draw(&self, options: &PlotOptions) -> Canvas {
+        draw::chart(self, options)
+    }
+}
+
+impl Drawing for Panels {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn draw(&self, options: &PlotOptions) -> Canvas {
+        draw::panels(self, options)
+    }
+}
+
+impl Drawing for HeatMap {
+    fn title(&self) -> &str {
+        &self.title
+    }
+
+    fn draw(&self, options: &PlotOptions) -> Canvas {
+        self.canvas(options)
+    }
+}
+
+impl Chart {
     /// True where there is nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lines.iter().all(|line| line.points.is_empty())
-    }
-
-    /// The plot as an SVG element for a page.
-    ///
-    /// # Errors
-    /// Where it cannot be drawn.
-    pub fn to_svg(&self) -> Result<String, RunError> {
-        drawn(&self.name, &self.title, |text| self.draw(text))
-    }
-
-    /// The plot as a file of its own, which is dark where the reader's screen is.
-    ///
-    /// # Errors
-    /// Where it cannot be drawn.
-    pub fn to_svg_file(&self) -> Result<String, RunError> {
-        Ok(with_style(&self.to_svg()?))
-    }
-
-    fn draw(&self, text: &mut String) -> Result<(), Box<dyn std::error::Error>> {
-        let root = SVGBackend::with_string(text, (WIDTH, HEIGHT)).into_drawing_area();
-        let named = self.lines.iter().any(|line| !line.label.is_empty());
-        let width = WIDTH as i32 - if named { LEGEND } else { 10 };
-        let (plot, legend) = root.split_horizontally(width);
-        let (x_low, x_high) = self.extent(|line| line.points.iter().map(|point| point.0).collect(), &self.x);
-        let (mut y_low, y_high) = self.extent(
-            |line| {
-                let ends = line.band.iter().flat_map(|band| [band.1, band.2]);
-                line.points.iter().map(|point| point.1).chain(ends).collect()
-            },
-            &self.y,
-        );
-        if self.from_zero && self.y == Kind::Linear {
-            y_low = y_low.min(0.0);
-        }
-        let mut chart = ChartBuilder::on(&plot)
-            .margin(8)
-            .caption(&self.title, ("sans-serif", 21).into_font().color(&INK))
-            .x_label_area_size(42)
-            .y_label_area_size(62)
-            .build_cartesian_2d(Scale::new(&self.x, x_low, x_high), Scale::new(&self.y, y_low, y_high))?;
-        chart
-            .configure_mesh()
-            .light_line_style(TRANSPARENT)
-            .bold_line_style(INK.mix(0.13))
-            .axis_style(INK.mix(0.6))
-            .label_style(("sans-serif", 16).into_font().color(&INK))
-            .x_desc(&self.x_label)
-            .y_desc(&self.y_label)
-            .draw()?;
-        for (place, line) in self.lines.iter().enumerate() {
-            let colour = COLOURS[place % COLOURS.len()];
-            if line.band.len() > 1 && line.style != Style::Points {
-                let low = line.band.iter().map(|band| (band.0, band.1));
-                let high = line.band.iter().rev().map(|band| (band.0, band.2));
-                let outline: Vec<_> = low.chain(high).collect();
-                chart.draw_series([Polygon::new(outline, colour.mix(0.2).filled())])?;
-            }
-            for (x, low, high) in &line.band {
-                chart
-                    .draw_series([PathElement::new(vec![(*x, *low), (*x, *high)], colour.stroke_width(1))])?;
-            }
-            let points = line.points.iter().copied();
-            if matches!(line.style, Style::Line | Style::Marked) {
-                chart.draw_series(LineSeries::new(points.clone(), colour.stroke_width(2)))?;
-            }
-            match line.style {
-                Style::Line => {}
-                Style::Steps => {
-                    chart.draw_series(LineSeries::new(steps(&line.points), colour.stroke_width(2)))?;
-                }
-                Style::Marked => {
-                    chart.draw_series(points.map(|point| Circle::new(point, 3, colour.filled())))?;
-                }
-                Style::Points => {
-                    chart.draw_series(points.map(|point| Circle::new(point, 5, colour.filled())))?;
-                }
-                Style::Dots => {
-                    chart.draw_series(points.map(|point| Circle::new(point, 1, colour.filled())))?;
-                }
-                Style::Crosses => {
-                    chart.draw_series(points.map(|point| Cross::new(point, 4, colour.stroke_width(2))))?;
-                }
-            }
-        }
-        if named {
-            self.draw_legend(&legend)?;
-        }
-        root.present()?;
-        Ok(())
-    }
-
-    fn draw_legend(
-        &self,
-        area: &DrawingArea<SVGBackend<'_>, Shift>,
-    ) -> Result<(), Box<dyn std::error::Error>> {
-        let named = || self.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty());
-        let style = ("sans-serif", 16).into_font().color(&INK);
-        for (row, (place, line)) in named().take(MAX_LEGEND).enumerate() {
-            let y = 46 + 19 * row as i32;
-            let colour = COLOURS[place % COLOURS.len()];
-            area.draw(&PathElement::new(vec![(4, y), (22, y)], colour.stroke_width(3)))?;
-            area.draw(&Text::new(shortened(&line.label), (28, y - 7), style.clone()))?;
-        }
-        let more = named().count().saturating_sub(MAX_LEGEND);
-        if more > 0 {
-            let y = 46 + 19 * MAX_LEGEND as i32;
-            area.draw(&Text::new(format!("and {more} more"), (28, y - 7), style))?;
-        }
-        Ok(())
+        self.lines.iter().all(|line| line.points.is_empty() && line.band.is_empty())
     }
 }
 
-fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    let mut steps = Vec::with_capacity(points.len() * 2);
-    for pair in points.windows(2) {
-        steps.push(pair[0]);
-        steps.push((pair[1].0, pair[0].1));
+/// At most about four thousand points that look like all of them: of each of a thousand columns the first, the least, the largest and the
+/// last.
+fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    const COLUMNS: f64 = 1_000.0;
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return vec![] };
+    if points.len() as f64 <= COLUMNS * 2.0 || last.0 <= first.0 {
+        return points.to_vec();
     }
-    steps.extend(points.last());
-    steps
-}
-
-/// As much of a label as fits the legend.
-fn shortened(label: &str) -> String {
-    const MOST: usize = 24;
-    if label.chars().count() <= MOST {
-        return label.to_owned();
+    let column = |point: &(f64, f64)| libm::floor((point.0 - first.0) / (last.0 - first.0) * COLUMNS) as i64;
+    let mut kept = vec![];
+    for group in points.chunk_by(|a, b| column(a) == column(b)) {
+        let least = (0..group.len()).min_by(|a, b| group[*a].1.total_cmp(&group[*b].1)).unwrap_or(0);
+        let largest = (0..group.len()).max_by(|a, b| group[*a].1.total_cmp(&group[*b].1)).unwrap_or(0);
+        let mut places = vec![0, least, largest, group.len() - 1];
+        places.sort_unstable();
+        places.dedup();
+        kept.extend(places.into_iter().map(|place| group[place]));
     }
-    label.chars().take(MOST - 1).chain(['…']).collect()
-}
-
-/// At most about a thousand points, at equal distances.
-fn thinned<T: Copy>(points: &[T]) -> Vec<T> {
-    let every = points.len().div_ceil(1_000).max(1);
-    points.iter().step_by(every).copied().collect()
-}
-
-/// An SVG element in the colours of its page, with its title for those who do not see it.
-/// What `draw` writes as an SVG element, with the title for those who cannot see it.
-fn drawn(
-    name: &str,
-    title: &str,
-    draw: impl FnOnce(&mut String) -> Result<(), Box<dyn std::error::Error>>,
-) -> Result<String, RunError> {
-    let mut text = String::new();
-    draw(&mut text).map_err(|error| RunError::Plot { what: name.to_owned(), message: error.to_string() })?;
-    Ok(described(&text, title))
-}
-
-fn described(svg: &str, title: &str) -> String {
-    let text = svg.replace(INK_TEXT, "currentColor");
-    text.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{}\" ", escaped(title)), 1)
-}
-
-pub(crate) fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
-fn with_style(svg: &str) -> String {
-    let style = "<style>svg{color:#1d2228;background:#fff}\
-                 @media(prefers-color-scheme:dark){svg{color:#d8dde3;background:#15181c}}</style>";
-    match svg.find('>') {
-        Some(end) => format!("{}{style}{}", &svg[..=end], &svg[end + 1..]),
-        None => svg.to_owned(),
-    }
-}
-
-/// A plot's file without what makes it stand alone.
-pub(crate) fn without_style(file: &str) -> String {
-    match (file.find("<style>"), file.find("</style>")) {
-        (Some(begin), Some(end)) => format!("{}{}", &file[..begin], &file[end + "</style>".len()..]),
-        _ => file.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn chart() -> Chart {
-        Chart {
-            name: "test".to_owned(),
-            title: "A < B".to_owned(),
-            x_label: "time [s]".to_owned(),
-            lines: vec![
-                Line { label: "one".to_owned(), points: vec![(0.0, 1.0), (1.0, 3.0)], ..Line::default() },
-                Line {
-                    points: vec![(0.0, 2.0)],
-                    band: vec![(0.0, 1.5, 2.5), (1.0, 1.0, 2.0)],
-                    style: Style::Crosses,
-                    ..Line::default()
-                },
-            ],
-            ..Chart::default()
-        }
-    }
-
-    #[test]
-    fn a_plot_takes_the_colour_of_its_page() {
-        let svg = chart().to_svg().unwrap();
-        assert!(svg.starts_with("<svg role=\"img\" aria-label=\"A &lt; B\""), "{}", &svg[..80]);
-        assert!(svg.contains("currentColor") && !svg.contains(INK_TEXT));
-        assert!(svg.contains("A &lt; B") && svg.contains("time [s]") && svg.contains("polygon"));
-        let file = chart().to_svg_file().unwrap();
-        assert!(file.contains("prefers-color-scheme"));
-        assert!(without_style(&file) == svg);
-    }
-
-    #[test]
-    fn nothing_to_draw_is_no_error() {
-        let empty = Chart { x: Kind::Log, y: Kind::Log, ..Chart::default() };
-        assert!(empty.is_empty());
-        assert!(empty.to_svg().is_ok());
-    }
+    kept
 }

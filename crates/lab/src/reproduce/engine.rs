@@ -8,6 +8,7 @@ use super::reproduction::Reproduction;
 use super::study::{Knob, Request, Study};
 use crate::error::RunError;
 use crate::folder::Folder;
+use crate::plot::PlotOptions;
 use ackline_tcp_core::policy::spec::nearest;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
@@ -254,8 +255,8 @@ impl Store {
     fn conclude(&self, done: &Done, page: &str, keep_jobs: bool) -> Result<Vec<PathBuf>, RunError> {
         let stem = self.stem;
         let mut files = vec![];
-        let mut write = |name: String, text: &str| {
-            self.folder.write(&name, text.as_bytes())?;
+        let mut write = |name: String, content: &[u8]| {
+            self.folder.write(&name, content)?;
             files.push(self.folder.root().join(name));
             Ok::<(), RunError>(())
         };
@@ -263,10 +264,10 @@ impl Store {
             self.folder.make(stem)?;
         }
         for figure in &done.reproduction.figures {
-            write(format!("{stem}/{}.svg", figure.name()), &figure.to_svg_file()?)?;
+            write(format!("{stem}/{}.svg", figure.name()), &figure.to_file(&PlotOptions::default()))?;
         }
-        write(format!("{stem}.json"), &to_json_pretty(done))?;
-        write(format!("{stem}.md"), page)?;
+        write(format!("{stem}.json"), to_json_pretty(done).as_bytes())?;
+        write(format!("{stem}.md"), page.as_bytes())?;
         if !keep_jobs {
             let path = self.folder.root().join(self.jobs());
             match fs::remove_dir_all(&path) {

@@ -1,13 +1,14 @@
 //! Figures: what is written as SVG.
 
-use crate::error::RunError;
-use crate::plot::{Chart, HeatMap};
+use crate::plot::{Chart, HeatMap, Panels, PlotOptions};
 
 /// A figure. Its name is that of its file.
 #[derive(Clone, Debug)]
 pub enum Figure {
     /// Lines, dots, bars.
     Chart(Chart),
+    /// Several plots with one legend.
+    Panels(Panels),
     /// A matrix of colours.
     HeatMap(HeatMap),
 }
@@ -15,6 +16,12 @@ pub enum Figure {
 impl From<Chart> for Figure {
     fn from(chart: Chart) -> Self {
         Self::Chart(chart)
+    }
+}
+
+impl From<Panels> for Figure {
+    fn from(panels: Panels) -> Self {
+        Self::Panels(panels)
     }
 }
 
@@ -30,6 +37,7 @@ impl Figure {
     pub fn name(&self) -> &str {
         match self {
             Self::Chart(chart) => &chart.name,
+            Self::Panels(panels) => &panels.name,
             Self::HeatMap(map) => &map.name,
         }
     }
@@ -39,18 +47,18 @@ impl Figure {
     pub fn title(&self) -> &str {
         match self {
             Self::Chart(chart) => &chart.title,
+            Self::Panels(panels) => &panels.title,
             Self::HeatMap(map) => &map.title,
         }
     }
 
     /// The file.
-    ///
-    /// # Errors
-    /// Where it cannot be drawn.
-    pub fn to_svg_file(&self) -> Result<String, RunError> {
+    #[must_use]
+    pub fn to_file(&self, options: &PlotOptions) -> Vec<u8> {
         match self {
-            Self::Chart(chart) => chart.to_svg_file(),
-            Self::HeatMap(map) => map.to_svg_file(),
+            Self::Chart(chart) => chart.to_file(options),
+            Self::Panels(panels) => panels.to_file(options),
+            Self::HeatMap(map) => map.to_file(options),
         }
     }
 }
