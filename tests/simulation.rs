@@ -107,7 +107,7 @@ fn stalled(rto: &str) -> (u64, u64, Vec<String>) {
     let point = |link, point| CapturePoint { link, point, name: "sender".to_owned() };
     let (there, back) = (pair.sender.access.there, pair.sender.access.back);
     let points = vec![point(there, Point::Offered), point(back, Point::Delivered)];
-    let capture = sim.add_observer(Capture::new(Vec::new(), points).unwrap());
+    let capture = sim.add_observer(Capture::new(Vec::new(), points, None).unwrap());
     let recorder = sim.add_observer(Recorder::new(RecordOptions::default()));
     sim.sample_every(Instant::ZERO, Duration::from_millis(10));
     sim.add_change(Instant::from_secs(2), Change::Stall(there));

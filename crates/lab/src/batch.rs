@@ -5,7 +5,7 @@ use crate::folder::{Extras, Folder, json, key, stem};
 use crate::plot::{self, PlotOptions};
 use crate::report::{self, Plots};
 use crate::results::RunResult;
-use crate::run::{Outcome, simulate};
+use crate::run::{CaptureFile, Outcome, simulate};
 use crate::scenario::Scenario;
 use crate::summary::Summary;
 use crate::tables;
@@ -13,6 +13,7 @@ use crate::unfinished::Unfinished;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
 use std::io::Write;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 /// How to run.
@@ -29,8 +30,10 @@ pub struct RunOptions {
     pub series: bool,
     /// Draw plots and the report.
     pub plots: bool,
-    /// Capture what passes the measured links.
+    /// Capture what passes the measured links, in both directions.
     pub pcap: bool,
+    /// Bytes that a capture keeps of each packet; `None`: all.
+    pub snap_length: Option<NonZeroU32>,
 }
 
 /// What all runs gave.
@@ -114,6 +117,7 @@ impl<'a> Batch<'a> {
             series: options.series || scenario.wants_series(),
             plots: options.plots,
             pcap: options.pcap,
+            snap_length: options.snap_length.filter(|_| options.pcap),
         };
         if let Some(folder) = &folder {
             let wanted = [("series", extras.series), ("plots", extras.plots), ("pcap", extras.pcap)];
@@ -170,7 +174,8 @@ impl<'a> Batch<'a> {
         let refused = |error| RunError::file("write", &path, error);
         let unfinished = Unfinished::create(&path).map_err(refused)?;
         let file: Box<dyn Write + Send> = Box::new(unfinished.file().try_clone().map_err(refused)?);
-        let (outcome, captured) = simulate(self.scenario, point, repetition, Some(file))?;
+        let capture = CaptureFile { file, snap_length: self.extras.snap_length };
+        let (outcome, captured) = simulate(self.scenario, point, repetition, Some(capture))?;
         captured.and_then(|()| unfinished.finish(&path)).map_err(refused)?;
         Ok(outcome)
     }

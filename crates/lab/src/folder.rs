@@ -15,6 +15,7 @@ use crate::unfinished::{self, Unfinished};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write as _};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 /// A folder for results.
@@ -29,11 +30,15 @@ pub(crate) struct Extras {
     pub(crate) series: bool,
     pub(crate) plots: bool,
     pub(crate) pcap: bool,
+    /// Bytes that the capture keeps of each packet; `None`: all.
+    #[serde(default)]
+    pub(crate) snap_length: Option<NonZeroU32>,
 }
 
 impl Extras {
-    const fn covers(self, wanted: Self) -> bool {
-        (self.series || !wanted.series) && (self.plots || !wanted.plots) && (self.pcap || !wanted.pcap)
+    fn covers(self, wanted: Self) -> bool {
+        let same_capture = self.pcap && self.snap_length == wanted.snap_length;
+        (self.series || !wanted.series) && (self.plots || !wanted.plots) && (same_capture || !wanted.pcap)
     }
 }
 

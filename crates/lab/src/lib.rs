@@ -63,7 +63,7 @@ pub use goodput::GoodputSeries;
 pub use results::RunResult;
 pub use run::{Outcome, run_one, simulation};
 pub use scenario::{Param, Scenario};
-pub use summary::{Metric, PointSummary, Summary};
+pub use summary::{Metric, PointSummary, PolicyUse, Summary, UsedPolicy};
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -31,8 +31,7 @@ pub struct RunResult {
     pub flows: Vec<FlowResult>,
     /// Each measured queue.
     pub queues: Vec<QueueResult>,
-    /// Each host whose scheduler had to queue packets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Each host.
     pub hosts: Vec<HostResult>,
     /// Jain's index over the goodputs of [greedy flows](FlowResult::greedy); `None` where there are fewer than two.
     pub jain: Option<f64>,
@@ -53,8 +52,14 @@ pub struct FlowResult {
     pub sender: String,
     /// Who receives it.
     pub receiver: String,
-    /// Name of the sender's congestion control; `None` where no connection was sampled.
-    pub cc: Option<String>,
+    /// Name of the sender's congestion control.
+    pub cc: String,
+    /// Name of the receiver's ACK policy: the one that acknowledges the data.
+    pub ack: String,
+    /// Name of the sender's response to a timeout.
+    pub rto: String,
+    /// Name of the scheduler of the sender's host.
+    pub sched: String,
     /// When it starts, s.
     pub start_s: f64,
     /// It sends as fast as TCP lets it, and did so until the window ended.
@@ -182,7 +187,7 @@ pub struct HostResult {
     pub host: String,
     /// Name of the scheduler.
     pub scheduler: String,
-    /// How long packets waited in it, by kind: `ack`, `data`, `retransmit`, `control`.
+    /// How long packets waited in it, by kind: `ack`, `data`, `retransmit`, `control`; empty if it had nothing to queue.
     pub waits: BTreeMap<String, Waits>,
     /// What the scheduler reports about itself.
     pub metrics: BTreeMap<String, f64>,

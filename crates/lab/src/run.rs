@@ -6,7 +6,7 @@ use crate::meter::Meter;
 use crate::network::Network;
 use crate::results::{FlowResult, HostResult, QueueResult, RunResult, Waits};
 use crate::scenario::Scenario;
-use crate::scenario::setup::{FlowSetup, Setup};
+use crate::scenario::setup::{FlowSetup, NodeSetup, Setup};
 use crate::stats::{Spread, jain};
 use crate::transfers::{Seen, Transfers};
 use ackline_netsim::app::Timed;
@@ -14,9 +14,12 @@ use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
 use ackline_netsim::{AppId, LinkStats, Sim};
 use ackline_tcp_core::policy::Metrics;
-use ackline_tcp_core::{Duration, Instant};
+use ackline_tcp_core::policy::ack::AckInit;
+use ackline_tcp_core::policy::cc::CcInit;
+use ackline_tcp_core::{Duration, Instant, Window};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufWriter, Write};
+use std::num::NonZeroU32;
 
 /// A run and all that was recorded of it.
 #[derive(Debug)]
@@ -59,15 +62,22 @@ pub fn simulation(scenario: &Scenario, point: usize, repetition: u32) -> Result<
     Ok(Network::build(&scenario.setup(point)?, scenario.seed(repetition)).sim)
 }
 
+/// Where a capture goes.
+pub(crate) struct CaptureFile {
+    pub(crate) file: Box<dyn Write + Send>,
+    /// Bytes kept of each packet; `None`: all.
+    pub(crate) snap_length: Option<NonZeroU32>,
+}
+
 /// The error of a capture file, where it could not be written.
 pub(crate) type Captured = std::io::Result<()>;
 
-/// The same; what passes the measured links goes to `capture` as pcapng.
+/// The same; what passes the measured links, in both directions, goes to `capture` as pcapng.
 pub(crate) fn simulate(
     scenario: &Scenario,
     point: usize,
     repetition: u32,
-    capture: Option<Box<dyn Write + Send>>,
+    capture: Option<CaptureFile>,
 ) -> Result<(Outcome, Captured), ScenarioError> {
     let setup = scenario.setup(point)?;
     let seed = scenario.seed(repetition);
@@ -90,7 +100,10 @@ pub(crate) fn simulate(
         setup.measure.transfers.then(|| net.sim.add_observer(watch_transfers(&setup, &net, window)));
     let goodput = net.sim.add_observer(watch_goodput(&setup, &net));
     let mut captured = Ok(());
-    let capture = match capture.map(|file| Capture::new(BufWriter::new(file), points(&setup, &net))) {
+    let begin = |CaptureFile { file, snap_length }| {
+        Capture::new(BufWriter::new(file), points(&setup, &net), snap_length)
+    };
+    let capture = match capture.map(begin) {
         Some(Ok(capture)) => Some(net.sim.add_observer(capture)),
         Some(Err(error)) => {
             captured = Err(error);
@@ -188,8 +201,20 @@ fn options(setup: &Setup, net: &Network, (from, until): (Instant, Instant)) -> R
     }
 }
 
+/// Both directions of each measured link: it, and what leads back between the same nodes.
 fn points(setup: &Setup, net: &Network) -> Vec<CapturePoint> {
-    let points = setup.measure.queues.iter().flat_map(|place| {
+    let mut places: Vec<usize> = vec![];
+    for measured in &setup.measure.queues {
+        let ends = |place: usize| (setup.links[place].from, setup.links[place].to);
+        let (from, to) = ends(*measured);
+        let back = (0..setup.links.len()).filter(|place| ends(*place) == (to, from));
+        for place in std::iter::once(*measured).chain(back) {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+    }
+    let points = places.iter().flat_map(|place| {
         [Point::Left, Point::Dropped].map(|point| CapturePoint {
             link: net.links[*place],
             point,
@@ -253,7 +278,7 @@ impl Snapshot {
     }
 }
 
-/// The schedulers that had something to queue.
+/// The schedulers of all hosts.
 fn hosts(setup: &Setup, net: &mut Network) -> Vec<HostResult> {
     let mut hosts = vec![];
     for node in net.sim.view().hosts() {
@@ -266,9 +291,6 @@ fn hosts(setup: &Setup, net: &mut Network) -> Vec<HostResult> {
             (name.to_owned(), Waits { queued: class.queued, p50, p90, p99, max })
         });
         let waits: BTreeMap<String, Waits> = waits.collect();
-        if waits.is_empty() {
-            continue;
-        }
         let scheduler = endpoint.scheduler();
         let mut metrics = BTreeMap::new();
         scheduler.metrics(&mut Metrics::new(&mut |name, value| {
@@ -313,6 +335,32 @@ fn times(sim: &Sim, app: AppId, (from, until): (Instant, Instant)) -> Vec<f64> {
         });
     }
     times
+}
+
+/// Names of the policies that handle a flow's data.
+struct PolicyNames {
+    cc: String,
+    ack: String,
+    rto: String,
+    sched: String,
+}
+
+impl PolicyNames {
+    /// Of a flow that `sender` sends. A policy has its name from its maker: a flow that never opened a connection has policies, too.
+    fn of(flow: &FlowSetup, sender: &NodeSetup) -> Self {
+        let (sends, receives) =
+            if flow.kind.pulls() { (&flow.accept, &flow.conn) } else { (&flow.conn, &flow.accept) };
+        let cc = (sends.policies.cc)(&CcInit::new(Instant::ZERO, 1_460, Window::from_bytes(14_600)));
+        let ack = (receives.policies.ack)(&AckInit::new(Instant::ZERO, 1_460, None));
+        let rto = (sends.policies.rto)();
+        let sched = sender.host.as_ref().map(|host| (host.scheduler)());
+        Self {
+            cc: cc.name().to_owned(),
+            ack: ack.name().to_owned(),
+            rto: rto.name().to_owned(),
+            sched: sched.map(|sched| sched.name().to_owned()).unwrap_or_default(),
+        }
+    }
 }
 
 /// What results are read from.
@@ -376,13 +424,17 @@ impl Reading<'_> {
                 let sent = meter.map(|meter| meter.sent(place)).unwrap_or_default();
                 let times_s = times(sim, at.ends.opener, self.window);
                 let (from, to) = if flow.kind.pulls() { (flow.to, flow.from) } else { (flow.from, flow.to) };
+                let policies = PolicyNames::of(flow, &self.setup.nodes[from]);
                 let bytes = read(place);
                 FlowResult {
                     name: flow.name.clone(),
                     app: flow.app.clone(),
                     sender: self.setup.nodes[from].name.clone(),
                     receiver: self.setup.nodes[to].name.clone(),
-                    cc: conns[place].first().map(|conn| conn.cc.clone()),
+                    cc: policies.cc,
+                    ack: policies.ack,
+                    rto: policies.rto,
+                    sched: policies.sched,
                     start_s: at.start.as_nanos() as f64 / 1e9,
                     greedy: flow.kind.is_greedy() && at.start < self.window.1 && times_s.is_empty(),
                     goodput_bps: bytes as f64 * 8.0 / self.seconds(),

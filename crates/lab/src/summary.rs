@@ -20,6 +20,63 @@ pub struct Summary {
     pub window_s: (f64, f64),
     /// Time between two samples, s.
     pub interval_s: f64,
+    /// The policies, by kind.
+    pub policies: PolicyUse,
+}
+
+/// Which policies handled the data of which applications.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PolicyUse {
+    /// Congestion controls of the senders.
+    pub cc: Vec<UsedPolicy>,
+    /// ACK policies of the receivers.
+    pub ack: Vec<UsedPolicy>,
+    /// Responses to a timeout of the senders.
+    pub rto: Vec<UsedPolicy>,
+    /// Schedulers of the senders' hosts.
+    pub sched: Vec<UsedPolicy>,
+}
+
+/// A policy, and the applications whose data it handled in any run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct UsedPolicy {
+    /// Its name.
+    pub name: String,
+    /// The applications.
+    pub apps: Vec<String>,
+}
+
+impl PolicyUse {
+    fn of(results: &[RunResult]) -> Self {
+        let mut uses = Self::default();
+        for flow in results.iter().flat_map(|run| &run.flows) {
+            let Self { cc, ack, rto, sched } = &mut uses;
+            for (used, name) in [(cc, &flow.cc), (ack, &flow.ack), (rto, &flow.rto), (sched, &flow.sched)] {
+                let place = used.iter().position(|used| used.name == *name).unwrap_or_else(|| {
+                    used.push(UsedPolicy { name: name.clone(), apps: vec![] });
+                    used.len() - 1
+                });
+                if !used[place].apps.contains(&flow.app) {
+                    used[place].apps.push(flow.app.clone());
+                }
+            }
+        }
+        uses
+    }
+
+    /// As a sentence. Applications are named if they differ.
+    fn sentence(&self) -> String {
+        let kinds = [("cc", &self.cc), ("ack", &self.ack), ("rto", &self.rto), ("sched", &self.sched)];
+        let phrases = kinds.map(|(kind, used)| {
+            let differ = used.windows(2).any(|pair| pair[0].apps != pair[1].apps);
+            let names = used.iter().map(|used| match differ {
+                true => format!("{} ({})", used.name, used.apps.join(", ")),
+                false => used.name.clone(),
+            });
+            format!("{kind} {}", names.collect::<Vec<_>>().join(", "))
+        });
+        format!("Policies: {}.", phrases.join("; "))
+    }
 }
 
 /// A number that runs give.
@@ -99,10 +156,11 @@ impl Summary {
             points,
             window_s: first.map_or((0.0, 0.0), |run| run.window_s),
             interval_s: first.map_or(0.0, |run| run.interval_s),
+            policies: PolicyUse::of(results),
         }
     }
 
-    /// What the numbers are, in sentences: window, samples, repetitions.
+    /// What the numbers are, in sentences: window, samples, repetitions, policies.
     #[must_use]
     pub fn caption(&self) -> String {
         let (from, until) = self.window_s;
@@ -121,7 +179,7 @@ impl Summary {
         } else {
             text += "One run per point.";
         }
-        text
+        format!("{text} {}", self.policies.sentence())
     }
 
     fn main_table(&self, style: TableStyle) -> Table {
@@ -152,7 +210,7 @@ impl Summary {
     /// The table for a terminal.
     #[must_use]
     pub fn to_text(&self) -> String {
-        format!("{}\n\n{}\n", self.caption(), trimmed(&self.main_table(presets::NOTHING)))
+        format!("{}\n\n{}\n", wrapped(&self.caption(), WIDTH), trimmed(&self.main_table(presets::NOTHING)))
     }
 
     /// Tables in Markdown: the means, what they mean, and, where there are repetitions, how they are spread.
@@ -245,6 +303,25 @@ pub(crate) fn align(table: &mut Table) {
 /// As text, without blanks at the ends of lines.
 pub(crate) fn trimmed(table: &Table) -> String {
     table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// Columns of a terminal that a summary fits in.
+const WIDTH: usize = 100;
+
+/// Sentences on lines of at most `width` characters.
+fn wrapped(text: &str, width: usize) -> String {
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 fn cell(estimate: Option<&Estimate>) -> String {

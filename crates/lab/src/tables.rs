@@ -42,7 +42,7 @@ fn spread_columns(name: &str, unit: &str) -> String {
 #[must_use]
 pub fn flows_csv(results: &[RunResult]) -> String {
     let columns = format!(
-        "flow,app,sender,receiver,cc,start_s,goodput_bps,share,received_bytes,data_packets,retransmits,completed,{},{},{}",
+        "flow,app,sender,receiver,cc,ack,rto,sched,start_s,goodput_bps,share,received_bytes,data_packets,retransmits,completed,{},{},{}",
         spread_columns("time", "s"),
         spread_columns("srtt", "s"),
         spread_columns("cwnd", "bytes")
@@ -52,13 +52,16 @@ pub fn flows_csv(results: &[RunResult]) -> String {
         for flow in &result.flows {
             let _ = writeln!(
                 text,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 prefix(result),
                 flow.name,
                 flow.app,
                 flow.sender,
                 flow.receiver,
-                flow.cc.as_deref().unwrap_or(""),
+                flow.cc,
+                flow.ack,
+                flow.rto,
+                flow.sched,
                 flow.start_s,
                 flow.goodput_bps,
                 flow.share,

@@ -16,6 +16,7 @@ use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::{ConnId, Instant};
 use std::fmt;
 use std::io::{self, Write};
+use std::num::NonZeroU32;
 
 /// Where on a link to capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +67,7 @@ pub struct CapturePoint {
 pub struct Capture<W> {
     file: W,
     points: Vec<CapturePoint>,
+    snap_length: Option<u32>,
     packets: u64,
     error: Option<io::Error>,
     block: Vec<u8>,
@@ -111,12 +113,15 @@ const IF_TSRESOL: u16 = 9;
 const MAX_OPTION: usize = 65_532;
 
 impl<W: Write> Capture<W> {
-    /// Begins a file that captures at `points`.
+    /// Begins a file that captures at `points`: of each packet the first `snap_length` bytes, or all of it. The file states
+    /// every packet's original length.
     ///
     /// # Errors
     /// Those of the file.
-    pub fn new(file: W, points: Vec<CapturePoint>) -> io::Result<Self> {
-        let mut capture = Self { file, points, packets: 0, error: None, block: vec![], notes: vec![] };
+    pub fn new(file: W, points: Vec<CapturePoint>, snap_length: Option<NonZeroU32>) -> io::Result<Self> {
+        let snap_length = snap_length.map(NonZeroU32::get);
+        let mut capture =
+            Self { file, points, snap_length, packets: 0, error: None, block: vec![], notes: vec![] };
         capture.begin(SECTION_HEADER);
         // Byte order, version 1.0, and a section of unknown length.
         capture.block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes());
@@ -131,8 +136,8 @@ impl<W: Write> Capture<W> {
             capture.begin(INTERFACE_DESCRIPTION);
             capture.block.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
             capture.block.extend_from_slice(&[0; 2]);
-            // No limit of the captured length.
-            capture.block.extend_from_slice(&0_u32.to_le_bytes());
+            // 0: no limit of the captured length.
+            capture.block.extend_from_slice(&snap_length.unwrap_or(0).to_le_bytes());
             capture.option(IF_NAME, name.as_bytes());
             // 10^-9 s.
             capture.option(IF_TSRESOL, &[9]);
@@ -209,14 +214,15 @@ impl<W: Write> Capture<W> {
         comment: &str,
     ) -> io::Result<()> {
         let time = now.as_nanos();
-        let length = (packet.bytes.len() as u32).to_le_bytes();
+        let original = packet.bytes.len() as u32;
+        let captured = self.snap_length.map_or(original, |most| original.min(most));
         self.begin(ENHANCED_PACKET);
         self.block.extend_from_slice(&interface.to_le_bytes());
         self.block.extend_from_slice(&((time >> 32) as u32).to_le_bytes());
         self.block.extend_from_slice(&(time as u32).to_le_bytes());
-        self.block.extend_from_slice(&length);
-        self.block.extend_from_slice(&length);
-        self.block.extend_from_slice(&packet.bytes);
+        self.block.extend_from_slice(&captured.to_le_bytes());
+        self.block.extend_from_slice(&original.to_le_bytes());
+        self.block.extend_from_slice(&packet.bytes[..captured as usize]);
         self.pad();
         self.option(COMMENT, comment.as_bytes());
         self.end_options();

@@ -445,9 +445,14 @@ pub(crate) struct SimArgs {
     /// Draw plots and a report as one HTML file
     #[arg(long)]
     pub(crate) plot: bool,
-    /// Capture the packets of the measured links as pcapng
+    /// Capture the packets of the measured links, in both directions, as pcapng
     #[arg(long)]
     pub(crate) pcap: bool,
+    /// Bytes to capture of each packet, as tcpdump -s; 0 is all [default: 0]
+    ///
+    /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all options.
+    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    pub(crate) snaplen: Option<u32>,
     /// Runs at the same time; results do not depend on it [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

@@ -9,6 +9,7 @@ use ackline::Registry;
 use ackline::core::policy::spec::nearest;
 use ackline_lab::{EXAMPLES, RunError, RunOptions, Scenario, example};
 use std::io::{self, Read as _};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 pub(crate) fn run(args: &SimArgs, registry: &Registry) -> Result<(), Failure> {
@@ -49,6 +50,7 @@ fn simulate(args: &SimArgs, registry: &Registry, file: &Path) -> Result<String, 
         series: false,
         plots: args.plot,
         pcap: args.pcap,
+        snap_length: args.snaplen.and_then(NonZeroU32::new),
     };
     let done = ackline_lab::run(&scenario, &options)?;
     let wrong: u64 = done.results.iter().flat_map(|run| &run.flows).map(|flow| flow.wrong_reads).sum();

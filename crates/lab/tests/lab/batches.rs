@@ -3,6 +3,7 @@
 use ackline_lab::{Report, RunOptions, Scenario, load, run};
 use std::collections::BTreeMap;
 use std::fs;
+use std::num::NonZeroU32;
 use std::path::Path;
 
 const SCENARIO: &str = r#"
@@ -166,6 +167,35 @@ fn what_was_not_written_yet_is_run_again() {
     let captured = RunOptions { pcap: true, ..plain.clone() };
     assert_eq!(run(&tiny(), &captured).unwrap().resumed, 0);
     assert_eq!(run(&tiny(), &plain).unwrap().resumed, 4);
+}
+
+/// Of one measured link that is called by its name, and of one that leads one way.
+#[test]
+fn a_capture_shows_both_directions() {
+    let one_way = SCENARIO.replace(
+        "[[link]]\nname = \"neck\"\nbetween = [\"r\", \"b\"]",
+        "[[link]]\nname = \"up\"\nfrom = \"b\"\nto = \"r\"\ndelay = \"1ms\"\n[[link]]\nname = \"neck\"\nfrom = \"r\"\nto = \"b\"",
+    );
+    for (text, back) in [(SCENARIO, "neck.back"), (&one_way, "up")] {
+        let text = text.replace("[\"neck\", \"neck.back\"]", "[\"neck\"]");
+        let scenario =
+            Scenario::parse(&text, "both.toml").unwrap().with_set(["repeat=1", "conn.cc=reno"]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let capture = |snap_length| {
+            let out = Some(folder.path().to_owned());
+            let report =
+                run(&scenario, &RunOptions { out, pcap: true, snap_length, ..RunOptions::default() });
+            (fs::read(folder.path().join("pcap/p0000-r000.pcapng")).unwrap(), report.unwrap().resumed)
+        };
+        let (whole, _) = capture(None);
+        let holds = |name: &str| whole.windows(name.len()).any(|octets| octets == name.as_bytes());
+        assert!(holds("neck (left)") && holds("neck (dropped)"));
+        assert!(holds(&format!("{back} (left)")) && holds("class: pure-ack"), "{back}");
+        let (cut, resumed) = capture(NonZeroU32::new(96));
+        assert!(cut.len() < whole.len() / 4, "{} of {}", cut.len(), whole.len());
+        assert_eq!(resumed, 0, "another snap length is another file");
+        assert_eq!(capture(NonZeroU32::new(96)).1, 1);
+    }
 }
 
 #[test]

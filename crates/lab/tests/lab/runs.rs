@@ -96,7 +96,7 @@ reader = { bytes = "8k", interval = "20ms" }
     assert!(flow("downloads").times_s.len() > 10 && flow("on-off").received_bytes > 50_000);
     assert_eq!(flow("bsd").received_bytes, 1 << 20);
     assert!(result.flows.iter().all(|flow| flow.wrong_reads == 0));
-    assert!(result.flows.iter().all(|flow| flow.cc.is_some() && flow.data_packets > 0));
+    assert!(result.flows.iter().all(|flow| flow.data_packets > 0));
 }
 
 #[test]
@@ -212,7 +212,8 @@ conn = { timestamps = false, ack = "immediate" }
     let report = run(&line(text), &RunOptions::default()).unwrap();
     // 80 writes in 8 s. A packet has 1,040 bytes and takes 832 us; its ACK 40 bytes and 32 us: 20.864 ms, never a queue.
     let expected = "\
-Window: 2 s to 10 s of each run; sampled every 10 ms. One run per point.
+Window: 2 s to 10 s of each run; sampled every 10 ms. One run per point. Policies: cc cubic; ack
+immediate; rto linux; sched fifo.
 
                    value    unit
  beat goodput       0.08  Mbit/s
@@ -228,6 +229,48 @@ Window: 2 s to 10 s of each run; sampled every 10 ms. One run per point.
     let csv = report.summary.to_csv();
     assert!(csv.starts_with("point,metric,unit,runs,mean,sd,min,p50,p95,max,ci95_low,ci95_high\n0,beat goodput,Mbit/s,1,0.08,,0.08,"), "{csv}");
     assert_eq!(Summary::of(&report.results), report.summary);
+}
+
+/// Of the end that decides: who sends data chooses its congestion control, and who receives it, when to acknowledge.
+#[test]
+fn results_name_every_policy() {
+    let text = r#"
+[[app]]
+name = "push"
+kind = "bulk"
+from = "a"
+to = "b"
+conn = { cc = "reno", ack = "delayed", rto = "eifel" }
+accept = { cc = "cubic", ack = "immediate", rto = "linux" }
+[[app]]
+name = "pull"
+kind = "download"
+from = "a"
+to = "b"
+size = "10k"
+start = "20s"
+conn = { cc = "reno", ack = "delayed", rto = "eifel" }
+accept = { cc = "cubic", ack = "immediate", rto = "linux" }
+"#;
+    let result = run_one(&line(text).with_set(["node.a.sched=drr"]).unwrap(), 0, 0).unwrap().result;
+    let names = |place: usize| {
+        let flow = &result.flows[place];
+        [&flow.cc, &flow.ack, &flow.rto, &flow.sched].map(String::as_str)
+    };
+    assert_eq!(names(0), ["reno", "immediate", "eifel", "drr"]);
+    assert_eq!(names(1), ["cubic", "delayed", "linux", "fifo"], "also of a flow that has not begun");
+    let hosts = result.hosts.iter().map(|host| (host.host.as_str(), host.scheduler.as_str()));
+    assert_eq!(hosts.collect::<Vec<_>>(), [("a", "drr"), ("b", "fifo")]);
+    let csv = ackline_lab::tables::flows_csv(std::slice::from_ref(&result));
+    assert!(
+        csv.starts_with("point,repetition,seed,flow,app,sender,receiver,cc,ack,rto,sched,start_s,"),
+        "{csv}"
+    );
+    assert!(csv.contains(",push,push,a,b,reno,immediate,eifel,drr,0,"), "{csv}");
+    let caption = Summary::of(&[result]).caption();
+    let policies = "Policies: cc reno (push), cubic (pull); ack immediate (push), delayed (pull); \
+                    rto eifel (push), linux (pull); sched drr (push), fifo (pull).";
+    assert!(caption.ends_with(policies), "{caption}");
 }
 
 #[test]
@@ -475,7 +518,8 @@ fn a_fed_links_host_says_how_long_its_packets_waited() {
     let app = format!("[[app]]\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\n{conn}");
     let scenario = Scenario::parse(&(text + &app), "fed.toml").unwrap();
     let result = run_one(&scenario, 0, 0).unwrap().result;
-    let [host] = result.hosts.as_slice() else { panic!("only a has to queue: {:?}", result.hosts) };
+    let [host, other] = result.hosts.as_slice() else { panic!("two hosts: {:?}", result.hosts) };
+    assert!(other.waits.is_empty(), "only a has to queue: {other:?}");
     assert_eq!((host.host.as_str(), host.scheduler.as_str()), ("a", "fifo"));
     // 64 KB less the 20 ms of propagation wait at 10 Mbit/s.
     let data = host.waits["data"];

@@ -12,6 +12,7 @@ use pcap_file::DataLink;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
+use std::num::NonZeroU32;
 
 #[derive(Debug)]
 struct Captured {
@@ -75,7 +76,7 @@ fn independent_readers_agree_about_a_capture() {
         point,
         name: "sender".to_owned(),
     });
-    let capture = sim.add_observer(Capture::new(Vec::new(), points.to_vec()).unwrap());
+    let capture = sim.add_observer(Capture::new(Vec::new(), points.to_vec(), None).unwrap());
     sim.run_until(Instant::from_secs(5));
     let capture = sim.take_observer::<Capture<Vec<u8>>>(capture).unwrap();
     let written = capture.packets();
@@ -100,6 +101,34 @@ fn independent_readers_agree_about_a_capture() {
 }
 
 #[test]
+fn a_snap_length_cuts_packets_and_keeps_their_lengths() {
+    let mut sim = Sim::new(1);
+    let pair = pair(&mut sim, Duplex::symmetric(|| link(10_000_000, 10)));
+    sink(&mut sim, &pair.receiver);
+    transfer(&mut sim, &pair.sender, &pair.receiver, Amount::Bytes(20_000));
+    let point =
+        CapturePoint { link: pair.sender.access.there, point: Point::Left, name: "sender".to_owned() };
+    let capture = Capture::new(Vec::new(), vec![point], NonZeroU32::new(64)).unwrap();
+    let capture = sim.add_observer(capture);
+    sim.run_until(Instant::from_secs(5));
+    let file = sim.take_observer::<Capture<Vec<u8>>>(capture).unwrap().finish().unwrap();
+    let mut reader = PcapNgReader::new(file.as_slice()).unwrap();
+    let mut lengths = vec![];
+    while let Some(block) = reader.next_block() {
+        match block.unwrap() {
+            Block::InterfaceDescription(interface) => assert_eq!(interface.snaplen, 64),
+            Block::EnhancedPacket(packet) => lengths.push((packet.original_len, packet.data.len())),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(lengths[0], (60, 60), "the SYN is whole");
+    assert_eq!(lengths[1], (52, 52));
+    // The first full segment: 1,500 bytes.
+    assert!(lengths.contains(&(1_500, 64)), "{lengths:?}");
+    assert_eq!(lengths.iter().map(|(original, _)| original).max(), Some(&1_500));
+}
+
+#[test]
 fn a_full_disk_is_reported() {
     #[derive(Debug)]
     struct Full(usize);
@@ -121,7 +150,7 @@ fn a_full_disk_is_reported() {
     transfer(&mut sim, &pair.sender, &pair.receiver, Amount::Bytes(20_000));
     let point =
         CapturePoint { link: pair.sender.access.there, point: Point::Left, name: "sender".to_owned() };
-    let capture = sim.add_observer(Capture::new(Full(5_000), vec![point]).unwrap());
+    let capture = sim.add_observer(Capture::new(Full(5_000), vec![point], None).unwrap());
     sim.run_until(Instant::from_secs(5));
     let capture = sim.take_observer::<Capture<Full>>(capture).unwrap();
     assert_eq!(capture.finish().unwrap_err().kind(), std::io::ErrorKind::StorageFull);
