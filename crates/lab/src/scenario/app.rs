@@ -1,5 +1,6 @@
 //! Applications, as a scenario says them.
 
+use super::keys::Accepts;
 use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use ackline_netsim::app::{
@@ -23,62 +24,45 @@ pub(crate) enum AppKind {
     Bsd { rule: CopyRule, costs: HostCosts, size: Option<u64>, reading: Reading },
 }
 
-/// Keys of every kind.
-const COMMON: &[&str] =
-    &["kind", "name", "from", "to", "start", "count", "stagger", "jitter", "conn", "accept"];
-
-const KINDS: &[(&str, &[&str])] = &[
-    ("bulk", &["size", "duration", "transfers", "wait", "reader"]),
-    ("request", &["request", "response", "think", "requests", "reconnect"]),
-    ("download", &["size", "wait", "files"]),
-    ("writes", &["size", "interval", "writes", "reader"]),
-    ("on-off", &["on", "off", "rounds", "reader"]),
-    ("bsd-writer", &["size", "copy", "unit", "wake_up", "copy_kb", "reader"]),
-];
-
-/// Reads what the application does, and checks the keys of its table.
+/// Reads what the application does.
 pub(crate) fn kind(table: &Table<'_>) -> Result<AppKind> {
-    let choices: Vec<_> = KINDS.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
-    let (name, keys) = KINDS[table.need("kind")?.choice(&choices)?];
-    let all: Vec<&str> = COMMON.iter().chain(keys).copied().collect();
-    table.only_for(name, &all)?;
-    let many = |key: &str| table.maybe(key, |item| item.integer(1..=u64::MAX >> 1));
+    let many = |key: &str| table.maybe(key, Item::integer);
     let reading = || table.or("reader", Reading::Instant, reading);
-    Ok(match name {
+    Ok(match table.kind() {
         "bulk" => AppKind::Bulk {
             amount: amount(table)?,
             transfers: many("transfers")?.unwrap_or(1),
-            wait: table.or("wait", Draw::ZERO, |item| draw(item, &seconds))?,
+            wait: table.or("wait", Draw::ZERO, draw)?,
             reading: reading()?,
         },
         "request" => AppKind::Request {
             options: ClientOptions {
                 exchange: Exchange {
-                    request: table.need("request")?.bytes(1..=1 << 40)?,
-                    response: table.need("response")?.bytes(1..=1 << 40)?,
+                    request: table.need("request")?.bytes()?,
+                    response: table.need("response")?.bytes()?,
                 },
-                think: table.or("think", Draw::ZERO, |item| draw(item, &seconds))?,
+                think: table.or("think", Draw::ZERO, draw)?,
                 count: many("requests")?,
                 reconnect: table.or("reconnect", false, Item::switch)?,
             },
         },
         "download" => AppKind::Download {
-            size: draw(&table.need("size")?, &bytes)?,
-            wait: table.or("wait", Draw::ZERO, |item| draw(item, &seconds))?,
+            size: draw(&table.need("size")?)?,
+            wait: table.or("wait", Draw::ZERO, draw)?,
             files: many("files")?,
         },
         "writes" => AppKind::Source {
             schedule: Schedule::Writes {
-                size: draw(&table.need("size")?, &bytes)?,
-                interval: draw(&table.need("interval")?, &positive_seconds)?,
+                size: draw(&table.need("size")?)?,
+                interval: draw(&table.need("interval")?)?,
                 count: many("writes")?,
             },
             reading: reading()?,
         },
         "on-off" => AppKind::Source {
             schedule: Schedule::OnOff {
-                on: draw(&table.need("on")?, &positive_seconds)?,
-                off: draw(&table.need("off")?, &positive_seconds)?,
+                on: draw(&table.need("on")?)?,
+                off: draw(&table.need("off")?)?,
                 count: many("rounds")?,
             },
             reading: reading()?,
@@ -86,7 +70,7 @@ pub(crate) fn kind(table: &Table<'_>) -> Result<AppKind> {
         _ => AppKind::Bsd {
             rule: copy_rule(table)?,
             costs: costs(table)?,
-            size: table.maybe("size", |item| item.bytes(1..=1 << 50))?,
+            size: table.maybe("size", Item::bytes)?,
             reading: reading()?,
         },
     })
@@ -95,8 +79,8 @@ pub(crate) fn kind(table: &Table<'_>) -> Result<AppKind> {
 fn amount(table: &Table<'_>) -> Result<Amount> {
     match (table.get("size"), table.get("duration")) {
         (Some(_), Some(duration)) => Err(duration.error("give size or duration, not both")),
-        (Some(size), None) => Ok(Amount::Bytes(size.bytes(1..=1 << 50)?)),
-        (None, Some(duration)) => Ok(Amount::For(duration.some_time()?)),
+        (Some(size), None) => Ok(Amount::Bytes(size.bytes()?)),
+        (None, Some(duration)) => Ok(Amount::For(duration.time()?)),
         (None, None) => Ok(Amount::Endless),
     }
 }
@@ -104,7 +88,7 @@ fn amount(table: &Table<'_>) -> Result<Amount> {
 fn copy_rule(table: &Table<'_>) -> Result<CopyRule> {
     let rules = [("whole", true), ("partial", false)];
     let whole = table.or("copy", true, |item| item.choice(&rules))?;
-    let unit = table.maybe("unit", |item| Ok(item.bytes(1..=1 << 30)? as u32))?;
+    let unit = table.maybe("unit", |item| Ok(item.bytes()? as u32))?;
     Ok(if whole { CopyRule::Whole(unit.unwrap_or(4_096)) } else { CopyRule::Partial(unit.unwrap_or(512)) })
 }
 
@@ -117,47 +101,43 @@ fn costs(table: &Table<'_>) -> Result<HostCosts> {
 
 /// `"instant"`, or a table: `{ bytes, interval }` for a slow reader, `{ wake_up, copy_kb }` for a host's costs.
 fn reading(item: &Item<'_>) -> Result<Reading> {
-    if item.text().is_ok() {
-        return item.choice(&[("instant", Reading::Instant)]);
+    if item.is_word()? {
+        return Ok(Reading::Instant);
     }
     let table = item.table()?;
-    table.only(&["bytes", "interval", "wake_up", "copy_kb"])?;
-    if table.get("wake_up").is_some() || table.get("copy_kb").is_some() {
-        table.only_for("a reader with costs", &["wake_up", "copy_kb"])?;
+    if table.has("wake_up") || table.has("copy_kb") {
+        if let Some(item) = table.get("bytes").or_else(|| table.get("interval")) {
+            return Err(item.error(
+                "a reader is slow (bytes and interval) or has costs (wake_up and copy_kb); write two of the four keys",
+            ));
+        }
         return Ok(Reading::Copying(costs(&table)?));
     }
     Ok(Reading::Slow {
-        bytes: table.need("bytes")?.bytes(1..=1 << 30)? as usize,
-        interval: table.need("interval")?.some_time()?,
+        bytes: table.need("bytes")?.bytes()? as usize,
+        interval: table.need("interval")?.time()?,
     })
 }
 
-type Unit = dyn Fn(&Item<'_>) -> Result<f64>;
-
-fn seconds(item: &Item<'_>) -> Result<f64> {
-    item.time().map(Duration::as_secs_f64)
-}
-
-/// A schedule that takes no time would never end.
-fn positive_seconds(item: &Item<'_>) -> Result<f64> {
-    item.some_time().map(Duration::as_secs_f64)
-}
-
-fn bytes(item: &Item<'_>) -> Result<f64> {
-    item.bytes(1..=1 << 50).map(|bytes| bytes as f64)
+/// A time in seconds, or a size in bytes, as the key's row says.
+fn fixed(item: &Item<'_>) -> Result<f64> {
+    match item.accepts() {
+        Accepts::Bytes(..) => item.bytes().map(|bytes| bytes as f64),
+        _ => item.time().map(Duration::as_secs_f64),
+    }
 }
 
 /// A value, or how it is drawn: `{ uniform = [low, high] }`, `{ exponential = mean }`, `{ pareto = smallest, shape = 1.5 }`.
-fn draw(item: &Item<'_>, unit: &Unit) -> Result<Draw> {
+fn draw(item: &Item<'_>) -> Result<Draw> {
+    let of = item.drawn().unwrap_or_else(|| item.accepts());
     if !item.is_table() {
-        return unit(item).map(Draw::Fixed);
+        return fixed(&item.as_if(of)).map(Draw::Fixed);
     }
     let table = item.table()?;
-    table.only(&["uniform", "exponential", "pareto", "shape"])?;
     match (table.get("uniform"), table.get("exponential"), table.get("pareto")) {
         (Some(ends), None, None) => match ends.list()?.as_slice() {
             [low, high] => {
-                let (low, high) = (unit(low)?, unit(high)?);
+                let (low, high) = (fixed(&low.as_if(of))?, fixed(&high.as_if(of))?);
                 if low > high {
                     return Err(ends.error("the first must not be larger than the second"));
                 }
@@ -168,10 +148,10 @@ fn draw(item: &Item<'_>, unit: &Unit) -> Result<Draw> {
             }
             _ => Err(ends.error("write uniform = [smallest, largest]")),
         },
-        (None, Some(mean), None) => Ok(Draw::Exponential(above_zero(&mean, unit)?)),
+        (None, Some(mean), None) => Ok(Draw::Exponential(above_zero(&mean.as_if(of))?)),
         (None, None, Some(scale)) => {
-            let shape = table.need("shape")?.number(0.05..=100.0)?;
-            Ok(Draw::Pareto { scale: above_zero(&scale, unit)?, shape })
+            let shape = table.need("shape")?.number()?;
+            Ok(Draw::Pareto { scale: above_zero(&scale.as_if(of))?, shape })
         }
         _ => Err(table.error(
             "write a value, { uniform = [low, high] }, { exponential = mean } or { pareto = smallest, shape = 1.5 }",
@@ -180,8 +160,8 @@ fn draw(item: &Item<'_>, unit: &Unit) -> Result<Draw> {
 }
 
 /// What is drawn around zero is always zero.
-fn above_zero(item: &Item<'_>, unit: &Unit) -> Result<f64> {
-    let value = unit(item)?;
+fn above_zero(item: &Item<'_>) -> Result<f64> {
+    let value = fixed(item)?;
     if value > 0.0 { Ok(value) } else { Err(item.error("it must be larger than zero, or nothing is drawn")) }
 }
 

@@ -55,9 +55,6 @@ pub(crate) enum ImpairSetup {
     During(Instant, Instant, Box<ImpairSetup>),
 }
 
-/// Keys that make up one direction.
-pub(crate) const PATH_KEYS: &[&str] = &["rate", "trace", "delay", "framing", "queue", "impairments"];
-
 impl PathSetup {
     /// No rate limit, no delay.
     pub(crate) fn empty() -> Self {
@@ -83,7 +80,7 @@ impl PathSetup {
             path.service = Service::Trace(trace(&item, folder)?);
         }
         path.delay = table.or("delay", path.delay, Item::time)?;
-        path.framing = table.or("framing", path.framing, |item| Ok(item.integer(0..=65_535)? as u32))?;
+        path.framing = table.or("framing", path.framing, |item| Ok(item.integer()? as u32))?;
         if let Some(item) = table.get("queue") {
             path.queue = queue(&item)?;
         }
@@ -109,65 +106,53 @@ fn trace(item: &Item<'_>, folder: &Path) -> Result<Trace> {
     Trace::parse(&text).map_err(|error| item.error(format!("{}: {error}", path.display())))
 }
 
-const QUEUES: &[(&str, &[&str])] = &[
-    ("drop-tail", &["kind", "limit"]),
-    ("step", &["kind", "limit", "threshold", "action"]),
-    ("ramp", &["kind", "limit", "min", "max", "action"]),
-    ("red", &["kind", "limit", "min", "max", "max_p", "wlog", "burst", "avpkt", "adaptive", "action"]),
-    ("codel", &["kind", "limit", "target", "interval", "mtu", "action"]),
-];
-
-/// Checks the `kind` of a table against those of `kinds`, and its keys against that kind's.
-fn kind<'k>(table: &Table<'_>, kinds: &[(&'k str, &[&str])]) -> Result<&'k str> {
-    let choices: Vec<(&str, usize)> =
-        kinds.iter().enumerate().map(|(place, (name, _))| (*name, place)).collect();
-    let (name, keys) = kinds[table.need("kind")?.choice(&choices)?];
-    table.only_for(name, keys)?;
-    Ok(name)
-}
-
 fn queue(item: &Item<'_>) -> Result<QueueSetup> {
     let table = item.table()?;
-    let kind = kind(&table, QUEUES)?;
     let limit = table.or("limit", Limit::Packets(1_000), Item::limit)?;
-    let actions = [("mark", Action::Mark), ("drop", Action::Drop), ("nodrop", Action::MarkOnly)];
-    let action = table.or("action", Action::Mark, |item| item.choice(&actions))?;
-    let bytes = |key: &str| table.need(key)?.bytes(0..=1 << 40);
-    Ok(match kind {
-        "drop-tail" => QueueSetup::DropTail(limit),
-        "step" => QueueSetup::Step { limit, threshold: bytes("threshold")?, action },
+    let bytes = |key: &str| table.need(key)?.bytes();
+    Ok(match table.kind() {
+        "step" => QueueSetup::Step { limit, threshold: bytes("threshold")?, action: action(&table)? },
         "ramp" => {
-            let (min, max) = (bytes("min")?, bytes("max")?);
-            if max <= min {
-                return Err(table.error("max must be larger than min"));
-            }
-            QueueSetup::Ramp { limit, min, max, action }
+            let (min, max) = thresholds(&table)?;
+            QueueSetup::Ramp { limit, min, max, action: action(&table)? }
         }
+        "red" => QueueSetup::Red(red(&table, limit)?),
         "codel" => {
             let default = CoDelParams::default();
             QueueSetup::CoDel(CoDelParams {
                 limit,
-                target: table.or("target", default.target, Item::some_time)?,
-                interval: table.or("interval", default.interval, Item::some_time)?,
-                mtu: table.or("mtu", default.mtu, |item| Ok(item.integer(0..=65_535)? as u32))?,
-                action,
+                target: table.or("target", default.target, Item::time)?,
+                interval: table.or("interval", default.interval, Item::time)?,
+                mtu: table.or("mtu", default.mtu, |item| Ok(item.integer()? as u32))?,
+                action: action(&table)?,
             })
         }
-        _ => QueueSetup::Red(red(&table, limit, action)?),
+        _ => QueueSetup::DropTail(limit),
     })
 }
 
-fn red(table: &Table<'_>, limit: Limit, action: Action) -> Result<RedParams> {
-    let min = table.need("min")?.bytes(1..=1 << 40)?;
-    let max = table.need("max")?.bytes(1..=1 << 40)?;
+/// What happens to a packet that the queue picks.
+fn action(table: &Table<'_>) -> Result<Action> {
+    let actions = [("mark", Action::Mark), ("drop", Action::Drop), ("nodrop", Action::MarkOnly)];
+    table.or("action", Action::Mark, |item| item.choice(&actions))
+}
+
+/// `min` and `max`.
+fn thresholds(table: &Table<'_>) -> Result<(u64, u64)> {
+    let (min, max) = (table.need("min")?.bytes()?, table.need("max")?.bytes()?);
     if max <= min {
         return Err(table.error("max must be larger than min"));
     }
-    let avpkt = table.or("avpkt", 1_000, |item| Ok(item.integer(1..=65_535)? as u32))?;
+    Ok((min, max))
+}
+
+fn red(table: &Table<'_>, limit: Limit) -> Result<RedParams> {
+    let (min, max) = thresholds(table)?;
+    let avpkt = table.or("avpkt", 1_000, |item| Ok(item.integer()? as u32))?;
     let wlog = match (table.get("wlog"), table.get("burst")) {
         (Some(_), Some(burst)) => return Err(burst.error("wlog says it already; give one of the two")),
-        (Some(wlog), None) => wlog.integer(0..=31)? as u32,
-        (None, Some(burst)) => RedParams::wlog_for(min, avpkt, burst.integer(1..=1_000_000)? as u32)
+        (Some(wlog), None) => wlog.integer()? as u32,
+        (None, Some(burst)) => RedParams::wlog_for(min, avpkt, burst.integer()? as u32)
             .ok_or_else(|| burst.error("no weight is that slow; at least min / avpkt packets are needed"))?,
         // Floyd's default weight of 1/512.
         (None, None) => 9,
@@ -177,11 +162,11 @@ fn red(table: &Table<'_>, limit: Limit, action: Action) -> Result<RedParams> {
         limit,
         min,
         max,
-        max_p: table.or("max_p", 0.02, Item::share)?,
+        max_p: table.or("max_p", 0.02, Item::number)?,
         wlog,
         avpkt,
         adaptive,
-        action,
+        action: action(table)?,
     })
 }
 
@@ -197,38 +182,28 @@ impl QueueSetup {
     }
 }
 
-const IMPAIRMENTS: &[(&str, &[&str])] = &[
-    ("loss", &["kind", "probability", "from", "until"]),
-    ("gilbert-elliott", &["kind", "to_bad", "to_good", "good", "bad", "from", "until"]),
-    ("drop", &["kind", "packets", "data", "from", "until"]),
-    ("duplicate", &["kind", "probability", "from", "until"]),
-    ("corrupt", &["kind", "probability", "bits", "from", "until"]),
-    ("reorder", &["kind", "probability", "by", "from", "until"]),
-    ("jitter", &["kind", "limit", "reorders", "from", "until"]),
-];
-
 fn impairment(item: &Item<'_>) -> Result<ImpairSetup> {
     let table = item.table()?;
-    let kind = kind(&table, IMPAIRMENTS)?;
-    let share = |key: &str| table.need(key)?.share();
+    let kind = table.kind();
+    let share = |key: &str| table.need(key)?.number();
     let setup = match kind {
         "loss" => ImpairSetup::Loss(share("probability")?),
         "gilbert-elliott" => ImpairSetup::GilbertElliott {
             to_bad: share("to_bad")?,
             to_good: share("to_good")?,
-            good: table.or("good", 0.0, Item::share)?,
-            bad: table.or("bad", 1.0, Item::share)?,
+            good: table.or("good", 0.0, Item::number)?,
+            bad: table.or("bad", 1.0, Item::number)?,
         },
         "drop" => drop_list(&table)?,
         "duplicate" => ImpairSetup::Duplicate(share("probability")?),
         "corrupt" => {
-            let bits = table.or("bits", 1, |item| Ok(item.integer(1..=1_000)? as u32))?;
+            let bits = table.or("bits", 1, |item| Ok(item.integer()? as u32))?;
             ImpairSetup::Corrupt(share("probability")?, bits)
         }
-        "reorder" => ImpairSetup::Reorder(share("probability")?, table.need("by")?.some_time()?),
+        "reorder" => ImpairSetup::Reorder(share("probability")?, table.need("by")?.time()?),
         _ => {
             let reorders = table.or("reorders", false, Item::switch)?;
-            ImpairSetup::Jitter(table.need("limit")?.some_time()?, reorders)
+            ImpairSetup::Jitter(table.need("limit")?.time()?, reorders)
         }
     };
     // Drops from a list have their own times.
@@ -250,7 +225,7 @@ fn drop_list(table: &Table<'_>) -> Result<ImpairSetup> {
     let numbers = |item: Item<'_>| -> Result<Vec<u64>> {
         let mut numbers = vec![];
         for item in item.some()? {
-            let number = item.integer(1..=u64::MAX >> 1)?;
+            let number = item.integer()?;
             if numbers.contains(&number) {
                 return Err(item.error(format!("{number} is there twice; a packet is dropped once")));
             }

@@ -47,6 +47,7 @@
 //! short key (`iw`), but not by both.
 
 mod app;
+pub mod keys;
 mod link;
 mod options;
 pub(crate) mod quantity;
@@ -136,8 +137,8 @@ impl Scenario {
         given: Vec<String>,
         fixed: Vec<String>,
     ) -> Result<Self, ScenarioError> {
-        let base = Setup::read(&Item::root(&source, &root), &registry, &folder)?;
-        let mut axes = sweep::axes(&Item::root(&source, &root))?;
+        let base = Setup::read(&Item::root(&source, &registry, &root), &registry, &folder)?;
+        let mut axes = sweep::axes(&Item::root(&source, &registry, &root))?;
         axes.retain(|axis| !fixed.contains(&axis.path));
         let scenario = Self { source, root, folder, registry, given, fixed, axes, base: Arc::new(base) };
         for point in 0..scenario.points() {
@@ -271,7 +272,8 @@ impl Scenario {
                 })?;
             }
         }
-        let mut setup = Setup::read(&Item::root(&self.source, &root), &self.registry, &self.folder);
+        let mut setup =
+            Setup::read(&Item::root(&self.source, &self.registry, &root), &self.registry, &self.folder);
         if let Err(error) = &mut setup {
             let params: Vec<String> =
                 self.params(point).iter().map(|param| format!("{}={}", param.path, param.value)).collect();

@@ -8,16 +8,19 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// The keys of `scope`, short ones included.
-pub(crate) fn keys(registry: &Registry, scope: Scope) -> Vec<&'static str> {
+/// The keys of `scope` that a scenario can set, short ones included.
+pub(crate) fn keys(registry: &Registry, scope: Scope) -> impl Iterator<Item = &'static str> {
     let infos = registry.option_infos(scope).into_iter();
-    infos.flat_map(|info| std::iter::once(info.name).chain(info.aliases.iter().copied())).collect()
+    let keys = infos.flat_map(|info| std::iter::once(info.name).chain(info.aliases.iter().copied()));
+    // The network gives addresses.
+    keys.filter(|key| !["addresses", "any_address"].contains(key))
 }
 
-/// The options among the entries of `table`: those whose key is in `keys`.
-pub(crate) fn options(table: &Table<'_>, registry: &Registry, keys: &[&str]) -> Result<Options> {
+/// The options among the entries of `table`.
+pub(crate) fn options(table: &Table<'_>) -> Result<Options> {
+    let registry = table.registry();
     let mut options = Options::default();
-    for (key, item) in table.iter().filter(|(key, _)| keys.contains(key)) {
+    for (key, item) in table.options() {
         let value = item.spelled()?;
         let option = registry.option(key, &value).map_err(|error| match error.expectation() {
             // The place names the key already.
@@ -43,12 +46,11 @@ impl ConnSettings {
     }
 
     /// These, with what a table says over them.
-    pub(crate) fn with(&self, item: &Item<'_>, registry: &Registry) -> Result<Self> {
+    pub(crate) fn with(&self, item: &Item<'_>) -> Result<Self> {
         let table = item.table()?;
-        let keys = keys(registry, Scope::Conn);
-        table.only(&keys)?;
-        let options = options(&table, registry, &keys)?.over(&self.options);
-        let config = options.conn(&registry.conn_config()).map_err(|error| table.error(error.to_string()))?;
+        let options = options(&table)?.over(&self.options);
+        let config =
+            options.conn(&table.registry().conn_config()).map_err(|error| table.error(error.to_string()))?;
         Ok(Self { options, config: Arc::new(config) })
     }
 }

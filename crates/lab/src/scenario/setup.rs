@@ -1,14 +1,15 @@
 //! One point of a scenario, understood and checked: what a simulation is built from.
 
 use super::app::{self, AppKind};
-use super::link::{PATH_KEYS, PathSetup};
+use super::keys::{MAX_FLOWS, MAX_NODES};
+use super::link::PathSetup;
 use super::options::{self, ConnSettings};
 use super::reader::{Item, Table};
 use super::stis;
 use crate::error::ScenarioError;
 use ackline_netsim::stis::StisParams;
 use ackline_netsim::{Checksums, Egress, Service};
-use ackline_registry::{Options, Registry, Scope};
+use ackline_registry::{Options, Registry};
 use ackline_tcp_core::config::{ConnConfig, Pricing};
 use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::spec::nearest;
@@ -132,30 +133,6 @@ pub(crate) struct MeasureSetup {
     pub(crate) drops: Option<usize>,
 }
 
-const TOP: &[&str] = &[
-    "title",
-    "description",
-    "duration",
-    "seed",
-    "repeat",
-    "checksums",
-    "pricing",
-    "conn",
-    "host",
-    "node",
-    "link",
-    "app",
-    "change",
-    "measure",
-    "sweep",
-    "case",
-];
-
-/// Most of each thing: a limit against typing errors, not of the simulator.
-const MAX_NODES: usize = 60_000;
-/// Each flow has a port.
-const MAX_FLOWS: usize = 50_000;
-
 /// Names that stand for one or more things.
 #[derive(Debug, Default)]
 struct Names(BTreeMap<String, Vec<usize>>);
@@ -184,15 +161,14 @@ impl Names {
 impl Setup {
     pub(crate) fn read(root: &Item<'_>, registry: &Registry, folder: &Path) -> Result<Self> {
         let top = root.table()?;
-        top.only(TOP)?;
         let text = |key: &str| top.or(key, String::new(), |item| Ok(item.text()?.trim().to_owned()));
-        let duration = top.need("duration")?.some_time()?;
+        let duration = top.need("duration")?.time()?;
         let checksums =
             [("auto", Checksums::Auto), ("computed", Checksums::Computed), ("omitted", Checksums::Omitted)];
         registry.check().map_err(|error| top.error(error.to_string()))?;
         let mut defaults = ConnSettings::of(registry);
         if let Some(item) = top.get("conn") {
-            defaults = defaults.with(&item, registry)?;
+            defaults = defaults.with(&item)?;
         }
         let hosts = Hosts::read(&top, registry)?;
         let (nodes, node_names) = nodes(&top.need("node")?, &hosts)?;
@@ -204,7 +180,7 @@ impl Setup {
             link.name = format!("{}>{}", nodes[link.from].name, nodes[link.to].name);
         }
         one_way_out(&top, &nodes, &links)?;
-        let apps = App { registry, defaults, nodes: &nodes, names: &node_names };
+        let apps = App { defaults, nodes: &nodes, names: &node_names };
         let flows = apps.flows(&top.need("app")?)?;
         let changes = match top.get("change") {
             Some(item) => changes(&item, &link_names)?,
@@ -215,8 +191,8 @@ impl Setup {
             title: text("title")?,
             description: text("description")?,
             duration,
-            seed: top.or("seed", 1, |item| item.integer(0..=i64::MAX as u64))?,
-            repeat: top.or("repeat", 1, |item| Ok(item.integer(1..=100_000)? as u32))?,
+            seed: top.or("seed", 1, Item::integer)?,
+            repeat: top.or("repeat", 1, |item| Ok(item.integer()? as u32))?,
             checksums: top.or("checksums", Checksums::Auto, |item| item.choice(&checksums))?,
             nodes,
             links,
@@ -227,24 +203,19 @@ impl Setup {
     }
 }
 
-fn nodes(item: &Item<'_>, hosts: &Hosts<'_>) -> Result<(Vec<NodeSetup>, Names)> {
+fn nodes(item: &Item<'_>, hosts: &Hosts) -> Result<(Vec<NodeSetup>, Names)> {
     let mut nodes = vec![];
     let mut names = Names::default();
     for item in item.list()? {
         let table = item.table()?;
-        let kinds = [("host", Kind::Host), ("router", Kind::Router), ("stis", Kind::Stis)];
         let (mut host_setup, mut stis_params) = (None, None);
-        match table.or("kind", Kind::Host, |item| item.choice(&kinds))? {
-            Kind::Host => {
-                table
-                    .only_for("a host", &NODE_KEYS.iter().chain(&hosts.keys).copied().collect::<Vec<_>>())?;
-                host_setup = Some(hosts.host(&table)?);
-            }
-            Kind::Router => table.only_for("a router", &["name", "kind", "count"])?,
-            Kind::Stis => stis_params = Some(stis::read(&table)?),
+        match table.kind() {
+            "host" => host_setup = Some(hosts.host(&table)?),
+            "stis" => stis_params = Some(stis::read(&table)?),
+            _ => {}
         }
         let name = table.need("name")?.name()?;
-        let count = table.maybe("count", |item| Ok(item.integer(1..=MAX_NODES as u64)? as usize))?;
+        let count = table.maybe("count", |item| Ok(item.integer()? as usize))?;
         let first = nodes.len();
         let twice = |name: &str| table.error(format!("two nodes are named {name:?}"));
         for number in 1..=count.unwrap_or(1) {
@@ -254,7 +225,7 @@ fn nodes(item: &Item<'_>, hosts: &Hosts<'_>) -> Result<(Vec<NodeSetup>, Names)> 
             }
             nodes.push(NodeSetup { name, host: host_setup.clone(), stis: stis_params.clone() });
         }
-        if nodes.len() > MAX_NODES {
+        if nodes.len() as u64 > MAX_NODES {
             return Err(table.error(format!("these are more than {MAX_NODES} nodes")));
         }
         if !names.add(name.clone(), (first..nodes.len()).collect()) {
@@ -264,58 +235,33 @@ fn nodes(item: &Item<'_>, hosts: &Hosts<'_>) -> Result<(Vec<NodeSetup>, Names)> 
     Ok((nodes, names))
 }
 
-const NODE_KEYS: &[&str] = &["name", "kind", "count", "egress"];
-
-#[derive(Clone, Copy)]
-enum Kind {
-    Host,
-    Router,
-    Stis,
-}
-
 /// What all hosts of a scenario have in common.
-struct Hosts<'a> {
-    registry: &'a Registry,
-    /// Options of a host that a scenario can set.
-    keys: Vec<&'static str>,
+struct Hosts {
     default: HostSetup,
 }
 
-impl<'a> Hosts<'a> {
-    fn read(top: &Table<'_>, registry: &'a Registry) -> Result<Self> {
-        // The network gives addresses.
-        let mut keys = options::keys(registry, Scope::Host);
-        keys.retain(|key| !["addresses", "any_address"].contains(key));
+impl Hosts {
+    fn read(top: &Table<'_>, registry: &Registry) -> Result<Self> {
         let default = HostSetup {
             egress: Egress::Queued,
             scheduler: registry.scheduler(),
             config: EndpointConfig::default(),
         };
-        let mut hosts = Self { registry, keys, default };
+        let mut hosts = Self { default };
         if let Some(item) = top.get("pricing") {
             hosts.default.config.pricing = pricing(&item)?;
         }
         if let Some(item) = top.get("host") {
-            let table = item.table()?;
-            let keys: Vec<&str> = hosts.keys.iter().chain(&["egress"]).copied().collect();
-            table.only(&keys)?;
-            hosts.default = hosts.host(&table)?;
+            hosts.default = hosts.host(&item.table()?)?;
         }
         Ok(hosts)
     }
 
     fn host(&self, table: &Table<'_>) -> Result<HostSetup> {
         let HostSetup { egress, scheduler, config } = &self.default;
-        // A price may be a table, too.
-        let (priced, keys): (Option<Item<'_>>, Vec<&str>) = match table.get("pricing") {
-            Some(item) if item.is_table() => {
-                (Some(item), self.keys.iter().copied().filter(|key| *key != "pricing").collect())
-            }
-            _ => (None, self.keys.clone()),
-        };
-        let options: Options = options::options(table, self.registry, &keys)?;
+        let options: Options = options::options(table)?;
         let mut config = options.host(config).map_err(|error| table.error(error.to_string()))?;
-        if let Some(item) = priced {
+        if let Some(item) = table.get("pricing").filter(Item::is_table) {
             config.pricing = pricing(&item)?;
         }
         let kinds = [("queued", Egress::Queued), ("fed", Egress::Fed)];
@@ -331,8 +277,7 @@ impl<'a> Hosts<'a> {
 /// 1,500 bytes of the stream, on the link and in the window, and an ACK (or SYN, FIN, RST) is so much.
 fn pricing(item: &Item<'_>) -> Result<Pricing> {
     let table = item.table()?;
-    table.only(&["overhead", "ack"])?;
-    let size = |item: &Item<'_>| Ok(item.integer(0..=65_535)? as u16);
+    let size = |item: &Item<'_>| Ok(item.integer()? as u16);
     match (table.get("overhead"), table.get("ack")) {
         (Some(overhead), None) => Ok(Pricing::Wire { overhead: size(&overhead)? }),
         (None, Some(ack)) => Ok(Pricing::Paper { ack: size(&ack)? }),
@@ -345,9 +290,6 @@ fn links(item: &Item<'_>, nodes: &Names, folder: &Path) -> Result<(Vec<LinkSetup
     let mut names = Names::default();
     for item in item.list()? {
         let table = item.table()?;
-        let keys: Vec<&str> =
-            ["name", "between", "from", "to", "back"].iter().chain(PATH_KEYS).copied().collect();
-        table.only(&keys)?;
         let name = table.maybe("name", Item::name)?;
         let path = PathSetup::read(&table, &PathSetup::empty(), folder)?;
         let (pairs, back) = match (table.get("between"), table.get("from"), table.get("to")) {
@@ -359,7 +301,6 @@ fn links(item: &Item<'_>, nodes: &Names, folder: &Path) -> Result<(Vec<LinkSetup
                     None => path.clone(),
                     Some(item) => {
                         let back = item.table()?;
-                        back.only_for("the way back", PATH_KEYS)?;
                         PathSetup::read(&back, &path, folder)?
                     }
                 };
@@ -447,7 +388,6 @@ fn one_way_out(top: &Table<'_>, nodes: &[NodeSetup], links: &[LinkSetup]) -> Res
 
 /// What applications are read with.
 struct App<'a> {
-    registry: &'a Registry,
     defaults: ConnSettings,
     nodes: &'a [NodeSetup],
     names: &'a Names,
@@ -474,12 +414,12 @@ impl App<'_> {
             }
             let conn = self.conn(table.get("conn"), &self.defaults)?;
             let accept = self.conn(table.get("accept"), &conn)?;
-            let count = table.or("count", 1, |item| Ok(item.integer(1..=MAX_FLOWS as u64)? as usize))?;
+            let count = table.or("count", 1, |item| Ok(item.integer()? as usize))?;
             let start = table.or("start", Duration::ZERO, Item::time)?;
             let stagger = table.or("stagger", Duration::ZERO, Item::time)?;
             let jitter = table.or("jitter", Duration::ZERO, Item::time)?;
             let total = count * pairs.len();
-            if flows.len() + total > MAX_FLOWS {
+            if (flows.len() + total) as u64 > MAX_FLOWS {
                 return Err(table.error(format!("these are more than {MAX_FLOWS} flows")));
             }
             for place in 0..total {
@@ -513,14 +453,14 @@ impl App<'_> {
     }
 
     fn conn(&self, item: Option<Item<'_>>, base: &ConnSettings) -> Result<ConnSettings> {
-        item.map_or_else(|| Ok(base.clone()), |item| base.with(&item, self.registry))
+        item.map_or_else(|| Ok(base.clone()), |item| base.with(&item))
     }
 }
 
 /// Places of what a list names, each once.
 fn places(item: &Item<'_>, names: &Names) -> Result<Vec<usize>> {
     let mut places = vec![];
-    for item in item.texts()? {
+    for item in item.one_or_more()? {
         let found = names.find(&item, "link")?;
         if found.iter().any(|place| places.contains(place)) {
             return Err(item.error(format!("{:?} is there twice; name each link once", item.text()?)));
@@ -534,14 +474,13 @@ fn changes(item: &Item<'_>, links: &Names) -> Result<Vec<ChangeSetup>> {
     let mut changes = vec![];
     for item in item.list()? {
         let table = item.table()?;
-        table.only(&["at", "link", "rate", "delay", "state", "for"])?;
         let at = table.need("at")?.time()?;
         let link = table.need("link")?;
         let places = places(&link, links)?;
         if places.is_empty() {
             return Err(link.error("the list is empty: nothing would change"));
         }
-        let period = table.maybe("for", Item::some_time)?;
+        let period = table.maybe("for", Item::time)?;
         if let (Some(_), None, Some(item)) = (period, table.get("state"), table.get("for")) {
             return Err(item.error("only a state lasts for a time"));
         }
@@ -606,19 +545,6 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
     };
     let Some(item) = top.get("measure") else { return Ok(measure) };
     let table = item.table()?;
-    table.only(&[
-        "from",
-        "until",
-        "interval",
-        "bins",
-        "queues",
-        "flows",
-        "series",
-        "cwnd",
-        "transfers",
-        "trace",
-        "drops",
-    ])?;
     measure.from = table.or("from", measure.from, Item::time)?;
     measure.until = table.or("until", duration, Item::time)?;
     if measure.from >= measure.until || measure.until > duration {
@@ -626,18 +552,18 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
             table.error("the window must lie within the duration, and from must be earlier than until")
         );
     }
-    measure.interval = table.or("interval", usual, Item::some_time)?;
+    measure.interval = table.or("interval", usual, Item::time)?;
     if measure.interval.as_nanos() < duration.as_nanos() / 100_000 {
         return Err(table.error("interval is so short that there would be more than 100,000 samples"));
     }
     for key in ["interval", "bins"] {
         if let Some(item) = table.get(key)
-            && item.some_time()? > duration
+            && item.time()? > duration
         {
             return Err(item.error("this is longer than the run: see `duration`"));
         }
     }
-    measure.bins = table.maybe("bins", Item::some_time)?;
+    measure.bins = table.maybe("bins", Item::time)?;
     if let Some(bins) = measure.bins
         && bins.as_nanos() < duration.as_nanos() / 10_000
     {
@@ -646,12 +572,11 @@ fn measure(top: &Table<'_>, duration: Duration, links: &[LinkSetup], names: &Nam
     if let Some(item) = table.get("queues") {
         measure.queues = places(&item, names)?;
     }
-    measure.flows =
-        table.or("flows", measure.flows, |item| Ok(item.integer(0..=MAX_FLOWS as u64)? as usize))?;
+    measure.flows = table.or("flows", measure.flows, |item| Ok(item.integer()? as usize))?;
     measure.series = table.or("series", false, Item::switch)?;
     measure.cwnd = table.or("cwnd", false, Item::switch)?;
     measure.transfers = table.or("transfers", false, Item::switch)?;
-    let rows = |key: &str| table.maybe(key, |item| Ok(item.integer(1..=10_000_000)? as usize));
+    let rows = |key: &str| table.maybe(key, |item| Ok(item.integer()? as usize));
     (measure.trace, measure.drops) = (rows("trace")?, rows("drops")?);
     Ok(measure)
 }

@@ -22,38 +22,22 @@ use ackline_netsim::stis::{FlowBy, StallKind, StisParams};
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// What may stand in the table of such a node.
-const KEYS: &[&str] = &[
-    "name",
-    "kind",
-    "rate",
-    "buffer",
-    "delay",
-    "flow",
-    "route",
-    "stalls",
-    "stall_every",
-    "stall_stops_service",
-];
-
 pub(super) fn read(table: &Table<'_>) -> Result<StisParams> {
-    table.only_for("stis", KEYS)?;
     let default = StisParams::default();
     let flows = [("service", FlowBy::Service), ("hosts", FlowBy::Hosts), ("connection", FlowBy::Connection)];
     let mut params = StisParams {
         flow: table.or("flow", default.flow, |item| item.choice(&flows))?,
         rate: table.or("rate", default.rate, Item::rate)?,
-        buffer: table.or("buffer", default.buffer, |item| item.bytes(1..=1 << 40))?,
+        buffer: table.or("buffer", default.buffer, Item::bytes)?,
         delay: table.or("delay", default.delay, Item::time)?,
         stalls: table.or("stalls", default.stalls, stalls)?,
-        stall_every: table.or("stall_every", default.stall_every, Item::some_time)?,
+        stall_every: table.or("stall_every", default.stall_every, Item::time)?,
         stall_stops_service: table.or("stall_stops_service", default.stall_stops_service, Item::switch)?,
         ..default
     };
     if let Some(item) = table.get("route") {
         let route = item.table()?;
-        route.only(&["change", "adds"])?;
-        params.route_switch = route.or("change", params.route_switch, Item::share)?;
+        params.route_switch = route.or("change", params.route_switch, Item::number)?;
         params.route_delay = route.or("adds", params.route_delay, Item::time)?;
     }
     Ok(params)
@@ -64,13 +48,12 @@ fn stalls(item: &Item<'_>) -> Result<Vec<StallKind>> {
     let mut kinds = vec![];
     for kind in item.list()? {
         let table = kind.table()?;
-        table.only(&["probability", "lasts"])?;
-        let probability = table.need("probability")?.share()?;
+        let probability = table.need("probability")?.number()?;
         sum += probability;
         if sum > 1.0 {
             return Err(kind.error("the probabilities of all stalls are more than 1 together"));
         }
-        kinds.push(StallKind { probability, lasts: table.need("lasts")?.some_time()? });
+        kinds.push(StallKind { probability, lasts: table.need("lasts")?.time()? });
     }
     Ok(kinds)
 }

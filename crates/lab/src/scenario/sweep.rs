@@ -1,5 +1,6 @@
 //! Sweeps: which values which keys take, and the points that follow.
 
+use super::keys::RANGES;
 use super::quantity::{Unit, quantity, written};
 use super::reader::Item;
 use super::tree::{Node, Origin, Value};
@@ -47,7 +48,6 @@ fn cases(item: &Item<'_>) -> Result<Vec<Choice>> {
     let mut cases: Vec<Choice> = vec![];
     for item in item.list()? {
         let table = item.table()?;
-        table.only(&["name", "set"])?;
         let label = table.need("name")?.text()?.to_owned();
         if cases.iter().any(|case| case.label == label) {
             return Err(table.error(format!("two cases are named {label:?}")));
@@ -95,7 +95,7 @@ fn descend(item: &Item<'_>, path: &str, axes: &mut Vec<Axis>) -> Result<()> {
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         let values = match &item.node().value {
             Value::Array(nodes) => list(nodes, &path),
-            Value::Table(_) if item.table()?.get("steps").is_some() => range(&item, &path)?,
+            Value::Table(_) if item.table()?.has("steps") => range(&item, &path)?,
             Value::Table(_) => {
                 descend(&item, &path, axes)?;
                 continue;
@@ -137,8 +137,8 @@ fn list(nodes: &[Node], path: &str) -> Vec<Choice> {
 }
 
 fn range(item: &Item<'_>, path: &str) -> Result<Vec<Choice>> {
+    let item = item.as_if(&RANGES);
     let table = item.table()?;
-    table.only_for("a range", &["from", "to", "steps", "scale"])?;
     let end = |key: &str| -> Result<(f64, Unit)> {
         let item = table.need(key)?;
         quantity(path, &item.node().to_line()).ok_or_else(|| {
@@ -154,7 +154,7 @@ fn range(item: &Item<'_>, path: &str) -> Result<Vec<Choice>> {
             table.error("from and to are the same: a range has two ends; for one value write a list of it")
         );
     }
-    let steps = table.need("steps")?.integer(2..=10_000)? as usize;
+    let steps = table.need("steps")?.integer()? as usize;
     let log = table.or("scale", false, |item| item.choice(&[("linear", false), ("log", true)]))?;
     if log && (from <= 0.0 || to <= 0.0) {
         return Err(table.error("a logarithmic range needs ends larger than zero"));

@@ -1,5 +1,7 @@
 //! What is refused, and how it is said.
 
+pub(crate) mod keys;
+
 use super::*;
 
 const NETWORK: &str = r#"
@@ -297,7 +299,7 @@ fn a_mistyped_option_is_refused_with_what_was_meant() {
         ),
         (
             error("name = \"b\"", "name = \"b\"\ndefault_tll = 3"),
-            "net.toml:7:1: node.b.default_tll: unknown key for a host; did you mean `default_ttl`?",
+            "net.toml:7:1: node.b.default_tll: unknown key for host; did you mean `default_ttl`?",
         ),
         (
             error("duration", "conn = { sakc = true }\nduration"),
@@ -313,7 +315,7 @@ fn a_mistyped_option_is_refused_with_what_was_meant() {
         ),
         (
             error("name = \"b\"", "name = \"b\"\nkind = \"router\"\nmtu = 1400"),
-            "net.toml:8:1: node.b.mtu: unknown key for a router",
+            "net.toml:8:1: node.b.mtu: unknown key for router",
         ),
     ] {
         assert!(text.starts_with(expected), "{text}");
