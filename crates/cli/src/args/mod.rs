@@ -565,7 +565,7 @@ pub(crate) struct ListArgs {
     /// Print JSON (docs/cli.md has the fields)
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print the settings as Markdown
+    /// Print settings or keys as Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
 }
@@ -584,6 +584,8 @@ pub(crate) enum ListKind {
     Conn,
     /// Settings of a host: the keys of -o, and of [host] in a scenario
     Host,
+    /// Keys of a scenario file
+    Scenario,
     /// Network interfaces of this machine, and which of them --dev can use
     Interfaces,
 }

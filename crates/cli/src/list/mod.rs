@@ -1,6 +1,7 @@
 //! `ackline list`: the policies that can be chosen, the settings, and the interfaces.
 
 mod policies;
+mod scenario;
 mod settings;
 
 use crate::args::{ListArgs, ListKind};
@@ -25,15 +26,16 @@ pub(crate) fn run(args: &ListArgs, registry: &Registry) -> Result<(), Failure> {
         Some(ListKind::Sched) => policies::text(registry, &[PolicyKind::Sched], args.json),
         Some(ListKind::Conn) => of_settings(Scope::Conn),
         Some(ListKind::Host) => of_settings(Scope::Host),
+        Some(ListKind::Scenario) => scenario::text(args.json, args.markdown),
         Some(ListKind::Interfaces) => {
             let all = interfaces::all()?;
             if args.json { output::json(&all) } else { interfaces::table(&all) }
         }
     };
-    let is_settings = matches!(args.kind, Some(ListKind::Conn | ListKind::Host));
-    if args.markdown && !is_settings {
+    let has_page = matches!(args.kind, Some(ListKind::Conn | ListKind::Host | ListKind::Scenario));
+    if args.markdown && !has_page {
         return Err(Failure::usage(
-            "--markdown: only settings are printed so: ackline list conn, ackline list host",
+            "--markdown: only for ackline list conn, ackline list host and ackline list scenario",
         ));
     }
     print(&text).map_err(|error| Failure::file("write to", "standard output", &error))

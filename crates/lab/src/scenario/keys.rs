@@ -96,11 +96,13 @@ pub(crate) enum Accepts {
     Drawn(&'static Self),
     /// Whatever the key takes that is swept or set.
     Anything,
+    /// A table of any keys, as paths.
+    Paths,
 }
 
 use Accepts::{
-    Anything, Bytes, Choice, Drawn, Integer, Limit, List, Name, NameOf, Number, OneOrMore, OptionOr, Period,
-    Probability, Rate, Switch, Table, Tables, Text, Time, WordOr,
+    Anything, Bytes, Choice, Drawn, Integer, Limit, List, Name, NameOf, Number, OneOrMore, OptionOr, Paths,
+    Period, Probability, Rate, Switch, Table, Tables, Text, Time, WordOr,
 };
 
 /// Most of each thing: limits against typing errors, not of the simulator.
@@ -198,7 +200,7 @@ impl Accepts {
         match self {
             Text => "text".into(),
             Name => "name".into(),
-            NameOf(what) => format!("name of a {what}"),
+            NameOf(what) => format!("{what} name"),
             Switch => "`true` or `false`".into(),
             Integer(..) => "integer".into(),
             Number(..) => "number".into(),
@@ -209,13 +211,14 @@ impl Accepts {
             Limit => "buffer size".into(),
             Choice(_) => "choice".into(),
             Tables(section) => format!("tables `{}`", section.heading),
-            List(of) => format!("list of {}", of.type_name()),
-            OneOrMore(of) => format!("{}, or a list of them", of.type_name()),
+            List(of) => format!("list of {}s", of.type_name()),
+            OneOrMore(of) => format!("{0}, or list of {0}s", of.type_name()),
             Table(section) => format!("table `{}`", section.heading),
             WordOr(word, section) => format!("`\"{word}\"`, or a table `{}`", section.heading),
             OptionOr(section) => format!("text, or a table `{}`", section.heading),
-            Drawn(of) => format!("{}, or drawn", of.type_name()),
-            Anything => "any".into(),
+            Drawn(of) => format!("{}, fixed or drawn", of.type_name()),
+            Anything => "value".into(),
+            Paths => "table of keys".into(),
         }
     }
 
@@ -289,7 +292,7 @@ pub static TOP: Section = Section::new(
         Key::need("app", Tables(&APP), "applications: who sends what to whom"),
         Key::maybe("change", Tables(&CHANGE), "changes of links during the run"),
         Key::maybe("measure", Table(&MEASURE), "what is measured, and when"),
-        Key::maybe("sweep", Anything, "keys to vary, each with its values"),
+        Key::maybe("sweep", Paths, "keys to vary, each with its values"),
         Key::maybe("case", Tables(&CASE), "sets of keys that change together, swept like one key"),
     ],
 );
@@ -878,8 +881,16 @@ static MEASURE: Section = Section::new(
         Key::or("series", Switch, "false", "keeps time series, for plots"),
         Key::or("cwnd", Switch, "false", "the summary shows the congestion window with which each flow ends"),
         Key::or("transfers", Switch, "false", "reports each transfer or download by itself"),
-        Key::maybe("trace", Integer(1, 10_000_000, "rows"), "keeps a record of the first packets"),
-        Key::maybe("drops", Integer(1, 10_000_000, "rows"), "keeps a record of the first dropped packets"),
+        Key::maybe(
+            "trace",
+            Integer(1, 10_000_000, "rows"),
+            "keeps a record of the first packets on the measured links",
+        ),
+        Key::maybe(
+            "drops",
+            Integer(1, 10_000_000, "rows"),
+            "keeps a record of the first packets dropped there",
+        ),
     ],
 );
 
@@ -910,7 +921,7 @@ static CASE: Section = Section::new(
         Key::need("name", Text, "what it is called in results"),
         Key::maybe(
             "set",
-            Anything,
+            Paths,
             "the keys it sets, as in `[sweep]`, each with one value; behind a path in quotes a table replaces what was there",
         ),
     ],

@@ -30,21 +30,8 @@
 //!
 //! # Keys
 //!
-//! | table | keys |
-//! |---|---|
-//! | top | `title`, `description`, `duration`, `seed`, `repeat`, `checksums`, `pricing` |
-//! | `[conn]` | defaults of every connection: the options that `ackline list conn` prints |
-//! | `[host]` | defaults of every host: the options that `ackline list host` prints, and `egress` (`queued`, `fed`) |
-//! | `[[node]]` | `name`, `kind` (`host`, `router`, `stis`), `count`; of a host the keys of `[host]`, which go before what stands there; those of [`stis`] |
-//! | `[[link]]` | `name`, `between` or `from` and `to`, `rate` or `trace`, `delay`, `framing`, `queue`, `impairments`, `back` |
-//! | `[[app]]` | `kind`, `name`, `from`, `to`, `start`, `count`, `stagger`, `jitter`, `conn`, `accept`, and those of its kind |
-//! | `[[change]]` | `at`, `link`, `rate`, `delay`, `state` (`stall`, `resume`, `down`, `up`), `for` |
-//! | `[measure]` | `from`, `until`, `interval`, `bins`, `queues`, `flows`, `series`, `cwnd`, `transfers`, `trace`, `drops` |
-//! | `[sweep]` | paths with a list of values, or a range `{ from, to, steps, scale }` |
-//! | `[[case]]` | `name`, `set`: several keys that change together |
-//!
-//! `conn` and `accept` of an app change what `[conn]` says, for the end that opens and the one that accepts. A text may give an option by its
-//! short key (`iw`), but not by both.
+//! [`keys`] is the table of all keys, with types, ranges and defaults. `ackline list scenario` prints it, and
+//! `docs/scenario-format.md` in the repository has it with an example of each section.
 
 mod app;
 pub mod keys;

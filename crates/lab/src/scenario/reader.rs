@@ -247,7 +247,7 @@ impl<'a> Item<'a> {
             | Accepts::WordOr(_, section)
             | Accepts::OptionOr(section) => *section,
             Accepts::Drawn(_) => &keys::DRAW,
-            Accepts::Anything => &FREE,
+            Accepts::Anything | Accepts::Paths => &FREE,
             _ => return Err(self.misread()),
         };
         match &self.node.value {

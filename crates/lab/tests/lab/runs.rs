@@ -500,7 +500,7 @@ fn an_impossible_path_is_refused() {
         (
             "name = \"client\"",
             "name = \"client\"\nbuffer = \"1k\"",
-            "node.client.buffer: unknown key for a host",
+            "node.client.buffer: unknown key for host",
         ),
         ("route = { change = 0.0 }", "route = { chance = 0.0 }", "node.path.route.chance: unknown key"),
     ] {
