@@ -105,7 +105,7 @@ against_kernel! {
         // The kernel does not forward, and says nothing.
         let error = world.connect((Ipv4Addr::new(198, 51, 100, 1), 80)).await.expect_err("nobody");
         assert_eq!(error.kind(), TimedOut);
-        assert_eq!(world.stack.counters().req_syn_retrans, 2);
+        assert_eq!(world.stack.counters().tcp_syn_retrans, 2);
     }
 
     fn datagrams_are_refused_at_once(world) from Setup::offload(); {

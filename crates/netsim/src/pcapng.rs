@@ -290,6 +290,7 @@ fn note(event: &TraceEvent) -> Option<String> {
             let again = if again > 0 { format!(", {again} segments again") } else { String::new() };
             format!("lost{by}: {bytes} bytes{again}")
         }
+        TraceEvent::Dropped { reason } => format!("dropped: {reason}"),
         TraceEvent::Phase { from, to } => {
             format!("phase: {} to {}", labels::phase(from), labels::phase(to))
         }

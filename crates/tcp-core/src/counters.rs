@@ -1,5 +1,7 @@
-//! Counters of an endpoint, with the names under which Linux's `nstat` shows them where Linux has them.
+//! Counters of an endpoint. A name without the prefix `Ackline` is that of the Linux counter (`nstat`) that counts the same;
+//! names of IPv4 count both families.
 //!
+//! Where Linux counts what its receive offload has merged as one TCP segment, `TcpInSegs` counts each, as RFC 4022 has it.
 //! Every limit of the core has a counter here, so that a refusal is always visible.
 
 /// Declares the counters once: field, nstat name, meaning.
@@ -19,105 +21,123 @@ macro_rules! counters {
                 [$(($name, self.$field)),*].into_iter()
             }
         }
+
+        /// Field and name of each counter.
+        #[cfg(test)]
+        const NAMES: &[(&str, &str)] = &[$((stringify!($field), $name)),*];
     };
 }
 
 counters! {
     ip_in_receives, "IpInReceives", "IP packets received; a super-packet counts once.";
-    ip_in_hdr_errors, "IpInHdrErrors", "Packets dropped for a malformed IP header.";
+    ip_in_hdr_errors, "IpInHdrErrors", "Packets dropped for a malformed IP header or a wrong IPv4 header checksum.";
+    ip_in_truncated_pkts, "IpExtInTruncatedPkts", "Packets dropped because they end before their headers do, or before the length that these state.";
     ip_in_csum_errors, "IpExtInCsumErrors", "Packets dropped for a wrong IPv4 header checksum.";
     ip_in_addr_errors, "IpInAddrErrors", "Packets dropped because their destination is not ours.";
     ip_in_unknown_protos, "IpInUnknownProtos", "Packets refused for a transport protocol that is not TCP, ICMP or UDP.";
     ip_in_ect1_pkts, "IpExtInECT1Pkts", "Packets received with ECT(1), counted as wire packets.";
     ip_in_ect0_pkts, "IpExtInECT0Pkts", "Packets received with ECT(0), counted as wire packets.";
     ip_in_ce_pkts, "IpExtInCEPkts", "Packets received with congestion experienced, counted as wire packets.";
-    ip_reasm_fails, "IpReasmFails", "Fragments dropped: this stack does not reassemble.";
+    ip_fragments_dropped, "AcklineIpFragmentsDropped", "Fragments dropped: this stack does not reassemble.";
     ip_out_requests, "IpOutRequests", "IP packets sent; a super-packet counts once.";
-    icmp_in_msgs, "IcmpInMsgs", "ICMP messages received.";
-    icmp_in_errors, "IcmpInErrors", "ICMP messages dropped as malformed.";
+    icmp_in_msgs, "IcmpInMsgs", "ICMP messages received, malformed ones included.";
+    icmp_in_errors, "IcmpInErrors", "ICMP messages dropped: malformed, or errors about no connection.";
     icmp_in_echos, "IcmpInEchos", "Echo requests received.";
     icmp_out_echo_reps, "IcmpOutEchoReps", "Echo replies sent.";
-    icmp_echo_drops, "IcmpEchoDrops", "Echo requests not answered: switched off, too long, too many, or too many replies wait.";
+    icmp_echo_drops, "AcklineIcmpEchoDrops", "Echo requests not answered: switched off, too long, too many, or too many replies wait.";
     icmp_out_dest_unreachs, "IcmpOutDestUnreachs", "Destination unreachable messages sent: ports and protocols that nobody serves.";
     icmp_out_parm_probs, "IcmpOutParmProbs", "Parameter problem messages sent: IPv6 next headers that are not known.";
-    icmp_out_limited, "IcmpOutRateLimitGlobal", "ICMP errors not sent because of the rate limit, or because too many wait.";
+    icmp_out_rate_limit_global, "IcmpOutRateLimitGlobal", "ICMP errors not sent because of the rate limit.";
+    icmp_errors_dropped, "AcklineIcmpErrorsDropped", "ICMP errors not sent because too many wait for the device.";
     udp_no_ports, "UdpNoPorts", "UDP datagrams received: there is no UDP port here.";
+    udp_in_errors, "UdpInErrors", "UDP datagrams dropped as malformed or for a wrong checksum.";
     udp_in_csum_errors, "UdpInCsumErrors", "UDP datagrams dropped for a wrong checksum.";
     tcp_active_opens, "TcpActiveOpens", "Connections opened by this side.";
     tcp_passive_opens, "TcpPassiveOpens", "Connections accepted from LISTEN.";
     tcp_attempt_fails, "TcpAttemptFails", "Connections that ended in SYN-SENT or SYN-RECEIVED.";
-    tcp_estab_resets, "TcpEstabResets", "Connections reset after they were established.";
+    tcp_estab_resets, "TcpEstabResets", "Connections that went from ESTABLISHED or CLOSE-WAIT straight to CLOSED: reset by either side, or timed out.";
     tcp_curr_estab, "TcpCurrEstab", "Connections in ESTABLISHED or CLOSE-WAIT.";
-    tcp_in_segs, "TcpInSegs", "TCP segments received, counted as wire segments.";
+    tcp_in_segs, "TcpInSegs", "TCP segments received, those in error included, counted as wire segments.";
     tcp_out_segs, "TcpOutSegs", "TCP segments sent with new data or control, counted as wire segments.";
     tcp_retrans_segs, "TcpRetransSegs", "TCP segments retransmitted, counted as wire segments.";
-    tcp_in_errs, "TcpInErrs", "TCP segments dropped as malformed.";
+    tcp_in_errs, "TcpInErrs", "TCP segments dropped as malformed or for a wrong checksum.";
     tcp_in_csum_errors, "TcpInCsumErrors", "TCP segments dropped for a wrong checksum.";
     tcp_out_rsts, "TcpOutRsts", "RSTs sent.";
-    tcp_rst_limited, "TcpExtRstLimited", "RSTs not sent because of the rate limit.";
+    tcp_rst_limited, "AcklineTcpRstLimited", "RSTs not sent because of the rate limit.";
     listen_overflows, "TcpExtListenOverflows", "SYNs dropped because a listener's backlog was full.";
     listen_drops, "TcpExtListenDrops", "SYNs dropped for any reason.";
-    connections_refused, "TcpExtConnectionsRefused", "SYNs and connects refused because the endpoint is full.";
-    req_syn_retrans, "TcpExtTCPSynRetrans", "SYNs and SYN-ACKs retransmitted.";
+    connections_refused, "AcklineConnectionsRefused", "SYNs and connects refused because the endpoint is full.";
+    tcp_syn_retrans, "TcpExtTCPSynRetrans", "SYNs and SYN-ACKs retransmitted.";
     delayed_acks, "TcpExtDelayedACKs", "ACKs sent by a policy's timer.";
-    delayed_ack_lost, "TcpExtDelayedACKLost", "Duplicate data while an ACK was held: the hold was too long, or the ACK lost.";
-    ack_hold_truncated, "TcpExtACKHoldTruncated", "ACKs that the core sent although the policy held them.";
-    ack_obligations_waived, "TcpExtACKObligationsWaived", "Soft ACK obligations that a policy waived.";
-    tcp_hp_hits, "TcpExtTCPHPHits", "Segments taken by the fast path.";
+    ack_hold_duplicates, "AcklineAckHoldDuplicates", "Duplicate data while an ACK was held: the hold was too long, or the ACK lost.";
+    ack_hold_truncated, "AcklineAckHoldTruncated", "ACKs that the core sent although the policy held them.";
+    ack_obligations_waived, "AcklineAckObligationsWaived", "Soft ACK obligations that a policy waived.";
+    tcp_hp_hits, "TcpExtTCPHPHits", "Packets with data taken by the fast path; a super-packet counts once.";
     tcp_pure_acks, "TcpExtTCPPureAcks", "Pure ACKs received.";
     tcp_sack_recovery, "TcpExtTCPSackRecovery", "Recoveries begun from SACK information.";
     tcp_reno_recovery, "TcpExtTCPRenoRecovery", "Recoveries begun from duplicate ACKs without SACK.";
-    tcp_loss_failures, "TcpExtTCPSackFailures", "Timeouts in recovery.";
+    tcp_sack_recovery_fail, "TcpExtTCPSackRecoveryFail", "Timeouts in a recovery with SACK.";
+    tcp_reno_recovery_fail, "TcpExtTCPRenoRecoveryFail", "Timeouts in a recovery without SACK.";
     tcp_fast_retrans, "TcpExtTCPFastRetrans", "Segments retransmitted in fast recovery.";
-    tcp_slow_start_retrans, "TcpExtTCPSlowStartRetrans", "Segments retransmitted after a timeout.";
-    tcp_timeouts, "TcpExtTCPTimeouts", "Retransmission timeouts.";
+    tcp_slow_start_retrans, "TcpExtTCPSlowStartRetrans", "Segments retransmitted after a timeout, without those that the timer itself sends.";
+    tcp_timeouts, "TcpExtTCPTimeouts", "Retransmission timeouts, those of SYN and SYN-ACK included.";
     tcp_spurious_rtos, "TcpExtTCPSpuriousRTOs", "Retransmission timeouts found to be spurious.";
     tcp_stale_acks, "AcklineTcpStaleAcks", "ACKs that a response to a timeout took for none of the evidence that it waits for.";
     tcp_loss_probes, "TcpExtTCPLossProbes", "Tail loss probes sent.";
     tcp_loss_probe_recovery, "TcpExtTCPLossProbeRecovery", "Losses that a tail loss probe repaired.";
     tcp_lost_retransmit, "TcpExtTCPLostRetransmit", "Retransmissions found lost.";
-    tcp_sack_reorder, "TcpExtTCPSACKReorder", "Connections whose path was first seen to reorder by SACK or ACK.";
-    tcp_ts_reorder, "TcpExtTCPTSReorder", "Connections whose path was first seen to reorder by timestamps.";
+    tcp_sack_reorder, "AcklineTcpSackReorder", "Connections whose path was first seen to reorder by SACK or ACK.";
+    tcp_ts_reorder, "AcklineTcpTsReorder", "Connections whose path was first seen to reorder by timestamps.";
     tcp_delivered_ce, "TcpExtTCPDeliveredCE", "Segments delivered whose ACK said ECE, where ECN is in use.";
     tcp_ecn_reductions, "AcklineTcpEcnReductions", "Windows reduced because of ECE.";
     tcp_ce_turns_merged, "AcklineTcpCETurnsMerged", "Runs of marked or unmarked segments not told apart: too many changes waited for an ACK.";
     tcp_dsack_old_sent, "TcpExtTCPDSACKOldSent", "DSACKs sent for data below RCV.NXT.";
     tcp_dsack_ofo_sent, "TcpExtTCPDSACKOfoSent", "DSACKs sent for data beyond RCV.NXT.";
-    tcp_dsack_recv, "TcpExtTCPDSACKRecv", "DSACKs received.";
-    tcp_sack_reneging, "TcpExtTCPSACKReneging", "SACKed data that the peer dropped.";
+    tcp_dsack_recv, "TcpExtTCPDSACKRecv", "DSACKs received for data that was acknowledged.";
+    tcp_dsack_ofo_recv, "TcpExtTCPDSACKOfoRecv", "DSACKs received for data that was not acknowledged yet.";
+    tcp_sack_reneging, "TcpExtTCPSACKReneging", "Times that the peer was found to have dropped SACKed data.";
     tcp_sack_discard, "TcpExtTCPSACKDiscard", "SACK blocks ignored as impossible.";
-    tcp_undo, "TcpExtTCPFullUndo", "Congestion episodes undone.";
+    tcp_full_undo, "TcpExtTCPFullUndo", "Fast recoveries undone when all that was outstanding was acknowledged.";
     tcp_partial_undo, "TcpExtTCPPartialUndo", "Fast recoveries undone before all that was outstanding was acknowledged.";
     tcp_dsack_undo, "TcpExtTCPDSACKUndo", "Fast recoveries undone because every retransmission was reported as a duplicate.";
-    tcp_ofo_queue, "TcpExtTCPOFOQueue", "Segments stored out of order.";
-    tcp_ofo_merge, "TcpExtTCPOFOMerge", "Out-of-order segments that overlapped stored data.";
+    tcp_loss_undo, "TcpExtTCPLossUndo", "Timeouts undone.";
+    tcp_ofo_queue, "TcpExtTCPOFOQueue", "Segments received out of order that found room.";
+    tcp_ofo_merge, "TcpExtTCPOFOMerge", "Of these, segments that repeat data which waits already.";
     tcp_ofo_drop, "TcpExtTCPOFODrop", "Out-of-order segments dropped: too many ranges, or no room.";
-    tcp_rcv_collapsed, "TcpExtTCPRcvQDrop", "In-order data dropped because the receive buffer was full.";
+    tcp_zero_window_drop, "TcpExtTCPZeroWindowDrop", "In-order data dropped because the receive window was closed.";
+    tcp_cut_to_window, "AcklineTcpCutToWindow", "Segments whose data past the receive window was cut off.";
     tcp_challenge_ack, "TcpExtTCPChallengeACK", "Challenge ACKs sent.";
-    tcp_challenge_limited, "TcpExtTCPACKSkippedChallenge", "Challenge ACKs not sent because of the rate limit.";
+    tcp_ack_skipped_challenge, "TcpExtTCPACKSkippedChallenge", "Challenge ACKs not sent because of the rate limits.";
+    tcp_ack_skipped_syn_recv, "TcpExtTCPACKSkippedSynRecv", "ACKs not sent in SYN-RECEIVED because of the rate limits.";
+    tcp_ack_skipped_paws, "TcpExtTCPACKSkippedPAWS", "ACKs of segments dropped by PAWS not sent because of the rate limit.";
+    tcp_ack_skipped_seq, "TcpExtTCPACKSkippedSeq", "ACKs of segments outside the window not sent because of the rate limit.";
+    tcp_ack_skipped_fin_wait2, "TcpExtTCPACKSkippedFinWait2", "The same in FIN-WAIT-2.";
+    tcp_ack_skipped_time_wait, "TcpExtTCPACKSkippedTimeWait", "The same in TIME-WAIT.";
     tcp_syn_challenge, "TcpExtTCPSYNChallenge", "SYNs received on synchronised connections.";
-    tcp_paws_rejected, "TcpExtPAWSEstab", "Segments dropped by PAWS.";
+    tcp_paws_estab, "TcpExtPAWSEstab", "Segments dropped by PAWS in any state but SYN-SENT.";
     tcp_paws_active, "TcpExtPAWSActive", "SYN-ACKs dropped because of their timestamp.";
-    tcp_ack_unacceptable, "TcpExtTCPAckUnacceptable", "ACKs outside the acceptable range (RFC 5961, section 5).";
-    tcp_out_of_window, "TcpExtOutOfWindow", "Segments dropped as outside the window.";
-    tcp_rst_unacceptable, "TcpExtTCPRstUnacceptable", "RSTs dropped as outside the window.";
+    tcp_no_timestamp, "AcklineTcpNoTimestamp", "Segments dropped because they lack the timestamp that was agreed on.";
+    tcp_no_ack, "AcklineTcpNoAck", "Segments dropped because they lack the ACK that every later segment has.";
+    tcp_ack_unacceptable, "AcklineTcpAckUnacceptable", "ACKs outside the acceptable range (RFC 5961, section 5).";
+    tcp_out_of_window, "AcklineTcpOutOfWindow", "Segments dropped as outside the window.";
+    tcp_rst_unacceptable, "AcklineTcpRstUnacceptable", "RSTs dropped as not at RCV.NXT (RFC 5961, section 3).";
     tcp_tw, "TcpExtTW", "Connections that entered TIME-WAIT.";
-    tcp_tw_recycled, "TcpExtTWRecycled", "TIME-WAIT connections reused by a newer SYN (RFC 6191).";
-    tcp_tw_rst_ignored, "TcpExtTWRstIgnored", "RSTs ignored in TIME-WAIT (RFC 1337).";
+    tcp_tw_recycled, "AcklineTcpTwRecycled", "TIME-WAIT connections reused by a newer SYN (RFC 6191).";
+    tcp_tw_rst_ignored, "AcklineTcpTwRstIgnored", "RSTs ignored in TIME-WAIT (RFC 1337).";
     tcp_abort_on_timeout, "TcpExtTCPAbortOnTimeout", "Connections aborted by a timeout.";
     tcp_abort_on_close, "TcpExtTCPAbortOnClose", "Connections reset because they were dropped with unread data.";
     tcp_abort_on_data, "TcpExtTCPAbortOnData", "Connections reset because data came after the application had closed.";
     tcp_keep_alive, "TcpExtTCPKeepAlive", "Keep-alive probes sent.";
     tcp_win_probe, "TcpExtTCPWinProbe", "Window probes sent.";
-    tcp_to_zero_window, "TcpExtTCPToZeroWindowAdv", "Times that the advertised window fell to zero.";
-    tcp_from_zero_window, "TcpExtTCPFromZeroWindowAdv", "Times that the advertised window rose from zero.";
-    tcp_want_zero_window, "TcpExtTCPWantZeroWindowAdv", "Times that a peer's window fell to zero.";
-    tcp_urgent, "TcpExtTCPUrgent", "Segments with URG.";
-    tcp_mtu_reduced, "TcpExtTCPMtuReduced", "Segment sizes lowered because of ICMP.";
+    tcp_to_zero_window_adv, "TcpExtTCPToZeroWindowAdv", "Times that the advertised window fell to zero.";
+    tcp_from_zero_window_adv, "TcpExtTCPFromZeroWindowAdv", "Times that the advertised window rose from zero.";
+    tcp_peer_zero_window, "AcklineTcpPeerZeroWindow", "Times that a peer's window fell to zero.";
+    tcp_urgent, "AcklineTcpUrgent", "Segments with URG.";
+    tcp_mtu_reduced, "AcklineTcpMtuReduced", "Segment sizes lowered because of ICMP.";
     tcp_mtu_refused, "AcklineTcpMtuRefused", "Packet Too Big messages ignored: they quote no packet larger than the MTU that they name.";
     tcp_mtu_refuted, "AcklineTcpMtuRefuted", "Packet Too Big messages that an ACK has shown to be wrong.";
     tcp_mtu_raised, "AcklineTcpMtuRaised", "Segment sizes raised again to what the handshake had settled, some time after ICMP.";
-    icmp_out_of_window, "TcpExtOutOfWindowIcmps", "ICMP errors ignored because they name no outstanding data (RFC 5927).";
+    out_of_window_icmps, "TcpExtOutOfWindowIcmps", "ICMP errors ignored because they name no outstanding data (RFC 5927).";
     tcp_unmatched, "AcklineTcpUnmatched", "TCP segments of no connection that got no answer.";
     tx_refused, "AcklineTxRefused", "Packets that the device refused when they were offered.";
     egress_dropped, "AcklineEgressDropped", "ACKs with their own number, RSTs and ICMP messages that found the egress scheduler's queue full.";
@@ -131,5 +151,52 @@ impl Counters {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Counters, NAMES};
+    use std::string::String;
+    use std::vec::Vec;
+    use std::{eprintln, fs};
+
+    /// The counters of the kernel that runs this, by the names of `nstat`. `None` where there is no such kernel.
+    fn of_the_kernel() -> Option<Vec<String>> {
+        let read = |name| fs::read_to_string(name).ok();
+        let text = [read("/proc/net/snmp")?, read("/proc/net/netstat")?].concat();
+        // Two lines a group: names, then values.
+        let names = text.lines().step_by(2).filter_map(|line| line.split_once(':'));
+        Some(
+            names
+                .flat_map(|(group, names)| names.split_whitespace().map(move |name| [group, name].concat()))
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn names_without_our_prefix_are_the_kernels() {
+        let Some(kernel) = of_the_kernel() else {
+            eprintln!(
+                "SKIPPED: names_without_our_prefix_are_the_kernels: no /proc/net/snmp and /proc/net/netstat"
+            );
+            return;
+        };
+        let counters = Counters::new();
+        let foreign = counters.iter().map(|(name, _)| name).filter(|name| !name.starts_with("Ackline"));
+        let unknown: Vec<_> = foreign.filter(|name| !kernel.iter().any(|it| it == name)).collect();
+        assert!(unknown.is_empty(), "Linux has no {unknown:?}: what it does not count is named Ackline...");
+    }
+
+    /// `TcpExtTCPPureAcks` is `tcp_pure_acks`, `TcpExtListenDrops` is `listen_drops`.
+    #[test]
+    fn fields_are_named_as_the_counters() {
+        for (field, name) in NAMES {
+            let bare =
+                ["TcpExt", "Ackline"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+            let bare = bare.replacen("IpExt", "Ip", 1).to_ascii_lowercase();
+            let field = field.replace('_', "");
+            assert!(field == bare || field.strip_prefix("tcp") == Some(&bare), "{field} holds {name}");
+        }
     }
 }

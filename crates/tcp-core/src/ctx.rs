@@ -1,6 +1,7 @@
 //! What every event of a connection needs from its endpoint.
 
 use crate::counters::Counters;
+use crate::drop_reason::DropReason;
 use crate::events::{TraceEvent, Tracer};
 use crate::id::ConnId;
 use crate::time::{Duration, Instant};
@@ -23,6 +24,12 @@ pub(crate) struct Ctx<'a> {
 }
 
 impl Ctx<'_> {
+    /// Counts and traces a segment that is dropped for `reason`.
+    pub(crate) fn dropped(&mut self, reason: DropReason) {
+        reason.count(self.counters);
+        self.trace(|| TraceEvent::Dropped { reason });
+    }
+
     /// Makes a trace event where somebody listens.
     pub(crate) fn trace(&mut self, event: impl FnOnce() -> TraceEvent) {
         if let Some(tracer) = self.tracer.as_deref_mut() {

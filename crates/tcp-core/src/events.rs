@@ -1,5 +1,6 @@
 //! What an endpoint reports: events for the application, wake-ups for the driver, traces for tools.
 
+use crate::drop_reason::DropReason;
 use crate::error::ConnError;
 use crate::id::{ConnId, ListenerId};
 use crate::packet::SendReason;
@@ -226,9 +227,9 @@ pub enum TraceEvent {
         /// The reordering window passed; otherwise an ACK told.
         by_timer: bool,
     },
-    /// An incoming segment was dropped.
+    /// An incoming segment, or its text, was dropped.
     Dropped {
-        /// Why, by the counter's name.
-        counter: &'static str,
+        /// Why.
+        reason: DropReason,
     },
 }

@@ -31,7 +31,8 @@ pub mod wire;
 // Quantities in text.
 pub mod quantity;
 
-// What leaves, as drivers and schedulers see it.
+// What leaves, as drivers and schedulers see it, and why what came was dropped.
+mod drop_reason;
 pub mod packet;
 
 // The seams.
@@ -62,6 +63,7 @@ mod conn;
 pub mod endpoint;
 
 pub use config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
+pub use drop_reason::DropReason;
 pub use endpoint::{Conn, Endpoint, Ingested};
 pub use events::{Event, WakeReason, Wakeup};
 pub use id::{ConnId, ListenerId, TxId};

@@ -106,7 +106,7 @@ fn linux_takes_it_back_by_timestamps_dsack_or_frto() {
     assert_eq!(bench.ack(1).tsecr(original).arrives(), names(&[21, 22]));
     assert_eq!((bench.state().0, bench.state().1), (21, 40), "restored, and the ACK counts as any other");
     assert_eq!(redundant(&mut bench), 1);
-    assert_eq!(bench.endpoint.counters().tcp_undo, 1);
+    assert_eq!(bench.endpoint.counters().tcp_loss_undo, 1);
 
     // F-RTO without timestamps: new data is sent after the first ACK, the second one decides.
     let mut bench = stalled("linux", false);

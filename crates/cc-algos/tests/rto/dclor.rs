@@ -84,7 +84,7 @@ fn example_7_2_timeout_due_to_pure_packet_stalling() {
         // C2: ordinary slow start follows.
         assert_eq!(bench.ack(22).arrives(), ["P24", "P25"]);
         assert_eq!(bench.state().0, 3);
-        assert_eq!(bench.endpoint.counters().tcp_undo, 0, "there is nothing to undo");
+        assert_eq!(bench.endpoint.counters().tcp_loss_undo, 0, "there is nothing to undo");
         assert_eq!(bench.endpoint.counters().tcp_spurious_rtos, 1);
     }
 }

@@ -6,6 +6,7 @@ use super::{Connection, Notices, transition::Input};
 use crate::State;
 use crate::config::EndpointConfig;
 use crate::ctx::Ctx;
+use crate::drop_reason::DropReason;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;
@@ -49,6 +50,17 @@ impl RstSpec {
             Some(Self { seq: SeqNum(0), ack: Some(seg.seq + seg.seg_len()) })
         }
     }
+}
+
+/// What calls for an ACK that the limits may hold back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckTrigger {
+    /// A segment that gets a challenge ACK (RFC 5961).
+    Challenge,
+    /// A segment that PAWS dropped.
+    OldTimestamp,
+    /// A segment outside the window.
+    OutOfWindow,
 }
 
 impl Connection {
@@ -122,7 +134,7 @@ impl Connection {
             && ts.ecr != 0
             && !self.ts.age(ctx.now, ts.ecr).is_some_and(|age| handshake.sent_a_syn_so_long_ago(ctx.now, age))
         {
-            ctx.counters.tcp_paws_active += 1;
+            ctx.dropped(DropReason::ForeignTimestamp);
             return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
         }
         handshake.learn(seg);
@@ -178,11 +190,14 @@ impl Connection {
             match seg.options.timestamps {
                 Some(ts) if ts.val.wrapping_sub(syn) as i32 >= 0 => {}
                 Some(_) => {
-                    ctx.counters.tcp_paws_rejected += 1;
+                    ctx.dropped(DropReason::OldTimestamp);
                     self.send_challenge(ctx, challenge);
                     return Disposition::Handled;
                 }
-                None => return Disposition::Handled,
+                None => {
+                    ctx.dropped(DropReason::NoTimestamp);
+                    return Disposition::Handled;
+                }
             }
         }
         let end = seg.seq + seg.seg_len().saturating_sub(1);
@@ -190,9 +205,9 @@ impl Connection {
         let in_window = seg.seq.within(rcv_nxt, limit) || (seg.seg_len() > 0 && end.within(rcv_nxt, limit));
         if !in_window {
             if flags.contains(TcpFlags::RST) {
-                ctx.counters.tcp_rst_unacceptable += 1;
+                ctx.dropped(DropReason::RstOutOfWindow);
             } else {
-                ctx.counters.tcp_out_of_window += 1;
+                ctx.dropped(DropReason::OutOfWindow);
                 self.send_challenge(ctx, challenge);
             }
             return Disposition::Handled;
@@ -203,6 +218,7 @@ impl Connection {
                 ctx.counters.tcp_attempt_fails += 1;
                 self.die(ctx, (!passive).then_some(ConnError::Refused));
             } else {
+                ctx.dropped(DropReason::RstNotExpected);
                 self.send_challenge(ctx, challenge);
             }
             return Disposition::Handled;
@@ -212,12 +228,13 @@ impl Connection {
                 ctx.counters.tcp_attempt_fails += 1;
                 self.die(ctx, None);
             } else {
-                ctx.counters.tcp_syn_challenge += 1;
+                ctx.dropped(DropReason::UnexpectedSyn);
                 self.send_challenge(ctx, challenge);
             }
             return Disposition::Handled;
         }
         if !flags.contains(TcpFlags::ACK) {
+            ctx.dropped(DropReason::NoAck);
             return Disposition::Handled;
         }
         if seg.ack != iss + 1 || handshake.transmissions == 0 {
@@ -246,31 +263,35 @@ impl Connection {
         match self.judge(ctx.now, seg) {
             Verdict::Acceptable if waiting => self.take_in_time_wait(ctx, seg),
             Verdict::Acceptable => self.take(ctx, ip, seg),
-            Verdict::Unstamped | Verdict::Unacknowledging => {}
+            Verdict::Unstamped => ctx.dropped(DropReason::NoTimestamp),
+            Verdict::Unacknowledging => ctx.dropped(DropReason::NoAck),
             Verdict::Old => {
-                ctx.counters.tcp_paws_rejected += 1;
-                self.answer_unacceptable(ctx, seg);
+                ctx.dropped(DropReason::OldTimestamp);
+                self.answer_unacceptable(ctx, seg, AckTrigger::OldTimestamp);
             }
             Verdict::OutOfWindow => {
-                ctx.counters.tcp_out_of_window += 1;
+                ctx.dropped(DropReason::OutOfWindow);
                 if waiting {
                     self.restart_time_wait(ctx, seg);
                 }
-                self.answer_unacceptable(ctx, seg);
+                self.answer_unacceptable(ctx, seg, AckTrigger::OutOfWindow);
             }
             Verdict::AckOnly => {
-                ctx.counters.tcp_out_of_window += 1;
-                self.answer_unacceptable(ctx, seg);
+                ctx.dropped(DropReason::OutOfWindow);
+                self.answer_unacceptable(ctx, seg, AckTrigger::OutOfWindow);
                 self.take_ack(ctx, seg);
             }
-            Verdict::StrayReset => ctx.counters.tcp_rst_unacceptable += 1,
-            Verdict::GuessedReset => self.send_challenge(ctx, challenge),
+            Verdict::StrayReset => ctx.dropped(DropReason::RstOutOfWindow),
+            Verdict::GuessedReset => {
+                ctx.dropped(DropReason::RstNotExpected);
+                self.send_challenge(ctx, challenge);
+            }
             Verdict::Syn => {
-                ctx.counters.tcp_syn_challenge += 1;
+                ctx.dropped(DropReason::UnexpectedSyn);
                 self.send_challenge(ctx, challenge);
             }
             Verdict::BadAck => {
-                ctx.counters.tcp_ack_unacceptable += 1;
+                ctx.dropped(DropReason::BadAck);
                 self.send_challenge(ctx, challenge);
             }
             Verdict::Reset => self.on_reset(ctx),
@@ -303,9 +324,6 @@ impl Connection {
     /// The peer resets the connection. It ends in good order only if both sides had closed and nothing is lost by it:
     /// CLOSING and LAST-ACK begin when the application closes, whatever is still to be sent.
     fn on_reset(&mut self, ctx: &mut Ctx<'_>) {
-        if matches!(self.state, State::Established | State::CloseWait) {
-            ctx.counters.tcp_estab_resets += 1;
-        }
         let both_closed = matches!(self.state, State::Closing | State::LastAck);
         let orderly = both_closed && self.snd.is_delivered();
         self.die(ctx, (!orderly).then_some(ConnError::Reset));
@@ -315,9 +333,9 @@ impl Connection {
     ///
     /// Two hosts that each find the other's ACKs unacceptable would answer each other for ever, as fast as the
     /// path carries it. So segments that occupy no sequence space share the connection's limit of challenge ACKs.
-    fn answer_unacceptable(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
+    fn answer_unacceptable(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>, trigger: AckTrigger) {
         if seg.seg_len() == 0 && !self.challenges.allow(ctx.now) {
-            ctx.counters.tcp_challenge_limited += 1;
+            self.count_skipped_ack(ctx, trigger);
             return;
         }
         self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
@@ -328,7 +346,7 @@ impl Connection {
         let flags = seg.flags;
         if flags.contains(TcpFlags::RST) {
             // RFC 1337, fix F1: an RST must not end TIME-WAIT early.
-            ctx.counters.tcp_tw_rst_ignored += 1;
+            ctx.dropped(DropReason::RstInTimeWait);
             return Some(Disposition::Handled);
         }
         if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::ACK) && self.is_newer(ctx, seg) {
@@ -344,7 +362,7 @@ impl Connection {
     /// of ours shows that the two disagree, and is answered. That ACK is not: a peer in TIME-WAIT would answer in turn.
     fn take_in_time_wait(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
         if seg.seg_len() > 0 || seg.seq != self.rcv.rcv_nxt() {
-            self.answer_unacceptable(ctx, seg);
+            self.answer_unacceptable(ctx, seg, AckTrigger::OutOfWindow);
         } else {
             self.take_timestamp(ctx, seg);
         }
@@ -489,7 +507,21 @@ impl Connection {
         if self.challenges.allow(ctx.now) && global.allow(ctx.now) {
             self.challenge_due = true;
         } else {
-            ctx.counters.tcp_challenge_limited += 1;
+            self.count_skipped_ack(ctx, AckTrigger::Challenge);
         }
+    }
+
+    /// The limits let an ACK not leave. Linux counts by state, and by cause elsewhere.
+    fn count_skipped_ack(&self, ctx: &mut Ctx<'_>, trigger: AckTrigger) {
+        let counters = &mut *ctx.counters;
+        let counter = match (self.state, trigger) {
+            (State::SynReceived, _) => &mut counters.tcp_ack_skipped_syn_recv,
+            (_, AckTrigger::Challenge) => &mut counters.tcp_ack_skipped_challenge,
+            (State::FinWait2, _) => &mut counters.tcp_ack_skipped_fin_wait2,
+            (State::TimeWait, _) => &mut counters.tcp_ack_skipped_time_wait,
+            (_, AckTrigger::OldTimestamp) => &mut counters.tcp_ack_skipped_paws,
+            (_, AckTrigger::OutOfWindow) => &mut counters.tcp_ack_skipped_seq,
+        };
+        *counter += 1;
     }
 }

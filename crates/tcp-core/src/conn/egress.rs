@@ -343,7 +343,14 @@ impl Connection {
     pub(crate) fn sent(&mut self, ctx: &mut Ctx<'_>, plan: &Plan, built: &Built) {
         let segments = u64::from(plan.segments());
         self.segs_out += segments;
-        if plan.class == SegmentClass::Retransmit {
+        let is_retransmission = match plan.reason {
+            SendReason::Syn | SendReason::SynAck => {
+                self.handshake.as_ref().is_some_and(|handshake| handshake.transmissions > 0)
+            }
+            SendReason::FastRetransmit | SendReason::RtoRetransmit => true,
+            _ => plan.class == SegmentClass::Retransmit,
+        };
+        if is_retransmission {
             ctx.counters.tcp_retrans_segs += segments;
         } else {
             ctx.counters.tcp_out_segs += segments;
@@ -360,7 +367,7 @@ impl Connection {
             SendReason::Syn | SendReason::SynAck => {
                 if let Some(handshake) = self.handshake.as_mut() {
                     if handshake.transmissions > 0 {
-                        ctx.counters.req_syn_retrans += 1;
+                        ctx.counters.tcp_syn_retrans += 1;
                     }
                     handshake.sent(ctx.now, max_rto, built.flags.contains(TcpFlags::ECE));
                 }

@@ -274,6 +274,7 @@ impl Connection {
     pub(super) fn on_handshake_timeout(&mut self, ctx: &mut Ctx<'_>) {
         let retries = self.config.syn_retries;
         let Some(handshake) = self.handshake.as_mut() else { return };
+        ctx.counters.tcp_timeouts += 1;
         if handshake.expiries >= retries {
             ctx.counters.tcp_abort_on_timeout += 1;
             ctx.counters.tcp_attempt_fails += 1;

@@ -31,7 +31,7 @@ impl Connection {
             None => self.state.is_synchronized() && quoted.within(self.snd.snd_una(), self.snd.snd_nxt()),
         };
         if !outstanding {
-            ctx.counters.icmp_out_of_window += 1;
+            ctx.counters.out_of_window_icmps += 1;
             return;
         }
         match error {

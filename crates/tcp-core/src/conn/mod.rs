@@ -220,7 +220,10 @@ impl Connection {
         let counted = |state| matches!(state, State::Established | State::CloseWait);
         match (counted(from), counted(to)) {
             (false, true) => ctx.counters.tcp_curr_estab += 1,
-            (true, false) => ctx.counters.tcp_curr_estab -= 1,
+            (true, false) => {
+                ctx.counters.tcp_curr_estab -= 1;
+                ctx.counters.tcp_estab_resets += u64::from(to == State::Closed);
+            }
             _ => {}
         }
         self.state = to;

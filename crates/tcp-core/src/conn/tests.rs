@@ -400,7 +400,7 @@ fn challenge_acks_are_limited() {
         answers += bench.drain().len();
     }
     assert!((1..=3).contains(&answers), "{answers} challenge ACKs");
-    assert_eq!(bench.counters.tcp_challenge_limited, 10 - answers as u64);
+    assert_eq!(bench.counters.tcp_ack_skipped_challenge, 10 - answers as u64);
 }
 
 #[test]
@@ -452,7 +452,7 @@ fn two_confused_hosts_do_not_exchange_acks_for_ever() {
         bench.now += Duration::from_millis(1);
     }
     assert!((1..=3).contains(&answers), "{answers} answers in a second");
-    assert_eq!(bench.counters.tcp_challenge_limited, 1_000 - answers as u64);
+    assert_eq!(bench.counters.tcp_ack_skipped_seq, 1_000 - answers as u64);
 }
 
 #[test]
@@ -908,7 +908,7 @@ fn paws_drops_old_segments_and_answers_them() {
         ..stamped(ACK, IRS + 1, ISS + 1, 4_000, ecr)
     };
     bench.arrive(&old);
-    assert_eq!(bench.counters.tcp_paws_rejected, 1);
+    assert_eq!(bench.counters.tcp_paws_estab, 1);
     assert!(bench.conn.peek()[0].is_empty());
     let reply = bench.drain();
     assert_eq!((reply.len(), reply[0].ack), (1, IRS + 1));
@@ -922,7 +922,7 @@ fn paws_drops_old_segments_and_answers_them() {
 fn icmp_errors_must_quote_outstanding_data() {
     let mut bench = Bench::in_state(State::SynSent);
     bench.conn.on_icmp(ctx!(bench), IcmpError::Refused, ISS + 500);
-    assert_eq!(bench.counters.icmp_out_of_window, 1);
+    assert_eq!(bench.counters.out_of_window_icmps, 1);
     assert_eq!(bench.conn.state(), State::SynSent);
     bench.conn.on_icmp(ctx!(bench), IcmpError::Unreachable, ISS);
     assert_eq!(bench.conn.error(), Some(ConnError::Unreachable), "RFC 5461: an attempt ends");

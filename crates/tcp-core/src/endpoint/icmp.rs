@@ -3,6 +3,7 @@
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
 use crate::conn::IcmpError;
+use crate::drop_reason::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::time::Instant;
 use crate::wire::{
@@ -33,8 +34,7 @@ impl Endpoint {
         let fits = ip.total_len <= self.config.mtu;
         let has_room = self.egress.strays.has_room_for_echo(self.config.ping_backlog);
         if !self.config.answer_ping || !fits || !has_room || !self.pings.allow(now) {
-            self.observe.counters.icmp_echo_drops += 1;
-            return Ingested::Dropped("IcmpEchoDrops");
+            return self.drop_packet(DropReason::EchoRefused);
         }
         let mut data = vec![0; echo.data.len()];
         echo.data.copy_to(&mut data);
@@ -50,8 +50,7 @@ impl Endpoint {
     fn on_icmp_error(&mut self, now: Instant, error: &wire::IcmpError) -> Ingested {
         let quoted = &error.quoted;
         let (Some(meaning), Some(index)) = (meaning(&error.kind), self.quoted_conn(quoted)) else {
-            self.observe.counters.icmp_out_of_window += 1;
-            return Ingested::Dropped("TcpExtOutOfWindowIcmps");
+            return self.drop_packet(DropReason::IcmpUnrelated);
         };
         let id = self.slots.id(index);
         if let Some(conn) = self.slots.conn_mut(index) {

@@ -4,13 +4,12 @@ use super::slots::Flags;
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
 use crate::conn::{Connection, Disposition, RstSpec};
+use crate::drop_reason::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{
-    self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError,
-};
+use crate::wire::{self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport};
 use alloc::boxed::Box;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use core::num::NonZeroU32;
@@ -23,7 +22,7 @@ impl Endpoint {
         let parsed = wire::parse(packet);
         let datagram = match &parsed {
             Ok(datagram) => datagram,
-            Err(error) => return self.refuse_packet(*error),
+            Err(error) => return self.drop_packet((*error).into()),
         };
         if datagram.ip.ecn != Ecn::NotEct {
             self.count_codepoint(datagram);
@@ -53,25 +52,10 @@ impl Endpoint {
         }
     }
 
-    /// A malformed packet.
-    fn refuse_packet(&mut self, error: WireError) -> Ingested {
-        let counters = &mut self.observe.counters;
-        let (counter, name) = match error {
-            WireError::IpChecksum => (&mut counters.ip_in_csum_errors, "IpExtInCsumErrors"),
-            WireError::TcpChecksum => (&mut counters.tcp_in_csum_errors, "TcpInCsumErrors"),
-            WireError::IcmpChecksum | WireError::Quotation => (&mut counters.icmp_in_errors, "IcmpInErrors"),
-            WireError::UdpChecksum => (&mut counters.udp_in_csum_errors, "UdpInCsumErrors"),
-            WireError::Fragment => (&mut counters.ip_reasm_fails, "IpReasmFails"),
-            WireError::Truncated
-            | WireError::BadVersion
-            | WireError::BadHeaderLength
-            | WireError::Jumbogram
-            | WireError::ExtensionHeaders
-            | WireError::UnrecognizedOption
-            | WireError::SegmentsLeft => (&mut counters.ip_in_hdr_errors, "IpInHdrErrors"),
-        };
-        *counter += 1;
-        Ingested::Dropped(name)
+    /// A packet is dropped.
+    pub(super) fn drop_packet(&mut self, reason: DropReason) -> Ingested {
+        reason.count(&mut self.observe.counters);
+        Ingested::Dropped(reason)
     }
 
     fn take_segment(&mut self, now: Instant, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
@@ -163,18 +147,13 @@ impl Endpoint {
         syn: &TcpSegment<'_>,
         iss_floor: Option<SeqNum>,
     ) -> Ingested {
-        let counters = &mut self.observe.counters;
         let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
         if !listener.has_room() {
             // Section 3.10.7.2 knows no such case; a SYN that gets no answer is tried again.
-            counters.listen_overflows += 1;
-            counters.listen_drops += 1;
-            return Ingested::Dropped("TcpExtListenOverflows");
+            return self.drop_packet(DropReason::BacklogFull);
         }
         if self.slots.len() >= self.config.max_connections as usize {
-            counters.connections_refused += 1;
-            counters.listen_drops += 1;
-            return Ingested::Dropped("TcpExtConnectionsRefused");
+            return self.drop_packet(DropReason::EndpointFull);
         }
         let config = listener.accept.conn.clone();
         let iss = match iss_floor {
@@ -214,16 +193,14 @@ impl Endpoint {
     }
 
     /// A segment without a connection that gets no answer.
-    const fn ignore_segment(&mut self) -> Ingested {
-        self.observe.counters.tcp_unmatched += 1;
-        Ingested::Dropped("AcklineTcpUnmatched")
+    fn ignore_segment(&mut self) -> Ingested {
+        self.drop_packet(DropReason::NoConnection)
     }
 
     /// Queues an RST, within the rate limit: an attacker's segments must not make this host a source of traffic.
     fn send_reset(&mut self, now: Instant, tuple: FourTuple, rst: RstSpec) -> Ingested {
         if !self.egress.strays.has_room_for_reset() || !self.resets.allow(now) {
-            self.observe.counters.tcp_rst_limited += 1;
-            return Ingested::Dropped("TcpExtRstLimited");
+            return self.drop_packet(DropReason::RstLimited);
         }
         self.push_stray(now, Stray::Reset { tuple, rst });
         Ingested::Handled
@@ -235,8 +212,7 @@ impl Endpoint {
         if is_unicast(ip.src) && is_unicast(ip.dst) && self.is_local(ip.dst) {
             return None;
         }
-        self.observe.counters.ip_in_addr_errors += 1;
-        Some(Ingested::Dropped("IpInAddrErrors"))
+        Some(self.drop_packet(DropReason::NotLocal))
     }
 
     /// The address is one of this endpoint's.

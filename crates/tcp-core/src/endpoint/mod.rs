@@ -41,6 +41,7 @@ use crate::State;
 use crate::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
 use crate::conn::{Connection, Notices};
 use crate::counters::Counters;
+use crate::drop_reason::DropReason;
 use crate::error::{ConnError, ConnectError, ListenError};
 use crate::events::{Event, Tracer, WakeReason, Wakeup};
 use crate::id::{ConnId, ListenerId, TxId};
@@ -115,8 +116,8 @@ pub enum Ingested {
     Accepted(ConnId),
     /// It was answered or used without a connection (ping, RST for an unknown port, ICMP error).
     Handled,
-    /// It was dropped; the counter of this name says why.
-    Dropped(&'static str),
+    /// It was dropped.
+    Dropped(DropReason),
 }
 
 impl Endpoint {

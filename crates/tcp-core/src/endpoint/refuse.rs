@@ -6,6 +6,7 @@
 
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
+use crate::drop_reason::DropReason;
 use crate::time::Instant;
 use crate::wire::{IcmpEmit, IcmpErrorKind, IpInfo, IpVersion, Payload, RxPacket, Unreachable};
 use alloc::vec;
@@ -20,10 +21,9 @@ impl Endpoint {
         if let Some(dropped) = self.check_addresses(ip) {
             return dropped;
         }
-        self.observe.counters.udp_no_ports += 1;
         let code = if ip.version == IpVersion::V4 { 3 } else { 4 };
         let error = IcmpErrorKind::DestinationUnreachable { reason: Unreachable::Port, code };
-        self.refuse(now, ip, packet, error, "UdpNoPorts")
+        self.refuse(now, ip, packet, error, DropReason::UdpNoPort)
     }
 
     /// A packet arrived whose `protocol` is not known here; the number stands at the offset `named_at`.
@@ -38,32 +38,36 @@ impl Endpoint {
         if let Some(dropped) = self.check_addresses(ip) {
             return dropped;
         }
-        self.observe.counters.ip_in_unknown_protos += 1;
-        let name = "IpInUnknownProtos";
+        let reason = DropReason::UnknownProtocol;
         let error = match ip.version {
             IpVersion::V4 => IcmpErrorKind::DestinationUnreachable { reason: Unreachable::Protocol, code: 2 },
-            IpVersion::V6 if protocol == NO_NEXT_HEADER => return Ingested::Dropped(name),
+            IpVersion::V6 if protocol == NO_NEXT_HEADER => return self.drop_packet(reason),
             // RFC 4443, section 3.4: unrecognized next header type.
             IpVersion::V6 => IcmpErrorKind::ParameterProblem { code: 1, pointer: u32::from(named_at) },
         };
-        self.refuse(now, ip, packet, error, name)
+        self.refuse(now, ip, packet, error, reason)
     }
 
-    /// Queues an error about `packet`, or drops the packet under `name`.
+    /// Drops `packet` for `reason`, and queues an error about it if it may have one.
     fn refuse(
         &mut self,
         now: Instant,
         ip: &IpInfo,
         packet: &RxPacket<'_>,
         error: IcmpErrorKind,
-        name: &'static str,
+        reason: DropReason,
     ) -> Ingested {
+        let dropped = self.drop_packet(reason);
         if !self.config.refuse_datagrams || !is_one_host(ip.src) {
-            return Ingested::Dropped(name);
+            return dropped;
         }
-        if !self.egress.strays.has_room_for_error() || !self.icmp_errors.allow(now) {
-            self.observe.counters.icmp_out_limited += 1;
-            return Ingested::Dropped(name);
+        if !self.egress.strays.has_room_for_error() {
+            self.observe.counters.icmp_errors_dropped += 1;
+            return dropped;
+        }
+        if !self.icmp_errors.allow(now) {
+            self.observe.counters.icmp_out_rate_limit_global += 1;
+            return dropped;
         }
         let mut quote = Payload::new([packet.head, packet.more[0], packet.more[1]]);
         quote.truncate(ip.total_len.min(longest_quote(ip.version, self.config.mtu)) as usize);

@@ -9,6 +9,7 @@ use super::obligations::Owed;
 use super::{Assembler, Incoming, Received, Receiver, UNKNOWN_MSS};
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
+use crate::drop_reason::DropReason;
 use crate::packet::SendReason;
 use crate::policy::ack::{DataArrival, DataClass};
 use crate::rcv::assembler::{Inserted, Placement};
@@ -56,7 +57,7 @@ impl Receiver {
             DataClass::Unacceptable
         };
         if seq == self.rcv_nxt {
-            ctx.counters.tcp_rcv_collapsed += 1;
+            ctx.counters.tcp_zero_window_drop += 1;
         }
         self.acks.holds(ctx.now);
         self.tell_policy(ctx, config, &DataArrival::new(seq, end, class), Owed::default());
@@ -116,7 +117,7 @@ impl Receiver {
         let len = seg.payload.len() as u32;
         self.take_mark(ctx, seg);
         self.measure(seg, len);
-        ctx.counters.tcp_hp_hits += u64::from(seg.segments);
+        ctx.counters.tcp_hp_hits += 1;
         self.store(0, &seg.payload);
         self.deliver(len);
         self.acks.holds(ctx.now);
@@ -146,7 +147,7 @@ impl Receiver {
             end = seg.seq + keep;
             (fin, hard) = (false, true);
             if self.fin.is_none() {
-                ctx.counters.tcp_rcv_collapsed += 1;
+                ctx.counters.tcp_cut_to_window += 1;
             }
         }
         if fin {
@@ -161,8 +162,13 @@ impl Receiver {
             payload.advance(skip as usize);
             let offset = (seg.seq + skip).distance_from(before);
             match inserted.placement {
-                Placement::Refused => ctx.counters.tcp_ofo_drop += 1,
-                Placement::Duplicate => self.on_duplicate(ctx),
+                Placement::Refused => ctx.dropped(DropReason::OutOfOrderFull),
+                Placement::Duplicate => {
+                    let waits = u64::from(before.le(seg.seq));
+                    ctx.counters.tcp_ofo_queue += waits;
+                    ctx.counters.tcp_ofo_merge += waits;
+                    self.on_duplicate(ctx);
+                }
                 Placement::InOrder | Placement::FillsHole => self.store(offset, &payload),
                 Placement::NewRange | Placement::Extended => {
                     self.store(offset, &payload);
@@ -253,7 +259,7 @@ impl Receiver {
 
     /// Nothing in a segment was new.
     fn on_duplicate(&self, ctx: &mut Ctx<'_>) {
-        ctx.counters.delayed_ack_lost += u64::from(self.acks.is_holding());
+        ctx.counters.ack_hold_duplicates += u64::from(self.acks.is_holding());
     }
 
     fn tell_policy(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, data: &DataArrival, owed: Owed) {

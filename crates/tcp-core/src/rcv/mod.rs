@@ -374,9 +374,9 @@ impl Receiver {
         if self.closed != (numbers.window == 0) {
             self.closed = numbers.window == 0;
             if self.closed {
-                ctx.counters.tcp_to_zero_window += 1;
+                ctx.counters.tcp_to_zero_window_adv += 1;
             } else {
-                ctx.counters.tcp_from_zero_window += 1;
+                ctx.counters.tcp_from_zero_window_adv += 1;
             }
         }
         let mut reports = pure;

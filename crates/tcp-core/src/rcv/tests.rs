@@ -574,7 +574,7 @@ fn a_closed_window_is_probed_and_reopens() {
         bench.arrive(from, from + 1_000);
         bench.drain();
     }
-    assert_eq!((bench.rcv.window(), bench.counters.tcp_to_zero_window), (0, 1));
+    assert_eq!((bench.rcv.window(), bench.counters.tcp_to_zero_window_adv), (0, 1));
     // The policy would withhold everything; a probe is answered all the same.
     bench.answer(AckPlan::Withhold { until: Instant::FAR_FUTURE });
     bench.arrive(20_000, 20_001);
@@ -588,7 +588,7 @@ fn a_closed_window_is_probed_and_reopens() {
     bench.read(1);
     let sent = bench.drain();
     assert_eq!((sent[0].0, sent[0].1.window), (SendReason::WindowUpdate, 1_000));
-    assert_eq!(bench.counters.tcp_from_zero_window, 1);
+    assert_eq!(bench.counters.tcp_from_zero_window_adv, 1);
 }
 
 /// Each row of the table in [`super::obligations`], with a policy that withholds all.

@@ -119,7 +119,12 @@ impl Sender {
         ctx.counters.tcp_timeouts += 1;
         self.stats.timeouts += 1;
         if flight.recovery.phase == Phase::Recovery {
-            ctx.counters.tcp_loss_failures += 1;
+            let counters = &mut *ctx.counters;
+            *if sack {
+                &mut counters.tcp_sack_recovery_fail
+            } else {
+                &mut counters.tcp_reno_recovery_fail
+            } += 1;
         }
         let in_episode = flight.recovery.in_episode();
         flight.recovery.on_timeout_for(self.snd_una, sack);
@@ -377,7 +382,7 @@ impl Sender {
                 }
                 RtoCc::Undo(undo) => {
                     policy.undo(&view, &undo);
-                    ctx.counters.tcp_undo += 1;
+                    ctx.counters.tcp_loss_undo += 1;
                     ctx.trace(|| TraceEvent::Undo);
                 }
             }

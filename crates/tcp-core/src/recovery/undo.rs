@@ -90,7 +90,7 @@ impl Sender {
         } else if echoes && una.lt(recovery.recovery_point) {
             &mut ctx.counters.tcp_partial_undo
         } else if echoes {
-            &mut ctx.counters.tcp_undo
+            &mut ctx.counters.tcp_full_undo
         } else {
             return;
         };

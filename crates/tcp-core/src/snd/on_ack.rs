@@ -153,7 +153,7 @@ impl Sender {
         let wnd = self.window.wnd();
         if wnd == 0 {
             if before > 0 {
-                ctx.counters.tcp_want_zero_window += 1;
+                ctx.counters.tcp_peer_zero_window += 1;
             }
             // RFC 9293, section 3.8.6.1: a peer that answers probes lives, however long its window is closed.
             self.progress_at = ctx.now;
@@ -220,7 +220,7 @@ impl Sender {
         for (i, &(start, end)) in blocks.iter().enumerate() {
             if i == 0 && is_dsack(seg.ack, start, end, blocks.get(1)) {
                 flight.recovery.note_dsack(start, end, facts);
-                ctx.counters.tcp_dsack_recv += 1;
+                count_dsack(ctx, seg.ack, start);
                 self.dsack_seen = true;
                 continue;
             }
@@ -250,7 +250,7 @@ impl Sender {
         if let Some(&(start, end)) = blocks.first()
             && is_dsack(seg.ack, start, end, blocks.get(1))
         {
-            ctx.counters.tcp_dsack_recv += 1;
+            count_dsack(ctx, seg.ack, start);
             self.dsack_seen = true;
             if let Some(flight) = self.flight.as_deref_mut() {
                 flight.recovery.note_dsack(start, end, &mut facts);
@@ -543,6 +543,15 @@ fn echoed(now: Instant, seg: &AckSegment) -> Option<u64> {
 /// within the second block.
 fn is_dsack(ack: SeqNum, start: SeqNum, end: SeqNum, second: Option<&(SeqNum, SeqNum)>) -> bool {
     start.lt(end) && (end.le(ack) || second.is_some_and(|second| second.0.le(start) && end.le(second.1)))
+}
+
+/// Counts a DSACK block that begins at `start`, in an ACK up to `ack`.
+fn count_dsack(ctx: &mut Ctx<'_>, ack: SeqNum, start: SeqNum) {
+    if start.lt(ack) {
+        ctx.counters.tcp_dsack_recv += 1;
+    } else {
+        ctx.counters.tcp_dsack_ofo_recv += 1;
+    }
 }
 
 /// RFC 7323, section 4.1: where only segments that left more than once are acknowledged, TSecr still tells

@@ -506,8 +506,8 @@ impl Sender {
             self.stats.total_retrans = self.stats.total_retrans.saturating_add(out.segments());
             match flight.recovery.phase {
                 Phase::Recovery => ctx.counters.tcp_fast_retrans += segments,
-                Phase::Loss => ctx.counters.tcp_slow_start_retrans += segments,
-                Phase::Open | Phase::Disorder => {}
+                Phase::Loss if !out.reason.is_rto() => ctx.counters.tcp_slow_start_retrans += segments,
+                Phase::Loss | Phase::Open | Phase::Disorder => {}
             }
         }
         if out.len > 0 {

@@ -13,18 +13,27 @@ pub enum WireError {
     /// The version is neither 4 nor 6.
     #[error("IP version neither 4 nor 6")]
     BadVersion,
-    /// A header's own length cannot be: an IHL or data offset below 5, a total length within the header.
+    /// An IP header's own length cannot be: an IHL below 5, a total length within the header, an option past its header.
     #[error("impossible header length")]
     BadHeaderLength,
     /// The checksum of the IPv4 header is wrong.
     #[error("bad IPv4 header checksum")]
     IpChecksum,
+    /// The TCP header cannot be: no room for it, or a data offset below 5 or past the end.
+    #[error("malformed TCP header")]
+    TcpHeader,
     /// The TCP checksum is wrong.
     #[error("bad TCP checksum")]
     TcpChecksum,
+    /// The ICMP message is shorter than its header.
+    #[error("malformed ICMP header")]
+    IcmpHeader,
     /// The checksum of ICMP or ICMPv6 is wrong.
     #[error("bad ICMP checksum")]
     IcmpChecksum,
+    /// The UDP header cannot be: no room for it, or a length within it or past the end.
+    #[error("malformed UDP header")]
+    UdpHeader,
     /// The UDP checksum is wrong, or missing over IPv6.
     #[error("bad UDP checksum")]
     UdpChecksum,
@@ -53,13 +62,16 @@ pub enum WireError {
 
 impl WireError {
     /// All variants, in the order of [`index`](Self::index).
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::Truncated,
         Self::BadVersion,
         Self::BadHeaderLength,
         Self::IpChecksum,
+        Self::TcpHeader,
         Self::TcpChecksum,
+        Self::IcmpHeader,
         Self::IcmpChecksum,
+        Self::UdpHeader,
         Self::UdpChecksum,
         Self::Fragment,
         Self::Jumbogram,

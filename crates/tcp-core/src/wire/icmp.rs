@@ -169,7 +169,7 @@ impl<'a> IcmpMessage<'a> {
         checksum: RxChecksum,
     ) -> Result<Self, WireError> {
         let [head, second, third] = upper.slices();
-        let (header, first) = head.split_first_chunk::<HEADER_LEN>().ok_or(WireError::Truncated)?;
+        let (header, first) = head.split_first_chunk::<HEADER_LEN>().ok_or(WireError::IcmpHeader)?;
         if checksum == RxChecksum::Verify && !upper_is_intact(upper, pseudo) {
             return Err(WireError::IcmpChecksum);
         }

@@ -80,12 +80,12 @@ impl<'a> Parts<'a> {
         segment_size: Option<NonZeroU16>,
     ) -> Result<Self, WireError> {
         let [head, second, third] = upper.slices();
-        let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
+        let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::TcpHeader)?;
         let header_len = usize::from(fixed[12] >> 4) * 4;
         if header_len < HEADER_LEN {
-            return Err(WireError::BadHeaderLength);
+            return Err(WireError::TcpHeader);
         }
-        let (header, first) = head.split_at_checked(header_len).ok_or(WireError::Truncated)?;
+        let (header, first) = head.split_at_checked(header_len).ok_or(WireError::TcpHeader)?;
         if checksum == RxChecksum::Verify && !upper_is_intact(upper, pseudo) {
             return Err(WireError::TcpChecksum);
         }

@@ -24,13 +24,13 @@ impl UdpDatagram {
     pub(super) fn parse(ip: &IpInfo, upper: Payload<'_>, checksum: RxChecksum) -> Result<Self, WireError> {
         let [head, ..] = upper.slices();
         let &[s0, s1, d0, d1, l0, l1, c0, c1] =
-            head.first_chunk::<HEADER_LEN>().ok_or(WireError::Truncated)?;
+            head.first_chunk::<HEADER_LEN>().ok_or(WireError::UdpHeader)?;
         let len = usize::from(u16::from_be_bytes([l0, l1]));
         if len < HEADER_LEN {
-            return Err(WireError::BadHeaderLength);
+            return Err(WireError::UdpHeader);
         }
         if len > upper.len() {
-            return Err(WireError::Truncated);
+            return Err(WireError::UdpHeader);
         }
         let unchecked = u16::from_be_bytes([c0, c1]) == 0;
         // RFC 8200, section 8.1: over IPv6 there is no datagram without a checksum.

@@ -3,7 +3,7 @@
 use crate::net::{A, B, Link, Net, host_config};
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{RxChecksum, RxPacket};
-use ackline_tcp_core::{Duration, EndpointConfig, Ingested};
+use ackline_tcp_core::{DropReason, Duration, EndpointConfig, Ingested};
 use etherparse::{
     IpNumber, Ipv4Header, Ipv6Header, NetSlice, PacketBuilder, PacketBuilderStep, SlicedPacket,
     TransportSlice, icmpv4, icmpv6, ip_number,
@@ -146,14 +146,14 @@ fn an_unknown_protocol_is_refused() {
         assert_eq!(got[0].kind, (icmpv6::TYPE_PARAMETER_PROBLEM, 1));
         assert_eq!((got[0].rest, &got[0].quote[..]), ([0, 0, 0, pointer], &packet[..]));
     }
-    assert_eq!(net.inject(A, &other(IpNumber(59), PEER[1], US[1])), dropped("IpInUnknownProtos"));
+    assert_eq!(net.inject(A, &other(IpNumber(59), PEER[1], US[1])), dropped(DropReason::UnknownProtocol));
     assert_eq!(answers(&mut net), []);
     let counters = net.endpoint(A).counters();
     assert_eq!((counters.ip_in_unknown_protos, counters.icmp_out_parm_probs), (4, 2));
 }
 
-fn dropped(counter: &'static str) -> Ingested {
-    Ingested::Dropped(counter)
+fn dropped(reason: DropReason) -> Ingested {
+    Ingested::Dropped(reason)
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn what_rfc_1122_says_gets_no_error_gets_none() {
         (fragment[6], fragment[7], fragment[10], fragment[11]) = (high, low, 0, 0);
         let sum = Ipv4Header::from_slice(&fragment).unwrap().0.calc_header_checksum();
         fragment[10..12].copy_from_slice(&sum.to_be_bytes());
-        assert_eq!(net.inject(A, &fragment), dropped("IpReasmFails"));
+        assert_eq!(net.inject(A, &fragment), dropped(DropReason::Fragment));
     }
     // ICMP errors, here one about a datagram, and ICMP messages that are not known.
     let quote = udp(US[0], PEER[0], 10);
@@ -199,13 +199,13 @@ fn what_rfc_1122_says_gets_no_error_gets_none() {
     for version in [0, 1] {
         let mut broken = udp(PEER[version], US[version], 10);
         *broken.last_mut().unwrap() ^= 1;
-        assert_eq!(net.inject(A, &broken), dropped("UdpInCsumErrors"));
+        assert_eq!(net.inject(A, &broken), dropped(DropReason::UdpChecksum));
         let udp_at = [20, 40][version];
         let mut lying = udp(PEER[version], US[version], 10);
         lying[udp_at + 5] = 7;
-        assert_eq!(net.inject(A, &lying), dropped("IpInHdrErrors"), "shorter than its header");
+        assert_eq!(net.inject(A, &lying), dropped(DropReason::UdpMalformed), "shorter than its header");
         lying[udp_at + 5] = 19;
-        assert_eq!(net.inject(A, &lying), dropped("IpInHdrErrors"), "longer than the packet");
+        assert_eq!(net.inject(A, &lying), dropped(DropReason::UdpMalformed), "longer than the packet");
     }
     assert_eq!(answers(&mut net), []);
     assert_eq!(net.endpoint(A).counters().icmp_out_dest_unreachs, 0);
@@ -214,7 +214,7 @@ fn what_rfc_1122_says_gets_no_error_gets_none() {
 #[test]
 fn a_datagram_without_a_checksum_is_intact_over_ipv4_only() {
     let mut net = net(host_config(A));
-    for (version, expected) in [(0, Ingested::Handled), (1, dropped("UdpInCsumErrors"))] {
+    for (version, expected) in [(0, Ingested::Handled), (1, dropped(DropReason::UdpChecksum))] {
         let mut datagram = udp(PEER[version], US[version], 10);
         let checksum = [26, 46][version];
         datagram[checksum..checksum + 2].fill(0);
@@ -236,7 +236,7 @@ fn every_address_of_a_tunnel_refuses_under_its_own_name() {
     let mut host = net(host_config(A));
     for (version, elsewhere) in [(0, "203.0.113.5"), (1, "2001:db8::5")] {
         let datagram = udp(PEER[version], elsewhere, 10);
-        assert_eq!(host.inject(A, &datagram), dropped("IpInAddrErrors"));
+        assert_eq!(host.inject(A, &datagram), dropped(DropReason::NotLocal));
         assert_eq!(tunnel.inject(A, &datagram), Ingested::Handled);
         let got = answers(&mut tunnel);
         assert_eq!(got[0].addresses, [elsewhere, PEER[version]]);
@@ -259,7 +259,7 @@ fn errors_are_rate_limited_and_can_be_switched_off() {
     assert!(counts.iter().all(|count| (5..=10).contains(count)), "{counts:?}");
     assert!(counts.iter().any(|count| *count != counts[0]), "whoever counts sees the limit: {counts:?}");
     let sent: usize = counts.iter().sum();
-    assert_eq!(limited.endpoint(A).counters().icmp_out_limited as usize, 240 - sent);
+    assert_eq!(limited.endpoint(A).counters().icmp_out_rate_limit_global as usize, 240 - sent);
 
     // A device that takes nothing is no reason to keep them all.
     let mut stuck = net(host_config(A));
@@ -271,8 +271,11 @@ fn errors_are_rate_limited_and_can_be_switched_off() {
     let mut config = host_config(A);
     config.refuse_datagrams = false;
     let mut silent = net(config);
-    assert_eq!(silent.inject(A, &udp(PEER[0], US[0], 10)), dropped("UdpNoPorts"));
-    assert_eq!(silent.inject(A, &other(ip_number::SCTP, PEER[0], US[0])), dropped("IpInUnknownProtos"));
+    assert_eq!(silent.inject(A, &udp(PEER[0], US[0], 10)), dropped(DropReason::UdpNoPort));
+    assert_eq!(
+        silent.inject(A, &other(ip_number::SCTP, PEER[0], US[0])),
+        dropped(DropReason::UnknownProtocol)
+    );
     assert_eq!(answers(&mut silent), []);
-    assert_eq!(silent.endpoint(A).counters().icmp_out_limited, 0);
+    assert_eq!(silent.endpoint(A).counters().icmp_out_rate_limit_global, 0);
 }

@@ -7,7 +7,7 @@ use ackline_tcp_core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, IcmpMessage, TcpFlags, TcpHeader, Transport,
     TxChecksumMode, Unreachable, emit_icmp, emit_tcp, parse,
 };
-use ackline_tcp_core::{ConnConfig, Duration, Event, Ingested, SeqNum, State};
+use ackline_tcp_core::{ConnConfig, DropReason, Duration, Event, Ingested, SeqNum, State};
 use std::net::{IpAddr, SocketAddr};
 
 pub(crate) fn ping(src: IpAddr, dst: IpAddr, len: usize) -> Vec<u8> {
@@ -61,7 +61,7 @@ fn pings_are_limited_in_number_size_and_rate() {
     let mut config = host_config(A);
     (config.ping_backlog, config.pings_per_second) = (4, 10);
     let mut net = Net::with(1, Link::default(), [config, host_config(B)], || Box::new(Fifo::default()));
-    let dropped = Ingested::Dropped("IcmpEchoDrops");
+    let dropped = Ingested::Dropped(DropReason::EchoRefused);
     assert_eq!(net.inject(A, &ping(address(B), address(A), 1_473)), dropped, "larger than the MTU");
     for _ in 0..2 {
         for _ in 0..4 {
@@ -110,7 +110,7 @@ fn resets_are_rate_limited_and_can_be_switched_off() {
     assert_eq!(net.intercept(A).len(), 5);
     assert_eq!(net.endpoint(A).counters().tcp_rst_limited, 3);
     let dropped = net.inject(B, &segment(socket(A, 1), socket(B, 80), TcpFlags::SYN, 1, 0, &[]));
-    assert_eq!(dropped, Ingested::Dropped("AcklineTcpUnmatched"));
+    assert_eq!(dropped, Ingested::Dropped(DropReason::NoConnection));
     assert_eq!(net.intercept(B).len(), 0);
 }
 
@@ -135,8 +135,8 @@ fn packets_to_others_are_dropped_unless_every_address_is_ours() {
     let other: SocketAddr = "192.0.2.77:80".parse().unwrap();
     let syn = segment(socket(B, 999), other, TcpFlags::SYN, 1, 0, &[]);
     let mut net = Net::new(1, Link::default());
-    assert_eq!(net.inject(A, &syn), Ingested::Dropped("IpInAddrErrors"));
-    assert_eq!(net.inject(A, &ping(address(B), other.ip(), 10)), Ingested::Dropped("IpInAddrErrors"));
+    assert_eq!(net.inject(A, &syn), Ingested::Dropped(DropReason::NotLocal));
+    assert_eq!(net.inject(A, &ping(address(B), other.ip(), 10)), Ingested::Dropped(DropReason::NotLocal));
 
     let mut config = host_config(A);
     config.any_address = true;
@@ -145,9 +145,9 @@ fn packets_to_others_are_dropped_unless_every_address_is_ours() {
     net.endpoint(A).listen(Default::default(), ackline_tcp_core::ListenOn::Any, Default::default()).unwrap();
     assert!(matches!(net.inject(A, &syn), Ingested::Handled | Ingested::Accepted(_)));
     let broadcast = segment(socket(B, 999), "255.255.255.255:80".parse().unwrap(), TcpFlags::SYN, 1, 0, &[]);
-    assert_eq!(net.inject(A, &broadcast), Ingested::Dropped("IpInAddrErrors"));
+    assert_eq!(net.inject(A, &broadcast), Ingested::Dropped(DropReason::NotLocal));
     let multicast = segment("224.0.0.1:9".parse().unwrap(), socket(A, 80), TcpFlags::SYN, 1, 0, &[]);
-    assert_eq!(net.inject(A, &multicast), Ingested::Dropped("IpInAddrErrors"));
+    assert_eq!(net.inject(A, &multicast), Ingested::Dropped(DropReason::NotLocal));
 }
 
 #[test]
@@ -159,18 +159,18 @@ fn broken_packets_are_dropped_and_counted() {
         change(&mut bytes);
         net.inject(A, &bytes)
     };
-    assert_eq!(broken(|bytes| bytes[39] ^= 1), Ingested::Dropped("TcpInCsumErrors"));
-    assert_eq!(broken(|bytes| bytes[8] ^= 1), Ingested::Dropped("IpExtInCsumErrors"));
-    assert_eq!(broken(|bytes| bytes.truncate(30)), Ingested::Dropped("IpInHdrErrors"));
-    assert_eq!(broken(Vec::clear), Ingested::Dropped("IpInHdrErrors"));
+    assert_eq!(broken(|bytes| bytes[39] ^= 1), Ingested::Dropped(DropReason::TcpChecksum));
+    assert_eq!(broken(|bytes| bytes[8] ^= 1), Ingested::Dropped(DropReason::IpChecksum));
+    assert_eq!(broken(|bytes| bytes.truncate(30)), Ingested::Dropped(DropReason::IpTruncated));
+    assert_eq!(broken(Vec::clear), Ingested::Dropped(DropReason::IpTruncated));
     let fragment = |bytes: &mut Vec<u8>| {
         // More fragments, and DF off; the checksum follows by RFC 1624.
         (bytes[6], bytes[7]) = (0x20, 0);
         let sum = u16::from_be_bytes([bytes[10], bytes[11]]) + 0x2000;
         bytes[10..12].copy_from_slice(&sum.to_be_bytes());
     };
-    assert_eq!(broken(fragment), Ingested::Dropped("IpReasmFails"));
-    assert_eq!(net.endpoint(A).counters().ip_reasm_fails, 1);
+    assert_eq!(broken(fragment), Ingested::Dropped(DropReason::Fragment));
+    assert_eq!(net.endpoint(A).counters().ip_fragments_dropped, 1);
 }
 
 #[test]
@@ -188,8 +188,9 @@ fn an_icmp_error_counts_only_where_it_quotes_what_is_outstanding() {
     assert_eq!(net.endpoint(A).conn(id).unwrap().state(), State::SynSent, "another sequence number");
     let mut forged = syn.bytes.clone();
     forged[21] ^= 1;
-    assert_eq!(net.inject(A, &unreachable(&forged[..28])), Ingested::Dropped("TcpExtOutOfWindowIcmps"));
-    assert_eq!(net.endpoint(A).counters().icmp_out_of_window, 2);
+    assert_eq!(net.inject(A, &unreachable(&forged[..28])), Ingested::Dropped(DropReason::IcmpUnrelated));
+    let counters = net.endpoint(A).counters();
+    assert_eq!((counters.out_of_window_icmps, counters.icmp_in_errors), (1, 1));
 
     assert_eq!(net.inject(A, &unreachable(&syn.bytes[..28])), Ingested::Conn(id));
     net.intercept(A);

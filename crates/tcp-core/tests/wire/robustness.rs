@@ -137,12 +137,12 @@ proptest! {
             let mut packet = packet.clone();
             let error = if ip_len == 20 {
                 packet[2..4].copy_from_slice(&(total_len as u16).to_be_bytes());
-                if total_len < 20 { WireError::BadHeaderLength } else { WireError::Truncated }
+                if total_len < 20 { WireError::BadHeaderLength } else { WireError::TcpHeader }
             } else if total_len < 40 {
                 continue;
             } else {
                 packet[4..6].copy_from_slice(&(total_len as u16 - 40).to_be_bytes());
-                WireError::Truncated
+                WireError::TcpHeader
             };
             mend_ipv4(&mut packet);
             prop_assert_eq!(read(&RxPacket::new(&packet)), Err(error), "total length {}", total_len);
@@ -151,7 +151,7 @@ proptest! {
             let mut packet = packet.clone();
             packet[ip_len + 12] = packet[ip_len + 12] & 15 | data_offset << 4;
             let packet = RxPacket::new(&packet).with_checksum(RxChecksum::Trusted);
-            prop_assert_eq!(read(&packet), Err(WireError::BadHeaderLength));
+            prop_assert_eq!(read(&packet), Err(WireError::TcpHeader));
         }
         for ihl in (0..5u8).filter(|_| ip_len == 20) {
             let mut packet = packet.clone();

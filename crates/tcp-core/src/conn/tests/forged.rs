@@ -1,10 +1,13 @@
 //! Segments of somebody who knows the addresses and ports of a connection, and guesses some of its numbers.
 
 use super::*;
+use crate::DropReason;
 use crate::conn::checks::Verdict;
+use crate::events::{TraceEvent, Tracer};
 use crate::wire::SackBlocks;
 use alloc::boxed::Box;
 use proptest::prelude::*;
+use std::sync::Mutex;
 
 /// A connection with timestamps, whose peer's clock shows 5,001.
 fn stamped_connection() -> Bench {
@@ -99,7 +102,7 @@ fn an_old_timestamp_does_not_establish_a_connection() {
     assert_eq!(open().reaction(&stamped(&ack, 4_999, 0)), "SYN-RECEIVED ChallengeAck");
     let mut bench = open();
     bench.arrive(&stamped(&ack, 4_999, 0));
-    assert_eq!(bench.counters.tcp_paws_rejected, 1);
+    assert_eq!(bench.counters.tcp_paws_estab, 1);
     assert_eq!(open().reaction(&ack), "SYN-RECEIVED ", "RFC 7323, section 3.2");
     assert_eq!(open().reaction(&stamped(&ack, 5_000, 0)), "ESTABLISHED ");
     assert_eq!(open().reaction(&stamped(&segment(RST, IRS + 1, SeqNum(0), &[]), 1, 0)), "CLOSED ");
@@ -179,6 +182,44 @@ fn an_old_timestamp_counts_again_after_24_days() {
     }
 }
 
+/// RFC 4022: from ESTABLISHED or CLOSE-WAIT straight to CLOSED, whoever ended it.
+#[test]
+fn a_connection_that_is_aborted_counts_as_reset() {
+    for (state, counted) in [(State::Established, 1), (State::CloseWait, 1), (State::FinWait1, 0)] {
+        let mut bench = Bench::in_state(state);
+        bench.conn.abort(ctx!(bench), ConnError::Aborted);
+        assert_eq!(bench.counters.tcp_estab_resets, counted, "{state}");
+    }
+}
+
+#[derive(Debug)]
+struct Drops(Arc<Mutex<Vec<DropReason>>>);
+
+impl Tracer for Drops {
+    fn trace(&mut self, _: Instant, _: crate::ConnId, event: &TraceEvent) {
+        if let TraceEvent::Dropped { reason } = event {
+            self.0.lock().unwrap().push(*reason);
+        }
+    }
+}
+
+#[test]
+fn what_is_dropped_is_traced_with_its_reason() {
+    let mut bench = Bench::in_state(State::Established);
+    let drops = Arc::default();
+    let mut tracer = Drops(Arc::clone(&drops));
+    for seg in [
+        segment(ACK, IRS + 0x1000_0000, ISS + 1, b"x"),
+        segment(RST, IRS + 9, SeqNum(0), &[]),
+        segment(ACK, IRS + 1, ISS + 1, b"taken"),
+    ] {
+        let ctx: &mut Ctx<'_> = ctx!(bench);
+        ctx.tracer = Some(&mut tracer);
+        bench.conn.on_segment(ctx, &bench.host, &mut bench.challenge, &ip(), &seg);
+    }
+    assert_eq!(*drops.lock().unwrap(), [DropReason::OutOfWindow, DropReason::RstNotExpected]);
+}
+
 /// Whatever is refused is counted, and nothing else is.
 #[test]
 fn each_refusal_has_its_counter() {
@@ -199,21 +240,30 @@ fn each_refusal_has_its_counter() {
     let syn = segment(SYN, IRS + 9, SeqNum(0), &[]);
     let beyond = segment(ACK, IRS + 0x1000_0000, ISS + 1, b"x");
     let bad_ack = segment(ACK, IRS + 1, ISS + 200_000, b"x");
+    let unacknowledging = segment(TcpFlags::PSH, IRS + 1, SeqNum(0), b"x");
+    let before = segment(ACK, IRS - 99, ISS + 1, &[]);
+    let past_hole = segment(ACK, IRS + 9, ISS + 1, b"x");
     let urgent = segment(ACK | TcpFlags::URG, IRS + 1, ISS + 1, b"");
     let cases: &[(State, &[TcpSegment<'_>], &str)] = &[
-        (opening, &[rst], "TcpExtTCPRstUnacceptable 1"),
-        (opening, &[rst_in_window], ""),
-        (opening, &[beyond], "TcpExtOutOfWindow 1"),
-        (opening, &[beyond, beyond], "TcpExtTCPACKSkippedChallenge 1, TcpExtOutOfWindow 2"),
-        (established, &[rst], "TcpExtTCPRstUnacceptable 1"),
-        (established, &[beyond], "TcpExtOutOfWindow 1"),
-        (established, &[bad_ack], "TcpExtTCPAckUnacceptable 1"),
+        (opening, &[rst], "AcklineTcpRstUnacceptable 1"),
+        (opening, &[rst_in_window], "AcklineTcpRstUnacceptable 1"),
+        (opening, &[beyond], "AcklineTcpOutOfWindow 1"),
+        (opening, &[beyond, beyond], "TcpExtTCPACKSkippedSynRecv 1, AcklineTcpOutOfWindow 2"),
+        (established, &[rst], "AcklineTcpRstUnacceptable 1"),
+        (established, &[beyond], "AcklineTcpOutOfWindow 1"),
+        (established, &[bad_ack], "AcklineTcpAckUnacceptable 1"),
         (established, &[syn, syn], "TcpExtTCPACKSkippedChallenge 1, TcpExtTCPSYNChallenge 2"),
-        (established, &[urgent, urgent], "TcpExtTCPPureAcks 2, TcpExtTCPUrgent 2"),
+        (established, &[urgent, urgent], "TcpExtTCPPureAcks 2, AcklineTcpUrgent 2"),
         (established, &[segment(RST, IRS + 1, SeqNum(0), &[])], "TcpEstabResets 1, TcpCurrEstab -1"),
         (State::CloseWait, &[segment(RST, IRS + 2, SeqNum(0), &[])], "TcpEstabResets 1, TcpCurrEstab -1"),
         (State::FinWait1, &[segment(RST, IRS + 1, SeqNum(0), &[])], ""),
-        (State::TimeWait, &[rst, rst_in_window], "TcpExtTWRstIgnored 2"),
+        (opening, &[segment(RST, IRS + 1, SeqNum(0), &[])], "TcpAttemptFails 1"),
+        (established, &[unacknowledging], "AcklineTcpNoAck 1"),
+        (established, &[before, before], "TcpExtTCPACKSkippedSeq 1, AcklineTcpOutOfWindow 2"),
+        (State::FinWait2, &[before, before], "TcpExtTCPACKSkippedFinWait2 1, AcklineTcpOutOfWindow 2"),
+        (State::TimeWait, &[before, before], "TcpExtTCPACKSkippedTimeWait 1, AcklineTcpOutOfWindow 2"),
+        (established, &[past_hole, past_hole], "TcpExtTCPOFOQueue 2, TcpExtTCPOFOMerge 1"),
+        (State::TimeWait, &[rst, rst_in_window], "AcklineTcpTwRstIgnored 2"),
         (established, &[segment(ACK, IRS + 1, ISS + 1, b"x")], "TcpExtTCPHPHits 1"),
         (established, &[segment(FIN | ACK, IRS + 1, ISS + 1, b"")], ""),
     ];

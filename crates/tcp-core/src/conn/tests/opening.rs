@@ -42,6 +42,16 @@ fn an_attempt_that_is_refused_or_given_up_is_counted_once() {
     }
 }
 
+#[test]
+fn timeouts_of_syns_are_timeouts() {
+    let mut bench = Bench::in_state(State::SynSent);
+    bench.now = bench.conn.next_deadline().expect("a SYN waits").0;
+    bench.conn.on_timeout(ctx!(bench));
+    bench.drain();
+    let counters = &bench.counters;
+    assert_eq!((counters.tcp_timeouts, counters.tcp_syn_retrans, counters.tcp_retrans_segs), (1, 1, 1));
+}
+
 /// Nothing that was not sent can be acknowledged, whatever the number.
 #[test]
 fn a_syn_that_did_not_leave_cannot_be_acknowledged() {

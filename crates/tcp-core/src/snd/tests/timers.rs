@@ -49,6 +49,7 @@ fn rto_backs_off_and_waits_for_the_device() {
     }
     assert_eq!(waits, [ms(300), ms(600), ms(1200), ms(2400)]);
     assert_eq!(bench.counters.tcp_timeouts, 4);
+    assert_eq!(bench.counters.tcp_slow_start_retrans, 0, "the timer's own segments are counted as timeouts");
     // The device is full: what the expiry wants is not sent twice, and does not back off twice.
     bench.fire();
     let waiting = bench.next().unwrap();
@@ -113,7 +114,7 @@ fn closed_window_is_probed_with_back_off_for_ever() {
     bench.pass(ms(100));
     bench.ack(3000);
     assert_eq!(bench.drain(), []);
-    assert_eq!(bench.counters.tcp_want_zero_window, 1);
+    assert_eq!(bench.counters.tcp_peer_zero_window, 1);
     let mut waits = Vec::new();
     for _ in 0..5 {
         let (wait, reason) = bench.timer().unwrap();
@@ -472,7 +473,7 @@ fn response_finds_a_timeout_spurious() {
     bench.ack(11_000);
     assert_eq!(bench.script.lock().unwrap().undos, [Undo::All]);
     assert_eq!(bench.info().ca_state, Phase::Open);
-    assert_eq!(bench.counters.tcp_undo, 1);
+    assert_eq!(bench.counters.tcp_loss_undo, 1);
     assert_eq!(bench.drain().len(), 10);
     assert_eq!(bench.info().total_retrans, 0);
 }

@@ -56,7 +56,7 @@ fn an_ack_of_everything_is_a_full_undo() {
     let mut bench = recovering(false, true);
     let segment = echoing(&bench, 10_000, &[], 1_000);
     bench.take(&segment);
-    assert_eq!((undos(&bench).len(), bench.counters.tcp_undo), (1, 1));
+    assert_eq!((undos(&bench).len(), bench.counters.tcp_full_undo), (1, 1));
     assert_eq!(bench.script.lock().unwrap().exits, 0, "nothing was to be left");
 }
 
