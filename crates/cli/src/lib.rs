@@ -76,6 +76,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Recv(args) => recv::run(args, &registry),
         Command::Bench(args) => bench::run(args, &registry),
         Command::Sim(args) => sim::run(args, &registry),
+        Command::Merge(args) => sim::merge::run(args, &registry),
         Command::Plot(args) => plot::run(args),
         Command::Reproduce(args) => reproduce::run(args),
         Command::List(args) => list::run(args, &registry),

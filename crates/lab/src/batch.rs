@@ -3,6 +3,7 @@
 use crate::error::RunError;
 use crate::folder::{Extras, Folder, json, key, stem};
 use crate::plot::{self, PlotOptions};
+use crate::points::PointRange;
 use crate::report::{self, Plots};
 use crate::results::RunResult;
 use crate::run::{CaptureFile, Outcome, simulate};
@@ -12,6 +13,7 @@ use crate::tables;
 use crate::unfinished::Unfinished;
 use indicatif::{ProgressBar, ProgressStyle};
 use rayon::prelude::*;
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -28,8 +30,13 @@ pub struct RunOptions {
     pub progress: bool,
     /// Write time series of every run, also where the scenario does not ask for them.
     pub series: bool,
+    /// Run these points only. `None`: all.
+    pub points: Option<PointRange>,
     /// Draw plots and the report.
     pub plots: bool,
+    /// Draw the plots over time of these points' first runs. `None`: of all points if there are at most
+    /// [`MAX_POINTS_DRAWN`], else of none.
+    pub plot_runs: Option<PointRange>,
     /// Capture what passes the measured links, in both directions.
     pub pcap: bool,
     /// Bytes that a capture keeps of each packet; `None`: all.
@@ -47,27 +54,38 @@ pub struct Report {
     pub resumed: usize,
 }
 
-/// Runs every point of the scenario with every seed. The results are in order whatever the threads did.
+impl Report {
+    /// Of results in the order of points and repetitions.
+    pub(crate) fn of(results: Vec<RunResult>, resumed: usize) -> Self {
+        Self { summary: Summary::of(&results), results, resumed }
+    }
+}
+
+/// Runs every point of the scenario, or those of [`RunOptions::points`], with every seed. The results are in order whatever the threads did.
 ///
 /// # Errors
-/// Where a file cannot be written, or threads cannot be started. Runs that are finished stay finished.
+/// If the scenario lacks a point, a file cannot be written, or threads cannot be started. Runs that are finished stay finished.
 pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError> {
+    let points = match options.points {
+        Some(points) => points.of(scenario.points()).map_err(RunError::Points)?,
+        None => 0..scenario.points(),
+    };
     let batch = Batch::new(scenario, options)?;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads)
         .build()
         .map_err(|error| RunError::Threads { threads: options.threads, message: error.to_string() })?;
-    let bar = if options.progress { ProgressBar::new(scenario.runs() as u64) } else { ProgressBar::hidden() };
+    let repetitions = scenario.repetitions() as usize;
+    let runs = points.start * repetitions..points.end * repetitions;
+    let bar = if options.progress { ProgressBar::new(runs.len() as u64) } else { ProgressBar::hidden() };
     if let Ok(style) =
         ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} elapsed, {eta} left")
     {
         bar.set_style(style);
     }
     bar.tick();
-    let repetitions = scenario.repetitions() as usize;
     let done: Result<Vec<(RunResult, bool)>, RunError> = pool.install(|| {
-        (0..scenario.runs())
-            .into_par_iter()
+        runs.into_par_iter()
             .map(|index| {
                 let done = batch.one(index / repetitions, (index % repetitions) as u32);
                 bar.inc(1);
@@ -78,14 +96,13 @@ pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError
     bar.finish_and_clear();
     let done = done?;
     let resumed = done.iter().filter(|(_, resumed)| *resumed).count();
-    let results: Vec<RunResult> = done.into_iter().map(|(result, _)| result).collect();
-    let report = Report { summary: Summary::of(&results), results, resumed };
+    let report = Report::of(done.into_iter().map(|(result, _)| result).collect(), resumed);
     batch.conclude(&report)?;
     Ok(report)
 }
 
-/// Points whose plots over time are in the report.
-const MAX_POINTS_DRAWN: usize = 12;
+/// Points of a sweep whose runs are drawn without asking.
+pub const MAX_POINTS_DRAWN: usize = 6;
 
 /// The summary as a page in Markdown: title, where it comes from, what the scenario says about itself, and tables.
 #[must_use]
@@ -104,28 +121,54 @@ pub fn table_of(scenario: &Scenario, summary: &Summary) -> String {
     )
 }
 
-struct Batch<'a> {
+/// What is run, and where its results go.
+pub(crate) struct Batch<'a> {
     scenario: &'a Scenario,
     folder: Option<Folder>,
     extras: Extras,
+    /// Points whose first run is drawn.
+    drawn: BTreeSet<usize>,
 }
 
 impl<'a> Batch<'a> {
     fn new(scenario: &'a Scenario, options: &RunOptions) -> Result<Self, RunError> {
-        let folder = options.out.as_deref().map(Folder::create).transpose()?;
+        let count = scenario.points();
+        let drawn = match options.plot_runs {
+            _ if !options.plots => 0..0,
+            Some(points) => points.of(count).map_err(RunError::Points)?,
+            None if count <= MAX_POINTS_DRAWN => 0..count,
+            None => 0..0,
+        };
         let extras = Extras {
             series: options.series || scenario.wants_series(),
             plots: options.plots,
             pcap: options.pcap,
             snap_length: options.snap_length.filter(|_| options.pcap),
         };
-        if let Some(folder) = &folder {
-            let wanted = [("series", extras.series), ("plots", extras.plots), ("pcap", extras.pcap)];
-            for (name, _) in wanted.iter().filter(|(_, wanted)| *wanted) {
-                folder.make(name)?;
-            }
+        match &options.out {
+            Some(out) => Self::in_folder(scenario, Folder::create(out)?, extras, drawn.collect()),
+            None => Ok(Self { scenario, folder: None, extras, drawn: BTreeSet::new() }),
         }
-        Ok(Self { scenario, folder, extras })
+    }
+
+    /// Begins a folder.
+    pub(crate) fn in_folder(
+        scenario: &'a Scenario,
+        folder: Folder,
+        extras: Extras,
+        drawn: BTreeSet<usize>,
+    ) -> Result<Self, RunError> {
+        for (name, _) in extras.folders().iter().filter(|(_, wanted)| *wanted) {
+            folder.make(name)?;
+        }
+        folder.begin(scenario)?;
+        Ok(Self { scenario, folder: Some(folder), extras, drawn })
+    }
+
+    /// The files of a run. The plots of one repetition stand for all.
+    pub(crate) fn extras_of(&self, point: usize, repetition: u32) -> Extras {
+        let plots = self.extras.plots && repetition == 0 && self.drawn.contains(&point);
+        Extras { plots, ..self.extras }
     }
 
     /// One run, or its result where it was finished before.
@@ -134,21 +177,22 @@ impl<'a> Batch<'a> {
             let (outcome, _) = simulate(self.scenario, point, repetition, None)?;
             return Ok((outcome.result, false));
         };
+        let extras = self.extras_of(point, repetition);
+        let finished = folder.run(self.scenario, point, repetition);
+        if let Some(finished) = finished.filter(|finished| finished.extras.covers(extras)) {
+            return Ok((finished.result, true));
+        }
         let stem = stem(point, repetition);
         let key = key(&self.scenario.identity(point, repetition));
-        if let Some(result) = folder.finished(&stem, &key, self.extras) {
-            return Ok((result, true));
-        }
         let outcome = self.simulate(folder, &stem, point, repetition)?;
-        if self.extras.series {
+        if extras.series {
             folder
                 .write(&format!("series/{stem}.flows.csv"), tables::connections_csv(&outcome).as_bytes())?;
             folder
                 .write(&format!("series/{stem}.queues.csv"), tables::queue_series_csv(&outcome).as_bytes())?;
             folder.write(&format!("series/{stem}.goodput.csv"), tables::goodput_csv(&outcome).as_bytes())?;
         }
-        // The plots of one repetition stand for all.
-        if self.extras.plots && repetition == 0 {
+        if extras.plots {
             for chart in plot::run_charts(&outcome) {
                 folder.write(
                     &format!("plots/{stem}.{}.svg", chart.name),
@@ -156,7 +200,7 @@ impl<'a> Batch<'a> {
                 )?;
             }
         }
-        folder.finish(&stem, &key, self.extras, &outcome.result)?;
+        folder.finish(&stem, &key, extras, &outcome.result)?;
         Ok((outcome.result, false))
     }
 
@@ -181,13 +225,12 @@ impl<'a> Batch<'a> {
     }
 
     /// All runs are done: what is made of them together.
-    fn conclude(&self, report: &Report) -> Result<(), RunError> {
+    pub(crate) fn conclude(&self, report: &Report) -> Result<(), RunError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let lines: Vec<String> = report.results.iter().map(json).collect();
         let jsonl = lines.join("\n") + "\n";
         let summary = &report.summary;
         for (name, content) in [
-            ("scenario.toml", self.scenario.to_toml()),
             ("runs.jsonl", jsonl),
             ("flows.csv", tables::flows_csv(&report.results)),
             ("queues.csv", tables::queues_csv(&report.results)),
@@ -216,22 +259,14 @@ impl<'a> Batch<'a> {
             sweep.svgs.push(chart.to_svg());
         }
         groups.push(sweep);
-        let points = self.scenario.points();
-        for point in (0..points).take(MAX_POINTS_DRAWN) {
-            let params = self.scenario.params(point);
+        let run = |point: &usize| report.results.iter().any(|result| result.point == *point);
+        for (place, point) in self.drawn.iter().filter(|point| run(point)).enumerate() {
+            let params = self.scenario.params(*point);
             let values: Vec<String> =
                 params.iter().map(|param| format!("{} = {}", param.path, param.value)).collect();
             let heading = if values.is_empty() { "Over time".to_owned() } else { values.join(", ") };
             let note = format!("The run with seed {}.", self.scenario.seed(0));
-            groups.push(Plots { heading, note, open: point == 0, svgs: folder.plots(&stem(point, 0))? });
-        }
-        if points > MAX_POINTS_DRAWN
-            && let Some(last) = groups.last_mut()
-        {
-            last.note += &format!(
-                " The plots of the other {} points are in the folder plots.",
-                points - MAX_POINTS_DRAWN
-            );
+            groups.push(Plots { heading, note, open: place == 0, svgs: folder.plots(&stem(*point, 0))? });
         }
         folder.write("report.html", report::html(self.scenario, &report.summary, &groups).as_bytes())
     }

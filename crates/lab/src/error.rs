@@ -76,6 +76,12 @@ pub enum RunError {
         /// What is wrong with it.
         message: String,
     },
+    /// The scenario does not have the points that are asked for.
+    #[error("{0}")]
+    Points(String),
+    /// Folders cannot be joined.
+    #[error("{0}")]
+    Merge(String),
     /// The pool of threads could not be made.
     #[error("cannot start {threads} threads: {message}")]
     Threads {

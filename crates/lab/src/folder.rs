@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   scenario.toml   the scenario, with what was set beside it
+//!   origin.json     its name, what was set beside it, its seed, and the version of ackline
 //!   runs/           one JSON file per finished run, by point and repetition
 //!   runs.jsonl      all of them, one per line
 //!   flows.csv queues.csv summary.csv summary.md summary.txt
@@ -11,9 +12,10 @@
 use crate::error::RunError;
 use crate::plot;
 use crate::results::RunResult;
+use crate::scenario::Scenario;
 use crate::unfinished::{self, Unfinished};
 use serde::{Deserialize, Serialize};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -36,19 +38,49 @@ pub(crate) struct Extras {
 }
 
 impl Extras {
-    fn covers(self, wanted: Self) -> bool {
+    /// True if a run that left these files need not be run again for those that are wanted.
+    pub(crate) fn covers(self, wanted: Self) -> bool {
         let same_capture = self.pcap && self.snap_length == wanted.snap_length;
         (self.series || !wanted.series) && (self.plots || !wanted.plots) && (same_capture || !wanted.pcap)
+    }
+
+    /// The folders of these files, and whether a run has one there.
+    pub(crate) const fn folders(self) -> [(&'static str, bool); 3] {
+        [("series", self.series), ("plots", self.plots), ("pcap", self.pcap)]
     }
 }
 
 /// A file of `runs/`.
 #[derive(Serialize, Deserialize)]
-struct Finished {
+pub(crate) struct Finished {
     /// Hash of all on which the result depends.
-    key: String,
-    extras: Extras,
-    result: RunResult,
+    pub(crate) key: String,
+    pub(crate) extras: Extras,
+    pub(crate) result: RunResult,
+}
+
+/// `origin.json`: of what the folder holds results.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Origin {
+    /// The version of ackline.
+    pub(crate) version: String,
+    /// Name of the scenario: its file.
+    pub(crate) scenario: String,
+    /// What was set beside its text.
+    pub(crate) set: Vec<String>,
+    /// The first seed.
+    pub(crate) seed: u64,
+}
+
+impl Origin {
+    pub(crate) fn of(scenario: &Scenario) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            scenario: scenario.name().to_owned(),
+            set: scenario.given().to_vec(),
+            seed: scenario.seed(0),
+        }
+    }
 }
 
 /// The name of a run's files.
@@ -92,11 +124,60 @@ impl Folder {
         write(&path, content).map_err(|error| RunError::file("write", &path, error))
     }
 
-    /// The result of a finished run, where it is there, whole, of this very scenario, and with the files that are wanted.
-    pub(crate) fn finished(&self, stem: &str, key: &str, wanted: Extras) -> Option<RunResult> {
+    /// A finished run of the scenario, if it is there, whole, and of this very text, values, seed and version.
+    pub(crate) fn run(&self, scenario: &Scenario, point: usize, repetition: u32) -> Option<Finished> {
+        let stem = stem(point, repetition);
         let text = fs::read_to_string(self.root.join(format!("runs/{stem}.json"))).ok()?;
         let finished: Finished = serde_json::from_str(&text).ok()?;
-        (finished.key == key && finished.extras.covers(wanted)).then_some(finished.result)
+        (finished.key == key(&scenario.identity(point, repetition))).then_some(finished)
+    }
+
+    /// Writes of what the folder holds results.
+    pub(crate) fn begin(&self, scenario: &Scenario) -> Result<(), RunError> {
+        self.write("scenario.toml", scenario.to_toml().as_bytes())?;
+        self.write("origin.json", (json(&Origin::of(scenario)) + "\n").as_bytes())
+    }
+
+    /// Of what the folder holds results, and the scenario's text.
+    pub(crate) fn origin(&self) -> Result<(Origin, String), RunError> {
+        let read = |name: &str| {
+            let path = self.root.join(name);
+            let text = fs::read_to_string(&path).map_err(|error| RunError::file("read", &path, error))?;
+            Ok::<_, RunError>((path, text))
+        };
+        let (path, text) = read("origin.json")?;
+        let origin: Origin = serde_json::from_str(&text).map_err(|error| RunError::Content {
+            path,
+            message: format!("this is not what ackline sim --out writes: {error}"),
+        })?;
+        let (_, text) = read("scenario.toml")?;
+        let lines = text.split_inclusive('\n').skip(origin.set.len());
+        Ok((origin, lines.collect()))
+    }
+
+    /// Copies what a run has in one of the folders beside `runs`.
+    pub(crate) fn copy_of_run(&self, name: &str, stem: &str, into: &Self) -> Result<(), RunError> {
+        let path = self.root.join(name);
+        let entries = fs::read_dir(&path).map_err(|error| RunError::file("read the folder", &path, error))?;
+        let prefix = format!("{stem}.");
+        for entry in entries.filter_map(Result::ok) {
+            let file = entry.file_name();
+            if !file
+                .to_str()
+                .is_some_and(|file| file.starts_with(&prefix) && !file.ends_with(unfinished::ENDING))
+            {
+                continue;
+            }
+            let (from, to) = (path.join(&file), into.root.join(name).join(&file));
+            let copied =
+                File::open(&from).map_err(|error| RunError::file("read", &from, error)).map(|mut from| {
+                    let unfinished = Unfinished::create(&to)?;
+                    io::copy(&mut from, &mut unfinished.file())?;
+                    unfinished.finish(&to)
+                })?;
+            copied.map_err(|error| RunError::file("write", &to, error))?;
+        }
+        Ok(())
     }
 
     /// The plots of a run, as elements for a page, in the order in which they are drawn.

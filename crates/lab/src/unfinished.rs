@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const ENDING: &str = ".partial";
+pub(crate) const ENDING: &str = ".partial";
 
 /// A file under a temporary name. Dropping it without [`finish`](Self::finish) deletes it.
 #[derive(Debug)]

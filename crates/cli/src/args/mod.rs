@@ -9,6 +9,7 @@ use ackline::Registry;
 use ackline::core::config::Ecn;
 use ackline::core::policy::spec::PolicyKind;
 use ackline::runtime::MacAddress;
+use ackline_lab::PointRange;
 use bench::BenchArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use ipnet::IpNet;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     Bench(Box<BenchArgs>),
     Sim(SimArgs),
+    Merge(MergeArgs),
     Plot(PlotArgs),
     Reproduce(ReproduceArgs),
     List(ListArgs),
@@ -442,9 +444,17 @@ pub(crate) struct SimArgs {
     /// With --plot or --pcap and without --out: NAME-results in the current folder.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Run these points of the sweep only: 17..33 is 17 to 32, 33.. the rest, 17 one
+    ///
+    /// Points count from 0, as in the names of files. ackline merge joins the folders of several parts.
+    #[arg(long, value_name = "A..B")]
+    pub(crate) points: Option<PointRange>,
     /// Draw plots and a report as one HTML file
     #[arg(long)]
     pub(crate) plot: bool,
+    /// Points whose first run is drawn over time, as in --points [default: all of up to 6, else none]
+    #[arg(long, value_name = "A..B", requires = "plot")]
+    pub(crate) plot_runs: Option<PointRange>,
     /// Capture the packets of the measured links, in both directions, as pcapng
     #[arg(long)]
     pub(crate) pcap: bool,
@@ -470,10 +480,35 @@ Examples:
   ackline sim fairness.toml --out results --plot
   ackline sim fairness.toml --set link.bottleneck.rate=100mbit --set repeat=1
   ackline sim --example single-flow | ackline sim - --set conn.cc=cubic --json
+  ackline sim big.toml --points 0..500 --out part1      then, elsewhere:  --points 500.. --out part2
 
 A mistake in a scenario is answered with file, line, key and what is allowed, and with exit status 2. A run that was \
 interrupted goes on where the same command is given again: what --out holds is kept, as long as scenario, values, seed and \
 version of ackline are the same.";
+
+/// Join folders that hold parts of the same sweep
+///
+/// The result is, byte for byte, the folder that one ackline sim of the whole scenario would have written. Scenario, values,
+/// seed and version of ackline must be the same; a run that is there twice must be the same, too. If a point is missing, its
+/// number is named and nothing is written.
+#[derive(Args)]
+#[command(after_long_help = MERGE_EXAMPLES)]
+pub(crate) struct MergeArgs {
+    /// Folders that ackline sim --points --out has written
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) folders: Vec<PathBuf>,
+    /// Folder for the whole
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  ackline sim big.toml --points 0..500 --out part1
+  ackline sim big.toml --points 500.. --out part2
+  ackline merge part1 part2 --out whole";
 
 /// Overlay the results of several runs in the same plots
 ///

@@ -1,13 +1,15 @@
-//! `ackline sim`: scenarios in virtual time.
+//! `ackline sim` and `ackline merge`: scenarios in virtual time.
 
+pub(crate) mod merge;
 mod report;
 
-use crate::args::SimArgs;
+use crate::args::{OutputArgs, SimArgs};
 use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
 use ackline::Registry;
 use ackline::core::policy::spec::nearest;
-use ackline_lab::{EXAMPLES, RunError, RunOptions, Scenario, example};
+use ackline_lab::{EXAMPLES, Report, RunError, RunOptions, Scenario, example};
+use report::Files;
 use std::io::{self, Read as _};
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -48,22 +50,34 @@ fn simulate(args: &SimArgs, registry: &Registry, file: &Path) -> Result<String, 
         out: out.clone(),
         progress: !args.output.quiet,
         series: false,
+        points: args.points,
         plots: args.plot,
+        plot_runs: args.plot_runs,
         pcap: args.pcap,
         snap_length: args.snaplen.and_then(NonZeroU32::new),
     };
     let done = ackline_lab::run(&scenario, &options)?;
+    warn_of_wrong_reads(&done);
+    let files = Files { plots: args.plot, plot_runs: args.plot_runs.is_some(), pcap: args.pcap };
+    Ok(shown(args.output, &scenario, &done, out.as_deref(), files))
+}
+
+fn warn_of_wrong_reads(done: &Report) {
     let wrong: u64 = done.results.iter().flat_map(|run| &run.flows).map(|flow| flow.wrong_reads).sum();
     if wrong > 0 {
         say(&format!("ackline: {wrong} reads found an octet that was never sent there"));
     }
-    Ok(if args.output.json {
-        report::json(&scenario, &done, out.as_deref())
-    } else if args.output.quiet {
+}
+
+/// What is printed.
+fn shown(output: OutputArgs, scenario: &Scenario, done: &Report, out: Option<&Path>, files: Files) -> String {
+    if output.json {
+        report::json(scenario, done, out)
+    } else if output.quiet {
         String::new()
     } else {
-        report::text(&scenario, &done, out.as_deref(), args)
-    })
+        report::text(scenario, done, out, files)
+    }
 }
 
 fn read(args: &SimArgs, registry: &Registry, file: &Path) -> Result<Scenario, Failure> {
@@ -106,7 +120,7 @@ impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
             RunError::File { what, path, source } => Self::file(what, path.display(), &source),
-            RunError::Content { .. } => Self::new(Exit::File, error.to_string()),
+            RunError::Content { .. } | RunError::Merge(_) => Self::new(Exit::File, error.to_string()),
             RunError::Threads { .. } => Self::new(Exit::Device, error.to_string()),
             _ => Self::usage(error.to_string()),
         }

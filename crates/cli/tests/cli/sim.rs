@@ -184,6 +184,37 @@ fn plots_are_drawn_for_a_run_and_over_several() {
 }
 
 #[test]
+fn parts_of_a_sweep_are_joined() {
+    let (folder, whole) = scratch("whole");
+    let file = fairness(folder.path());
+    let [one, two, merged] = ["one", "two", "merged"].map(|name| folder.path().join(name));
+    let options = ["--set", "repeat=1", "--out"];
+    let whole_shown = sim(&file, &[&options[..], &[text(&whole)]].concat()).stdout;
+    let shown = sim(&file, &[&options[..], &[text(&one), "--points", "0"]].concat()).stdout;
+    let shown = String::from_utf8(shown).expect("UTF-8");
+    assert!(shown.contains("1 run with seed 1 at 1 of 2 points"), "{shown}");
+    let lone = refused(&["merge", text(&one), "--out", text(&merged)], 5);
+    assert!(lone.contains("of 2 points of ") && lone.contains("no run of point 1;"), "{lone}");
+    sim(&file, &[&options[..], &[text(&two), "--points", "1..", "-q"]].concat());
+    let ended = run(&["merge", text(&one), text(&two), "--out", text(&merged)]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let named =
+        |shown: Vec<u8>, out: &Path| String::from_utf8(shown).expect("UTF-8").replace(text(out), "OUT");
+    assert_eq!(named(ended.stdout, &merged), named(whole_shown, &whole));
+    for name in ["runs.jsonl", "summary.csv", "flows.csv", "scenario.toml"] {
+        let read = |folder: &Path| fs::read(folder.join(name)).expect("there");
+        assert!(read(&merged) == read(&whole), "{name}");
+    }
+    let complaint = refused(&["sim", text(&file), "--points", "2.."], 2);
+    assert!(
+        complaint.contains("points 2.. are not all there: the scenario has 2 points: 0..2"),
+        "{complaint}"
+    );
+    let complaint = refused(&["sim", text(&file), "--points", "1-2"], 2);
+    assert!(complaint.contains("--points \"1-2\": not a range of points; write 17..33"), "{complaint}");
+}
+
+#[test]
 fn every_example_can_be_run_from_standard_input() {
     let ended = run(&["sim", "--example"]);
     let list = String::from_utf8(ended.stdout).expect("UTF-8");

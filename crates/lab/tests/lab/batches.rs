@@ -1,6 +1,7 @@
 //! Folders: the same bytes whatever the threads did, nothing run twice, nothing half-written.
 
-use ackline_lab::{Report, RunOptions, Scenario, load, run};
+use ackline_lab::{Report, RunOptions, Scenario, load, merge, run};
+use ackline_registry::Registry;
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU32;
@@ -167,6 +168,114 @@ fn what_was_not_written_yet_is_run_again() {
     let captured = RunOptions { pcap: true, ..plain.clone() };
     assert_eq!(run(&tiny(), &captured).unwrap().resumed, 0);
     assert_eq!(run(&tiny(), &plain).unwrap().resumed, 4);
+}
+
+/// Three parts, one point in two of them.
+#[test]
+fn merged_parts_are_the_whole_byte_for_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = SCENARIO.replace("[\"reno\", \"cubic\"]", "[\"reno\", \"cubic\", \"dctcp\", \"scalable\"]");
+    let scenario = Scenario::parse(&text, "tiny.toml").unwrap();
+    let scenario = scenario.with_set(["link.neck.delay=11ms", "duration=2s"]).unwrap();
+    let part = |name: &str, points: Option<&str>| {
+        let out = folder.path().join(name);
+        let points = points.map(|points| points.parse().unwrap());
+        let options =
+            RunOptions { out: Some(out.clone()), plots: true, pcap: true, points, ..RunOptions::default() };
+        run(&scenario, &options).unwrap();
+        out
+    };
+    let whole = part("whole", None);
+    let one = part("one", Some("..2"));
+    let two = part("two", Some("1..3"));
+    let three = part("three", Some("3"));
+    let held: Vec<usize> = load(&two).unwrap().iter().map(|run| run.point).collect();
+    assert_eq!(held, [1, 1, 2, 2]);
+    let registry = Registry::default();
+    let merged = folder.path().join("merged");
+    let parts = [three.clone(), one.clone(), two.clone()];
+    let (_, report) = merge(&parts, &merged, &registry).unwrap();
+    assert_eq!(report.results.len(), 8);
+    let (whole, merged) = (files(&whole), files(&merged));
+    assert_eq!(whole.keys().collect::<Vec<_>>(), merged.keys().collect::<Vec<_>>());
+    for (name, bytes) in &whole {
+        assert!(bytes == &merged[name], "{name} differs");
+    }
+    assert!(
+        merged.contains_key("plots/p0003-r000.cwnd.svg") && merged.contains_key("pcap/p0002-r001.pcapng")
+    );
+
+    let refused = |folders: &[std::path::PathBuf]| {
+        let out = folder.path().join("refused");
+        let error = merge(folders, &out, &registry).unwrap_err().to_string();
+        assert!(!out.exists(), "nothing is written");
+        error
+    };
+    // A point is missing, and of another one a run.
+    fs::remove_file(two.join("runs/p0002-r001.json")).unwrap();
+    let error = refused(&[one.clone(), two.clone()]);
+    assert!(
+        error.contains("of 4 points of tiny.toml there is no run of point 3, and not all 2 runs of point 2;"),
+        "{error}"
+    );
+    // A number was changed.
+    let changed = two.join("runs/p0001-r000.json");
+    let text = fs::read_to_string(&changed).unwrap();
+    let at = text.find("\"retransmits\":").unwrap() + "\"retransmits\":".len();
+    fs::write(&changed, format!("{}9{}", &text[..at], &text[at..])).unwrap();
+    let error = refused(&[one.clone(), two.clone()]);
+    assert!(
+        error.contains("one/runs/p0001-r000.json and ") && error.contains("two/runs/p0001-r000.json differ")
+    );
+    // Another seed; other values; another text; another version.
+    let other = |scenario: &Scenario| {
+        let out = folder.path().join("other");
+        let points = Some("0".parse().unwrap());
+        run(scenario, &RunOptions { out: Some(out.clone()), points, ..RunOptions::default() }).unwrap();
+        refused(&[one.clone(), out])
+    };
+    let error = other(&scenario.with_set(["seed=9"]).unwrap());
+    assert!(error.ends_with("are not of the same sweep: the seed differs (5; 9)"), "{error}");
+    let error = other(&scenario.with_set(["repeat=1"]).unwrap());
+    assert!(error.contains("what --set gave differs (link.neck.delay=11ms duration=2s; link"), "{error}");
+    let text = SCENARIO.replace("10mbit", "11mbit");
+    let error = other(&Scenario::parse(&text, "tiny.toml").unwrap().with_set(scenario.given()).unwrap());
+    assert!(error.contains("the scenario differs (tiny.toml; tiny.toml, from line "), "{error}");
+    let origin = fs::read_to_string(three.join("origin.json")).unwrap();
+    fs::write(three.join("origin.json"), origin.replace("\"version\":\"", "\"version\":\"9.")).unwrap();
+    let error = refused(&[three]);
+    assert!(
+        error.contains("three was written by ackline 9.") && error.contains("another version"),
+        "{error}"
+    );
+    let error = refused(&[folder.path().join("nothing")]);
+    assert!(error.contains("nothing/origin.json"), "{error}");
+    let error = merge(std::slice::from_ref(&one), &one, &registry).unwrap_err().to_string();
+    assert!(error.contains("is both read and written"), "{error}");
+}
+
+/// A point has a dozen plots over time; a sweep of a thousand points does not leave twelve thousand files.
+#[test]
+fn runs_of_many_points_are_drawn_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let delays = "sweep.link.neck.delay = { from = \"1ms\", to = \"7ms\", steps = 7 }";
+    let text = SCENARIO.replace("[sweep]\nconn.cc = [\"reno\", \"cubic\"]", delays);
+    let set = ["repeat=1", "duration=1200ms", "measure.series=false"];
+    let scenario = Scenario::parse(&text.replace("sweep.link", "[sweep]\nlink"), "seven.toml").unwrap();
+    let scenario = scenario.with_set(set).unwrap();
+    let drawn = |plot_runs: Option<&str>| {
+        let out = Some(folder.path().to_owned());
+        let plot_runs = plot_runs.map(|points| points.parse().unwrap());
+        run(&scenario, &RunOptions { out, plots: true, plot_runs, ..RunOptions::default() }).unwrap();
+        let names =
+            files(folder.path()).into_keys().filter(|name| name.starts_with("plots/p")).collect::<Vec<_>>();
+        names.iter().map(|name| name[6..11].to_owned()).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert!(drawn(None).is_empty());
+    assert_eq!(drawn(Some("2..4")).into_iter().collect::<Vec<_>>(), ["p0002", "p0003"]);
+    let points = Some("5..9".parse().unwrap());
+    let error = run(&scenario, &RunOptions { points, ..RunOptions::default() }).unwrap_err().to_string();
+    assert_eq!(error, "points 5..9 are not all there: the scenario has 7 points: 0..7");
 }
 
 /// Of one measured link that is called by its name, and of one that leads one way.
