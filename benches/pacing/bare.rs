@@ -16,12 +16,12 @@ use rustix::time::{
 const SLACK: Duration = Duration::from_millis(1);
 
 /// What a loop saw.
-pub(crate) struct Waited {
+pub(crate) struct LoopLog {
     pub(crate) late: Vec<Duration>,
     pub(crate) passed: Vec<Passed>,
 }
 
-pub(crate) fn wait(case: &Case, length: Duration) -> Outcome<Waited> {
+pub(crate) fn wait(case: &Case, length: Duration) -> Outcome<LoopLog> {
     match case.who {
         Who::BareTimer => by_timerfd(case, length),
         Who::TokioSleep => by_tokio(case, length),
@@ -38,7 +38,7 @@ struct Schedule {
     /// What is waited for.
     next: Instant,
     end: Instant,
-    waited: Waited,
+    waited: LoopLog,
 }
 
 impl Schedule {
@@ -52,7 +52,7 @@ impl Schedule {
             due: start,
             next: start,
             end: start + length,
-            waited: Waited { late: Vec::with_capacity(expected), passed: Vec::with_capacity(expected) },
+            waited: LoopLog { late: Vec::with_capacity(expected), passed: Vec::with_capacity(expected) },
         }
     }
 
@@ -66,7 +66,7 @@ impl Schedule {
     }
 }
 
-fn by_timerfd(case: &Case, length: Duration) -> Outcome<Waited> {
+fn by_timerfd(case: &Case, length: Duration) -> Outcome<LoopLog> {
     let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
     let mut schedule = Schedule::new(case, length);
     loop {
@@ -82,7 +82,7 @@ fn by_timerfd(case: &Case, length: Duration) -> Outcome<Waited> {
     }
 }
 
-fn by_spinning(case: &Case, length: Duration) -> Waited {
+fn by_spinning(case: &Case, length: Duration) -> LoopLog {
     let mut schedule = Schedule::new(case, length);
     loop {
         let mut at = now();
@@ -96,7 +96,7 @@ fn by_spinning(case: &Case, length: Duration) -> Waited {
     }
 }
 
-fn by_tokio(case: &Case, length: Duration) -> Outcome<Waited> {
+fn by_tokio(case: &Case, length: Duration) -> Outcome<LoopLog> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     runtime.block_on(async {
         let mut schedule = Schedule::new(case, length);

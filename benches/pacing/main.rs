@@ -70,7 +70,7 @@ fn measure(case: &Case, length: Duration) -> Outcome<Sample> {
 
 fn wait(case: &Case, length: Duration) -> Outcome<Sample> {
     let (start, cpu) = (ackline_runtime::timer::now(), usage::cpu_of_thread());
-    let bare::Waited { late, passed } = bare::wait(case, length)?;
+    let bare::LoopLog { late, passed } = bare::wait(case, length)?;
     let elapsed = ackline_runtime::timer::now().since(start).as_secs_f64();
     let mut sample = Sample::default();
     sample.set(Metric::Cpu, (usage::cpu_of_thread() - cpu) / elapsed);

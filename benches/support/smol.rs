@@ -8,13 +8,13 @@ use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
 
 /// Buffers of a queue, the first `ready` of which hold packets.
 #[derive(Default)]
-struct Queue {
+struct FrameQueue {
     packets: Vec<Vec<u8>>,
     head: usize,
     ready: usize,
 }
 
-impl Queue {
+impl FrameQueue {
     fn clear(&mut self) {
         (self.head, self.ready) = (0, 0);
     }
@@ -22,13 +22,13 @@ impl Queue {
 
 /// One end of the link: writes to `tx`, reads from `rx`.
 struct End {
-    rx: Queue,
-    tx: Queue,
+    rx: FrameQueue,
+    tx: FrameQueue,
     checksums: bool,
 }
 
 struct Rx<'a>(&'a [u8]);
-struct Tx<'a>(&'a mut Queue);
+struct Tx<'a>(&'a mut FrameQueue);
 
 impl RxToken for Rx<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, f: F) -> R {
@@ -85,7 +85,7 @@ struct Host {
 
 impl Host {
     fn new(address: IpAddress, checksums: bool) -> Self {
-        let mut end = End { rx: Queue::default(), tx: Queue::default(), checksums };
+        let mut end = End { rx: FrameQueue::default(), tx: FrameQueue::default(), checksums };
         let mut interface = Interface::new(Config::new(HardwareAddress::Ip), &mut end, Instant::ZERO);
         interface.update_ip_addrs(|addresses| {
             addresses.push(IpCidr::new(address, 24)).expect("room for one address");

@@ -19,7 +19,7 @@ use super::support::{Setup, World};
 use ackline_runtime::Error;
 use ackline_runtime::netlink::Netlink;
 use ackline_runtime::testing::isolated;
-use cell::{Cell, Data, Event, State};
+use cell::{Cell, Data, Event, SubjectState};
 use ends::{Kind, Sample};
 use outcome::{Asked, Report};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -121,16 +121,17 @@ fn both_ends_are_told_what_the_kernel_tells() {
 #[test]
 fn every_state_and_event_is_reached() {
     let cells: Vec<Cell> = Cell::all().collect();
-    for state in State::ALL {
+    for state in SubjectState::ALL {
         for event in Event::ALL {
             let reached = cells.iter().filter(|cell| (cell.state, cell.event) == (state, event)).count();
-            let fin_came = !matches!(state, State::Established | State::FinWait1 | State::FinWait2);
+            let fin_came =
+                !matches!(state, SubjectState::Established | SubjectState::FinWait1 | SubjectState::FinWait2);
             let expected = match event {
                 // The peer has nothing left to say.
                 Event::Fin if fin_came => 0,
-                Event::Rst if state == State::TimeWait => 0,
+                Event::Rst if state == SubjectState::TimeWait => 0,
                 // Everything was acknowledged.
-                _ if matches!(state, State::FinWait2 | State::TimeWait) => 2,
+                _ if matches!(state, SubjectState::FinWait2 | SubjectState::TimeWait) => 2,
                 _ => Data::ALL.len(),
             };
             assert_eq!(reached, expected, "{state:?}, {event:?}");

@@ -4,7 +4,8 @@ use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::print;
 use ackline_lab::reproduce::{
-    Done, Options, ReproduceError, Reproduction, STUDIES, Study, listing, reproduce, study, to_json, to_text,
+    Options, ReproduceError, Reproduction, STUDIES, Study, StudyResult, listing, reproduce, study, to_json,
+    to_text,
 };
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn text(all: &[Done], args: &ReproduceArgs) -> String {
+fn text(all: &[StudyResult], args: &ReproduceArgs) -> String {
     if args.output.json {
         return all.iter().map(|done| to_json(done) + "\n").collect();
     }

@@ -12,7 +12,7 @@ pub(crate) struct Signals {
 
 /// A signal that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum EndSignal {
     Interrupt,
     Terminate,
     Hangup,
@@ -29,16 +29,16 @@ impl Signals {
     }
 
     /// The next one.
-    pub(crate) async fn next(&mut self) -> Ended {
+    pub(crate) async fn next(&mut self) -> EndSignal {
         tokio::select! {
-            _ = self.interrupt.recv() => Ended::Interrupt,
-            _ = self.terminate.recv() => Ended::Terminate,
-            _ = self.hangup.recv() => Ended::Hangup,
+            _ = self.interrupt.recv() => EndSignal::Interrupt,
+            _ = self.terminate.recv() => EndSignal::Terminate,
+            _ = self.hangup.recv() => EndSignal::Hangup,
         }
     }
 }
 
-impl Ended {
+impl EndSignal {
     /// The failure of a command that was ended before its work was done.
     pub(crate) fn failure(self, what_happened: &str) -> Failure {
         let (name, number) = match self {

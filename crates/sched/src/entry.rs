@@ -68,7 +68,7 @@
 //! # Ok::<(), ackline_tcp_core::policy::SpecError>(())
 //! ```
 
-use crate::queue::{Queue, QueueParams};
+use crate::queue::{LimitedQueue, QueueParams};
 use crate::shaper::{Shaped, ShaperParams};
 use ackline_tcp_core::policy::sched::EgressScheduler;
 use ackline_tcp_core::policy::spec::ParamInfo;
@@ -126,7 +126,7 @@ pub fn shaped<S: EgressScheduler + 'static>(
     Ok(Arc::new(move || {
         // The parameters were found right above.
         let inner = inner(&own).unwrap_or_else(|error| unreachable!("{error}"));
-        Box::new(Shaped::new(Queue::new(inner, queue), shaper))
+        Box::new(Shaped::new(LimitedQueue::new(inner, queue), shaper))
     }))
 }
 

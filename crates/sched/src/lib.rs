@@ -41,7 +41,7 @@ pub use bucket::TokenBucket;
 pub use class::Class;
 pub use drr::Drr;
 pub use kalampoukas::{Kalampoukas, KalampoukasParams, Share};
-pub use queue::{Queue, QueueParams};
+pub use queue::{LimitedQueue, QueueParams};
 pub use shaper::{Shaped, ShaperParams};
 
 use ackline_tcp_core::policy::NewEgressScheduler;

@@ -104,7 +104,7 @@ impl QueueParams {
 /// It goes by the name of the scheduler, reports its metrics beside its own, and hands on the parameters that
 /// are not the queue's.
 #[derive(Clone, Debug)]
-pub struct Queue<S> {
+pub struct LimitedQueue<S> {
     inner: S,
     params: QueueParams,
     /// Packets with data that wait.
@@ -119,7 +119,7 @@ pub struct Queue<S> {
     dropped: u64,
 }
 
-impl<S: EgressScheduler> Queue<S> {
+impl<S: EgressScheduler> LimitedQueue<S> {
     /// Limits the queue of `inner`, which is empty.
     #[must_use]
     pub fn new(inner: S, params: QueueParams) -> Self {
@@ -149,7 +149,7 @@ impl<S: EgressScheduler> Queue<S> {
     }
 }
 
-impl<S: EgressScheduler> EgressScheduler for Queue<S> {
+impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
     fn name(&self) -> &'static str {
         self.inner.name()
     }

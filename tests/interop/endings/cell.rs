@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The subject's state when the event comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum State {
+pub(super) enum SubjectState {
     Established,
     FinWait1,
     FinWait2,
@@ -14,7 +14,7 @@ pub(super) enum State {
     TimeWait,
 }
 
-impl State {
+impl SubjectState {
     pub(super) const ALL: [Self; 7] = [
         Self::Established,
         Self::FinWait1,
@@ -85,7 +85,7 @@ impl Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cell {
     pub(super) event: Event,
-    pub(super) state: State,
+    pub(super) state: SubjectState,
     pub(super) data: Data,
 }
 
@@ -94,7 +94,7 @@ impl Cell {
     pub(super) fn all() -> impl Iterator<Item = Self> {
         Event::ALL
             .into_iter()
-            .flat_map(|event| State::ALL.map(|state| (event, state)))
+            .flat_map(|event| SubjectState::ALL.map(|state| (event, state)))
             .flat_map(|(event, state)| Data::ALL.map(|data| Self { event, state, data }))
             .filter(Self::is_possible)
     }
@@ -104,12 +104,12 @@ impl Cell {
         let event = match event {
             Event::Fin => !state.fin_came(),
             // The peer has closed, and forgotten the connection.
-            Event::Rst => state != State::TimeWait,
+            Event::Rst => state != SubjectState::TimeWait,
             _ => true,
         };
         // In these states the subject's FIN was acknowledged, and all before it.
         let data = match data {
-            Data::Unsent | Data::Unacked => !matches!(state, State::FinWait2 | State::TimeWait),
+            Data::Unsent | Data::Unacked => !matches!(state, SubjectState::FinWait2 | SubjectState::TimeWait),
             Data::Delivered | Data::Unread => true,
         };
         event && data

@@ -1,12 +1,12 @@
 //! A cell's connections: how they get into the cell, and what happens to them there.
 
-use super::cell::{Cell, Data, Event, State};
+use super::cell::{Cell, Data, Event, SubjectState};
 use super::outcome::{self, Asked, Of, PATIENCE, Report};
 use crate::support::{KERNEL4, STACK4, World};
 use ackline::Registry;
 use ackline_runtime::kernel::KernelTcpInfo;
 use ackline_runtime::testing::set_deaf;
-use ackline_tcp_core::{AcceptConfig, ListenOn, State as TcpState};
+use ackline_tcp_core::{AcceptConfig, ListenOn, State};
 use rustix::net::sockopt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -83,36 +83,36 @@ impl Sample {
             }
         };
         match cell.state {
-            State::Established if cell.data == Data::Unacked => {
+            SubjectState::Established if cell.data == Data::Unacked => {
                 deaf(&mut subject, &peer, &mut to_peer).await;
             }
-            State::Established => {}
-            State::FinWait1 => {
+            SubjectState::Established => {}
+            SubjectState::FinWait1 => {
                 deaf(&mut subject, &peer, &mut to_peer).await;
                 subject.shutdown().await;
             }
-            State::FinWait2 => subject.shutdown().await,
-            State::CloseWait => {
+            SubjectState::FinWait2 => subject.shutdown().await,
+            SubjectState::CloseWait => {
                 closes(&mut peer).await;
-                subject.reaches(TcpState::CloseWait).await;
+                subject.reaches(State::CloseWait).await;
                 if cell.data == Data::Unacked {
                     deaf(&mut subject, &peer, &mut to_peer).await;
                 }
             }
-            State::Closing => {
+            SubjectState::Closing => {
                 deaf(&mut subject, &peer, &mut to_peer).await;
                 subject.shutdown().await;
                 peer.shutdown().await.expect("open");
             }
-            State::LastAck => {
+            SubjectState::LastAck => {
                 closes(&mut peer).await;
-                subject.reaches(TcpState::CloseWait).await;
+                subject.reaches(State::CloseWait).await;
                 deaf(&mut subject, &peer, &mut to_peer).await;
                 subject.shutdown().await;
             }
-            State::TimeWait => {
+            SubjectState::TimeWait => {
                 subject.shutdown().await;
-                subject.reaches(TcpState::FinWait2).await;
+                subject.reaches(State::FinWait2).await;
                 peer.shutdown().await.expect("open");
             }
         }
@@ -247,7 +247,7 @@ impl Subject {
         .expect("open");
     }
 
-    fn state(&self) -> TcpState {
+    fn state(&self) -> State {
         match self {
             Self::Stack(stream) => stream.info().expect("a connection").state,
             Self::Kernel(stream) => info(stream).state.expect("a state"),
@@ -262,10 +262,10 @@ impl Subject {
         }
     }
 
-    async fn reaches(&self, state: TcpState) {
+    async fn reaches(&self, state: State) {
         // The kernel's socket in TIME-WAIT is closed; what waits is not a socket.
-        let closed = state == TcpState::TimeWait && matches!(self, Self::Kernel(_));
-        let expected = if closed { TcpState::Closed } else { state };
+        let closed = state == State::TimeWait && matches!(self, Self::Kernel(_));
+        let expected = if closed { State::Closed } else { state };
         await_that(&format!("{expected:?}"), || self.state() == expected).await;
     }
 
@@ -280,7 +280,7 @@ impl Subject {
                     }
                     // In these states the FIN was acknowledged; a closed socket without an error has ended in order.
                     let state = info(stream).state;
-                    if matches!(state, Some(TcpState::FinWait2 | TcpState::TimeWait | TcpState::Closed)) {
+                    if matches!(state, Some(State::FinWait2 | State::TimeWait | State::Closed)) {
                         return Ok(());
                     }
                     tokio::time::sleep(Duration::from_millis(10)).await;
@@ -298,22 +298,22 @@ impl Subject {
 /// Closes the peer's side, and waits for the ACK of the FIN, which may be a delayed one and would be lost on a deaf peer.
 async fn closes(peer: &mut net::TcpStream) {
     peer.shutdown().await.expect("open");
-    await_that("the FIN is acknowledged", || info(peer).state == Some(TcpState::FinWait2)).await;
+    await_that("the FIN is acknowledged", || info(peer).state == Some(State::FinWait2)).await;
 }
 
 fn info(socket: &net::TcpStream) -> KernelTcpInfo {
     KernelTcpInfo::of(socket).expect("a TCP socket")
 }
 
-const fn state(state: State) -> TcpState {
+const fn state(state: SubjectState) -> State {
     match state {
-        State::Established => TcpState::Established,
-        State::FinWait1 => TcpState::FinWait1,
-        State::FinWait2 => TcpState::FinWait2,
-        State::CloseWait => TcpState::CloseWait,
-        State::Closing => TcpState::Closing,
-        State::LastAck => TcpState::LastAck,
-        State::TimeWait => TcpState::TimeWait,
+        SubjectState::Established => State::Established,
+        SubjectState::FinWait1 => State::FinWait1,
+        SubjectState::FinWait2 => State::FinWait2,
+        SubjectState::CloseWait => State::CloseWait,
+        SubjectState::Closing => State::Closing,
+        SubjectState::LastAck => State::LastAck,
+        SubjectState::TimeWait => State::TimeWait,
     }
 }
 

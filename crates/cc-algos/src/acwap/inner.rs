@@ -1,7 +1,7 @@
 //! The controls that ACWAP wraps beside HSTCP and Scalable TCP: Reno and CUBIC as a(w) and b(w).
 
 use crate::CubicParams;
-use crate::aimd::{Avoidance, Growth, Reduced};
+use crate::aimd::{Avoidance, Growth, Reduction};
 use crate::cubic::{Epoch, Step};
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 use ackline_tcp_core::policy::window::Windows;
@@ -74,7 +74,7 @@ impl Growth for Cubic {
         1.0 - self.params.beta
     }
 
-    fn on_congestion(&mut self, seen: &Reduced) {
+    fn on_congestion(&mut self, seen: &Reduction) {
         let before = seen.before.bytes();
         self.cwnd_prior = before;
         self.epoch = None;

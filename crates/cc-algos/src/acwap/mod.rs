@@ -34,7 +34,7 @@ mod windowed;
 
 pub use params::{AcwapParams, PacingMode};
 
-use crate::aimd::{Aimd, AimdParams, Avoidance, Growth, Reduced, Seen, Stage};
+use crate::aimd::{AckSummary, Aimd, AimdParams, Avoidance, Growth, Reduction, Stage};
 use crate::hstcp::{Hstcp, HstcpParams};
 use crate::scalable::{Scalable, ScalableParams};
 use ackline_tcp_core::policy::cc::{CcInit, Pacing, Revise};
@@ -130,7 +130,7 @@ impl<C: Growth> Growth for Acwap<C> {
     }
 
     /// W1 to W4, W7 and P2.
-    fn on_ack(&mut self, seen: &Seen) {
+    fn on_ack(&mut self, seen: &AckSummary) {
         self.inner.on_ack(seen);
         self.smss = seen.windows.smss();
         if let Some(rtt) = seen.rtt {
@@ -153,7 +153,7 @@ impl<C: Growth> Growth for Acwap<C> {
     }
 
     /// W5.
-    fn on_congestion(&mut self, seen: &Reduced) {
+    fn on_congestion(&mut self, seen: &Reduction) {
         self.inner.on_congestion(seen);
         self.range.on_congestion();
         self.upper = None;

@@ -45,12 +45,12 @@ pub(crate) trait Growth: Clone + Debug + Send {
     fn decrease(&self, segments: f64) -> f64;
 
     /// An ACK arrived; `seen` is what it shows, before congestion avoidance grows.
-    fn on_ack(&mut self, seen: &Seen) {
+    fn on_ack(&mut self, seen: &AckSummary) {
         let _ = seen;
     }
 
     /// Congestion: the window was `before` bytes and is `after`.
-    fn on_congestion(&mut self, seen: &Reduced) {
+    fn on_congestion(&mut self, seen: &Reduction) {
         let _ = seen;
     }
 
@@ -120,7 +120,7 @@ pub(crate) enum Stage {
 
 /// What an ACK shows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct AckSummary {
     pub(crate) now: Instant,
     pub(crate) stage: Stage,
     pub(crate) windows: Windows,
@@ -132,7 +132,7 @@ pub(crate) struct Seen {
 
 /// A congestion event.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reduced {
+pub(crate) struct Reduction {
     /// A timeout, not a loss that ACKs proved or a mark.
     pub(crate) timeout: bool,
     pub(crate) before: Windows,
@@ -266,7 +266,7 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
         self.count_reduction(&before);
         let left = self.lower_ssthresh(used, w);
         w.set_bytes(before.bytes().min(left.max(f64::from(w.smss()) * 2.0)));
-        self.growth.on_congestion(&Reduced { timeout: false, before, after: *w });
+        self.growth.on_congestion(&Reduction { timeout: false, before, after: *w });
     }
 
     /// H9.
@@ -278,7 +278,7 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
     }
 
     fn observe(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
-        self.growth.on_ack(&Seen {
+        self.growth.on_ack(&AckSummary {
             now: cx.view.now,
             stage: Self::stage(cx.view, cx.acked, w),
             windows: *w,
@@ -299,7 +299,7 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
         match by {
             MovedBy::Timeout { first: true } => {
                 self.count_reduction(before);
-                self.growth.on_congestion(&Reduced { timeout: true, before: *before, after: *w });
+                self.growth.on_congestion(&Reduction { timeout: true, before: *before, after: *w });
             }
             MovedBy::Timeout { first: false }
             | MovedBy::Restart

@@ -65,7 +65,7 @@ pub enum Restore {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum EifelPhase {
     /// No episode.
     Open,
     /// The head was sent again, and no ACK has advanced SND.UNA since. `sent`: SND.NXT at the timeout.
@@ -78,7 +78,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Eifel {
     restore: Restore,
-    state: State,
+    state: EifelPhase,
     /// Step 0: max(FlightSize, `ssthresh`).
     pipe_prev: Window,
     /// The window before the timeout.
@@ -99,7 +99,7 @@ impl Eifel {
     pub const fn new(restore: Restore) -> Self {
         Self {
             restore,
-            state: State::Open,
+            state: EifelPhase::Open,
             pipe_prev: Window::ZERO,
             cwnd_prev: Window::ZERO,
             srtt_prev: None,
@@ -132,12 +132,12 @@ impl Eifel {
     /// The first ACK that advances SND.UNA decides.
     fn decide(&mut self, view: &RtoView, ack: &AckFacts, sent: SeqNum) -> RtoStep {
         if !Self::is_spurious(view, ack) {
-            self.state = State::Repair { recovery_point: sent };
+            self.state = EifelPhase::Repair { recovery_point: sent };
             let mut step = RtoStep::pass();
             step.verdict = Some(RtoVerdict::Lossy);
             return step;
         }
-        self.state = State::Open;
+        self.state = EifelPhase::Open;
         self.late = None;
         self.sample_beyond = Some(view.flow.snd_nxt);
         // Step 7: transmission goes on with new data.
@@ -165,7 +165,7 @@ impl RtoResponse for Eifel {
     }
 
     fn on_rto(&mut self, view: &RtoView) -> RtoStep {
-        if !matches!(self.state, State::Waiting { .. }) {
+        if !matches!(self.state, EifelPhase::Waiting { .. }) {
             // Step 0.
             self.pipe_prev = pipe_prev(view);
             self.cwnd_prev = view.window;
@@ -175,23 +175,23 @@ impl RtoResponse for Eifel {
             self.late = Some(view.flow.snd_una);
             self.sample_beyond = None;
         }
-        self.state = State::Waiting { sent: view.flow.snd_nxt };
+        self.state = EifelPhase::Waiting { sent: view.flow.snd_nxt };
         go_back_n::step(view, true, go_back_n::ssthresh(view))
     }
 
     fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
-        let waiting = matches!(self.state, State::Waiting { .. });
+        let waiting = matches!(self.state, EifelPhase::Waiting { .. });
         if view.flow.phase == Phase::Recovery {
             self.late = None;
         }
         let step = match self.state {
-            State::Waiting { sent } if ack.acked > 0 => Some(self.decide(view, ack, sent)),
+            EifelPhase::Waiting { sent } if ack.acked > 0 => Some(self.decide(view, ack, sent)),
             _ => self.adapt(ack),
         };
-        if let State::Repair { recovery_point } = self.state
+        if let EifelPhase::Repair { recovery_point } = self.state
             && ack.ack.ge(recovery_point)
         {
-            self.state = State::Open;
+            self.state = EifelPhase::Open;
         }
         if !waiting && step.is_none() && self.late.take_if(|seq| reports_twice(ack, *seq)).is_some() {
             // SpuriousRecovery = LATE_SPUR_TO: transmission has gone on long since, only step 8 is left.
@@ -204,11 +204,11 @@ impl RtoResponse for Eifel {
     }
 
     fn phase(&self) -> RtoPhase {
-        if self.state == State::Open { RtoPhase::Open } else { RtoPhase::Repair }
+        if self.state == EifelPhase::Open { RtoPhase::Open } else { RtoPhase::Repair }
     }
 
     fn on_takeover(&mut self) {
-        self.state = State::Open;
+        self.state = EifelPhase::Open;
         self.late = None;
     }
 

@@ -70,7 +70,7 @@ pub enum Spurious {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FrtoPhase {
     /// No episode.
     Open,
     /// The head was sent again: step 2 waits for an ACK that advances SND.UNA. `sent`: SND.NXT at the timeout.
@@ -85,7 +85,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct FRto {
     spurious: Spurious,
-    state: State,
+    state: FrtoPhase,
     /// max(FlightSize, `ssthresh`) before the timeout.
     pipe_prev: Window,
     /// FlightSize at the timeout, in bytes.
@@ -96,13 +96,13 @@ impl FRto {
     /// F-RTO with this response to a spurious timeout.
     #[must_use]
     pub const fn new(spurious: Spurious) -> Self {
-        Self { spurious, state: State::Open, pipe_prev: Window::ZERO, flight_prev: 0 }
+        Self { spurious, state: FrtoPhase::Open, pipe_prev: Window::ZERO, flight_prev: 0 }
     }
 
     /// Go-back-N from here on; the ACK counts like every other one. `most`: segments that the window may have before
     /// the ACK has grown it.
     fn genuine(&mut self, view: &RtoView, recovery_point: SeqNum, most: u32) -> RtoStep {
-        self.state = State::Repair { recovery_point };
+        self.state = FrtoPhase::Repair { recovery_point };
         let mut step = RtoStep::pass();
         step.verdict = Some(RtoVerdict::Lossy);
         // Steps 2a and 3a: no more than two (three) segments. One ACK that stands for many may have grown more.
@@ -130,7 +130,7 @@ impl FRto {
             return self.genuine(view, recovery_point, 1);
         }
         // Step 2b.
-        self.state = State::Second { recovery_point };
+        self.state = FrtoPhase::Second { recovery_point };
         let mut step = RtoStep::pass();
         let window = Window::from_bytes(2 * u64::from(view.flow.smss));
         step.gate = RtoGate::NewOnly { window, from: recovery_point };
@@ -151,7 +151,7 @@ impl FRto {
 
     /// Step 3b: data from before the timeout arrived without having been sent again.
     fn spurious(&mut self, view: &RtoView, ack: &AckFacts) -> RtoStep {
-        self.state = State::Open;
+        self.state = FrtoPhase::Open;
         let mut step = RtoStep::consume();
         step.tags = RtoTags::Unmark;
         step.rtt = RtoRtt::Take;
@@ -182,21 +182,21 @@ impl RtoResponse for FRto {
         // Step 1. The scoreboard is reset; a repeated expiry begins anew.
         let mut step = go_back_n::step(view, false, go_back_n::ssthresh(view));
         let repairing = match self.state {
-            State::Open => view.in_recovery,
-            State::First { .. } => false,
-            State::Second { recovery_point } | State::Repair { recovery_point } => {
+            FrtoPhase::Open => view.in_recovery,
+            FrtoPhase::First { .. } => false,
+            FrtoPhase::Second { recovery_point } | FrtoPhase::Repair { recovery_point } => {
                 recovery_point.ge(view.flow.snd_una)
             }
         };
         if repairing {
-            self.state = State::Repair { recovery_point: sent };
+            self.state = FrtoPhase::Repair { recovery_point: sent };
             return step;
         }
-        if !matches!(self.state, State::First { .. }) {
+        if !matches!(self.state, FrtoPhase::First { .. }) {
             self.pipe_prev = pipe_prev(view);
             self.flight_prev = view.flow.flight_size;
         }
-        self.state = State::First { sent };
+        self.state = FrtoPhase::First { sent };
         step.gate = RtoGate::Closed;
         step
     }
@@ -205,28 +205,28 @@ impl RtoResponse for FRto {
         // What is older than SND.UNA has been judged already.
         let old = ack.ack.lt(ack.prior_una);
         let step = match self.state {
-            State::First { sent } if !old => Some(self.on_first(view, ack, sent)),
-            State::Second { recovery_point } if !old => self.on_second(view, ack, recovery_point),
+            FrtoPhase::First { sent } if !old => Some(self.on_first(view, ack, sent)),
+            FrtoPhase::Second { recovery_point } if !old => self.on_second(view, ack, recovery_point),
             _ => None,
         };
-        if let State::Repair { recovery_point } = self.state
+        if let FrtoPhase::Repair { recovery_point } = self.state
             && ack.ack.ge(recovery_point)
         {
-            self.state = State::Open;
+            self.state = FrtoPhase::Open;
         }
         step
     }
 
     fn phase(&self) -> RtoPhase {
         match self.state {
-            State::Open => RtoPhase::Open,
-            State::First { .. } => RtoPhase::Probe,
-            State::Second { .. } | State::Repair { .. } => RtoPhase::Repair,
+            FrtoPhase::Open => RtoPhase::Open,
+            FrtoPhase::First { .. } => RtoPhase::Probe,
+            FrtoPhase::Second { .. } | FrtoPhase::Repair { .. } => RtoPhase::Repair,
         }
     }
 
     fn on_takeover(&mut self) {
-        self.state = State::Open;
+        self.state = FrtoPhase::Open;
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

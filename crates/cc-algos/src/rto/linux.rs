@@ -52,7 +52,7 @@ pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum LossState {
     /// No episode.
     Open,
     /// Repair up to here.
@@ -88,7 +88,7 @@ struct Marker {
 pub struct Linux {
     frto: bool,
     undo: bool,
-    state: State,
+    state: LossState,
     test: Test,
     /// When the timer fired last.
     expired_at: Instant,
@@ -101,7 +101,7 @@ impl Default for Linux {
         Self {
             frto: true,
             undo: true,
-            state: State::Open,
+            state: LossState::Open,
             test: Test::None,
             expired_at: Instant::ZERO,
             marker: None,
@@ -135,12 +135,12 @@ impl Linux {
     /// The episode is taken back.
     fn take_back(&mut self) -> RtoStep {
         let mut step = RtoStep::pass();
-        if self.state != State::Open {
+        if self.state != LossState::Open {
             step.tags = RtoTags::Unmark;
         }
         step.cc = RtoCc::Undo(Undo::All);
         step.verdict = Some(RtoVerdict::Spurious);
-        self.state = State::Open;
+        self.state = LossState::Open;
         self.test = Test::None;
         self.marker = None;
         step
@@ -203,41 +203,41 @@ impl RtoResponse for Linux {
             });
         }
         self.test = if self.frto && (new_loss || repeated) { Test::First } else { Test::None };
-        self.state = State::Loss { high_seq: view.flow.snd_nxt };
+        self.state = LossState::Loss { high_seq: view.flow.snd_nxt };
         self.expired_at = view.flow.now;
         let reduced = view.flow.phase == Phase::Recovery;
         go_back_n::step(view, true, if reduced { SsthreshRule::Keep } else { SsthreshRule::ByCc })
     }
 
     fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
-        if view.flow.phase == Phase::Recovery || view.ecn_reduced && self.state == State::Open {
+        if view.flow.phase == Phase::Recovery || view.ecn_reduced && self.state == LossState::Open {
             // A reduction that is not the timeout's must stand.
             self.marker = None;
         }
         if self.all_came_twice(view, ack) {
             return Some(self.take_back());
         }
-        let State::Loss { high_seq } = self.state else { return None };
+        let LossState::Loss { high_seq } = self.state else { return None };
         let whole = self.marker.is_some_and(|marker| marker.whole);
         if whole && ack.acked > 0 && ack.echoes_original == Some(true) {
             return Some(self.take_back());
         }
         let step = self.test(view, ack, high_seq);
-        if let State::Loss { high_seq } = self.state
+        if let LossState::Loss { high_seq } = self.state
             && ack.ack.ge(high_seq)
         {
-            self.state = State::Open;
+            self.state = LossState::Open;
             self.test = Test::None;
         }
         step
     }
 
     fn phase(&self) -> RtoPhase {
-        if self.state == State::Open { RtoPhase::Open } else { RtoPhase::Repair }
+        if self.state == LossState::Open { RtoPhase::Open } else { RtoPhase::Repair }
     }
 
     fn on_takeover(&mut self) {
-        self.state = State::Open;
+        self.state = LossState::Open;
         self.test = Test::None;
         self.marker = None;
     }

@@ -96,7 +96,7 @@ impl Tracer for Listener {
 
 /// One segment as it left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct SentSegment {
     pub(crate) name: String,
     pub(crate) packet: u32,
     pub(crate) len: u32,
@@ -267,7 +267,7 @@ impl Bench {
     }
 
     /// Everything that leaves now.
-    pub(crate) fn out(&mut self) -> Vec<Left> {
+    pub(crate) fn out(&mut self) -> Vec<SentSegment> {
         let mut packets = Vec::new();
         self.endpoint
             .transmit(self.now, TxBudget::UNLIMITED, |packet| {
@@ -296,7 +296,7 @@ impl Bench {
             copies.push(tsval);
             let ect = datagram.ip.ecn != Ecn::NotEct;
             let cwr = segment.flags.contains(TcpFlags::CWR);
-            left.push(Left { name, packet, len, reason, fin, ect, cwr });
+            left.push(SentSegment { name, packet, len, reason, fin, ect, cwr });
         }
         left
     }
@@ -332,7 +332,7 @@ impl Bench {
     }
 
     /// The same with all that leaves.
-    pub(crate) fn expire(&mut self) -> Vec<Left> {
+    pub(crate) fn expire(&mut self) -> Vec<SentSegment> {
         let timeouts = self.info().timeouts;
         for _ in 0..20 {
             let wakeup = self.endpoint.poll_timeout().expect("a timer runs");
@@ -415,7 +415,7 @@ impl Ack<'_> {
     }
 
     /// The same with all that leaves.
-    pub(crate) fn arrives_in_full(self) -> Vec<Left> {
+    pub(crate) fn arrives_in_full(self) -> Vec<SentSegment> {
         let Self { bench, bytes, blocks, ece, tsecr } = self;
         let mut header = TcpHeader::new(bench.remote, bench.local);
         header.seq = SeqNum(PEER_ISS + 1);

@@ -75,7 +75,7 @@ impl Run {
     }
 
     /// What left must have been allowed to.
-    fn check(&mut self, left: &[crate::bench::Left]) {
+    fn check(&mut self, left: &[crate::bench::SentSegment]) {
         let info = self.bench.info();
         for segment in left {
             let end = segment.packet + segment.len.div_ceil(SMSS) - 1;

@@ -1,6 +1,6 @@
 //! The client's part: it decides what is tested, and when that is over.
 
-use super::protocol::{Control, Cookie, MAX_JSON, PATIENCE, Results, State, TestParameters};
+use super::protocol::{Control, Cookie, MAX_JSON, PATIENCE, Results, TestParameters, TestState};
 use super::report::record::{Contact, Setup};
 use super::run::{self, Measurements, Role, Running};
 use super::screen::Screen;
@@ -127,12 +127,12 @@ async fn test(
             if let Some(output) = results.server_output {
                 screen.told_by_server(output)?;
             }
-            unless_stopped(signals, control.send(State::IperfDone)).await
+            unless_stopped(signals, control.send(TestState::IperfDone)).await
         }
         Err(failure) => {
             screen.end(measurements.end(None))?;
             if matches!(failure.exit, Exit::Signal(_)) {
-                say_good_bye(&mut control, State::ClientTerminate).await;
+                say_good_bye(&mut control, TestState::ClientTerminate).await;
             }
             Err(failure)
         }
@@ -154,7 +154,7 @@ async fn prepare(
     let cookie = Cookie::random()?;
     let mut control = Control::new(stream, server);
     control.send_cookie(&cookie).await?;
-    control.expect(State::ParamExchange).await?;
+    control.expect(TestState::ParamExchange).await?;
     control.send_json(&parameters.to_json()).await?;
     screen.begin(Setup {
         contact: Contact::ConnectingTo { host: target.to.host.clone(), port: target.to.port },
@@ -164,7 +164,7 @@ async fn prepare(
         buffers: Bench::buffers(&config, parameters),
         parameters: parameters.described(),
     })?;
-    control.expect(State::CreateStreams).await?;
+    control.expect(TestState::CreateStreams).await?;
     let mut streams = Vec::new();
     for index in 0..parameters.connections() {
         // The client's own direction comes first.
@@ -183,8 +183,8 @@ async fn prepare(
         screen.connected(run::connected(&stream))?;
         streams.push(stream);
     }
-    control.expect(State::TestStart).await?;
-    control.expect(State::TestRunning).await?;
+    control.expect(TestState::TestStart).await?;
+    control.expect(TestState::TestRunning).await?;
     Ok((control, streams))
 }
 
@@ -196,12 +196,12 @@ async fn introduce(stream: &mut TcpStream, cookie: &Cookie) -> io::Result<()> {
 
 /// Ends the test and learns what the server measured.
 async fn exchange(control: &mut Control<TcpStream>, measurements: &Measurements) -> Result<Results, Failure> {
-    control.send(State::TestEnd).await?;
-    control.expect(State::ExchangeResults).await?;
+    control.send(TestState::TestEnd).await?;
+    control.expect(TestState::ExchangeResults).await?;
     control.send_json(&measurements.results().to_json()).await?;
     let document = control.receive_json(MAX_JSON).await?;
     let results = Results::from_json(&document)
         .map_err(|why| control.wrong(&format!("results that make no sense: {why}")))?;
-    control.expect(State::DisplayResults).await?;
+    control.expect(TestState::DisplayResults).await?;
     Ok(results)
 }

@@ -1,7 +1,7 @@
 //! Where connections arrive at a server. Each has some time to say which test it belongs to, and nobody has to wait for
 //! one that does not.
 
-use super::protocol::{COOKIE_SIZE, Cookie, PATIENCE, State};
+use super::protocol::{COOKIE_SIZE, Cookie, PATIENCE, TestState};
 use crate::failure::Failure;
 use ackline::core::{AcceptConfig, ConnConfig, ListenOn};
 use ackline::runtime::{Stack, TcpListener, TcpStream};
@@ -79,7 +79,7 @@ impl Door {
         self.strangers.spawn(async move {
             let Guest { mut stream, .. } = guest;
             // A guest that does not listen needs no answer; the stream closes behind what was written.
-            let _ = stream.write_all(&[State::AccessDenied.octet()]).await;
+            let _ = stream.write_all(&[TestState::AccessDenied.octet()]).await;
             None
         });
     }

@@ -35,7 +35,7 @@ use ackline::core::ConnConfig;
 use ackline::core::config::Nagle;
 use ackline::core::policy::spec::SpecError;
 use ackline::runtime::{Stack, TcpStream};
-use protocol::{Control, State, TestParameters};
+use protocol::{Control, TestParameters, TestState};
 use report::Style;
 use report::record::{Buffers, Direction, Length, Own};
 use screen::Screen;
@@ -252,7 +252,7 @@ impl Bench {
 
 /// Tells the other end that this one was stopped, while the data connections still stand: what arrives first is what the
 /// other end shows.
-async fn say_good_bye(control: &mut Control<TcpStream>, state: State) {
+async fn say_good_bye(control: &mut Control<TcpStream>, state: TestState) {
     let said = async {
         // Where that does not arrive, the end of the connection says the same.
         if control.send(state).await.is_ok() {

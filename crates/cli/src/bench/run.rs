@@ -1,7 +1,7 @@
 //! A test while data flows: the same for a client and a server, but for who ends it.
 
 use super::meter::Meter;
-use super::protocol::{Control, Results, State, StreamResult, TestParameters};
+use super::protocol::{Control, Results, StreamResult, TestParameters, TestState};
 use super::report::record::{Connected, End, Length, StreamTotal, Total};
 use super::screen::Screen;
 use super::stream::{Bitrate, DataStream, Goal, Restarts, Sending, Stopped};
@@ -115,7 +115,7 @@ impl Running {
         control: &mut Control<TcpStream>,
         signals: &mut Signals,
         screen: &mut Screen,
-    ) -> Result<Option<State>, Failure> {
+    ) -> Result<Option<TestState>, Failure> {
         let goal = self.goal.clone();
         loop {
             let wait = self.next_look().since(timer::now());

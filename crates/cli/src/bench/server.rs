@@ -2,7 +2,7 @@
 
 use super::door::{Door, Guest};
 use super::protocol::{
-    Control, MAX_CLIENT_RESULTS, MAX_PARAMETERS, PATIENCE, Results, ServerError, State, TestParameters,
+    Control, MAX_CLIENT_RESULTS, MAX_PARAMETERS, PATIENCE, Results, ServerError, TestParameters, TestState,
 };
 use super::report::record::{Contact, Direction, Setup};
 use super::run::{self, Measurements, Role, Running};
@@ -149,7 +149,7 @@ async fn serve(
 /// Tells the client where the server was stopped.
 async fn told(control: &mut Control<TcpStream>, failure: Failure) -> Failure {
     if matches!(failure.exit, Exit::Signal(_)) {
-        say_good_bye(control, State::ServerTerminate).await;
+        say_good_bye(control, TestState::ServerTerminate).await;
     }
     failure
 }
@@ -161,7 +161,7 @@ async fn agree(
 ) -> Result<(TestParameters, Arc<ConnConfig>), Failure> {
     let lost = |error: io::Error| peer::lost(control.peer(), &error);
     control.stream().set_nodelay(true).map_err(lost)?;
-    control.send(State::ParamExchange).await?;
+    control.send(TestState::ParamExchange).await?;
     let document = control.receive_json(MAX_PARAMETERS).await?;
     let acceptable = TestParameters::from_json(&document).and_then(|parameters| {
         parameters.buffers_within(bench.max_buffers)?;
@@ -194,7 +194,7 @@ async fn gather(
     parameters: &TestParameters,
     screen: &mut Screen,
 ) -> Result<Vec<DataStream>, Failure> {
-    control.send(State::CreateStreams).await?;
+    control.send(TestState::CreateStreams).await?;
     let wanted = parameters.connections() as usize;
     let mut guests = Vec::with_capacity(wanted);
     let mut patience = std::pin::pin!(tokio::time::sleep(PATIENCE));
@@ -243,18 +243,18 @@ async fn test(
     signals: &mut Signals,
     screen: &mut Screen,
 ) -> Result<(), Failure> {
-    control.send(State::TestStart).await?;
-    control.send(State::TestRunning).await?;
+    control.send(TestState::TestStart).await?;
+    control.send(TestState::TestRunning).await?;
     screen.started()?;
     let mut running = Running::start(Role::Server, parameters, bench.interval, streams);
     let over = running.measure(control, signals, screen).await;
-    if matches!(over, Ok(Some(State::TestEnd))) {
+    if matches!(over, Ok(Some(TestState::TestEnd))) {
         running.finish();
     }
     let measurements = running.stop(screen).await?;
     screen.end(measurements.end(None))?;
     let outcome = match over {
-        Ok(Some(State::TestEnd)) => {
+        Ok(Some(TestState::TestEnd)) => {
             unless_stopped(signals, exchange(control, parameters, &measurements, screen)).await
         }
         Ok(Some(state)) => match unless_stopped(signals, control.unless_refused(state)).await {
@@ -277,7 +277,7 @@ async fn exchange(
     measurements: &Measurements,
     screen: &Screen,
 ) -> Result<(), Failure> {
-    control.send(State::ExchangeResults).await?;
+    control.send(TestState::ExchangeResults).await?;
     let document = control.receive_json(MAX_CLIENT_RESULTS).await?;
     Results::from_json(&document)
         .map_err(|why| control.wrong(&format!("results that make no sense: {why}")))?;
@@ -289,7 +289,7 @@ async fn exchange(
         document = own.to_json();
     }
     control.send_json(&document).await?;
-    control.send(State::DisplayResults).await?;
+    control.send(TestState::DisplayResults).await?;
     // A client that hangs up instead of saying good-bye has its results nevertheless.
     let _ = control.receive_soon().await;
     Ok(())

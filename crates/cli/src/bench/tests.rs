@@ -1,6 +1,6 @@
 //! A client and a server of our own, over a device in memory.
 
-use super::protocol::{Control, Cookie, State, TestParameters};
+use super::protocol::{Control, Cookie, TestParameters, TestState};
 use super::report::Style;
 use super::report::record::{Direction, Length};
 use super::{Bench, client, door, server};
@@ -178,7 +178,7 @@ fn what_the_server_does_not_have_is_said_at_both_ends() {
     let (answer, server) = with_server(async |bench, _| {
         let mut control = met(bench).await;
         control.send_json(&serde_json::json!({"udp": true, "len": 1460})).await.expect("sent");
-        control.expect(State::CreateStreams).await
+        control.expect(TestState::CreateStreams).await
     });
     let (answer, server) = (answer.expect_err("refused"), server.expect_err("refused"));
     assert!(answer.to_string().contains("does not have this feature"), "{answer}");
@@ -192,20 +192,20 @@ fn a_congestion_control_that_the_server_does_not_know_is_not_used() {
         let congestion = Some("of-another-kernel".to_owned());
         let asked = TestParameters { congestion, ..parameters(Direction::Forward, Length::Seconds(1)) };
         control.send_json(&asked.to_json()).await.expect("sent");
-        control.expect(State::CreateStreams).await.expect("the test goes on");
+        control.expect(TestState::CreateStreams).await.expect("the test goes on");
         let mut streams = vec![];
         for _ in 0..2 {
             let mut stream = arrival(bench).await;
             stream.write_all(&COOKIE).await.expect("sent");
             streams.push(stream);
         }
-        control.expect(State::TestStart).await.expect("a test");
-        control.expect(State::TestRunning).await.expect("a test");
-        control.send(State::TestEnd).await.expect("sent");
-        control.expect(State::ExchangeResults).await.expect("asked for");
+        control.expect(TestState::TestStart).await.expect("a test");
+        control.expect(TestState::TestRunning).await.expect("a test");
+        control.send(TestState::TestEnd).await.expect("sent");
+        control.expect(TestState::ExchangeResults).await.expect("asked for");
         control.send_json(&serde_json::json!({"streams": []})).await.expect("sent");
         let results = control.receive_json(1 << 16).await.expect("results");
-        control.expect(State::DisplayResults).await.expect("the end");
+        control.expect(TestState::DisplayResults).await.expect("the end");
         let usual = streams[0].info().expect("a connection").cc.to_owned();
         (results["congestion_used"].clone(), usual)
     });
@@ -219,7 +219,7 @@ async fn met(bench: &Bench) -> Control<TcpStream> {
     let stream = bench.stack.connect((SERVER, PORT)).await.expect("it listens");
     let mut control = Control::new(stream, (SERVER, PORT).into());
     control.send_cookie(&Cookie::from_wire(COOKIE)).await.expect("sent");
-    control.expect(State::ParamExchange).await.expect("a server");
+    control.expect(TestState::ParamExchange).await.expect("a server");
     control
 }
 
@@ -254,7 +254,7 @@ fn a_client_that_goes_away_ends_the_test() {
         let mut control = met(bench).await;
         let asked = parameters(Direction::Forward, Length::Seconds(1));
         control.send_json(&asked.to_json()).await.expect("sent");
-        control.expect(State::CreateStreams).await.expect("asked for");
+        control.expect(TestState::CreateStreams).await.expect("asked for");
         let mut other = bench.stack.connect((SERVER, PORT)).await.expect("it listens");
         other.write_all(&[b'x'; 37]).await.expect("sent");
     });
@@ -335,7 +335,7 @@ fn buffers_that_would_take_too_much_memory_are_refused() {
             ..parameters(Direction::Forward, Length::Seconds(1))
         };
         control.send_json(&asked.to_json()).await.expect("sent");
-        control.expect(State::CreateStreams).await
+        control.expect(TestState::CreateStreams).await
     });
     let (answer, server) = (answer.expect_err("refused"), server.expect_err("refused"));
     assert!(answer.to_string().contains("buffers of this size (-w) (error 124"), "{answer}");
@@ -430,21 +430,21 @@ fn a_connection_that_breaks_shortly_before_the_end_is_a_failure() {
             let mut control = Control::new(stream, peer);
             let mut cookie = [0; 37];
             control.stream_mut().read_exact(&mut cookie).await.expect("a cookie");
-            control.send(State::ParamExchange).await.expect("sent");
+            control.send(TestState::ParamExchange).await.expect("sent");
             control.receive_json(1 << 16).await.expect("parameters");
-            control.send(State::CreateStreams).await.expect("sent");
+            control.send(TestState::CreateStreams).await.expect("sent");
             let (data, _) = listener.accept().await.expect("a stream");
-            control.send(State::TestStart).await.expect("sent");
-            control.send(State::TestRunning).await.expect("sent");
+            control.send(TestState::TestStart).await.expect("sent");
+            control.send(TestState::TestRunning).await.expect("sent");
             tokio::time::sleep(Duration::from_millis(500)).await;
             data.set_zero_linger().expect("set");
             drop(data);
             // A server that goes on as if nothing had been.
             if control.receive().await.is_ok() {
-                control.send(State::ExchangeResults).await.expect("sent");
+                control.send(TestState::ExchangeResults).await.expect("sent");
                 let results = control.receive_json(1 << 16).await.expect("results");
                 control.send_json(&results).await.expect("sent");
-                control.send(State::DisplayResults).await.expect("sent");
+                control.send(TestState::DisplayResults).await.expect("sent");
                 let _ = control.receive_soon().await;
             }
         };

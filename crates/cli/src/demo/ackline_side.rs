@@ -1,7 +1,7 @@
 //! One end of the demo's connections on an ackline stack.
 
 use super::payload::{Checker, Payload};
-use super::{Received, Sent};
+use super::{ReceivedStream, SentStream};
 use crate::progress::Progress;
 use crate::traffic::PathSampler;
 use ackline::runtime::{TcpStream, timer};
@@ -21,7 +21,7 @@ pub(super) async fn send(
     mut stream: TcpStream,
     mut payload: Payload,
     progress: &Progress,
-) -> io::Result<Sent> {
+) -> io::Result<SentStream> {
     let started = timer::now();
     let mut sampler = PathSampler::default();
     loop {
@@ -46,7 +46,12 @@ pub(super) async fn send(
             break;
         }
     }
-    Ok(Sent { bytes: payload.sent().bytes(), digest: payload.sent().digest(), started, path: sampler.path() })
+    Ok(SentStream {
+        bytes: payload.sent().bytes(),
+        digest: payload.sent().digest(),
+        started,
+        path: sampler.path(),
+    })
 }
 
 /// Takes what the connection says about itself: the path, and how much of the data has arrived.
@@ -58,7 +63,7 @@ fn look(stream: &TcpStream, sampler: &mut PathSampler, progress: &Progress) -> i
 }
 
 /// Receives to the end.
-pub(super) async fn receive(mut stream: TcpStream, progress: &Progress) -> io::Result<Received> {
+pub(super) async fn receive(mut stream: TcpStream, progress: &Progress) -> io::Result<ReceivedStream> {
     let mut checker = Checker::new();
     loop {
         let count = stream
@@ -79,5 +84,5 @@ pub(super) async fn receive(mut stream: TcpStream, progress: &Progress) -> io::R
     }
     let finished = timer::now();
     stream.shutdown().await?;
-    Ok(Received { bytes: checker.bytes(), digest: checker.digest(), finished })
+    Ok(ReceivedStream { bytes: checker.bytes(), digest: checker.digest(), finished })
 }

@@ -1,7 +1,7 @@
 //! The far end of the demo: first it receives, then it sends, on a thread of its own.
 
 use super::payload::{Checker, Payload};
-use super::{Amount, FAR, FAR_PORT, NEAR, NEAR_PORT, Received, Sent, ackline_side};
+use super::{Amount, FAR, FAR_PORT, NEAR, NEAR_PORT, ReceivedStream, SentStream, ackline_side};
 use crate::failure::{Failure, plain};
 use crate::progress::Progress;
 use crate::settings::Settings;
@@ -20,14 +20,14 @@ const READ: usize = 128 << 10;
 
 /// What the far end will say.
 pub(super) struct FarSide {
-    pub(super) received: oneshot::Receiver<io::Result<Received>>,
-    pub(super) sent: oneshot::Receiver<io::Result<Sent>>,
+    pub(super) received: oneshot::Receiver<io::Result<ReceivedStream>>,
+    pub(super) sent: oneshot::Receiver<io::Result<SentStream>>,
 }
 
 /// Where the far end says it.
 struct Answers {
-    received: oneshot::Sender<io::Result<Received>>,
-    sent: oneshot::Sender<io::Result<Sent>>,
+    received: oneshot::Sender<io::Result<ReceivedStream>>,
+    sent: oneshot::Sender<io::Result<SentStream>>,
 }
 
 fn answers() -> (Answers, FarSide) {
@@ -101,7 +101,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure
         .map_err(|error| Failure::system("start a thread", &error))
 }
 
-async fn stack_sends(stack: &Stack, seed: u64, amount: Amount) -> io::Result<Sent> {
+async fn stack_sends(stack: &Stack, seed: u64, amount: Amount) -> io::Result<SentStream> {
     let stream = stack.connect((NEAR, NEAR_PORT)).await?;
     ackline_side::send(stream, Payload::new(seed, amount, timer::now()), &Progress::silent()).await
 }
@@ -111,7 +111,7 @@ fn on(action: &'static str) -> impl Fn(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("cannot {action}: {}", plain(&error)))
 }
 
-fn kernel_receives(listener: &TcpListener) -> io::Result<Received> {
+fn kernel_receives(listener: &TcpListener) -> io::Result<ReceivedStream> {
     let (mut stream, _) = listener.accept().map_err(on("accept with a kernel socket"))?;
     let mut buffer = vec![0; READ];
     let mut checker = Checker::new();
@@ -121,10 +121,10 @@ fn kernel_receives(listener: &TcpListener) -> io::Result<Received> {
             count => checker.update(&buffer[..count]),
         }
     }
-    Ok(Received { bytes: checker.bytes(), digest: checker.digest(), finished: timer::now() })
+    Ok(ReceivedStream { bytes: checker.bytes(), digest: checker.digest(), finished: timer::now() })
 }
 
-fn kernel_sends(seed: u64, amount: Amount) -> io::Result<Sent> {
+fn kernel_sends(seed: u64, amount: Amount) -> io::Result<SentStream> {
     let mut stream = TcpStream::connect((NEAR, NEAR_PORT)).map_err(on("connect with a kernel socket"))?;
     let started = timer::now();
     let mut payload = Payload::new(seed, amount, started);
@@ -144,7 +144,12 @@ fn kernel_sends(seed: u64, amount: Amount) -> io::Result<Sent> {
     // The other end closes when it has everything.
     while stream.read(&mut [0; 64])? > 0 {}
     sample(&mut sampler, &stream)?;
-    Ok(Sent { bytes: payload.sent().bytes(), digest: payload.sent().digest(), started, path: sampler.path() })
+    Ok(SentStream {
+        bytes: payload.sent().bytes(),
+        digest: payload.sent().digest(),
+        started,
+        path: sampler.path(),
+    })
 }
 
 fn sample(sampler: &mut PathSampler, stream: &TcpStream) -> io::Result<()> {

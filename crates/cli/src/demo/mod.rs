@@ -51,7 +51,7 @@ struct Amount {
 
 /// What a sender knows in the end.
 #[derive(Clone, Copy, Debug)]
-struct Sent {
+struct SentStream {
     bytes: u64,
     digest: Digest,
     /// When the first byte was about to be written.
@@ -61,7 +61,7 @@ struct Sent {
 
 /// What a receiver knows in the end.
 #[derive(Clone, Copy, Debug)]
-struct Received {
+struct ReceivedStream {
     bytes: u64,
     digest: Digest,
     /// When the end of the stream had been read.
@@ -71,8 +71,8 @@ struct Received {
 /// One direction, seen from both ends.
 #[derive(Clone, Copy, Debug)]
 struct Direction {
-    sent: Sent,
-    received: Received,
+    sent: SentStream,
+    received: ReceivedStream,
     /// CPU time of the thread with the near stack.
     cpu: Duration,
 }
@@ -169,7 +169,7 @@ async fn exchange(
 async fn upload(
     stack: &Stack,
     amount: Amount,
-    received: oneshot::Receiver<io::Result<Received>>,
+    received: oneshot::Receiver<io::Result<ReceivedStream>>,
     progress: &Progress,
 ) -> io::Result<Direction> {
     let watch = Stopwatch::of_thread();

@@ -9,7 +9,7 @@ use crate::output;
 use crate::peer;
 use crate::progress::Progress;
 use crate::report::ErrorReport;
-use crate::signals::{Ended, Signals};
+use crate::signals::{EndSignal, Signals};
 use crate::source::Source;
 use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures, PathSampler, Stopwatch};
@@ -220,7 +220,7 @@ fn tell(args: &SendArgs, progress: &Progress, line: &str) {
 enum Early {
     Trouble(Trouble),
     Stalled,
-    Signal(Ended),
+    Signal(EndSignal),
 }
 
 /// Connects and exchanges everything. Where this is dropped or fails, the receiver gets a reset: it must not take a

@@ -41,7 +41,7 @@ pub struct Options {
 }
 
 /// A study that was repeated.
-pub struct Done {
+pub struct StudyResult {
     /// The study.
     pub study: &'static dyn Study,
     /// What was asked of it.
@@ -60,7 +60,10 @@ pub struct Done {
 /// # Errors
 /// Where something is asked for that a study does not have, a job cannot be run, or a file cannot be written. Checks that fail are
 /// no error.
-pub fn reproduce(studies: &[&'static dyn Study], options: &Options) -> Result<Vec<Done>, ReproduceError> {
+pub fn reproduce(
+    studies: &[&'static dyn Study],
+    options: &Options,
+) -> Result<Vec<StudyResult>, ReproduceError> {
     let several = studies.len() > 1;
     let mut plans = vec![];
     for study in studies {
@@ -127,10 +130,10 @@ fn request(study: &dyn Study, options: &Options, several: bool) -> Result<Reques
 }
 
 /// The outputs of a study's jobs, and how many of them had been there before.
-type Ran = (BTreeMap<String, Value>, usize);
+type JobOutputs = (BTreeMap<String, Value>, usize);
 
 /// Runs the jobs of all plans side by side.
-fn run(plans: &[Plan], options: &Options) -> Result<BTreeMap<usize, Ran>, ReproduceError> {
+fn run(plans: &[Plan], options: &Options) -> Result<BTreeMap<usize, JobOutputs>, ReproduceError> {
     let jobs: Vec<(usize, &Job)> = plans
         .iter()
         .enumerate()
@@ -160,7 +163,7 @@ fn run(plans: &[Plan], options: &Options) -> Result<BTreeMap<usize, Ran>, Reprod
             .collect()
     });
     bar.finish_and_clear();
-    let mut outputs: BTreeMap<usize, Ran> = BTreeMap::new();
+    let mut outputs: BTreeMap<usize, JobOutputs> = BTreeMap::new();
     for (place, id, value, resumed) in done? {
         let (values, before) = outputs.entry(place).or_default();
         values.insert(id, value);
@@ -192,7 +195,7 @@ impl Plan {
         values: BTreeMap<String, Value>,
         resumed: usize,
         options: &Options,
-    ) -> Result<Done, ReproduceError> {
+    ) -> Result<StudyResult, ReproduceError> {
         let Self { study, request, jobs: _, folder } = self;
         let name = study.paper().name;
         let fault = |message| ReproduceError::Study { study: name.to_owned(), message };
@@ -200,7 +203,7 @@ impl Plan {
         if let Some(message) = reproduction.fault() {
             return Err(fault(message));
         }
-        let mut done = Done { study, request, reproduction, resumed, files: vec![] };
+        let mut done = StudyResult { study, request, reproduction, resumed, files: vec![] };
         // Made also where nothing is written: a page with a mistake is found by every run.
         let page = page::to_markdown(&done).map_err(fault)?;
         if let Some(folder) = folder {
@@ -252,7 +255,7 @@ impl Store {
     }
 
     /// Writes what is found. Outputs of jobs go, unless they are to be kept.
-    fn conclude(&self, done: &Done, page: &str, keep_jobs: bool) -> Result<Vec<PathBuf>, RunError> {
+    fn conclude(&self, done: &StudyResult, page: &str, keep_jobs: bool) -> Result<Vec<PathBuf>, RunError> {
         let stem = self.stem;
         let mut files = vec![];
         let mut write = |name: String, content: &[u8]| {

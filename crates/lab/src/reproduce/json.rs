@@ -1,7 +1,7 @@
 //! A reproduction as a JSON document.
 
 use super::check::Check;
-use super::engine::Done;
+use super::engine::StudyResult;
 use super::figure::Figure;
 use super::table::Table;
 use serde::Serialize;
@@ -39,17 +39,17 @@ struct Paper<'a> {
 
 /// The document on one line. It holds nothing that differs between two runs of the same command.
 #[must_use]
-pub fn to_json(done: &Done) -> String {
+pub fn to_json(done: &StudyResult) -> String {
     crate::folder::json(&document(done))
 }
 
 /// The same over many lines, with an end of line.
-pub(super) fn to_json_pretty(done: &Done) -> String {
+pub(super) fn to_json_pretty(done: &StudyResult) -> String {
     // Plain data with text keys, which always serialises.
     serde_json::to_string_pretty(&document(done)).unwrap_or_default() + "\n"
 }
 
-fn document(done: &Done) -> Document<'_> {
+fn document(done: &StudyResult) -> Document<'_> {
     let (paper, found, request) = (done.study.paper(), &done.reproduction, &done.request);
     Document {
         command: "reproduce",

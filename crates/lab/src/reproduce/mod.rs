@@ -34,7 +34,7 @@ mod terminal;
 mod tests;
 
 pub use check::Check;
-pub use engine::{Done, Options, reproduce};
+pub use engine::{Options, StudyResult, reproduce};
 pub use error::ReproduceError;
 pub use figure::Figure;
 pub use job::{Job, Outputs};

@@ -14,7 +14,7 @@
 //! has no place for is appended. A placeholder that names nothing is an error.
 
 use super::check::Check;
-use super::engine::Done;
+use super::engine::StudyResult;
 use super::figure::Figure;
 use super::terminal::{bounds, count};
 use crate::summary::short;
@@ -34,7 +34,7 @@ struct Placed {
 ///
 /// # Errors
 /// What is wrong with the study's page.
-pub fn to_markdown(done: &Done) -> Result<String, String> {
+pub fn to_markdown(done: &StudyResult) -> Result<String, String> {
     let mut placed = Placed::default();
     let mut text = heading(done);
     let mut wanted = true;
@@ -77,7 +77,7 @@ pub fn to_markdown(done: &Done) -> Result<String, String> {
     Ok(text)
 }
 
-fn heading(done: &Done) -> String {
+fn heading(done: &StudyResult) -> String {
     let paper = done.study.paper();
     let mut command = format!("ackline reproduce {}", paper.name);
     let parts = &done.request.parts;
@@ -97,7 +97,7 @@ fn heading(done: &Done) -> String {
 }
 
 /// A placeholder on a line of its own.
-fn block(done: &Done, name: &str, argument: &str, placed: &mut Placed) -> Result<String, String> {
+fn block(done: &StudyResult, name: &str, argument: &str, placed: &mut Placed) -> Result<String, String> {
     let found = &done.reproduction;
     match name {
         "table" => {
@@ -132,7 +132,7 @@ fn block(done: &Done, name: &str, argument: &str, placed: &mut Placed) -> Result
 }
 
 /// A line with the values that it names.
-fn inline(done: &Done, line: &str) -> Result<String, String> {
+fn inline(done: &StudyResult, line: &str) -> Result<String, String> {
     let mut text = String::new();
     let mut left = line;
     while let Some((before, after)) = left.split_once("{{") {
@@ -153,7 +153,7 @@ fn inline(done: &Done, line: &str) -> Result<String, String> {
     Ok(text + left)
 }
 
-fn image(done: &Done, figure: &Figure) -> String {
+fn image(done: &StudyResult, figure: &Figure) -> String {
     format!("![{}]({}/{}.svg)\n", figure.title(), done.study.paper().stem, figure.name())
 }
 
@@ -190,7 +190,7 @@ fn folded(checks: &[&Check]) -> String {
 }
 
 /// What has no place on the page.
-fn rest(done: &Done, placed: &Placed) -> String {
+fn rest(done: &StudyResult, placed: &Placed) -> String {
     let found = &done.reproduction;
     let mut text = String::new();
     for table in found.tables.iter().filter(|table| !placed.tables.contains(&table.id)) {

@@ -1,7 +1,7 @@
 //! A reproduction on a terminal.
 
 use super::check::Check;
-use super::engine::Done;
+use super::engine::StudyResult;
 use super::study::{Knob, Study};
 use crate::summary::short;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ pub fn listing(studies: &[&dyn Study]) -> String {
 
 /// Tables, checks that failed, and the count of all.
 #[must_use]
-pub fn to_text(done: &Done) -> String {
+pub fn to_text(done: &StudyResult) -> String {
     let (paper, found) = (done.study.paper(), &done.reproduction);
     let mut text = paper.citation() + "\n";
     for table in &found.tables {
@@ -49,7 +49,7 @@ pub fn to_text(done: &Done) -> String {
 }
 
 /// `214 checks passed, 3 failed`.
-pub(super) fn count(done: &Done) -> String {
+pub(super) fn count(done: &StudyResult) -> String {
     let found = &done.reproduction;
     let mut text = format!("{} of {} checks passed", found.passed(), found.checks.len());
     if found.failed() > 0 {

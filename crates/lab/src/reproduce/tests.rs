@@ -71,7 +71,7 @@ fn options(parts: &[&str]) -> Options {
     Options { parts: parts.iter().map(|part| (*part).to_owned()).collect(), threads: 1, ..Options::default() }
 }
 
-fn one(options: &Options) -> Done {
+fn one(options: &Options) -> StudyResult {
     let mut done = reproduce(&[&TINY], options).unwrap();
     assert_eq!(done.len(), 1);
     done.remove(0)

@@ -77,8 +77,8 @@ impl ChannelConfig {
 #[derive(Debug)]
 pub struct Channel {
     config: ChannelConfig,
-    incoming: Arc<Mutex<Queue>>,
-    outgoing: Arc<Mutex<Queue>>,
+    incoming: Arc<Mutex<PacketQueue>>,
+    outgoing: Arc<Mutex<PacketQueue>>,
     /// What [`Device::try_recv`] lent out last.
     lent: Vec<u8>,
     stats: DeviceStats,
@@ -88,8 +88,8 @@ impl Channel {
     /// The two ends.
     #[must_use]
     pub fn pair(config: ChannelConfig) -> (Self, Self) {
-        let there = Arc::new(Mutex::new(Queue::default()));
-        let back = Arc::new(Mutex::new(Queue::default()));
+        let there = Arc::new(Mutex::new(PacketQueue::default()));
+        let back = Arc::new(Mutex::new(PacketQueue::default()));
         let end = |incoming, outgoing| Self {
             config,
             incoming,
@@ -234,7 +234,7 @@ impl Drop for Channel {
 
 /// One direction.
 #[derive(Debug, Default)]
-struct Queue {
+struct PacketQueue {
     packets: VecDeque<Packet>,
     /// The sum of the packets' lengths.
     bytes: usize,
@@ -248,7 +248,7 @@ struct Queue {
     closed: bool,
 }
 
-impl Queue {
+impl PacketQueue {
     fn has_room(&self, config: &ChannelConfig) -> bool {
         self.packets.is_empty()
             || (self.packets.len() < config.queue_packets && self.bytes < config.queue_bytes)
@@ -262,7 +262,7 @@ struct Packet {
     checksum: RxChecksum,
 }
 
-fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+fn lock(queue: &Mutex<PacketQueue>) -> MutexGuard<'_, PacketQueue> {
     // No code that can panic runs under the lock but the allocator's.
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }

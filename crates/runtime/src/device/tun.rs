@@ -205,7 +205,7 @@ impl Tun {
     }
 
     /// Reads until a packet makes sense: where it begins and ends in the buffer, and what its header says.
-    fn receive(&mut self) -> io::Result<(usize, usize, vnet::Received)> {
+    fn receive(&mut self) -> io::Result<(usize, usize, vnet::RxMeta)> {
         let offload = self.caps.max_super_packet > 0;
         for _ in 0..MAX_SKIPPED {
             let Self { fd, buffer, .. } = &mut *self;
@@ -258,7 +258,7 @@ impl Device for Tun {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let (start, end, vnet::Received { segment_size, checksum }) = self.receive()?;
+        let (start, end, vnet::RxMeta { segment_size, checksum }) = self.receive()?;
         // `receive` found the packet there.
         Ok(RxPacket { head: &self.buffer[start..end], more: [&[], &[]], segment_size, checksum })
     }
@@ -293,7 +293,7 @@ const fn capabilities(mtu: u32, offload: bool) -> DeviceCaps {
 }
 
 /// What the first `length` bytes of `buffer` are; `None` if they are no packet.
-fn understand(buffer: &[u8], length: usize, offload: bool) -> Option<vnet::Received> {
+fn understand(buffer: &[u8], length: usize, offload: bool) -> Option<vnet::RxMeta> {
     if length >= buffer.len() {
         return None;
     }
@@ -302,7 +302,7 @@ fn understand(buffer: &[u8], length: usize, offload: bool) -> Option<vnet::Recei
         let (header, packet) = bytes.split_first_chunk::<{ vnet::LEN }>()?;
         vnet::parse(header, packet)
     } else {
-        (!bytes.is_empty()).then_some(vnet::Received { segment_size: None, checksum: RxChecksum::Verify })
+        (!bytes.is_empty()).then_some(vnet::RxMeta { segment_size: None, checksum: RxChecksum::Verify })
     }
 }
 

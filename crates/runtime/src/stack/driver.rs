@@ -1,7 +1,7 @@
 //! The task that drives one endpoint: packets in, deadlines, packets out, events, sleep.
 
 use super::shard::{Shard, Wakes, store};
-use super::state::{State, Waited};
+use super::state::{DepartureWait, StackState};
 use crate::pacing::Wait;
 use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
@@ -93,7 +93,7 @@ impl Future for Driver {
                 Some(Wait::Sleep(_)) | None => return Poll::Pending,
                 Some(Wait::Hold(until, departs)) if held.is_none() => {
                     *awake_since = Some(timer::now());
-                    held = Some(Waited { ended: timer::spin_until(until), departs });
+                    held = Some(DepartureWait { ended: timer::spin_until(until), departs });
                 }
                 Some(Wait::Yield | Wait::Hold(..)) => {
                     *awake_since = Some(timer::now());
@@ -132,7 +132,7 @@ enum Turn {
 
 /// What a turn took from the device.
 #[derive(Clone, Copy, Debug, Default)]
-struct Received {
+struct RxBatch {
     packets: usize,
     bytes: usize,
     /// The batch is full, and the device was not asked further; otherwise it is empty, and wakes the driver when it is
@@ -140,7 +140,7 @@ struct Received {
     more: bool,
 }
 
-impl Received {
+impl RxBatch {
     /// Small packets alone: handshakes, requests, the ends of connections.
     const fn is_small(&self) -> bool {
         self.packets > 0 && self.bytes <= self.packets * SMALL_PACKET
@@ -157,7 +157,7 @@ pub(crate) struct Gathering {
 
 impl Gathering {
     /// A turn took `received`. The first one sets the time, the more the longer.
-    fn add(&mut self, now: Instant, received: &Received) {
+    fn add(&mut self, now: Instant, received: &RxBatch) {
         if received.more {
             // There is no need to wait: the next turn brings the rest.
             *self = Self::default();
@@ -173,9 +173,9 @@ impl Gathering {
     }
 }
 
-impl State {
+impl StackState {
     /// `hold` has ended just before.
-    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<Waited>) -> Turn {
+    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<DepartureWait>) -> Turn {
         self.meters.driver_runs += 1;
         let outcome = self.try_turn(cx, wakes, hold);
         match outcome {
@@ -198,7 +198,7 @@ impl State {
         &mut self,
         cx: &mut Context<'_>,
         wakes: &mut Wakes,
-        hold: Option<Waited>,
+        hold: Option<DepartureWait>,
     ) -> io::Result<bool> {
         let mut expired = self.spins();
         let mut waited = hold;
@@ -211,12 +211,12 @@ impl State {
             self.meters.timer_expiries += 1;
             if let (Some(Wait::Sleep(_)), Some(deadline)) = (self.wait, deadline) {
                 self.waiter.on_wake_up(at.since(deadline));
-                waited = Some(Waited { ended: at, departs: at });
+                waited = Some(DepartureWait { ended: at, departs: at });
             }
         }
         let mut now = match hold {
             // What is made leaves then, and not before: by the end of the turn it is that late.
-            Some(Waited { departs, .. }) => timer::now().max(departs),
+            Some(DepartureWait { departs, .. }) => timer::now().max(departs),
             None => timer::now(),
         };
         let departs = expired && self.serve_departures(now);
@@ -269,9 +269,9 @@ impl State {
     }
 
     /// `gathers`: as one that polls.
-    fn receive(&mut self, now: Instant, cx: &mut Context<'_>, gathers: bool) -> io::Result<Received> {
+    fn receive(&mut self, now: Instant, cx: &mut Context<'_>, gathers: bool) -> io::Result<RxBatch> {
         let polling = self.is_polling(now) || gathers;
-        let mut received = Received::default();
+        let mut received = RxBatch::default();
         let outcome = self.receive_batch(now, cx, polling, &mut received);
         if received.packets > 0 {
             self.moved(now);
@@ -285,7 +285,7 @@ impl State {
         now: Instant,
         cx: &mut Context<'_>,
         polling: bool,
-        received: &mut Received,
+        received: &mut RxBatch,
     ) -> io::Result<()> {
         let Self { endpoint, device: port, meters, .. } = self;
         while received.packets < RX_BATCH && received.bytes < RX_BATCH_BYTES {
@@ -330,7 +330,7 @@ mod tests {
     /// For how long the ACK of one turn waits.
     fn waits(packets: usize, bytes: usize, more: bool) -> Duration {
         let mut gathering = Gathering::default();
-        gathering.add(START, &Received { packets, bytes, more });
+        gathering.add(START, &RxBatch { packets, bytes, more });
         gathering.until.map_or(Duration::ZERO, |until| until.since(START))
     }
 
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn an_ack_waits_neither_longer_nor_for_more_than_agreed() {
-        let packet = Received { packets: 1, bytes: GATHER_WORTH, more: false };
+        let packet = RxBatch { packets: 1, bytes: GATHER_WORTH, more: false };
         let mut gathering = Gathering::default();
         assert!(!gathering.goes_on(START));
         gathering.add(START, &packet);

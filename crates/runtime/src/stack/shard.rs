@@ -4,7 +4,7 @@
 //! application's task for what its own write, read or close makes leave at once. No system call under the lock
 //! can block: descriptors are non-blocking.
 
-use super::state::{State, Waits};
+use super::state::{StackState, Waits};
 use crate::device::Device;
 use crate::timer::{self, Timer};
 use ackline_tcp_core::{Endpoint, Instant};
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 /// One endpoint, shared by its driver task and by all handles.
 #[derive(Debug)]
 pub(crate) struct Shard {
-    state: Mutex<State>,
+    state: Mutex<StackState>,
 }
 
 /// What handles own of a shard: when the last one goes, the driver ends as soon as no connection needs it.
@@ -53,18 +53,18 @@ impl Drop for Anchor {
 
 impl Shard {
     pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
-        Self { state: Mutex::new(State::new(endpoint, device, timer, waits)) }
+        Self { state: Mutex::new(StackState::new(endpoint, device, timer, waits)) }
     }
 
     /// The state. A panic of an application's closure under the lock leaves it usable: the core is only
     /// borrowed by such a closure.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, StackState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does something for an application under the lock, sends what may leave because of it, and wakes whom
     /// it concerns after the lock is free.
-    pub(crate) fn act<R>(&self, act: impl FnOnce(&mut State, Instant, &mut Wakes) -> R) -> R {
+    pub(crate) fn act<R>(&self, act: impl FnOnce(&mut StackState, Instant, &mut Wakes) -> R) -> R {
         let mut wakes = Wakes::default();
         let outcome = {
             let mut state = self.lock();

@@ -2,11 +2,11 @@
 
 use crate::io_error;
 use crate::stack::shard::Anchor;
-use crate::stack::state::{Side, State};
+use crate::stack::state::{Side, StackState};
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::error::{ConnError, StreamError};
 use ackline_tcp_core::info::Info;
-use ackline_tcp_core::{ConnId, Instant, State as TcpState};
+use ackline_tcp_core::{ConnId, Instant, State};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -69,11 +69,11 @@ impl Handle {
             return Poll::Ready(Err(io_error::conn(error)));
         }
         match conn.state() {
-            TcpState::SynSent | TcpState::SynReceived => {
+            State::SynSent | State::SynReceived => {
                 state.await_side(self.id, Side::Write, cx.waker());
                 Poll::Pending
             }
-            TcpState::Closed => Poll::Ready(Err(io_error::gone())),
+            State::Closed => Poll::Ready(Err(io_error::gone())),
             _ => Poll::Ready(Ok(())),
         }
     }
@@ -129,7 +129,7 @@ impl Handle {
         waker: Option<&Waker>,
         act: impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
-        self.shard.act(|state: &mut State, now, _| {
+        self.shard.act(|state: &mut StackState, now, _| {
             let mut conn = match operation {
                 Operation::Write => state.conn(self.id)?,
                 Operation::Read | Operation::Flush => state.remains(self.id)?,
@@ -254,7 +254,7 @@ impl Handle {
             _ if conn.is_flushed() => Poll::Ready(Ok(())),
             (Some(error), _) => Poll::Ready(Err(self.ended(error))),
             // An RST may take the place of the ACK of the FIN, with everything before it delivered.
-            (None, TcpState::Closed) => Poll::Ready(Ok(())),
+            (None, State::Closed) => Poll::Ready(Ok(())),
             (None, _) => Poll::Pending,
         })
     }

@@ -4,15 +4,15 @@ use crate::{AckPriority, Fifo};
 use ackline_tcp_core::policy::sched::ControlKind;
 use std::string::ToString;
 
-fn queue(limit: usize) -> Load<Queue<Fifo>> {
-    Load::new(Queue::new(Fifo::default(), QueueParams { limit, ..QueueParams::default() }))
+fn queue(limit: usize) -> Load<LimitedQueue<Fifo>> {
+    Load::new(LimitedQueue::new(Fifo::default(), QueueParams { limit, ..QueueParams::default() }))
 }
 
-fn ask<S: EgressScheduler>(load: &mut Load<Queue<S>>, conn: u32, class: SegmentClass) -> Admission {
+fn ask<S: EgressScheduler>(load: &mut Load<LimitedQueue<S>>, conn: u32, class: SegmentClass) -> Admission {
     load.scheduler.admit(Instant::ZERO, &Ask::new(Some(ConnId::for_test(conn, 0)), class, 1500))
 }
 
-fn metric<S: EgressScheduler>(queue: &Queue<S>, wanted: &str) -> f64 {
+fn metric<S: EgressScheduler>(queue: &LimitedQueue<S>, wanted: &str) -> f64 {
     let mut found = None;
     queue.metrics(&mut Metrics::new(&mut |name, value| {
         if name == wanted {
@@ -40,7 +40,7 @@ fn data_beyond_the_limit_waits_for_a_place_and_others_do_not() {
 #[test]
 fn a_kept_ack_finds_a_full_queue_and_one_that_is_stamped_late_does_not() {
     let params = QueueParams { limit: 2, keep_acks: true, thin: false };
-    let mut load = Load::new(Queue::new(AckPriority::default(), params));
+    let mut load = Load::new(LimitedQueue::new(AckPriority::default(), params));
     load.push("a0 d0 a1 d1", 1500, 40);
     assert_eq!(ask(&mut load, 1, SegmentClass::PureAck), Admission::Dropped);
     assert_eq!(ask(&mut load, 1, SegmentClass::Control(ControlKind::Fin)), Admission::Granted);
@@ -83,7 +83,7 @@ fn thin_means_that_acks_keep_their_numbers() {
         ("acks=kept", QueuedAcks::Kept),
         ("acks=kept,thin=on", QueuedAcks::Thinned),
     ] {
-        let queue = Queue::new(Fifo::default(), with(text).unwrap());
+        let queue = LimitedQueue::new(Fifo::default(), with(text).unwrap());
         assert_eq!(queue.properties().acks, acks, "{text}");
     }
     let error = with("acks=newest,thin=on").unwrap_err().to_string();

@@ -42,7 +42,7 @@ struct Bench {
 
 /// A segment that the connection sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Sent {
+struct SentSegment {
     flags: TcpFlags,
     seq: SeqNum,
     ack: SeqNum,
@@ -207,7 +207,7 @@ impl Bench {
     }
 
     /// Sends everything that may leave, through the real builder and the real parser.
-    fn drain(&mut self) -> Vec<Sent> {
+    fn drain(&mut self) -> Vec<SentSegment> {
         let mut sent = Vec::new();
         let mut buf = HeaderBuf::new();
         while let Some(plan) = self.conn.next(self.now, &self.host, self.host.max_super_packet, false, 1) {
@@ -217,7 +217,7 @@ impl Bench {
         sent
     }
 
-    fn emit(&mut self, plan: &Plan, buf: &mut HeaderBuf) -> Sent {
+    fn emit(&mut self, plan: &Plan, buf: &mut HeaderBuf) -> SentSegment {
         let built = self
             .conn
             .build(self.now, &self.host, plan, self.host.tx_checksum, buf)
@@ -229,7 +229,7 @@ impl Bench {
         let packet = RxPacket::new(&bytes).with_checksum(RxChecksum::Verify);
         let datagram = parse(&packet).expect("a well-formed packet");
         let Transport::Tcp(seg) = datagram.transport else { panic!("not a TCP segment: {bytes:02x?}") };
-        let sent = Sent {
+        let sent = SentSegment {
             flags: seg.flags,
             seq: seg.seq,
             ack: seg.ack,

@@ -13,7 +13,7 @@
 //!
 //! The bytes themselves are in the receive buffer (`ByteRing::write_at`). For each acceptable segment with
 //! data the receiver calls [`Assembler::insert`] first, stores the bytes unless it was refused, and makes
-//! [`Inserted::advance`] bytes readable. For an ACK it asks [`Assembler::sack_blocks`], and says
+//! [`Insertion::advance`] bytes readable. For an ACK it asks [`Assembler::sack_blocks`], and says
 //! [`Assembler::on_ack_sent`] when that ACK has left.
 
 use crate::seq::SeqNum;
@@ -63,7 +63,7 @@ pub(crate) enum Placement {
 
 /// What [`Assembler::insert`] found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Inserted {
+pub(crate) struct Insertion {
     /// What became of the segment.
     pub(crate) placement: Placement,
     /// Bytes by which RCV.NXT advances: not zero for [`Placement::InOrder`] and [`Placement::FillsHole`] only.
@@ -92,10 +92,10 @@ impl Assembler {
 
     /// Enters the data `[start, end)` of a segment. The part past RCV.NXT is within the receive window (the
     /// caller cuts it), so that all distances are below 2^31. RCV.NXT is the one before this segment; the
-    /// caller adds [`Inserted::advance`] to it.
-    pub(crate) fn insert(&mut self, rcv_nxt: SeqNum, start: SeqNum, end: SeqNum) -> Inserted {
+    /// caller adds [`Insertion::advance`] to it.
+    pub(crate) fn insert(&mut self, rcv_nxt: SeqNum, start: SeqNum, end: SeqNum) -> Insertion {
         let mut inserted =
-            Inserted { placement: Placement::Duplicate, advance: 0, new_bytes: 0, duplicate_bytes: 0 };
+            Insertion { placement: Placement::Duplicate, advance: 0, new_bytes: 0, duplicate_bytes: 0 };
         let mut duplicate = (start, start.max(end.min(rcv_nxt)));
         inserted.duplicate_bytes = duplicate.1.distance_from(duplicate.0);
         let start = start.max(rcv_nxt);

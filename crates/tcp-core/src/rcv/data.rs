@@ -4,15 +4,15 @@
 //! Nearly every segment is the one that is expected, with nothing out of order: it takes the short way
 //! ([`Receiver::on_expected`]). Everything else is cut to the window, sorted in, and answered.
 
-use super::echo::Seen;
-use super::obligations::Owed;
-use super::{Assembler, Incoming, Received, Receiver, UNKNOWN_MSS};
+use super::echo::MarkedArrival;
+use super::obligations::ArrivalFacts;
+use super::{Assembler, DataOutcome, Incoming, Receiver, UNKNOWN_MSS};
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::drop_reason::DropReason;
 use crate::packet::SendReason;
 use crate::policy::ack::{DataArrival, DataClass};
-use crate::rcv::assembler::{Inserted, Placement};
+use crate::rcv::assembler::{Insertion, Placement};
 use crate::ring::MAX_CAPACITY;
 use crate::seq::SeqNum;
 use crate::wire::Payload;
@@ -60,15 +60,20 @@ impl Receiver {
             ctx.counters.tcp_zero_window_drop += 1;
         }
         self.acks.holds(ctx.now);
-        self.tell_policy(ctx, config, &DataArrival::new(seq, end, class), Owed::default());
+        self.tell_policy(ctx, config, &DataArrival::new(seq, end, class), ArrivalFacts::default());
     }
 
     /// Data or FIN of an acceptable segment.
-    pub(crate) fn on_data(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &Incoming<'_>) -> Received {
+    pub(crate) fn on_data(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        seg: &Incoming<'_>,
+    ) -> DataOutcome {
         let len = seg.payload.len() as u32;
         if !seg.fin && self.expects(seg.seq, len) {
             self.on_expected(ctx, config, seg);
-            return Received { readable: true, fin: false };
+            return DataOutcome { readable: true, fin: false };
         }
         if len > 0 {
             self.take_mark(ctx, seg);
@@ -96,7 +101,7 @@ impl Receiver {
         if let Some(echo) = self.echo.as_deref_mut() {
             let Incoming { ce, cwr, segments, .. } = *seg;
             let (rcv_nxt, highest_ack) = (self.rcv_nxt, self.highest_ack);
-            echo.on_data(ctx.counters, &Seen { ce, cwr, segments, rcv_nxt, highest_ack });
+            echo.on_data(ctx.counters, &MarkedArrival { ce, cwr, segments, rcv_nxt, highest_ack });
         }
     }
 
@@ -122,8 +127,8 @@ impl Receiver {
         self.deliver(len);
         self.acks.holds(ctx.now);
         let arrival = arrival(seg, seg.seq, seg.seq + len, DataClass::New);
-        let owed = Owed { hard: self.nearly_full(), advanced: true, ..Owed::default() };
-        self.tell_policy(ctx, config, &arrival, owed);
+        let facts = ArrivalFacts { hard: self.nearly_full(), advanced: true, ..ArrivalFacts::default() };
+        self.tell_policy(ctx, config, &arrival, facts);
     }
 
     /// Any other acceptable segment.
@@ -133,7 +138,7 @@ impl Receiver {
         config: &ConnConfig,
         seg: &Incoming<'_>,
         len: u32,
-    ) -> Received {
+    ) -> DataOutcome {
         let (mut payload, mut fin, mut end) = (seg.payload, seg.fin, seg.seq + len);
         let before = self.rcv_nxt;
         let mut hard = seg.fin;
@@ -154,7 +159,7 @@ impl Receiver {
             self.learn_fin(end);
         }
 
-        let mut owed = Owed { hard, sack: self.sack, ..Owed::default() };
+        let mut facts = ArrivalFacts { hard, sack: self.sack, ..ArrivalFacts::default() };
         let mut class = None;
         if seg.seq.lt(end) {
             let inserted = self.insert(config, seg.seq, end);
@@ -177,23 +182,23 @@ impl Receiver {
                 }
             }
             self.deliver(inserted.advance);
-            owed.repeats = inserted.duplicate_bytes > 0;
+            facts.repeats = inserted.duplicate_bytes > 0;
             class = Some(class_of(inserted.placement));
             if inserted.advance == 0 && class == Some(DataClass::OutOfOrder) {
-                owed.duplicates = seg.segments;
+                facts.duplicates = seg.segments;
             }
         }
-        let mut received = Received { readable: self.rcv_nxt != before, fin: false };
+        let mut received = DataOutcome { readable: self.rcv_nxt != before, fin: false };
         if self.fin == Some(self.rcv_nxt) {
             self.rcv_nxt += 1;
             received.fin = true;
         }
-        owed.advanced = self.rcv_nxt != before;
-        owed.hard |= owed.advanced && self.nearly_full();
+        facts.advanced = self.rcv_nxt != before;
+        facts.hard |= facts.advanced && self.nearly_full();
         match class {
             Some(class) => {
                 self.acks.holds(ctx.now);
-                self.tell_policy(ctx, config, &arrival(seg, seg.seq, end, class), owed);
+                self.tell_policy(ctx, config, &arrival(seg, seg.seq, end, class), facts);
             }
             // RFC 9293, section 3.10.7.4, eighth: a FIN is acknowledged at once; and what was wholly cut off is
             // answered as what is not acceptable.
@@ -212,12 +217,12 @@ impl Receiver {
     }
 
     /// Sorts `[start, end)` in.
-    fn insert(&mut self, config: &ConnConfig, start: SeqNum, end: SeqNum) -> Inserted {
+    fn insert(&mut self, config: &ConnConfig, start: SeqNum, end: SeqNum) -> Insertion {
         let rcv_nxt = self.rcv_nxt;
         let none_wait = self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty());
         if none_wait && start == rcv_nxt {
             let len = end.distance_from(start);
-            return Inserted {
+            return Insertion {
                 placement: Placement::InOrder,
                 advance: len,
                 new_bytes: len,
@@ -262,9 +267,15 @@ impl Receiver {
         ctx.counters.ack_hold_duplicates += u64::from(self.acks.is_holding());
     }
 
-    fn tell_policy(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, data: &DataArrival, owed: Owed) {
+    fn tell_policy(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        data: &DataArrival,
+        facts: ArrivalFacts,
+    ) {
         let view = self.view(ctx.now, config);
-        self.acks.on_data(ctx, &view, data, &owed);
+        self.acks.on_data(ctx, &view, data, &facts);
     }
 
     /// RFC 5681, section 4.2: what counts as a full-sized segment is for the receiver to find out; the largest

@@ -37,7 +37,7 @@ pub(super) struct Echo {
 
 /// What a data segment says, and where it finds the receiver.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct MarkedArrival {
     /// The IP header carried CE.
     pub(super) ce: bool,
     /// CWR was set.
@@ -61,24 +61,24 @@ impl Echo {
 
     /// Acceptable data arrived, and RCV.NXT did not move yet. (RFC 3168, section 6.1.5: marks of segments outside the
     /// window are ignored.)
-    pub(super) fn on_data(&mut self, counters: &mut Counters, seen: &Seen) {
-        self.marked += if seen.ce { u64::from(seen.segments) } else { 0 };
+    pub(super) fn on_data(&mut self, counters: &mut Counters, arrival: &MarkedArrival) {
+        self.marked += if arrival.ce { u64::from(arrival.segments) } else { 0 };
         if !self.accurate {
             // RFC 3168, section 6.1.3: CWR ends the echo of older marks, a mark on the segment itself begins the next.
-            self.ce = seen.ce || (self.ce && !seen.cwr);
-        } else if seen.ce != self.ce {
-            self.ce = seen.ce;
-            self.turn(counters, seen);
+            self.ce = arrival.ce || (self.ce && !arrival.cwr);
+        } else if arrival.ce != self.ce {
+            self.ce = arrival.ce;
+            self.turn(counters, arrival);
         }
     }
 
-    fn turn(&mut self, counters: &mut Counters, seen: &Seen) {
+    fn turn(&mut self, counters: &mut Counters, arrival: &MarkedArrival) {
         // Where nothing waits for an ACK, there is nothing to tell apart.
-        if self.waiting == 0 && seen.rcv_nxt == seen.highest_ack {
+        if self.waiting == 0 && arrival.rcv_nxt == arrival.highest_ack {
             return;
         }
         let waiting = usize::from(self.waiting);
-        if waiting > 0 && self.turns.get(waiting - 1) == Some(&seen.rcv_nxt) {
+        if waiting > 0 && self.turns.get(waiting - 1) == Some(&arrival.rcv_nxt) {
             // There and back with no data in order between.
             self.waiting -= 1;
             return;
@@ -89,7 +89,7 @@ impl Echo {
             counters.tcp_ce_turns_merged += 1;
         }
         if let Some(slot) = self.turns.get_mut(usize::from(self.waiting)) {
-            *slot = seen.rcv_nxt;
+            *slot = arrival.rcv_nxt;
             self.waiting += 1;
         }
     }
@@ -129,7 +129,10 @@ mod tests {
             .map(|group| {
                 for letter in group.chars() {
                     let (ce, cwr) = (matches!(letter, 'c' | 'b'), matches!(letter, 'w' | 'b'));
-                    echo.on_data(&mut counters, &Seen { ce, cwr, segments: 1, rcv_nxt, highest_ack });
+                    echo.on_data(
+                        &mut counters,
+                        &MarkedArrival { ce, cwr, segments: 1, rcv_nxt, highest_ack },
+                    );
                     rcv_nxt += u32::from(letter != 'o');
                 }
                 let mut sent = Vec::new();
@@ -179,9 +182,14 @@ mod tests {
         let mut counters = Counters::default();
         let mut echo = Echo::new(Ecn::Dctcp);
         for i in 0..101_u32 {
-            let seen =
-                Seen { ce: i % 2 == 0, cwr: false, segments: 1, rcv_nxt: SeqNum(i), highest_ack: SeqNum(0) };
-            echo.on_data(&mut counters, &seen);
+            let arrival = MarkedArrival {
+                ce: i % 2 == 0,
+                cwr: false,
+                segments: 1,
+                rcv_nxt: SeqNum(i),
+                highest_ack: SeqNum(0),
+            };
+            echo.on_data(&mut counters, &arrival);
         }
         assert!(counters.tcp_ce_turns_merged > 0);
         let mut sent = Vec::new();

@@ -132,7 +132,7 @@ pub(crate) struct Incoming<'a> {
 
 /// What a segment brought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub(crate) struct Received {
+pub(crate) struct DataOutcome {
     /// There is more to read than before.
     pub(crate) readable: bool,
     /// The peer's FIN was reached: everything before it has arrived.

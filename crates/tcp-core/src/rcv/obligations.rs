@@ -21,7 +21,7 @@ use crate::policy::ack::{
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 
-/// The ACKs of a connection: due, planned and owed.
+/// The ACKs of a connection: due, planned and facts.
 #[derive(Debug)]
 pub(super) struct Acks {
     /// `None` before the connection is established.
@@ -52,7 +52,7 @@ pub(super) struct Acks {
 
 /// What the core knows about an arrival beyond what it tells the policy.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Owed {
+pub(super) struct ArrivalFacts {
     /// An ACK must follow at once.
     pub(super) hard: bool,
     /// RCV.NXT moved.
@@ -165,25 +165,31 @@ impl Acks {
     }
 
     /// A segment with data arrived; `view` is the receiver after it.
-    pub(super) fn on_data(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, data: &DataArrival, owed: &Owed) {
-        if owed.advanced {
+    pub(super) fn on_data(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        view: &RecvView,
+        data: &DataArrival,
+        facts: &ArrivalFacts,
+    ) {
+        if facts.advanced {
             // The ACK that moves on says more than those that would have repeated the one before.
             self.duplicates = 0;
         }
         let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_data(view, data));
         let asked = self.take_plan(plan);
         let hard =
-            owed.hard || self.quick || matches!(data.class, DataClass::Probe | DataClass::Unacceptable);
-        if hard || (!asked && self.owes(ctx, view, data.class, owed.repeats)) {
+            facts.hard || self.quick || matches!(data.class, DataClass::Probe | DataClass::Unacceptable);
+        if hard || (!asked && self.owes(ctx, view, data.class, facts.repeats)) {
             self.oblige(SendReason::AckByObligation);
         } else if asked {
             self.due.get_or_insert(SendReason::AckByPolicy);
         } else {
             return;
         }
-        if owed.duplicates > 0 {
-            let more = u8::try_from(owed.duplicates).unwrap_or(u8::MAX);
-            self.duplicates = if owed.sack { 1 } else { self.duplicates.saturating_add(more) };
+        if facts.duplicates > 0 {
+            let more = u8::try_from(facts.duplicates).unwrap_or(u8::MAX);
+            self.duplicates = if facts.sack { 1 } else { self.duplicates.saturating_add(more) };
         }
     }
 

@@ -1,4 +1,4 @@
-use super::{AckNumbers, Incoming, OpenParams, Received, Receiver};
+use super::{AckNumbers, DataOutcome, Incoming, OpenParams, Receiver};
 use crate::config::ConnConfig;
 use crate::counters::Counters;
 use crate::ctx::Ctx;
@@ -171,13 +171,13 @@ impl Bench {
     }
 
     /// Bytes `from..to` of the stream arrive in one segment; with a FIN where `fin`.
-    fn arrive_with(&mut self, from: u32, to: u32, fin: bool, segments: u32) -> Received {
+    fn arrive_with(&mut self, from: u32, to: u32, fin: bool, segments: u32) -> DataOutcome {
         let data = stream(from, to);
         let seq = START + from;
         let len = to - from;
         if !self.rcv.acceptable(seq, len + u32::from(fin)) {
             self.rcv.on_unacceptable(ctx!(self), &self.config, seq, len);
-            return Received::default();
+            return DataOutcome::default();
         }
         let incoming = Incoming {
             seq,
@@ -194,7 +194,7 @@ impl Bench {
         self.rcv.on_data(ctx!(self), &self.config, &incoming)
     }
 
-    fn arrive(&mut self, from: u32, to: u32) -> Received {
+    fn arrive(&mut self, from: u32, to: u32) -> DataOutcome {
         self.arrive_with(from, to, false, 1)
     }
 
@@ -297,7 +297,7 @@ fn acceptable_follows_section_3_10_7_4() {
 #[test]
 fn data_in_order_is_delivered_and_acknowledged() {
     let mut bench = Bench::delayed(config(), params());
-    assert_eq!(bench.arrive(0, 1_000), Received { readable: true, fin: false });
+    assert_eq!(bench.arrive(0, 1_000), DataOutcome { readable: true, fin: false });
     assert_eq!(bench.reasons(), []);
     assert_eq!(bench.rcv.next_timeout(), Some(bench.now + MS.saturating_mul(40)));
     bench.arrive(1_000, 2_000);
@@ -313,7 +313,7 @@ fn data_in_order_is_delivered_and_acknowledged() {
 #[test]
 fn a_hole_is_reported_and_filled() {
     let mut bench = Bench::delayed(config(), params());
-    assert_eq!(bench.arrive(1_000, 2_000), Received::default());
+    assert_eq!(bench.arrive(1_000, 2_000), DataOutcome::default());
     assert_eq!(bench.blocks(), [(1_000, 2_000)]);
     bench.arrive(3_000, 4_000);
     assert_eq!(bench.blocks(), [(3_000, 4_000), (1_000, 2_000)], "RFC 2018: the latest first");
@@ -473,11 +473,11 @@ fn data_past_the_edge_is_cut() {
 #[test]
 fn a_fin_waits_for_the_gap_before_it_and_ends_the_stream() {
     let mut bench = Bench::delayed(config(), params());
-    assert_eq!(bench.arrive_with(1_000, 2_000, true, 1), Received::default());
+    assert_eq!(bench.arrive_with(1_000, 2_000, true, 1), DataOutcome::default());
     assert_eq!(bench.drain()[0].1.ack, START);
-    assert_eq!(bench.arrive(2_000, 3_000), Received::default(), "beyond the FIN");
+    assert_eq!(bench.arrive(2_000, 3_000), DataOutcome::default(), "beyond the FIN");
     assert_eq!(bench.reasons(), [OBLIGED]);
-    assert_eq!(bench.arrive(0, 1_500), Received { readable: true, fin: true });
+    assert_eq!(bench.arrive(0, 1_500), DataOutcome { readable: true, fin: true });
     assert_eq!(bench.drain()[0].1.ack, START + 2_001);
     assert_eq!(bench.read(9_000), stream(0, 2_000));
     bench.arrive_with(1_500, 2_000, true, 1);
@@ -490,7 +490,7 @@ fn a_fin_alone_is_acknowledged_at_once() {
         let mut bench = Bench::scripted(waives);
         bench.answer(AckPlan::Withhold { until: Instant::FAR_FUTURE });
         bench.arrive(0, 100);
-        assert_eq!(bench.arrive_with(100, 100, true, 1), Received { readable: false, fin: true });
+        assert_eq!(bench.arrive_with(100, 100, true, 1), DataOutcome { readable: false, fin: true });
         assert_eq!(bench.drain()[0].1.ack, START + 101);
     }
 }
@@ -500,9 +500,9 @@ fn a_fin_that_contradicts_earlier_data_is_not_believed() {
     let mut bench = Bench::delayed(config(), params());
     bench.arrive(1_000, 2_000);
     assert!(!bench.arrive_with(500, 1_000, true, 1).fin);
-    assert_eq!(bench.arrive(0, 500), Received { readable: true, fin: false });
+    assert_eq!(bench.arrive(0, 500), DataOutcome { readable: true, fin: false });
     assert_eq!(bench.offset(), 2_000);
-    assert_eq!(bench.arrive_with(2_000, 2_000, true, 1), Received { readable: false, fin: true });
+    assert_eq!(bench.arrive_with(2_000, 2_000, true, 1), DataOutcome { readable: false, fin: true });
 }
 
 #[test]
@@ -510,12 +510,12 @@ fn the_first_fin_counts() {
     let mut bench = Bench::delayed(config(), params());
     bench.arrive_with(2_000, 2_000, true, 1);
     assert_eq!(bench.drain()[0].1.ack, START);
-    assert_eq!(bench.arrive_with(1_000, 1_500, true, 1), Received::default());
-    assert_eq!(bench.arrive(0, 1_000), Received { readable: true, fin: false });
+    assert_eq!(bench.arrive_with(1_000, 1_500, true, 1), DataOutcome::default());
+    assert_eq!(bench.arrive(0, 1_000), DataOutcome { readable: true, fin: false });
     assert_eq!(bench.offset(), 1_500);
     assert_eq!(
         bench.arrive(1_500, 2_000),
-        Received { readable: true, fin: true },
+        DataOutcome { readable: true, fin: true },
         "with nothing past a hole"
     );
 }
@@ -527,7 +527,7 @@ fn a_fin_may_stand_at_the_edge() {
         bench.arrive(from, from + 1_000);
         bench.drain();
     }
-    assert_eq!(bench.arrive_with(19_000, 20_000, true, 1), Received { readable: true, fin: true });
+    assert_eq!(bench.arrive_with(19_000, 20_000, true, 1), DataOutcome { readable: true, fin: true });
     let (_, numbers) = bench.drain()[0];
     assert_eq!((numbers.ack, numbers.window), (START + 20_001, 0));
     assert_eq!(bench.read(30_000).len(), 20_000);

@@ -1,7 +1,7 @@
 //! The control connection.
 
 use super::cookie::Cookie;
-use super::state::{ServerError, State};
+use super::state::{ServerError, TestState};
 use crate::failure::{Exit, Failure};
 use crate::peer;
 use serde_json::Value;
@@ -51,24 +51,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
     }
 
     /// Says what comes next.
-    pub(crate) async fn send(&mut self, state: State) -> Result<(), Failure> {
+    pub(crate) async fn send(&mut self, state: TestState) -> Result<(), Failure> {
         self.send_all(&[state.octet()]).await
     }
 
     /// Says why this server refuses.
     pub(crate) async fn send_error(&mut self, error: ServerError) -> Result<(), Failure> {
-        let mut message = vec![State::ServerError.octet()];
+        let mut message = vec![TestState::ServerError.octet()];
         message.extend(error.code.to_be_bytes());
         message.extend(error.errno.to_be_bytes());
         self.send_all(&message).await
     }
 
     /// Waits for the peer to say what comes next, however long that takes. Where this is dropped, nothing is lost.
-    pub(crate) async fn receive(&mut self) -> Result<State, Failure> {
+    pub(crate) async fn receive(&mut self) -> Result<TestState, Failure> {
         let mut octet = [0];
         match self.stream.read(&mut octet).await {
             Ok(0) => Err(self.closed()),
-            Ok(_) => State::from_octet(octet[0]).ok_or_else(|| {
+            Ok(_) => TestState::from_octet(octet[0]).ok_or_else(|| {
                 let octet = octet[0].cast_signed();
                 self.wrong(&format!("state {octet}, which means nothing in iperf3's protocol"))
             }),
@@ -77,7 +77,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
     }
 
     /// As [`receive`](Self::receive), for at most [`PATIENCE`]; refusals are errors.
-    pub(crate) async fn receive_soon(&mut self) -> Result<State, Failure> {
+    pub(crate) async fn receive_soon(&mut self) -> Result<TestState, Failure> {
         let state = match tokio::time::timeout(PATIENCE, self.receive()).await {
             Ok(state) => state?,
             Err(_) => return Err(self.silent()),
@@ -86,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
     }
 
     /// Waits for one state for at most [`PATIENCE`].
-    pub(crate) async fn expect(&mut self, wanted: State) -> Result<(), Failure> {
+    pub(crate) async fn expect(&mut self, wanted: TestState) -> Result<(), Failure> {
         match self.receive_soon().await? {
             state if state == wanted => Ok(()),
             other => Err(self.wrong(&format!("{other:?} in place of {wanted:?}"))),
@@ -94,13 +94,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
     }
 
     /// Turns what ends a test into the failure that says so.
-    pub(crate) async fn unless_refused(&mut self, state: State) -> Result<State, Failure> {
+    pub(crate) async fn unless_refused(&mut self, state: TestState) -> Result<TestState, Failure> {
         let peer = self.peer;
         let why = match state {
-            State::AccessDenied => format!("{peer} is busy with another test; try again later"),
-            State::ServerTerminate => "the server was stopped".to_owned(),
-            State::ClientTerminate => "the client was stopped".to_owned(),
-            State::ServerError => format!("{peer} refuses: {}", self.receive_error().await?.words()),
+            TestState::AccessDenied => format!("{peer} is busy with another test; try again later"),
+            TestState::ServerTerminate => "the server was stopped".to_owned(),
+            TestState::ClientTerminate => "the client was stopped".to_owned(),
+            TestState::ServerError => format!("{peer} refuses: {}", self.receive_error().await?.words()),
             other => return Ok(other),
         };
         Err(Failure::new(Exit::Network, why))

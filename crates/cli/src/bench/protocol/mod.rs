@@ -32,7 +32,7 @@ pub(super) use control::{Control, MAX_CLIENT_RESULTS, MAX_JSON, MAX_PARAMETERS, 
 pub(super) use cookie::{COOKIE_SIZE, Cookie};
 pub(super) use parameters::TestParameters;
 pub(super) use results::{Results, StreamResult};
-pub(super) use state::{ServerError, State};
+pub(super) use state::{ServerError, TestState};
 
 #[cfg(test)]
 mod tests;

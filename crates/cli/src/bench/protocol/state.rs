@@ -2,7 +2,7 @@
 
 /// What comes next, as one end says it to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum TestState {
     /// Both ends get ready.
     TestStart,
     /// Data flows from here on.
@@ -30,22 +30,22 @@ pub(crate) enum State {
 }
 
 /// Every state with its octet, which is a signed number.
-const OCTETS: [(State, i8); 12] = [
-    (State::TestStart, 1),
-    (State::TestRunning, 2),
-    (State::TestEnd, 4),
-    (State::ParamExchange, 9),
-    (State::CreateStreams, 10),
-    (State::ServerTerminate, 11),
-    (State::ClientTerminate, 12),
-    (State::ExchangeResults, 13),
-    (State::DisplayResults, 14),
-    (State::IperfDone, 16),
-    (State::AccessDenied, -1),
-    (State::ServerError, -2),
+const OCTETS: [(TestState, i8); 12] = [
+    (TestState::TestStart, 1),
+    (TestState::TestRunning, 2),
+    (TestState::TestEnd, 4),
+    (TestState::ParamExchange, 9),
+    (TestState::CreateStreams, 10),
+    (TestState::ServerTerminate, 11),
+    (TestState::ClientTerminate, 12),
+    (TestState::ExchangeResults, 13),
+    (TestState::DisplayResults, 14),
+    (TestState::IperfDone, 16),
+    (TestState::AccessDenied, -1),
+    (TestState::ServerError, -2),
 ];
 
-impl State {
+impl TestState {
     pub(crate) fn octet(self) -> u8 {
         let found = OCTETS.iter().find(|(state, _)| *state == self);
         found.map_or(0, |(_, octet)| octet.cast_unsigned())

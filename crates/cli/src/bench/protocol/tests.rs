@@ -76,9 +76,9 @@ fn read(text: &str) -> Value {
 fn states_have_iperf3s_octets() {
     let octets = [9, 10, 1, 2, 4, 13, 14, 16, 11, 12, 255, 254];
     for octet in 0..=255 {
-        let state = State::from_octet(octet);
+        let state = TestState::from_octet(octet);
         assert_eq!(state.is_some(), octets.contains(&octet), "{octet}");
-        assert_eq!(state.map(State::octet).unwrap_or(octet), octet);
+        assert_eq!(state.map(TestState::octet).unwrap_or(octet), octet);
     }
 }
 
@@ -210,15 +210,15 @@ fn a_peer_that_talks_nonsense_is_told_apart() {
     let mut message = 100_000u32.to_be_bytes().to_vec();
     message.extend(deep);
     assert!(complaint(&message).contains("no JSON"));
-    let complaint = |octets: &[u8], wanted: State| {
+    let complaint = |octets: &[u8], wanted: TestState| {
         hears(octets, async |control| control.expect(wanted).await).expect_err("nonsense").to_string()
     };
-    assert!(complaint(&[77], State::TestStart).contains("state 77"));
-    assert!(complaint(&[1], State::TestEnd).contains("TestStart in place of TestEnd"));
-    assert!(complaint(&[255], State::ParamExchange).contains("busy"));
-    assert!(complaint(&[11], State::ParamExchange).contains("the server was stopped"));
-    assert!(complaint(&[], State::ParamExchange).contains("closed"));
-    assert!(complaint(&[254, 0, 0], State::ParamExchange).contains("closed"));
+    assert!(complaint(&[77], TestState::TestStart).contains("state 77"));
+    assert!(complaint(&[1], TestState::TestEnd).contains("TestStart in place of TestEnd"));
+    assert!(complaint(&[255], TestState::ParamExchange).contains("busy"));
+    assert!(complaint(&[11], TestState::ParamExchange).contains("the server was stopped"));
+    assert!(complaint(&[], TestState::ParamExchange).contains("closed"));
+    assert!(complaint(&[254, 0, 0], TestState::ParamExchange).contains("closed"));
 }
 
 fn any_json() -> impl Strategy<Value = Value> {

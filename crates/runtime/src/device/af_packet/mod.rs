@@ -91,7 +91,7 @@ impl AfPacket {
     }
 
     /// Receives until a frame carries a packet: the frame, the packet's end in it, and what its header says.
-    fn receive(&mut self) -> io::Result<(Slot, usize, vnet::Received)> {
+    fn receive(&mut self) -> io::Result<(Slot, usize, vnet::RxMeta)> {
         for _ in 0..MAX_SKIPPED {
             let Some(slot) = self.socket.receive()? else {
                 self.stats.rx_malformed += 1;
@@ -148,7 +148,7 @@ impl Device for AfPacket {
         if self.resolution.take_error() {
             return Ok(RxPacket::new(self.resolution.error()));
         }
-        let (slot, end, vnet::Received { segment_size, checksum }) = match self.receive() {
+        let (slot, end, vnet::RxMeta { segment_size, checksum }) = match self.receive() {
             Ok(received) => received,
             Err(error) => {
                 // If the driver polls instead of waiting, nobody else does it.

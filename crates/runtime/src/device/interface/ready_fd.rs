@@ -9,13 +9,13 @@ use tokio::io::unix::AsyncFd;
 /// The descriptor. Opening needs no runtime; the first poll registers with the runtime it runs on.
 #[derive(Debug)]
 pub(in crate::device) struct ReadyFd<F: OwnsFd> {
-    state: State<F>,
+    state: Registration<F>,
     /// What to watch for.
     interest: Interest,
 }
 
 #[derive(Debug)]
-enum State<F: OwnsFd> {
+enum Registration<F: OwnsFd> {
     Unregistered(F),
     Registered(AsyncFd<F>),
     /// Only while registering, or after that failed.
@@ -30,16 +30,16 @@ impl<F: OwnsFd> ReadyFd<F> {
 
     /// Watched for `interest` only: no wake-up comes from the other direction.
     pub(in crate::device) const fn watching(fd: F, interest: Interest) -> Self {
-        Self { state: State::Unregistered(fd), interest }
+        Self { state: Registration::Unregistered(fd), interest }
     }
 
     /// The descriptor, unless registering it failed.
     #[cfg(feature = "af-packet")]
     pub(in crate::device) fn get(&self) -> io::Result<&F> {
         match &self.state {
-            State::Unregistered(fd) => Ok(fd),
-            State::Registered(fd) => Ok(fd.get_ref()),
-            State::Gone => Err(gone()),
+            Registration::Unregistered(fd) => Ok(fd),
+            Registration::Registered(fd) => Ok(fd.get_ref()),
+            Registration::Gone => Err(gone()),
         }
     }
 
@@ -51,8 +51,8 @@ impl<F: OwnsFd> ReadyFd<F> {
         mut call: impl FnMut(&F) -> io::Result<T>,
     ) -> io::Result<T> {
         match &self.state {
-            State::Unregistered(fd) => retry_interrupted(|| call(fd)),
-            State::Registered(fd) => {
+            Registration::Unregistered(fd) => retry_interrupted(|| call(fd)),
+            Registration::Registered(fd) => {
                 let mut tried = false;
                 let outcome = fd.try_io(interest, |fd| {
                     tried = true;
@@ -60,7 +60,7 @@ impl<F: OwnsFd> ReadyFd<F> {
                 });
                 if tried { outcome } else { retry_interrupted(|| call(fd.get_ref())) }
             }
-            State::Gone => Err(gone()),
+            Registration::Gone => Err(gone()),
         }
     }
 
@@ -75,14 +75,14 @@ impl<F: OwnsFd> ReadyFd<F> {
     }
 
     fn registered(&mut self) -> io::Result<&AsyncFd<F>> {
-        if let State::Unregistered(_) = self.state
-            && let State::Unregistered(fd) = std::mem::replace(&mut self.state, State::Gone)
+        if let Registration::Unregistered(_) = self.state
+            && let Registration::Unregistered(fd) = std::mem::replace(&mut self.state, Registration::Gone)
         {
-            self.state = State::Registered(readiness::register(fd, self.interest)?);
+            self.state = Registration::Registered(readiness::register(fd, self.interest)?);
         }
         match &self.state {
-            State::Registered(fd) => Ok(fd),
-            State::Unregistered(_) | State::Gone => Err(gone()),
+            Registration::Registered(fd) => Ok(fd),
+            Registration::Unregistered(_) | Registration::Gone => Err(gone()),
         }
     }
 }

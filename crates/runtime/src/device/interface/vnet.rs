@@ -22,13 +22,13 @@ const GSO_ECN: u8 = 0x80;
 
 /// What a received header says of its packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::device) struct Received {
+pub(in crate::device) struct RxMeta {
     pub(in crate::device) segment_size: Option<NonZeroU16>,
     pub(in crate::device) checksum: RxChecksum,
 }
 
 /// Reads the header that stands before `packet`; `None` if it makes no sense for it.
-pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
+pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<RxMeta> {
     let [flags, gso_type, _, _, size_low, size_high, start_low, start_high, offset_low, offset_high] =
         *header;
     let checksum = if flags & NEEDS_CSUM != 0 {
@@ -50,7 +50,7 @@ pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<Rece
         (GSO_TCPV4, 4) | (GSO_TCPV6, 6) => Some(NonZeroU16::new(u16::from_ne_bytes([size_low, size_high]))?),
         _ => return None,
     };
-    Some(Received { segment_size, checksum })
+    Some(RxMeta { segment_size, checksum })
 }
 
 /// The header for a packet that is to be sent; `header` are the packet's own IP and TCP headers. An error says
@@ -95,7 +95,7 @@ pub(in crate::device) fn build(
 
 /// As [`parse`], if `link` bytes of a link header stand before the packet, which the header's offsets count.
 #[cfg(feature = "af-packet")]
-pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<Received> {
+pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<RxMeta> {
     let mut header = *header;
     if header[0] & NEEDS_CSUM != 0 {
         let start = u16::from_ne_bytes([header[6], header[7]]).checked_sub(link)?;
@@ -151,16 +151,16 @@ mod tests {
         let header = build(&V4[..40], size(1448), TCP_OVER_V4).expect("a header");
         assert_eq!(header[1], GSO_TCPV4);
         let received = parse(&header, &V4).expect("sense");
-        assert_eq!(received, Received { segment_size: size(1448), checksum: RxChecksum::Partial });
+        assert_eq!(received, RxMeta { segment_size: size(1448), checksum: RxChecksum::Partial });
 
         let header = build(&V4[..40], None, TxChecksum::Complete).expect("a header");
         let received = parse(&header, &V4).expect("sense");
-        assert_eq!(received, Received { segment_size: None, checksum: RxChecksum::Verify });
+        assert_eq!(received, RxMeta { segment_size: None, checksum: RxChecksum::Verify });
 
         let mut verified = [0; LEN];
         verified[0] = DATA_VALID;
         let received = parse(&verified, &V4).expect("sense");
-        assert_eq!(received, Received { segment_size: None, checksum: RxChecksum::Trusted });
+        assert_eq!(received, RxMeta { segment_size: None, checksum: RxChecksum::Trusted });
     }
 
     #[cfg(feature = "af-packet")]
@@ -170,7 +170,7 @@ mod tests {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
         assert_eq!((word(2), word(4), word(6), word(8)), (54, 1448, 34, 16));
         let received = parse_behind(14, &header, &V4).expect("sense");
-        assert_eq!(received, Received { segment_size: size(1448), checksum: RxChecksum::Partial });
+        assert_eq!(received, RxMeta { segment_size: size(1448), checksum: RxChecksum::Partial });
         assert!(parse_behind(14, &header, &V4[..37]).is_none(), "checksum field past the end");
         assert!(parse_behind(35, &header, &V4).is_none(), "checksum in the link header");
 

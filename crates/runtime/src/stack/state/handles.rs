@@ -1,12 +1,12 @@
 //! The application's side: connections, their wakers, listeners, and how they end.
 
-use super::{Accepting, Alarm, Side, Slot, State};
+use super::{Accepting, Alarm, Side, Slot, StackState};
 use crate::io_error;
 use crate::stack::shard::{Wakes, store};
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::policy::sched::Scope;
 use ackline_tcp_core::{
-    AcceptConfig, ConnConfig, ConnId, Duration, Instant, ListenOn, ListenerId, State as TcpState, Target,
+    AcceptConfig, ConnConfig, ConnId, Duration, Instant, ListenOn, ListenerId, State, Target,
 };
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use tokio::sync::Notify;
 
-impl State {
+impl StackState {
     pub(super) fn slot(&mut self, conn: ConnId) -> Option<&mut Slot> {
         self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn)
     }
@@ -220,6 +220,6 @@ impl State {
 }
 
 /// There is data, or a FIN, that may still go either way.
-const fn is_open(state: TcpState) -> bool {
-    !matches!(state, TcpState::TimeWait | TcpState::Closed)
+const fn is_open(state: State) -> bool {
+    !matches!(state, State::TimeWait | State::Closed)
 }

@@ -32,7 +32,7 @@ const HOLD_WHILE_DOWN: Duration = Duration::from_secs(1);
 
 /// Everything behind the lock.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct StackState {
     pub(crate) endpoint: Endpoint,
     pub(crate) device: Port,
     pub(crate) timer: Timer,
@@ -124,7 +124,7 @@ pub(crate) struct Waits {
 
 /// The driver has waited for departures.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Waited {
+pub(crate) struct DepartureWait {
     /// Until then.
     pub(crate) ended: Instant,
     /// For what departs then, at most a few microseconds later.
@@ -175,7 +175,7 @@ pub(crate) enum Side {
     Write,
 }
 
-impl State {
+impl StackState {
     pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
         let Waits { pacing, busy_poll } = waits;
         let granularity = endpoint.config().granularity;
@@ -226,13 +226,13 @@ impl State {
     }
 
     /// Sends what may be sent; after a wait for departures the first packet when it departs. True if more could leave at once.
-    pub(super) fn transmit(&mut self, now: Instant, mut waited: Option<Waited>) -> bool {
+    pub(super) fn transmit(&mut self, now: Instant, mut waited: Option<DepartureWait>) -> bool {
         let budget = TxBudget::packets(TX_BATCH);
         let budget = if self.keeps_acks { budget.keeping_acks() } else { budget };
         let Self { endpoint, device: port, meters, alarms, waiter, .. } = self;
         let sent = endpoint.transmit(now, budget, |packet| {
             let mut at = timer::now();
-            if let Some(Waited { ended, departs }) = waited.take() {
+            if let Some(DepartureWait { ended, departs }) = waited.take() {
                 waiter.on_ready(at.since(ended));
                 at = timer::spin_until(departs);
             }

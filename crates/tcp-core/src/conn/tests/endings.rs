@@ -8,7 +8,7 @@ use super::*;
 
 /// What is left when the end comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
+enum Leftover {
     /// Nothing was written or received.
     Nothing,
     /// The application's data waits for the peer's window.
@@ -19,16 +19,16 @@ enum Left {
     Unread,
 }
 
-const LEFT: [Left; 4] = [Left::Nothing, Left::Unsent, Left::Unacked, Left::Unread];
+const LEFT: [Leftover; 4] = [Leftover::Nothing, Leftover::Unsent, Leftover::Unacked, Leftover::Unread];
 const DATA: &[u8] = b"written";
 const UNREAD: &[u8] = b"unread";
 
 impl Bench {
     /// A connection in `state` with `left`; `None` if the two exclude each other.
-    fn with_left(state: State, left: Left) -> Option<Self> {
+    fn with_left(state: State, left: Leftover) -> Option<Self> {
         let closed = !matches!(state, State::Established | State::CloseWait);
         let acknowledged = acknowledged(state);
-        let writes = matches!(left, Left::Unsent | Left::Unacked);
+        let writes = matches!(left, Leftover::Unsent | Leftover::Unacked);
         if acknowledged && writes {
             return None;
         }
@@ -37,11 +37,11 @@ impl Bench {
         bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
         bench.drain();
         let mut seq = IRS + 1;
-        if left == Left::Unread {
+        if left == Leftover::Unread {
             bench.arrive(&segment(ACK, seq, ISS + 1, UNREAD));
             seq += UNREAD.len() as u32;
         }
-        let window = if left == Left::Unsent { 0 } else { 60_000 };
+        let window = if left == Leftover::Unsent { 0 } else { 60_000 };
         let heard = |flags, seq, ack| TcpSegment { window, ..segment(flags, seq, ack, &[]) };
         bench.arrive(&heard(ACK, seq, ISS + 1));
         let closes_first = matches!(state, State::CloseWait | State::LastAck);
@@ -102,8 +102,8 @@ fn acknowledged(state: State) -> bool {
 }
 
 /// What [`Bench::end`] must say where the connection ends with `error`.
-fn told(state: State, left: Left, error: Option<ConnError>, reset: bool) -> String {
-    let unread = if left == Left::Unread { "6 bytes, " } else { "" };
+fn told(state: State, left: Leftover, error: Option<ConnError>, reset: bool) -> String {
+    let unread = if left == Leftover::Unread { "6 bytes, " } else { "" };
     let error = error.map_or_else(|| "in order".into(), |error| format!("{error}"));
     let last = if peer_closed(state) { "end-of-stream" } else { &error };
     let flushed = if acknowledged(state) { "flushed" } else { "not flushed" };
@@ -113,7 +113,11 @@ fn told(state: State, left: Left, error: Option<ConnError>, reset: bool) -> Stri
 
 /// Ends a connection in each state with each rest, which must say what `expected` says. `end` says whether an RST left,
 /// or `None` if the connection is not over; `ended` is the number of cells in which it is.
-fn check(ended: usize, end: impl Fn(&mut Bench) -> Option<bool>, expected: impl Fn(State, Left) -> String) {
+fn check(
+    ended: usize,
+    end: impl Fn(&mut Bench) -> Option<bool>,
+    expected: impl Fn(State, Leftover) -> String,
+) {
     let mut cells = 0;
     for state in SYNCHRONIZED {
         for left in LEFT {
@@ -140,7 +144,7 @@ fn by_the_peers_reset() {
             (bench.conn.state() == State::Closed).then(|| bench.resets())
         },
         |state, left| {
-            let delivered = !matches!(left, Left::Unsent | Left::Unacked);
+            let delivered = !matches!(left, Leftover::Unsent | Leftover::Unacked);
             let orderly = matches!(state, State::Closing | State::LastAck) && delivered;
             told(state, left, (!orderly).then_some(ConnError::Reset), false)
         },

@@ -1,6 +1,6 @@
 //! Settings that change while the connection runs.
 
-use super::{ACK, Bench, IRS, ISS, Sent, config, segment};
+use super::{ACK, Bench, IRS, ISS, SentSegment, config, segment};
 use crate::State;
 use crate::config::{ConnConfig, KeepAlive, MIN_BUFFER};
 use crate::conn::{Connection, Notices};
@@ -32,13 +32,13 @@ fn buffers(send_buffer: u32, recv_buffer: u32) -> ConnConfig {
 
 impl Bench {
     /// `len` octets arrive from `offset` of the peer's stream on, and what they are answered with leaves.
-    fn data(&mut self, offset: u32, len: u32) -> Vec<Sent> {
+    fn data(&mut self, offset: u32, len: u32) -> Vec<SentSegment> {
         let data = vec![7; len as usize];
         self.arrive(&segment(ACK, IRS + 1 + offset, ISS + 1, &data));
         self.drain()
     }
 
-    fn edge_of(sent: &Sent) -> SeqNum {
+    fn edge_of(sent: &SentSegment) -> SeqNum {
         sent.ack + u32::from(sent.window)
     }
 }

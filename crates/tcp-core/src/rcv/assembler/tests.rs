@@ -1,4 +1,4 @@
-use super::{Assembler, Inserted, MAX_BLOCKS, Placement};
+use super::{Assembler, Insertion, MAX_BLOCKS, Placement};
 use crate::seq::SeqNum;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ impl Receiver {
         Self { assembler: Assembler::new(64, true), rcv_nxt: SeqNum(rcv_nxt) }
     }
 
-    fn segment(&mut self, start: u32, end: u32) -> Inserted {
+    fn segment(&mut self, start: u32, end: u32) -> Insertion {
         let inserted = self.assembler.insert(self.rcv_nxt, SeqNum(start), SeqNum(end));
         self.rcv_nxt += inserted.advance;
         inserted
@@ -195,7 +195,7 @@ proptest! {
                 } else {
                     Placement::Extended
                 };
-                prop_assert_eq!(inserted, Inserted {
+                prop_assert_eq!(inserted, Insertion {
                     placement: expected,
                     advance,
                     new_bytes: len - old.len() as u32,

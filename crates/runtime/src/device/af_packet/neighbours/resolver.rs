@@ -1,6 +1,6 @@
 //! A host's place on an Ethernet: its neighbours, what waits for them, and what the stack is told of failures.
 
-use super::waiting::{GivenUp, Held, Waiting, unreachable};
+use super::waiting::{GivenUp, HeldPacket, HoldQueues, unreachable};
 use super::{
     Attachment, AttachmentError, Event, Frame, NeighbourConfig, NeighbourStats, Neighbours, NextHop,
     Unreachable,
@@ -24,9 +24,9 @@ const MAX_ERRORS: usize = 4_096;
 #[derive(Debug)]
 pub(in super::super) struct Resolver {
     neighbours: Neighbours,
-    waiting: Waiting,
+    waiting: HoldQueues,
     /// What waited and can go, in order.
-    ready: VecDeque<(MacAddress, Held)>,
+    ready: VecDeque<(MacAddress, HeldPacket)>,
     frame: Option<Frame>,
     errors: VecDeque<Box<[u8]>>,
     in_use: Option<(IpAddr, MacAddress)>,
@@ -58,7 +58,7 @@ impl Resolver {
         config: NeighbourConfig,
         seed: [u8; 32],
     ) -> Result<Self, AttachmentError> {
-        let waiting = Waiting::new(config.max_waiting, config.max_waiting_total);
+        let waiting = HoldQueues::new(config.max_waiting, config.max_waiting_total);
         let neighbours = Neighbours::new(attachment, config, seed)?;
         let (ready, errors) = (VecDeque::new(), VecDeque::new());
         Ok(Self { neighbours, waiting, ready, frame: None, errors, in_use: None })

@@ -31,14 +31,14 @@ pub(in super::super) struct Outbound<'a> {
 
 /// A copy of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HeldPacket {
     bytes: Box<[u8]>,
     header_len: usize,
     segment_size: Option<NonZeroU16>,
     checksum: TxChecksum,
 }
 
-impl Held {
+impl HeldPacket {
     fn copy(packet: &Outbound<'_>) -> Self {
         let &Outbound { header, payload: [first, second], segment_size, checksum } = packet;
         let bytes = [header, first, second].concat().into_boxed_slice();
@@ -58,8 +58,8 @@ impl Held {
 
 /// The packets, by next hop.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    queues: BTreeMap<IpAddr, Queue>,
+pub(super) struct HoldQueues {
+    queues: BTreeMap<IpAddr, HopQueue>,
     /// Cost of all.
     total: usize,
     max_each: usize,
@@ -67,12 +67,12 @@ pub(super) struct Waiting {
 }
 
 #[derive(Debug, Default)]
-struct Queue {
-    packets: VecDeque<Held>,
+struct HopQueue {
+    packets: VecDeque<HeldPacket>,
     cost: usize,
 }
 
-impl Waiting {
+impl HoldQueues {
     pub(super) const fn new(max_each: usize, max_total: usize) -> Self {
         Self { queues: BTreeMap::new(), total: 0, max_each, max_total }
     }
@@ -80,7 +80,7 @@ impl Waiting {
     /// Keeps a packet for the neighbour `hop`. The oldest for it make room, and if that is not enough, this
     /// one is not kept. How many were dropped.
     pub(super) fn push(&mut self, hop: IpAddr, packet: &Outbound<'_>) -> u64 {
-        let held = Held::copy(packet);
+        let held = HeldPacket::copy(packet);
         let cost = held.cost();
         let queue = self.queues.entry(hop).or_default();
         let mut dropped = 0;
@@ -100,8 +100,8 @@ impl Waiting {
     }
 
     /// What waited for the neighbour, in order.
-    pub(super) fn take(&mut self, hop: IpAddr) -> VecDeque<Held> {
-        let Queue { packets, cost } = self.queues.remove(&hop).unwrap_or_default();
+    pub(super) fn take(&mut self, hop: IpAddr) -> VecDeque<HeldPacket> {
+        let HopQueue { packets, cost } = self.queues.remove(&hop).unwrap_or_default();
         self.total -= cost;
         packets
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::device::af_packet::neighbours::resolver::{Output, Resolver, Route};
-use crate::device::af_packet::neighbours::waiting::{Outbound, Waiting};
+use crate::device::af_packet::neighbours::waiting::{HoldQueues, Outbound};
 use ackline_tcp_core::wire::TxChecksum;
 use proptest::prelude::*;
 
@@ -100,7 +100,7 @@ proptest! {
         total in 0_usize..6_000,
         steps in prop::collection::vec((0_u8..6, 0_usize..3_000, any::<bool>()), 0..200),
     ) {
-        let mut waiting = Waiting::new(each, total);
+        let mut waiting = HoldQueues::new(each, total);
         let mut kept = [0_u64; 6];
         for (host, len, take) in steps {
             if take {
