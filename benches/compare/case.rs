@@ -10,6 +10,8 @@ pub(crate) enum Who {
     /// With an ACK policy; `None`: the default one.
     Ackline(Option<&'static str>),
     Smoltcp,
+    /// gVisor's netstack.
+    Gvisor,
     /// Exchanges packets with the kernel and does nothing else that a TCP does.
     Loop,
 }
@@ -50,6 +52,8 @@ pub(crate) const LOOP_PLAIN: Contestant =
     contestant("loop-plain", "loop, plain TUN", Who::Loop, Link::TunPlain);
 pub(crate) const SMOLTCP: Contestant =
     contestant("smoltcp", "smoltcp, plain TUN", Who::Smoltcp, Link::TunPlain);
+pub(crate) const GVISOR_PLAIN: Contestant =
+    contestant("gvisor-plain", "gVisor, plain TUN", Who::Gvisor, Link::TunPlain);
 pub(crate) const PLAIN: Contestant =
     contestant("ackline-plain", "ackline, plain TUN", Who::Ackline(None), Link::TunPlain);
 pub(crate) const PLAIN_FEWER_ACKS: Contestant = contestant(
@@ -63,6 +67,8 @@ pub(crate) const LOOP_PACKET: Contestant =
     contestant("loop-packet", "loop, AF_PACKET", Who::Loop, Link::Packet);
 pub(crate) const PACKET: Contestant =
     contestant("ackline-packet", "ackline, AF_PACKET", Who::Ackline(None), Link::Packet);
+pub(crate) const GVISOR_PACKET: Contestant =
+    contestant("gvisor-packet", "gVisor, AF_PACKET", Who::Gvisor, Link::Packet);
 const PACKET_PLAIN: Contestant =
     contestant("ackline-packet-plain", "ackline, plain AF_PACKET", Who::Ackline(None), Link::PacketPlain);
 
@@ -74,8 +80,20 @@ pub(crate) const LOOP_TUN_DEFAULT_CC: Contestant = with_default_cc("loop-tun-def
 pub(crate) const TUN_DEFAULT_CC: Contestant = with_default_cc("ackline-tun-default-cc", TUN);
 
 /// In the order of the tables.
-pub(crate) const CONTESTANTS: [Contestant; 10] =
-    [KERNEL, LOOP_TUN, TUN, LOOP_PACKET, PACKET, PACKET_PLAIN, LOOP_PLAIN, SMOLTCP, PLAIN, PLAIN_FEWER_ACKS];
+pub(crate) const CONTESTANTS: [Contestant; 12] = [
+    KERNEL,
+    LOOP_TUN,
+    TUN,
+    LOOP_PACKET,
+    PACKET,
+    GVISOR_PACKET,
+    PACKET_PLAIN,
+    LOOP_PLAIN,
+    SMOLTCP,
+    GVISOR_PLAIN,
+    PLAIN,
+    PLAIN_FEWER_ACKS,
+];
 
 const fn contestant(name: &'static str, label: &'static str, who: Who, link: Link) -> Contestant {
     Contestant { name, label, who, link, kernel_cc: Some(KERNEL_CC) }
@@ -184,7 +202,7 @@ impl Case {
                 Act::RoundTrip { here, .. } => here == Wait::Blocking && link != Link::TunPlain,
                 Act::Open { .. } => false,
             },
-            (Who::Smoltcp, Act::RoundTrip { here, .. }) => here == Wait::Blocking,
+            (Who::Smoltcp | Who::Gvisor, Act::RoundTrip { here, .. }) => here == Wait::Blocking,
             (Who::Ackline(None), Act::RoundTrip { here, .. }) => {
                 here == Wait::Blocking || link != Link::TunPlain
             }

@@ -45,6 +45,8 @@ struct Options {
     /// Replace the tables between `<!-- compare:begin NAME -->` and `<!-- compare:end NAME -->` in a file.
     #[arg(long, value_name = "FILE")]
     update: Option<PathBuf>,
+    #[command(flatten)]
+    pictures: report::Pictures,
     /// One measurement, in this process; its result goes to standard output as JSON.
     #[arg(long, value_name = "CASE", hide = true)]
     measure: Option<String>,
@@ -53,9 +55,14 @@ struct Options {
     bench: bool,
 }
 
-/// Does what the command line says. Measurements take `seconds` where it does not say; `measure` makes one of a case in
-/// this process, or, without a case, finds out whether it may.
-pub(crate) fn run(seconds: f64, measure: impl FnOnce(Option<Case>, Duration) -> Outcome<Sample>) -> ExitCode {
+/// Does what the command line says. Measurements take `seconds` if it does not say; `prepare` leaves out the cases that
+/// cannot be measured here; `measure` makes one measurement of a case in this process, or, without a case, finds out whether
+/// it may.
+pub(crate) fn run(
+    seconds: f64,
+    prepare: impl FnOnce(&mut Vec<Case>),
+    measure: impl FnOnce(Option<Case>, Duration) -> Outcome<Sample>,
+) -> ExitCode {
     let options = Options::parse();
     let seconds = if options.quick { QUICK } else { options.seconds.unwrap_or(seconds) };
     let outcome = match &options.measure {
@@ -64,7 +71,7 @@ pub(crate) fn run(seconds: f64, measure: impl FnOnce(Option<Case>, Duration) -> 
             println!("nothing measured: `cargo bench --bench {NAME}` does");
             Ok(true)
         }
-        None => measure_all(&options, seconds),
+        None => measure_all(&options, seconds, prepare),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -77,8 +84,8 @@ pub(crate) fn run(seconds: f64, measure: impl FnOnce(Option<Case>, Duration) -> 
 }
 
 /// True where all went well.
-fn measure_all(options: &Options, seconds: f64) -> Outcome<bool> {
-    let chosen = chosen(&options.only)?;
+fn measure_all(options: &Options, seconds: f64, prepare: impl FnOnce(&mut Vec<Case>)) -> Outcome<bool> {
+    let mut chosen = chosen(&options.only)?;
     if options.list {
         for case in chosen {
             println!("{case}");
@@ -91,6 +98,10 @@ fn measure_all(options: &Options, seconds: f64) -> Outcome<bool> {
         }
         None => {
             rounds::check_rights()?;
+            prepare(&mut chosen);
+            if chosen.is_empty() {
+                return Err("no case is left to measure".into());
+            }
             rounds::run(&chosen, if options.quick { 1 } else { options.rounds }, seconds)?
         }
     };
@@ -102,6 +113,9 @@ fn measure_all(options: &Options, seconds: f64) -> Outcome<bool> {
         let text = fs::read_to_string(file).map_err(|error| at(file, &error))?;
         let text = report::update(&text, &sections).map_err(|error| at(file, &error))?;
         fs::write(file, text).map_err(|error| at(file, &error))?;
+    }
+    for (file, picture) in options.pictures.draw(&results)? {
+        fs::write(file, picture).map_err(|error| at(file, &error))?;
     }
     if options.markdown {
         print!("{}", report::marked(&sections));

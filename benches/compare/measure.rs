@@ -5,7 +5,7 @@ use crate::case::{Act, Case, Who};
 use crate::ends::{self, Meter};
 use crate::net::{self, Here, Net, PEER, PORT};
 use crate::results::{Metric, Sample};
-use crate::usage::Usage;
+use crate::usage::{Runs, Usage};
 use std::io;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Makes and removes everything that a measurement needs.
 pub(crate) fn check_rights() -> Outcome<()> {
     net::gain_rights()?;
-    Net::new(crate::case::Link::Tun).map(drop)
+    Net::new(&Case { contestant: crate::case::TUN, act: Act::Send { flows: 1 } }).map(drop)
 }
 
 /// The threads go on when this returns: the process is to end.
@@ -29,7 +29,8 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
     // Where the command is killed, its measurements are not to outlive it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     net::gain_rights()?;
-    let Net { peer, here } = Net::new(case.contestant.link)?;
+    let Net { peer, here } = Net::new(&case)?;
+    let program = if let Here::Program(program) = &here { Some(program.id()) } else { None };
     let meter = Arc::new(Meter::default());
     let (report, ended) = mpsc::channel();
 
@@ -55,10 +56,12 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
             }
             (Here::Device(device), Who::Smoltcp) => ends::smoltcp::connect(device, case.act, &meter),
             (Here::Device(device), Who::Loop) => ends::bare::connect(device, case.act, &meter),
-            (Here::Device(_), Who::Kernel) => Err(io::ErrorKind::Unsupported.into()),
+            (Here::Program(program), _) => ends::gvisor::connect(program, &meter),
+            (Here::Device(_), Who::Kernel | Who::Gvisor) => Err(io::ErrorKind::Unsupported.into()),
         }
     })?;
 
+    let measured = program.map_or(Runs::Thread(measured), Runs::Process);
     let mut waited = Duration::ZERO;
     while meter.total() == 0 {
         pause(&ended, LOOK)?;

@@ -1,11 +1,13 @@
 //! The network of one measurement: namespaces that exist as long as the process, and what joins them.
 
 use crate::Outcome;
-use crate::case::Link;
+use crate::case::{Act, Case, Contestant, Link, Who};
+use crate::ends::gvisor::Program;
 use ackline_runtime::Error;
 use ackline_runtime::device::Device;
 use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::tun::{Tun, TunConfig};
+use ackline_runtime::mac::MacAddress;
 use ackline_runtime::netlink::{Interface, InterfaceAddress, Netlink};
 use ackline_runtime::netns::{Namespace, enter_user_net_namespace};
 use std::net::Ipv4Addr;
@@ -20,6 +22,8 @@ pub(crate) const PORT: u16 = 7000;
 
 const PEER_VETH: &str = "peer0";
 const HERE_VETH: &str = "here0";
+/// Of a program that makes it itself.
+const TUN_NAME: &str = "tun0";
 
 pub(crate) struct Net {
     /// Where the kernel's end is.
@@ -32,12 +36,16 @@ pub(crate) enum Here {
     /// The kernel's TCP in another namespace.
     Kernel(Namespace),
     Device(Box<dyn Device>),
+    /// gVisor's netstack on a device of its own.
+    Program(Program),
 }
 
 impl Net {
-    pub(crate) fn new(link: Link) -> Outcome<Self> {
+    pub(crate) fn new(case: &Case) -> Outcome<Self> {
+        let Case { contestant: Contestant { who, link, .. }, act } = *case;
         let peer = namespace()?;
         let here = match link {
+            _ if who == Who::Gvisor => Here::Program(program(&peer, link, act)?),
             Link::Tun => Here::Device(Box::new(peer.run(|| Tun::create(&tun()))??)),
             Link::TunPlain => Here::Device(Box::new(peer.run(|| Tun::create(&tun().plain()))??)),
             Link::Veth => {
@@ -76,16 +84,35 @@ fn tun() -> TunConfig {
 /// A packet socket in a namespace that lives as long as it. Both ends are told where the other is, so that nobody asks
 /// while something is measured.
 fn packet(peer: &Namespace, change: impl FnOnce(AfPacketConfig) -> AfPacketConfig) -> Outcome<AfPacket> {
+    let (there, far) = without_stack(peer)?;
+    let config = AfPacketConfig::new(HERE_VETH).address(network(HERE)).neighbour(PEER.into(), far);
+    let config = change(config);
+    Ok(there.run(|| AfPacket::open(&config))??)
+}
+
+/// gVisor's program in a namespace that lives as long as it.
+fn program(peer: &Namespace, link: Link, act: Act) -> Outcome<Program> {
+    if link == Link::TunPlain {
+        return peer.run(|| {
+            let program = Program::start(link, TUN_NAME, act)?;
+            set_up(TUN_NAME, Some(PEER)).map(|_| program)
+        })?;
+    }
+    let (there, _) = without_stack(peer)?;
+    there.run(|| Program::start(link, HERE_VETH, act))?
+}
+
+/// A namespace behind a pair of veth whose end in it, [`HERE_VETH`], has no address: somebody else's stack is to have it.
+/// And the peer's Ethernet address. The peer has been told the other one.
+fn without_stack(peer: &Namespace) -> Outcome<(Namespace, MacAddress)> {
     let there = namespace()?;
     let far = veth(peer, &there)?;
     let near = there.run(|| set_up(HERE_VETH, None))??;
     let mac = |interface: &Interface| interface.mac.ok_or("a veth without an Ethernet address");
-    let config = AfPacketConfig::new(HERE_VETH).address(network(HERE)).neighbour(PEER.into(), mac(&far)?);
     peer.run(|| -> Outcome<()> {
         Ok(Netlink::open()?.add_neighbour(far.index, HERE.into(), mac(&near)?)?)
     })??;
-    let config = change(config);
-    Ok(there.run(|| AfPacket::open(&config))??)
+    Ok((there, mac(&far)?))
 }
 
 /// Joins two namespaces; the peer's end, which is returned, gets its address.

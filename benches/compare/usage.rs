@@ -1,4 +1,4 @@
-//! Processor time: of threads, of the process, and of the whole machine.
+//! Processor time: of threads, of processes, and of the whole machine.
 //!
 //! What the kernel does for a packet it mostly does inside the system call that brings the packet, and charges the
 //! caller for it, whoever's packet it is. Work that it puts off to a thread of its own (`ksoftirqd`) or does in an
@@ -12,6 +12,15 @@ use std::fs;
 
 /// `USER_HZ`: the unit of times in `/proc`, the same on all machines that Linux speaks of here (proc(5)).
 const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Where the measured end runs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Runs {
+    /// In a thread of this process.
+    Thread(i32),
+    /// In all threads of another process.
+    Process(u32),
+}
 
 /// Readings of the moment; times in seconds since something began.
 #[derive(Clone, Copy, Debug)]
@@ -28,11 +37,11 @@ pub(crate) struct Usage {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
     pub(crate) elapsed: f64,
-    /// By the thread of the measured end.
+    /// By the thread or process of the measured end.
     pub(crate) here: f64,
     /// By the thread of the other end.
     pub(crate) peer: f64,
-    /// By the process.
+    /// By both ends: the process, and the measured end's if it has one of its own.
     pub(crate) both: f64,
     /// Of that, in the kernel; a share between 0 and 1.
     pub(crate) kernel_share: f64,
@@ -41,15 +50,28 @@ pub(crate) struct Used {
 }
 
 impl Usage {
-    /// Reads; `here` and `peer` are the threads of the two ends.
-    pub(crate) fn read(here: i32, peer: i32) -> Outcome<Self> {
+    /// Reads; `here` is the measured end, `peer` the thread of the other one.
+    pub(crate) fn read(here: Runs, peer: i32) -> Outcome<Self> {
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
+        let (mut process, mut kernel_share) =
+            (cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9, of_process("self")?);
+        let here = match here {
+            Runs::Thread(thread) => of_thread("self", &thread.to_string())?,
+            Runs::Process(id) => {
+                let id = id.to_string();
+                let (user, system) = of_process(&id)?;
+                kernel_share = (kernel_share.0 + user, kernel_share.1 + system);
+                let here = of_threads(&id)?;
+                process += here;
+                here
+            }
+        };
         Ok(Self {
             at: timer::now(),
-            here: of_thread(here)?,
-            peer: of_thread(peer)?,
-            process: cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9,
-            kernel_share: of_process()?,
+            here,
+            peer: of_thread("self", &peer.to_string())?,
+            process,
+            kernel_share,
             machine: of_machine()?,
         })
     }
@@ -69,23 +91,31 @@ impl Usage {
 }
 
 /// The first number of a thread's `schedstat`: nanoseconds on a processor.
-fn of_thread(thread: i32) -> Outcome<f64> {
-    let path = format!("/proc/self/task/{thread}/schedstat");
+fn of_thread(process: &str, thread: &str) -> Outcome<f64> {
+    let path = format!("/proc/{process}/task/{thread}/schedstat");
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let nanos = text.split(' ').next().and_then(|word| word.parse::<u64>().ok());
     Ok(nanos.ok_or_else(|| format!("{path}: no number"))? as f64 * 1e-9)
 }
 
-/// In the process and in the kernel for it: fields 14 and 15, counted from behind the name in parentheses.
-fn of_process() -> Outcome<(f64, f64)> {
-    let text = fs::read_to_string("/proc/self/stat")?;
+/// Of all threads of a process that ends none of them.
+fn of_threads(process: &str) -> Outcome<f64> {
+    let folder = format!("/proc/{process}/task");
+    let threads = fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
+    threads.map(|thread| of_thread(process, &thread?.file_name().to_string_lossy())).sum()
+}
+
+/// In a process and in the kernel for it: fields 14 and 15, counted from behind the name in parentheses.
+fn of_process(process: &str) -> Outcome<(f64, f64)> {
+    let path = format!("/proc/{process}/stat");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
     let behind = text.rsplit(')').next().unwrap_or("");
     let mut ticks = behind.split_whitespace().skip(11).map(str::parse::<u64>);
     match (ticks.next(), ticks.next()) {
         (Some(Ok(user)), Some(Ok(system))) => {
             Ok((user as f64 / TICKS_PER_SECOND, system as f64 / TICKS_PER_SECOND))
         }
-        _ => Err("/proc/self/stat: no times".into()),
+        _ => Err(format!("{path}: no times").into()),
     }
 }
 

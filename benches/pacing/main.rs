@@ -49,15 +49,19 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 const SECONDS: f64 = 2.0;
 
 fn main() -> ExitCode {
-    command::run(SECONDS, |case, length| {
-        // Where the command is killed, its measurements are not to outlive it.
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-        gain_rights()?;
-        match case {
-            None => flow::device().map(|_| Sample::default()),
-            Some(case) => measure(&case, length.into()),
-        }
-    })
+    command::run(
+        SECONDS,
+        |_| (),
+        |case, length| {
+            // Where the command is killed, its measurements are not to outlive it.
+            rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+            gain_rights()?;
+            match case {
+                None => flow::device().map(|_| Sample::default()),
+                Some(case) => measure(&case, length.into()),
+            }
+        },
+    )
 }
 
 fn measure(case: &Case, length: Duration) -> Outcome<Sample> {

@@ -1,15 +1,17 @@
 //! The two ends of a measurement, and what they count.
 //!
 //! Every end is one thread that runs its stack and its application, and never stops by itself: the process ends when
-//! it has been looked at. The measured end connects, so that it alone decides how; the other end is the kernel's TCP,
+//! it has been looked at. gVisor's is a process instead, whose runtime has as many threads as it likes. The measured end connects, so that it alone decides how; the other end is the kernel's TCP,
 //! the same code for every contestant.
 
 pub(crate) mod ackline;
 pub(crate) mod bare;
+pub(crate) mod gvisor;
 pub(crate) mod kernel;
 pub(crate) mod smoltcp;
 
 use crate::results::Metric;
+use ackline_tcp_core::Duration;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -18,6 +20,7 @@ use tokio::task::JoinSet;
 /// Bytes that an application makes or takes at once.
 pub(crate) const CHUNK: usize = 256 << 10;
 
+type Look = Box<dyn Fn(&Meter) + Send + Sync>;
 type Extra = Box<dyn Fn() -> Vec<(Metric, f64)> + Send + Sync>;
 
 /// What has come through so far.
@@ -27,6 +30,8 @@ pub(crate) struct Meter {
     units: AtomicU64,
     /// Of round trips, in nanoseconds.
     times: Mutex<Vec<u32>>,
+    /// Brings the rest up to date.
+    look: OnceLock<Look>,
     /// What an end can say of itself beside.
     extra: OnceLock<Extra>,
 }
@@ -37,14 +42,22 @@ impl Meter {
     }
 
     pub(crate) fn total(&self) -> u64 {
+        if let Some(look) = self.look.get() {
+            look(self);
+        }
         self.units.load(Ordering::Relaxed)
     }
 
     /// One more round trip.
-    pub(crate) fn round_trip(&self, took: ackline_tcp_core::Duration) {
-        let nanos = u32::try_from(took.as_nanos()).unwrap_or(u32::MAX);
-        self.times.lock().unwrap_or_else(PoisonError::into_inner).push(nanos);
+    pub(crate) fn round_trip(&self, took: Duration) {
+        self.add_times([took]);
         self.add(1);
+    }
+
+    /// Of round trips that are counted elsewhere.
+    pub(crate) fn add_times(&self, took: impl IntoIterator<Item = Duration>) {
+        let nanos = took.into_iter().map(|took| u32::try_from(took.as_nanos()).unwrap_or(u32::MAX));
+        self.times.lock().unwrap_or_else(PoisonError::into_inner).extend(nanos);
     }
 
     pub(crate) fn forget_times(&self) {
@@ -53,6 +66,12 @@ impl Meter {
 
     pub(crate) fn take_times(&self) -> Vec<u32> {
         std::mem::take(&mut *self.times.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Lets an end count when somebody looks, and not before.
+    pub(crate) fn on_look(&self, look: impl Fn(&Self) + Send + Sync + 'static) {
+        // An end calls this once.
+        let _ = self.look.set(Box::new(look));
     }
 
     /// Lets an end say more of itself when the measurement is over.

@@ -2,13 +2,13 @@
 
 use super::text::{Table, median, with_range};
 use crate::case::{
-    Act, CONTESTANTS, Case, FEWER_ACKS, KERNEL, KERNEL_DEFAULT_CC, LOOP_TUN, LOOP_TUN_DEFAULT_CC, PLAIN,
-    PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_DEFAULT_CC, Wait,
+    Act, CONTESTANTS, Case, FEWER_ACKS, GVISOR_PACKET, GVISOR_PLAIN, KERNEL, KERNEL_DEFAULT_CC, LOOP_TUN,
+    LOOP_TUN_DEFAULT_CC, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_DEFAULT_CC, Wait,
 };
 use crate::results::{Metric, Results, Setting, Summary};
 
-const SEND: Act = Act::Send { flows: 1 };
-const RECEIVE: Act = Act::Receive { flows: 1 };
+pub(super) const SEND: Act = Act::Send { flows: 1 };
+pub(super) const RECEIVE: Act = Act::Receive { flows: 1 };
 const SEND_MANY: Act = Act::Send { flows: Act::MANY };
 const RECEIVE_MANY: Act = Act::Receive { flows: Act::MANY };
 
@@ -18,6 +18,38 @@ pub(super) fn setting(setting: &Setting) -> String {
         "{rounds} rounds of {seconds} s for each case; {processors} processors ({processor}), Linux {kernel}, whose \
          default congestion control here is `{congestion_control}`.\n"
     )
+}
+
+/// What leads the page: ackline beside each of the others on a device of the same kind.
+pub(super) fn ratios(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "how many times as fast",
+        "sends",
+        "receives",
+        "100 flows send",
+        "100 flows receive",
+        "connections per second, 100 at once",
+    ]);
+    for (label, ours, theirs) in [
+        ("ackline, TUN, to kernel, veth with TSO", TUN, KERNEL),
+        ("ackline, AF_PACKET, to gVisor, AF_PACKET", PACKET, GVISOR_PACKET),
+        ("ackline, plain TUN, to gVisor, plain TUN", PLAIN, GVISOR_PLAIN),
+        ("ackline, plain TUN, to smoltcp, plain TUN", PLAIN, SMOLTCP),
+    ] {
+        let ratio = |act, metric| {
+            // Between two kernels a direction is like the other.
+            let their_act = match act {
+                Act::Receive { flows } if theirs == KERNEL => Act::Send { flows },
+                act => act,
+            };
+            let above = Case { contestant: ours, act };
+            with_range(results.ratio(&above, &Case { contestant: theirs, act: their_act }, metric))
+        };
+        let rates = [SEND, RECEIVE, SEND_MANY, RECEIVE_MANY].map(|act| ratio(act, Metric::GbitPerSecond));
+        let connections = ratio(Act::Open { at_once: Act::MANY }, Metric::PerSecond);
+        some_row(&mut table, label, rates.into_iter().chain([connections]));
+    }
+    table.render()
 }
 
 pub(super) fn bulk(results: &Results) -> String {
