@@ -23,7 +23,6 @@ pub mod time;
 
 // What is counted, measured and sent.
 mod rate_limit;
-mod scoreboard;
 pub mod units;
 mod window_use;
 pub mod wire;
@@ -50,7 +49,10 @@ pub mod info;
 // What every event of a connection needs from its endpoint.
 mod ctx;
 
-// The halves of a connection.
+// What was sent, and the facts of an ACK.
+mod scoreboard;
+
+// The halves of a connection; what is lost is found below the sender.
 mod rcv;
 mod recovery;
 

@@ -3,30 +3,22 @@
 //! With SACK by time, see [`rack`](super::rack). With SACK by count (RFC 6675): data is lost when three ranges, or more than two segments' bytes, are SACKed above it,
 //! or when three duplicate ACKs have come. Without SACK (RFC 5681, RFC 6582): three duplicate ACKs prove the
 //! head lost, and in recovery every partial ACK proves the next head lost. On a path that has proved to reorder more
-//! than that, as many are needed as it has made ([`Recovery::on_overtaken`]). A duplicate ACK without SACK takes a
+//! than that, as many are needed as it has made ([`LossRecovery::on_overtaken`]). A duplicate ACK without SACK takes a
 //! segment off pipe, which is what inflating the window by it amounts to.
 
 use super::rack::Clocks;
-use super::{DUP_THRESH, Recovery};
+use super::{DUP_THRESH, LossRecovery};
 use crate::policy::cc::Phase;
-use crate::scoreboard::Scoreboard;
+use crate::scoreboard::{AckCx, Scoreboard};
 use crate::seq::SeqNum;
 
-/// What loss detection looks at on an ACK.
+/// By what losses are found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Evidence {
-    /// SND.UNA after the ACK.
-    pub(crate) una: SeqNum,
+pub(crate) struct LossRules {
     /// SACK is in use.
     pub(crate) sack: bool,
-    /// Bytes by which the ACK advanced SND.UNA.
-    pub(crate) acked: u32,
-    /// Bytes newly SACKed.
-    pub(crate) newly_sacked: u32,
-    /// A duplicate in the sense of RFC 5681, section 2.
-    pub(crate) duplicate: bool,
     pub(crate) smss: u32,
-    /// Where losses are found by time.
+    /// The clocks by which time decides; none: counts decide.
     pub(crate) clocks: Option<Clocks>,
 }
 
@@ -41,38 +33,44 @@ pub(crate) struct Finding {
     pub(crate) begin: bool,
 }
 
-impl Recovery {
-    /// Marks what the ACK proves lost, and keeps the phases below recovery.
-    pub(crate) fn detect(&mut self, board: &mut Scoreboard, seen: &Evidence) -> Finding {
+impl LossRecovery {
+    /// Marks what the ACK, which has left SND.UNA at `una`, proves lost, and keeps the phases below recovery.
+    pub(crate) fn detect(
+        &mut self,
+        board: &mut Scoreboard,
+        rules: &LossRules,
+        una: SeqNum,
+        ack: &AckCx,
+    ) -> Finding {
         let mut finding = Finding::default();
-        match &seen.clocks {
-            Some(clocks) if seen.sack => {
-                let overdue = self.detect_by_time(board, clocks);
+        match &rules.clocks {
+            Some(clocks) if rules.sack => {
+                let overdue = self.rack.detect(board, self.in_episode(), clocks);
                 (finding.newly_lost, finding.lost_again) = (overdue.bytes, overdue.lost_again);
             }
-            None if seen.sack => finding.newly_lost = board.mark_lost_by_sack(DUP_THRESH, seen.smss),
+            None if rules.sack => finding.newly_lost = board.mark_lost_by_sack(DUP_THRESH, rules.smss),
             _ => {}
         }
-        if seen.acked > 0 {
+        if ack.acked() > 0 {
             self.dup_acks = 0;
-        } else if if seen.sack { seen.newly_sacked > 0 } else { seen.duplicate } {
+        } else if if rules.sack { ack.facts.newly_sacked > 0 } else { ack.facts.duplicate } {
             self.dup_acks += 1;
         }
         match self.phase {
             Phase::Open | Phase::Disorder => {
-                if !seen.sack {
-                    if seen.acked > 0 {
+                if !rules.sack {
+                    if ack.acked() > 0 {
                         board.clear_unnamed();
-                    } else if seen.duplicate {
-                        board.add_unnamed(seen.smss);
+                    } else if ack.facts.duplicate {
+                        board.add_unnamed(rules.smss);
                     }
                 }
-                let fresh = seen.sack || self.counts_duplicates(seen.una);
-                let thresh = if seen.sack { DUP_THRESH } else { self.rack.path.dup_thresh() };
-                let counted = self.dup_acks >= thresh && fresh && seen.clocks.is_none();
+                let fresh = rules.sack || self.counts_duplicates(una);
+                let thresh = if rules.sack { DUP_THRESH } else { self.rack.path.dup_thresh() };
+                let counted = self.dup_acks >= thresh && fresh && rules.clocks.is_none();
                 if counted {
                     // RFC 6675, section 5, step 4.3: the first segment is retransmitted whatever IsLost says.
-                    finding.newly_lost += board.mark_head_lost(seen.smss);
+                    finding.newly_lost += board.mark_head_lost(rules.smss);
                 }
                 finding.begin = finding.newly_lost > 0 || counted;
                 if !finding.begin {
@@ -80,14 +78,14 @@ impl Recovery {
                     self.phase = if disorder { Phase::Disorder } else { Phase::Open };
                 }
             }
-            Phase::Recovery if !seen.sack && seen.una.lt(self.recovery_point) => {
-                if seen.acked > 0 {
+            Phase::Recovery if !rules.sack && una.lt(self.recovery_point) => {
+                if ack.acked() > 0 {
                     // RFC 6582, section 3.2, step 3, partial acknowledgments.
-                    board.resolve_unnamed(seen.acked, seen.smss);
-                    finding.newly_lost += board.mark_head_lost(seen.smss);
+                    board.resolve_unnamed(ack.acked(), rules.smss);
+                    finding.newly_lost += board.mark_head_lost(rules.smss);
                     self.forced = true;
-                } else if seen.duplicate {
-                    board.add_unnamed(seen.smss);
+                } else if ack.facts.duplicate {
+                    board.add_unnamed(rules.smss);
                 }
             }
             Phase::Recovery | Phase::Loss => {}

@@ -8,7 +8,10 @@
 //! | `prr.rs` | how fast data leaves in recovery: PRR (RFC 9937) |
 //! | `undo.rs` | taking a needless reduction back |
 //! | `next_seg.rs` | what goes out in recovery: RFC 6675's NextSeg |
-//! | `rto_host.rs` | the retransmission timeout, and the host of the response to it |
+//! | `rto_host.rs` | what the host of the RTO response remembers, and the rules that it keeps |
+//!
+//! These types decide. They look at the [scoreboard](crate::scoreboard) and at the facts of an ACK, and return what is
+//! to be done; the sender (`snd/`) does it, counts it and tells the policies.
 //!
 //! ```text
 //!            SACK or duplicate ACK             loss found (ACK, or RACK's timer)
@@ -24,7 +27,7 @@ mod next_seg;
 mod prr;
 pub(crate) mod rack;
 pub(crate) mod rto_host;
-mod tlp;
+pub(crate) mod tlp;
 mod undo;
 
 use crate::policy::cc::Phase;
@@ -32,16 +35,16 @@ use crate::seq::SeqNum;
 use crate::time::Instant;
 pub(crate) use prr::{Progress, Prr};
 use rack::{PathMemory, Rack};
-use rto_host::RtoHost;
-use tlp::Tlp;
+pub(crate) use tlp::{Probe, Tlp};
 use undo::UndoMark;
+pub(crate) use undo::UndoTest;
 
 /// DupThresh (RFC 6675, section 2).
 pub(crate) const DUP_THRESH: u32 = 3;
 
 /// The state of loss recovery while data is outstanding.
 #[derive(Debug)]
-pub(crate) struct Recovery {
+pub(crate) struct LossRecovery {
     pub(crate) phase: Phase,
     /// RecoveryPoint (RFC 6675) or recover (RFC 6582): SND.NXT when the episode began. Outside of an episode
     /// it is that of the last one, or before SND.UNA.
@@ -62,10 +65,9 @@ pub(crate) struct Recovery {
     pub(crate) prr: Option<Prr>,
     /// What may still be taken back: the episode at hand, or the last one.
     pub(crate) undo: Option<UndoMark>,
-    pub(crate) rto: RtoHost,
 }
 
-impl Recovery {
+impl LossRecovery {
     pub(crate) fn new(una: SeqNum, path: PathMemory) -> Self {
         Self {
             phase: Phase::Open,
@@ -79,7 +81,15 @@ impl Recovery {
             tlp: Tlp::new(),
             prr: None,
             undo: None,
-            rto: RtoHost::default(),
+        }
+    }
+
+    /// `probe` left at `now`.
+    pub(crate) fn on_probe_sent(&mut self, probe: Probe, now: Instant) {
+        let open = self.phase == Phase::Open;
+        self.tlp.on_sent(probe, open);
+        if open && !probe.new {
+            self.first_retransmission = Some(now);
         }
     }
 
@@ -112,6 +122,16 @@ impl Recovery {
     /// True in an episode.
     pub(crate) const fn in_episode(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
+    }
+
+    /// `bytes` left again at `now`.
+    pub(crate) fn on_retransmitted(&mut self, bytes: u32, now: Instant) {
+        self.first_retransmission.get_or_insert(now);
+        if self.in_episode()
+            && let Some(mark) = &mut self.undo
+        {
+            mark.on_retransmitted(bytes);
+        }
     }
 
     /// SND.UNA moved: the marks stay within half the sequence space of it.

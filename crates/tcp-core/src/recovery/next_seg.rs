@@ -1,6 +1,6 @@
 //! What goes out in recovery: NextSeg of RFC 6675, section 4. Rule 2, new data, is the caller's.
 
-use super::Recovery;
+use super::LossRecovery;
 use crate::policy::cc::Phase;
 use crate::scoreboard::Scoreboard;
 use crate::seq::SeqNum;
@@ -12,7 +12,7 @@ pub(crate) struct Retransmission {
     pub(crate) end: SeqNum,
 }
 
-impl Recovery {
+impl LossRecovery {
     /// Rules 3 and 4, where there is no lost data left and no new data may leave: data that may be lost, and
     /// once per episode the end of what is outstanding, whose loss nothing could show. At most `max` bytes.
     pub(crate) fn speculative(&self, board: &Scoreboard, max: u32) -> Option<Retransmission> {

@@ -18,8 +18,7 @@
 //! Fails where a path's delay jumps by more than the window: then undo repairs the damage, and DSACK widens the
 //! window for later.
 
-use super::Recovery;
-use crate::scoreboard::{Arrived, Overdue, Scoreboard, sent_after};
+use crate::scoreboard::{AckCx, Overdue, Scoreboard, sent_after};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use core::num::NonZeroU8;
@@ -111,24 +110,24 @@ impl Rack {
 
     /// Steps 2 and 3: the newest arrival, and whether the path reorders. True where this ACK is the first to
     /// show that it does.
-    pub(crate) fn on_arrival(&mut self, arrived: &Arrived) -> bool {
+    pub(crate) fn on_arrival(&mut self, ack: &AckCx) -> bool {
         let before = self.path.reordering_seen();
         // Step 3 takes the segments of one ACK in ascending order, so that only what lies below the highest of
         // earlier ACKs was reordered.
-        if arrived.lowest.is_some_and(|lowest| lowest.lt(self.fack)) {
+        if ack.rack.lowest.is_some_and(|lowest| lowest.lt(self.fack)) {
             self.path.see_reordering();
         }
-        if let Some(highest) = arrived.highest {
+        if let Some(highest) = ack.rack.highest {
             self.fack = self.fack.max(highest);
         }
         // Step 2: RACK.rtt is the sample of each segment newly acknowledged in turn, and the RFC leaves open which one is
         // the last. Here it is the one that took longest: what left with it or later is no later than it was. If it were
         // the newest departure, an ACK of a retransmission and of late originals would mark lost the originals that come
         // next.
-        if let Some(oldest) = arrived.oldest {
-            self.rtt = arrived.now.since(oldest);
+        if let Some(oldest) = ack.rack.oldest {
+            self.rtt = ack.now.since(oldest);
         }
-        if let Some(newest) = arrived.newest
+        if let Some(newest) = ack.rack.newest
             && self.latest.is_none_or(|latest| sent_after(newest, latest))
         {
             self.latest = Some(newest);
@@ -181,17 +180,15 @@ impl Rack {
     pub(crate) fn on_advance(&mut self, una: SeqNum) {
         self.fack = self.fack.max(una);
     }
-}
 
-impl Recovery {
     /// Step 5: marks lost what is overdue, and arms the timer for what will be.
-    pub(crate) fn detect_by_time(&mut self, board: &mut Scoreboard, clocks: &Clocks) -> Overdue {
-        self.rack.reorder_at = Instant::FAR_FUTURE;
-        let Some(latest) = self.rack.latest else { return Overdue::default() };
-        let window = self.rack.reordering_window(self.in_episode(), board.sacked_segments(), clocks);
-        let found = board.mark_overdue(latest, clocks.now, self.rack.rtt.saturating_add(window));
+    pub(crate) fn detect(&mut self, board: &mut Scoreboard, in_episode: bool, clocks: &Clocks) -> Overdue {
+        self.reorder_at = Instant::FAR_FUTURE;
+        let Some(latest) = self.latest else { return Overdue::default() };
+        let window = self.reordering_window(in_episode, board.sacked_segments(), clocks);
+        let found = board.mark_overdue(latest, clocks.now, self.rtt.saturating_add(window));
         if let Some(next) = found.next {
-            self.rack.reorder_at = next;
+            self.reorder_at = next;
         }
         found
     }

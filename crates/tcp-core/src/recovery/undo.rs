@@ -6,15 +6,12 @@
 //!
 //! Then the congestion control returns to its checkpoint, what was marked lost counts as being in the network
 //! again, and RACK knows that the path reorders. In an episode that a timeout began the decision is the RTO
-//! response's, which hears of the same evidence in [`AckFacts`].
+//! response's, which hears of the same evidence in [`AckCx::facts`].
 
-use super::Recovery;
-use crate::ctx::Ctx;
-use crate::events::TraceEvent;
-use crate::policy::cc::{Phase, Undo};
-use crate::policy::rto::AckFacts;
+use super::LossRecovery;
+use crate::policy::cc::Phase;
+use crate::scoreboard::{AckCx, Scoreboard};
 use crate::seq::SeqNum;
-use crate::snd::Sender;
 
 /// The retransmissions of an episode that a DSACK may still report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +46,26 @@ impl UndoMark {
     }
 }
 
-impl Recovery {
+/// What shows that fast recovery was needless.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UndoEvidence {
+    pub(crate) test: UndoTest,
+    /// The ACK echoes an original that its retransmission has overtaken: the path reorders.
+    pub(crate) overtaken: bool,
+}
+
+/// The test that found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UndoTest {
+    /// Every retransmission was reported as a duplicate.
+    Dsack,
+    /// The Eifel test, by an ACK of part of the episode.
+    PartialEifel,
+    /// The Eifel test, by an ACK of all of it.
+    Eifel,
+}
+
+impl LossRecovery {
     /// An episode begins at `una`, with `again` bytes of earlier retransmissions in the network; a timeout in the
     /// middle of one takes it over. Called before [`begin`](Self::begin).
     pub(crate) fn arm_undo(&mut self, una: SeqNum, again: u32, timeout: bool) {
@@ -60,72 +76,59 @@ impl Recovery {
         }
     }
 
-    /// The peer received `[start, end)` more than once.
-    pub(crate) fn note_dsack(&mut self, start: SeqNum, end: SeqNum, facts: &mut AckFacts) {
-        facts.dsack = Some((start, end));
-        if let Some(mark) = &mut self.undo {
-            mark.on_dsack(start, end);
-            facts.all_dsacked = mark.all_reported();
-        }
+    /// The peer received `[start, end)` more than once. True if that was the last retransmission of the episode that had
+    /// not been reported.
+    pub(crate) fn on_dsack(&mut self, start: SeqNum, end: SeqNum) -> bool {
+        let Some(mark) = &mut self.undo else { return false };
+        mark.on_dsack(start, end);
+        mark.all_reported()
     }
-}
 
-impl Sender {
-    /// Takes fast recovery back where the ACK proves that it was needless. Called before loss detection.
-    pub(crate) fn undo_if_needless(&mut self, ctx: &mut Ctx<'_>, facts: &AckFacts) {
-        let (una, sack) = (self.snd_una, self.has_sack());
-        let Some(flight) = self.flight.as_deref_mut() else { return };
-        let recovery = &flight.recovery;
-        let Some(mark) = recovery.undo.filter(|mark| !mark.timeout && recovery.phase != Phase::Loss) else {
-            return;
-        };
+    /// What of the ACK, which has left SND.UNA at `una`, proves that fast recovery was needless. Asked before loss
+    /// detection.
+    pub(crate) fn undo_evidence(&self, ack: &AckCx, una: SeqNum) -> Option<UndoEvidence> {
+        let mark = self.undo.as_ref().filter(|mark| !mark.timeout && self.phase != Phase::Loss)?;
         // Only where SND.UNA advances, TSecr is that of the segment that let it (RFC 7323, section 4.3). An ACK that
         // reports a duplicate may be that of the second copy (RFC 3522, section 3.2, step 6).
-        let echoes = facts.acked > 0
-            && facts.dsack.is_none()
-            && recovery.phase == Phase::Recovery
-            && facts.echoes_original == Some(true);
-        let counter = if mark.all_reported() {
-            &mut ctx.counters.tcp_dsack_undo
-        } else if echoes && una.lt(recovery.recovery_point) {
-            &mut ctx.counters.tcp_partial_undo
-        } else if echoes {
-            &mut ctx.counters.tcp_full_undo
+        let overtaken = ack.acked() > 0
+            && ack.facts.dsack.is_none()
+            && self.phase == Phase::Recovery
+            && ack.facts.echoes_original == Some(true);
+        let test = if mark.all_reported() {
+            UndoTest::Dsack
+        } else if overtaken && una.lt(self.recovery_point) {
+            UndoTest::PartialEifel
+        } else if overtaken {
+            UndoTest::Eifel
         } else {
-            return;
+            return None;
         };
-        *counter += 1;
-        // The original was overtaken: this path reorders.
-        let seen = recovery.rack.path.reordering_seen();
-        if echoes && !sack {
-            flight.recovery.on_overtaken();
-        }
-        if echoes && !seen {
-            flight.recovery.rack.path.see_reordering();
-            ctx.counters.tcp_ts_reorder += 1;
-        }
-        self.take_back(ctx, &Undo::All);
+        Some(UndoEvidence { test, overtaken })
     }
 
-    /// The episode at hand (or the last one) was needless: congestion control undoes it by `undo`, and nothing is
-    /// held to be lost.
-    pub(crate) fn take_back(&mut self, ctx: &mut Ctx<'_>, undo: &Undo) {
-        let una = self.snd_una;
-        if let Some(flight) = self.flight.as_deref_mut() {
-            let from = flight.recovery.phase;
-            if flight.recovery.in_episode() {
-                flight.board.unmark_lost();
-                let to = if flight.board.tally().sacked > 0 { Phase::Disorder } else { Phase::Open };
-                flight.recovery.close(to);
-                flight.recovery.recovery_point = una - 1;
-                ctx.trace(|| TraceEvent::Phase { from, to });
-            }
-            flight.recovery.undo = None;
+    /// The original was overtaken: this path reorders. True if it was not known to.
+    pub(crate) fn on_reordering(&mut self, sack: bool) -> bool {
+        let known = self.rack.path.reordering_seen();
+        if !sack {
+            self.on_overtaken();
         }
-        ctx.trace(|| TraceEvent::Undo);
-        let view = self.flow_view(ctx.now);
-        if let Some(cc) = self.cc.as_deref_mut() {
-            cc.undo(&view, undo);
+        if !known {
+            self.rack.path.see_reordering();
         }
+        !known
+    }
+
+    /// The episode at hand (or the last one) was needless: nothing is held to be lost. The phase that it ends, and the
+    /// one that follows.
+    pub(crate) fn take_back(&mut self, board: &mut Scoreboard, una: SeqNum) -> Option<(Phase, Phase)> {
+        self.undo = None;
+        if !self.in_episode() {
+            return None;
+        }
+        let from = self.phase;
+        board.unmark_lost();
+        self.close(if board.tally().sacked > 0 { Phase::Disorder } else { Phase::Open });
+        self.recovery_point = una - 1;
+        Some((from, self.phase))
     }
 }

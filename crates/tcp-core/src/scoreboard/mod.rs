@@ -16,7 +16,7 @@
 //! | `loss.rs`, `unnamed.rs` | what is held to be lost, with SACK and without |
 //! | `departures.rs` | the order of departures in time |
 //! | `next.rs` | what goes out again |
-//! | `covered.rs`, `claim.rs` | what one ACK covers |
+//! | `ack_cx.rs`, `claim.rs` | the facts of one ACK |
 //!
 //! Records are contiguous and in order of sequence; one stands for one departure, which may be a super-packet.
 //! They are split where an ACK, a loss or a retransmission ends inside of one, at multiples of the segment size
@@ -29,10 +29,10 @@
 //! acknowledged, SACKed, lost, or repeated since. Nothing walks the whole window but an
 //! expired timer, a swap of the segment size, and the undoing of a reduction.
 //!
-//! [`Covered`] gathers what an ACK covers for everybody who asks: delivery rate, RACK, path MTU.
+//! [`AckCx`] gathers what an ACK covers, record by record, for everybody who asks.
 
+mod ack_cx;
 mod claim;
-mod covered;
 mod departures;
 mod loss;
 mod next;
@@ -41,8 +41,8 @@ mod sack;
 mod sacked;
 mod unnamed;
 
+pub(crate) use ack_cx::AckCx;
 pub(crate) use claim::Claim;
-pub(crate) use covered::{Arrived, Covered};
 pub(crate) use loss::{Lost, Overdue};
 pub(crate) use record::{Record, Stamp, Tally, sent_after};
 
@@ -167,8 +167,8 @@ impl Scoreboard {
         }
     }
 
-    /// Everything before `una` is acknowledged; what no SACK had covered goes into `covered`.
-    pub(crate) fn acknowledge(&mut self, una: SeqNum, covered: &mut Covered) {
+    /// Everything before `una` is acknowledged; what no SACK had covered goes into `ack`.
+    pub(crate) fn acknowledge(&mut self, una: SeqNum, ack: &mut AckCx) {
         let mut looked_at = 0;
         while let Some(record) = self.records.front_mut()
             && record.start.lt(una)
@@ -177,8 +177,8 @@ impl Scoreboard {
             if record.end.le(una) {
                 let record = *record;
                 if !record.is(tag::SACKED) {
-                    covered.add(&record);
-                    covered.repairs |= record.ever_retransmitted();
+                    ack.add(&record);
+                    ack.repairs |= record.ever_retransmitted();
                 }
                 self.tally.remove(&record);
                 self.records.pop_front();
@@ -186,8 +186,8 @@ impl Scoreboard {
                 let mut part = *record;
                 part.end = una;
                 if !part.is(tag::SACKED) {
-                    covered.add(&part);
-                    covered.repairs |= part.ever_retransmitted();
+                    ack.add(&part);
+                    ack.repairs |= part.ever_retransmitted();
                 }
                 self.tally.remove(record);
                 record.start = una;

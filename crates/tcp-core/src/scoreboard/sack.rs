@@ -1,7 +1,7 @@
 //! What SACK blocks report.
 
 use super::record::tag;
-use super::{Covered, Scoreboard};
+use super::{AckCx, Scoreboard};
 use crate::seq::SeqNum;
 
 impl Scoreboard {
@@ -12,12 +12,12 @@ impl Scoreboard {
     }
 
     /// A SACK block reports `[start, end)`, which lies within what is outstanding. Returns the bytes newly
-    /// SACKed; they also go into `covered`.
-    pub(crate) fn sack(&mut self, start: SeqNum, end: SeqNum, covered: &mut Covered) -> u32 {
+    /// SACKed; they also go into `ack`.
+    pub(crate) fn sack(&mut self, start: SeqNum, end: SeqNum, ack: &mut AckCx) -> u32 {
         let mut newly = 0;
         let mut at = start;
         while let Some((from, to)) = self.sacked.first_gap(at, end) {
-            if let Some((from, to)) = self.tag_sacked(from, to, covered) {
+            if let Some((from, to)) = self.tag_sacked(from, to, ack) {
                 newly += to.distance_from(from);
                 self.sacked.insert(from, to);
             }
@@ -27,7 +27,7 @@ impl Scoreboard {
     }
 
     /// Tags the whole segments within `[from, to)`, which are not tagged so far; gives what they cover.
-    fn tag_sacked(&mut self, from: SeqNum, to: SeqNum, covered: &mut Covered) -> Option<(SeqNum, SeqNum)> {
+    fn tag_sacked(&mut self, from: SeqNum, to: SeqNum, ack: &mut AckCx) -> Option<(SeqNum, SeqNum)> {
         let mut i = self.index_of(from);
         let record = self.records.get(i)?;
         if record.start.lt(from) {
@@ -57,7 +57,7 @@ impl Scoreboard {
             self.count(1);
             let Some(record) = self.records.get_mut(i) else { break };
             self.tally.remove(record);
-            covered.add(record);
+            ack.add(record);
             record.set(tag::SACKED | tag::EVER_SACKED, true);
             record.set(tag::LOST | tag::AGAIN, false);
             self.tally.add(record);

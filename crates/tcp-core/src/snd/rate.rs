@@ -6,8 +6,8 @@
 //! sending rate.
 
 use crate::policy::cc::RateSample;
-use crate::scoreboard::{Covered, Stamp};
-use crate::time::{Duration, Instant};
+use crate::scoreboard::{AckCx, Stamp};
+use crate::time::Instant;
 use crate::units::Rate;
 
 /// The connection's counts (`C.*` of the draft).
@@ -62,32 +62,28 @@ impl Delivery {
 
     /// Closes the sample of one ACK. None where it covered nothing, or where the interval is too short to be
     /// believed (below the smallest RTT).
-    pub(crate) fn on_ack(
-        &mut self,
-        now: Instant,
-        covered: &Covered,
-        min_rtt: Option<Duration>,
-    ) -> Option<RateSample> {
-        if covered.bytes == 0 {
+    pub(crate) fn on_ack(&mut self, ack: &AckCx) -> Option<RateSample> {
+        if ack.delivered == 0 {
             return None;
         }
-        self.delivered += u64::from(covered.bytes);
-        self.delivered_at = now;
+        self.delivered += u64::from(ack.delivered);
+        self.delivered_at = ack.now;
         if self.app_limited != 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let newest = covered.newest.as_ref()?;
+        let newest = ack.newest.as_ref()?;
         self.first_sent_at = newest.stamp.sent_at;
         let send_elapsed = newest.stamp.sent_at.since(newest.stamp.first_sent_at);
-        let ack_elapsed = now.since(newest.stamp.delivered_at);
+        let ack_elapsed = ack.now.since(newest.stamp.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);
-        if interval.is_zero() || min_rtt.is_some_and(|min| interval < min) {
+        if interval.is_zero() || ack.min_rtt.is_some_and(|min| interval < min) {
             return None;
         }
         let mut sample =
             RateSample::new(self.delivered - newest.stamp.delivered, interval, newest.stamp.delivered);
         sample.app_limited = newest.app_limited;
         sample.retransmission = newest.retransmission;
+        self.last = sample.rate();
         Some(sample)
     }
 }

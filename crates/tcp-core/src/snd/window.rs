@@ -17,7 +17,7 @@ pub(crate) struct PeerWindow {
 
 /// The window that a segment announces.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Announced {
+pub(crate) struct WindowUpdate {
     /// SEG.SEQ.
     pub(crate) seq: SeqNum,
     /// SEG.ACK.
@@ -45,8 +45,8 @@ impl PeerWindow {
     /// Two rules go beyond RFC 9293. An ACK of new data is never old (Linux, `tcp_may_update_window`). And to a segment
     /// at RCV.NXT, SND.WL1 is at most that: by the letter, after one segment with a sequence number ahead, forged or
     /// sent before a loss, no ACK of a peer that has nothing to send could open the window again.
-    pub(crate) fn update(&mut self, announced: &Announced, una: SeqNum, rcv_nxt: SeqNum) {
-        let Announced { seq, ack, wnd } = *announced;
+    pub(crate) fn update(&mut self, update: &WindowUpdate, una: SeqNum, rcv_nxt: SeqNum) {
+        let WindowUpdate { seq, ack, wnd } = *update;
         let wl1 = if seq == rcv_nxt { self.wl1.min(rcv_nxt) } else { self.wl1 };
         let newer = ack.gt(una) || wl1.lt(seq) || (wl1 == seq && self.wl2.le(ack));
         if newer {
@@ -60,7 +60,7 @@ impl PeerWindow {
 
 #[cfg(test)]
 mod tests {
-    use super::{Announced, PeerWindow};
+    use super::{PeerWindow, WindowUpdate};
     use crate::seq::SeqNum;
 
     const UNA: SeqNum = SeqNum(500);
@@ -71,7 +71,7 @@ mod tests {
         let mut window = PeerWindow::new(1_000, RCV_NXT, UNA);
         for &(seq, ack, wnd) in updates {
             let at = |base: SeqNum, offset: i32| SeqNum(base.0.wrapping_add_signed(offset));
-            window.update(&Announced { seq: at(RCV_NXT, seq), ack: at(UNA, ack), wnd }, UNA, RCV_NXT);
+            window.update(&WindowUpdate { seq: at(RCV_NXT, seq), ack: at(UNA, ack), wnd }, UNA, RCV_NXT);
         }
         window.wnd()
     }

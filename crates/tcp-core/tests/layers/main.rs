@@ -6,10 +6,6 @@ use source::{Import, Source};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Imports that break the rule all the same: file, and module imported. Each has to be needed.
-const EXCEPTIONS: &[(&str, &str)] =
-    &[("recovery/rto_host.rs", "snd"), ("recovery/tlp.rs", "snd"), ("recovery/undo.rs", "snd")];
-
 #[test]
 fn no_import_points_upwards_or_round_in_a_circle() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -17,23 +13,8 @@ fn no_import_points_upwards_or_round_in_a_circle() {
     let imports = source.imports();
     assert!(imports.len() > 500, "only {} imports found: the check is blind", imports.len());
 
-    let (excepted, rest): (Vec<_>, Vec<_>) = imports.into_iter().partition(is_excepted);
-    let needed: Vec<_> = EXCEPTIONS
-        .iter()
-        .filter(|(file, module)| excepted.iter().any(|it| is_of(it, file, module)))
-        .collect();
-    assert_eq!(needed.len(), EXCEPTIONS.len(), "an exception is no longer needed; these are: {needed:?}");
-
-    let wrong = [upward(&source.layers, &rest), circular(&rest)].concat();
+    let wrong = [upward(&source.layers, &imports), circular(&imports)].concat();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-fn is_excepted(import: &Import) -> bool {
-    EXCEPTIONS.iter().any(|(file, module)| is_of(import, file, module))
-}
-
-fn is_of(import: &Import, file: &str, module: &str) -> bool {
-    import.file == file && import.to.join("::") == module
 }
 
 /// The imports that do not point to a lower layer.

@@ -168,9 +168,9 @@ impl Setup {
             script,
             serial: 0,
         };
-        let mut ctx = ctx!(bench);
+        let ctx = ctx!(bench);
         bench.snd.open(
-            &mut ctx,
+            &ctx,
             &bench.config,
             &OpenParams {
                 smss: SMSS,
@@ -197,11 +197,22 @@ impl Bench {
     }
 
     pub(super) fn set_cwnd(&mut self, segments: u32) {
-        self.script.lock().unwrap().decision.window = Window::from_bytes(u64::from(segments * SMSS));
+        self.decide(|decision| decision.window = Window::from_bytes(u64::from(segments * SMSS)));
     }
 
+    /// Congestion control decides otherwise, as after new values of its parameters.
     pub(super) fn decide(&mut self, change: impl FnOnce(&mut SendDecision)) {
+        self.snd.cc();
         change(&mut self.script.lock().unwrap().decision);
+    }
+
+    /// The path's segment size is `smss` from here on.
+    pub(super) fn set_smss(&mut self, smss: u32) {
+        let ctx = ctx!(self);
+        match self.snd.in_flight() {
+            Some((snd, flight)) => flight.set_smss(snd, &ctx, &self.config, smss),
+            None => self.snd.stream.smss = smss,
+        }
     }
 
     pub(super) fn events(&self) -> Vec<CongestionEvent> {

@@ -10,7 +10,7 @@ use alloc::boxed::Box;
 fn ten_out() -> Bench {
     let mut bench = Setup::default().open();
     let agreed = Agreed { mode: Ecn::Classic, capable: true };
-    bench.snd.ecn = Some(Box::new(EcnSender::new(agreed, bench.snd.snd_una)));
+    bench.snd.stream.ecn = Some(Box::new(EcnSender::new(agreed, bench.snd.stream.una)));
     bench.write(60 * SMSS);
     assert_eq!(bench.drain().len(), 10);
     bench.pass(ms(100));
@@ -107,7 +107,7 @@ fn an_old_ack_and_one_without_ecn_say_nothing() {
     ece(&mut bench, 4000, &[]);
     assert!(bench.events().is_empty());
 
-    bench.snd.ecn = None;
+    bench.snd.stream.ecn = None;
     ece(&mut bench, 6000, &[]);
     assert!(bench.events().is_empty());
     let script = bench.script.lock().unwrap();

@@ -525,7 +525,7 @@ fn initial_window_after_a_lost_syn() {
     use crate::time::{Duration, Instant};
     let config = crate::ConnConfig::default();
     let mut counters = crate::counters::Counters::default();
-    let mut ctx = crate::ctx::Ctx {
+    let ctx = crate::ctx::Ctx {
         now: Instant::from_secs(1),
         id: crate::ConnId::for_test(0, 0),
         granularity: Duration::from_nanos(1),
@@ -533,7 +533,7 @@ fn initial_window_after_a_lost_syn() {
         counters: &mut counters,
         tracer: None,
     };
-    let mut open = |smss, syn_retransmitted| {
+    let open = |smss, syn_retransmitted| {
         let mut snd = Sender::new(&config, ISS);
         let params = OpenParams {
             smss,
@@ -545,8 +545,8 @@ fn initial_window_after_a_lost_syn() {
             syn_retransmitted,
             ecn: None,
         };
-        snd.open(&mut ctx, &config, &params);
-        (snd.cc().unwrap().decision().window.bytes(), snd.rtt.rto())
+        snd.open(&ctx, &config, &params);
+        (snd.cc().unwrap().decision().window.bytes(), snd.stream.rtt.rto())
     };
     assert_eq!(open(1460, false), (14_600, Duration::from_secs(1)), "RFC 6928");
     assert_eq!(open(536, false), (5_360, Duration::from_secs(1)));
@@ -576,9 +576,9 @@ fn a_byte_is_delivered_once() {
         assert_eq!((left.len(), left[0].1), (1, 10_000));
         bench.pass(ms(100));
         bench.ack(end);
-        assert_eq!(bench.snd.delivery.delivered, u64::from(end.max(4000)), "an ACK of {end}");
+        assert_eq!(bench.snd.stream.delivery.delivered, u64::from(end.max(4000)), "an ACK of {end}");
         bench.snd.flight.as_deref().unwrap().board.check();
         bench.ack(10_000);
-        assert_eq!(bench.snd.delivery.delivered, 10_000);
+        assert_eq!(bench.snd.stream.delivery.delivered, 10_000);
     }
 }

@@ -366,8 +366,7 @@ fn losses_in_one_window_reduce_once_and_later_ones_again() {
 #[test]
 fn smaller_path_mtu_sends_again_without_reduction() {
     let mut bench = ten_out(true);
-    let mut ctx = super::bench::ctx!(bench);
-    bench.snd.set_smss(&mut ctx, &bench.config, 500);
+    bench.set_smss(500);
     bench.max_payload = 500;
     let left = bench.drain();
     assert_eq!(left.len(), 20);
@@ -386,8 +385,7 @@ fn packets_that_wait_are_cut_anew_after_a_smaller_path_mtu() {
     bench.snd.reserve(&new, 1);
     assert_eq!((Bench::offset(lost.seq), lost.len), (0, 1000));
     assert_eq!((Bench::offset(new.seq), new.len), (10_000, 1000));
-    let mut ctx = super::bench::ctx!(bench);
-    bench.snd.set_smss(&mut ctx, &bench.config, 500);
+    bench.set_smss(500);
     bench.max_payload = 500;
     assert_eq!(bench.snd.claim(0), None);
     assert_eq!(bench.snd.claim(1), None);

@@ -1,6 +1,6 @@
 //! Random peers: what the sender believes against a naive model of what is outstanding.
 
-use super::bench::{Bench, SMSS, Setup, ctx, ms};
+use super::bench::{Bench, SMSS, Setup, ms};
 use crate::config::ConnConfig;
 use crate::events::WakeReason;
 use crate::plan::Plan;
@@ -175,8 +175,7 @@ impl World {
 
     fn shrink(&mut self, smss: u32) {
         if smss < self.bench.snd.smss() {
-            let mut ctx = ctx!(self.bench);
-            self.bench.snd.set_smss(&mut ctx, &self.bench.config, smss);
+            self.bench.set_smss(smss);
         }
     }
 
@@ -216,7 +215,7 @@ impl World {
         flight.inspect(|flight| flight.board.check());
         // Each byte is delivered once, however often it is reported; so no more is than was sent.
         let reported = flight.map_or(0, |flight| flight.board.ever_sacked());
-        assert_eq!(self.bench.snd.delivery.delivered, u64::from(self.una + reported));
+        assert_eq!(self.bench.snd.stream.delivery.delivered, u64::from(self.una + reported));
     }
 }
 

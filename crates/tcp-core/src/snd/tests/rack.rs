@@ -386,8 +386,7 @@ fn a_smaller_path_mtu_is_repaired_in_disorder() {
         bench.sack(0, &[(1000, 2000)]);
         bench.drain();
         assert_eq!(bench.info().ca_state, Phase::Disorder);
-        let mut ctx = super::bench::ctx!(bench);
-        bench.snd.set_smss(&mut ctx, &bench.config, 500);
+        bench.set_smss(500);
         bench.max_payload = 500;
         let left = bench.drain();
         assert!(left.len() >= 18 && left[..18].iter().all(|packet| packet.2 == FastRetransmit), "{left:?}");
@@ -405,7 +404,7 @@ fn what_was_sacked_before_is_no_arrival_but_its_copy_is() {
     bench.snd.flight.as_deref_mut().unwrap().board.forget_sacked();
     at(&mut bench, 111);
     bench.sack(0, &[(9000, 10_000)]);
-    assert_eq!((bench.info().sacked, bench.snd.delivery.delivered), (1000, 1000));
+    assert_eq!((bench.info().sacked, bench.snd.stream.delivery.delivered), (1000, 1000));
     assert_eq!(bench.timer(), Some((ms(4), Reorder)));
 
     let mut bench = out(10);
@@ -418,5 +417,5 @@ fn what_was_sacked_before_is_no_arrival_but_its_copy_is() {
     at(&mut bench, 205);
     bench.sack(0, &[(5000, 8000)]);
     assert_eq!(bench.counters.tcp_lost_retransmit, 5, "five left before the copies that have arrived");
-    assert_eq!(bench.snd.delivery.delivered, 5000, "once each");
+    assert_eq!(bench.snd.stream.delivery.delivered, 5000, "once each");
 }

@@ -1,0 +1,113 @@
+//! An episode of recovery begins, goes on, ends, or is taken back: what it does to the flight, and what congestion
+//! control is told of it. Episodes that a timeout begins are in `rto_response.rs`.
+
+use super::flight::Flight;
+use super::stream::Stream;
+use crate::config::ConnConfig;
+use crate::ctx::Ctx;
+use crate::events::TraceEvent;
+use crate::policy::cc::{CongestionEvent, Phase, Undo};
+use crate::recovery::{Progress, Prr, UndoTest};
+use crate::scoreboard::AckCx;
+
+impl Flight {
+    /// Fast recovery begins; the ACK at hand reported `delivered` bytes.
+    pub(super) fn begin_recovery(
+        &mut self,
+        snd: &mut Stream,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        prior_pipe: u32,
+        delivered: u32,
+    ) {
+        let from = self.recovery.phase;
+        let tally = self.board.tally();
+        if config.undo {
+            self.recovery.arm_undo(snd.una, tally.again, false);
+        }
+        self.recovery.begin(Phase::Recovery, snd.una, snd.nxt);
+        if config.prr {
+            // RFC 9937, section 6.1: what had been SACKed before this ACK is not to be recovered any more.
+            let fresh = tally.outstanding.saturating_sub(tally.sacked).saturating_add(delivered);
+            self.recovery.prr = Some(Prr::new(fresh, self.pipe()));
+        }
+        ctx.trace(|| TraceEvent::Phase { from, to: Phase::Recovery });
+        if snd.sack {
+            ctx.counters.tcp_sack_recovery += 1;
+        } else {
+            ctx.counters.tcp_reno_recovery += 1;
+        }
+        // RFC 3168, section 6.1.2: one reduction per window of data, whatever the signals.
+        let reduced = self.is_reduced_for_ecn(snd);
+        let view = self.flow_view(snd, ctx.now);
+        self.tell(snd, |cc| {
+            cc.checkpoint(&view);
+            if !reduced {
+                cc.on_congestion(&view, &CongestionEvent::Loss { prior_pipe });
+            }
+        });
+        if !reduced {
+            snd.on_reduction();
+        }
+    }
+
+    /// RFC 9937: an ACK in recovery has reported `delivered` bytes.
+    pub(super) fn run_prr(&mut self, snd: &Stream, delivered: u32, safe: bool) {
+        let inflight = self.pipe();
+        if let Some(prr) = &mut self.recovery.prr {
+            let target = self.decision.window.bytes();
+            prr.on_ack(&Progress { delivered, safe, inflight, target, smss: snd.smss });
+        }
+    }
+
+    /// Ends the episode whose recovery point is acknowledged. Where loss beyond it is known, the next one
+    /// begins at once.
+    pub(super) fn end_episode(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+        let from = self.recovery.phase;
+        if !self.recovery.end_if_acknowledged(snd.una, &mut self.board) {
+            return;
+        }
+        let to = self.recovery.phase;
+        let lost = self.board.tally().pending > 0;
+        ctx.trace(|| TraceEvent::Phase { from, to });
+        let view = self.flow_view(snd, ctx.now);
+        self.tell(snd, |cc| cc.on_recovery_exit(&view));
+        if lost {
+            self.begin_recovery(snd, ctx, config, self.pipe(), 0);
+        }
+    }
+
+    /// A tail loss probe has repaired a loss: the reduction of a recovery that is over before it began.
+    pub(super) fn report_repaired_loss(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, prior_pipe: u32) {
+        if self.is_reduced_for_ecn(snd) {
+            return;
+        }
+        let view = self.flow_view(snd, ctx.now);
+        self.tell(snd, |cc| {
+            cc.checkpoint(&view);
+            cc.on_congestion(&view, &CongestionEvent::Loss { prior_pipe });
+            cc.on_recovery_exit(&view);
+        });
+        snd.on_reduction();
+        self.trace_congestion(snd, ctx);
+    }
+
+    /// Takes fast recovery back where the ACK proves that it was needless. Called before loss detection.
+    pub(super) fn undo_if_needless(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, ack: &AckCx) {
+        let Some(evidence) = self.recovery.undo_evidence(ack, snd.una) else { return };
+        match evidence.test {
+            UndoTest::Dsack => ctx.counters.tcp_dsack_undo += 1,
+            UndoTest::PartialEifel => ctx.counters.tcp_partial_undo += 1,
+            UndoTest::Eifel => ctx.counters.tcp_full_undo += 1,
+        }
+        if evidence.overtaken && self.recovery.on_reordering(snd.sack) {
+            ctx.counters.tcp_ts_reorder += 1;
+        }
+        if let Some((from, to)) = self.recovery.take_back(&mut self.board, snd.una) {
+            ctx.trace(|| TraceEvent::Phase { from, to });
+        }
+        ctx.trace(|| TraceEvent::Undo);
+        let view = self.flow_view(snd, ctx.now);
+        self.tell(snd, |cc| cc.undo(&view, &Undo::All));
+    }
+}

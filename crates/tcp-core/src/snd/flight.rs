@@ -1,0 +1,90 @@
+//! What a sender with outstanding data needs.
+//!
+//! ```text
+//!   Stream ──► ┌ Flight ──────────────────────────────────────────────────────────┐
+//!    snd       │ board      recovery: RACK, probes, PRR, undo      rto: the host of  │
+//!              │            phase, recovery point                  the response      │
+//!              │ decision   pacer, window use                      reservations      │
+//!              └───────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! It exists from the first departure until the connection has been idle for a while. Its methods are in the files that
+//! hold what they are about.
+
+use super::min_rtt::Successors;
+use super::pacer::Pacer;
+use super::reservations::Reservations;
+use super::stream::Stream;
+use super::window_wait::WindowWait;
+use crate::config::{ConnConfig, LossDetection};
+use crate::policy::cc::SendDecision;
+use crate::recovery::LossRecovery;
+use crate::recovery::rto_host::RtoHost;
+use crate::scoreboard::Scoreboard;
+use crate::seq::SeqNum;
+use crate::time::Instant;
+use crate::window_use::WindowUse;
+
+/// See the [module documentation](self).
+#[derive(Debug)]
+pub(super) struct Flight {
+    /// What was sent.
+    pub(super) board: Scoreboard,
+    pub(super) recovery: LossRecovery,
+    pub(super) rto: RtoHost,
+    pub(super) reserved: Reservations,
+    pub(super) pacer: Pacer,
+    /// What congestion control decided after the last event.
+    pub(super) decision: SendDecision,
+    /// The congestion control has changed since, other than by an event of its sender.
+    pub(super) decision_is_stale: bool,
+    /// What the peer's window makes the sender wait for.
+    pub(super) wait: WindowWait,
+    /// When the pacer permits what waits for it; [`Instant::FAR_FUTURE`] where nothing does.
+    pub(super) pace_at: Instant,
+    /// When the peer counts as reneging; [`Instant::FAR_FUTURE`] unless the head is SACKed.
+    pub(super) reneging_at: Instant,
+    pub(super) window_use: WindowUse,
+    /// What follows the smallest RTT when that is too old.
+    pub(super) min_rtt: Successors,
+    /// Payload bytes of the largest packet known to have arrived.
+    pub(super) largest_acked: u16,
+    /// End of the last segment smaller than the SMSS (Minshall's `snd_sml`).
+    pub(super) small_end: SeqNum,
+    /// Segments of new data since the last ACK.
+    pub(super) released: u32,
+}
+
+impl Flight {
+    /// Nothing is outstanding so far.
+    pub(super) fn new(snd: &Stream, config: &ConnConfig) -> Self {
+        let timed = snd.sack && config.loss == LossDetection::Rack;
+        Self {
+            board: Scoreboard::new(snd.una, timed),
+            recovery: LossRecovery::new(snd.una, snd.path),
+            rto: RtoHost::default(),
+            reserved: Reservations::default(),
+            pacer: Pacer::default(),
+            decision: snd.ask_for_decision(),
+            decision_is_stale: false,
+            wait: WindowWait::NONE,
+            pace_at: Instant::FAR_FUTURE,
+            reneging_at: Instant::FAR_FUTURE,
+            window_use: WindowUse::new(snd.una),
+            min_rtt: Successors::default(),
+            largest_acked: 0,
+            small_end: snd.una,
+            released: 0,
+        }
+    }
+
+    /// Nothing is outstanding, and nothing waits in the egress scheduler.
+    pub(super) fn is_idle(&self) -> bool {
+        self.board.is_empty() && self.reserved.is_empty()
+    }
+
+    /// Bytes believed to be in the network, and those reserved.
+    pub(super) fn pipe(&self) -> u32 {
+        self.board.pipe().saturating_add(self.reserved.new_bytes())
+    }
+}

@@ -1,0 +1,179 @@
+//! How much congestion control (or the response to a timeout in its place) lets out.
+
+use super::SendLimits;
+use super::flight::Flight;
+use super::pacer::Gap;
+use super::stream::Stream;
+use crate::config::{ConnConfig, LossDetection};
+use crate::info::Blocked;
+use crate::policy::cc::{Clock, Pacing, Phase, Recovery};
+use crate::policy::rto::RtoGate;
+use crate::recovery::DUP_THRESH;
+use crate::seq::SeqNum;
+use crate::time::Instant;
+use crate::units::Window;
+
+/// What the congestion control (or the gate of an RTO response) still lets into the network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gate {
+    /// Bytes.
+    pub(super) room: u32,
+    /// Lost data may go out.
+    pub(super) retransmit: bool,
+    /// Data that may be lost may go out: there is no clock that finds out.
+    pub(super) speculate: bool,
+    /// The congestion window, in bytes; what is beyond it leaves by limited transmit.
+    pub(super) window: u64,
+    /// The configured cap is below what congestion control allows: it is not its window that holds data back.
+    pub(super) capped: bool,
+    /// No data leaves before.
+    pub(super) earliest: Instant,
+    /// Departures keep a distance: none is queued behind another.
+    pub(super) paced: bool,
+    /// The time since the last departure releases data, not the window.
+    pub(super) clocked: bool,
+    /// The pace follows from the window: what it holds back, the window would.
+    pub(super) window_paced: bool,
+    /// Most payload of one packet.
+    pub(super) max_payload: u32,
+    /// Most payload of new data that leaves at once.
+    pub(super) max_run: u32,
+}
+
+impl Flight {
+    /// What may leave; an error where it is nothing at all.
+    pub(super) fn gate(
+        &self,
+        snd: &Stream,
+        config: &ConnConfig,
+        limits: &SendLimits,
+    ) -> Result<Gate, Blocked> {
+        let decision = &self.decision;
+        let smss = snd.smss;
+        let mut gate = Gate {
+            room: u32::MAX,
+            retransmit: true,
+            speculate: config.loss == LossDetection::DupAck,
+            window: u64::MAX,
+            capped: config.cwnd_cap.is_some_and(|cap| decision.window > Window::from_bytes(cap)),
+            earliest: Instant::ZERO,
+            paced: false,
+            clocked: false,
+            window_paced: false,
+            max_payload: limits.max_payload / smss * smss,
+            max_run: limits.max_run / smss * smss,
+        };
+        match self.rto.gate(self.rto_phase(snd)) {
+            RtoGate::ByCc => {}
+            RtoGate::Closed => return Err(Blocked::CongestionWindow),
+            RtoGate::NewOnly { window, from } => {
+                let used = (snd.nxt + self.reserved.new_bytes()).saturating_distance_from(from);
+                gate.room = clamp(window.bytes()).saturating_sub(used);
+                gate.retransmit = false;
+                return Ok(gate);
+            }
+        }
+        let srtt = snd.rtt.srtt_pace();
+        gate.earliest = self.pacer.earliest(decision, srtt);
+        let pipe = self.pipe();
+        match decision.clock {
+            Clock::Departure { max_outstanding } => {
+                let most = u32::from(max_outstanding.max(1));
+                let reserved = self.reserved.new_bytes().div_ceil(smss);
+                let out = self.board.segments_out(most).saturating_add(reserved);
+                gate.room = most.saturating_sub(out).saturating_mul(smss);
+                gate.max_payload = smss;
+                gate.max_run = smss;
+                gate.clocked = true;
+            }
+            Clock::Ack => {
+                gate.window = self.congestion_window(config);
+                gate.room = self.room_in(snd, gate.window, pipe, config);
+            }
+        }
+        // A window below one segment must not stop the flow for good: one segment may always be out.
+        if pipe == 0 {
+            gate.room = gate.room.max(smss);
+        }
+        if decision.burst > 0 && pipe > 0 {
+            let left = decision.burst.saturating_sub(self.released);
+            gate.room = gate.room.min(left.saturating_mul(smss));
+        }
+        if let Some(gap) = Gap::of(decision, srtt) {
+            gate.paced = true;
+            gate.window_paced = !gate.capped && !matches!(decision.pacing, Pacing::AtRate(_));
+            let quantum = gap.quantum(smss, limits.departure_tick);
+            gate.max_payload = gate.max_payload.min(quantum);
+            gate.max_run = gate.max_run.min(quantum);
+        }
+        Ok(gate)
+    }
+
+    /// The congestion window in bytes, within the configured cap. In recovery PRR says what of it may be used, and
+    /// for how much more than it the flight may shrink gently; an algorithm that limits recovery itself is not
+    /// asked to.
+    fn congestion_window(&self, config: &ConnConfig) -> u64 {
+        let window = match &self.recovery.prr {
+            Some(prr) if self.decision.recovery == Recovery::Core => prr.window(),
+            _ => self.decision.window.bytes(),
+        };
+        window.min(config.cwnd_cap.unwrap_or(u64::MAX))
+    }
+
+    /// Bytes that a congestion window of `window` bytes still takes.
+    fn room_in(&self, snd: &Stream, window: u64, pipe: u32, config: &ConnConfig) -> u32 {
+        let room = clamp(window).saturating_sub(pipe);
+        let limited = self.recovery.phase == Phase::Disorder && self.decision.recovery == Recovery::Core;
+        // What a smaller path MTU has dropped is sent again in Disorder, too: the flight that it is part of must not hold it
+        // back.
+        if !limited || self.board.tally().pending > 0 {
+            return room;
+        }
+        let reorders = self.recovery.rack.path.dup_thresh() > DUP_THRESH;
+        // RFC 3042: one new segment for each of the first two duplicate ACKs; without limited
+        // transmit, nothing beyond the window (RFC 5681, section 3.2). Where time decides, a reordering
+        // path makes more than two, and each lets a segment go (RFC 6675, section 5, step 3.3).
+        let extra = match config.loss {
+            _ if !config.limited_transmit => 0,
+            LossDetection::Rack if snd.sack => return room,
+            // RFC 4653, section 3.2: where more are waited for, each of them lets a segment go.
+            _ if reorders => return room,
+            _ => 2 * snd.smss,
+        };
+        let flight_size = snd.flight_size().saturating_add(self.reserved.new_bytes());
+        room.min(clamp(window).saturating_add(extra).saturating_sub(flight_size))
+    }
+
+    /// The congestion window takes no further segment. Where a clock or a lower cap lets data out, the window is not
+    /// what holds it back.
+    pub(super) fn is_window_full(&self, snd: &Stream, config: &ConnConfig) -> bool {
+        let window = self.decision.window.bytes();
+        let capped = config.cwnd_cap.is_some_and(|cap| cap < window);
+        self.decision.clock == Clock::Ack && !capped && window < u64::from(self.pipe()) + u64::from(snd.smss)
+    }
+
+    /// An error where the pacer (or a paced packet that waits in the scheduler) holds data back that would leave
+    /// behind `nxt`; `waiting` bytes of it wait.
+    pub(super) fn hold_back(
+        &mut self,
+        now: Instant,
+        gate: &Gate,
+        nxt: SeqNum,
+        waiting: u32,
+    ) -> Result<(), Blocked> {
+        if gate.earliest > now {
+            self.pace_at = gate.earliest;
+            self.pacer.hold();
+            // Where less waits than there is room for, it is the application that leaves the window unused.
+            if gate.clocked || (gate.window_paced && waiting >= gate.room) {
+                self.window_use.limit(nxt);
+            }
+            return Err(Blocked::Pacing);
+        }
+        if gate.paced && self.reserved.holds_data() { Err(Blocked::Pacing) } else { Ok(()) }
+    }
+}
+
+fn clamp(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,234 @@
+//! What may leave.
+//!
+//! In this order: the segment of an expired timer; a window probe; a tail loss probe; lost data; new data; and in
+//! recovery, where losses are found by count, what may be lost (RFC 6675, NextSeg). Only probes and the first ignore
+//! the congestion window and the pacer.
+
+use super::flight::Flight;
+use super::gate::Gate;
+use super::new_data::{Ask, Piece, nagle_permits};
+use super::stream::Stream;
+use super::window_wait::WaitCause;
+use super::{Next, SendLimits, Sender};
+use crate::config::{ConnConfig, Nagle};
+use crate::info::Blocked;
+use crate::packet::{ControlKind, SegmentClass, SendReason};
+use crate::plan::Plan;
+use crate::policy::cc::{Phase, Restart, RestartCause};
+use crate::policy::rto::RtoSend;
+use crate::time::Instant;
+use alloc::boxed::Box;
+
+impl Sender {
+    /// What may leave at `now`. Pure as far as sequence space is concerned.
+    pub(crate) fn next(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Next {
+        let choice = self.choose(now, config, limits);
+        self.stream.blocked = choice.err().unwrap_or(Blocked::No);
+        choice.map_or(Next::Blocked, Next::Send)
+    }
+
+    fn choose(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Result<Plan, Blocked> {
+        let snd = &mut self.stream;
+        let flight = match &mut self.flight {
+            Some(flight) => flight,
+            None if !snd.open => return Err(Blocked::State),
+            None if snd.has_nothing_unsent() => return Err(Blocked::App),
+            none => none.insert(Box::new(Flight::new(snd, config))),
+        };
+        flight.refresh_decision(snd);
+        let choice = flight.choose(snd, now, config, limits);
+        if let Err(blocked) = choice {
+            let waits = blocked == Blocked::ReceiveWindow || (blocked == Blocked::Nagle && config.cork);
+            if !waits && flight.wait.cause != WaitCause::Nothing {
+                flight.wait.stop();
+            }
+        }
+        choice
+    }
+}
+
+impl Flight {
+    fn choose(
+        &mut self,
+        snd: &mut Stream,
+        now: Instant,
+        config: &ConnConfig,
+        limits: &SendLimits,
+    ) -> Result<Plan, Blocked> {
+        self.pace_at = Instant::FAR_FUTURE;
+        if let Some(send) = self.rto.send
+            && let Some(out) = self.next_rto_segment(snd, send)
+        {
+            return Ok(out);
+        }
+        if self.wait.cause == WaitCause::Probe {
+            return self.window_probe(snd).ok_or(Blocked::ReceiveWindow);
+        }
+        if let Some(out) = self.next_probe(snd) {
+            return Ok(out);
+        }
+        self.restart_after_idle(snd, now, config);
+        let gate = self.gate(snd, config, limits)?;
+        if gate.retransmit
+            && let Some(out) = self.next_lost(snd, now, &gate)?
+        {
+            return Ok(out);
+        }
+        match self.next_new(snd, now, config, &gate) {
+            Err(blocked @ (Blocked::App | Blocked::ReceiveWindow)) if gate.retransmit && gate.speculate => {
+                self.next_speculative(snd, now, &gate)?.ok_or(blocked)
+            }
+            new => new,
+        }
+    }
+
+    /// The segment that an expired timer sends, where it did not leave yet.
+    fn next_rto_segment(&mut self, snd: &Stream, send: RtoSend) -> Option<Plan> {
+        let Some((start, end)) = self.rto_segment(snd, send) else {
+            self.rto.send = None;
+            return None;
+        };
+        let reason = match send {
+            RtoSend::Nothing | RtoSend::Head => SendReason::RtoRetransmit,
+            RtoSend::Again(_) | RtoSend::NewElseHighest => SendReason::RtoProbe,
+        };
+        let mut out = snd.retransmission(start, end, reason);
+        if start == snd.nxt {
+            out.class = SegmentClass::Data;
+        }
+        let queued = self.reserved.holds(SendReason::is_rto);
+        (!queued).then_some(out)
+    }
+
+    /// A probe of the closed window: an octet that is acknowledged already, which the peer must answer with an
+    /// ACK that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would have an octet of new data
+    /// sent; it would lie beyond the window, and have to be sent again wherever the window stays closed.
+    fn window_probe(&self, snd: &Stream) -> Option<Plan> {
+        let queued = self.reserved.holds(|reason| reason == SendReason::WindowProbe);
+        let class = SegmentClass::Control(ControlKind::Probe);
+        (!queued).then_some(Plan::control(class, SendReason::WindowProbe, snd.una - 1))
+    }
+
+    /// RFC 5681, section 4.1: after an idle RTO the ACK clock is gone, and the window falls to the restart
+    /// window.
+    fn restart_after_idle(&mut self, snd: &mut Stream, now: Instant, config: &ConnConfig) {
+        let idle = now.since(snd.last_sent);
+        if snd.nxt != snd.una || idle <= snd.rtt.rto() || self.pipe() > 0 {
+            return;
+        }
+        if snd.has_nothing_unsent() || !config.restart_after_idle {
+            return;
+        }
+        let restart = Restart::new(RestartCause::Idle, snd.initial_window(config), idle);
+        let view = self.flow_view(snd, now);
+        self.tell(snd, |cc| cc.on_restart(&view, &restart));
+        snd.last_sent = now;
+    }
+
+    /// Lost data, lowest first (RFC 6675, NextSeg, rule 1).
+    fn next_lost(&mut self, snd: &Stream, now: Instant, gate: &Gate) -> Result<Option<Plan>, Blocked> {
+        let pending = self.board.tally().pending;
+        if pending == 0 {
+            return Ok(None);
+        }
+        let smss = snd.smss;
+        let forced = self.recovery.forced;
+        let most = if forced { smss } else { gate.max_payload.min(gate.room / smss * smss) };
+        let Some((start, end)) = self.board.next_lost(most.max(smss)) else { return Ok(None) };
+        if !forced && gate.room < end.distance_from(start).min(smss) {
+            if !gate.capped {
+                self.window_use.limit(snd.nxt);
+            }
+            return Err(Blocked::CongestionWindow);
+        }
+        // What does not wait for the window waits for the pacer: beside paced departures it would find the queue full
+        // that has just dropped a packet.
+        self.hold_back(now, gate, snd.nxt, pending)?;
+        let end = snd.fit_window(start, end).ok_or(Blocked::ReceiveWindow)?;
+        Ok(Some(snd.retransmission(start, end, SendReason::FastRetransmit)))
+    }
+
+    /// RFC 6675, NextSeg, rules 3 and 4.
+    fn next_speculative(&mut self, snd: &Stream, now: Instant, gate: &Gate) -> Result<Option<Plan>, Blocked> {
+        let Some(piece) = self.recovery.speculative(&self.board, snd.smss) else { return Ok(None) };
+        if gate.room < piece.end.distance_from(piece.start) {
+            return Err(Blocked::CongestionWindow);
+        }
+        self.hold_back(now, gate, snd.nxt, 0)?;
+        let end = snd.fit_window(piece.start, piece.end).ok_or(Blocked::ReceiveWindow)?;
+        Ok(Some(snd.retransmission(piece.start, end, SendReason::FastRetransmit)))
+    }
+
+    /// New data (RFC 6675, NextSeg, rule 2).
+    fn next_new(
+        &mut self,
+        snd: &mut Stream,
+        now: Instant,
+        config: &ConnConfig,
+        gate: &Gate,
+    ) -> Result<Plan, Blocked> {
+        let nxt = snd.nxt + self.reserved.new_bytes();
+        if snd.buffer.limit().le(nxt) {
+            if gate.room > 0 && self.board.tally().pending == 0 {
+                snd.delivery.on_app_limited(self.board.pipe());
+            }
+            return Err(Blocked::App);
+        }
+        let data = snd.buffer.end().saturating_distance_from(nxt);
+        // A small segment that was given up in the scheduler is not outstanding.
+        self.small_end = self.small_end.min(nxt);
+        let overridden = self.wait.cause == WaitCause::Overridden;
+        let corked = config.cork && snd.buffer.space(config.send_buffer as usize) > 0 && !overridden;
+        let may_be_small = !corked && nagle_permits(config.nagle, snd.una, nxt, self.small_end);
+        let ask = Ask {
+            data,
+            fin: snd.buffer.has_fin(),
+            usable: snd.wnd_end().saturating_distance_from(nxt),
+            max_wnd: snd.window.max(),
+            room: gate.room,
+            max_payload: gate.max_run,
+            smss: snd.smss,
+            small: may_be_small,
+            alone: matches!(config.nagle, Nagle::Rfc896 | Nagle::SunOs(_)),
+            override_sws: overridden,
+            sunos: if let Nagle::SunOs(rule) = config.nagle { Some(rule) } else { None },
+        };
+        let Piece { len, fin } = match ask.answer() {
+            Ok(piece) => piece,
+            Err(blocked) => {
+                match blocked {
+                    Blocked::CongestionWindow if !gate.capped => self.window_use.limit(nxt),
+                    Blocked::ReceiveWindow if nxt == snd.una => self.wait_for_window(snd, now, config),
+                    // A cork holds data back for 200 ms, as Linux's does (tcp(7), TCP_CORK).
+                    Blocked::Nagle if corked && nxt == snd.una => self.wait_for_window(snd, now, config),
+                    _ => {}
+                }
+                return Err(blocked);
+            }
+        };
+        self.hold_back(now, gate, nxt, data)?;
+        let limited = self.recovery.phase == Phase::Disorder
+            && u64::from(nxt.distance_from(snd.una)) + u64::from(len) > gate.window;
+        let (class, reason) = match (len, limited) {
+            (0, _) => (SegmentClass::Control(ControlKind::Fin), SendReason::Fin),
+            (_, true) => (SegmentClass::Data, SendReason::LimitedTransmit),
+            (_, false) => (SegmentClass::Data, SendReason::NewData),
+        };
+        Ok(Plan {
+            class,
+            reason,
+            seq: nxt,
+            len,
+            segment_size: snd.segment_size(len),
+            fin,
+            psh: len > 0 && nxt + len == snd.buffer.end(),
+        })
+    }
+
+    /// The peer's window, or the cork, keeps the sender from sending although nothing is outstanding.
+    pub(super) fn wait_for_window(&mut self, snd: &mut Stream, now: Instant, config: &ConnConfig) {
+        if self.wait.begin(now, snd.window.wnd(), snd.rtt.rto(), config.max_rto) {
+            snd.progress_at = now;
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Claims that the path carries less, from a Packet Too Big message to the segment size: see [`path_mtu`](super::path_mtu).
+
+use super::Sender;
+use super::flight::Flight;
+use super::path_mtu::PathMtu;
+use super::stream::Stream;
+use crate::config::ConnConfig;
+use crate::ctx::Ctx;
+use crate::scoreboard::{AckCx, Claim};
+use crate::seq::SeqNum;
+use crate::time::{Duration, Instant};
+use alloc::boxed::Box;
+
+/// The least time after its departure for which a packet may still be acknowledged before a first claim about it is
+/// believed: a peer may delay its ACK for longer than a short round trip takes.
+const MIN_WAIT: Duration = Duration::from_millis(50);
+
+impl Sender {
+    /// A Packet Too Big message quotes the packet that begins at `quoted`; the MTU that it names has room for `payload`
+    /// bytes of data.
+    pub(crate) fn on_packet_too_big(&mut self, ctx: &mut Ctx<'_>, quoted: SeqNum, payload: u32) {
+        if payload == self.stream.smss {
+            // The rest of a flight of larger packets.
+            return;
+        }
+        let claimed = self.in_flight().is_some_and(|(snd, flight)| {
+            let packet = flight.board.packet_at(quoted);
+            let packet = packet.filter(|(len, _)| payload < snd.smss.min(*len));
+            if let Some((_, sent_at)) = packet {
+                let initial = payload >= u32::from(flight.largest_acked);
+                snd.take_claim(ctx.now, quoted, payload, sent_at, initial);
+            }
+            packet.is_some()
+        });
+        if !claimed {
+            ctx.counters.tcp_mtu_refused += 1;
+        }
+    }
+}
+
+impl Stream {
+    /// The path is said to carry no more than `payload` bytes of the packet that begins at `quoted` and left at `sent_at`.
+    /// `initial`: no larger one has arrived.
+    fn take_claim(&mut self, now: Instant, quoted: SeqNum, payload: u32, sent_at: Instant, initial: bool) {
+        let believe_at = match self.rtt.srtt() {
+            Some(srtt) if initial => (sent_at + srtt.saturating_mul(2).max(MIN_WAIT)).max(now),
+            _ => Instant::FAR_FUTURE,
+        };
+        let full = self.smss;
+        let path = self.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full)));
+        // Of two sizes the larger one is believed first. If it is too large, the path will say so again.
+        if path.claim.is_none_or(|claim| claim.payload < payload) {
+            path.claim = Some(Claim { payload, quoted, sent_at, believe_at, initial });
+        }
+    }
+
+    /// What is not decided yet about the path, for the records that an ACK covers.
+    pub(super) fn open_claim(&self) -> Option<Claim> {
+        self.path_mtu.as_deref()?.claim
+    }
+
+    /// When a claim is believed because nothing was heard.
+    pub(super) fn claim_at(&self) -> Instant {
+        self.open_claim().map_or(Instant::FAR_FUTURE, |claim| claim.believe_at)
+    }
+}
+
+impl Flight {
+    /// What the records that an ACK covers tell of the path.
+    pub(super) fn judge_claim(
+        &mut self,
+        snd: &mut Stream,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        ack: &AckCx,
+    ) {
+        self.largest_acked = self.largest_acked.max(ack.largest_packet);
+        let Some(path) = snd.path_mtu.as_deref_mut() else { return };
+        path.fallback.take_if(|size| u32::from(self.largest_acked) > *size);
+        if let Some(claim) = path.claim {
+            let reported = self.board.is_sacked(claim.quoted, claim.quoted + 1);
+            if claim.quoted.lt(snd.una) || reported || ack.refutes_claim {
+                path.claim = None;
+                ctx.counters.tcp_mtu_refuted += 1;
+            } else if claim.initial && ack.is_after_claim {
+                self.believe(snd, ctx, config, claim);
+                return;
+            }
+        }
+        self.try_full_size(snd, ctx, config);
+    }
+
+    /// Loss detection has looked at the board.
+    pub(super) fn judge_claim_by_loss(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+        if let Some(claim) = snd.open_claim()
+            && self.board.is_lost(claim.quoted)
+        {
+            self.believe(snd, ctx, config, claim);
+        }
+    }
+
+    /// [`claim_at`](Stream::claim_at) has come.
+    pub(super) fn on_claim_timeout(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+        if let Some(claim) = snd.open_claim() {
+            self.believe(snd, ctx, config, claim);
+        }
+    }
+
+    /// The retransmission timer has fired, and nothing was sent for it yet.
+    pub(super) fn judge_path_by_timeout(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+        let Some(path) = snd.path_mtu.as_deref_mut() else { return };
+        if let Some(claim) = path.claim {
+            self.believe(snd, ctx, config, claim);
+            return;
+        }
+        let head = self.board.head_packet_len();
+        if let Some(size) = path.fallback.take_if(|size| u32::from(head) > *size) {
+            path.raise_at = ctx.now + config.path_mtu_expiry;
+            ctx.counters.tcp_mtu_reduced += 1;
+            self.set_smss(snd, ctx, config, size);
+        }
+    }
+
+    fn believe(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig, claim: Claim) {
+        let Some(path) = snd.path_mtu.as_deref_mut() else { return };
+        path.claim = None;
+        path.fallback = None;
+        if claim.payload >= snd.smss {
+            return;
+        }
+        path.raise_at = ctx.now + config.path_mtu_expiry;
+        // What arrived before says nothing of the path as it is.
+        let most = u16::try_from(claim.payload).unwrap_or(u16::MAX);
+        self.largest_acked = self.largest_acked.min(most);
+        ctx.counters.tcp_mtu_reduced += 1;
+        self.set_smss(snd, ctx, config, claim.payload);
+    }
+
+    /// RFC 1191, section 6.3: the path may have widened, and an attacker may have been believed.
+    fn try_full_size(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
+        let smss = snd.smss;
+        let Some(path) = snd.path_mtu.as_deref_mut() else { return };
+        if path.claim.is_some() || ctx.now < path.raise_at {
+            if path.is_settled(smss) {
+                snd.path_mtu = None;
+            }
+            return;
+        }
+        let full = path.full;
+        path.raise_at = Instant::FAR_FUTURE;
+        path.fallback = Some(smss);
+        ctx.counters.tcp_mtu_raised += 1;
+        self.set_smss(snd, ctx, config, full);
+    }
+
+    /// The path carries less, or may carry more: segments have `smss` payload bytes from here on.
+    pub(super) fn set_smss(&mut self, snd: &mut Stream, ctx: &Ctx<'_>, config: &ConnConfig, smss: u32) {
+        let old = core::mem::replace(&mut snd.smss, smss.max(1));
+        // RFC 1191, section 5: what was dropped is sent again, and the window stays as it is.
+        self.board.mark_larger_than(snd.smss);
+        let view = self.flow_view(snd, ctx.now);
+        self.tell(snd, |cc| cc.on_smss_change(&view, old));
+        self.restart_rto(snd, ctx.now, config);
+    }
+}

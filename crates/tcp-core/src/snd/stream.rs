@@ -1,0 +1,281 @@
+//! What a sender keeps for the whole connection, also while nothing is outstanding.
+
+use super::buffer::SendBuffer;
+use super::ecn::EcnSender;
+use super::path_mtu::PathMtu;
+use super::rate::Delivery;
+use super::rtt::Rtt;
+use super::window::PeerWindow;
+use super::{AckOutcome, OpenParams};
+use crate::config::ConnConfig;
+use crate::ctx::Ctx;
+use crate::info::Blocked;
+use crate::packet::SegmentClass;
+use crate::packet::SendReason;
+use crate::plan::Plan;
+use crate::policy::cc::{
+    AckSample, CcInit, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
+};
+use crate::policy::rto::{RtoPhase, RtoStep, RtoView};
+use crate::policy::{CongestionControl, RtoResponse};
+use crate::recovery::rack::PathMemory;
+use crate::seq::SeqNum;
+use crate::time::Instant;
+use crate::units::Window;
+use alloc::boxed::Box;
+use core::num::NonZeroU16;
+
+/// Segment size before the handshake has settled one (RFC 9293, section 3.7.1).
+const DEFAULT_SMSS: u32 = 536;
+
+/// SND.*, the send buffer, what is known of the path, the policies and the totals.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(super) buffer: SendBuffer,
+    /// SND.UNA.
+    pub(super) una: SeqNum,
+    /// SND.NXT: next sequence number to leave for the first time; what is reserved lies beyond it.
+    pub(super) nxt: SeqNum,
+    pub(super) window: PeerWindow,
+    /// Payload bytes of a full segment.
+    pub(super) smss: u32,
+    /// Where ICMP has spoken of the path's MTU.
+    pub(super) path_mtu: Option<Box<PathMtu>>,
+    pub(super) cc: Box<dyn CongestionControl>,
+    pub(super) response: Box<dyn RtoResponse>,
+    /// Where ECN is in use.
+    pub(super) ecn: Option<Box<EcnSender>>,
+    pub(super) rtt: Rtt,
+    pub(super) delivery: Delivery,
+    pub(super) stats: Stats,
+    /// When the retransmission timer expires; [`Instant::FAR_FUTURE`] where it is off.
+    pub(super) rto_at: Instant,
+    /// The last departure of data.
+    pub(super) last_sent: Instant,
+    /// Since when SND.UNA has not moved although data is outstanding.
+    pub(super) progress_at: Instant,
+    /// Congestion control's timer was served and did not move on: it is not served before the next ACK.
+    pub(super) cc_timer_stuck: bool,
+    /// Why nothing leaves.
+    pub(super) blocked: Blocked,
+    /// The handshake is complete, and the policies are the connection's own.
+    pub(super) open: bool,
+    /// SACK is in use.
+    pub(super) sack: bool,
+    /// Timestamps are in use.
+    pub(super) timestamps: bool,
+    /// The peer has sent a SACK block.
+    pub(super) sack_seen: bool,
+    /// The peer has sent a DSACK block.
+    pub(super) dsack_seen: bool,
+    /// The RTO response has been asked at least once.
+    pub(super) response_asked: bool,
+    /// What RACK learnt of the path in earlier flights.
+    pub(super) path: PathMemory,
+}
+
+/// Totals of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Stats {
+    /// Payload bytes sent, retransmissions included.
+    pub(super) bytes_sent: u64,
+    /// Payload bytes retransmitted.
+    pub(super) bytes_retrans: u64,
+    /// Payload bytes acknowledged.
+    pub(super) bytes_acked: u64,
+    /// Wire segments with data sent.
+    pub(super) data_segs_out: u64,
+    /// Wire segments retransmitted.
+    pub(super) total_retrans: u32,
+    /// Retransmission timeouts.
+    pub(super) timeouts: u32,
+}
+
+impl Stream {
+    /// Before ESTABLISHED: SND.UNA is `iss`, SND.NXT one more.
+    pub(super) fn new(config: &ConnConfig, iss: SeqNum) -> Self {
+        let first = iss + 1;
+        Self {
+            buffer: SendBuffer::new(first),
+            una: iss,
+            nxt: first,
+            window: PeerWindow::new(0, SeqNum(0), iss),
+            smss: DEFAULT_SMSS,
+            path_mtu: None,
+            cc: Box::new(Unopened),
+            response: Box::new(Unopened),
+            ecn: None,
+            rtt: Rtt::new(config.initial_rto, first),
+            delivery: Delivery::new(),
+            stats: Stats::default(),
+            rto_at: Instant::FAR_FUTURE,
+            last_sent: Instant::ZERO,
+            progress_at: Instant::ZERO,
+            cc_timer_stuck: false,
+            blocked: Blocked::State,
+            open: false,
+            sack: false,
+            timestamps: false,
+            sack_seen: false,
+            dsack_seen: false,
+            response_asked: false,
+            path: PathMemory::default(),
+        }
+    }
+
+    /// The handshake is complete.
+    pub(super) fn open(&mut self, ctx: &Ctx<'_>, config: &ConnConfig, params: &OpenParams) {
+        let OpenParams { smss, snd_wnd, wl1, sack, timestamps, handshake_rtt, syn_retransmitted, ecn } =
+            *params;
+        self.una = self.nxt;
+        self.window = PeerWindow::new(snd_wnd, wl1, self.una);
+        self.smss = smss.max(1);
+        self.sack = sack;
+        self.timestamps = timestamps;
+        self.ecn = ecn.map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
+        self.last_sent = ctx.now;
+        self.progress_at = ctx.now;
+        if syn_retransmitted {
+            self.rtt.after_syn_timeout(config);
+        }
+        if let Some(rtt) = handshake_rtt {
+            self.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
+        }
+        // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
+        let window = if syn_retransmitted {
+            Window::from_bytes(u64::from(self.smss))
+        } else {
+            self.initial_window(config)
+        };
+        let mut init = CcInit::new(ctx.now, self.smss, window);
+        init.granularity = ctx.granularity;
+        self.cc = (config.policies.cc)(&init);
+        self.response = (config.policies.rto)();
+        self.open = true;
+        self.blocked = Blocked::No;
+    }
+
+    /// RFC 6928, section 2: min(10 SMSS, max(2 SMSS, 14600)), scaled to the configured number of segments.
+    pub(super) fn initial_window(&self, config: &ConnConfig) -> Window {
+        let (smss, segments) = (u64::from(self.smss), u64::from(config.initial_window.max(1)));
+        Window::from_bytes((segments * smss).min((2 * smss).max(segments * 1460)))
+    }
+
+    /// `snd_nxt - snd_una`.
+    pub(super) const fn flight_size(&self) -> u32 {
+        self.nxt.distance_from(self.una)
+    }
+
+    /// The right edge of the peer's window.
+    pub(super) fn wnd_end(&self) -> SeqNum {
+        self.una + self.window.wnd()
+    }
+
+    /// The end of a retransmission of `[start, end)` that the peer can take where it has taken back window: old
+    /// data inside the window is retransmitted, and the rest is not (RFC 9293, section 3.8.6, SHLD-16; a peer
+    /// may drop a segment that ends beyond the edge as a whole). The head goes out into a closed window too, as
+    /// its probe. `None` where nothing of it can be sent.
+    pub(super) fn fit_window(&self, start: SeqNum, end: SeqNum) -> Option<SeqNum> {
+        let edge = self.wnd_end();
+        if end.le(edge) {
+            return Some(end);
+        }
+        match edge.saturating_distance_from(start) {
+            0 if start == self.una => Some(end.min(start + self.smss)),
+            0 => None,
+            room if room < self.smss => Some(edge),
+            room => Some(start + room / self.smss * self.smss),
+        }
+    }
+
+    /// One past the last octet of new data that one segment may carry beside the windows of congestion control: an
+    /// SMSS, or all that is unsent, with the FIN behind it. `None` where it is none, or does not fit the peer's window
+    /// whole.
+    pub(super) fn new_probe(&self) -> Option<SeqNum> {
+        let unsent = self.buffer.end().saturating_distance_from(self.nxt);
+        let end = self.nxt + unsent.min(self.smss);
+        if unsent == 0 || end.gt(self.wnd_end()) {
+            return None;
+        }
+        let with_fin = self.buffer.has_fin() && end == self.buffer.end() && end.lt(self.wnd_end());
+        Some(end + u32::from(with_fin))
+    }
+
+    /// A packet with what `[start, end)` holds, FIN included.
+    pub(super) fn retransmission(&self, start: SeqNum, end: SeqNum, reason: SendReason) -> Plan {
+        let data_end = end.min(self.buffer.end());
+        let len = data_end.saturating_distance_from(start);
+        Plan {
+            class: SegmentClass::Retransmit,
+            reason,
+            seq: start,
+            len,
+            segment_size: self.segment_size(len),
+            fin: end.gt(self.buffer.end()),
+            psh: len > 0 && data_end == self.buffer.end(),
+        }
+    }
+
+    /// Payload bytes per wire segment of a packet with `len` bytes, where it is a super-packet.
+    pub(super) fn segment_size(&self, len: u32) -> Option<NonZeroU16> {
+        if len > self.smss { u16::try_from(self.smss).ok().and_then(NonZeroU16::new) } else { None }
+    }
+
+    /// Everything written has left, the FIN included.
+    pub(super) fn has_nothing_unsent(&self) -> bool {
+        self.buffer.limit().le(self.nxt)
+    }
+
+    /// Nothing is unsent or unacknowledged.
+    pub(super) fn is_empty(&self) -> bool {
+        let first = if self.open { self.una } else { self.nxt };
+        self.buffer.limit() == first
+    }
+
+    /// What an ACK changed that advanced SND.UNA by `acked`; `freed`: send buffer was freed.
+    pub(super) fn outcome(&self, acked: u32, freed: bool) -> AckOutcome {
+        let fin_acked = self.buffer.has_fin() && self.una.gt(self.buffer.end());
+        AckOutcome { acked, fin_acked, freed }
+    }
+}
+
+/// Stands in for both policies before the handshake is complete. Nobody asks it to send: without [`Stream::open`] there
+/// is no flight.
+#[derive(Debug)]
+struct Unopened;
+
+impl CongestionControl for Unopened {
+    fn name(&self) -> &'static str {
+        ""
+    }
+
+    fn decision(&self) -> SendDecision {
+        SendDecision::window(Window::ZERO, Window::MAX)
+    }
+
+    fn on_ack(&mut self, _: &FlowView, _: &AckSample) -> Reaction {
+        Reaction::None
+    }
+
+    fn on_congestion(&mut self, _: &FlowView, _: &CongestionEvent) {}
+
+    fn on_restart(&mut self, _: &FlowView, _: &Restart) {}
+
+    fn checkpoint(&mut self, _: &FlowView) {}
+
+    fn undo(&mut self, _: &FlowView, _: &Undo) {}
+}
+
+impl RtoResponse for Unopened {
+    fn name(&self) -> &'static str {
+        ""
+    }
+
+    fn on_rto(&mut self, view: &RtoView) -> RtoStep {
+        RtoStep::conventional(view.flow.smss)
+    }
+
+    fn phase(&self) -> RtoPhase {
+        RtoPhase::Open
+    }
+}
