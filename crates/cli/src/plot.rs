@@ -3,7 +3,7 @@
 use crate::args::PlotArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::print;
-use ackline_lab::plot::{PlotOptions, overlay};
+use ackline_lab::plot::overlay;
 use std::fs;
 
 pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
@@ -13,10 +13,11 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), Failure> {
     }
     fs::create_dir_all(&args.out)
         .map_err(|error| Failure::file("make the folder", args.out.display(), &error))?;
+    let options = args.figures.options();
     let mut written = String::new();
     for chart in charts {
-        let path = args.out.join(format!("{}.svg", chart.name));
-        ackline_lab::write(&path, &chart.to_file(&PlotOptions::default()))
+        let path = args.out.join(format!("{}.{}", chart.name, options.format.ending()));
+        ackline_lab::write(&path, &chart.to_file(&options))
             .map_err(|error| Failure::file("write", path.display(), &error))?;
         written += &format!("{}\n", path.display());
     }

@@ -2,11 +2,11 @@
 
 use crate::error::RunError;
 use crate::folder::{Extras, Folder, json, key, stem};
-use crate::plot::{self, PlotOptions};
+use crate::plot::{PlotOptions, run_plots};
 use crate::points::PointRange;
-use crate::report::{self, Plots};
+use crate::report;
 use crate::results::RunResult;
-use crate::run::{CaptureFile, Outcome, simulate};
+use crate::run::{CaptureFile, Outcome, Wanted, simulate};
 use crate::scenario::Scenario;
 use crate::summary::Summary;
 use crate::tables;
@@ -37,6 +37,8 @@ pub struct RunOptions {
     /// Draw the plots over time of these points' first runs. `None`: of all points if there are at most
     /// [`MAX_POINTS_DRAWN`], else of none.
     pub plot_runs: Option<PointRange>,
+    /// How plots become files.
+    pub plot: PlotOptions,
     /// Capture what passes the measured links, in both directions.
     pub pcap: bool,
     /// Bytes that a capture keeps of each packet; `None`: all.
@@ -128,6 +130,7 @@ pub(crate) struct Batch<'a> {
     extras: Extras,
     /// Points whose first run is drawn.
     drawn: BTreeSet<usize>,
+    plot: PlotOptions,
 }
 
 impl<'a> Batch<'a> {
@@ -146,8 +149,11 @@ impl<'a> Batch<'a> {
             snap_length: options.snap_length.filter(|_| options.pcap),
         };
         match &options.out {
-            Some(out) => Self::in_folder(scenario, Folder::create(out)?, extras, drawn.collect()),
-            None => Ok(Self { scenario, folder: None, extras, drawn: BTreeSet::new() }),
+            Some(out) => {
+                let batch = Self::in_folder(scenario, Folder::create(out)?, extras, drawn.collect())?;
+                Ok(Self { plot: options.plot, ..batch })
+            }
+            None => Ok(Self { scenario, folder: None, extras, drawn: BTreeSet::new(), plot: options.plot }),
         }
     }
 
@@ -162,7 +168,7 @@ impl<'a> Batch<'a> {
             folder.make(name)?;
         }
         folder.begin(scenario)?;
-        Ok(Self { scenario, folder: Some(folder), extras, drawn })
+        Ok(Self { scenario, folder: Some(folder), extras, drawn, plot: PlotOptions::default() })
     }
 
     /// The files of a run. The plots of one repetition stand for all.
@@ -174,17 +180,18 @@ impl<'a> Batch<'a> {
     /// One run, or its result where it was finished before.
     fn one(&self, point: usize, repetition: u32) -> Result<(RunResult, bool), RunError> {
         let Some(folder) = &self.folder else {
-            let (outcome, _) = simulate(self.scenario, point, repetition, None)?;
+            let (outcome, _) = simulate(self.scenario, point, repetition, Wanted::default())?;
             return Ok((outcome.result, false));
         };
         let extras = self.extras_of(point, repetition);
+        let stem = stem(point, repetition);
         let finished = folder.run(self.scenario, point, repetition);
-        if let Some(finished) = finished.filter(|finished| finished.extras.covers(extras)) {
+        let drawable = || !extras.plots || folder.plots(&stem).is_some();
+        if let Some(finished) = finished.filter(|finished| finished.extras.covers(extras) && drawable()) {
             return Ok((finished.result, true));
         }
-        let stem = stem(point, repetition);
         let key = key(&self.scenario.identity(point, repetition));
-        let outcome = self.simulate(folder, &stem, point, repetition)?;
+        let outcome = self.simulate(folder, &stem, point, repetition, extras)?;
         if extras.series {
             folder
                 .write(&format!("series/{stem}.flows.csv"), tables::connections_csv(&outcome).as_bytes())?;
@@ -193,12 +200,7 @@ impl<'a> Batch<'a> {
             folder.write(&format!("series/{stem}.goodput.csv"), tables::goodput_csv(&outcome).as_bytes())?;
         }
         if extras.plots {
-            for chart in plot::run_charts(&outcome) {
-                folder.write(
-                    &format!("plots/{stem}.{}.svg", chart.name),
-                    &chart.to_file(&PlotOptions::default()),
-                )?;
-            }
+            folder.keep_plots(&stem, &run_plots(&outcome))?;
         }
         folder.finish(&stem, &key, extras, &outcome.result)?;
         Ok((outcome.result, false))
@@ -210,16 +212,19 @@ impl<'a> Batch<'a> {
         stem: &str,
         point: usize,
         repetition: u32,
+        extras: Extras,
     ) -> Result<Outcome, RunError> {
-        if !self.extras.pcap {
-            return Ok(simulate(self.scenario, point, repetition, None)?.0);
+        let wanted = Wanted { sequence: extras.plots, ..Wanted::default() };
+        if !extras.pcap {
+            return Ok(simulate(self.scenario, point, repetition, wanted)?.0);
         }
         let path = folder.root().join(format!("pcap/{stem}.pcapng"));
         let refused = |error| RunError::file("write", &path, error);
         let unfinished = Unfinished::create(&path).map_err(refused)?;
         let file: Box<dyn Write + Send> = Box::new(unfinished.file().try_clone().map_err(refused)?);
-        let capture = CaptureFile { file, snap_length: self.extras.snap_length };
-        let (outcome, captured) = simulate(self.scenario, point, repetition, Some(capture))?;
+        let capture = CaptureFile { file, snap_length: extras.snap_length };
+        let (outcome, captured) =
+            simulate(self.scenario, point, repetition, Wanted { capture: Some(capture), ..wanted })?;
         captured.and_then(|()| unfinished.finish(&path)).map_err(refused)?;
         Ok(outcome)
     }
@@ -241,33 +246,10 @@ impl<'a> Batch<'a> {
             folder.write(name, content.as_bytes())?;
         }
         if self.extras.plots {
-            self.report(folder, report)?;
+            let ran = |point: &usize| report.results.iter().any(|result| result.point == *point);
+            let drawn: Vec<usize> = self.drawn.iter().copied().filter(ran).collect();
+            report::write(folder, self.scenario, &report.summary, &drawn, &self.plot)?;
         }
         Ok(())
-    }
-
-    fn report(&self, folder: &Folder, report: &Report) -> Result<(), RunError> {
-        let mut groups = vec![];
-        let mut sweep = Plots {
-            heading: "Over the sweep".to_owned(),
-            note: "Means over the runs of each point; bands are 95 % confidence intervals.".to_owned(),
-            open: true,
-            svgs: vec![],
-        };
-        for chart in plot::sweep_charts(&report.summary) {
-            folder.write(&format!("plots/{}.svg", chart.name), &chart.to_file(&PlotOptions::default()))?;
-            sweep.svgs.push(chart.to_svg());
-        }
-        groups.push(sweep);
-        let run = |point: &usize| report.results.iter().any(|result| result.point == *point);
-        for (place, point) in self.drawn.iter().filter(|point| run(point)).enumerate() {
-            let params = self.scenario.params(*point);
-            let values: Vec<String> =
-                params.iter().map(|param| format!("{} = {}", param.path, param.value)).collect();
-            let heading = if values.is_empty() { "Over time".to_owned() } else { values.join(", ") };
-            let note = format!("The run with seed {}.", self.scenario.seed(0));
-            groups.push(Plots { heading, note, open: place == 0, svgs: folder.plots(&stem(*point, 0))? });
-        }
-        folder.write("report.html", report::html(self.scenario, &report.summary, &groups).as_bytes())
     }
 }

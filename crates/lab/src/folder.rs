@@ -10,7 +10,7 @@
 //! ```
 
 use crate::error::RunError;
-use crate::plot;
+use crate::plot::RunPlots;
 use crate::results::RunResult;
 use crate::scenario::Scenario;
 use crate::unfinished::{self, Unfinished};
@@ -86,6 +86,11 @@ impl Origin {
 /// The name of a run's files.
 pub(crate) fn stem(point: usize, repetition: u32) -> String {
     format!("p{point:04}-r{repetition:03}")
+}
+
+/// The file with a run's plots as data.
+fn plots_of(stem: &str) -> String {
+    format!("plots/{stem}.json")
 }
 
 /// What a run depends on, as 128 bits.
@@ -180,22 +185,15 @@ impl Folder {
         Ok(())
     }
 
-    /// The plots of a run, as elements for a page, in the order in which they are drawn.
-    pub(crate) fn plots(&self, stem: &str) -> Result<Vec<String>, RunError> {
-        let path = self.root.join("plots");
-        let entries = fs::read_dir(&path).map_err(|error| RunError::file("read the folder", &path, error))?;
-        let prefix = format!("{stem}.");
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.starts_with(&prefix) && name.ends_with(".svg"))
-            .collect();
-        names.sort_by_key(|name| (plot::order(&name[prefix.len()..name.len() - 4]), name.clone()));
-        let read = |name: &String| {
-            let path = path.join(name);
-            let file = fs::read_to_string(&path).map_err(|error| RunError::file("read", &path, error))?;
-            Ok(plot::without_style(&file))
-        };
-        names.iter().map(read).collect()
+    /// Keeps the plots of a run as data, so that they can be drawn again in another size or format.
+    pub(crate) fn keep_plots(&self, stem: &str, plots: &RunPlots) -> Result<(), RunError> {
+        self.write(&plots_of(stem), json(plots).as_bytes())
+    }
+
+    /// The plots of a run; `None` if they are not there as a whole.
+    pub(crate) fn plots(&self, stem: &str) -> Option<RunPlots> {
+        let text = fs::read_to_string(self.root.join(plots_of(stem))).ok()?;
+        serde_json::from_str(&text).ok()
     }
 
     pub(crate) fn finish(

@@ -50,6 +50,8 @@ pub mod reproduce;
 pub mod results;
 mod run;
 pub mod scenario;
+mod scene;
+mod sequence;
 pub mod stats;
 mod stream;
 mod summary;
@@ -67,6 +69,8 @@ pub use points::PointRange;
 pub use results::RunResult;
 pub use run::{Outcome, run_one, simulation};
 pub use scenario::{Param, Scenario};
+pub use scene::{QueueLimit, Scene, SceneLink};
+pub use sequence::{ReceivedAck, SentBytes, TimeSequence};
 pub use summary::{Metric, PointSummary, PolicyUse, Summary, UsedPolicy};
 
 /// The README's example compiles.

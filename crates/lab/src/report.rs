@@ -1,45 +1,201 @@
-//! The report: one HTML file that holds everything it shows.
+//! The report: one HTML file that holds everything it shows, and the same figures as files of their own.
+//!
+//! It leads with the figures that answer the question of the scenario. The numbers follow, then the other figures, and at the end the
+//! scenario itself.
 
-use crate::plot::escaped;
+use crate::error::RunError;
+use crate::folder::{Folder, stem};
+use crate::plot::{Chart, Figure, Line, OVERHANG, Panels, PlotOptions, RunPlots, escaped, sweep_charts};
 use crate::scenario::Scenario;
 use crate::summary::Summary;
 use std::fmt::Write as _;
 
-/// A group of plots under a heading.
+/// Lines of one plot that are told apart by colour alone.
+const MAX_LINES: usize = 7;
+
+/// Points whose first plots stand at the top.
+const MAX_FACETS: usize = 6;
+
+/// A group of figures under a heading.
 #[derive(Clone, Debug, Default)]
-pub struct Plots {
+pub struct Group {
     /// The heading.
     pub heading: String,
-    /// What the plots are of, in a sentence.
+    /// What the figures are of, in a sentence.
     pub note: String,
     /// Shown when the page is opened; else behind its heading.
     pub open: bool,
-    /// The plots, as SVG elements.
+    /// The figures, as SVG elements.
     pub svgs: Vec<String>,
 }
 
-const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1d2228;--dim:#5c6670;--page:#fbfbfa;--card:#fff;--line:#d9dde1;--accent:#2f6fab}\
-@media(prefers-color-scheme:dark){:root{--ink:#d8dde3;--dim:#98a2ad;--page:#111417;--card:#191d21;--line:#30363c;--accent:#6fa8dc}}\
-*{box-sizing:border-box}\
-body{margin:0 auto;max-width:1120px;padding:2.2rem 1.4rem 4rem;background:var(--page);color:var(--ink);\
-font:16px/1.55 system-ui,-apple-system,'Segoe UI',sans-serif}\
-h1{font-size:1.75rem;line-height:1.2;margin:0 0 .4rem}h2{font-size:1.2rem;margin:2.4rem 0 .5rem}\
-p{margin:.4rem 0;max-width:75ch}.dim{color:var(--dim);font-size:.92rem}\
-.wide{overflow-x:auto;border:1px solid var(--line);border-radius:8px;background:var(--card)}\
-table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;width:100%}\
-th,td{padding:.38rem .7rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}\
-th{font-weight:600;color:var(--dim);vertical-align:bottom}tr:last-child td{border-bottom:0}\
-td.name,th.name{text-align:left}.ci{color:var(--dim);font-size:.82em;margin-left:.4em}\
-figure{margin:1rem 0;border:1px solid var(--line);border-radius:8px;background:var(--card);padding:.5rem}\
-figure svg{display:block;width:100%;height:auto}\
-details{margin:.6rem 0;border:1px solid var(--line);border-radius:8px;background:var(--card);padding:.6rem 1rem}\
-summary{cursor:pointer;font-weight:600}pre{overflow-x:auto;font:13px/1.5 ui-monospace,monospace;margin:.6rem 0 0}\
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem;font-size:.88rem;margin:.6rem 0}dt{font-weight:600}dd{margin:0;color:var(--dim)}";
+/// The figures of a report.
+#[derive(Clone, Debug, Default)]
+pub struct Pictures {
+    /// Above the table, as SVG elements.
+    pub leading: Vec<String>,
+    /// What they are of, in a sentence.
+    pub note: String,
+    /// Below the table.
+    pub groups: Vec<Group>,
+}
+
+/// Draws the report of a batch, and the figures as files. `drawn`: the points whose plots over time are there.
+pub(crate) fn write(
+    folder: &Folder,
+    scenario: &Scenario,
+    summary: &Summary,
+    drawn: &[usize],
+    options: &PlotOptions,
+) -> Result<(), RunError> {
+    let runs: Vec<Run> = drawn.iter().filter_map(|point| Run::read(folder, scenario, *point)).collect();
+    let sweep: Vec<Figure> = sweep_charts(summary).into_iter().map(Figure::from).collect();
+    for run in &runs {
+        let (leading, others) = run.plots.figures();
+        let mut stacked = leading.iter().chain(&others).filter(|figure| matches!(figure, Figure::Panels(_)));
+        if let Some(figure) = stacked.next() {
+            let name = format!("{}.{}", run.stem, figure.name());
+            file(folder, &name, &figure.to_file(options), options)?;
+        }
+        for chart in &run.plots.charts {
+            file(folder, &format!("{}.{}", run.stem, chart.name), &chart.to_file(options), options)?;
+        }
+    }
+    for figure in &sweep {
+        file(folder, figure.name(), &figure.to_file(options), options)?;
+    }
+    let all = summary.points.len();
+    let first = first_plots(&runs).filter(|_| runs.len() == all && all <= MAX_FACETS);
+    if let Some(figure) = &first {
+        file(folder, figure.name(), &figure.to_file(options), options)?;
+    }
+    let pictures = pictures(scenario, all, &runs, sweep, first);
+    folder.write("report.html", html(scenario, summary, &pictures).as_bytes())
+}
+
+fn file(folder: &Folder, name: &str, content: &[u8], options: &PlotOptions) -> Result<(), RunError> {
+    folder.write(&format!("plots/{name}.{}", options.format.ending()), content)
+}
+
+/// The plots of one point.
+struct Run {
+    stem: String,
+    /// The values of the point.
+    values: String,
+    /// The same without the names of the keys, if there are several.
+    brief: String,
+    plots: RunPlots,
+}
+
+impl Run {
+    fn read(folder: &Folder, scenario: &Scenario, point: usize) -> Option<Self> {
+        let stem = stem(point, 0);
+        let plots = folder.plots(&stem)?;
+        let params = scenario.params(point);
+        let values: Vec<String> =
+            params.iter().map(|param| format!("{} = {}", param.path, param.value)).collect();
+        let brief = match params.as_slice() {
+            [_] => values.concat(),
+            _ => params.iter().map(|param| param.value.as_str()).collect::<Vec<_>>().join(", "),
+        };
+        Some(Self { stem, values: values.join(", "), brief, plots })
+    }
+}
+
+/// The first plot of each point in one figure: lines over time side by side with common axes, distributions in one plot. `None` if the
+/// points have not all the same kind of plot.
+fn first_plots(runs: &[Run]) -> Option<Figure> {
+    let first: Vec<(&Run, &Chart)> =
+        runs.iter().filter_map(|run| Some((run, run.plots.charts.first()?))).collect();
+    let [(_, one), _, ..] = first.as_slice() else { return None };
+    if first.iter().any(|(_, chart)| chart.name != one.name || chart.y_label != one.y_label) {
+        return None;
+    }
+    let name = format!("points-{}", one.name);
+    let title = one.title.split(" of ").next().unwrap_or_default().to_owned();
+    if !one.over_time {
+        let lines = first.iter().flat_map(|(run, chart)| {
+            let single = chart.lines.len() == 1;
+            let named = move |line: &Line| {
+                if single { run.brief.clone() } else { format!("{}: {}", run.brief, line.label) }
+            };
+            chart.lines.iter().map(move |line| Line { label: named(line), ..line.clone() })
+        });
+        let lines: Vec<Line> = lines.collect();
+        if lines.len() <= MAX_LINES {
+            let ends = first.iter().filter_map(|(_, chart)| chart.x_range);
+            let x_range = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+            return Some(Chart { name, title, lines, x_range, ..(*one).clone() }.into());
+        }
+    }
+    let charts: Vec<Chart> =
+        first.iter().map(|(run, chart)| Chart { title: run.brief.clone(), ..(*chart).clone() }).collect();
+    let columns = if charts.len() > 3 { 2 } else { 1 };
+    Some(Panels { name, title, columns, charts, same_x: true, same_y: true }.into())
+}
+
+fn svgs(figures: &[Figure]) -> Vec<String> {
+    figures.iter().map(Figure::to_svg).collect()
+}
+
+fn pictures(
+    scenario: &Scenario,
+    points: usize,
+    runs: &[Run],
+    mut sweep: Vec<Figure>,
+    first: Option<Figure>,
+) -> Pictures {
+    let of_seed = format!("The run with seed {}.", scenario.seed(0));
+    let mut pictures = Pictures::default();
+    match (points, first, runs) {
+        (1, _, [run]) => {
+            let (leading, others) = run.plots.figures();
+            pictures.leading = svgs(&leading);
+            pictures.note = of_seed;
+            pictures.groups.push(Group {
+                heading: "More of the run".to_owned(),
+                note: String::new(),
+                open: true,
+                svgs: svgs(&others),
+            });
+            return pictures;
+        }
+        (_, Some(figure), _) => {
+            pictures.leading = vec![figure.to_svg()];
+            pictures.note = format!("Of each point, the run with seed {}.", scenario.seed(0));
+        }
+        _ => {
+            let rest = sweep.split_off(sweep.len().min(1));
+            pictures.leading = svgs(&sweep);
+            "Means over the runs of each point.".clone_into(&mut pictures.note);
+            sweep = rest;
+        }
+    }
+    pictures.groups.push(Group {
+        heading: "Over the sweep".to_owned(),
+        note: "Means over the runs of each point; bands are 95 % confidence intervals.".to_owned(),
+        open: true,
+        svgs: svgs(&sweep),
+    });
+    for run in runs {
+        let (leading, others) = run.plots.figures();
+        let figures = svgs(&leading).into_iter().chain(svgs(&others)).collect();
+        pictures.groups.push(Group {
+            heading: run.values.clone(),
+            note: of_seed.clone(),
+            open: false,
+            svgs: figures,
+        });
+    }
+    pictures
+}
+
+const STYLE: &str = include_str!("report/style.css");
+const SCRIPT: &str = include_str!("report/zoom.js");
 
 /// The report of a batch.
 #[must_use]
-pub fn html(scenario: &Scenario, summary: &Summary, groups: &[Plots]) -> String {
+pub fn html(scenario: &Scenario, summary: &Summary, pictures: &Pictures) -> String {
     let title = escaped(scenario.title());
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -51,13 +207,17 @@ pub fn html(scenario: &Scenario, summary: &Summary, groups: &[Plots]) -> String 
     }
     let _ = writeln!(
         text,
-        "<p class=\"dim\">{}: {} points, {} runs, seeds from {}. ackline {}.</p>",
+        "<p class=\"dim\">{}: {}, {}, seeds from {}. ackline {}.</p>",
         escaped(scenario.name()),
-        scenario.points(),
-        scenario.runs(),
+        count(scenario.points(), "point"),
+        count(scenario.runs(), "run"),
         scenario.seed(0),
         env!("CARGO_PKG_VERSION")
     );
+    figures(&mut text, &pictures.leading);
+    if !pictures.note.is_empty() && !pictures.leading.is_empty() {
+        let _ = writeln!(text, "<p class=\"dim\">{}</p>", escaped(&pictures.note));
+    }
     let _ = writeln!(text, "<h2>Results</h2>\n<p class=\"dim\">{}</p>", escaped(&summary.caption()));
     text += &table(summary);
     text += "<details><summary>What the columns mean</summary><dl>\n";
@@ -65,30 +225,42 @@ pub fn html(scenario: &Scenario, summary: &Summary, groups: &[Plots]) -> String 
         let _ = writeln!(text, "<dt>{}</dt><dd>{}</dd>", escaped(&metric.heading()), escaped(metric.what));
     }
     text += "</dl></details>\n";
-    if groups.iter().any(|group| !group.svgs.is_empty()) {
+    let groups = || pictures.groups.iter().filter(|group| !group.svgs.is_empty());
+    if groups().next().is_some() {
         text += "<h2>Plots</h2>\n";
     }
-    for group in groups.iter().filter(|group| !group.svgs.is_empty()) {
+    for group in groups() {
         let open = if group.open { " open" } else { "" };
         let _ =
             writeln!(text, "<details class=\"plots\"{open}><summary>{}</summary>", escaped(&group.heading));
         if !group.note.is_empty() {
             let _ = writeln!(text, "<p class=\"dim\">{}</p>", escaped(&group.note));
         }
-        for svg in &group.svgs {
-            let _ = writeln!(text, "<figure>{}</figure>", svg.trim());
-        }
+        figures(&mut text, &group.svgs);
         text += "</details>\n";
     }
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "<h2>Scenario</h2>\n<details open><summary>{}</summary><pre>{}</pre></details>\n</body>\n</html>\n",
+        "<h2>Scenario</h2>\n<details open><summary>{}</summary><pre>{}</pre></details>",
         escaped(scenario.name()),
         escaped(&scenario.to_toml())
     );
-    text
+    // Without plots over time there is nothing to zoom.
+    if text.contains(" class=\"p\" ") {
+        let _ = writeln!(text, "<script>const PAD={OVERHANG};\n{SCRIPT}</script>");
+    }
+    text + "</body>\n</html>\n"
 }
 
+fn count(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+fn figures(text: &mut String, svgs: &[String]) {
+    for svg in svgs {
+        let _ = writeln!(text, "<figure>{}</figure>", svg.trim());
+    }
+}
 fn table(summary: &Summary) -> String {
     let mut text = String::from("<div class=\"wide\"><table>\n");
     if let [point] = summary.points.as_slice() {

@@ -7,6 +7,8 @@ use crate::network::Network;
 use crate::results::{FlowResult, HostResult, QueueResult, RunResult, Waits};
 use crate::scenario::Scenario;
 use crate::scenario::setup::{FlowSetup, NodeSetup, Setup};
+use crate::scene::Scene;
+use crate::sequence::{SequenceRecorder, TimeSequence};
 use crate::stats::{Spread, jain};
 use crate::transfers::{Seen, Transfers};
 use ackline_netsim::app::Timed;
@@ -34,6 +36,11 @@ pub struct Outcome {
     pub link_names: Vec<String>,
     /// What each flow delivered when.
     pub goodput: GoodputSeries,
+    /// The first flow's first connection, byte by byte, if plots are drawn and either this is the only flow or the scenario asks for a
+    /// trace of packets.
+    pub sequence: Option<TimeSequence>,
+    /// What stays the same throughout the run.
+    pub scene: Scene,
 }
 
 impl Outcome {
@@ -50,7 +57,7 @@ impl Outcome {
 /// # Errors
 /// Those of the scenario at this point, which [`Scenario::parse`] has found before.
 pub fn run_one(scenario: &Scenario, point: usize, repetition: u32) -> Result<Outcome, ScenarioError> {
-    simulate(scenario, point, repetition, None).map(|(outcome, _)| outcome)
+    simulate(scenario, point, repetition, Wanted::default()).map(|(outcome, _)| outcome)
 }
 
 /// The network of one point with one seed, before its time begins: for observers and measurements of your own. Hosts have the order of
@@ -60,6 +67,14 @@ pub fn run_one(scenario: &Scenario, point: usize, repetition: u32) -> Result<Out
 /// Those of the scenario at this point, which [`Scenario::parse`] has found before.
 pub fn simulation(scenario: &Scenario, point: usize, repetition: u32) -> Result<Sim, ScenarioError> {
     Ok(Network::build(&scenario.setup(point)?, scenario.seed(repetition)).sim)
+}
+
+/// What a run is to leave beside its record.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) capture: Option<CaptureFile>,
+    /// The time-sequence diagram, of scenarios that have one.
+    pub(crate) sequence: bool,
 }
 
 /// Where a capture goes.
@@ -72,12 +87,12 @@ pub(crate) struct CaptureFile {
 /// The error of a capture file, where it could not be written.
 pub(crate) type Captured = std::io::Result<()>;
 
-/// The same; what passes the measured links, in both directions, goes to `capture` as pcapng.
+/// The same; what passes the measured links, in both directions, goes to a capture as pcapng.
 pub(crate) fn simulate(
     scenario: &Scenario,
     point: usize,
     repetition: u32,
-    capture: Option<CaptureFile>,
+    wanted: Wanted,
 ) -> Result<(Outcome, Captured), ScenarioError> {
     let setup = scenario.setup(point)?;
     let seed = scenario.seed(repetition);
@@ -99,11 +114,13 @@ pub(crate) fn simulate(
     let transfers =
         setup.measure.transfers.then(|| net.sim.add_observer(watch_transfers(&setup, &net, window)));
     let goodput = net.sim.add_observer(watch_goodput(&setup, &net));
+    let sequence = wanted.sequence.then(|| watch_sequence(&setup, &net)).flatten();
+    let sequence = sequence.map(|recorder| net.sim.add_observer(recorder));
     let mut captured = Ok(());
     let begin = |CaptureFile { file, snap_length }| {
         Capture::new(BufWriter::new(file), points(&setup, &net), snap_length)
     };
-    let capture = match capture.map(begin) {
+    let capture = match wanted.capture.map(begin) {
         Some(Ok(capture)) => Some(net.sim.add_observer(capture)),
         Some(Err(error)) => {
             captured = Err(error);
@@ -131,6 +148,8 @@ pub(crate) fn simulate(
     let meter = net.sim.take_observer::<Meter>(meter);
     let transfers = transfers.and_then(|id| net.sim.take_observer::<Transfers>(id));
     let goodput = net.sim.take_observer::<GoodputMeter>(goodput).map(|meter| meter.into_series());
+    let sequence = sequence.and_then(|id| net.sim.take_observer::<SequenceRecorder>(id));
+    let sequence = sequence.map(|recorder| recorder.into_sequence());
     let bins = bins.received;
     let reading =
         Reading { setup: &setup, net: &net, window, before: &before, after: &after, end: &end, bins: &bins };
@@ -155,7 +174,9 @@ pub(crate) fn simulate(
         unroutable: net.sim.unroutable(),
     };
     let goodput = goodput.unwrap_or_default();
-    Ok((Outcome { result, record, flow_of, link_names, goodput }, captured))
+    let measured: Vec<usize> = record.queues.iter().map(|queue| queue.link).collect();
+    let scene = Scene::of(&setup, &measured);
+    Ok((Outcome { result, record, flow_of, link_names, goodput, sequence, scene }, captured))
 }
 
 fn watch_transfers(setup: &Setup, net: &Network, window: (Instant, Instant)) -> Transfers {
@@ -165,6 +186,12 @@ fn watch_transfers(setup: &Setup, net: &Network, window: (Instant, Instant)) -> 
     });
     let ends = setup.links.iter().map(|link| (net.nodes[link.from], net.nodes[link.to]));
     Transfers::new(window, flows.collect(), ends.collect())
+}
+
+fn watch_sequence(setup: &Setup, net: &Network) -> Option<SequenceRecorder> {
+    let flow = net.flows.first().filter(|_| net.flows.len() == 1 || setup.measure.trace.is_some())?;
+    let ends = setup.links.iter().map(|link| (net.nodes[link.from], net.nodes[link.to]));
+    Some(SequenceRecorder::new(flow.port, flow.sender.0, ends, setup.duration))
 }
 
 fn watch_goodput(setup: &Setup, net: &Network) -> GoodputMeter {

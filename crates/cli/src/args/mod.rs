@@ -1,6 +1,7 @@
 //! The command line. What stands here is what `--help` says.
 
 pub(crate) mod bench;
+pub(crate) mod figures;
 pub(crate) mod limits;
 pub(crate) mod units;
 pub(crate) mod values;
@@ -12,6 +13,7 @@ use ackline::runtime::MacAddress;
 use ackline_lab::PointRange;
 use bench::BenchArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use figures::FigureArgs;
 use ipnet::IpNet;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -470,6 +472,8 @@ pub(crate) struct SimArgs {
     #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with = "file")]
     pub(crate) example: Option<Option<String>>,
     #[command(flatten)]
+    pub(crate) figures: FigureArgs,
+    #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
@@ -478,6 +482,7 @@ Examples:
   ackline sim --example
   ackline sim --example fairness > fairness.toml
   ackline sim fairness.toml --out results --plot
+  ackline sim fairness.toml --out results --plot --plot-format pdf --plot-size 88mm
   ackline sim fairness.toml --set link.bottleneck.rate=100mbit --set repeat=1
   ackline sim --example single-flow | ackline sim - --set conn.cc=cubic --json
   ackline sim big.toml --points 0..500 --out part1      then, elsewhere:  --points 500.. --out part2
@@ -513,7 +518,7 @@ Examples:
 /// Overlay the results of several runs in the same plots
 ///
 /// Each metric against each parameter of the sweep, and windows and round-trip times over time where the folders have
-/// time series. Writes SVG files and prints their names.
+/// time series. Writes a file for each plot and prints their names.
 #[derive(Args)]
 #[command(after_long_help = PLOT_EXAMPLES)]
 pub(crate) struct PlotArgs {
@@ -523,13 +528,16 @@ pub(crate) struct PlotArgs {
     /// Folder for the plots
     #[arg(short, long, value_name = "DIR", default_value = "plots")]
     pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) figures: FigureArgs,
 }
 
 const PLOT_EXAMPLES: &str = "\
 Examples:
   ackline sim buffer-sweep.toml --out small
   ackline sim buffer-sweep.toml --set link.wire.rate=1gbit --out large
-  ackline plot small large --out compared";
+  ackline plot small large --out compared
+  ackline plot small large --plot-format pdf --plot-size 88mmx60mm";
 
 /// Repeat a published paper: its tables and figures beside its own numbers, each with a tolerance
 ///

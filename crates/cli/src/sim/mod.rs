@@ -53,6 +53,7 @@ fn simulate(args: &SimArgs, registry: &Registry, file: &Path) -> Result<String, 
         points: args.points,
         plots: args.plot,
         plot_runs: args.plot_runs,
+        plot: args.figures.options(),
         pcap: args.pcap,
         snap_length: args.snaplen.and_then(NonZeroU32::new),
     };

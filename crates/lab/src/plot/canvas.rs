@@ -12,6 +12,9 @@ pub(super) struct Canvas {
     pub(super) items: Vec<Item>,
 }
 
+/// What a plot shows beyond its edges, so that marks and thick lines on them are whole.
+pub(crate) const OVERHANG: f64 = 3.0;
+
 /// A point on the page.
 pub(super) type Point = (f64, f64);
 
@@ -24,6 +27,7 @@ pub(super) enum Item {
         paint: Paint,
         width: f64,
         dash: &'static [f64],
+        role: Role,
     },
     /// An area.
     Fill {
@@ -90,7 +94,6 @@ pub(super) struct Text {
     /// Degrees, clockwise, about `at`.
     pub(super) turned: f64,
     pub(super) paint: Paint,
-    /// What it is for: those of an axis are written anew when a reader zooms.
     pub(super) role: Role,
 }
 
@@ -102,14 +105,14 @@ pub(super) enum Anchor {
     End,
 }
 
-/// What a text is for.
+/// What is drawn again when a reader zooms, because it belongs to an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    Label,
-    /// A number of the horizontal axis.
-    TickX,
-    /// A number of the vertical axis.
-    TickY,
+    Fixed,
+    /// Numbers and ticks of the horizontal axis.
+    AxisX,
+    /// Numbers and grid of the vertical axis.
+    AxisY,
 }
 
 /// The area of a plot.
@@ -145,7 +148,15 @@ impl Canvas {
         dash: &'static [f64],
     ) {
         if path.len() > 1 {
-            self.items.push(Item::Stroke { paths: vec![path], paint: paint.into(), width, dash });
+            let role = Role::Fixed;
+            self.items.push(Item::Stroke { paths: vec![path], paint: paint.into(), width, dash, role });
+        }
+    }
+
+    /// The ticks or the grid of an axis: thin lines.
+    pub(super) fn guides(&mut self, paths: Vec<Vec<Point>>, paint: Paint, role: Role) {
+        if !paths.is_empty() {
+            self.items.push(Item::Stroke { paths, paint, width: 1.0, dash: &[], role });
         }
     }
 
@@ -192,7 +203,7 @@ impl Text {
             anchor: Anchor::Start,
             turned: 0.0,
             paint: Colour::Ink.into(),
-            role: Role::Label,
+            role: Role::Fixed,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Draws charts: where titles, legends, axes and lines stand.
 
-use super::canvas::{Anchor, Canvas, Plot, Point, Role, Shape, Text, Zoom};
+use super::canvas::{Anchor, Canvas, OVERHANG, Plot, Point, Role, Shape, Text, Zoom};
 use super::font::{shortened, width, wrapped};
 use super::palette::{BESIDE, Colour, colour, dash};
 use super::scale::{Kind, Scale};
@@ -11,9 +11,6 @@ pub(super) const WIDTH: f64 = 720.0;
 
 /// Rows of a legend.
 const LEGEND_ROWS: usize = 3;
-
-/// What a plot shows beyond its edges, so that marks and thick lines on them are whole.
-const OVERHANG: f64 = 3.0;
 
 /// A font size for a width: 7.6 points in a column of 88 mm, 9.4 on a page.
 pub(super) fn font_size(width: f64) -> f64 {
@@ -188,7 +185,7 @@ impl Figure<'_> {
         let rest = top + heading * rows as f64 + between * (rows - 1) as f64 + below + slanted + font * 0.3;
         let plot = height.map_or(natural, |height| (height - rest) / rows as f64).max(font * 2.0);
         let height = height.unwrap_or(rest + plot * rows as f64);
-        let y_ticks = (plot / (font * 2.6)).clamp(2.0, 8.0);
+        let y_ticks = (plot / (font * 2.1)).clamp(2.0, 8.0);
         let scales = self.scales(
             |chart| chart.y_scale(y_ticks),
             |low, high| Scale::between(&self.charts[0].y, low, high, y_ticks),
@@ -353,10 +350,8 @@ impl Cell<'_> {
     fn draw(&self, canvas: &mut Canvas) {
         let ((left, top), (right, bottom)) = self.area();
         let (x, y) = (&self.grid.x_scales[self.place], &self.grid.y_scales[self.place]);
-        for (value, _) in &y.ticks {
-            let at = self.y(*value);
-            canvas.line(vec![(left, at), (right, at)], Colour::Ink.mix(0.12), 1.0, &[]);
-        }
+        let grid = y.ticks.iter().map(|(value, _)| vec![(left, self.y(*value)), (right, self.y(*value))]);
+        canvas.guides(grid.collect(), Colour::Ink.mix(0.12), self.role(Role::AxisY));
         let zoom = self.chart.over_time.then(|| Zoom {
             x: (x.low, x.high),
             y: (y.low, y.high),
@@ -423,9 +418,7 @@ impl Cell<'_> {
                     Text::new(label, (x, top + size), size).anchored(anchor).painted(Colour::Ink.mix(0.75)),
                 );
             } else {
-                // Above the line, unless that is out of the plot.
-                let y = self.y(reference.at);
-                let y = if y - size * 1.2 < top - size * 0.6 { y + size * 1.05 } else { y - size * 0.35 };
+                let y = self.y(reference.at) - size * 0.35;
                 canvas.text(
                     Text::new(label, (right - 3.0, y), size)
                         .anchored(Anchor::End)
@@ -455,10 +448,12 @@ impl Cell<'_> {
             let title = shortened(&self.chart.title, font, right - left);
             canvas.text(Text::new(title, (left, top - font * 0.45), font));
         }
+        let ticks =
+            x.ticks.iter().map(|(value, _)| vec![(self.x(*value), bottom), (self.x(*value), bottom + tick)]);
+        canvas.guides(ticks.collect(), Colour::Ink.mix(0.7), self.role(Role::AxisX));
         let lowest = figure.is_lowest(self.place);
         for (value, text) in &x.ticks {
             let at = self.x(*value);
-            canvas.line(vec![(at, bottom), (at, bottom + tick)], Colour::Ink.mix(0.7), 1.0, &[]);
             if !lowest {
                 continue;
             }
@@ -469,14 +464,18 @@ impl Cell<'_> {
                 canvas.text(Text::new(name, at, font).anchored(Anchor::End).turned(-35.0));
             } else {
                 canvas.text(
-                    Text::new(text.as_str(), (at, below), font).anchored(Anchor::Middle).of_axis(Role::TickX),
+                    Text::new(text.as_str(), (at, below), font)
+                        .anchored(Anchor::Middle)
+                        .of_axis(self.role(Role::AxisX)),
                 );
             }
         }
         if column == 0 || !figure.same_y {
             for (value, text) in &y.ticks {
                 let at = (left - font * 0.45, self.y(*value) + font * 0.35);
-                canvas.text(Text::new(text.as_str(), at, font).anchored(Anchor::End).of_axis(Role::TickY));
+                canvas.text(
+                    Text::new(text.as_str(), at, font).anchored(Anchor::End).of_axis(self.role(Role::AxisY)),
+                );
             }
             let label = shortened(&self.chart.y_label, font, bottom - top + font * 2.0);
             let at = (left - self.grid.left + font * 1.25, f64::midpoint(top, bottom));
@@ -488,6 +487,11 @@ impl Cell<'_> {
             let at = (f64::midpoint(left, right), bottom + font * 2.55 + slant);
             canvas.text(Text::new(label, at, font).anchored(Anchor::Middle));
         }
+    }
+
+    /// The part of an axis that is drawn again when a reader zooms, if they can.
+    fn role(&self, axis: Role) -> Role {
+        if self.chart.over_time { axis } else { Role::Fixed }
     }
 
     fn band(&self, canvas: &mut Canvas, line: &Line, pen: Pen) {

@@ -5,6 +5,7 @@
 
 mod canvas;
 mod draw;
+mod figure;
 mod font;
 mod heat_map;
 mod of_run;
@@ -17,16 +18,18 @@ mod size;
 mod svg;
 #[cfg(test)]
 mod tests;
+mod time_sequence;
 
+pub(crate) use canvas::OVERHANG;
+pub use figure::Figure;
 pub use heat_map::HeatMap;
-pub(crate) use of_run::order;
-pub use of_run::run_charts;
+pub use of_run::{RunPlots, run_plots};
 pub use of_sweep::sweep_charts;
 pub use overlay::overlay;
 pub use palette::Look;
 pub use scale::Kind;
 pub use size::Size;
-pub(crate) use svg::{escaped, without_style};
+pub(crate) use svg::escaped;
 
 use canvas::Canvas;
 use serde::{Deserialize, Serialize};

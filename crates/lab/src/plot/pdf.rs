@@ -121,7 +121,7 @@ struct Writer {
 impl Writer {
     fn item(&mut self, item: &Item) {
         match item {
-            Item::Stroke { paths, paint, width, dash } => {
+            Item::Stroke { paths, paint, width, dash, .. } => {
                 self.stroke_with(*paint, *width);
                 let lengths: Vec<f32> = dash.iter().map(|length| (length * width) as f32).collect();
                 self.content.set_dash_pattern(lengths, 0.0);

@@ -42,14 +42,6 @@ pub(super) fn file(element: &str) -> String {
     }
 }
 
-/// A figure's file without what makes it stand alone.
-pub(crate) fn without_style(file: &str) -> String {
-    match (file.find("\n<style>"), file.find("</style>")) {
-        (Some(begin), Some(end)) => format!("{}{}", &file[..begin], &file[end + "</style>".len()..]),
-        _ => file.to_owned(),
-    }
-}
-
 pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -63,13 +55,17 @@ struct Writer {
 impl Writer {
     fn item(&mut self, item: &Item) {
         match item {
-            Item::Stroke { paths, paint, width, dash } => {
+            Item::Stroke { paths, paint, width, dash, role } => {
                 let mut data = Data::new(self.zoomable);
                 for path in paths {
                     data.path(path);
                 }
                 let dash = dashes(dash, *width);
-                let class = self.class("z");
+                let class = match role {
+                    Role::Fixed => self.class("z"),
+                    Role::AxisX => " class=\"gx\"".to_owned(),
+                    Role::AxisY => " class=\"gy\"".to_owned(),
+                };
                 let stroke = stroked(*paint, *width);
                 let _ = writeln!(self.text, "<path{class}{stroke}{dash} d=\"{}\"/>", data.text);
             }
@@ -144,9 +140,9 @@ impl Writer {
     fn label(&mut self, text: &Text) {
         let (x, y) = (short(text.at.0), short(text.at.1));
         let class = match text.role {
-            Role::Label => "",
-            Role::TickX => " class=\"tx\"",
-            Role::TickY => " class=\"ty\"",
+            Role::Fixed => "",
+            Role::AxisX => " class=\"tx\"",
+            Role::AxisY => " class=\"ty\"",
         };
         let anchor = match text.anchor {
             Anchor::Start => "",

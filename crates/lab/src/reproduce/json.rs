@@ -2,8 +2,8 @@
 
 use super::check::Check;
 use super::engine::StudyResult;
-use super::figure::Figure;
 use super::table::Table;
+use crate::plot::Figure;
 use serde::Serialize;
 
 #[derive(Serialize)]

@@ -19,7 +19,6 @@ mod check;
 mod dclor;
 mod engine;
 mod error;
-mod figure;
 mod job;
 mod json;
 pub mod kalampoukas;
@@ -33,10 +32,10 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+pub use crate::plot::Figure;
 pub use check::Check;
 pub use engine::{Options, StudyResult, reproduce};
 pub use error::ReproduceError;
-pub use figure::Figure;
 pub use job::{Job, Outputs};
 pub use json::to_json;
 pub use registry::{STUDIES, study};

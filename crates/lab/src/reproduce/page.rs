@@ -15,8 +15,8 @@
 
 use super::check::Check;
 use super::engine::StudyResult;
-use super::figure::Figure;
 use super::terminal::{bounds, count};
+use crate::plot::Figure;
 use crate::summary::short;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 //! What a study found.
 
 use super::check::Check;
-use super::figure::Figure;
 use super::table::Table;
+use crate::plot::Figure;
 use std::collections::BTreeSet;
 
 /// Tables, checks and figures of a study, in the order in which they are shown.

@@ -171,6 +171,15 @@ fn red(table: &Table<'_>, limit: Limit) -> Result<RedParams> {
 }
 
 impl QueueSetup {
+    /// How much it holds.
+    pub(crate) const fn limit(&self) -> Limit {
+        match self {
+            Self::DropTail(limit) | Self::Step { limit, .. } | Self::Ramp { limit, .. } => *limit,
+            Self::Red(params) => params.limit,
+            Self::CoDel(params) => params.limit,
+        }
+    }
+
     fn build(&self) -> Box<dyn Queue> {
         match self.clone() {
             Self::DropTail(limit) => Box::new(DropTail::new(limit)),

@@ -3,5 +3,6 @@
 mod batches;
 mod docs;
 mod library;
+mod reports;
 mod runs;
 mod tables;

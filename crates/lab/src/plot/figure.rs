@@ -1,9 +1,10 @@
-//! Figures: what is written as SVG.
+//! Figures: what becomes a file, or a part of a page.
 
-use crate::plot::{Chart, HeatMap, Panels, PlotOptions};
+use super::{Chart, HeatMap, Panels, PlotOptions};
+use serde::{Deserialize, Serialize};
 
 /// A figure. Its name is that of its file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Figure {
     /// Lines, dots, bars.
     Chart(Chart),
@@ -49,6 +50,16 @@ impl Figure {
             Self::Chart(chart) => &chart.title,
             Self::Panels(panels) => &panels.title,
             Self::HeatMap(map) => &map.title,
+        }
+    }
+
+    /// The figure as an SVG element for a page.
+    #[must_use]
+    pub fn to_svg(&self) -> String {
+        match self {
+            Self::Chart(chart) => chart.to_svg(),
+            Self::Panels(panels) => panels.to_svg(),
+            Self::HeatMap(map) => map.to_svg(),
         }
     }
 
