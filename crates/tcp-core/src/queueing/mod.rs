@@ -1,0 +1,115 @@
+//! What left an endpoint, by kind of packet, and how long it waited in the egress scheduler.
+
+mod histogram;
+
+pub use histogram::DelayHistogram;
+
+use crate::policy::sched::SegmentClass;
+use crate::time::Duration;
+use alloc::boxed::Box;
+
+/// What left an endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct EgressStats {
+    /// Pure ACKs.
+    pub ack: ClassStats,
+    /// New data.
+    pub data: ClassStats,
+    /// Data that left before.
+    pub retransmit: ClassStats,
+    /// SYN, FIN, RST, probes, echo replies.
+    pub control: ClassStats,
+}
+
+impl EgressStats {
+    /// Name and figures of each kind, in a fixed order.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ClassStats)> {
+        let Self { ack, data, retransmit, control } = self;
+        [("ack", ack), ("data", data), ("retransmit", retransmit), ("control", control)].into_iter()
+    }
+}
+
+/// What left of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ClassStats {
+    /// Packets on the wire.
+    pub packets: u64,
+    /// Their IP bytes; a super-packet counts one header.
+    pub bytes: u64,
+    /// Packets that went through the scheduler's queue, of which the delays tell; a super-packet counts once.
+    pub queued: u64,
+    /// Half of these waited for no longer than this.
+    pub delay_p50: Duration,
+    /// 90 % waited for no longer than this.
+    pub delay_p90: Duration,
+    /// 99 % waited for no longer than this.
+    pub delay_p99: Duration,
+    /// The longest wait.
+    pub delay_max: Duration,
+}
+
+/// How many kinds are told apart.
+const KINDS: usize = 4;
+
+/// Collects the figures.
+#[derive(Debug, Default)]
+pub(crate) struct Accounts {
+    /// Packets and bytes by kind.
+    sent: [(u64, u64); KINDS],
+    /// Delays by kind; made when the first packet is queued.
+    delays: Option<Box<[DelayHistogram; KINDS]>>,
+}
+
+impl Accounts {
+    /// `packets` packets of this kind with `bytes` IP bytes left.
+    #[inline]
+    pub(crate) const fn sent(&mut self, class: SegmentClass, packets: u64, bytes: u64) {
+        let sent = &mut self.sent[kind(class)];
+        sent.0 += packets;
+        sent.1 += bytes;
+    }
+
+    /// A packet of this kind left after this time in the scheduler's queue.
+    pub(crate) fn waited(&mut self, class: SegmentClass, delay: Duration) {
+        let delays = self.delays.get_or_insert_with(Box::default);
+        delays[kind(class)].record(delay);
+    }
+
+    /// The figures so far.
+    pub(crate) fn stats(&self) -> EgressStats {
+        let of = |class| {
+            let kind = kind(class);
+            let (packets, bytes) = self.sent[kind];
+            let mut stats = ClassStats { packets, bytes, ..ClassStats::default() };
+            if let Some(delays) = &self.delays {
+                let delays = &delays[kind];
+                stats.queued = delays.count();
+                stats.delay_p50 = delays.percentile(50);
+                stats.delay_p90 = delays.percentile(90);
+                stats.delay_p99 = delays.percentile(99);
+                stats.delay_max = delays.max();
+            }
+            stats
+        };
+        EgressStats {
+            ack: of(SegmentClass::PureAck),
+            data: of(SegmentClass::Data),
+            retransmit: of(SegmentClass::Retransmit),
+            control: of(SegmentClass::Control(crate::policy::sched::ControlKind::Other)),
+        }
+    }
+}
+
+/// The place of a kind in the tables.
+const fn kind(class: SegmentClass) -> usize {
+    match class {
+        SegmentClass::PureAck => 0,
+        SegmentClass::Data => 1,
+        SegmentClass::Retransmit => 2,
+        SegmentClass::Control(_) => 3,
+    }
+}
