@@ -7,14 +7,20 @@
 //! assert_eq!(spec.params.get("intra").unwrap().text(), "drr");
 //! ```
 
-use crate::ecn::Ecn;
+mod entry;
+mod error;
+mod nearest;
+
+pub use entry::{Entry, PolicyKind, find, resolve};
+pub use error::SpecError;
+pub use nearest::nearest;
+
 use crate::quantity::{RATE, SIZE, TIME, parse_rate, parse_size, parse_time};
 use crate::time::Duration;
 use crate::units::Rate;
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::{self, Display};
 use core::ops::RangeInclusive;
@@ -49,6 +55,18 @@ impl FromStr for PolicySpec {
             )));
         }
         Ok(Self { name: name.to_owned(), params: rest.parse()? })
+    }
+}
+
+impl Display for PolicySpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        let params: Vec<String> =
+            self.params.entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        if !params.is_empty() {
+            write!(f, ":{}", params.join(","))?;
+        }
+        Ok(())
     }
 }
 
@@ -249,7 +267,7 @@ impl<'a> Param<'a> {
     #[must_use]
     pub fn expected(&self, what: &str) -> SpecError {
         let (key, text) = (self.key.to_owned(), self.text.to_owned());
-        SpecError { mistake: Mistake::Value { key, text, expected: what.to_owned() } }
+        SpecError::of_value(key, text, what.to_owned())
     }
 }
 
@@ -264,241 +282,6 @@ pub struct ParamInfo {
     pub range: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,
-}
-
-/// One policy in a table. `T` is the type of its maker, such as
-/// [`NewCongestionControl`](crate::policy::NewCongestionControl).
-///
-/// Only a name and a maker are required:
-///
-/// ```
-/// use ackline_tcp_core::policy::builtin::DelayedAck;
-/// use ackline_tcp_core::policy::spec::Entry;
-/// use ackline_tcp_core::policy::NewAckPolicy;
-/// use std::sync::Arc;
-///
-/// const MINE: Entry<NewAckPolicy> = Entry {
-///     summary: "an ACK for every second segment",
-///     ..Entry::new("mine", |params| {
-///         params.reject_all("mine")?;
-///         Ok(Arc::new(|_| Box::new(DelayedAck::default())))
-///     })
-/// };
-/// ```
-pub struct Entry<T: ?Sized> {
-    /// The name.
-    pub name: &'static str,
-    /// Other names of the same.
-    pub aliases: &'static [&'static str],
-    /// What it is, in one line.
-    pub summary: &'static str,
-    /// Where it comes from: RFC or paper.
-    pub source: &'static str,
-    /// Its parameters.
-    pub params: &'static [ParamInfo],
-    /// Congestion controls: the ECN feedback that the algorithm is designed for. A connection asks for it unless
-    /// [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
-    pub ecn: Ecn,
-    /// Checks the parameters and returns the maker.
-    pub make: fn(&Params) -> Result<Arc<T>, SpecError>,
-}
-
-impl<T: ?Sized> Entry<T> {
-    /// An entry with a name and a maker, and nothing else.
-    #[must_use]
-    pub const fn new(name: &'static str, make: fn(&Params) -> Result<Arc<T>, SpecError>) -> Self {
-        Self { name, aliases: &[], summary: "", source: "", params: &[], ecn: Ecn::Off, make }
-    }
-
-    /// Whether `name` is the policy's name or one of its aliases.
-    #[must_use]
-    pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.aliases.contains(&name)
-    }
-}
-
-impl<T: ?Sized> Clone for Entry<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: ?Sized> Copy for Entry<T> {}
-
-impl<T: ?Sized> fmt::Debug for Entry<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
-    }
-}
-
-/// The entry of `entries` that `spec` names, once its parameters are known to exist. `kind` is for error messages.
-///
-/// # Errors
-/// Names the nearest known name or parameter if `spec` names an unknown one.
-pub fn find<'a, T: ?Sized>(
-    entries: &'a [Entry<T>],
-    kind: PolicyKind,
-    spec: &PolicySpec,
-) -> Result<&'a Entry<T>, SpecError> {
-    let Some(entry) = entries.iter().find(|entry| entry.is_called(&spec.name)) else {
-        let mut message = format!("unknown {kind} {:?}", spec.name);
-        if let Some(near) = nearest(&spec.name, entries.iter().map(|entry| entry.name)) {
-            message += &format!("; did you mean {near:?}?");
-        }
-        message += &format!(" (ackline list {})", kind.keyword());
-        return Err(SpecError::new(message));
-    };
-    for param in spec.params.iter() {
-        if !entry.params.iter().any(|info| info.name == param.key) {
-            return Err(param.unknown(entry.name, entry.params));
-        }
-    }
-    Ok(entry)
-}
-
-/// The maker of the policy that `text` names, with the parameters given there.
-///
-/// # Errors
-/// As [`find`]; and what is wrong with the text or with a parameter's value.
-pub fn resolve<T: ?Sized>(entries: &[Entry<T>], kind: PolicyKind, text: &str) -> Result<Arc<T>, SpecError> {
-    let spec: PolicySpec = text.parse()?;
-    (find(entries, kind, &spec)?.make)(&spec.params)
-}
-
-/// The four kinds of policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PolicyKind {
-    /// Congestion control.
-    Cc,
-    /// ACK policy.
-    Ack,
-    /// Egress scheduler.
-    Sched,
-    /// Response to a retransmission timeout.
-    Rto,
-}
-
-impl PolicyKind {
-    /// The word for the kind on a command line.
-    #[must_use]
-    pub const fn keyword(self) -> &'static str {
-        match self {
-            Self::Cc => "cc",
-            Self::Ack => "ack",
-            Self::Sched => "sched",
-            Self::Rto => "rto",
-        }
-    }
-}
-
-impl Display for PolicyKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Cc => "congestion control",
-            Self::Ack => "ACK policy",
-            Self::Sched => "egress scheduler",
-            Self::Rto => "RTO response",
-        })
-    }
-}
-
-/// What is wrong with a policy's name or parameters, in one line for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SpecError {
-    mistake: Mistake,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Mistake {
-    /// `key` cannot have the value `text`; it takes `expected`.
-    Value {
-        key: String,
-        text: String,
-        expected: String,
-    },
-    Other(String),
-}
-
-impl SpecError {
-    /// An error that says `message`.
-    #[must_use]
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { mistake: Mistake::Other(message.into()) }
-    }
-
-    /// The key whose value is wrong, and what it takes, such as "on or off". `None` if something else is wrong.
-    #[must_use]
-    pub fn expectation(&self) -> Option<(&str, &str)> {
-        match &self.mistake {
-            Mistake::Value { key, expected, .. } => Some((key, expected)),
-            Mistake::Other(_) => None,
-        }
-    }
-
-    /// The same error if the key takes `word`, too.
-    pub(crate) fn or(mut self, word: &str) -> Self {
-        if let Mistake::Value { expected, .. } = &mut self.mistake {
-            *expected += &format!(", or {word}");
-        }
-        self
-    }
-}
-
-impl Display for SpecError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.mistake {
-            Mistake::Value { key, text, expected } => {
-                write!(f, "{key}={text} is not possible: {key} must be {expected}")
-            }
-            Mistake::Other(message) => f.write_str(message),
-        }
-    }
-}
-
-impl core::error::Error for SpecError {}
-
-/// The candidate nearest to `word`, where one is near enough to be a typing error.
-#[must_use]
-pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .map(|candidate| (edit_distance(word, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(word.len()) / 4)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein distance in bytes, with one row of memory.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, left) in a.bytes().enumerate() {
-        let mut diagonal = i;
-        let mut above_left = i + 1;
-        for (j, right) in b.bytes().enumerate() {
-            let above = row.get(j + 1).copied().unwrap_or(usize::MAX);
-            let cell = (diagonal + usize::from(left != right)).min(above + 1).min(above_left + 1);
-            diagonal = above;
-            above_left = cell;
-            if let Some(slot) = row.get_mut(j + 1) {
-                *slot = cell;
-            }
-        }
-        if let Some(first) = row.first_mut() {
-            *first = i + 1;
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
-impl Display for PolicySpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)?;
-        let params: Vec<String> =
-            self.params.entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        if !params.is_empty() {
-            write!(f, ":{}", params.join(","))?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

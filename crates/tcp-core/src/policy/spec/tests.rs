@@ -4,6 +4,7 @@ use crate::policy::builtin::NewReno;
 use crate::policy::cc::CcInit;
 use alloc::boxed::Box;
 use alloc::string::ToString;
+use alloc::sync::Arc;
 use proptest::prelude::*;
 
 fn make_any(params: &Params) -> Result<Arc<NewCongestionControl>, SpecError> {

@@ -1,0 +1,116 @@
+//! What an algorithm answers: how much may be outstanding, on what clock, at what distance.
+
+use crate::time::Duration;
+use crate::units::{Rate, Window};
+
+/// What a congestion control lets the connection do until the next event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SendDecision {
+    /// Congestion window.
+    pub window: Window,
+    /// Slow-start threshold; [`Window::MAX`] before the first congestion event.
+    pub ssthresh: Window,
+    /// What releases data: window space, or the time since the last departure.
+    pub clock: Clock,
+    /// The least distance between departures.
+    pub pacing: Pacing,
+    /// What a new decision does to a departure that is already pending.
+    pub revise: Revise,
+    /// Most segments of new data released by one ACK; 0: no limit.
+    pub burst: u32,
+    /// Who limits the sending rate while lost data is repaired.
+    pub recovery: Recovery,
+    /// How ECN feedback is wanted.
+    pub ecn: EcnUse,
+}
+
+impl SendDecision {
+    /// A window-clocked, unpaced decision, as classic algorithms make it.
+    #[must_use]
+    pub const fn window(window: Window, ssthresh: Window) -> Self {
+        Self {
+            window,
+            ssthresh,
+            clock: Clock::Ack,
+            pacing: Pacing::Unpaced,
+            revise: Revise::NextDeparture,
+            burst: 0,
+            recovery: Recovery::Core,
+            ecn: EcnUse::PerWindow,
+        }
+    }
+
+    /// The same with `pacing`.
+    #[must_use]
+    pub const fn paced(mut self, pacing: Pacing) -> Self {
+        self.pacing = pacing;
+        self
+    }
+}
+
+/// What releases data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Window space, opened by ACKs.
+    Ack,
+    /// The gap since the last departure; at most `max_outstanding` segments are in flight.
+    Departure {
+        /// Segments that may be in flight at once; at least 1.
+        max_outstanding: u16,
+    },
+}
+
+/// The least distance between departures of data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pacing {
+    /// Data leaves as soon as the window allows.
+    Unpaced,
+    /// `gain * window / srtt`. Gain in 1/256: 256 is one window per round trip, 512 two.
+    WindowOverRtt {
+        /// Multiplier of the rate in 1/256; 0 counts as 1.
+        gain: u16,
+    },
+    /// A fixed rate.
+    AtRate(Rate),
+    /// `n` bytes take `n * time / over`, exactly: the remainder is carried.
+    Gap {
+        /// Time that `over` bytes take.
+        time: Duration,
+        /// Bytes sent in `time`.
+        over: Window,
+    },
+}
+
+/// What a new decision does to a departure that is already pending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revise {
+    /// The pending departure moves to the instant that the new gap gives, counted from the last departure.
+    Retroactive,
+    /// The pending departure stays; the new gap counts from the next one. A departure that is pending for more than eight
+    /// of the new gaps moves to their end.
+    NextDeparture,
+    /// As `NextDeparture`, and what a departure's lateness cost is made up for: up to the gap of one packet, or 20 ticks
+    /// of the driver's timers where that is more, by departures that keep a quarter of their gap at least, so that none is
+    /// followed by a burst. Time in which nothing waited for the pacer is not made up for.
+    Banked,
+}
+
+/// Who limits the sending rate while lost data is repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// The core, by the connection's recovery algorithm (RFC 6675 pipe, or PRR where configured).
+    Core,
+    /// The algorithm's own window alone.
+    Own,
+}
+
+/// How ECN feedback is delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnUse {
+    /// One [`CongestionEvent::Ecn`](super::CongestionEvent::Ecn) per window of data (RFC 3168, section 6.1.2).
+    PerWindow,
+    /// The CE bytes of each [`AckSample`](super::AckSample); the algorithm reacts in `on_ack` (RFC 8257), and keeps account itself of
+    /// which windows were reduced: it hears of each loss.
+    PerAck,
+}

@@ -1,0 +1,143 @@
+//! What a crate of policies offers, and how a name finds it.
+
+use super::{ParamInfo, Params, PolicySpec, SpecError, nearest};
+use crate::ecn::Ecn;
+use alloc::format;
+use alloc::sync::Arc;
+use core::fmt::{self, Display};
+
+/// One policy in a table. `T` is the type of its maker, such as
+/// [`NewCongestionControl`](crate::policy::NewCongestionControl).
+///
+/// Only a name and a maker are required:
+///
+/// ```
+/// use ackline_tcp_core::policy::builtin::DelayedAck;
+/// use ackline_tcp_core::policy::spec::Entry;
+/// use ackline_tcp_core::policy::NewAckPolicy;
+/// use std::sync::Arc;
+///
+/// const MINE: Entry<NewAckPolicy> = Entry {
+///     summary: "an ACK for every second segment",
+///     ..Entry::new("mine", |params| {
+///         params.reject_all("mine")?;
+///         Ok(Arc::new(|_| Box::new(DelayedAck::default())))
+///     })
+/// };
+/// ```
+pub struct Entry<T: ?Sized> {
+    /// The name.
+    pub name: &'static str,
+    /// Other names of the same.
+    pub aliases: &'static [&'static str],
+    /// What it is, in one line.
+    pub summary: &'static str,
+    /// Where it comes from: RFC or paper.
+    pub source: &'static str,
+    /// Its parameters.
+    pub params: &'static [ParamInfo],
+    /// Congestion controls: the ECN feedback that the algorithm is designed for. A connection asks for it unless
+    /// [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
+    pub ecn: Ecn,
+    /// Checks the parameters and returns the maker.
+    pub make: fn(&Params) -> Result<Arc<T>, SpecError>,
+}
+
+impl<T: ?Sized> Entry<T> {
+    /// An entry with a name and a maker, and nothing else.
+    #[must_use]
+    pub const fn new(name: &'static str, make: fn(&Params) -> Result<Arc<T>, SpecError>) -> Self {
+        Self { name, aliases: &[], summary: "", source: "", params: &[], ecn: Ecn::Off, make }
+    }
+
+    /// Whether `name` is the policy's name or one of its aliases.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
+    }
+}
+
+impl<T: ?Sized> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: ?Sized> Copy for Entry<T> {}
+
+impl<T: ?Sized> fmt::Debug for Entry<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// The entry of `entries` that `spec` names, once its parameters are known to exist. `kind` is for error messages.
+///
+/// # Errors
+/// Names the nearest known name or parameter if `spec` names an unknown one.
+pub fn find<'a, T: ?Sized>(
+    entries: &'a [Entry<T>],
+    kind: PolicyKind,
+    spec: &PolicySpec,
+) -> Result<&'a Entry<T>, SpecError> {
+    let Some(entry) = entries.iter().find(|entry| entry.is_called(&spec.name)) else {
+        let mut message = format!("unknown {kind} {:?}", spec.name);
+        if let Some(near) = nearest(&spec.name, entries.iter().map(|entry| entry.name)) {
+            message += &format!("; did you mean {near:?}?");
+        }
+        message += &format!(" (ackline list {})", kind.keyword());
+        return Err(SpecError::new(message));
+    };
+    for param in spec.params.iter() {
+        if !entry.params.iter().any(|info| info.name == param.key) {
+            return Err(param.unknown(entry.name, entry.params));
+        }
+    }
+    Ok(entry)
+}
+
+/// The maker of the policy that `text` names, with the parameters given there.
+///
+/// # Errors
+/// As [`find`]; and what is wrong with the text or with a parameter's value.
+pub fn resolve<T: ?Sized>(entries: &[Entry<T>], kind: PolicyKind, text: &str) -> Result<Arc<T>, SpecError> {
+    let spec: PolicySpec = text.parse()?;
+    (find(entries, kind, &spec)?.make)(&spec.params)
+}
+
+/// The four kinds of policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PolicyKind {
+    /// Congestion control.
+    Cc,
+    /// ACK policy.
+    Ack,
+    /// Egress scheduler.
+    Sched,
+    /// Response to a retransmission timeout.
+    Rto,
+}
+
+impl PolicyKind {
+    /// The word for the kind on a command line.
+    #[must_use]
+    pub const fn keyword(self) -> &'static str {
+        match self {
+            Self::Cc => "cc",
+            Self::Ack => "ack",
+            Self::Sched => "sched",
+            Self::Rto => "rto",
+        }
+    }
+}
+
+impl Display for PolicyKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Cc => "congestion control",
+            Self::Ack => "ACK policy",
+            Self::Sched => "egress scheduler",
+            Self::Rto => "RTO response",
+        })
+    }
+}
