@@ -7,6 +7,9 @@
 //! | `predict.rs` | the segment that a bulk receiver expects |
 //! | `checks.rs` | which segments count: PAWS, window, RST, SYN and ACK (RFC 5961) |
 //! | `arrival.rs` | segment arrival (section 3.10.7) |
+//! | `challenge.rs` | ACKs that anybody can provoke, and their limits |
+//! | `opening.rs` | segments before ESTABLISHED |
+//! | `time_wait.rs` | segments in TIME-WAIT |
 //! | `timestamps.rs` | RFC 7323's clock and PAWS |
 //! | `egress.rs` | what to send next, building it, and what its departure commits |
 //! | `timers.rs` | every deadline of the connection |
@@ -19,14 +22,17 @@
 
 mod app;
 mod arrival;
+mod challenge;
 mod checks;
 mod close;
 mod egress;
 mod handshake;
 mod icmp;
 mod notices;
+mod opening;
 mod predict;
 mod settings;
+mod time_wait;
 mod timers;
 mod timestamps;
 mod transition;
