@@ -30,6 +30,7 @@ macro_rules! examples {
 /// All of them, in the order in which they are best read.
 pub const EXAMPLES: &[Example] = examples![
     "single-flow",
+    "controls",
     "fairness",
     "rtt-unfairness",
     "buffer-sweep",
@@ -38,6 +39,7 @@ pub const EXAMPLES: &[Example] = examples![
     "loss-sweep",
     "recovery",
     "asymmetric",
+    "schedulers",
     "short-flows",
     "requests",
     "flights",
