@@ -20,7 +20,7 @@ const SHORTEST: Duration = Duration::from_nanos(1);
 /// Every setting of [`ConnConfig`] but its policies.
 pub static CONN: &[Key] = &[
     Key {
-        summary: "maximum segment size, without options; auto: from the MTU",
+        summary: "maximum segment size, not counting TCP options; auto: from the MTU",
         source: "RFC 6691; TCP_MAXSEG",
         ..Key::new(
             "mss",
@@ -42,7 +42,7 @@ pub static CONN: &[Key] = &[
         ..Key::bytes("recv_buffer", 1..=MAX_BUFFER, |c| Slot::U32(&mut c.recv_buffer))
     },
     Key {
-        summary: "receive window at the start; full: all of recv_buffer, without tuning",
+        summary: "receive window at the start; full: all of recv_buffer at once, without tuning",
         source: "tcp_rmem",
         ..Key::new(
             "initial_recv_window",
@@ -54,11 +54,11 @@ pub static CONN: &[Key] = &[
         )
     },
     Key {
-        summary: "most ranges of out-of-order data held",
+        summary: "how many ranges of out-of-order data the receiver keeps",
         ..Key::integer("max_out_of_order_ranges", 0..=65_535, |c| Slot::U16(&mut c.max_out_of_order_ranges))
     },
     Key {
-        summary: "when a small segment waits for an ACK",
+        summary: "Nagle's algorithm: when a small segment waits for an ACK",
         source: "RFC 896, RFC 9293 section 3.7.4; TCP_NODELAY",
         ..Key::new(
             "nagle",
@@ -78,7 +78,7 @@ pub static CONN: &[Key] = &[
         ..Key::switch("sack", |c| &mut c.sack)
     },
     Key {
-        summary: "report duplicate data",
+        summary: "report duplicate data by SACK",
         source: "RFC 2883; tcp_dsack",
         ..Key::switch("dsack", |c| &mut c.dsack)
     },
@@ -98,7 +98,7 @@ pub static CONN: &[Key] = &[
         ..Key::switch("limited_transmit", |c| &mut c.limited_transmit)
     },
     Key {
-        summary: "how losses are detected if SACK is in use: by time, or by three duplicate ACKs",
+        summary: "how losses are detected with SACK: by time, or by three duplicate ACKs",
         source: "RFC 8985, RFC 6675",
         ..Key::new(
             "loss",
@@ -113,7 +113,7 @@ pub static CONN: &[Key] = &[
         )
     },
     Key {
-        summary: "tail loss probes, if SACK is in use",
+        summary: "tail loss probes, with SACK",
         source: "RFC 8985 section 7",
         ..Key::switch("tlp", |c| &mut c.tlp)
     },
@@ -123,7 +123,7 @@ pub static CONN: &[Key] = &[
         ..Key::switch("prr", |c| &mut c.prr)
     },
     Key {
-        summary: "undo a reduction that proves to have been needless",
+        summary: "undo a window reduction that proves spurious",
         source: "RFC 3522, RFC 2883",
         ..Key::switch("undo", |c| &mut c.undo)
     },
@@ -134,7 +134,7 @@ pub static CONN: &[Key] = &[
         ..Key::integer("initial_window", 1..=65_535, |c| Slot::U32(&mut c.initial_window))
     },
     Key {
-        summary: "largest congestion window",
+        summary: "upper bound of the congestion window",
         ..Key::new(
             "cwnd_cap",
             Value::Bytes(Number {
@@ -170,12 +170,12 @@ pub static CONN: &[Key] = &[
         )
     },
     Key {
-        summary: "largest RTO, with back-off",
+        summary: "upper bound of the RTO, back-off included",
         source: "RFC 6298 (2.5); tcp_rto_max_ms",
         ..Key::time("max_rto", SHORTEST..=LONGEST, |c| Span::Always(&mut c.max_rto))
     },
     Key {
-        summary: "timeouts in a row after which an undecided RTO response gives way to the conventional one; 0: never",
+        summary: "timeouts in a row after which the conventional RTO response replaces an undecided one; 0: never",
         ..Key::integer("max_undecided_rtos", 0..=1_000, |c| Slot::U32(&mut c.max_undecided_rtos))
     },
     Key {
@@ -184,7 +184,7 @@ pub static CONN: &[Key] = &[
         ..Key::integer("syn_retries", 0..=255, |c| Slot::U8(&mut c.syn_retries))
     },
     Key {
-        summary: "time without progress on unacknowledged data after which the connection is aborted",
+        summary: "abort the connection after this long without progress on unacknowledged data",
         source: "RFC 9293 section 3.8.3; TCP_USER_TIMEOUT",
         ..Key::new(
             "user_timeout",
@@ -196,7 +196,7 @@ pub static CONN: &[Key] = &[
         )
     },
     Key {
-        summary: "idle time before keep-alive probes, the interval between them, and how many may stay unanswered",
+        summary: "idle time before keep-alive probes, the interval between them, and how many may go unanswered",
         source: "RFC 9293 section 3.8.4; TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT",
         ..Key::new(
             "keep_alive",
@@ -226,24 +226,24 @@ pub static CONN: &[Key] = &[
         ..Key::time("fin_wait_2", Duration::ZERO..=LONGEST, |c| Span::Always(&mut c.fin_wait_2))
     },
     Key {
-        summary: "longest time that an ACK is held, whatever the ACK policy asks for",
-        source: "RFC 9293 section 3.8.6.3: below 500ms; 500ms itself repeats measurements of that delay",
+        summary: "longest time that an ACK is held back, whatever the ACK policy asks for",
+        source: "RFC 9293 section 3.8.6.3: below 500ms; 500ms repeats published measurements",
         ..Key::time("ack_hold_limit", SHORTEST..=Duration::from_millis(500), |c| {
             Span::Always(&mut c.ack_hold_limit)
         })
     },
     Key {
-        summary: "restart from the initial window after an idle RTO",
+        summary: "restart from the initial window after one RTO of idleness",
         source: "RFC 5681 section 4.1; tcp_slow_start_after_idle",
         ..Key::switch("restart_after_idle", |c| &mut c.restart_after_idle)
     },
     Key {
-        summary: "send only full segments, for 200 ms at most",
+        summary: "send only full segments; a partial one waits 200 ms at most",
         source: "TCP_CORK",
         ..Key::switch("cork", |c| &mut c.cork)
     },
     Key {
-        summary: "how long a segment size that ICMP has lowered stays so",
+        summary: "how long a segment size stays lowered after an ICMP message",
         source: "RFC 1191 section 6.3: at least 5 minutes; route mtu_expires",
         ..Key::time("path_mtu_expiry", Duration::from_secs(300)..=LONGEST, |c| {
             Span::Always(&mut c.path_mtu_expiry)
@@ -267,7 +267,7 @@ pub static CONN: &[Key] = &[
         )
     },
     Key {
-        summary: "explicit congestion notification; without this key what cc is designed for, else off",
+        summary: "explicit congestion notification; if not given, what cc is designed for, otherwise off",
         source: "RFC 3168, RFC 8257; tcp_ecn",
         ..Key::new(
             "ecn",

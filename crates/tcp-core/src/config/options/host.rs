@@ -39,17 +39,17 @@ pub static HOST: &[Key] = &[
         ..Key::switch("any_address", |h| &mut h.any_address)
     },
     Key {
-        summary: "largest IP packet of the device; below 1280 there is no IPv6",
+        summary: "largest IP packet of the device; no IPv6 below 1280",
         source: "RFC 791, RFC 8200 section 5",
         ..Key::integer("mtu", 68..=65_535, |h| Slot::U32(&mut h.mtu))
     },
     Key {
-        summary: "largest IP packet that the device segments by itself; 0: none",
+        summary: "largest IP packet that the device segments itself; 0: none",
         source: "gso_max_size",
         ..Key::integer("max_super_packet", 0..=65_535, |h| Slot::U32(&mut h.max_super_packet))
     },
     Key {
-        summary: "who fills in TCP checksums: the core, the device, nobody",
+        summary: "who computes TCP checksums: the core, the device, or nobody",
         ..Key::new(
             "tx_checksum",
             Value::Choice {
@@ -70,7 +70,7 @@ pub static HOST: &[Key] = &[
         )
     },
     Key {
-        summary: "hop limit of packets whose connection sets none",
+        summary: "hop limit of packets, unless their connection sets one",
         source: "ip_default_ttl",
         ..Key::integer("default_ttl", 1..=255, |h| Slot::U8(&mut h.default_ttl))
     },
@@ -99,7 +99,7 @@ pub static HOST: &[Key] = &[
         )
     },
     Key {
-        summary: "most connections at once, in any state",
+        summary: "limit of connections, in any state",
         ..Key::integer("max_connections", 1..=MAX_COUNT, |h| Slot::U32(&mut h.max_connections))
     },
     Key {
@@ -127,12 +127,12 @@ pub static HOST: &[Key] = &[
         ..Key::integer("ping_backlog", 0..=65_536, |h| Slot::Usize(&mut h.ping_backlog))
     },
     Key {
-        summary: "answer segments to ports without a listener with RST",
+        summary: "answer segments to a port without a listener with RST",
         source: "RFC 9293 section 3.10.7.1",
         ..Key::switch("reset_unknown", |h| &mut h.reset_unknown)
     },
     Key {
-        summary: "answer datagrams and unknown protocols with ICMP errors",
+        summary: "refuse UDP datagrams and unknown protocols with ICMP errors",
         source: "RFC 1122 section 3.2.2.1, RFC 4443 section 3.1",
         ..Key::switch("refuse_datagrams", |h| &mut h.refuse_datagrams)
     },
@@ -149,7 +149,7 @@ pub static HOST: &[Key] = &[
         })
     },
     Key {
-        summary: "time within which departures are not told apart",
+        summary: "departures closer together than this count as simultaneous",
         ..Key::time("departure_tick", Duration::from_nanos(1)..=Duration::from_secs(1), |h| {
             Span::Always(&mut h.departure_tick)
         })
@@ -162,7 +162,7 @@ pub static HOST: &[Key] = &[
         })
     },
     Key {
-        summary: "what a packet costs the link: its IP bytes and an overhead, or the sizes of a paper",
+        summary: "what a packet costs the link: its IP bytes plus an overhead, or the sizes of a paper",
         ..Key::new(
             "pricing",
             Value::Text {
@@ -179,7 +179,7 @@ pub static HOST: &[Key] = &[
         )
     },
     Key {
-        summary: "packets without a report of departure after which the oldest counts as departed",
+        summary: "packets without a departure report, beyond which the oldest counts as departed",
         ..Key::integer("max_on_wire", 1..=1 << 20, |h| Slot::Usize(&mut h.max_on_wire))
     },
 ];
