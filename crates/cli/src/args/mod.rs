@@ -1,5 +1,7 @@
 //! The command line. What stands here is what `--help` says.
 
+#[cfg(test)]
+mod agreement;
 pub(crate) mod bench;
 pub(crate) mod figures;
 pub(crate) mod limits;
