@@ -58,6 +58,7 @@ mod summary;
 pub mod tables;
 mod transfers;
 pub mod unfinished;
+mod wrap;
 
 pub use batch::{MAX_POINTS_DRAWN, Report, RunOptions, run, table_of};
 pub use error::{Place, RunError, ScenarioError};
@@ -72,6 +73,7 @@ pub use scenario::{Param, Scenario};
 pub use scene::{QueueLimit, Scene, SceneLink};
 pub use sequence::{ReceivedAck, SentBytes, TimeSequence};
 pub use summary::{Metric, PointSummary, PolicyUse, Summary, UsedPolicy};
+pub use wrap::{WIDTH, wrap};
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -1,6 +1,7 @@
 //! Tables: the paper's numbers beside those that were measured.
 
 use crate::summary::{align, trimmed};
+use crate::{WIDTH, wrap};
 use comfy_table::{ContentArrangement, Table as Grid, TableStyle, presets};
 use serde::Serialize;
 
@@ -140,28 +141,82 @@ impl Table {
         self.rows.push(std::iter::once(Cell::Text(label.into())).chain(cells).collect());
     }
 
-    fn grid(&self, style: TableStyle) -> String {
+    /// The columns at `places`, each no wider than `width` lets it be.
+    fn grid(&self, style: TableStyle, places: &[usize], width: Option<usize>) -> String {
+        let chosen = |cells: Vec<String>| -> Vec<String> {
+            places.iter().map(|place| cells.get(*place).cloned().unwrap_or_default()).collect()
+        };
         let mut grid = Grid::new();
         grid.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
-        grid.set_header(self.columns.clone());
+        if let Some(width) = width {
+            let width = u16::try_from(width).unwrap_or(u16::MAX);
+            grid.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        }
+        grid.set_header(chosen(self.columns.clone()));
         for row in &self.rows {
-            grid.add_row(row.iter().map(Cell::to_text).collect::<Vec<_>>());
+            grid.add_row(chosen(row.iter().map(Cell::to_text).collect()));
         }
         align(&mut grid);
         trimmed(&grid)
     }
 
-    /// The table for a terminal.
+    /// Groups of columns, each of which fits beside the first column.
+    fn groups(&self) -> Vec<Vec<usize>> {
+        let width_of = |place: usize| {
+            let cells =
+                self.rows.iter().filter_map(|row| row.get(place)).map(|cell| cell.to_text().chars().count());
+            // A space on each side.
+            cells.chain(self.columns.get(place).map(|name| name.chars().count())).max().unwrap_or(0) + 2
+        };
+        let first = width_of(0);
+        let (mut groups, mut used) = (vec![vec![0]], first);
+        for place in 1..self.columns.len() {
+            let width = width_of(place);
+            if used + width > WIDTH && groups.last().is_some_and(|group| group.len() > 1) {
+                groups.push(vec![0]);
+                used = first;
+            }
+            used += width;
+            groups.last_mut().expect("there is at least one group").push(place);
+        }
+        groups
+    }
+
+    /// The table for a terminal. One that is too wide comes in parts, each with the row labels.
     #[must_use]
     pub fn to_text(&self) -> String {
-        let note = if self.note.is_empty() { String::new() } else { format!("{}\n", self.note) };
-        format!("{}\n\n{}\n{note}", self.title, self.grid(presets::NOTHING))
+        let note = if self.note.is_empty() { String::new() } else { wrap(&self.note, 0) + "\n" };
+        let parts: Vec<String> =
+            self.groups().iter().map(|places| self.grid(presets::NOTHING, places, Some(WIDTH))).collect();
+        format!("{}\n\n{}\n{note}", wrap(&self.title, 2), parts.join("\n\n"))
     }
 
     /// The table in Markdown.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let note = if self.note.is_empty() { String::new() } else { format!("\n{}\n", self.note) };
-        format!("**{}**\n\n{}\n{note}", self.title, self.grid(presets::ASCII_MARKDOWN))
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        format!("**{}**\n\n{}\n{note}", self.title, self.grid(presets::ASCII_MARKDOWN, &all, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_table_comes_in_parts_with_its_labels() {
+        let mut table = Table::new("t", "Rates").note("How to read it. ".repeat(12));
+        table =
+            table.columns(std::iter::once("pair".to_owned()).chain((0..12).map(|n| format!("column {n}"))));
+        table.row("first", (0..12).map(|n| Cell::beside(f64::from(n), 20.0, 2)));
+        let text = table.to_text();
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        assert!(text.matches("first").count() > 1 && text.contains("column 11"), "{text}");
+        assert_eq!(table.to_markdown().matches("first").count(), 1);
+
+        let mut words = Table::new("t", "Reasons").columns(["id", "reason"]);
+        words.row("a", [Cell::from("because ".repeat(30))]);
+        assert!(words.to_text().lines().all(|line| line.chars().count() <= WIDTH));
     }
 }

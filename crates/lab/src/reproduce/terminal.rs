@@ -4,6 +4,7 @@ use super::check::Check;
 use super::engine::StudyResult;
 use super::study::{Knob, Study};
 use crate::summary::short;
+use crate::wrap;
 use std::fmt::Write as _;
 
 /// The studies with their parts and options.
@@ -22,19 +23,19 @@ pub fn listing(studies: &[&dyn Study]) -> String {
             let _ = writeln!(text, "    understands {}", knobs.join(", "));
         }
     }
-    text
+    wrap(&text, 8)
 }
 
 /// Tables, checks that failed, and the count of all.
 #[must_use]
 pub fn to_text(done: &StudyResult) -> String {
     let (paper, found) = (done.study.paper(), &done.reproduction);
-    let mut text = paper.citation() + "\n";
+    let mut text = wrap(&paper.citation(), 2) + "\n";
     for table in &found.tables {
         let _ = write!(text, "\n{}", table.to_text());
     }
     for note in &found.notes {
-        let _ = write!(text, "\n{note}\n");
+        let _ = write!(text, "\n{}\n", wrap(note, 0));
     }
     let misses: Vec<&Check> = found.checks.iter().filter(|check| !check.ok).collect();
     if !misses.is_empty() {
@@ -42,7 +43,8 @@ pub fn to_text(done: &StudyResult) -> String {
     }
     for check in misses {
         let word = if check.optional { "missed (optional)" } else { "FAILED" };
-        let _ = writeln!(text, "{word} {}: {}", check.id, sentence(check));
+        let line = format!("{word} {}: {}", check.id, sentence(check));
+        let _ = writeln!(text, "{}", wrap(&line, 2));
     }
     let _ = writeln!(text, "\n{}: {}", paper.name, count(done));
     text
