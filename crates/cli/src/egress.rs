@@ -61,24 +61,52 @@ impl EgressReport {
         Self { scheduler, classes, metrics }
     }
 
-    /// A line for each kind of packet that waited; none where the scheduler had nothing to choose from.
+    /// A table of how long each kind of packet waited; nothing if the scheduler had nothing to choose from.
     pub(crate) fn lines(&self) -> Vec<String> {
-        let waited = self.classes.iter().filter(|class| class.queued > 0);
+        let heading = format!("waited in {}", self.scheduler);
+        let mut rows =
+            vec![[&*heading, "packets", "bytes", "median", "p90", "p99", "max"].map(str::to_owned)];
         let ms = |ms: f64| output::round_trip(Some(Duration::from_secs_f64(ms / 1e3)));
-        waited
-            .map(|class| {
-                format!(
-                    "{}: {} {} packets, {}; waited {} (median), {} (90 %), {} (99 %), at most {}",
-                    self.scheduler,
-                    class.packets,
-                    class.class,
-                    output::bytes(class.bytes),
-                    ms(class.delay_p50_ms),
-                    ms(class.delay_p90_ms),
-                    ms(class.delay_p99_ms),
-                    ms(class.delay_max_ms),
-                )
-            })
-            .collect()
+        rows.extend(self.classes.iter().filter(|class| class.queued > 0).map(|class| {
+            [
+                format!("  {}", class.class),
+                class.packets.to_string(),
+                output::bytes(class.bytes),
+                ms(class.delay_p50_ms),
+                ms(class.delay_p90_ms),
+                ms(class.delay_p99_ms),
+                ms(class.delay_max_ms),
+            ]
+        }));
+        if rows.len() > 1 { output::grid(&rows) } else { vec![] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_numbers_fit() {
+        let class = |class| ClassReport {
+            class,
+            packets: 9_999_999_999,
+            bytes: (1 << 50) - 1,
+            queued: 1,
+            delay_p50_ms: 99_999.99,
+            delay_p90_ms: 99_999.99,
+            delay_p99_ms: 99_999.99,
+            delay_max_ms: 99_999.99,
+        };
+        let mut report = EgressReport {
+            scheduler: "ack-priority",
+            classes: ["ack", "data", "retransmit", "control"].map(class).to_vec(),
+            metrics: Map::new(),
+        };
+        let lines = report.lines();
+        assert_eq!(lines.len(), 5);
+        assert!(lines.iter().all(|line| line.chars().count() <= ackline_lab::WIDTH), "{lines:?}");
+        report.classes.iter_mut().for_each(|class| class.queued = 0);
+        assert!(report.lines().is_empty());
     }
 }

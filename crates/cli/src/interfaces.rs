@@ -103,6 +103,8 @@ fn by_netlink(netlink: &mut Netlink) -> Result<Vec<(Link, Vec<IpNet>)>, Failure>
 pub(crate) fn table(interfaces: &[Interface]) -> String {
     let mut table = Table::new();
     table.load_style(comfy_table::presets::NOTHING);
+    let width = u16::try_from(ackline_lab::WIDTH).unwrap_or(u16::MAX);
+    table.set_content_arrangement(comfy_table::ContentArrangement::Dynamic).set_width(width);
     table.set_header(["name", "state", "MTU", "MAC address", "the kernel's addresses", "for --dev"]);
     for interface in interfaces {
         let state = match (interface.up, interface.running) {

@@ -40,6 +40,21 @@ pub(crate) fn json_line(value: &impl Serialize) -> String {
     text
 }
 
+/// Rows as lines: the first column to the left, all others to the right, each as wide as its widest cell.
+pub(crate) fn grid<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let width_of = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width_of);
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).enumerate();
+        let cells = cells.map(|(column, (cell, width))| match column {
+            0 => format!("{cell:width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
 /// Bytes with a binary unit: `1.50 GiB`.
 pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -104,6 +119,13 @@ pub(crate) fn round_trip(time: Option<Duration>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_stand_below_each_other() {
+        let rows =
+            [["", "median"], ["gaps", "10 µs"], ["a longer name", "2 ms"]].map(|row| row.map(str::to_owned));
+        assert_eq!(grid(&rows), ["               median", "gaps            10 µs", "a longer name    2 ms"]);
+    }
 
     #[test]
     fn bytes_have_binary_units() {

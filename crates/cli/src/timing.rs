@@ -1,5 +1,6 @@
 //! How evenly packets left and how late they and the timers were, as reports show it.
 
+use crate::output;
 use ackline::core::Duration;
 use ackline::runtime::stats::{Distribution, Stats};
 use serde::Serialize;
@@ -64,44 +65,71 @@ impl From<&Distribution> for Spread {
 }
 
 impl Timing {
-    /// Lines for people, of what was measured.
+    /// A table for people, of what was measured.
     pub(crate) fn lines(&self) -> Vec<String> {
         let Self { departure_gaps: _, data_gaps, departure_lateness, timer_lateness, .. } = self;
-        let mut lines = vec![];
-        let mut tell = |what, spread: &Spread| {
+        let mut rows = vec![["", "median", "p90", "p99", "p99.9", "max"].map(str::to_owned)];
+        for (what, spread) in [
+            ("gaps between data packets", data_gaps),
+            ("lateness of departures", departure_lateness),
+            ("lateness of other timers", timer_lateness),
+        ] {
             if spread.count > 0 {
-                lines.push(format!("{what} {}", spread.text()));
+                let Spread { p50_us, p90_us, p99_us, p99_9_us, max_us, .. } = *spread;
+                let [p50, p90, p99, p99_9, max] = [p50_us, p90_us, p99_us, p99_9_us, max_us].map(time);
+                rows.push([what.to_owned(), p50, p90, p99, p99_9, max]);
             }
-        };
-        tell("data left every", data_gaps);
-        tell("held-back departures were late by", departure_lateness);
-        tell("other timers were late by", timer_lateness);
+        }
+        let mut lines = if rows.len() > 1 { output::grid(&rows) } else { vec![] };
         if self.awake_s > 0.0 {
             let Self { awake_s, wakes_early_by_us, .. } = self;
             lines.push(format!(
-                "departures were waited for awake for {awake_s:.2} s, in the end from {wakes_early_by_us:.0} µs before each"
+                "spinning for {awake_s:.2} s, in the end from {wakes_early_by_us:.0} µs before each departure"
             ));
         }
         lines
     }
 }
 
-impl Spread {
-    fn text(&self) -> String {
-        let time = |micros: f64| {
-            if micros < 1000.0 { format!("{micros:.1} µs") } else { format!("{:.2} ms", micros / 1e3) }
-        };
-        format!(
-            "{} (median; p90 {}, p99 {}, p99.9 {}, most {})",
-            time(self.p50_us),
-            time(self.p90_us),
-            time(self.p99_us),
-            time(self.p99_9_us),
-            time(self.max_us),
-        )
-    }
+fn time(micros: f64) -> String {
+    if micros < 1000.0 { format!("{micros:.1} µs") } else { format!("{:.2} ms", micros / 1e3) }
 }
 
 fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_numbers_fit() {
+        let long = 9_999_999.0;
+        let spread = Spread {
+            count: 1,
+            mean_us: long,
+            p10_us: long,
+            p50_us: long,
+            p90_us: long,
+            p99_us: long,
+            p99_9_us: long,
+            max_us: long,
+        };
+        let nothing = Spread { count: 0, ..spread.clone() };
+        let mut timing = Timing {
+            departure_gaps: spread.clone(),
+            data_gaps: spread.clone(),
+            departure_lateness: spread.clone(),
+            timer_lateness: spread,
+            awake_s: 99_999.9,
+            wakes_early_by_us: 99_999.0,
+        };
+        let lines = timing.lines();
+        assert_eq!(lines.len(), 5);
+        assert!(lines.iter().all(|line| line.chars().count() <= ackline_lab::WIDTH), "{lines:?}");
+        (timing.data_gaps, timing.departure_lateness) = (nothing.clone(), nothing.clone());
+        (timing.timer_lateness, timing.awake_s) = (nothing, 0.0);
+        assert!(timing.lines().is_empty());
+    }
 }

@@ -8,24 +8,24 @@ use clap::{ArgGroup, Args};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Measure throughput against iperf3, or against another ackline
+/// Measure throughput against iperf3 or another ackline
 ///
-/// Speaks iperf3's own protocol in either role, so that a stock iperf3 is the other end. Options, output and JSON are
-/// those of iperf3 3.12, for TCP.
+/// Speaks iperf3's protocol as client or server, so the peer can be a stock iperf3. Options, output and JSON are those of
+/// iperf3 3.12, for TCP.
 #[derive(Args)]
 #[command(after_long_help = BENCH_EXAMPLES)]
 #[command(group = ArgGroup::new("role").required(true).args(["server", "client"]))]
 pub(crate) struct BenchArgs {
-    /// Serve clients, one after the other, until SIGINT or SIGTERM
+    /// Serve clients, one at a time, until SIGINT or SIGTERM
     #[arg(short, long)]
     pub(crate) server: bool,
-    /// Test with the server on HOST: a name or an address
+    /// Connect to the server on HOST: a name or an address
     #[arg(short, long, value_name = "HOST")]
     pub(crate) client: Option<String>,
     /// Port of the server
     #[arg(short, long, default_value_t = 5201, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: u16,
-    /// Only this address of the stack; where --local is not given, the stack gets it, with a /24 (IPv6: /64) around it
+    /// Use only this address of the stack; without --local, the stack takes it, in a /24 (IPv6: /64)
     #[arg(short = 'B', long, value_name = "ADDR", value_parser = values::address)]
     pub(crate) bind: Option<IpAddr>,
     /// Only IPv4
@@ -34,22 +34,22 @@ pub(crate) struct BenchArgs {
     /// Only IPv6
     #[arg(short = '6', long)]
     pub(crate) version6: bool,
-    /// Seconds between two lines: 0.1 to 60, or 0 for none
+    /// Seconds between reports: 0.1 to 60, or 500ms, 1m; 0 for none
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = interval)]
     pub(crate) interval: Duration,
-    /// Unit of bitrates: k, m, g, t for bits, K, M, G, T for bytes
+    /// Unit of bitrates in reports: k, m, g, t for bits; K, M, G, T for bytes
     #[arg(short, long, value_name = "UNIT")]
     pub(crate) format: Option<RateFormat>,
-    /// Say more: what runs, parameters, CPU time, congestion control
+    /// Also print versions, parameters, CPU time and congestion control
     #[arg(short = 'V', long)]
     pub(crate) verbose: bool,
-    /// Print one JSON document with the fields of iperf3's, and what the stack knows more under "ackline"
+    /// Print iperf3's JSON, with more about the stack under "ackline" (docs/bench.md has the fields)
     #[arg(short = 'J', long)]
     pub(crate) json: bool,
-    /// Serve one client and end
+    /// Serve one client, then exit
     #[arg(short = '1', long, conflicts_with = "client")]
     pub(crate) one_off: bool,
-    /// Most memory for the buffers that a client's -w asks for, of all its connections [default: 1G]
+    /// Maximum memory for the buffers of a client's -w, over all its connections [default: 1G]
     #[arg(long, value_name = "N", default_value_t = DEFAULT_BUFFERS, hide_default_value = true, value_parser = buffers,
         conflicts_with = "client")]
     pub(crate) max_buffers: u64,
@@ -68,88 +68,88 @@ pub(crate) struct BenchArgs {
 #[derive(Args)]
 #[command(next_help_heading = "Client")]
 pub(crate) struct TestArgs {
-    /// Seconds to test; 0: until SIGINT [default: 10]
+    /// Seconds to test, or 10s, 2m; 0: until SIGINT [default: 10]
     #[arg(short, long, value_name = "SECONDS", value_parser = time,
         conflicts_with_all = ["bytes", "blockcount", "server"])]
     pub(crate) time: Option<u32>,
-    /// Bytes to send, of all streams together, in place of a time: 500M, 1G (binary multiples)
+    /// Bytes to send over all streams, instead of a time: 500M, 1G
     ///
-    /// The test lasts until the server's TCP has acknowledged them; with -R until the client has received as many, and
-    /// with --bidir until either is the case.
+    /// The test ends when the server's TCP has acknowledged them; with -R when the client has received as many; with --bidir
+    /// when either has happened.
     #[arg(short = 'n', long, value_name = "N", value_parser = bytes, conflicts_with_all = ["blockcount", "server"])]
     pub(crate) bytes: Option<u64>,
-    /// Blocks of --length to send, of all streams together, in place of a time
+    /// Blocks of --length to send over all streams, instead of a time
     #[arg(short = 'k', long, value_name = "N", value_parser = blocks, conflicts_with = "server")]
     pub(crate) blockcount: Option<u64>,
-    /// Streams at the same time, in each direction
+    /// Number of parallel streams in each direction
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_STREAMS)), conflicts_with = "server")]
     pub(crate) parallel: u32,
     /// The server sends
     #[arg(short = 'R', long, conflicts_with_all = ["bidir", "server"])]
     pub(crate) reverse: bool,
-    /// Both ends send
+    /// Both sides send
     #[arg(long, conflicts_with = "server")]
     pub(crate) bidir: bool,
-    /// Seconds at the beginning that do not count
+    /// Omit the first seconds of the test: 2, 2s
     #[arg(short = 'O', long, value_name = "SECONDS", default_value = "0", value_parser = omit,
         conflicts_with = "server")]
     pub(crate) omit: u32,
-    /// Bytes that one write hands to TCP [default: 128K]
+    /// Bytes per write [default: 128K]
     ///
-    /// Reads take what is there.
+    /// Reads take what has arrived.
     #[arg(short, long, value_name = "N", value_parser = block, conflicts_with = "server")]
     pub(crate) length: Option<u64>,
-    /// Send and receive buffers of each stream, at both ends
+    /// Send and receive buffer of each stream, on both sides
     #[arg(short, long, value_name = "N", value_parser = window, conflicts_with = "server")]
     pub(crate) window: Option<u64>,
-    /// Maximum segment size, at both ends, in bytes
+    /// Maximum segment size in bytes, on both sides
     #[arg(short = 'M', long, value_name = "N",
         value_parser = clap::value_parser!(u32).range(i64::from(*MSS_RANGE.start())..=i64::from(*MSS_RANGE.end())),
         conflicts_with = "server")]
     pub(crate) set_mss: Option<u32>,
-    /// Congestion control, at both ends; for this end only there is --cc
+    /// Congestion control on both sides; --cc sets only this side's
     ///
-    /// The server gets it as it is written here, and keeps its own where it does not know that: a kernel has no acwap, for
-    /// instance.
+    /// The server gets the text as written here. If it has no such congestion control, it keeps its own: a kernel has no acwap,
+    /// for example.
     #[arg(short = 'C', long, value_name = "SPEC", conflicts_with_all = ["cc", "server"])]
     pub(crate) congestion: Option<String>,
-    /// Most bits per second of each stream, and blocks that may leave at once: 10M, 1G/8 (decimal multiples)
+    /// Maximum bitrate of each stream, and the burst in blocks: 10M, 10mbit, 1G/8
     ///
-    /// Kept by the application, as iperf3 does: a block is written when the mean since the start has room for it. What
-    /// TCP makes of that is another matter; to pace packets, choose a congestion control that paces.
+    /// The application limits the rate, as in iperf3: it writes a block when the mean since the start allows it. TCP then sends
+    /// the block as it likes; to pace packets, choose a congestion control that paces.
     #[arg(short, long, value_name = "N[/BURST]", conflicts_with = "server")]
     pub(crate) bitrate: Option<Bitrate>,
-    /// Switch Nagle's algorithm off, at both ends
+    /// Disable Nagle's algorithm on both sides
     #[arg(short = 'N', long, conflicts_with = "server")]
     pub(crate) no_delay: bool,
-    /// Milliseconds to wait for the server to answer
+    /// Milliseconds to wait for the server to answer, or 500ms, 2s
     #[arg(long, value_name = "MS", value_parser = patience, conflicts_with = "server")]
     pub(crate) connect_timeout: Option<Duration>,
-    /// Show what the server shows, too
+    /// Also print the server's output
     #[arg(long, conflicts_with = "server")]
     pub(crate) get_server_output: bool,
-    /// Put this before every line
+    /// Prefix for every line
     #[arg(short = 'T', long, value_name = "TEXT", conflicts_with = "server")]
     pub(crate) title: Option<String>,
-    /// Repeat this in the JSON of both ends
+    /// Text to include in the JSON of both sides
     #[arg(long, value_name = "TEXT", conflicts_with = "server")]
     pub(crate) extra_data: Option<String>,
 }
 
 const BENCH_EXAMPLES: &str = "\
-Examples (as root, or with a TUN device of one's own, see --tun):
+Examples (as root, or with a TUN device made for you, see --tun):
   iperf3 -s                                      then:  ackline bench -c 198.18.0.1 -t 5
   ackline bench -s                               then:  iperf3 -c 198.18.0.2 -R
   ackline bench -c 198.18.0.1 -P 8 --bidir -O 1
   ackline bench -c 198.18.0.1 -J | jq .end.sum_received.bits_per_second
   ackline bench -c 198.18.0.1 --cc acwap --ack immediate
 
-The bytes of a sender are those that TCP has sent; what waits in its buffer does not count. Cwnd, RTT and Retr are \
-those of ackline's own connections. Windows and buffers are per stream, the bitrate, too.
+A sender's bytes are those that TCP has sent; data in the send buffer does not count. Cwnd, RTT and Retr are those of \
+ackline's own connections. Windows, buffers and the bitrate are per stream.
 
-A server serves one client at a time and turns others away; one that fails does not end it. Exit statuses are those of \
-ackline --help: 4 where the other end cannot be reached, refuses, or goes away.";
+A server turns away other clients while it serves one. It continues after a client that fails. Exit statuses are those \
+of ackline --help: 4 if the peer cannot be reached, refuses, or goes away.";
 
 /// Time between two lines.
 fn interval(text: &str) -> Result<Duration, String> {

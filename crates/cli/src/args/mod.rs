@@ -22,8 +22,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use values::{Destination, Limit, ListenAt};
 
-/// A TCP stack in userspace: send and receive real data over a TUN device, with the congestion control, ACK
-/// policy, timeout response and egress scheduler of your choice; and simulate the same stack in virtual time.
+/// A TCP stack in userspace with plug-ins: choose the congestion control, the ACK policy, the timeout response and the egress
+/// scheduler. Send and receive real data over a TUN device or an Ethernet, or simulate the same stack in virtual time.
 #[derive(Parser)]
 #[command(name = "ackline", version, max_term_width = 100)]
 #[command(after_help = "Examples and exit statuses: ackline --help", after_long_help = TOP_EXAMPLES)]
@@ -86,76 +86,78 @@ fn designed_for_ecn(registry: &Registry) -> String {
 
 const TOP_EXAMPLES: &str = "\
 Examples:
-  ackline demo                                    exchange data with the kernel's TCP, all by itself
+  ackline demo                                    exchange data with the kernel's TCP
   ackline recv --listen 198.18.0.2:5001 -O out    then, elsewhere:  nc -N 198.18.0.2 5001 < file
   nc -l 5001 > copy                               then:  ackline send file 198.18.0.1:5001
-  ackline bench -c 198.18.0.1 -R                  throughput against a stock iperf3 -s, as iperf3 shows it
-  ackline sim --example fairness > my.toml        a network to start from, then:  ackline sim my.toml
-  ackline reproduce a3                            repeat the tables of a paper, each number with its tolerance
-  ackline list cc                                 what can be chosen, with every parameter
+  ackline bench -c 198.18.0.1 -R                  measure throughput against a stock iperf3 -s
+  ackline sim --example fairness > my.toml        get a scenario, then:  ackline sim my.toml
+  ackline reproduce a3                            repeat the tables of a paper
+  ackline list cc                                 list congestion controls and their parameters
+
+Units: rates take bit, kbit, Mbit, Gbit or K, M, G (10mbit, 10M); sizes take B, K, M, G (64K is 65536 bytes); times \
+take ns, us, ms, s, m, h (10s, 250ms). See docs/units.md.
 
 Exit status:
   0      success
-  1      data differs, a transfer is incomplete, or a check of a paper fails
-  2      wrong usage: an unknown option, policy or address, or a mistake in a scenario
-  3      device: missing rights, no such interface, a name or address in use, an interface down or removed
-  4      network: peer unreachable, refusing or resetting, no progress in time
+  1      data differs, a transfer is incomplete, or a paper's check fails
+  2      usage: unknown option, policy or address; error in a scenario
+  3      device: no permission, no such interface, name or address in use, interface down or removed
+  4      network: peer unreachable, connection refused or reset, no progress in time
   5      file: not found, not readable or writable, disk full
   128+N  ended by signal N (130: interrupted)";
 
 /// Exchange real data with the kernel's TCP and check every byte
 ///
-/// Makes a network namespace of its own (as an ordinary user: inside a user namespace), a TUN device in it,
-/// and kernel sockets on the far side. Then sends to the kernel, receives from it, hashes every byte at both
-/// ends, and prints what was measured. Nothing of the machine's network is touched. Where no TUN device can be
-/// had, two ackline stacks do the same over a device in memory, and the first line says so.
+/// The demo runs in its own network namespace (as an ordinary user, inside a user namespace), so it does not touch the
+/// machine's network. It makes a TUN device there, sends to the kernel's TCP, receives from it, hashes every byte at both ends
+/// and prints what it measured. If it cannot have a TUN device, two ackline stacks exchange the data over a device in memory;
+/// the first line says so.
 #[derive(Args)]
 #[command(after_long_help = DEMO_EXAMPLES)]
 pub(crate) struct DemoArgs {
-    /// Bytes per direction: 500M, 1G (binary multiples)
+    /// Bytes per direction: 500M, 1G [default: 1G]
     ///
-    /// 1G where --seconds is not given either; with both, whichever comes first.
+    /// With --seconds, the direction ends at whichever comes first; --seconds alone sets no size.
     #[arg(short = 'n', long, value_parser = values::size)]
     pub(crate) size: Option<u64>,
-    /// Time per direction instead of a size: 5, 0.5, 2m
+    /// Seconds per direction, or a time with its unit: 5, 500ms, 2m
     #[arg(short = 't', long, value_name = "TIME", value_parser = values::time)]
     pub(crate) seconds: Option<Duration>,
-    /// Single packets with complete checksums: no super-packets, no offload
+    /// Send single packets with complete checksums: no super-packets, no offload
     #[arg(long)]
     pub(crate) plain: bool,
     /// Largest IP packet of the device, in bytes
     #[arg(long, default_value = "1500", value_parser = values::mtu)]
     pub(crate) mtu: u32,
-    /// What the data travels over
+    /// Device that carries the data
     #[arg(long, value_enum, default_value_t)]
     pub(crate) device: DemoDevice,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: StackOutputArgs,
 }
 
 const DEMO_EXAMPLES: &str = "\
 Examples:
   ackline demo
   ackline demo --seconds 5 --cc reno
-  ackline demo --plain --size 200M
+  ackline demo --plain --size 200M -v
   ackline demo --json | jq .upload.gbit_s
 
-CPU s is user and system time of the one thread that runs ackline's stack, the program on top of it and its \
-hashing, with the kernel's work that this thread's system calls carry out. The far end's sockets run in another \
-thread, which is not counted. Retransmissions, round-trip times (smoothed, sampled every 5 ms) and window are \
-those of the side that sends.
+CPU s is the user and system time of the thread that runs ackline's stack, the application and its hashing, \
+including the kernel's work in this thread's system calls. The kernel's sockets run in another thread, which is not \
+counted. Retransmissions, round-trip times (smoothed, sampled every 5 ms) and cwnd are those of the sender.
 
-Exit status: 0 when every byte arrived unharmed, 1 when not; the others as in ackline --help.";
+Exit status: 0 if every byte arrived unharmed, 1 if not; others as in ackline --help.";
 
 /// What the demo's data travels over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DemoDevice {
-    /// A TUN device where one can be had, else memory
+    /// A TUN device if possible, else memory
     #[default]
     Auto,
-    /// A TUN device to the kernel's TCP, or an error
+    /// A TUN device to the kernel's TCP; fail without one
     Tun,
     /// A device in memory, between two ackline stacks
     Channel,
@@ -163,34 +165,35 @@ pub(crate) enum DemoDevice {
 
 /// Send a file or standard input to any TCP receiver
 ///
-/// A plain byte stream: nc, socat or any program can be the receiver. It is successful once the receiver has
-/// acknowledged every byte and the end of the stream; then it waits up to two seconds for the receiver to close
-/// its side, too.
+/// The stream is plain bytes, so nc, socat or any other program can receive it. The command succeeds once the receiver has
+/// acknowledged every byte and the FIN. It then waits up to two seconds for the receiver to close its side.
 ///
-/// With - it is a conversation, as with nc -N: the receiver's answer goes to standard output as it comes; the end of
-/// standard input closes this side only, and the command ends when the receiver has closed its side. Reports go to standard
-/// error then, --json too. If the reader of standard output goes away, the answer is dropped and sending goes on.
+/// With - the command is a conversation, like nc -N: the receiver's answer goes to standard output as it arrives. The end of
+/// standard input closes only this side; the command ends when the receiver closes its own. Reports go to standard error, also
+/// with --json. If the reader of standard output goes away, the answer is dropped and sending continues.
 #[derive(Args)]
 #[command(after_long_help = SEND_EXAMPLES)]
 pub(crate) struct SendArgs {
-    /// The file to send; - is standard input, and answers go to standard output
+    /// File to send; - sends standard input and prints the answer
     pub(crate) file: PathBuf,
-    /// Where to: a name or an address, and a port; [fd00::1]:5001 for IPv6
+    /// Receiver: a name or an address, and a port; [fd00::1]:5001 for IPv6
     #[arg(value_name = "HOST:PORT")]
     pub(crate) to: Destination,
     #[command(flatten)]
     pub(crate) tunnel: TunnelArgs,
-    /// Give up after this time without progress, connecting included: 10, 500ms, 2m
+    /// Give up after this time without progress: 10, 500ms, 2m
+    ///
+    /// A number without a unit is seconds. Connecting counts, too.
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: StackOutputArgs,
 }
 
 const SEND_EXAMPLES: &str = "\
-Examples (as root, or with a TUN device of one's own, see --tun):
+Examples (as root, or with a TUN device made for you, see --tun):
   nc -l 5001 > copy &
   ackline send file 198.18.0.1:5001
   ackline send --dev veth0 --local 10.0.0.2/24 file 10.0.0.1:5001
@@ -199,52 +202,53 @@ Examples (as root, or with a TUN device of one's own, see --tun):
   printf 'GET / HTTP/1.0\r\n\r\n' | ackline send - 198.18.0.1:80 > page
   ackline send --local fd00::2/64 file [fd00::1]:5001
 
-The stack is a host of its own at the address of --local, behind the TUN device; it answers ping. The kernel's end \
-of the device has the address of --peer. To reach hosts beyond this machine, let the kernel forward \
-(sysctl net.ipv4.ip_forward=1, and a route back or NAT); or make the stack a host on the machine's own network with \
---dev, at an address that is free there.";
+The stack is a host with its own address, --local, behind the TUN device. It answers ping. The kernel's end of the \
+device has the address --peer. To reach hosts beyond this machine, let the kernel forward \
+(sysctl net.ipv4.ip_forward=1, and a route back or NAT), or use --dev to make the stack a host on the machine's own \
+network, at a free address there.";
 
 /// Receive a byte stream from any TCP sender into a file
 ///
-/// The file gets its name when the sender has finished; what was cut short never looks complete, and is deleted.
-/// An existing FILE is replaced only by a complete one; in a directory nothing is replaced.
+/// The file gets its name when the sender has finished, so a partial file never looks complete; it is deleted. Only a complete
+/// file replaces an existing FILE. Nothing in a directory is replaced.
 #[derive(Args)]
 #[command(after_long_help = RECV_EXAMPLES)]
 pub(crate) struct RecvArgs {
-    /// Where to listen: 198.18.0.2:5001, [fd00::2]:5001, or :5001 for every address of the stack
+    /// Address to listen on: 198.18.0.2:5001, [fd00::2]:5001, or :5001 for all addresses of the stack
     #[arg(short, long, value_name = "ADDR:PORT")]
     pub(crate) listen: ListenAt,
-    /// File to write, directory to write into (ADDR-PORT-N.data), or - for standard output
+    /// File to write, directory to write into, or - for standard output
     ///
-    /// Standard output by default; with --keep it must be a directory, the current one by default.
+    /// The default is standard output. Files in a directory are named ADDR-PORT-N.data. With --keep, this must be a directory;
+    /// the default is the current one.
     #[arg(short = 'O', long = "output", value_name = "FILE|DIR|-")]
     pub(crate) target: Option<PathBuf>,
     /// Serve many connections at once, one file each, until SIGINT or SIGTERM
     ///
-    /// The signal ends listening; what is under way gets the time of --grace to finish and is then reset. A
-    /// second signal resets at once.
+    /// The signal ends listening. Open connections get --grace to finish; then they are reset. A second signal resets them at
+    /// once.
     #[arg(short, long)]
     pub(crate) keep: bool,
-    /// Most connections at once with --keep; others wait
+    /// Maximum number of connections at once with --keep; others wait
     ///
-    /// If others wait, the connection that has been silent longest makes room once that is a tenth of --timeout; those that
-    /// have not sent a byte go first.
+    /// While others wait, the connection that has been silent longest is dropped once it has been silent for a tenth of
+    /// --timeout. Connections that have not sent a byte go first.
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) max: u16,
-    /// Time to finish after a signal, with --keep: 5, 500ms, 2m
+    /// Time that connections get to finish after a signal, with --keep: 5, 500ms, 2m
     #[arg(long, value_name = "TIME", default_value = "5", value_parser = values::time)]
     pub(crate) grace: Duration,
     #[command(flatten)]
     pub(crate) tunnel: TunnelArgs,
-    /// Give up a connection after this time without progress: 10, 500ms, 2m, or off [default: 2m with --keep, else off]
+    /// Give up after this time without progress: 10, 500ms, 2m, or off [default: 2m with --keep, else off]
     ///
-    /// Without --keep this includes waiting for the sender to connect.
+    /// A number without a unit is seconds. Without --keep, waiting for the sender to connect counts, too.
     #[arg(long, value_name = "TIME", value_parser = values::limit)]
     pub(crate) timeout: Option<Limit>,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    pub(crate) output: OutputArgs,
+    pub(crate) output: StackOutputArgs,
 }
 
 impl RecvArgs {
@@ -263,87 +267,87 @@ impl RecvArgs {
 }
 
 const RECV_EXAMPLES: &str = "\
-Examples (as root, or with a TUN device of one's own, see --tun):
+Examples (as root, or with a TUN device made for you, see --tun):
   ackline recv --listen 198.18.0.2:5001 -O copy      then:  nc -N 198.18.0.2 5001 < file
   ackline recv --listen :5001 | tar t
   ackline recv --keep --listen :5001 -O incoming/
   ackline recv --ack immediate --listen [fd00::2]:5001 -O copy
   ackline recv --dev eth0 --local 192.168.1.77/24 --listen :5001 -O copy
 
-Where neither --dev nor --local is given, the stack takes the address of --listen, with a /24 (IPv6: /64) around it. A sender \
-that vanishes is noticed by keep-alive probes within two minutes.";
+Without --dev and --local, the stack takes the address of --listen, in a /24 (IPv6: /64). Keep-alive probes notice \
+within two minutes that a sender has vanished.";
 
-/// Where the stack lives: behind a TUN device, with the kernel at its other end, or as a host on an Ethernet.
+/// Where the stack is: behind a TUN device, with the kernel on the other side, or a host on an Ethernet.
 #[derive(Args)]
 #[command(next_help_heading = "Device")]
 pub(crate) struct TunnelArgs {
-    /// Name of the TUN interface; made for the time of the transfer where it does not exist
+    /// TUN interface; created for the transfer if it does not exist
     ///
-    /// Making one needs CAP_NET_ADMIN. An ordinary user can use one that root has made for them:
+    /// Creating one needs CAP_NET_ADMIN. Root can create one for an ordinary user:
     /// ip tuntap add dev ack0 mode tun user NAME; ip addr add 198.18.0.1/24 dev ack0; ip link set ack0 up.
-    /// An existing interface keeps its addresses and MTU, and --peer is not needed.
+    /// An existing interface keeps its addresses and MTU and needs no --peer.
     #[arg(long, value_name = "NAME", default_value = "ack0", value_parser = values::interface)]
     pub(crate) tun: String,
-    /// Ethernet interface (veth, network card) on whose network the stack is a host of its own, in place of a TUN
+    /// Ethernet interface (veth, network card) to use instead of a TUN: the stack is a host on its network
     ///
-    /// Needs CAP_NET_RAW (root, or once: setcap cap_net_raw+ep on the program), and --local. The interface keeps its
-    /// addresses, which are the kernel's; the stack answers ARP and neighbour discovery for its own.
-    /// See: ackline list interfaces.
+    /// Needs --local and CAP_NET_RAW (root, or once: setcap cap_net_raw+ep on the program). The interface and the kernel keep
+    /// their addresses; the stack answers ARP and neighbour discovery for its own.
+    /// List interfaces with: ackline list interfaces.
     #[arg(long, value_name = "NAME", value_parser = values::interface, conflicts_with_all = ["tun", "peer"])]
     pub(crate) dev: Option<String>,
-    /// Address of the stack and length of its network's prefix; once per IP version
+    /// Address of the stack with its prefix length; once per IP version
     ///
-    /// Default: 198.18.0.2/24; with --dev there is none, and it must be an address that nobody else there has.
+    /// The default is 198.18.0.2/24. With --dev there is no default: choose an address that nobody else has there.
     #[arg(long, value_name = "CIDR", value_parser = values::cidr)]
     pub(crate) local: Vec<IpNet>,
     /// Address of the kernel's end of a TUN; once per IP version
     ///
-    /// Default: the first other address of the network of --local.
+    /// The default is the first other address in the network of --local.
     #[arg(long, value_name = "IP", value_parser = values::address)]
     pub(crate) peer: Vec<IpAddr>,
-    /// Router of the network of --dev, for hosts outside of it; once per IP version
+    /// Router on the network of --dev, to reach other networks; once per IP version
     #[arg(long, value_name = "IP", value_parser = values::address, requires = "dev")]
     pub(crate) gateway: Vec<IpAddr>,
     /// Ethernet address of the stack on --dev [default: the interface's own]
     ///
-    /// Wireless networks and most clouds carry frames with the interface's own address only.
+    /// Wireless networks and most clouds only carry frames with the interface's own address.
     #[arg(long, value_name = "MAC", value_parser = values::mac, requires = "dev")]
     pub(crate) mac: Option<MacAddress>,
-    /// Hand frames to the card of --dev past the interface's queue: less work, no fairness to other traffic
+    /// Bypass the queueing discipline of --dev: less work, but no fairness to other traffic
     #[arg(long, requires = "dev")]
     pub(crate) qdisc_bypass: bool,
-    /// Let --local be an address that this machine's kernel has, too
+    /// Allow --local to be an address that this machine's kernel also has
     ///
-    /// The kernel resets what it does not know, so it needs a firewall rule (docs/devices.md has the one for nft).
+    /// The kernel resets connections that are not its own, so this needs a firewall rule (docs/devices.md has one for nft).
     #[arg(long, requires = "dev")]
     pub(crate) share_address: bool,
-    /// Largest IP packet in bytes [default: 1500 for a TUN that is made, the interface's for --dev]
+    /// Largest IP packet in bytes [default: 1500 for a new TUN; with --dev, the interface's]
     #[arg(long, value_name = "BYTES", value_parser = values::mtu)]
     pub(crate) mtu: Option<u32>,
-    /// Single packets with complete checksums: no super-packets, no offload
+    /// Send single packets with complete checksums: no super-packets, no offload
     #[arg(long)]
     pub(crate) plain: bool,
-    /// Do not sleep for this long after a packet came or left, but ask the device again and again
+    /// Poll the device for this long after each packet instead of sleeping: --busy-poll=200us
     ///
-    /// A packet that is waited for then costs no wake-up, which takes tens of microseconds; a processor is busy meanwhile.
-    /// --busy-poll alone means 1ms, --busy-poll=200us a fifth of it.
+    /// A packet that arrives while the stack polls costs no wake-up, which takes tens of microseconds. Polling keeps a processor
+    /// busy. --busy-poll alone means 1ms.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "1ms",
         value_parser = values::short_time)]
     pub(crate) busy_poll: Option<Duration>,
-    /// How a departure is waited for that pacing or --egress-rate holds back
+    /// How to wait for the next departure if pacing or --egress-rate delays packets
     ///
-    /// How late departures were, and what spinning cost, is told at the end.
+    /// -v shows how late departures were and what spinning cost.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) pacing: PacingKind,
 }
 
-/// How departures that are held back are waited for.
+/// How to wait for delayed departures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PacingKind {
-    /// Asleep, until a timer of the kernel's wakes the process: some tens of microseconds late
+    /// Sleep until a kernel timer fires: tens of microseconds late
     #[default]
     Timer,
-    /// Asleep until shortly before, then awake: late by less than a microsecond, for processor time
+    /// Sleep until shortly before, then spin: late by less than a microsecond, at the cost of CPU time
     Spin,
 }
 
@@ -362,22 +366,22 @@ pub(crate) struct PolicyArgs {
     pub(crate) rto: Option<String>,
     /// Egress scheduler: what leaves the host next
     ///
-    /// It can only choose among packets that wait in the host: see --egress-rate. kalampoukas:f=0.5 shares a slow
-    /// uplink between uploads and the ACKs of downloads; ack-priority is for downloads only, backpressure:b=1 keeps
-    /// the queue short, drr gives each connection its turn, fifo lets downloads wait behind uploads.
+    /// A scheduler can only choose among packets that wait in the host: see --egress-rate. kalampoukas:f=0.5 shares a slow uplink
+    /// between uploads and the ACKs of downloads. ack-priority favours downloads. backpressure:b=1 keeps the queue short. drr
+    /// serves connections in turn. With fifo, ACKs wait behind uploads.
     #[arg(long, value_name = "SPEC")]
     pub(crate) sched: Option<String>,
     #[command(flatten)]
     pub(crate) egress: EgressArgs,
     /// Explicit congestion notification, if the peer agrees: off, classic (RFC 3168) or dctcp (RFC 8257)
     ///
-    /// Without this option, what --cc is designed for.
+    /// The default is what --cc is designed for.
     #[arg(long, value_name = "KIND")]
     pub(crate) ecn: Option<String>,
-    /// Any setting of connections or host: -o sack=off -o iw=4,tlp=off
+    /// Set an option of connections or the host: -o sack=off -o iw=4,tlp=off
     ///
-    /// All of them, with ranges and defaults: ackline list conn, ackline list host. The keys are those of [conn] and [host] in a
-    /// scenario.
+    /// List them with ranges and defaults: ackline list conn, ackline list host. Scenarios have the same keys in [conn] and
+    /// [host].
     #[arg(short = 'o', long = "option", value_name = "KEY=VALUE,...")]
     pub(crate) options: Vec<String>,
 }
@@ -385,67 +389,78 @@ pub(crate) struct PolicyArgs {
 /// The shaper in front of the device.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct EgressArgs {
-    /// Send no faster than this: 100kbit, 20mbit
+    /// Send no faster than this: 100kbit, 20mbit, 10M
     ///
-    /// Set it to a little less than the uplink of your cable, DSL or mobile line (95 %): then packets wait here, where
-    /// --sched chooses, and not in the modem, where nobody does. Short for rate= in --sched.
+    /// Choose a little less than your uplink carries (95 %). Packets then wait here, where --sched chooses the next one, and not
+    /// in the modem. Short for rate= in --sched.
     #[arg(long, value_name = "RATE", value_parser = values::rate, allow_hyphen_values = true)]
     pub(crate) egress_rate: Option<String>,
-    /// What an idle time saves up, in bytes or as a time at the rate: 32k, 5ms [default: 1ms]
+    /// Size of the token bucket, in bytes or as a time at the rate: 32K, 5ms [default: 1ms]
     ///
-    /// More costs other packets up to as much delay. Short for burst=.
+    /// A burst of this size can delay other packets by as much. Short for burst=.
     #[arg(long, value_name = "BURST", value_parser = values::burst)]
     pub(crate) egress_burst: Option<String>,
-    /// Up to how late this host's timers may be without costing rate [default: 100ms]
+    /// Make up for timers that fire late, by up to this time [default: 100ms]
     ///
-    /// What the rate would have given while a packet waited for a wake-up that came late is sent at once, beyond the burst.
-    /// 0ms for never more than the burst. Short for late=.
+    /// After a late wake-up, the shaper sends at once what the rate would have allowed meanwhile, beyond the burst. 0ms never
+    /// exceeds the burst. Short for late=.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub(crate) egress_late: Option<String>,
-    /// Bytes that each packet costs the link beyond its length, such as 38 on Ethernet [default: 0]
+    /// Bytes that the link adds to each packet, such as 38 on Ethernet [default: 0]
     ///
     /// Short for overhead=.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) egress_overhead: Option<u32>,
 }
 
-/// What is said, and how.
+/// What a command prints about its stack, and how.
+#[derive(Args, Clone, Copy)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct StackOutputArgs {
+    /// Also print how evenly packets left and how late timers fired
+    #[arg(short, long, conflicts_with = "quiet")]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) common: OutputArgs,
+}
+
+/// What a command prints, and how.
 #[derive(Args, Clone, Copy)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Say nothing but errors
+    /// Print nothing but errors
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Print the results as JSON (docs/cli.md has the fields)
     ///
-    /// On standard output; on standard error if received data, or the answer to send -, goes to standard output.
+    /// It goes to standard output, or to standard error if standard output carries received data or the answer to send -.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 /// Run a scenario in virtual time
 ///
-/// A scenario is a TOML file: nodes, links with queues, applications, policies, and values to sweep over. Every packet
-/// is built by one TCP endpoint and parsed by another. The same file and seed give the same output, on any machine
-/// and with any number of threads. Hosts and connections have the defaults of the other commands; [conn], [host] and
-/// each [[node]] take the settings of ackline list conn and ackline list host.
+/// A scenario is a TOML file with nodes, links and their queues, applications, policies and values to sweep over. One TCP
+/// endpoint builds each packet and another parses it. The same file and seed give the same output on any machine, with any
+/// number of threads. Defaults are those of the other commands; [conn], [host] and each [[node]] take the options of ackline
+/// list conn and ackline list host.
 #[derive(Args)]
 #[command(after_long_help = SIM_EXAMPLES)]
 pub(crate) struct SimArgs {
     /// The scenario; - is standard input
     #[arg(value_name = "FILE.toml", required_unless_present = "example")]
     pub(crate) file: Option<PathBuf>,
-    /// Set a value of the scenario: link.bottleneck.rate=20mbit, conn.cc=reno; what is set is swept no more
+    /// Set a value of the scenario: link.bottleneck.rate=20mbit, conn.cc=reno; it is not swept then
     ///
-    /// In a list of tables the path names one by its name, by its place from 0, or all by *.
+    /// In a list of tables, the path names a table by its name or its index from 0; * means all.
     #[arg(short, long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// First seed; each repetition takes the next
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
-    /// Folder for results; runs that it holds already are not run again
+    /// Folder for results; finished runs in it are not repeated
     ///
-    /// With --plot or --pcap and without --out: NAME-results in the current folder.
+    /// With --plot or --pcap, the default is NAME-results in the current folder.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Run these points of the sweep only: 17..33 is 17 to 32, 33.. the rest, 17 one
@@ -467,10 +482,10 @@ pub(crate) struct SimArgs {
     /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all options.
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pub(crate) snaplen: Option<u32>,
-    /// Runs at the same time; results do not depend on it [default: one per core]
+    /// Number of parallel runs; results do not depend on it [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Print an annotated scenario to start from; without NAME, list them
+    /// Print an annotated example scenario; without NAME, list the examples
     #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with = "file")]
     pub(crate) example: Option<Option<String>>,
     #[command(flatten)]
@@ -489,8 +504,8 @@ Examples:
   ackline sim --example single-flow | ackline sim - --set conn.cc=cubic --json
   ackline sim big.toml --points 0..500 --out part1      then, elsewhere:  --points 500.. --out part2
 
-A mistake in a scenario is answered with file, line, key and what is allowed, and with exit status 2. A run that was \
-interrupted goes on where the same command is given again: what --out holds is kept, as long as scenario, values, seed and \
+Errors in a scenario name the file, line, key and what is allowed; the exit status is 2. To continue an interrupted \
+sweep, repeat the command: finished runs in --out are kept as long as the scenario, its values, the seed and the \
 version of ackline are the same.";
 
 /// Join folders that hold parts of the same sweep
@@ -519,8 +534,8 @@ Examples:
 
 /// Overlay the results of several runs in the same plots
 ///
-/// Each metric against each parameter of the sweep, and windows and round-trip times over time where the folders have
-/// time series. Writes a file for each plot and prints their names.
+/// Draws each metric against each parameter of the sweep, and cwnd and RTT over time if the folders have time series. Writes
+/// a file for each plot and prints their names.
 #[derive(Args)]
 #[command(after_long_help = PLOT_EXAMPLES)]
 pub(crate) struct PlotArgs {
@@ -541,48 +556,48 @@ Examples:
   ackline plot small large --out compared
   ackline plot small large --plot-format pdf --plot-size 88mmx60mm";
 
-/// Repeat a published paper: its tables and figures beside its own numbers, each with a tolerance
+/// Repeat a published paper and compare each number with the paper's
 ///
-/// Simulations in virtual time, the same on every machine. Shows the tables with the paper's number, the deviation
-/// and what failed.
+/// Runs the paper's experiments in virtual time; results are the same on every machine. Prints the paper's tables with the
+/// measured number, the paper's number and the deviation, and lists the checks that failed.
 #[derive(Args)]
 #[command(after_long_help = REPRODUCE_EXAMPLES)]
 pub(crate) struct ReproduceArgs {
-    /// Which paper (see --list), or all
+    /// Paper to repeat (see --list), or all
     #[arg(value_name = "PAPER", required_unless_present = "list")]
     pub(crate) paper: Option<String>,
-    /// Say which papers there are, and their tables
+    /// List the papers and their tables
     #[arg(long, exclusive = true)]
     pub(crate) list: bool,
-    /// Only these tables or figures, by their names in --list: 15.2 or 15.1,15.3
+    /// Only these tables or figures, as named by --list: 15.2 or 15.1,15.3
     #[arg(short, long = "table", value_name = "NAME", value_delimiter = ',')]
     pub(crate) tables: Vec<String>,
-    /// Folder for a page in Markdown, figures as SVG, and all checks as JSON
+    /// Folder for a Markdown page, SVG figures and all checks as JSON
     ///
-    /// An interrupted command goes on where it was when it is given again.
+    /// To continue an interrupted command, repeat it.
     #[arg(short, long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Keep what each simulation gave in the folder of --out, also when all is done
+    /// Keep the output of each simulation in --out when all are done
     ///
-    /// The next run then takes it from there, as long as options and version of ackline are the same.
+    /// The next run reuses it if the options and the version of ackline are the same.
     #[arg(long, requires = "out")]
     pub(crate) keep_jobs: bool,
-    /// Exit with status 0 also where checks fail
+    /// Exit with status 0 even if checks fail
     #[arg(long)]
     pub(crate) report_only: bool,
-    /// Exit with status 0 where each check that fails has a reason that is known and shown
+    /// Exit with status 0 if every failed check has a known reason, which is shown
     #[arg(long, conflicts_with = "report_only")]
     pub(crate) allow_known: bool,
-    /// A smaller version that takes seconds, where the paper has one
+    /// Run a smaller version that takes seconds, if the paper has one
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Runs with different seeds per point, where the paper gives means
+    /// Number of seeds per point, if the paper gives means
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub(crate) seeds: Option<u32>,
-    /// The paper's durations or volumes times this, where that can be chosen
+    /// Multiply the paper's durations or volumes by this, if it allows that
     #[arg(long, value_name = "X", value_parser = values::factor)]
     pub(crate) scale: Option<f64>,
-    /// Simulations at the same time; results do not depend on it [default: one per core]
+    /// Number of parallel runs; results do not depend on it [default: one per core]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
     #[command(flatten)]
@@ -597,23 +612,31 @@ Examples:
   ackline reproduce all --out papers --report-only
   ackline reproduce a3 --json | jq '.checks[] | select(.ok | not)'
 
-In a cell, 21 (20) +5 % is: 21 here, 20 in the paper, 5 percent more. * marks what the paper emphasises, ! a cell outside \
-its tolerance.
+A cell 21 (20) +5 % means: 21 measured, 20 in the paper, a deviation of 5 percent. * marks what the paper emphasises, ! \
+a cell outside its tolerance.
 
-Exit status: 0 when every check passed, 1 when one failed that is not optional; the others as in ackline --help.";
+Exit status: 0 if every check that is not optional passed, 1 if one failed; others as in ackline --help.";
 
-/// List the policies that can be chosen, with their parameters; the settings; or the interfaces
+/// List policies with their parameters, options, or network interfaces
 #[derive(Args)]
+#[command(after_long_help = LIST_EXAMPLES)]
 pub(crate) struct ListArgs {
-    /// One kind only; without it, all policies
+    /// What to list [default: all policies]
     pub(crate) kind: Option<ListKind>,
-    /// Print JSON (docs/cli.md has the fields)
+    /// Print the results as JSON (docs/cli.md has the fields)
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print settings or keys as Markdown
+    /// Print options or keys as Markdown
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
 }
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  ackline list
+  ackline list cc
+  ackline list conn --markdown
+  ackline list sched --json | jq -r '.[].name'";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListKind {
@@ -625,28 +648,28 @@ pub(crate) enum ListKind {
     Sched,
     /// Responses to a retransmission timeout
     Rto,
-    /// Settings of a connection: the keys of -o, and of [conn] in a scenario
+    /// Options of a connection: keys of -o and of [conn] in a scenario
     Conn,
-    /// Settings of a host: the keys of -o, and of [host] in a scenario
+    /// Options of a host: keys of -o and of [host] in a scenario
     Host,
     /// Keys of a scenario file
     Scenario,
-    /// Network interfaces of this machine, and which of them --dev can use
+    /// Network interfaces, and which of them --dev can use
     Interfaces,
 }
 
-/// Write a crate with a policy of your own, to start from
+/// Create a crate with a policy of your own
 ///
-/// The crate is a program with everything that ackline has, and the policy beside the built-in ones. It compiles, and passes its tests.
-/// It depends on the checkout of ackline that the current folder is in, or on the published version.
+/// The crate is a complete ackline command with one more policy. It compiles and passes its tests as it is. It depends on the
+/// checkout of ackline that contains the current folder, or else on the published version.
 #[derive(Args)]
 #[command(after_long_help = NEW_EXAMPLES)]
 pub(crate) struct NewArgs {
-    /// What the policy decides
+    /// Kind of policy
     pub(crate) kind: NewKind,
-    /// Name of the policy, the crate and its folder
+    /// Name of the policy, of the crate and of its folder
     pub(crate) name: String,
-    /// A checkout of ackline to depend on
+    /// Checkout of ackline to depend on
     #[arg(long, value_name = "DIR")]
     pub(crate) path: Option<PathBuf>,
 }
@@ -670,12 +693,17 @@ pub(crate) enum NewKind {
 }
 
 /// Print a completion script for a shell
-///
-/// For example:  ackline completions bash > ~/.local/share/bash-completion/completions/ackline
 #[derive(Args)]
+#[command(after_long_help = COMPLETIONS_EXAMPLES)]
 pub(crate) struct CompletionsArgs {
+    /// Shell that reads the script
     pub(crate) shell: clap_complete::Shell,
 }
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  ackline completions bash > ~/.local/share/bash-completion/completions/ackline
+  ackline completions zsh > ~/.zfunc/_ackline";
 
 #[cfg(test)]
 mod tests {

@@ -98,8 +98,8 @@ pub(crate) fn run(args: &DemoArgs, registry: &Registry) -> Result<(), Failure> {
     let runtime = tunnel::runtime()?;
     let outcome = runtime.block_on(async {
         let network = network::open(args, isolated)?;
-        if !args.output.quiet && !args.output.json {
-            let line = report::first_line(&network.link, args);
+        if !args.output.common.quiet && !args.output.common.json {
+            let line = report::first_lines(&network.link, args.mtu);
             crate::output::print(&line)
                 .map_err(|error| Failure::file("write to", "standard output", &error))?;
         }
@@ -132,7 +132,7 @@ async fn exchange(
         .listen(ListenOn::Address(SocketAddr::from((NEAR, NEAR_PORT))))
         .map_err(|error| Failure::system("listen", &error))?;
 
-    let progress = Progress::new("upload  ", amount.bytes, args.output);
+    let progress = Progress::new("upload  ", amount.bytes, args.output.common);
     let up = guarded("upload", &stack, &progress, upload(&stack, amount, received, &progress)).await;
     progress.clear();
     match up {
@@ -143,7 +143,7 @@ async fn exchange(
             return Ok(outcome);
         }
     }
-    let progress = Progress::new("download", amount.bytes, args.output);
+    let progress = Progress::new("download", amount.bytes, args.output.common);
     let down = guarded("download", &stack, &progress, async {
         let watch = Stopwatch::of_thread();
         let receive = async {

@@ -10,7 +10,7 @@ use crate::report::ErrorReport;
 use crate::settings::PolicyNames;
 use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures};
-use comfy_table::{CellAlignment, Table};
+use ackline_lab::wrap;
 use serde::Serialize;
 
 /// Everything that happened.
@@ -106,30 +106,30 @@ impl DirectionReport {
 }
 
 /// What is about to happen.
-pub(super) fn first_line(link: &Link, args: &DemoArgs) -> String {
+pub(super) fn first_lines(link: &Link, mtu: u32) -> String {
     let packets = if link.offload { "super-packets, checksum offload" } else { "plain packets" };
     let ends = match &link.in_memory {
-        None => "ackline and the kernel's TCP over a TUN device in a network namespace of its own".to_owned(),
+        None => "ackline and the kernel's TCP over a TUN device in its own network namespace".to_owned(),
         Some(why) => format!("two ackline stacks over a device in memory, not the kernel over TUN ({why})"),
     };
-    format!("{ends}; {packets}, MTU {}\n", args.mtu)
+    format!("{}\n{packets}, MTU {mtu}\n\n", wrap(&ends, 2))
 }
 
 /// Prints the results, complete or not.
 pub(super) fn print(args: &DemoArgs, names: &PolicyNames, outcome: &Outcome) -> Result<(), Failure> {
-    let text = if args.output.json {
+    let text = if args.output.common.json {
         json(args, names, outcome)
-    } else if args.output.quiet {
+    } else if args.output.common.quiet {
         return Ok(());
     } else {
-        table(outcome)
+        summary(outcome, args.output.verbose)
     };
     output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
 }
 
 /// Says in JSON why nothing came about.
 pub(super) fn print_failure(args: &DemoArgs, names: &PolicyNames, failure: &Failure) -> Result<(), Failure> {
-    if !args.output.json {
+    if !args.output.common.json {
         return Ok(());
     }
     output::print(&output::json(&Report::new(args, names, Err(failure))))
@@ -172,59 +172,49 @@ fn json(args: &DemoArgs, names: &PolicyNames, outcome: &Outcome) -> String {
     })
 }
 
-fn table(outcome: &Outcome) -> String {
-    let mut table = Table::new();
-    table.load_style(comfy_table::presets::NOTHING);
-    let heads = [
-        "direction",
-        "bytes",
-        "seconds",
-        "rate",
-        "CPU s",
-        "retransmits",
-        "RTT min",
-        "RTT mean",
-        "cwnd",
-        "offload",
-        "data",
-    ];
-    table.set_header(heads);
+/// A column for each direction that came to an end, and what the stack measured of itself with `verbose`.
+fn summary(outcome: &Outcome, verbose: bool) -> String {
     let far = outcome.far();
-    let directions =
-        [(format!("ackline -> {far}"), &outcome.upload), (format!("{far} -> ackline"), &outcome.download)];
-    for (name, direction) in directions {
-        let Some(direction) = direction else { continue };
-        let figures = Figures::new(direction.received.bytes, direction.time());
-        let path = direction.sent.path;
-        table.add_row([
-            name,
-            output::bytes(direction.received.bytes),
-            format!("{:.3}", figures.seconds),
-            output::rate(direction.received.bytes, direction.time()),
-            format!("{:.3}", direction.cpu.as_secs_f64()),
-            path.retransmits.to_string(),
-            round_trip(path.rtt_min),
-            round_trip(path.rtt_mean),
-            output::bytes(path.cwnd),
-            (if outcome.link.offload { "on" } else { "off" }).to_owned(),
-            (if direction.matches() { "equal" } else { "DIFFERS" }).to_owned(),
-        ]);
-    }
-    for (index, column) in table.column_iter_mut().enumerate() {
-        if index > 0 {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    let mut text = table.lines().map(|line| line.trim_end().to_owned() + "\n").collect::<String>();
-    for line in outcome.egress.iter().flat_map(EgressReport::lines) {
-        text.push_str(&line);
-        text.push('\n');
-    }
+    let columns = [
+        column(format!("ackline -> {far}"), outcome.upload.as_ref()),
+        column(format!("{far} -> ackline"), outcome.download.as_ref()),
+    ];
+    let heads =
+        ["", "bytes", "seconds", "rate", "CPU s", "retransmits", "RTT min", "RTT mean", "cwnd", "data"];
+    let rows = heads
+        .iter()
+        .enumerate()
+        .map(|(row, head)| [(*head).to_owned(), columns[0][row].clone(), columns[1][row].clone()]);
+    let mut lines = output::grid(&rows.collect::<Vec<_>>());
+    lines.extend(outcome.egress.iter().flat_map(EgressReport::lines));
     if outcome.verdict().is_ok() {
-        for line in outcome.timing.iter().flat_map(Timing::lines) {
-            text.push_str(&format!("ackline: {line}.\n"));
+        if verbose {
+            lines.extend(outcome.timing.iter().flat_map(Timing::lines));
         }
-        text.push_str("Every byte arrived unharmed: both ends have the same xxh3-128 hash, each way.\n");
+        lines
+            .push("Every byte arrived unharmed: both ends have the same xxh3-128 hash, each way.".to_owned());
     }
-    text
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// The cells of a direction; empty but for its name if it did not come to an end.
+fn column(name: String, direction: Option<&Direction>) -> [String; 10] {
+    let Some(direction) = direction else {
+        let mut cells = [const { String::new() }; 10];
+        cells[0] = name;
+        return cells;
+    };
+    let (bytes, time, path) = (direction.received.bytes, direction.time(), direction.sent.path);
+    [
+        name,
+        output::bytes(bytes),
+        format!("{:.3}", time.as_secs_f64()),
+        output::rate(bytes, time),
+        format!("{:.3}", direction.cpu.as_secs_f64()),
+        path.retransmits.to_string(),
+        round_trip(path.rtt_min),
+        round_trip(path.rtt_mean),
+        output::bytes(path.cwnd),
+        (if direction.matches() { "equal" } else { "DIFFERS" }).to_owned(),
+    ]
 }

@@ -3,6 +3,7 @@
 use crate::output;
 use ackline::Registry;
 use ackline::core::policy::spec::{ParamInfo, PolicyKind};
+use ackline_lab::wrap;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -81,11 +82,12 @@ fn describe(registry: &Registry, kind: PolicyKind) -> String {
         }
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {:names$}  {}{notes}", row.name, row.summary);
+        let line = format!("  {:names$}  {}{notes}", row.name, row.summary);
+        let _ = writeln!(text, "{}", wrap(&line, names + 4));
         describe_params(&mut text, names, row.params.iter().filter(|param| !common.contains(param)));
     }
     if !common.is_empty() {
-        let _ = writeln!(text, "  {:names$}  what all of them take, too:", "");
+        let _ = writeln!(text, "  {:names$}  parameters of every one:", "");
         describe_params(&mut text, names, common.into_iter());
     }
     text
@@ -95,7 +97,10 @@ fn describe_params<'a>(text: &mut String, indent: usize, params: impl Iterator<I
     let width = params.clone().map(|param| param.name.len()).max().unwrap_or(0);
     for param in params {
         let ParamRow { name, default, range, summary } = param;
-        let _ = writeln!(text, "  {:indent$}    {name:width$}  {summary} [{range}; default: {default}]", "");
+        // What is in brackets stays on one line.
+        let bracket = format!("[{range}; default: {default}]").replace(' ', "\u{a0}");
+        let line = format!("  {:indent$}    {name:width$}  {summary} {bracket}", "");
+        let _ = writeln!(text, "{}", wrap(&line, indent + width + 8).replace('\u{a0}', " "));
     }
 }
 

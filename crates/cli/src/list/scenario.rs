@@ -3,6 +3,7 @@
 use crate::output;
 use ackline::registry::Scope;
 use ackline_lab::scenario::keys::{Key, SECTIONS, Section};
+use ackline_lab::wrap;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -33,7 +34,10 @@ pub(super) fn text(json: bool, markdown: bool) -> String {
     match (json, markdown) {
         (true, _) => output::json(&SECTIONS.iter().flat_map(|section| rows(section)).collect::<Vec<Row>>()),
         (false, true) => SECTIONS.iter().map(|section| as_markdown(section)).collect::<Vec<_>>().join("\n"),
-        (false, false) => SECTIONS.iter().map(|section| plain(section)).collect::<Vec<_>>().join("\n"),
+        (false, false) => {
+            let sections: Vec<String> = SECTIONS.iter().map(|section| plain(section)).collect();
+            wrap(&sections.join("\n"), 6)
+        }
     }
 }
 

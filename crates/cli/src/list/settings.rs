@@ -3,6 +3,7 @@
 use crate::output;
 use ackline::Registry;
 use ackline::registry::{OptionInfo, Scope};
+use ackline_lab::wrap;
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -56,8 +57,9 @@ fn plain(scope: Scope, rows: &[Row]) -> String {
         let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
         let default = if default.is_empty() { "none" } else { default };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "  {name:names$}  {summary}{notes}");
-        let _ = writeln!(text, "  {:names$}    [{range}; default: {default}]", "");
+        let _ = writeln!(text, "{}", wrap(&format!("  {name:names$}  {summary}{notes}"), names + 4));
+        let line = format!("  {:names$}    [{range}; default: {default}]", "");
+        let _ = writeln!(text, "{}", wrap(&line, names + 6));
     }
     text
 }

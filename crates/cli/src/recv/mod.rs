@@ -39,7 +39,7 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
         single => Some(single.open(None)?),
     };
     let runtime = tunnel::runtime()?;
-    let progress = Progress::new("receiving", None, args.output);
+    let progress = Progress::new("receiving", None, args.output.common);
     let outcome = runtime.block_on(async {
         let ready = Signals::catch().and_then(|signals| Ok((signals, listen(args, &tunnel, &settings)?)));
         let (mut signals, (stack, listener)) = match ready {

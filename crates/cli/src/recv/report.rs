@@ -1,6 +1,6 @@
 //! What `recv` says about its transfers, to people and to programs.
 
-use crate::args::OutputArgs;
+use crate::args::StackOutputArgs;
 use crate::egress::EgressReport;
 use crate::failure::Failure;
 use crate::output;
@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::report::ErrorReport;
 use crate::timing::Timing;
 use crate::traffic::Figures;
+use ackline_lab::wrap;
 use serde::Serialize;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -88,25 +89,25 @@ struct SummaryReport {
 
 /// Says things in the way that the command line asks for.
 pub(super) struct Reporter {
-    options: OutputArgs,
+    options: StackOutputArgs,
     /// Standard output belongs to the data.
     data_on_stdout: bool,
 }
 
 impl Reporter {
-    pub(super) fn new(options: OutputArgs, data_on_stdout: bool) -> Self {
+    pub(super) fn new(options: StackOutputArgs, data_on_stdout: bool) -> Self {
         Self { options, data_on_stdout }
     }
 
     /// Notes for people are wanted, and disturb no program.
     pub(super) fn speaks(&self) -> bool {
-        !(self.options.quiet || self.options.json && self.data_on_stdout)
+        !(self.options.common.quiet || self.options.common.json && self.data_on_stdout)
     }
 
     /// One transfer, whole or not.
     pub(super) fn transfer(&self, progress: &Progress, transfer: &Transfer) -> Result<(), Failure> {
         let Transfer { peer, local, bytes, time, cpu, timing, egress, silent: _, outcome } = transfer;
-        if self.options.json {
+        if self.options.common.json {
             let file = outcome.as_ref().ok().and_then(Option::as_ref);
             return self.print(&TransferReport {
                 ok: outcome.is_ok(),
@@ -124,20 +125,21 @@ impl Reporter {
         }
         if let (Ok(file), true, Some(peer)) = (outcome, self.speaks(), peer) {
             let into = file.as_ref().map_or_else(String::new, |file| format!(" into {}", file.display()));
-            progress.say(&format!(
+            let received = format!(
                 "received {} from {peer}{into} in {}, {}",
                 output::bytes(*bytes),
                 output::seconds(*time),
                 output::rate(*bytes, *time),
-            ));
-            say_all(progress, timing.as_ref(), egress.as_ref());
+            );
+            progress.say(&wrap(&received, 2));
+            self.say_of_stack(progress, timing.as_ref(), egress.as_ref());
         }
         Ok(())
     }
 
     /// It did not come to a transfer. For programs only: people are told by the failure.
     pub(super) fn nothing(&self, progress: &Progress, keep: bool, failure: &Failure) -> Result<(), Failure> {
-        if !self.options.json {
+        if !self.options.common.json {
             return Ok(());
         }
         let outcome = Err(failure.clone());
@@ -178,7 +180,7 @@ impl Reporter {
     ) -> Result<(), Failure> {
         let Totals { complete, aborted, silent, bytes } = totals;
         let (timing, egress) = of_stack.unzip();
-        if self.options.json {
+        if self.options.common.json {
             return self.print(&SummaryReport {
                 ok: outcome.is_ok(),
                 command: "recv",
@@ -197,9 +199,17 @@ impl Reporter {
             let silent = if silent == 0 { String::new() } else { format!(", {silent} silent") };
             progress
                 .say(&format!("{complete} complete, {aborted} aborted{silent}, {}", output::bytes(bytes)));
-            say_all(progress, timing.as_ref(), egress.as_ref());
+            self.say_of_stack(progress, timing.as_ref(), egress.as_ref());
         }
         Ok(())
+    }
+
+    /// What the stack did with its packets, and with `-v` what it measured of itself.
+    fn say_of_stack(&self, progress: &Progress, timing: Option<&Timing>, egress: Option<&EgressReport>) {
+        let timing = timing.into_iter().filter(|_| self.options.verbose).flat_map(Timing::lines);
+        for line in egress.into_iter().flat_map(EgressReport::lines).chain(timing) {
+            progress.say(&line);
+        }
     }
 
     fn print(&self, document: &impl Serialize) -> Result<(), Failure> {
@@ -209,13 +219,5 @@ impl Reporter {
             return Ok(());
         }
         output::print(&line).map_err(|error| Failure::file("write to", "standard output", &error))
-    }
-}
-
-/// What the stack measured, in a few lines.
-fn say_all(progress: &Progress, timing: Option<&Timing>, egress: Option<&EgressReport>) {
-    let timing = timing.into_iter().flat_map(Timing::lines);
-    for line in timing.chain(egress.into_iter().flat_map(EgressReport::lines)) {
-        progress.say(&line);
     }
 }

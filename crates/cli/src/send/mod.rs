@@ -18,6 +18,7 @@ use ackline::Registry;
 use ackline::core::info::Info;
 use ackline::runtime::stream::WriteHalf;
 use ackline::runtime::{Device as _, Stack, TcpStream, timer};
+use ackline_lab::wrap;
 use exchange::{Answer, Trouble, exchange};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};
@@ -121,7 +122,7 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
         // It would be drawn over what a person types.
         Progress::silent()
     } else {
-        Progress::new(&format!("sending {name}"), source.size(), args.output)
+        Progress::new(&format!("sending {name}"), source.size(), args.output.common)
     };
     let tally = Tally::new(progress);
     let mut facts = Facts { peer: None, local: None, offload: None, timing: None, egress: None };
@@ -166,7 +167,7 @@ fn report(
 ) -> Result<(), Failure> {
     let (bytes, answered, time) = (tally.acknowledged.bytes(), tally.answered.bytes(), tally.time());
     let path = tally.path.borrow().path();
-    if args.output.json {
+    if args.output.common.json {
         let report = Report {
             ok: outcome.is_ok(),
             command: "send",
@@ -189,10 +190,10 @@ fn report(
         }
         return output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error));
     }
-    if outcome.is_ok() && !args.output.quiet {
+    if outcome.is_ok() && !args.output.common.quiet {
         let answered =
             if answered > 0 { format!("; received {}", output::bytes(answered)) } else { String::new() };
-        output::say(&format!(
+        let sent = format!(
             "sent {} in {}, {}{answered}; {} retransmissions, round trip {} (least {})",
             output::bytes(bytes),
             output::seconds(time),
@@ -200,9 +201,10 @@ fn report(
             path.retransmits,
             output::round_trip(path.rtt_mean),
             output::round_trip(path.rtt_min),
-        ));
-        let timing = facts.timing.iter().flat_map(Timing::lines);
-        for line in timing.chain(facts.egress.iter().flat_map(EgressReport::lines)) {
+        );
+        output::say(&wrap(&sent, 2));
+        let timing = facts.timing.iter().filter(|_| args.output.verbose).flat_map(Timing::lines);
+        for line in facts.egress.iter().flat_map(EgressReport::lines).chain(timing) {
             output::say(&line);
         }
     }
@@ -211,7 +213,7 @@ fn report(
 
 /// Says something on the way.
 fn tell(args: &SendArgs, progress: &Progress, line: &str) {
-    if !args.output.quiet {
+    if !args.output.common.quiet {
         progress.say(line);
     }
 }

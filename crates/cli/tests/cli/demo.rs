@@ -49,8 +49,8 @@ fn a_slow_rate_has_its_own_unit() {
     let ended = run(&["demo", "--device", "channel", "--size", "4k", "--egress-rate", "100kbit"]);
     succeeded(&ended);
     let text = String::from_utf8(ended.stdout).expect("UTF-8");
-    let upload = text.lines().find(|line| line.trim_start().starts_with("ackline -> ")).expect("a row");
-    assert!(upload.contains(" kbit/s") && !upload.contains("Gbit/s"), "{text}");
+    let rates = text.lines().find(|line| line.starts_with("rate ")).expect("a row");
+    assert!(rates.contains(" kbit/s") && !text.contains("0.000 Gbit/s"), "{text}");
 }
 
 #[test]
@@ -75,7 +75,9 @@ fn a_shaped_demo_keeps_its_rate_and_says_how_long_packets_waited() {
     assert!(waited[0] > Some(0.5) && waited.is_sorted(), "{report}");
     let ended = run(&[&["demo", "--device", "channel", "--size", "100k"][..], &shaped].concat());
     let text = String::from_utf8(ended.stdout).expect("UTF-8");
-    assert!(text.contains("data packets") && text.contains("(median)"), "{text}");
+    assert!(text.contains("waited in kalampoukas"), "{text}");
+    let data = text.lines().find(|line| line.starts_with("  data "));
+    assert!(data.is_some_and(|line| line.contains(" ms")), "{text}");
     let ended = run(&["demo", "--device", "channel", "--size", "100k"]);
     let text = String::from_utf8(ended.stdout).expect("UTF-8");
     assert!(!text.contains("waited"), "nothing is said of a queue that is not there: {text}");
@@ -102,6 +104,18 @@ fn the_demo_needs_no_rights() {
             "demo::the_demo_needs_no_rights",
             &"cannot become another user: only --device channel was tried",
         ),
+    }
+}
+
+#[test]
+fn the_demo_tells_of_lateness_only_if_asked() {
+    for (options, told) in [(&[][..], false), (&["-v"], true)] {
+        let ended = run(&[&["demo", "--device", "channel", "--size", "300k"], options].concat());
+        succeeded(&ended);
+        let text = String::from_utf8(ended.stdout).expect("UTF-8");
+        assert_eq!(text.contains("gaps between data packets"), told, "{text}");
+        assert!(told || !text.contains("lateness"), "{text}");
+        assert!(text.contains("retransmits"), "{text}");
     }
 }
 

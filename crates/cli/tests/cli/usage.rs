@@ -279,14 +279,45 @@ fn help_and_version_succeed_and_teach() {
     let version = run(&["--version"]);
     assert_eq!(version.status, Some(0));
     assert_eq!(version.stdout, concat!("ackline ", env!("CARGO_PKG_VERSION"), "\n").as_bytes());
-    for command in ["demo", "send", "recv", "sim", "plot"] {
+    for command in COMMANDS {
         let help = run(&[command, "--help"]);
         assert_eq!(help.status, Some(0));
         let text = String::from_utf8(help.stdout).expect("UTF-8");
-        assert!(text.contains("Examples") && text.contains(&format!("ackline {command} ")), "{text}");
+        assert!(text.contains("Examples") && text.contains(&format!("ackline {command}")), "{text}");
     }
     let text = String::from_utf8(run(&["--help"]).stdout).expect("UTF-8");
     assert!(text.contains("Exit status:"), "{text}");
+}
+
+const COMMANDS: [&str; 10] =
+    ["demo", "send", "recv", "bench", "sim", "plot", "reproduce", "list", "new", "completions"];
+
+/// Lines of more than 100 characters.
+fn too_wide(text: &str) -> Vec<&str> {
+    text.lines().filter(|line| line.chars().count() > 100).collect()
+}
+
+#[test]
+fn what_people_read_fits_in_a_hundred_columns() {
+    let mut all: Vec<Vec<&str>> = vec![
+        vec!["--help"],
+        vec!["-h"],
+        vec!["demo", "--device", "channel", "--size", "300k", "-v"],
+        vec!["demo", "--device", "channel", "--size", "100k", "--egress-rate", "20mbit"],
+        vec!["reproduce", "--list"],
+        vec!["reproduce", "a3", "--table", "equations"],
+        vec!["sim", "--example"],
+    ];
+    all.extend(COMMANDS.iter().flat_map(|command| [vec![*command, "--help"], vec![*command, "-h"]]));
+    let kinds = ["cc", "ack", "rto", "sched", "conn", "host", "scenario", "interfaces"];
+    all.extend(kinds.iter().map(|kind| vec!["list", kind]));
+    for args in all {
+        let ended = run(&args);
+        assert_eq!(ended.status, Some(0), "{args:?}: {ended:?}");
+        let text = String::from_utf8(ended.stdout).expect("UTF-8");
+        let wide = [too_wide(&text), too_wide(&ended.stderr)].concat();
+        assert!(wide.is_empty(), "{args:?}: {wide:#?}");
+    }
 }
 
 #[test]
