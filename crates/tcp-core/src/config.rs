@@ -4,10 +4,12 @@
 mod nagle;
 pub mod options;
 
-pub use nagle::{HalfRule, Nagle, NagleTest, SunOs};
+pub use crate::published::{HalfRule, NagleTest, SunOs};
+pub use nagle::Nagle;
 
 pub use crate::ecn::Ecn;
 use crate::policy::Policies;
+use crate::published::paper_price;
 use crate::time::Duration;
 use crate::wire::TxChecksumMode;
 use alloc::sync::Arc;
@@ -128,13 +130,7 @@ impl Pricing {
     pub fn price(self, ip_bytes: u32, payload: u32, segments: u32) -> u32 {
         match self {
             Self::Wire { overhead } => ip_bytes.saturating_add(u32::from(overhead).saturating_mul(segments)),
-            Self::Paper { ack } => {
-                if payload > 0 {
-                    payload
-                } else {
-                    u32::from(ack)
-                }
-            }
+            Self::Paper { ack } => paper_price(payload, ack),
         }
     }
 }

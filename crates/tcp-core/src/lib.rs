@@ -37,6 +37,9 @@ pub mod packet;
 // The seams.
 pub mod policy;
 
+// What only the repetition of published measurements needs.
+mod published;
+
 // Settings and plans name policies and their terms.
 pub mod config;
 mod plan;

@@ -10,7 +10,7 @@
 //!
 //! [`Nagle::SunOs`] has rules of its own ([`Ask::answer_sunos`]).
 
-use crate::config::{Nagle, NagleTest, SunOs};
+use crate::config::{Nagle, SunOs};
 use crate::info::Blocked;
 use crate::seq::SeqNum;
 
@@ -86,19 +86,14 @@ impl Ask {
         Err(Blocked::Nagle)
     }
 
-    /// The rules of SunOS 4.1 for a segment of `most` bytes (Chang, Chan and Yeung, figure 15.2: steps 4 and 5 of the
-    /// adaptive ACK model) that is not full, or does not hold all that waits.
+    /// The rules of SunOS 4.1 for a segment of `most` bytes that is not full, or does not hold all that waits.
     fn answer_sunos(&self, rule: SunOs, most: u32) -> Result<Piece, Blocked> {
         if most == 0 {
             let by_cwnd = self.room <= self.usable;
             return Err(if by_cwnd { Blocked::CongestionWindow } else { Blocked::ReceiveWindow });
         }
-        let tested = match rule.test {
-            NagleTest::Unsent => self.data,
-            NagleTest::Segment => most,
-        };
-        let half = rule.half.allows(tested, self.max_wnd);
-        if self.small || tested >= self.smss || half || self.override_sws {
+        let lets_out = rule.lets_out(self.data, most, self.smss, self.max_wnd);
+        if self.small || lets_out || self.override_sws {
             Ok(Piece { len: most, fin: false })
         } else {
             Err(Blocked::Nagle)

@@ -1,0 +1,118 @@
+//! The output rule of SunOS 4.1, after Chang, Chan and Yeung, figure 15.2: steps 4 and 5 of the adaptive ACK model.
+
+use crate::policy::SpecError;
+use crate::policy::spec::{ParamInfo, Params};
+use core::fmt;
+
+/// The output rule of SunOS 4.1 (Chang, Chan and Yeung, figure 15.2).
+///
+/// With L the least of the data that waits, a full segment and the usable window, L bytes leave if nothing is
+/// outstanding, if a full segment waits, or if more than half of the largest window that the peer ever had waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct SunOs {
+    /// What is compared with a full segment and with half of the window.
+    pub test: NagleTest,
+    /// When half of the peer's largest window is enough.
+    pub half: HalfRule,
+}
+
+/// What the output rule of SunOS compares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum NagleTest {
+    /// All data that was never sent, whether or not the window takes it.
+    #[default]
+    Unsent,
+    /// What the next segment would hold, as 4.4BSD has it.
+    Segment,
+}
+
+/// When half of the peer's largest window is enough to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HalfRule {
+    /// More than half.
+    #[default]
+    Gt,
+    /// Half or more, as BSD has it.
+    Ge,
+    /// Never.
+    Off,
+}
+
+impl SunOs {
+    /// The parameters in text.
+    pub const PARAMS: &[ParamInfo] = &[
+        ParamInfo {
+            name: "test",
+            default: "unsent",
+            range: "unsent|segment",
+            summary: "compare all unsent data, or what the next segment would hold",
+        },
+        ParamInfo {
+            name: "half",
+            default: "gt",
+            range: "gt|ge|off",
+            summary: "send what is more than (or at least) half of the largest window",
+        },
+    ];
+
+    /// The rule that `params` name.
+    pub(crate) fn from_params(params: &Params) -> Result<Self, SpecError> {
+        let mut rule = Self::default();
+        for param in params.iter() {
+            match param.key() {
+                "test" => {
+                    let tests = [NagleTest::Unsent, NagleTest::Segment];
+                    rule.test = pick(&tests, param.choice(&["unsent", "segment"])?);
+                }
+                "half" => {
+                    let halves = [HalfRule::Gt, HalfRule::Ge, HalfRule::Off];
+                    rule.half = pick(&halves, param.choice(&["gt", "ge", "off"])?);
+                }
+                _ => return Err(param.unknown("sunos", Self::PARAMS)),
+            }
+        }
+        Ok(rule)
+    }
+
+    /// A segment of `len` bytes of the `data` that waits may leave although data is outstanding.
+    pub(crate) const fn lets_out(self, data: u32, len: u32, smss: u32, max_wnd: u32) -> bool {
+        let tested = match self.test {
+            NagleTest::Unsent => data,
+            NagleTest::Segment => len,
+        };
+        tested >= smss || self.half.allows(tested, max_wnd)
+    }
+}
+
+impl fmt::Display for SunOs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let test = match self.test {
+            NagleTest::Unsent => "unsent",
+            NagleTest::Segment => "segment",
+        };
+        let half = match self.half {
+            HalfRule::Gt => "gt",
+            HalfRule::Ge => "ge",
+            HalfRule::Off => "off",
+        };
+        write!(f, "test={test},half={half}")
+    }
+}
+
+impl HalfRule {
+    /// Whether `bytes` are enough beside a largest window of `max_wnd` bytes.
+    #[must_use]
+    pub const fn allows(self, bytes: u32, max_wnd: u32) -> bool {
+        let (twice, max_wnd) = (bytes as u64 * 2, max_wnd as u64);
+        match self {
+            Self::Gt => twice > max_wnd,
+            Self::Ge => twice >= max_wnd,
+            Self::Off => false,
+        }
+    }
+}
+
+/// The choice at `position`, which [`Param::choice`](crate::policy::spec::Param::choice) took from as many names.
+fn pick<T: Copy + Default>(choices: &[T], position: usize) -> T {
+    choices.get(position).copied().unwrap_or_default()
+}
