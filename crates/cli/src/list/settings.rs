@@ -99,6 +99,24 @@ mod tests {
         }
     }
 
+    /// What stands there as `` `key` (value) `` is the setting's default.
+    #[test]
+    fn the_page_on_timers_has_the_defaults_of_today() {
+        let page = include_str!("../../../../docs/timers.md");
+        let registry = Registry::default();
+        let infos: Vec<OptionInfo> =
+            [Scope::Conn, Scope::Host].into_iter().flat_map(|scope| registry.option_infos(scope)).collect();
+        let mut checked = 0;
+        for (place, _) in page.match_indices("` (") {
+            let name = page[..place].rsplit('`').next().unwrap_or("");
+            let Some(info) = infos.iter().find(|info| info.name == name) else { continue };
+            let value = page[place + 3..].split([')', ';']).next().unwrap_or("");
+            assert_eq!(value, info.default, "docs/timers.md: {name}");
+            checked += 1;
+        }
+        assert!(checked >= 18, "only {checked} defaults");
+    }
+
     #[test]
     fn every_option_is_listed_with_range_and_default() {
         let text = text(&Registry::default(), Scope::Conn, false, false);
