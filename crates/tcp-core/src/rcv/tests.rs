@@ -567,6 +567,18 @@ fn what_was_held_is_given_back_when_idle() {
 }
 
 #[test]
+fn data_past_the_window_is_cut_off_and_counted() {
+    let mut bench = Bench::delayed(config(), params());
+    for from in (0..19_000).step_by(1_000) {
+        bench.arrive(from, from + 1_000);
+        bench.drain();
+    }
+    bench.arrive(19_000, 20_500);
+    assert_eq!(bench.offset(), 20_000);
+    assert_eq!((bench.counters.tcp_zero_window_drop, bench.counters.tcp_cut_to_window), (0, 1));
+}
+
+#[test]
 fn a_closed_window_is_probed_and_reopens() {
     let mut bench = Bench::scripted(SoftObligations::ALL);
     for from in (0..20_000).step_by(1_000) {
@@ -581,6 +593,7 @@ fn a_closed_window_is_probed_and_reopens() {
     let sent = bench.drain();
     assert_eq!((sent[0].0, sent[0].1.ack, sent[0].1.window), (OBLIGED, START + 20_000, 0));
     assert_eq!(bench.script.lock().unwrap().seen.last().unwrap().class, DataClass::Probe);
+    assert_eq!((bench.counters.tcp_zero_window_drop, bench.counters.tcp_cut_to_window), (1, 0));
     // RFC 9293, section 3.8.6.2.2: not before a segment fits; then at once, whatever the policy says.
     bench.script.lock().unwrap().on_app_read = Some(AckPlan::Withhold { until: Instant::FAR_FUTURE });
     bench.read(999);

@@ -84,6 +84,24 @@ fn limited_transmit_without_sack() {
 
 /// RFC 6582: segments 0 and 4 of ten are lost.
 #[test]
+fn timeouts_in_recovery_are_counted_by_its_kind() {
+    for sack in [true, false] {
+        let mut bench = ten_out(sack);
+        for acks in 1..=3 {
+            let blocks = [(1000, 1000 + 1000 * acks)];
+            bench.sack(0, if sack { &blocks } else { &[] });
+        }
+        bench.drain();
+        assert_eq!(bench.info().ca_state, Phase::Recovery);
+        bench.fire();
+        let counters = &bench.counters;
+        assert_eq!(counters.tcp_timeouts, 1);
+        let failures = (counters.tcp_sack_recovery_fail, counters.tcp_reno_recovery_fail);
+        assert_eq!(failures, if sack { (1, 0) } else { (0, 1) });
+    }
+}
+
+#[test]
 fn new_reno_repairs_one_hole_per_partial_ack() {
     let mut bench = ten_out(false);
     for _ in 0..3 {
