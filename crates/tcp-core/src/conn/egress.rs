@@ -15,7 +15,7 @@ use crate::plan::Plan;
 use crate::policy::sched::{ControlKind, Descriptor, SegmentClass};
 use crate::rcv::{self, AckNumbers};
 use crate::seq::SeqNum;
-use crate::snd::{Next, SendLimits};
+use crate::snd::SendLimits;
 use crate::time::Instant;
 use crate::wire::{
     Ecn, EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, Timestamps, TxChecksumMode, emit_tcp,
@@ -72,11 +72,9 @@ impl Connection {
         }
         if self.state != State::TimeWait {
             let limits = self.send_limits(host, max_super_packet, run);
-            if let Next::Send(out) = self.snd.next(now, &self.config, &limits) {
-                let plan = out;
-                if !(data_deferred && plan.may_be_deferred()) {
-                    return Some(plan);
-                }
+            let plan = self.snd.next(now, &self.config, &limits);
+            if let Some(plan) = plan.filter(|plan| !(data_deferred && plan.may_be_deferred())) {
+                return Some(plan);
             }
         }
         if let Some(reason) = ack {

@@ -10,7 +10,7 @@ use crate::packet::SendReason;
 use crate::rcv;
 use crate::seq::SeqNum;
 use crate::snd;
-use crate::snd::ecn::Agreed;
+use crate::snd::ecn::EcnAgreement;
 use crate::time::{Duration, Instant};
 use crate::wire::{TcpFlags, TcpOptions, TcpSegment};
 
@@ -105,9 +105,9 @@ impl Handshake {
 
     /// What both sides agreed on. RFC 3168, section 6.1.1: who once said no does not set ECT, but echoes marks all the
     /// same, since the peer may have heard the yes alone.
-    fn ecn(&self, mode: Ecn) -> Option<Agreed> {
+    fn ecn(&self, mode: Ecn) -> Option<EcnAgreement> {
         let agreed = mode != Ecn::Off && self.ecn_offered && self.peer_ecn;
-        agreed.then_some(Agreed { mode, capable: !self.ecn_withdrawn })
+        agreed.then_some(EcnAgreement { mode, capable: !self.ecn_withdrawn })
     }
 
     /// The SYN left, as an ECN-setup one or not.
@@ -214,7 +214,7 @@ impl Connection {
         let smss = self.smss_for(host, peer.mss);
         let rtt = handshake.rtt(ctx.now);
         let ecn = handshake.ecn(config.ecn);
-        if let Some(Agreed { mode, capable }) = ecn {
+        if let Some(EcnAgreement { mode, capable }) = ecn {
             ctx.trace(|| TraceEvent::EcnAgreed { mode, capable });
         }
         let snd_wnd = if seg.flags.contains(crate::wire::TcpFlags::SYN) {

@@ -18,7 +18,7 @@
 //! Fails where a path's delay jumps by more than the window: then undo repairs the damage, and DSACK widens the
 //! window for later.
 
-use crate::scoreboard::{AckCx, Overdue, Scoreboard, sent_after};
+use crate::scoreboard::{AckCx, OverdueData, Scoreboard, sent_after};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use core::num::NonZeroU8;
@@ -182,9 +182,14 @@ impl Rack {
     }
 
     /// Step 5: marks lost what is overdue, and arms the timer for what will be.
-    pub(crate) fn detect(&mut self, board: &mut Scoreboard, in_episode: bool, clocks: &Clocks) -> Overdue {
+    pub(crate) fn detect(
+        &mut self,
+        board: &mut Scoreboard,
+        in_episode: bool,
+        clocks: &Clocks,
+    ) -> OverdueData {
         self.reorder_at = Instant::FAR_FUTURE;
-        let Some(latest) = self.latest else { return Overdue::default() };
+        let Some(latest) = self.latest else { return OverdueData::default() };
         let window = self.reordering_window(in_episode, board.sacked_segments(), clocks);
         let found = board.mark_overdue(latest, clocks.now, self.rtt.saturating_add(window));
         if let Some(next) = found.next {

@@ -12,7 +12,7 @@
 
 use crate::policy::RtoResponse;
 use crate::policy::rto::{RtoCc, RtoGate, RtoPhase, RtoSend, RtoStep, RtoTags};
-use crate::scoreboard::{Lost, Scoreboard};
+use crate::scoreboard::{LostRange, Scoreboard};
 use crate::units::Window;
 
 /// What the host remembers of timeouts.
@@ -158,12 +158,12 @@ impl RtoHost {
 pub(crate) fn retag(board: &mut Scoreboard, tags: RtoTags) -> bool {
     let (keep_sacked, lost) = match tags {
         RtoTags::Keep => return false,
-        RtoTags::ClearSack => (false, Lost::None),
-        RtoTags::AllLost => (false, Lost::All),
-        RtoTags::UnsackedLost => (true, Lost::All),
-        RtoTags::LostBefore(limit) => (true, Lost::Before(limit)),
-        RtoTags::Unmark => (true, Lost::None),
+        RtoTags::ClearSack => (false, LostRange::None),
+        RtoTags::AllLost => (false, LostRange::All),
+        RtoTags::UnsackedLost => (true, LostRange::All),
+        RtoTags::LostBefore(limit) => (true, LostRange::Before(limit)),
+        RtoTags::Unmark => (true, LostRange::None),
     };
     board.retag(keep_sacked, lost);
-    lost != Lost::None
+    lost != LostRange::None
 }

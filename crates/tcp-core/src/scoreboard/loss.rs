@@ -7,7 +7,7 @@ use crate::time::{Duration, Instant};
 
 /// What was found overdue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Overdue {
+pub(crate) struct OverdueData {
     /// Bytes newly marked lost.
     pub(crate) bytes: u32,
     /// Segments among them that had been retransmitted.
@@ -18,7 +18,7 @@ pub(crate) struct Overdue {
 
 /// What [`Scoreboard::retag`] holds to be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum LostRange {
     /// Everything that is not SACKed.
     All,
     /// Of that, what begins before this sequence number.
@@ -65,8 +65,8 @@ impl Scoreboard {
         latest: (Instant, SeqNum),
         now: Instant,
         window: Duration,
-    ) -> Overdue {
-        let mut found = Overdue::default();
+    ) -> OverdueData {
+        let mut found = OverdueData::default();
         while let Some(i) = self.oldest_in_network()
             && let Some(record) = self.records.get_mut(i)
         {
@@ -124,7 +124,7 @@ impl Scoreboard {
 
     /// Every tag but those of Karn's algorithm is set anew: what is SACKed stays so if `keep_sacked`, what is
     /// lost becomes so by `lost`, and no copy is held to be in the network any more.
-    pub(crate) fn retag(&mut self, keep_sacked: bool, lost: Lost) {
+    pub(crate) fn retag(&mut self, keep_sacked: bool, lost: LostRange) {
         let Some(una) = self.records.front().map(|record| record.start) else { return };
         for record in &mut self.records {
             self.tally.remove(record);
@@ -132,9 +132,9 @@ impl Scoreboard {
                 record.set(tag::SACKED, false);
             }
             let is_lost = match lost {
-                Lost::All => true,
-                Lost::Before(limit) => record.start.lt(limit),
-                Lost::None => false,
+                LostRange::All => true,
+                LostRange::Before(limit) => record.start.lt(limit),
+                LostRange::None => false,
             };
             record.set(tag::LOST, is_lost && !record.is(tag::SACKED));
             record.set(tag::AGAIN, false);
@@ -146,12 +146,12 @@ impl Scoreboard {
         self.unnamed = 0;
         self.next_lost = una;
         self.lost_edge = match lost {
-            Lost::All => self.records.back().map_or(una, |record| record.end),
-            Lost::Before(limit) => {
+            LostRange::All => self.records.back().map_or(una, |record| record.end),
+            LostRange::Before(limit) => {
                 let end = self.records.back().map_or(una, |record| record.end);
                 limit.max(una).min(end)
             }
-            Lost::None => una,
+            LostRange::None => una,
         };
         self.reorder();
     }

@@ -29,7 +29,7 @@ pub(crate) struct EcnSender {
 
 /// What the handshake agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Agreed {
+pub(crate) struct EcnAgreement {
     /// Classic or DCTCP.
     pub(crate) mode: Ecn,
     /// This side may set ECT (RFC 3168, section 6.1.1).
@@ -37,7 +37,7 @@ pub(crate) struct Agreed {
 }
 
 impl EcnSender {
-    pub(super) const fn new(agreed: Agreed, una: SeqNum) -> Self {
+    pub(super) const fn new(agreed: EcnAgreement, una: SeqNum) -> Self {
         Self {
             ece_received: 0,
             delivered_ce: 0,

@@ -57,14 +57,13 @@ mod tests;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::info::Blocked;
-use crate::plan::Plan;
 use crate::policy::cc::CcInit;
 use crate::policy::{CongestionControl, NewCongestionControl, NewRtoResponse, RtoResponse};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::SackBlocks;
 use alloc::boxed::Box;
-use ecn::{Agreed, EcnSender};
+use ecn::{EcnAgreement, EcnSender};
 use flight::Flight;
 use stream::Stream;
 
@@ -86,7 +85,7 @@ pub(crate) struct OpenParams {
     /// A SYN was retransmitted (RFC 6298, 5.7; RFC 5681, section 3.1).
     pub(crate) syn_retransmitted: bool,
     /// ECN, where both sides agreed on it.
-    pub(crate) ecn: Option<Agreed>,
+    pub(crate) ecn: Option<EcnAgreement>,
 }
 
 /// Limits of one packet.
@@ -99,15 +98,6 @@ pub(crate) struct SendLimits {
     pub(crate) max_run: u32,
     /// Time within which the driver does not tell departures apart, for the pacer's quantum.
     pub(crate) departure_tick: Duration,
-}
-
-/// What the sender wants.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// This may leave.
-    Send(Plan),
-    /// Nothing may leave; `Info::blocked` says why.
-    Blocked,
 }
 
 /// What a segment with ACK says to the sender.
@@ -143,7 +133,7 @@ pub(crate) struct AckOutcome {
 
 /// The sending half of a connection.
 ///
-/// Called by the connection: [`open`](Self::open) once; then [`next`](Self::next) until it is blocked, after
+/// Called by the connection: [`open`](Self::open) once; then [`next`](Self::next) until it gives nothing, after
 /// every other call; [`sent`](Self::sent) for what left; [`on_ack`](Self::on_ack) for every acceptable segment
 /// whose ACK it [accepts](Self::accepts); [`on_timeout`](Self::on_timeout) at [`next_timeout`](Self::next_timeout).
 #[derive(Debug)]

@@ -8,7 +8,7 @@
 //! 3. or min(D, U) is at least half the largest window that the peer ever had, and Nagle permits it;
 //! 4. or the override timer has fired.
 //!
-//! [`Nagle::SunOs`] has rules of its own ([`Ask::answer_sunos`]).
+//! [`Nagle::SunOs`] has rules of its own ([`SizeQuestion::answer_sunos`]).
 
 use crate::config::{Nagle, SunOs};
 use crate::info::Blocked;
@@ -16,7 +16,7 @@ use crate::seq::SeqNum;
 
 /// What decides about the length of a packet of new data.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ask {
+pub(super) struct SizeQuestion {
     /// Payload bytes that wait.
     pub(super) data: u32,
     /// A FIN waits behind them.
@@ -47,7 +47,7 @@ pub(super) struct Piece {
     pub(super) fin: bool,
 }
 
-impl Ask {
+impl SizeQuestion {
     /// The length of the packet, or why none leaves.
     pub(super) fn answer(&self) -> Result<Piece, Blocked> {
         let Self { data, usable, room, smss, .. } = *self;

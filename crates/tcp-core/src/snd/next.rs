@@ -6,10 +6,10 @@
 
 use super::flight::Flight;
 use super::gate::Gate;
-use super::new_data::{Ask, Piece, nagle_permits};
+use super::new_data::{Piece, SizeQuestion, nagle_permits};
 use super::stream::Stream;
 use super::window_wait::WaitCause;
-use super::{Next, SendLimits, Sender};
+use super::{SendLimits, Sender};
 use crate::config::{ConnConfig, Nagle};
 use crate::info::Blocked;
 use crate::packet::{ControlKind, SegmentClass, SendReason};
@@ -20,11 +20,11 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 
 impl Sender {
-    /// What may leave at `now`. Pure as far as sequence space is concerned.
-    pub(crate) fn next(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Next {
+    /// What may leave at `now`; `None`: nothing, and `Info::blocked` says why. Pure as far as sequence space is concerned.
+    pub(crate) fn next(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Option<Plan> {
         let choice = self.choose(now, config, limits);
         self.stream.blocked = choice.err().unwrap_or(Blocked::No);
-        choice.map_or(Next::Blocked, Next::Send)
+        choice.ok()
     }
 
     fn choose(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Result<Plan, Blocked> {
@@ -180,7 +180,7 @@ impl Flight {
         let overridden = self.wait.cause == WaitCause::Overridden;
         let corked = config.cork && snd.buffer.space(config.send_buffer as usize) > 0 && !overridden;
         let may_be_small = !corked && nagle_permits(config.nagle, snd.una, nxt, self.small_end);
-        let ask = Ask {
+        let ask = SizeQuestion {
             data,
             fin: snd.buffer.has_fin(),
             usable: snd.wnd_end().saturating_distance_from(nxt),

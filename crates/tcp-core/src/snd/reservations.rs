@@ -11,7 +11,7 @@ use alloc::collections::VecDeque;
 
 /// One reserved packet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reserved {
+pub(crate) struct Reservation {
     pub(crate) out: Plan,
     /// Key of the scheduler's descriptor.
     pub(crate) serial: u64,
@@ -22,7 +22,7 @@ pub(crate) struct Reserved {
 /// The reserved packets of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
-    queue: VecDeque<Reserved>,
+    queue: VecDeque<Reservation>,
     /// Sequence numbers of new data among them.
     new_bytes: u32,
     /// Serials of what became void.
@@ -53,12 +53,12 @@ impl Reservations {
         if new {
             self.new_bytes += out.seq_len();
         }
-        self.queue.push_back(Reserved { out, serial, new });
+        self.queue.push_back(Reservation { out, serial, new });
     }
 
     /// The packet that leaves in the slot `serial`: the one that was reserved under it, or the oldest new data
     /// where that is new data. Both exchange their slots then.
-    pub(crate) fn find(&mut self, serial: u64) -> Option<Reserved> {
+    pub(crate) fn find(&mut self, serial: u64) -> Option<Reservation> {
         // The common scheduler pops in the order in which packets were pushed.
         if let Some(first) = self.queue.front()
             && first.serial == serial
@@ -89,8 +89,8 @@ impl Reservations {
     }
 
     /// Removes the reservation that ends at `end`.
-    pub(crate) fn remove(&mut self, end: SeqNum, new: bool) -> Option<Reserved> {
-        let wanted = |entry: &Reserved| entry.new == new && entry.out.end() == end;
+    pub(crate) fn remove(&mut self, end: SeqNum, new: bool) -> Option<Reservation> {
+        let wanted = |entry: &Reservation| entry.new == new && entry.out.end() == end;
         let entry = if wanted(self.queue.front()?) {
             self.queue.pop_front()?
         } else {
@@ -104,7 +104,7 @@ impl Reservations {
     }
 
     /// Removes the first retransmission that `void` names; its serial is to be reported.
-    pub(crate) fn take_void(&mut self, void: impl Fn(&Reserved) -> bool) -> Option<Reserved> {
+    pub(crate) fn take_void(&mut self, void: impl Fn(&Reservation) -> bool) -> Option<Reservation> {
         let i = self.queue.iter().position(|entry| !entry.new && void(entry))?;
         let entry = self.queue.remove(i)?;
         self.voided.push_back(entry.serial);

@@ -10,7 +10,7 @@ use crate::policy::cc::{
     AckSample, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
 };
 use crate::seq::SeqNum;
-use crate::snd::{AckOutcome, AckSegment, Next, OpenParams, SendLimits, Sender};
+use crate::snd::{AckOutcome, AckSegment, OpenParams, SendLimits, Sender};
 use crate::time::{Duration, Instant};
 use crate::units::Window;
 use crate::wire::SackBlocks;
@@ -230,10 +230,7 @@ impl Bench {
             max_run: self.max_payload,
             departure_tick: self.departure_tick,
         };
-        match self.snd.next(self.now, &self.config, &limits) {
-            Next::Send(out) => Some(out),
-            Next::Blocked => None,
-        }
+        self.snd.next(self.now, &self.config, &limits)
     }
 
     pub(super) fn sent(&mut self, out: &Plan) {

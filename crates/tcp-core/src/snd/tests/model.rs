@@ -4,7 +4,7 @@ use super::bench::{Bench, SMSS, Setup, ms};
 use crate::config::ConnConfig;
 use crate::events::WakeReason;
 use crate::plan::Plan;
-use crate::scoreboard::Lost;
+use crate::scoreboard::LostRange;
 use proptest::prelude::*;
 use std::vec::Vec;
 
@@ -183,8 +183,8 @@ impl World {
         let Some(flight) = self.bench.snd.flight.as_deref_mut() else { return };
         match lost {
             0 => flight.board.forget_sacked(),
-            1 => flight.board.retag(false, Lost::None),
-            _ => flight.board.retag(false, Lost::All),
+            1 => flight.board.retag(false, LostRange::None),
+            _ => flight.board.retag(false, LostRange::All),
         }
         self.sacked.clear();
     }
