@@ -155,7 +155,7 @@ impl Flight {
         if advanced {
             // RFC 6298, 5.2 and 5.3.
             self.restart_rto(snd, ctx.now, config);
-            self.rto.on_progress(snd.response_asked && self.rto_phase(snd) == RtoPhase::Probe);
+            self.rto.on_progress(self.rto_phase(snd) == RtoPhase::Probe);
         }
         if advanced || ack.facts.newly_sacked > 0 {
             self.schedule_probe(snd, ctx, config);

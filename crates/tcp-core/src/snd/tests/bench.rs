@@ -43,6 +43,8 @@ pub(super) struct Script {
     pub(super) exits: u32,
     pub(super) checkpoints: u32,
     pub(super) undos: Vec<Undo>,
+    /// How often the decision was asked for.
+    pub(super) asked: u32,
     /// The answer to each ACK.
     pub(super) reaction: Reaction,
 }
@@ -52,7 +54,9 @@ impl CongestionControl for Scripted {
         "scripted"
     }
     fn decision(&self) -> SendDecision {
-        self.0.lock().unwrap().decision
+        let mut script = self.0.lock().unwrap();
+        script.asked += 1;
+        script.decision
     }
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
         let mut script = self.0.lock().unwrap();
@@ -148,6 +152,7 @@ impl Setup {
             exits: 0,
             checkpoints: 0,
             undos: Vec::new(),
+            asked: 0,
             reaction: Reaction::None,
         }));
         let mut config = self.config;

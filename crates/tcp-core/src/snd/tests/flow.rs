@@ -582,3 +582,22 @@ fn a_byte_is_delivered_once() {
         assert_eq!(bench.snd.stream.delivery.delivered, 10_000);
     }
 }
+
+/// A flight asks when it begins, and after each event that congestion control was told of; what an application may have
+/// changed is asked for before the next event.
+#[test]
+fn the_decision_is_asked_for_once_after_each_event() {
+    let mut bench = Setup::default().open();
+    let asked = |bench: &Bench| core::mem::take(&mut bench.script.lock().unwrap().asked);
+    bench.write(3 * SMSS);
+    assert_eq!(asked(&bench), 0);
+    assert_eq!(bench.drain().len(), 3);
+    assert_eq!(asked(&bench), 1 + 3, "the flight, and three departures");
+    bench.pass(ms(100));
+    bench.ack(SMSS);
+    assert_eq!(asked(&bench), 1);
+    assert_eq!((bench.next(), asked(&bench)), (None, 0));
+    bench.snd.cc();
+    assert_eq!((bench.next(), asked(&bench)), (None, 1));
+    assert_eq!((bench.next(), asked(&bench)), (None, 0));
+}
