@@ -12,7 +12,7 @@ use crate::policy::cc::Phase;
 use crate::scoreboard::{AckCx, Scoreboard};
 use crate::seq::SeqNum;
 
-/// By what losses are found.
+/// How losses are found on this connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossRules {
     /// SACK is in use.

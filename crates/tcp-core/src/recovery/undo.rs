@@ -76,8 +76,8 @@ impl LossRecovery {
         }
     }
 
-    /// The peer received `[start, end)` more than once. True if that was the last retransmission of the episode that had
-    /// not been reported.
+    /// The peer received `[start, end)` more than once. True if every retransmission of the episode has been
+    /// reported now.
     pub(crate) fn on_dsack(&mut self, start: SeqNum, end: SeqNum) -> bool {
         let Some(mark) = &mut self.undo else { return false };
         mark.on_dsack(start, end);
