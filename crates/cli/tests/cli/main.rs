@@ -5,6 +5,7 @@ mod bench;
 mod common;
 mod demo;
 mod dev;
+mod fields;
 mod net;
 mod new;
 mod recv;
