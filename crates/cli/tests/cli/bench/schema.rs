@@ -1,7 +1,8 @@
 //! Whether a document of `ackline bench` has what iperf3's has for the same test: the same keys, the same types.
 
+use crate::fields::documented;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The key under which `ackline bench` says what iperf3 has no words for.
 const ADDITIONS: &str = "ackline";
@@ -22,6 +23,14 @@ pub(crate) fn compare(ours: &Value, theirs: &Value, what: &str) {
         .extend(extra.filter(|path| !path.starts_with(ADDITIONS)).map(|path| format!("{path} is new")));
     assert!(differences.is_empty(), "{what}: {differences:#?}");
     assert!(ours.contains_key(ADDITIONS), "{what}: our own part");
+}
+
+/// Compares our own part with its table in `docs/bench.md`.
+pub(crate) fn compare_own_part(ours: &Value, what: &str) {
+    let part = ours[ADDITIONS].as_object().unwrap_or_else(|| panic!("{what}: {ours}"));
+    let told: BTreeSet<String> = part.keys().cloned().collect();
+    let page = include_str!("../../../../../docs/bench.md");
+    assert_eq!(told, documented(page, "of `ackline`"), "{what}");
 }
 
 /// The type of each place in a document; all elements of an array are one place, with the types of all of them.

@@ -26,6 +26,8 @@ fn compared(as_client: Both, as_server: Both, options: &[&str]) -> [(Both, Vec<u
     let what = options.join(" ");
     schema::compare(&as_client.client, &as_server.client, &format!("client {what}"));
     schema::compare(&as_server.server, &as_client.server, &format!("server {what}"));
+    schema::compare_own_part(&as_client.client, &what);
+    schema::compare_own_part(&as_server.server, &what);
     [as_client, as_server].map(|both| {
         let arrived = both.agree();
         (both, arrived)
