@@ -1,4 +1,4 @@
-//! What can go wrong while a device, an interface or a namespace is set up.
+//! Errors of setting up a device, an interface or a namespace.
 
 use crate::mac::MacAddress;
 #[cfg(target_os = "linux")]
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::io;
 use std::net::IpAddr;
 
-/// The result of setting something up.
+/// The result of a setup function.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// What failed, and what would make it work.
@@ -19,18 +19,18 @@ pub enum Error {
         "/dev/net/tun does not exist: load the kernel module (modprobe tun), or give the container the device"
     )]
     TunMissing,
-    /// `/dev/net/tun` may not be opened by this user.
+    /// This user may not open `/dev/net/tun`.
     #[error(
         "/dev/net/tun may not be opened: run as root, or let this user read and write it (chmod 666 /dev/net/tun)"
     )]
     TunForbidden,
-    /// The kernel does not let this process make or attach to the interface.
+    /// The kernel does not allow this process to create or attach to the interface.
     #[error(
         "no permission for the TUN interface {name:?}: it needs CAP_NET_ADMIN (run as root), or an interface of \
          this user (as root, once: ip tuntap add dev NAME mode tun user $USER)"
     )]
     TunNotOwned {
-        /// The name asked for; empty if the kernel was to choose.
+        /// The requested name; empty if the kernel was to choose.
         name: String,
     },
     /// An interface of that name exists, or another process has it open.
@@ -41,7 +41,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// The interface exists, but not as a TUN device that can be opened in this way.
+    /// The interface exists, but cannot be opened as a TUN device of this kind.
     #[error(
         "the interface {name:?} is not a TUN device of the kind asked for (a TAP device, another kind of interface, \
          or one with several queues)"
@@ -50,7 +50,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// The name cannot be an interface's.
+    /// The name is not a valid interface name.
     #[error("{name:?} cannot be an interface name: at most 15 bytes, no '/', no space")]
     BadName {
         /// The name.
@@ -62,7 +62,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// The interface has no Ethernet frames.
+    /// The interface is not an Ethernet interface.
     #[error(
         "the interface {name:?} is not an Ethernet interface: a packet socket needs one (veth, a network card)"
     )]
@@ -76,7 +76,7 @@ pub enum Error {
         /// The name.
         name: String,
     },
-    /// Another host on the link has an address that was to be an own one.
+    /// Another host on the link has one of the stack's addresses.
     #[error(
         "the address {address} is in use on {interface}: the station {mac} has it; give another address, or take it \
          from that host"
@@ -94,7 +94,7 @@ pub enum Error {
         "no permission for a packet socket: it needs CAP_NET_RAW in this network namespace (run as root)"
     )]
     NotRaw,
-    /// A setting of the device that cannot be.
+    /// A setting of the device is invalid.
     #[error("{what}: {why}")]
     BadConfig {
         /// Which setting.
@@ -105,12 +105,12 @@ pub enum Error {
     /// An IPv4 address was paired with an IPv6 address.
     #[error("{local} and {peer} are not of one address family")]
     MixedFamilies {
-        /// The near address.
+        /// The local address.
         local: IpAddr,
-        /// The far address.
+        /// The peer address.
         peer: IpAddr,
     },
-    /// A namespace may not be made.
+    /// The process may not create a namespace.
     #[error(
         "no permission for a new network namespace: run as root, or allow unprivileged user namespaces \
          (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
@@ -137,7 +137,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// True if more rights, not a different request, would help: callers may fall back to the in-memory
+    /// True if the same request would succeed with more privileges: callers may fall back to the in-memory
     /// device, and tests count as skipped.
     #[must_use]
     pub const fn is_lack_of_rights(&self) -> bool {
@@ -163,7 +163,7 @@ impl Error {
         }
     }
 
-    /// For `map_err`: the error of `action`.
+    /// For `map_err`: the error of a failed `action`.
     pub(crate) fn on(action: &'static str) -> impl Fn(Errno) -> Self {
         move |errno| Self::system(action, errno)
     }

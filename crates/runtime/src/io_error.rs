@@ -1,9 +1,9 @@
-//! How the core's errors look as `std::io::Error`: the kind that the kernel's sockets would give.
+//! Maps the core's errors to `std::io::Error`, with the kinds that the kernel's sockets would return.
 
 use ackline_tcp_core::error::{ConnError, ConnectError, ListenError, StreamError};
 use std::io::{Error, ErrorKind};
 
-/// The kind under which [`std::io`] knows why a connection ended.
+/// The [`std::io`] error kind for the end of a connection.
 pub(crate) const fn kind_of(error: ConnError) -> ErrorKind {
     match error {
         ConnError::Refused => ErrorKind::ConnectionRefused,
@@ -46,12 +46,12 @@ pub(crate) fn listen(error: ListenError) -> Error {
     Error::new(kind, error)
 }
 
-/// A name that stands for no address.
+/// A host name that resolves to no address.
 pub(crate) fn no_address() -> Error {
     Error::new(ErrorKind::InvalidInput, "there is no such address")
 }
 
-/// A handle that outlived its connection.
+/// A handle whose connection no longer exists.
 pub(crate) fn gone() -> Error {
     Error::new(ErrorKind::NotConnected, "the connection is gone")
 }

@@ -1,5 +1,5 @@
-//! What the kernel's own TCP says about a connection (`TCP_INFO`, tcp(7)), and how it is told to pace. For comparing it
-//! with ackline's.
+//! The kernel's own TCP: its view of a connection (`TCP_INFO`, tcp(7)) and its pacing. For comparison with
+//! ackline.
 
 use crate::sys::socket;
 use ackline_tcp_core::{Rate, State};
@@ -11,10 +11,11 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KernelTcpInfo {
-    /// The state; `None` for a number that has no name in RFC 9293. A connection in TIME-WAIT has no socket any more, and
-    /// the one that it had is closed.
+    /// The state; `None` if RFC 9293 has no name for the number. A connection in TIME-WAIT no longer has a
+    /// socket; its former socket reports closed.
     pub state: Option<State>,
-    /// What was negotiated, as bits: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN-capable data was received.
+    /// Negotiated options as bits: 1 timestamps, 2 SACK, 4 window scale, 8 ECN, 16 ECN-capable data was
+    /// received.
     pub options: u8,
     /// Sender maximum segment size in payload bytes.
     pub snd_mss: u32,
@@ -31,7 +32,7 @@ pub struct KernelTcpInfo {
 }
 
 impl KernelTcpInfo {
-    /// Asks about a TCP socket.
+    /// Queries a TCP socket.
     ///
     /// # Errors
     /// If `socket` is not a TCP socket.
@@ -41,7 +42,8 @@ impl KernelTcpInfo {
         Ok(Self::parse(raw.get(..length).unwrap_or(&[])))
     }
 
-    /// Offsets are those of `struct tcp_info` in the kernel's `linux/tcp.h`, which only ever grows.
+    /// Offsets are those of `struct tcp_info` in the kernel's `linux/tcp.h`, which only ever grows at the
+    /// end.
     fn parse(raw: &[u8]) -> Self {
         let word =
             |at: usize| raw.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes);
@@ -52,7 +54,7 @@ impl KernelTcpInfo {
             snd_mss: word(16).unwrap_or(0),
             unacked: word(24).unwrap_or(0),
             rtt: micros(68).unwrap_or_default(),
-            // The kernel has all bits set if it has no sample.
+            // The kernel sets all bits if it has no sample.
             min_rtt: word(148).filter(|us| *us != u32::MAX).map(|us| Duration::from_micros(us.into())),
             snd_cwnd: word(80).unwrap_or(0),
             total_retrans: word(100).unwrap_or(0),
@@ -60,7 +62,7 @@ impl KernelTcpInfo {
     }
 }
 
-/// The numbers of `net/tcp_states.h`.
+/// States by their numbers in `net/tcp_states.h`.
 const fn state(number: u8) -> Option<State> {
     Some(match number {
         1 => State::Established,
@@ -78,7 +80,7 @@ const fn state(number: u8) -> Option<State> {
     })
 }
 
-/// Has the kernel's TCP pace what `socket` sends, at no more than `rate` of payload (`SO_MAX_PACING_RATE`, socket(7)).
+/// Makes the kernel's TCP pace `socket` at no more than `rate` of payload (`SO_MAX_PACING_RATE`, socket(7)).
 ///
 /// # Errors
 /// If `socket` is not a socket.
@@ -116,7 +118,7 @@ mod tests {
         KernelTcpInfo::of(&socket).expect_err("UDP has no TCP_INFO");
     }
 
-    /// 3 MB at 10 MB a second; the kernel lets the first ten segments go unpaced, which are of 64 KiB here.
+    /// 3 MB at 10 MB a second; the kernel does not pace the first ten segments, of 64 KiB each here.
     #[test]
     fn the_kernel_paces_as_told() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");

@@ -1,4 +1,4 @@
-//! ackline on tokio: devices, namespaces, timers, and TCP streams on top of them.
+//! ackline on tokio: devices, namespaces, timers, and TCP streams.
 //!
 //! ```text
 //!   TcpStream  TcpListener          application tasks
@@ -9,29 +9,30 @@
 //! ```
 //!
 //! - [`Stack`]: a host with its addresses on one [`Device`]. It opens connections and listens.
-//! - [`TcpStream`], [`TcpListener`], [`TcpSocket`]: as those of tokio ([what differs](#parity-with-tokionet)), and more:
-//!   [`info`](TcpStream::info), live change of policies, reading and writing in place.
-//! - [`device`]: TUN and Ethernet with segmentation and checksum offload, `tun-tap`, memory, and bad paths for tests.
-//! - `netns`, `netlink`: a network of one's own, and addresses in it.
-//! - [`stats`]: what the driver measures of itself.
-//!
+//! - [`TcpStream`], [`TcpListener`], [`TcpSocket`]: like tokio's ([what differs](#parity-with-tokionet)),
+//!   plus [`info`](TcpStream::info), changing policies at run time, reading and writing in place.
+//! - [`device`]: TUN and Ethernet with segmentation and checksum offload, `tun-tap`, memory, and impaired
+//!   paths for tests.
+//! - `netns`, `netlink`: private networks, and their interfaces, addresses and routes.
+//! - [`stats`]: the driver's measurements of itself.
 //! # Who does the work
 //!
 //! A write, a read or a close runs the stack at once, in the task that calls it: what may leave leaves before the
-//! call returns, without a switch of tasks. The [`Driver`](stack::Driver), a task of its own, does what no call asks
-//! for. It takes all packets that wait, up to a limit, with one time stamp, answers them together, and wakes each
-//! application task once.
-//!
+//! A write, a read or a close runs the stack at once, in the task that calls it: packets that may be sent are
+//! sent before the call returns, without a task switch. The [`Driver`](stack::Driver), a task of its own,
+//! does the rest. It receives all waiting packets, up to a limit, with one time stamp, answers them together,
+//! and wakes each application task once.
 //! So driver and applications share one lock, which no waiting system call is made under. A runtime with one thread
-//! never contends for it, and is the fastest for a few busy connections. If applications compute a lot, give
-//! them other threads, and let them read and write by copy ([`AsyncRead`](tokio::io::AsyncRead)) rather than in
-//! place, so that they hold the lock for the copy only.
-//!
+//! Driver and applications therefore share one lock, and no blocking system call is made under it. A runtime
+//! with one thread never contends for it, and is the fastest for a few busy connections. If applications
+//! compute a lot, give them other threads, and let them read and write by copy
+//! ([`AsyncRead`](tokio::io::AsyncRead)) rather than in place, so that they only hold the lock during the
+//! copy.
 //! # Back-pressure
 //!
 //! A write waits while the send buffer is full; a reader that does not read closes the peer's window. A full device
-//! makes the endpoint keep what it has, so that nothing is dropped between TCP and the device.
-//!
+//! A write waits while the send buffer is full; if the application does not read, the receive window closes.
+//! If the device is full, packets stay in the endpoint, so nothing is dropped between TCP and the device.
 //! # Features and platforms
 //!
 //! | feature | brings | needs |
@@ -43,9 +44,10 @@
 //! | `serde` | `Serialize` for all statistics | |
 //! | `stream` | `TcpListenerStream`: a listener as a `Stream` | |
 //!
-//! `netlink` comes with each of the first four, and `kernel` with Linux. Everything else runs wherever tokio does, on
-//! [`device::channel`] or a [`Device`] of one's own: checked for Windows, macOS, FreeBSD and Android. Off Linux timers are
-//! tokio's, so pacing is as coarse as a millisecond unless the driver [spins](Pacing::Spin).
+//! `netlink` comes with each of the first four, and `kernel` with Linux. Everything else runs wherever tokio
+//! does, on [`device::channel`] or your own [`Device`]: checked for Windows, macOS, FreeBSD and Android.
+//! Outside Linux the timers are tokio's, so pacing is as coarse as a millisecond unless the driver
+//! [spins](Pacing::Spin).
 //!
 #![doc = include_str!("tokio.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

@@ -21,9 +21,9 @@ pub struct TcpListener {
     shard: Arc<Anchor>,
     id: ListenerId,
     on: ListenOn,
-    /// Told of each connection that is queued, and of the end.
+    /// Notified of each queued connection, and of the end.
     arrivals: Arc<Notify>,
-    /// What accepted connections linger for.
+    /// The linger time of accepted connections.
     linger: Option<Duration>,
 }
 
@@ -32,17 +32,18 @@ impl TcpListener {
         Self { shard, id, on, arrivals, linger: None }
     }
 
-    /// Its connections [linger](TcpStream::set_linger) for so long.
+    /// Makes accepted connections [linger](TcpStream::set_linger) for that long.
     pub(crate) fn lingering(mut self, linger: Option<Duration>) -> Self {
         self.linger = linger;
         self
     }
 
-    /// Listens on the first of the addresses that is free, with the stack's default settings. An unspecified address means
-    /// all of the stack's, port 0 one that nobody listens on. A name is resolved by the system's resolver.
+    /// Listens on the first of the addresses that is free, with the stack's default settings. An unspecified
+    /// address means all of the stack's addresses; port 0 picks a free port. Names are resolved by the
+    /// system's resolver.
     ///
     /// # Errors
-    /// As [`Stack::listen`], for the last of the addresses.
+    /// As [`Stack::listen`], for the last address.
     pub async fn bind(stack: &Stack, addr: impl ToSocketAddrs) -> io::Result<Self> {
         let mut last = None;
         for addr in lookup_host(addr).await? {
@@ -54,13 +55,14 @@ impl TcpListener {
         Err(last.unwrap_or_else(crate::io_error::no_address))
     }
 
-    /// Where it listens.
+    /// What it listens on.
     #[must_use]
     pub const fn listens_on(&self) -> ListenOn {
         self.on
     }
 
-    /// Where it listens, as a socket has it: the unspecified address for all of them, and port 0 for every port.
+    /// The local address as a socket reports it: the unspecified address if it listens on all, and port 0 for
+    /// every port.
     ///
     /// # Errors
     /// None.
@@ -73,7 +75,7 @@ impl TcpListener {
         })
     }
 
-    /// The hop limit of the connections that it accepts.
+    /// The hop limit of accepted connections.
     ///
     /// # Errors
     /// `NotConnected` once the stack shuts down.
@@ -83,7 +85,7 @@ impl TcpListener {
         Ok(own.unwrap_or(state.endpoint.config().default_ttl).into())
     }
 
-    /// The hop limit of the connections that it accepts from here on, from 1 to 255.
+    /// Sets the hop limit of connections accepted from now on, 1 to 255.
     ///
     /// # Errors
     /// `InvalidInput` for another number; `NotConnected` once the stack shuts down.
@@ -93,11 +95,13 @@ impl TcpListener {
         Ok(())
     }
 
-    /// The next established connection, and the peer's address. If the listener takes any address, the
-    /// stream's [`local_addr`](TcpStream::local_addr) is the destination that the peer asked for.
+    /// Waits for the next established connection; returns it with the peer's address. If the listener accepts
+    /// any address, the stream's [`local_addr`](TcpStream::local_addr) is the destination that the peer asked
+    /// for.
     ///
-    /// Until then a connection counts against the [backlog](ackline_tcp_core::AcceptConfig::backlog). While that is full, new
-    /// SYNs are dropped, and clients try again; no established connection is reset for it.
+    /// A connection that is not accepted yet counts against the
+    /// [backlog](ackline_tcp_core::AcceptConfig::backlog). While the backlog is full, new SYNs are dropped,
+    /// and clients retry; no established connection is reset.
     ///
     /// Several tasks may wait at once. Dropping the future loses no connection.
     ///
@@ -107,7 +111,7 @@ impl TcpListener {
         consume_budget().await;
         loop {
             let mut arrival = pin!(self.arrivals.notified());
-            // Before the look at the queue, so that nothing that arrives in between is missed.
+            // Registered before checking the queue, so that no arrival in between is missed.
             arrival.as_mut().enable();
             while let Some(id) = self.next(None)? {
                 if let Some(accepted) = self.take(id) {
@@ -118,7 +122,7 @@ impl TcpListener {
         }
     }
 
-    /// As [`accept`](Self::accept), for one task: that of the latest call is woken.
+    /// Like [`accept`](Self::accept), but only the task of the latest call is woken.
     ///
     /// # Errors
     /// As there.
@@ -139,7 +143,7 @@ impl TcpListener {
         Poll::Ready(outcome)
     }
 
-    /// The next connection that waits; without one, the task at hand is woken when one comes.
+    /// The next queued connection; if there is none, registers the current task.
     fn next(&self, cx: Option<&Context<'_>>) -> io::Result<Option<ConnId>> {
         let mut state = self.shard.lock();
         let next = state.accept(self.id)?;
@@ -149,7 +153,7 @@ impl TcpListener {
         Ok(next)
     }
 
-    /// Accepts it to the core, too: it leaves the backlog. `None` if it is gone.
+    /// Accepts the connection in the core, too, which frees its place in the backlog. `None` if it is gone.
     fn take(&self, id: ConnId) -> Option<(TcpStream, SocketAddr)> {
         let stream = TcpStream::new(self.shard.clone(), id).ok()?;
         if self.linger.is_some() {
@@ -166,8 +170,8 @@ impl Drop for TcpListener {
     }
 }
 
-/// The connections of a listener as a [`Stream`](futures_core::Stream). An error (the device is gone, the stack shuts down) is
-/// the last item.
+/// The connections of a listener as a [`Stream`](futures_core::Stream). An error (the device is gone, the
+/// stack shuts down) is the last item.
 #[cfg(feature = "stream")]
 #[cfg_attr(docsrs, doc(cfg(feature = "stream")))]
 #[derive(Debug)]
@@ -178,7 +182,7 @@ pub struct TcpListenerStream {
 
 #[cfg(feature = "stream")]
 impl TcpListenerStream {
-    /// The connections of `listener` from here on.
+    /// Streams the connections that `listener` accepts from now on.
     #[must_use]
     pub const fn new(listener: TcpListener) -> Self {
         Self { inner: listener, ended: false }

@@ -19,8 +19,7 @@ impl MacAddress {
         first & 1 == 0 && !matches!((first, rest), (0, [0, 0, 0, 0, 0]))
     }
 
-    /// The group that packets to an IP multicast address are sent to: RFC 1112, section 6.4, and RFC 2464,
-    /// section 7.
+    /// The Ethernet group for an IP multicast address: RFC 1112, section 6.4, and RFC 2464, section 7.
     #[must_use]
     pub const fn multicast(group: IpAddr) -> Self {
         match group {
@@ -36,7 +35,7 @@ impl MacAddress {
     }
 }
 
-/// As Linux writes it: `02:00:00:00:00:01`.
+/// In Linux's notation: `02:00:00:00:00:01`.
 impl fmt::Display for MacAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self([a, b, c, d, e, g]) = self;
@@ -56,7 +55,7 @@ impl From<[u8; 6]> for MacAddress {
     }
 }
 
-/// The text is no Ethernet address.
+/// The text is not an Ethernet address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not an Ethernet address: six octets in hexadecimal with colons between, as 02:00:00:00:00:01"
@@ -72,7 +71,7 @@ impl FromStr for MacAddress {
         let mut parts = text.split([':', '-']);
         for octet in &mut octets {
             let part = parts.next().ok_or_else(bad)?;
-            // `from_str_radix` would take a sign.
+            // `from_str_radix` would accept a sign.
             if part.is_empty() || part.len() > 2 || !part.bytes().all(|byte| byte.is_ascii_hexdigit()) {
                 return Err(bad());
             }

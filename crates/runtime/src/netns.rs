@@ -1,10 +1,11 @@
-//! Network namespaces: a network of one's own, without touching the machine's.
+//! Network namespaces: a private network, without touching the machine's.
 //!
-//! A network namespace belongs to a thread. As root a thread makes one for itself
-//! ([`Namespace::new_for_thread`]), and what it opens from then on (sockets, TUN devices) lives there, usable
-//! from every thread. An ordinary user needs a user namespace around it, which only a process with one thread
-//! can enter: [`enter_user_net_namespace`], first thing in `main`; threads can then make further namespaces.
-//! A namespace goes away, with everything in it, when the last thread and descriptor in it do.
+//! A network namespace belongs to a thread. As root a thread can create one for itself
+//! ([`Namespace::new_for_thread`]); what it opens from then on (sockets, TUN devices) lives there and can be
+//! used from every thread. An ordinary user needs a user namespace around it, which only a single-threaded
+//! process can enter: call [`enter_user_net_namespace`] first thing in `main`; after that threads can create
+//! further namespaces. A namespace disappears, with everything in it, when the last thread and descriptor in
+//! it are gone.
 
 use crate::error::{Error, Result};
 use crate::netlink::bring_loopback_up;
@@ -15,7 +16,7 @@ use rustix::io::Errno;
 use rustix::thread::LinkNameSpaceType;
 use std::process::Command;
 
-/// A handle on a network namespace, which it keeps alive.
+/// A handle to a network namespace, which it keeps alive.
 #[derive(Debug)]
 pub struct Namespace {
     fd: OwnedFd,
@@ -23,7 +24,7 @@ pub struct Namespace {
 
 impl Namespace {
     /// Moves the calling thread into a new network namespace whose loopback interface is up. Threads that it
-    /// starts inherit the namespace; threads that run already stay where they are.
+    /// starts inherit the namespace; running threads stay where they are.
     ///
     /// # Errors
     /// [`Error::NamespaceForbidden`] without `CAP_SYS_ADMIN`.
@@ -72,8 +73,8 @@ impl Namespace {
     }
 }
 
-/// Moves the calling process into a new user namespace, with the same user and group numbers and every
-/// capability inside it, and into a new network namespace whose loopback interface is up. For ordinary users.
+/// Moves the calling process into a new user namespace, with the same user and group IDs and every capability
+/// inside it, and into a new network namespace whose loopback interface is up. For ordinary users.
 ///
 /// # Errors
 /// [`Error::TooManyThreads`] once the process has a second thread; [`Error::NamespaceForbidden`] if the
@@ -85,8 +86,8 @@ pub fn enter_user_net_namespace() -> Result<()> {
     bring_loopback_up()
 }
 
-/// Makes `command` start as root of a new user namespace (files stay those of the caller) and in a new network
-/// namespace, whose loopback interface is down. Spawning fails if that is not allowed.
+/// Makes `command` start as root of a new user namespace (its files belong to the caller) and in a new
+/// network namespace, whose loopback interface is down. Spawning fails if that is not allowed.
 pub fn isolate_command(command: &mut Command) {
     sys::isolate(command);
 }

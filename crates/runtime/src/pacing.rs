@@ -1,8 +1,9 @@
-//! How the driver waits for departures that pacing or a shaper holds back.
+//! How the driver waits for departures held back by pacing or a shaper.
 //!
-//! A sleeping driver leaves all waiting to its [timer](crate::timer), whose wake-ups come some tens of microseconds late (on Linux;
-//! milliseconds elsewhere); it sets it earlier by the time that it takes itself to make a packet, which it measures. A spinning one sleeps until shortly before the
-//! departure, too, and then stays awake. How early it must wake, it measures, too:
+//! A sleeping driver leaves all waiting to its [timer](crate::timer), whose wake-ups come some tens of
+//! microseconds late (on Linux; milliseconds elsewhere). It sets the timer earlier by the time it takes to
+//! make a packet, which it measures. A spinning driver sleeps until shortly before the departure and then
+//! stays awake. It also measures how early it must wake:
 //!
 //! ```text
 //!   sleeps             yields to other tasks, again and again     holds on    prepares     departs
@@ -13,18 +14,19 @@
 //!                                                                        make a packet
 //! ```
 //!
-//! While it yields, other tasks of the runtime run and packets are received as ever. While it holds on, nothing else runs
-//! on its thread: at most [`HOLD_LIMIT`] for each departure, and without the stack's lock. Then the packet is made as if
-//! its time had come, and held in front of the device until it has: for [`PREPARE_LIMIT`] at most, under the lock.
+//! While it yields, other tasks of the runtime run and packets are received as usual. While it holds on,
+//! nothing else runs on its thread: at most [`HOLD_LIMIT`] per departure, and without the stack's lock. Then
+//! it makes the packet as if its time had come, and holds it back until then: for at most [`PREPARE_LIMIT`],
+//! under the lock.
 
 use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
 
-/// Segments whose departures are less than this apart leave together if the driver sleeps: it cannot wake up much more
-/// often.
+/// If the driver sleeps, segments whose departures are closer than this leave together: it cannot wake up
+/// much more often.
 const SLEEPING_TICK: Duration = timer::RESOLUTION;
 
-/// The same for a driver that spins: a few times what sending one packet takes.
+/// The same for a spinning driver: a few times the cost of sending one packet.
 const SPINNING_TICK: Duration = Duration::from_micros(5);
 
 /// Longest time for which a spinning driver keeps its thread from other tasks.
@@ -33,20 +35,20 @@ const HOLD_LIMIT: Duration = Duration::from_micros(20);
 /// Longest time for which a packet is made before its departure.
 const PREPARE_LIMIT: Duration = Duration::from_micros(3);
 
-/// How the driver waits for departures that pacing or a shaper holds back.
+/// How the driver waits for departures held back by pacing or a shaper.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pacing {
-    /// It sleeps, and the [timer](crate::timer::Timer) wakes it. A departure is some tens of microseconds late on Linux,
-    /// a millisecond or two elsewhere, and costs a wake-up.
+    /// Sleep until the [timer](crate::timer::Timer) expires. Departures are some tens of microseconds late on
+    /// Linux, a millisecond or two elsewhere, and each costs a wake-up.
     #[default]
     Timer,
-    /// It sleeps until shortly before the departure, and then asks the clock again and again, between other tasks of the
-    /// runtime. A departure is late by less than a microsecond, while the machine has a processor for this thread; the
-    /// price is processor time, which [`Stats::awake`](crate::stats::Stats::awake) tells.
+    /// Sleep until shortly before the departure, then poll the clock between other tasks of the runtime.
+    /// Departures are late by less than a microsecond, as long as the machine has a processor for this
+    /// thread. It costs processor time: see [`Stats::awake`](crate::stats::Stats::awake).
     Spin {
-        /// The earliest before a departure that it wakes. As far as this permits, it wakes as early as all but the latest of
-        /// 256 wake-ups have needed.
+        /// Maximum time before a departure at which it wakes. Within this limit it wakes as early as all but
+        /// the latest of 256 wake-ups have needed.
         longest: std::time::Duration,
     },
 }
@@ -58,7 +60,7 @@ impl Pacing {
         Self::Spin { longest: std::time::Duration::from_nanos(4 * timer::RESOLUTION.as_nanos()) }
     }
 
-    /// Time within which departures are not told apart.
+    /// Departures closer together than this are treated as one.
     pub(crate) const fn tick(self) -> Duration {
         match self {
             Self::Timer => SLEEPING_TICK,
@@ -78,19 +80,19 @@ pub(crate) enum Wait {
     Hold(Instant, Instant),
 }
 
-/// Decides how to wait, and learns from how long that took.
+/// Decides how to wait, and measures how long waiting takes.
 #[derive(Clone, Debug)]
 pub(crate) struct Waiter {
     spin: Option<Spin>,
-    /// How long it takes from the end of a wait until its packet is made.
+    /// Time from the end of a wait until its packet is made.
     prepare: Bound,
 }
 
 #[derive(Clone, Debug)]
 struct Spin {
-    /// How late wake-ups by the timer are.
+    /// Delay of timer wake-ups.
     wake_up: Bound,
-    /// How long a yield takes, and what the driver does before and after it.
+    /// Time of a yield, including what the driver does before and after it.
     turn: Bound,
 }
 
@@ -110,7 +112,7 @@ impl Waiter {
     pub(crate) fn wait(&self, now: Instant, at: Instant) -> Wait {
         let (left, prepare) = (at.since(now), self.prepare.get());
         match &self.spin {
-            // Woken before its time it sleeps on.
+            // If woken early, it goes back to sleep.
             None => Wait::Sleep(if left > prepare { at - prepare } else { at }),
             Some(Spin { wake_up, .. }) if left > wake_up.get() => Wait::Sleep(at - wake_up.get()),
             Some(Spin { turn, .. }) if left > turn.get() + prepare => Wait::Yield,
@@ -118,21 +120,21 @@ impl Waiter {
         }
     }
 
-    /// A sleeping driver woke so long after the time it wanted to.
+    /// A sleeping driver woke `late` after the intended time.
     pub(crate) fn on_wake_up(&mut self, late: Duration) {
         if let Some(spin) = &mut self.spin {
             spin.wake_up.take(late);
         }
     }
 
-    /// From one decision to yield until the next one can be acted on it took so long.
+    /// `took` passed from one decision to yield until the next one can be acted on.
     pub(crate) fn on_turn(&mut self, took: Duration) {
         if let Some(spin) = &mut self.spin {
             spin.turn.take(took);
         }
     }
 
-    /// So long after the end of a wait its packet was ready.
+    /// The packet was ready `took` after the end of a wait.
     pub(crate) fn on_ready(&mut self, took: Duration) {
         self.prepare.take(took);
     }
@@ -143,11 +145,11 @@ impl Waiter {
     }
 }
 
-/// A bound that all but one of [`Bound::SELDOM`] measured times keep, as far as its own limit permits.
+/// A bound that holds for all but one of [`Bound::SELDOM`] measured times, capped by its own limit.
 ///
-/// A time beyond it raises it by an eighth, one within it lowers it by so much less that both are in balance when one of
-/// `SELDOM` is beyond. So it follows the quantile with one number, and a single time, however long, moves it no more than
-/// any other.
+/// A time above it raises it by an eighth; one below lowers it by less, such that both balance when one of
+/// `SELDOM` is above. So one number tracks the quantile, and a single outlier, however long, moves it no more
+/// than any other time.
 #[derive(Clone, Copy, Debug)]
 struct Bound {
     picos: u64,
@@ -157,7 +159,7 @@ struct Bound {
 impl Bound {
     const SELDOM: u64 = 256;
     const PICOS_PER_NANO: u64 = 1000;
-    /// Half a microsecond: less is no wait.
+    /// Half a microsecond: anything less is not worth waiting for.
     const LEAST: u64 = 500 * Self::PICOS_PER_NANO;
 
     fn new(start: Duration, most: Duration) -> Self {
@@ -194,7 +196,7 @@ mod tests {
         Waiter::new(Pacing::Spin { longest: std::time::Duration::from_micros(longest) })
     }
 
-    /// Numbers from 0 to below `below`, evenly distributed, always the same.
+    /// Evenly distributed numbers below `below`, always the same.
     fn draws(below: u64) -> impl Iterator<Item = u64> {
         let mut state = 1_u64;
         std::iter::repeat_with(move || {

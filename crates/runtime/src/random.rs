@@ -1,8 +1,8 @@
-//! The system's random numbers.
+//! Random numbers from the system.
 
 use std::io;
 
-/// Of a generator that nobody is to guess.
+/// A seed for an unpredictable generator.
 pub(crate) fn seed() -> io::Result<[u8; 32]> {
     let mut seed = [0; 32];
     getrandom::fill(&mut seed)?;

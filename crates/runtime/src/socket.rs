@@ -1,4 +1,4 @@
-//! A connection or listener that is being set up.
+//! A connection or listener before it is opened.
 
 use crate::listener::TcpListener;
 use crate::stack::Stack;
@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A socket of a [`Stack`] that neither connects nor listens yet: options, addresses, and then
-/// [`connect`](Self::connect) or [`listen`](Self::listen). It begins with the stack's default settings.
+/// A socket of a [`Stack`] that has not connected or listened yet: set options and addresses, then
+/// [`connect`](Self::connect) or [`listen`](Self::listen). It starts with the stack's default settings.
 ///
 /// Its methods are those of [`tokio::net::TcpSocket`], and more; [what differs](crate#parity-with-tokionet).
 ///
@@ -38,7 +38,7 @@ pub struct TcpSocket {
 struct Setup {
     conn: ConnConfig,
     linger: Option<Duration>,
-    /// The address that it is bound to.
+    /// The bound address.
     local: Option<SocketAddr>,
 }
 
@@ -68,7 +68,7 @@ impl TcpSocket {
         self.setup.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes whatever else a connection can be set up with.
+    /// Changes any setting of the connection.
     pub fn configure(&self, change: impl FnOnce(&mut ConnConfig)) {
         change(&mut self.setup().conn);
     }
@@ -153,7 +153,7 @@ impl TcpSocket {
         Ok(self.setup().conn.send_buffer)
     }
 
-    /// The limit of the send buffer in bytes, from 2,048 to 2^30.
+    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30.
     ///
     /// # Errors
     /// None.
@@ -170,8 +170,8 @@ impl TcpSocket {
         Ok(self.setup().conn.recv_buffer)
     }
 
-    /// The limit of the receive buffer in bytes, from 2,048 to 2^30. The window is all of it from the beginning, as with the
-    /// kernel: a size that is set is not tuned.
+    /// Sets the limit of the receive buffer in bytes, from 2,048 to 2^30. As in the kernel, a size that is
+    /// set is not auto-tuned: the whole buffer is offered as window from the start.
     ///
     /// # Errors
     /// None.
@@ -190,7 +190,7 @@ impl TcpSocket {
         Ok(self.setup().linger)
     }
 
-    /// As [`TcpStream::set_linger`], for the connection or all those that are accepted.
+    /// As [`TcpStream::set_linger`], for the connection or for all accepted connections.
     ///
     /// # Errors
     /// None.
@@ -263,7 +263,7 @@ impl TcpSocket {
         Ok(())
     }
 
-    /// True: connections that have ended are never in a listener's way.
+    /// Always true: connections that have ended never block a listener.
     ///
     /// # Errors
     /// None.
@@ -271,7 +271,7 @@ impl TcpSocket {
         Ok(true)
     }
 
-    /// `SO_REUSEADDR`, which is always on.
+    /// `SO_REUSEADDR` is always on.
     ///
     /// # Errors
     /// `Unsupported` for `false`.
@@ -279,11 +279,12 @@ impl TcpSocket {
         if on { Ok(()) } else { Err(io::Error::new(ErrorKind::Unsupported, "addresses are always reused")) }
     }
 
-    /// Chooses the near address. It is taken when the socket connects or listens; port 0 is replaced then, too.
+    /// Sets the local address. It is only taken when the socket connects or listens; port 0 is resolved then,
+    /// too.
     ///
     /// # Errors
-    /// `InvalidInput` for a socket that is bound, or an address of the other IP version; `AddrNotAvailable` for an address
-    /// that is not the stack's.
+    /// `InvalidInput` if the socket is already bound, or for an address of the other IP version;
+    /// `AddrNotAvailable` if the stack does not have the address.
     pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
         if addr.is_ipv4() != self.ipv4 {
             return Err(io::Error::new(ErrorKind::InvalidInput, "an address of the other IP version"));
@@ -299,7 +300,7 @@ impl TcpSocket {
         Ok(())
     }
 
-    /// The address that it is bound to; the unspecified address before that.
+    /// The bound address; the unspecified address before that.
     ///
     /// # Errors
     /// None.
@@ -307,7 +308,7 @@ impl TcpSocket {
         Ok(self.setup().local.unwrap_or_else(|| self.anywhere()))
     }
 
-    /// No error can have happened to it yet.
+    /// Always `None`: no error can have occurred yet.
     ///
     /// # Errors
     /// None.
@@ -332,7 +333,7 @@ impl TcpSocket {
         Ok(stream)
     }
 
-    /// Listens, with at most `backlog` connections that nobody has accepted.
+    /// Listens, with a backlog of at most `backlog` connections.
     ///
     /// # Errors
     /// As [`Stack::listen`].

@@ -1,4 +1,4 @@
-//! What a driver measures of itself: how late it serves deadlines, and how evenly packets leave.
+//! The driver's measurements: how late it serves deadlines, and how evenly packets leave.
 
 use crate::device::DeviceStats;
 use ackline_tcp_core::counters::Counters;
@@ -7,7 +7,7 @@ use ackline_tcp_core::{Duration, Instant};
 use hdrhistogram::Histogram;
 use std::collections::VecDeque;
 
-/// Longest time that a [`Distribution`] tells apart; longer ones count as this.
+/// Longest time that a [`Distribution`] distinguishes; longer ones count as this.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// A distribution of times, to two significant digits.
@@ -22,7 +22,7 @@ impl Distribution {
         Self { histogram: histogram.expect("bounds and precision are constants that the histogram accepts") }
     }
 
-    /// One more value. A few nanoseconds, no allocation.
+    /// Adds a value. A few nanoseconds, no allocation.
     pub(crate) fn record(&mut self, value: Duration) {
         self.histogram.saturating_record(value.as_nanos());
     }
@@ -33,7 +33,8 @@ impl Distribution {
         self.histogram.len()
     }
 
-    /// The time that a share of `quantile` (0 to 1) of all values does not exceed; zero without values.
+    /// The smallest time that at least a share of `quantile` (0 to 1) of all values does not exceed; zero
+    /// without values.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Duration {
         Duration::from_nanos(self.histogram.value_at_quantile(quantile))
@@ -77,42 +78,43 @@ impl serde::Serialize for Distribution {
     }
 }
 
-/// A snapshot of what a stack measured since it was started.
+/// A snapshot of a stack's measurements since it was started.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Stats {
-    /// How long after the instant that pacing or a shaper permits each departure began that was held back. Each packet
-    /// that was waited for counts; what left with it or in its wake does not.
+    /// How long after its permitted instant each departure held back by pacing or a shaper began. Only counts
+    /// packets that were waited for, not those that left along with them.
     pub departure_lateness: Distribution,
-    /// How long after its deadline each other wake-up was served (retransmission, delayed ACK, ...), the rounding to the
-    /// granularity included.
+    /// How long after its deadline each other wake-up (retransmission, delayed ACK, ...) was served,
+    /// including the rounding to the granularity.
     pub timer_lateness: Distribution,
-    /// Times between one packet's departure and the next one's.
+    /// Times between consecutive departures.
     pub departure_gaps: Distribution,
-    /// Times between one departure of a packet with data and the next such one: what pacing is judged by if one
-    /// connection sends. A packet with several segments counts once.
+    /// Times between consecutive departures of packets with data: the measure of pacing if one connection
+    /// sends. A super-packet counts once.
     pub data_gaps: Distribution,
-    /// Time for which the driver waited for departures without sleeping ([`Pacing::Spin`](crate::Pacing::Spin)): the
-    /// price of spinning in processor time, but for what other tasks of the runtime used of it.
+    /// Time for which the driver waited for departures without sleeping
+    /// ([`Pacing::Spin`](crate::Pacing::Spin)): the processor time that spinning costs, less what other tasks
+    /// of the runtime used of it.
     pub awake: Duration,
-    /// How long before a departure a spinning driver wakes at present; zero if it does not spin.
+    /// How long before a departure a spinning driver currently wakes; zero if it does not spin.
     pub wakes_early_by: Duration,
-    /// Times that the driver task ran.
+    /// Number of times the driver task ran.
     pub driver_runs: u64,
     /// Of these, runs because the timer expired.
     pub timer_expiries: u64,
-    /// Packets that the device refused for good; to TCP they are lost on the way.
+    /// Packets that the device refused permanently; TCP sees them as lost.
     pub device_drops: u64,
-    /// Received packets that stood for several segments (GRO, or the TSO of a sender on this machine).
+    /// Received packets that represent several segments (GRO, or the TSO of a sender on this machine).
     pub rx_super_packets: u64,
-    /// Sent packets that the device cuts into several segments (TSO).
+    /// Sent packets that the device segments (TSO).
     pub tx_super_packets: u64,
     /// Connections, in any state.
     pub connections: usize,
-    /// What left, by kind of packet, and how long it waited in the egress scheduler's queue.
+    /// Packets sent, by kind, and their time in the egress scheduler's queue.
     pub egress: EgressStats,
-    /// The device's own numbers.
+    /// The device's counters.
     pub device: DeviceStats,
     /// The core's counters.
     pub counters: Counters,
@@ -131,7 +133,7 @@ pub(crate) struct Meters {
     pub(crate) device_drops: u64,
     pub(crate) rx_super_packets: u64,
     pub(crate) tx_super_packets: u64,
-    /// Departures that are due, soonest first, until they leave or it turns out that they do not.
+    /// Due departures, soonest first, until they leave or turn out to have nothing to send.
     dues: VecDeque<Instant>,
     last_departure: Option<Instant>,
     last_data: Option<Instant>,
@@ -156,17 +158,17 @@ impl Meters {
         }
     }
 
-    /// What could leave from `at` on is about to.
+    /// A departure is due at `at`.
     pub(crate) fn due(&mut self, at: Instant) {
         self.dues.push_back(at);
     }
 
-    /// Nothing more leaves of what was due.
+    /// Nothing more is due.
     pub(crate) fn all_departed(&mut self) {
         self.dues.clear();
     }
 
-    /// A packet left at `at`, with data or without.
+    /// A packet left at `at`, with or without data.
     pub(crate) fn departed(&mut self, at: Instant, data: bool) {
         if let Some(due) = self.dues.pop_front() {
             self.departure_lateness.record(at.since(due));

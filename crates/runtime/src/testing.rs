@@ -1,4 +1,4 @@
-//! For tests and examples that need a network of their own.
+//! Private networks for tests and examples.
 
 use crate::error::Error;
 use crate::netns::{Namespace, isolate_command};
@@ -10,15 +10,15 @@ use std::process::{Command, Stdio};
 /// Set in the process that [`isolated`] starts inside a user namespace.
 const INSIDE: &str = "ACKLINE_TEST_INSIDE_USER_NAMESPACE";
 
-/// Runs a test's `body` on a thread inside a network namespace of its own, whose loopback interface is up.
+/// Runs a test's `body` on a thread in a network namespace of its own, whose loopback interface is up.
 ///
-/// `name` is the test's full name as the test harness knows it (`module::function`). Without the right to make
-/// a namespace, the test is run again by itself in a child process inside a user namespace; if that is not
-/// allowed either, or if `body` ends with an error that more rights would cure, one line on standard error
+/// `name` is the test's full name in the test harness (`module::function`). If the process may not create a
+/// namespace, the test is run again by itself in a child process inside a user namespace; if that is not
+/// allowed either, or if `body` returns an error that more privileges would avoid, one line on standard error
 /// says `SKIPPED: <name>: <why>` and the test counts as passed.
 ///
 /// # Panics
-/// If `body` panics or ends with another error.
+/// If `body` panics or returns another error.
 pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
     let outcome = std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -41,11 +41,11 @@ pub fn isolated(name: &str, body: impl FnOnce() -> Result<(), Error> + Send) {
     }
 }
 
-/// Has a TCP socket of the kernel receive nothing, or hear again: its peer's segments are dropped, those with RST excepted. What
-/// it sends leaves as before.
+/// Makes a kernel TCP socket deaf, or undoes that: while deaf, it drops its peer's segments, except those
+/// with RST. It still sends.
 ///
 /// # Errors
-/// If `socket` is no socket that takes a filter.
+/// If `socket` does not accept a filter.
 pub fn set_deaf(socket: impl AsFd, deaf: bool) -> io::Result<()> {
     Ok(attach_filter(socket, &mut if deaf { only_resets() } else { everything() })?)
 }
@@ -54,7 +54,7 @@ const fn instruction(code: u32, jf: u8, k: u32) -> Instruction {
     Instruction { code: code as u16, jt: 0, jf, k }
 }
 
-/// For a TCP socket, whose packets begin with the TCP header: segments with RST pass.
+/// Accepts segments with RST. For a TCP socket, whose packets begin with the TCP header.
 fn only_resets() -> Vec<Instruction> {
     const FLAGS: u32 = 13;
     const RST: u32 = 4;
@@ -64,7 +64,7 @@ fn only_resets() -> Vec<Instruction> {
     [&[load, test], &*everything(), &[drop]].concat()
 }
 
-/// Everything passes.
+/// Accepts everything.
 fn everything() -> Vec<Instruction> {
     vec![instruction(libc::BPF_RET | libc::BPF_K, 0, u32::MAX)]
 }
@@ -74,13 +74,13 @@ enum Outcome {
     Failed(Error),
 }
 
-/// Says that a test could not run, even if the test harness keeps what passing tests print to itself.
+/// Reports that a test could not run, even if the test harness captures the output of passing tests.
 pub fn skip(name: &str, why: &dyn std::fmt::Display) {
     say(&format!("SKIPPED: {name}: {why}"));
 }
 
 fn say(line: &str) {
-    // Not `eprintln!`, which the harness captures. If standard error is closed, nobody listens.
+    // Not `eprintln!`, which the harness captures. If standard error is closed, there is no one to tell.
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 

@@ -1,7 +1,7 @@
-//! A pair of devices in memory: what one end sends, the other receives.
+//! A pair of devices in memory: each receives what the other sends.
 //!
-//! For stacks that talk to each other inside one process, and for tests. No rights are needed, and nothing is
-//! lost on the way: a full queue makes the sender wait.
+//! For stacks that talk to each other inside one process, and for tests. Needs no privileges, and loses
+//! nothing: a full queue makes the sender wait.
 
 use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
 use std::collections::VecDeque;
@@ -10,25 +10,26 @@ use std::num::NonZeroU16;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Empty buffers that a direction keeps for the next packets.
+/// Empty buffers that each direction keeps for reuse.
 const SPARE_BUFFERS: usize = 64;
 
-/// What a pair of devices is like; the same at both ends.
+/// Properties of a pair of devices; the same for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChannelConfig {
-    /// Largest IP packet on the wire, in bytes; of a super-packet, each wire packet that it stands for.
+    /// Largest IP packet on the wire, in bytes; for a super-packet, the size of each wire packet it
+    /// represents.
     pub mtu: u32,
-    /// Largest super-packet in bytes, headers included, at most 65,535; 0: none are carried. They arrive as
-    /// they were sent, uncut.
+    /// Largest super-packet in bytes, headers included, at most 65,535; 0 carries none. They arrive as they
+    /// were sent, unsegmented.
     pub max_super_packet: u32,
-    /// Senders leave checksums unfinished or out, and receivers trust what arrives: nothing can be damaged in
+    /// Senders leave checksums partial or out, and receivers do not verify: nothing can be corrupted in
     /// memory. Otherwise senders compute and receivers verify.
     pub checksum_offload: bool,
-    /// Packets that wait in each direction, at least 1; a super-packet counts once.
+    /// Maximum packets queued in each direction, at least 1; a super-packet counts once.
     pub queue_packets: usize,
-    /// Bytes that wait in each direction. The packet that reaches the limit is still taken, so that any packet
-    /// fits an empty queue.
+    /// Maximum bytes queued in each direction. The packet that reaches the limit is still accepted, so that
+    /// any packet fits an empty queue.
     pub queue_bytes: usize,
 }
 
@@ -61,7 +62,7 @@ impl ChannelConfig {
         self
     }
 
-    /// Sets how much waits in each direction.
+    /// Sets the queue limits of each direction.
     #[must_use]
     pub const fn queue(mut self, packets: usize, bytes: usize) -> Self {
         self.queue_packets = packets;
@@ -70,10 +71,10 @@ impl ChannelConfig {
     }
 }
 
-/// One end of a pair.
+/// One device of a pair.
 ///
-/// When the other end is dropped, what it sent can still be received; then nothing comes any more, and what is
-/// sent is refused with `NotConnected`, as on a cable that nobody holds the other end of.
+/// When its peer is dropped, packets already queued can still be received; after that nothing arrives, and
+/// sends fail with `NotConnected`, like a cable unplugged at the far end.
 #[derive(Debug)]
 pub struct Channel {
     config: ChannelConfig,
@@ -85,7 +86,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// The two ends.
+    /// Creates the two devices.
     #[must_use]
     pub fn pair(config: ChannelConfig) -> (Self, Self) {
         let there = Arc::new(Mutex::new(PacketQueue::default()));
@@ -100,7 +101,7 @@ impl Channel {
         (end(back.clone(), there.clone()), end(there, back))
     }
 
-    /// The other end exists.
+    /// True while the peer exists.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         !lock(&self.outgoing).closed
@@ -204,7 +205,7 @@ impl Device for Channel {
 
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut queue = lock(&self.outgoing);
-        // On a closed queue the next send says what is wrong.
+        // If the queue is closed, the next send returns the error.
         if queue.closed || queue.has_room(&self.config) {
             Poll::Ready(Ok(()))
         } else {
@@ -263,7 +264,7 @@ struct Packet {
 }
 
 fn lock(queue: &Mutex<PacketQueue>) -> MutexGuard<'_, PacketQueue> {
-    // No code that can panic runs under the lock but the allocator's.
+    // Only the allocator can panic under the lock.
     queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,7 +1,8 @@
-//! A device on a bad path: packets are lost, duplicated, reordered, delayed, slowed and damaged, from a seed.
+//! A device behind an impaired path: loses, duplicates, reorders, delays, rate-limits and corrupts packets,
+//! from a seed.
 //!
-//! For tests between a stack and a peer that cannot be simulated. Time is the machine's, so two runs with one
-//! seed draw the same fates but need not meet the same packets.
+//! For tests between a stack and a peer that cannot be simulated. It runs in real time, so two runs with one
+//! seed draw the same fates but may apply them to different packets.
 
 use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
 use crate::timer::{self, Timer};
@@ -17,43 +18,44 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
 
-/// What befalls the packets of one direction. Shares are percentages, 0 to 100, drawn for each packet on its
-/// own; the default leaves every packet alone.
+/// Impairments of one direction. Shares are percentages, 0 to 100, drawn independently for each packet; the
+/// default changes nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Impairment {
     /// Share of packets that never arrive.
     pub loss: f64,
     /// Share of packets that arrive twice.
     pub duplicate: f64,
-    /// Share of packets that are late by [`reorder_by`](Self::reorder_by), so that those after them overtake.
+    /// Share of packets that are delayed by [`reorder_by`](Self::reorder_by), so that later ones overtake
+    /// them.
     pub reorder: f64,
-    /// How late that is.
+    /// Extra delay of a reordered packet.
     pub reorder_by: Duration,
     /// Share of packets in which one bit, anywhere from the IP header on, is flipped.
     pub corrupt: f64,
     /// Delay of every packet.
     pub delay: Duration,
-    /// At most this is added to the delay, drawn for each packet, whatever that does to the order.
+    /// Maximum random extra delay, drawn for each packet; it may reorder packets.
     pub jitter: Duration,
-    /// Rate of the path, by IP bytes: packets that are not lost wait for one another before they are delayed. `None`:
-    /// they do not.
+    /// Rate of the path in IP bytes: packets that are not lost queue for it before they are delayed. `None`:
+    /// unlimited.
     pub rate: Option<Rate>,
-    /// The path comes to a stand from time to time, and loses nothing.
+    /// The path stalls from time to time, without loss.
     pub stall: Stall,
 }
 
-/// A path that stands still from time to time: packets that come then go on when it moves again, in their order. The
-/// first of them begins with the first packet. The default never stands.
+/// A path that stalls periodically: packets that arrive during a stall leave when it ends, in order. The
+/// first period begins with the first packet. The default never stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Stall {
-    /// How long it moves.
+    /// Time for which packets pass.
     pub every: Duration,
-    /// How long it stands then; zero: never.
+    /// Duration of the stall that follows; zero: no stalls.
     pub lasts: Duration,
 }
 
 impl Stall {
-    /// When a packet goes on that comes `at`, if the path began to move at `began`.
+    /// When a packet that arrives `at` leaves, if the first period began at `began`.
     fn passes(self, began: Instant, at: Instant) -> Instant {
         let Self { every, lasts } = self;
         let period = every.saturating_add(lasts).as_nanos();
@@ -65,25 +67,25 @@ impl Stall {
     }
 }
 
-/// How a device is impaired.
+/// How to impair a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ImpairConfig {
-    /// What befalls packets that are sent.
+    /// Impairment of sent packets.
     pub outgoing: Impairment,
-    /// What befalls packets that are received.
+    /// Impairment of received packets.
     pub incoming: Impairment,
-    /// What a packet is.
+    /// What counts as one packet.
     pub super_packets: SuperPackets,
-    /// Packets that wait in each direction, at least 1. If there are as many, sends find the device full,
-    /// and receives leave further packets in the device.
+    /// Maximum packets queued in each direction, at least 1. If the queue is full, sends find the device
+    /// full, and receives leave further packets in the device.
     pub queue_packets: usize,
-    /// Of everything that is drawn.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl ImpairConfig {
-    /// The same in both directions; super-packets are cut, and queues hold 10,000 packets.
+    /// The same impairment in both directions; super-packets are segmented, and queues hold 10,000 packets.
     #[must_use]
     pub const fn both(impairment: Impairment, seed: u64) -> Self {
         Self {
@@ -99,15 +101,15 @@ impl ImpairConfig {
 /// How super-packets are treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum SuperPackets {
-    /// Cut into wire packets with complete checksums, each of which has a fate of its own.
+    /// Segmented into wire packets with complete checksums; each has its own fate.
     #[default]
     Cut,
-    /// Lost, duplicated, reordered and delayed as one. One that is drawn for damage is cut, and one of its
-    /// packets damaged, since nobody checks what a super-packet holds.
+    /// Lost, duplicated, reordered and delayed as one. A super-packet drawn for corruption is segmented, and
+    /// one of its packets corrupted, since nobody verifies the checksums inside a super-packet.
     Whole,
 }
 
-/// A device behind a bad path. What the device refuses on the far side of the path is lost.
+/// A device behind an impaired path. Packets that the inner device refuses after the path are lost.
 ///
 /// Until the first wait, delayed packets are only released by sends and receives.
 #[derive(Debug)]
@@ -120,7 +122,7 @@ pub struct Impaired<D> {
     /// The device was full when a packet was due.
     blocked: bool,
     timer: Option<Timer>,
-    /// Whoever waits for packets; a send may leave one that has to be waited for.
+    /// The task that waits for packets; a send may queue one that it must wait for.
     waiter: Option<Waker>,
     /// What [`Device::try_recv`] lent out last.
     lent: Vec<u8>,
@@ -144,13 +146,13 @@ impl<D: Device> Impaired<D> {
         }
     }
 
-    /// A view of what happens, for when the device belongs to a stack.
+    /// A handle to read the counters after the device has been given to a stack.
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         Monitor { outgoing: self.outgoing.tally.clone(), incoming: self.incoming.tally.clone() }
     }
 
-    /// Sends what is due.
+    /// Sends the packets that are due.
     fn release(&mut self, now: Instant) {
         self.blocked = false;
         while let Some(entry) = self.outgoing.waiting.first_entry()
@@ -280,13 +282,13 @@ impl<D: Device> Device for Impaired<D> {
         }
     }
 
-    /// Of the device behind the path.
+    /// The inner device's statistics.
     fn stats(&self) -> DeviceStats {
         self.inner.stats()
     }
 }
 
-/// A view of what an [`Impaired`] device does.
+/// A handle to the counters of an [`Impaired`] device.
 #[derive(Clone, Debug)]
 pub struct Monitor {
     outgoing: Arc<Tally>,
@@ -307,22 +309,22 @@ impl Monitor {
     }
 }
 
-/// What happened in one direction, in packets. A packet may be counted as several things.
+/// Counters of one direction, in packets. A packet may be counted under several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct ImpairStats {
     /// Packets that entered the path.
     pub packets: u64,
-    /// Lost, or refused by the device behind the path.
+    /// Lost, or refused by the inner device.
     pub lost: u64,
-    /// Doubled.
+    /// Duplicated.
     pub duplicated: u64,
-    /// Held back.
+    /// Delayed to be overtaken.
     pub reordered: u64,
-    /// Damaged.
+    /// Corrupted.
     pub corrupted: u64,
-    /// Held until the path moved again.
+    /// Held by a stall.
     pub stalled: u64,
 }
 
@@ -355,13 +357,13 @@ impl Tally {
 #[derive(Clone, Debug)]
 struct Packet<C> {
     bytes: Vec<u8>,
-    /// Length of the headers in front; of a packet that is not TCP, anything.
+    /// Length of the headers; meaningless if the packet is not TCP.
     header: usize,
     segment_size: Option<NonZeroU16>,
     checksum: C,
 }
 
-/// What is drawn for one packet.
+/// The random draws of one packet.
 #[derive(Clone, Copy, Debug)]
 struct Fate {
     lost: bool,
@@ -370,7 +372,7 @@ struct Fate {
     corrupted: bool,
     /// Between 0 and 2^32.
     jitter: u32,
-    /// Which bit is flipped, and in which packet of a super-packet: a number to be reduced to their number.
+    /// Which bit to flip, and in which packet of a super-packet; taken modulo their number.
     victim: u64,
 }
 
@@ -379,10 +381,10 @@ struct Fate {
 struct Lane<C> {
     impairment: Impairment,
     rng: ChaCha8Rng,
-    /// By the time of release, then by order of entry.
+    /// By release time, then by order of entry.
     waiting: BTreeMap<(Instant, u64), Packet<C>>,
     entered: u64,
-    /// When the last packet has passed the path, if that has a rate.
+    /// When the last packet has passed the rate limit, if there is one.
     busy_until: Instant,
     /// When the first packet came.
     began: Option<Instant>,
@@ -408,11 +410,11 @@ impl<C: Copy + PartialEq> Lane<C> {
         self.waiting.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    /// Draws the fate of a packet, or of each packet of a super-packet, and acts on it. `complete` is how a
-    /// finished checksum is marked.
+    /// Draws the fate of a packet, or of each packet of a super-packet, and applies it. `complete` marks a
+    /// complete checksum.
     fn enter(&mut self, now: Instant, packet: Packet<C>, super_packets: SuperPackets, complete: C) {
         if packet.segment_size.is_some() && super_packets == SuperPackets::Cut {
-            // What cannot be cut is no TCP packet, and nobody could use it.
+            // What cannot be segmented is not TCP, and useless to the receiver.
             if let Some(packets) = cut(&packet, complete) {
                 for packet in packets {
                     self.enter_one(now, packet, complete);
@@ -476,7 +478,8 @@ impl<C: Copy + PartialEq> Lane<C> {
         self.entered += 1;
     }
 
-    /// The same number of draws for every packet, so that one share does not move the others' draws.
+    /// Draws the same number of values for every packet, so that changing one share does not shift the other
+    /// draws.
     fn draw(&mut self) -> Fate {
         let Impairment { loss, duplicate, reorder, corrupt, .. } = self.impairment;
         let mut hit = |percent: f64| f64::from(self.rng.next_u32()) < percent / 100.0 * 4_294_967_296.0;
@@ -509,8 +512,8 @@ fn cut<C: Copy>(packet: &Packet<C>, complete: C) -> Option<Vec<Packet<C>>> {
     Some(packets)
 }
 
-/// Flips one bit, of one of the wire packets if it is a super-packet. The checksum is finished first, so
-/// that the damage can be told. `None` if that cannot be done.
+/// Flips one bit, in one of the wire packets if it is a super-packet. The checksum is completed first, so
+/// that the receiver can detect the corruption. `None` if that is impossible.
 fn damage<C: Copy + PartialEq>(packet: Packet<C>, complete: C, victim: u64) -> Option<Vec<Packet<C>>> {
     let mut packets = if packet.checksum == complete && packet.segment_size.is_none() {
         vec![packet]

@@ -1,14 +1,14 @@
-//! Devices: what carries IP packets between an endpoint and the world.
+//! Devices: they carry IP packets between an endpoint and the network.
 //!
 //! | device | carries | needs | feature |
 //! |---|---|---|---|
 //! | `tun::Tun` | super-packets with offloaded checksums, or plain packets | Linux, a TUN interface | `tun` (default) |
 //! | `tun_tap::TunTap` | plain packets, through the crate `tun-tap` | Linux, a TUN interface | `tun-tap` |
-//! | `af_packet::AfPacket` | as `Tun`, in Ethernet frames | Linux, an Ethernet interface | `af-packet` |
-//! | [`channel::Channel`] | either, to another end in the same process | nothing | |
-//! | [`impair::Impaired`] | what another device carries, badly | that device | |
+//! | `af_packet::AfPacket` | like `Tun`, in Ethernet frames | Linux, an Ethernet interface | `af-packet` |
+//! | [`channel::Channel`] | either, to its peer in the same process | nothing | |
+//! | [`impair::Impaired`] | what another device carries, with impairments | that device | |
 //!
-//! And whatever implements [`Device`].
+//! And anything else that implements [`Device`].
 
 #[cfg(target_os = "linux")]
 #[cfg(feature = "af-packet")]
@@ -37,28 +37,27 @@ use std::io;
 use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 
-/// Carries IP packets, non-blocking.
+/// Carries IP packets without blocking.
 ///
 /// **A driver calls [`try_recv`](Self::try_recv) until `WouldBlock`, [`try_send`](Self::try_send) as long as it
 /// has packets and room, and then waits with [`poll_readable`](Self::poll_readable) and, if `try_send` said
-/// `WouldBlock`, [`poll_writable`](Self::poll_writable).** Waiting may end although nothing can be done; the
-/// next try says so.
+/// `WouldBlock`, [`poll_writable`](Self::poll_writable).** Wake-ups may be spurious; the next try tells.
 ///
 /// An error other than `WouldBlock` from a receive or a wait means that the device is gone. One from a send
 /// means that this packet was not carried: `InvalidInput` if the device cannot carry such a packet at all,
 /// anything else if the device or the kernel refused it.
 ///
 /// A device whose interface is down refuses packets with `NetworkDown` and says so in its
-/// [statistics](DeviceStats::down). It is no error for a receive; waiting for either direction ends when the interface
-/// is up.
+/// [statistics](DeviceStats::down). Receives do not fail because of it; waiting for either direction ends
+/// when the interface is up.
 pub trait Device: Send {
-    /// What the device can do. Constant.
+    /// The device's capabilities. They do not change.
     fn caps(&self) -> DeviceCaps;
 
     /// The next received packet, borrowed from the device's own buffer until the next call.
     ///
     /// # Errors
-    /// `WouldBlock` if none is waiting; anything else: the device is gone.
+    /// `WouldBlock` if none is waiting; any other error means that the device is gone.
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>>;
 
     /// Sends one packet, or one super-packet of `segment_size` payload bytes per wire packet, all of it or
@@ -86,11 +85,11 @@ pub trait Device: Send {
     /// If the device is gone.
     fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
-    /// What happened so far.
+    /// Counters since the device was opened.
     fn stats(&self) -> DeviceStats;
 }
 
-/// For programs that choose the device when they run.
+/// For programs that choose the device at run time.
 impl<D: Device + ?Sized> Device for Box<D> {
     fn caps(&self) -> DeviceCaps {
         (**self).caps()
@@ -123,19 +122,19 @@ impl<D: Device + ?Sized> Device for Box<D> {
     }
 }
 
-/// What a device can do.
+/// A device's capabilities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct DeviceCaps {
     /// Largest IP packet on the wire, in bytes.
     pub mtu: u32,
-    /// Largest IP packet that the device cuts into wire packets, headers included, at most 65,535; 0 if it
-    /// cuts none.
+    /// Largest IP packet that the device segments into wire packets, headers included, at most 65,535; 0 if
+    /// it segments none.
     pub max_super_packet: u32,
-    /// The device completes [`TxChecksum::Partial`]. Super-packets need it.
+    /// The device completes [`TxChecksum::Partial`]. Required for super-packets.
     pub tx_checksum_offload: bool,
-    /// Received packets may be marked as not in need of verification.
+    /// Received packets may be marked as already verified.
     pub rx_checksum_offload: bool,
 }
 
@@ -152,7 +151,7 @@ impl DeviceCaps {
         Self { mtu, max_super_packet: 65_535, tx_checksum_offload: true, rx_checksum_offload: true }
     }
 
-    /// Whether a packet of `length` bytes, `header` of them headers, can be carried; the error says why not.
+    /// Checks that a packet of `length` bytes, `header` of them headers, can be carried.
     fn admit(
         &self,
         length: usize,
@@ -181,7 +180,7 @@ impl DeviceCaps {
     }
 }
 
-/// What happened on a device since it was opened.
+/// Counters of a device since it was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -190,12 +189,12 @@ pub struct DeviceStats {
     pub rx_packets: u64,
     /// IP bytes received.
     pub rx_bytes: u64,
-    /// Received and dropped: shorter than a header, with a virtio header that makes no sense, or cut off
-    /// because it was larger than any packet can be.
+    /// Received and dropped: shorter than a header, with an invalid virtio header, or truncated because it
+    /// exceeded the largest possible packet.
     pub rx_malformed: u64,
-    /// Received and dropped by the kernel because too many waited to be read.
+    /// Dropped by the kernel because the receive queue was full.
     pub rx_kernel_drops: u64,
-    /// Neighbour resolution; all zero on a device without.
+    /// Neighbour resolution; all zero on a device without it.
     pub neighbours: NeighbourStats,
     /// Packets sent; a super-packet counts once.
     pub tx_packets: u64,
@@ -207,18 +206,18 @@ pub struct DeviceStats {
     pub tx_down: u64,
     /// Sends that the device refused for another reason.
     pub tx_errors: u64,
-    /// The interface is down: nothing comes, and nothing can be sent until it is up.
+    /// The interface is down: nothing is received or sent until it is up.
     pub down: bool,
 }
 
 impl DeviceStats {
-    /// Books a received packet of `bytes`.
+    /// Counts a received packet of `bytes`.
     fn received(&mut self, bytes: usize) {
         self.rx_packets += 1;
         self.rx_bytes += bytes as u64;
     }
 
-    /// Books the outcome of sending a packet of `bytes`.
+    /// Counts the outcome of sending a packet of `bytes`.
     fn sent(&mut self, bytes: usize, outcome: &io::Result<()>) {
         match outcome {
             Ok(()) => {
@@ -232,7 +231,7 @@ impl DeviceStats {
     }
 }
 
-/// A packet that the caller should not have built for this device.
+/// The error for a packet that this device cannot carry.
 fn unsendable(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }

@@ -1,8 +1,9 @@
 //! The TUN device: IP packets to and from the kernel, with the kernel's offloads.
 //!
-//! With offload every packet is preceded by a virtio header, and super-packets of up to 64 KiB with unfinished
-//! checksums go both ways: the kernel's TCP hands over what it would hand a network card with TSO, and takes
-//! what GRO would have made. A fallback without offload carries single packets with complete checksums.
+//! With offload every packet is preceded by a virtio header, and super-packets of up to 64 KiB with partial
+//! checksums go both ways: the kernel's TCP hands over what it would hand to a network card with TSO, and
+//! accepts what GRO would have built. Without offload the device carries single packets with complete
+//! checksums.
 
 use super::interface::{MAX_SKIPPED, vnet};
 use super::tun_fd::TunFd;
@@ -17,13 +18,13 @@ use std::io::{self, IoSlice};
 use std::num::NonZeroU16;
 use std::task::{Context, Poll};
 
-/// The largest packet a TUN device can hand over: an IPv6 header and 65,535 bytes behind it.
+/// The largest packet that a TUN device can hand over: an IPv6 header and 65,535 bytes of payload.
 const LARGEST_PACKET: usize = 40 + 65_535;
 /// The largest packet that IPv4's total length can describe.
 const LARGEST_SUPER_PACKET: usize = 65_535;
 
-/// How to open a TUN device. Addresses and routes are those of the kernel's side: the stack's own address is
-/// one that they lead to.
+/// How to open a TUN device. Addresses and routes are those of the kernel's side; the stack's own address
+/// must be reachable through them.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TunConfig {
@@ -33,16 +34,16 @@ pub struct TunConfig {
     pub offload: bool,
     /// Largest IP packet in bytes, 68 to 65,535; `None`: the kernel's default, 1500.
     pub mtu: Option<u32>,
-    /// Addresses of the kernel's end.
+    /// Addresses of the kernel's side.
     pub addresses: Vec<InterfaceAddress>,
-    /// Networks that the kernel reaches through the device, beside those of the addresses.
+    /// Networks that the kernel routes to the device, in addition to those of the addresses.
     pub routes: Vec<IpNet>,
     /// Allow [`Tun::open_queue`]: several queues, over which the kernel spreads connections.
     pub multi_queue: bool,
 }
 
 impl TunConfig {
-    /// A device with offload, and no address yet.
+    /// A device with offload and without addresses.
     #[must_use]
     pub fn new() -> Self {
         Self { offload: true, ..Self::default() }
@@ -69,14 +70,14 @@ impl TunConfig {
         self
     }
 
-    /// Gives the kernel's end an address.
+    /// Adds an address to the kernel's side.
     #[must_use]
     pub fn address(mut self, address: InterfaceAddress) -> Self {
         self.addresses.push(address);
         self
     }
 
-    /// Lets the kernel reach `network` through the device.
+    /// Makes the kernel route `network` to the device.
     #[must_use]
     pub fn route(mut self, network: IpNet) -> Self {
         self.routes.push(network);
@@ -90,7 +91,7 @@ impl TunConfig {
         self
     }
 
-    /// Gives a new interface its MTU, addresses and routes and brings it up; returns what it became.
+    /// Sets a new interface's MTU, addresses and routes and brings it up; returns its final state.
     pub(super) fn apply(&self, interface: &Interface) -> Result<Interface> {
         let mut netlink = Netlink::open()?;
         let index = interface.index;
@@ -119,18 +120,18 @@ pub struct Tun {
     interface: Interface,
     caps: DeviceCaps,
     multi_queue: bool,
-    /// One packet with its virtio header, if there is one; a byte larger than any, so that a packet which was
-    /// cut off can be told from one that fits.
+    /// One packet with its virtio header, if any. One byte larger than the largest packet, so that a
+    /// truncated packet can be told from one that fits.
     buffer: Box<[u8]>,
     stats: DeviceStats,
 }
 
 impl Tun {
-    /// Makes a new interface in the calling thread's network namespace, gives it its addresses and brings it
-    /// up. The interface goes away with the device.
+    /// Creates an interface in the calling thread's network namespace, configures its addresses and brings it
+    /// up. The interface disappears when the device is dropped.
     ///
     /// # Errors
-    /// [`Error::NameInUse`] if an interface of the name exists; the lack of rights; a bad MTU or address.
+    /// [`Error::NameInUse`] if an interface with that name exists; missing privileges; a bad MTU or address.
     pub fn create(config: &TunConfig) -> Result<Self> {
         let name = config.name.as_deref().unwrap_or("");
         let mut tun = Self::attach(name, config.offload, config.multi_queue, true)?;
@@ -141,15 +142,15 @@ impl Tun {
         Ok(tun)
     }
 
-    /// Opens an interface that exists (`ip tuntap add dev NAME mode tun user USER`), which an ordinary user may
-    /// where it was made for them. Its addresses and MTU are left as they are; it must be up.
+    /// Opens an existing interface (`ip tuntap add dev NAME mode tun user USER`); the user it was made for
+    /// needs no privileges. Its addresses and MTU are left alone; it must be up.
     ///
     /// # Errors
     /// [`Error::NoSuchInterface`], [`Error::NotATun`]; [`Error::NameInUse`] if another process has it open.
     pub fn open_existing(name: &str, offload: bool) -> Result<Self> {
         Netlink::open()?.interface(name)?;
         match Self::attach(name, offload, false, false) {
-            // The kernel says this if the device was made for several queues.
+            // The kernel returns this if the interface was made for several queues.
             Err(Error::NotATun { .. }) => Self::attach(name, offload, true, false),
             other => other,
         }
@@ -204,7 +205,7 @@ impl Tun {
         })
     }
 
-    /// Reads until a packet makes sense: where it begins and ends in the buffer, and what its header says.
+    /// Reads until a valid packet arrives: its start and end in the buffer, and what its header says.
     fn receive(&mut self) -> io::Result<(usize, usize, vnet::RxMeta)> {
         let offload = self.caps.max_super_packet > 0;
         for _ in 0..MAX_SKIPPED {
@@ -292,7 +293,7 @@ const fn capabilities(mtu: u32, offload: bool) -> DeviceCaps {
     if offload { DeviceCaps::offload(mtu) } else { DeviceCaps::plain(mtu) }
 }
 
-/// What the first `length` bytes of `buffer` are; `None` if they are no packet.
+/// Interprets the first `length` bytes of `buffer`; `None` if they are no packet.
 fn understand(buffer: &[u8], length: usize, offload: bool) -> Option<vnet::RxMeta> {
     if length >= buffer.len() {
         return None;
@@ -306,14 +307,14 @@ fn understand(buffer: &[u8], length: usize, offload: bool) -> Option<vnet::RxMet
     }
 }
 
-/// Why TUNSETIFF was refused.
+/// The reason for a failed TUNSETIFF.
 pub(super) fn refusal(name: &str, exclusive: bool, errno: Errno) -> Error {
     let name = name.to_owned();
     match errno {
         Errno::PERM | Errno::ACCESS => Error::TunNotOwned { name },
         Errno::BUSY | Errno::EXIST => Error::NameInUse { name },
         Errno::NAMETOOLONG => Error::BadName { name },
-        // An existing interface that is no TUN device, or (when making one) a name that cannot be.
+        // An existing interface that is not a TUN device, or (when creating one) an invalid name.
         Errno::INVAL if exclusive => Error::BadName { name },
         Errno::INVAL => Error::NotATun { name },
         other => Error::system("attach to the TUN interface", other),

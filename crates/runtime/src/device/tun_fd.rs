@@ -1,4 +1,4 @@
-//! The descriptor of a TUN device, and the interface that it belongs to: what the two TUN devices share.
+//! The descriptor of a TUN device and its interface's state, shared by both TUN devices.
 
 use super::interface::link::{Link, LinkMonitor};
 use super::interface::ready_fd::ReadyFd;
@@ -11,7 +11,7 @@ use std::io;
 use std::task::{Context, Poll};
 use tokio::io::Interest;
 
-/// A non-blocking TUN descriptor that knows whether its interface is up.
+/// A non-blocking TUN descriptor that tracks whether its interface is up.
 #[derive(Debug)]
 pub(super) struct TunFd<F: OwnsFd> {
     fd: ReadyFd<F>,
@@ -20,13 +20,13 @@ pub(super) struct TunFd<F: OwnsFd> {
 }
 
 impl<F: OwnsFd> TunFd<F> {
-    /// Follows `interface`, which `fd` is attached to, in the calling thread's network namespace.
+    /// Tracks `interface`, to which `fd` is attached, in the calling thread's network namespace.
     pub(super) fn new(fd: F, interface: &Interface) -> Result<Self> {
         let link = LinkMonitor::open(interface.index)?;
         Ok(Self { fd: ReadyFd::new(fd), link, name: interface.name.clone() })
     }
 
-    /// Takes in what has become of the interface, if that was changed on purpose.
+    /// Updates the interface's state after an intended change.
     pub(super) fn refresh(&mut self) {
         self.link.refresh();
     }
@@ -38,7 +38,7 @@ impl<F: OwnsFd> TunFd<F> {
     pub(super) fn read(&self, read: impl FnMut(&F) -> io::Result<usize>) -> io::Result<usize> {
         match self.fd.attempt(Interest::READABLE, read) {
             Ok(0) => Err(removed(&self.name)),
-            // The descriptor belongs to no interface any more.
+            // The descriptor is no longer attached to an interface.
             Err(error) if is(&error, Errno::BADFD) => Err(removed(&self.name)),
             outcome => outcome,
         }
@@ -47,11 +47,11 @@ impl<F: OwnsFd> TunFd<F> {
     /// Writes one packet, which the kernel takes as a whole or not at all.
     ///
     /// # Errors
-    /// `WouldBlock`; `NetworkDown` while the interface is down; what else the kernel says.
+    /// `WouldBlock`; `NetworkDown` while the interface is down; any other error of the kernel.
     pub(super) fn write(&mut self, write: impl FnMut(&F) -> io::Result<usize>) -> io::Result<()> {
         match self.fd.attempt(Interest::WRITABLE, write) {
             Ok(_) => Ok(()),
-            // This is what a TUN device says whose interface is down.
+            // A TUN device returns this while its interface is down.
             Err(error) if is(&error, Errno::IO) && self.link.refresh() == Link::Down => {
                 Err(io::ErrorKind::NetworkDown.into())
             }
@@ -59,14 +59,15 @@ impl<F: OwnsFd> TunFd<F> {
         }
     }
 
-    /// Ready when a packet may be waiting, or the interface has changed so that the next read or write ends otherwise.
+    /// Ready when a packet may be waiting, or the interface changed in a way that affects the next read or
+    /// write.
     pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let before = self.link.link();
         match (before, self.link.poll(cx)) {
             (Link::Up | Link::Gone, Link::Up) | (Link::Gone, Link::Gone) | (_, Link::Down) => {
                 self.fd.poll_readable(cx)
             }
-            // If it is gone, reading will tell whether the interface has only moved to another namespace.
+            // If it is gone, the next read tells whether it has only moved to another namespace.
             (Link::Down, Link::Up) | (_, Link::Gone) => Poll::Ready(Ok(())),
         }
     }
@@ -79,7 +80,7 @@ impl<F: OwnsFd> TunFd<F> {
         }
     }
 
-    /// The interface is down, as far as is known.
+    /// True if the interface is down, as far as is known.
     pub(super) fn is_down(&self) -> bool {
         self.link.link() == Link::Down
     }

@@ -1,7 +1,7 @@
 //! A TUN device through the crate `tun-tap`: single packets, complete checksums.
 //!
-//! [`Tun`](super::tun::Tun) without offload does the same with one copy less on the way out; this backend is
-//! for programs that hold an [`Iface`] already.
+//! [`Tun`](super::tun::Tun) without offload does the same with one copy less per sent packet; this device is
+//! for programs that already hold an [`Iface`].
 
 use super::interface::MAX_SKIPPED;
 use super::tun::{TunConfig, refusal};
@@ -23,22 +23,22 @@ pub struct TunTap {
     fd: TunFd<Iface>,
     interface: Interface,
     caps: DeviceCaps,
-    /// One received packet; a byte larger than the MTU, so that a packet which was cut off can be told.
+    /// One received packet; one byte larger than the MTU, to detect a truncated packet.
     receive: Vec<u8>,
-    /// Where the parts of a packet are put together: the crate sends from one piece.
+    /// The parts of a packet to send, joined: the crate sends from one slice.
     send: Vec<u8>,
     stats: DeviceStats,
 }
 
 impl TunTap {
-    /// Makes a new interface in the calling thread's network namespace, gives it its addresses and brings it
-    /// up. `offload` and `multi_queue` of the configuration do not apply.
+    /// Creates an interface in the calling thread's network namespace, configures its addresses and brings it
+    /// up. Ignores `offload` and `multi_queue`.
     ///
     /// # Errors
     /// As [`Tun::create`](super::tun::Tun::create).
     pub fn create(config: &TunConfig) -> Result<Self> {
         let name = config.name.as_deref().unwrap_or("");
-        // The crate cuts a long name short, and would attach to an interface that exists.
+        // The crate truncates a long name, and would attach to an existing interface.
         if name.len() > MAX_NAME || name.contains(['\0', '/', ' ']) {
             return Err(Error::BadName { name: name.to_owned() });
         }
@@ -55,8 +55,8 @@ impl TunTap {
         Ok(device)
     }
 
-    /// Takes over an interface that was opened without packet information ([`Iface::without_packet_info`]) in
-    /// TUN mode, in the calling thread's network namespace. Its addresses are left as they are.
+    /// Takes an interface that was opened without packet information ([`Iface::without_packet_info`]) in TUN
+    /// mode, in the calling thread's network namespace. Its addresses are left alone.
     ///
     /// # Errors
     /// [`Error::NotATun`] for a TAP interface; if the interface cannot be made non-blocking.
@@ -160,7 +160,7 @@ fn room(mtu: u32) -> Vec<u8> {
     vec![0; mtu as usize + 1]
 }
 
-/// The crate does not tell whether opening `/dev/net/tun` or attaching failed.
+/// The crate does not tell whether opening `/dev/net/tun` or attaching to the interface failed.
 fn cause(name: &str, error: &io::Error) -> Error {
     let errno = error.raw_os_error().map_or(Errno::IO, Errno::from_raw_os_error);
     match errno {

@@ -1,11 +1,11 @@
-//! Building and taking apart rtnetlink messages: rtnetlink(7), `include/uapi/linux/netlink.h`.
+//! Building and parsing rtnetlink messages: rtnetlink(7), `include/uapi/linux/netlink.h`.
 
-/// Everything in a netlink message begins at a multiple of four bytes.
+/// Everything in a netlink message is aligned to four bytes.
 const ALIGN: usize = 4;
 /// Bytes of `struct nlmsghdr`.
 pub(crate) const HEADER: usize = 16;
 
-/// One request under construction. The kernel's fields are in the machine's byte order.
+/// A request under construction. The kernel's fields are in native byte order.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     bytes: Vec<u8>,
@@ -38,7 +38,7 @@ impl Request {
         self
     }
 
-    /// Appends an attribute that holds the attributes which `fill` adds.
+    /// Appends an attribute that contains the attributes added by `fill`.
     pub(crate) fn nested(mut self, kind: u16, fill: impl FnOnce(Self) -> Self) -> Self {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; 4]);
@@ -49,7 +49,7 @@ impl Request {
         inner
     }
 
-    /// Appends a fixed part, as it stands in front of the attributes of some nested ones.
+    /// Appends the fixed part that precedes the attributes of some nested ones.
     #[cfg(feature = "netns")]
     pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.bytes.extend_from_slice(bytes);
@@ -77,7 +77,7 @@ pub(crate) struct Message<'a> {
     pub(crate) body: &'a [u8],
 }
 
-/// The messages of one datagram; stops at the first that is cut short.
+/// The messages of one datagram, up to the first that is truncated.
 pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
@@ -88,7 +88,7 @@ pub(crate) fn messages(mut bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
     })
 }
 
-/// The attributes in `bytes`, as (kind, value); stops at the first that is cut short.
+/// The attributes in `bytes`, as (kind, value), up to the first that is truncated.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(bytes, 0)?);
@@ -99,12 +99,12 @@ pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])>
     })
 }
 
-/// The `u16` at `offset`, in the machine's byte order.
+/// The `u16` at `offset`, in native byte order.
 pub(crate) fn u16_at(bytes: &[u8], offset: usize) -> Option<u16> {
     bytes.get(offset..)?.first_chunk().map(|&chunk| u16::from_ne_bytes(chunk))
 }
 
-/// The `u32` at `offset`, in the machine's byte order.
+/// The `u32` at `offset`, in native byte order.
 pub(crate) fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {
     bytes.get(offset..)?.first_chunk().map(|&chunk| u32::from_ne_bytes(chunk))
 }

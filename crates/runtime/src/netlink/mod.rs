@@ -1,7 +1,7 @@
-//! Interfaces, addresses and routes of the calling thread's network namespace, by rtnetlink: rtnetlink(7).
+//! Interfaces, addresses and routes of the calling thread's network namespace, through rtnetlink:
+//! rtnetlink(7).
 //!
-//! Everything here is a request and its answer on a socket of its own: for setting up, not for the path of
-//! packets.
+//! Each function is one request and its answer: for setup, not for the packet path.
 
 pub(crate) mod message;
 
@@ -17,11 +17,11 @@ use rustix::net::netlink::SocketAddrNetlink;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::net::IpAddr;
 
-/// `IN6_ADDR_GEN_MODE_NONE`: the kernel makes no link-local address by itself.
+/// `IN6_ADDR_GEN_MODE_NONE`: the kernel does not generate a link-local address.
 const ADDR_GEN_NONE: u8 = 1;
 /// `IFLA_INET6_ADDR_GEN_MODE`, inside the `AF_INET6` part of `IFLA_AF_SPEC`.
 const IFLA_INET6_ADDR_GEN_MODE: u16 = 8;
-/// The other interface of a pair, inside the `IFLA_INFO_DATA` of a "veth": `include/uapi/linux/veth.h`.
+/// The peer interface of a pair, inside the `IFLA_INFO_DATA` of a "veth": `include/uapi/linux/veth.h`.
 #[cfg(feature = "netns")]
 const VETH_INFO_PEER: u16 = 1;
 
@@ -32,7 +32,7 @@ const VLAN_INFO_ID: u16 = 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Interface {
-    /// Its number in this namespace.
+    /// Its index in this namespace.
     pub index: u32,
     /// Its name.
     pub name: String,
@@ -42,23 +42,24 @@ pub struct Interface {
     pub up: bool,
     /// It has a carrier: `RUNNING` in the words of `ip link`.
     pub running: bool,
-    /// It is the host's way to itself.
+    /// It is a loopback interface.
     pub loopback: bool,
     /// Its link layer is Ethernet.
     pub ethernet: bool,
     /// Its Ethernet address, if it has one.
     pub mac: Option<MacAddress>,
-    /// Largest super-packet that it cuts itself or that is cut on the way to it, link header included, in bytes.
+    /// Largest super-packet that the interface, or the stack above it, segments, link header included, in
+    /// bytes.
     pub gso_max_size: u32,
 }
 
-/// An address to be given to an interface.
+/// An address for an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {
-    /// The interface's own address, and how many of its bits name the network.
+    /// The interface's address with its prefix length.
     pub net: IpNet,
-    /// The other end of a point-to-point link. The network that `net` names is then the peer's, which allows
-    /// two addresses that have nothing in common; `None`: the whole network of `net` is behind the interface.
+    /// The peer of a point-to-point link. `net`'s prefix then belongs to the peer, so the two addresses need
+    /// nothing in common. `None`: the whole network of `net` is behind the interface.
     pub peer: Option<IpAddr>,
 }
 
@@ -69,14 +70,14 @@ impl InterfaceAddress {
         Self { net, peer: None }
     }
 
-    /// `local`, with only `peer` behind the interface.
+    /// `local`, with `peer` alone behind the interface.
     #[must_use]
     pub fn point_to_point(local: IpAddr, peer: IpAddr) -> Self {
         Self { net: IpNet::from(local), peer: Some(peer) }
     }
 }
 
-/// A conversation with the kernel about the network namespace that the calling thread was in when it opened.
+/// A netlink socket in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub struct Netlink {
     socket: OwnedFd,
@@ -100,7 +101,7 @@ impl Netlink {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// The interface called `name`.
+    /// Looks up the interface called `name`.
     ///
     /// # Errors
     /// [`Error::NoSuchInterface`] if there is none.
@@ -125,7 +126,7 @@ impl Netlink {
         found.ok_or_else(|| Error::NoSuchInterface { name: name.to_owned() })
     }
 
-    /// Every interface, in the kernel's order.
+    /// Lists all interfaces, in the kernel's order.
     ///
     /// # Errors
     /// If the kernel does not answer.
@@ -146,13 +147,13 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Every address of the kernel's own with its network, behind the number of the interface that has it.
+    /// Lists all local addresses with their networks, each with its interface's index.
     ///
     /// # Errors
     /// If the kernel does not answer.
     pub fn addresses(&mut self) -> Result<Vec<(u32, IpNet)>> {
         let mut found = Vec::new();
-        // struct ifaddrmsg: of all families.
+        // struct ifaddrmsg, for all families.
         self.transact(
             libc::RTM_GETADDR,
             libc::NLM_F_DUMP,
@@ -168,8 +169,8 @@ impl Netlink {
         Ok(found)
     }
 
-    /// Makes a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`. Both are down.
-    /// They go away with either namespace.
+    /// Creates a pair of virtual Ethernet interfaces: `name` in this namespace, `peer` in `there`. Both are
+    /// down. They disappear with either namespace.
     ///
     /// # Errors
     /// [`Error::NameInUse`] if one of the names is taken; without `CAP_NET_ADMIN`.
@@ -206,10 +207,10 @@ impl Netlink {
         .map_err(Error::on("set the MTU"))
     }
 
-    /// Sets the interface's Ethernet address. Some drivers take it only while the interface is down.
+    /// Sets the interface's Ethernet address. Some drivers only accept it while the interface is down.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`, or if the driver does not take it.
+    /// Without `CAP_NET_ADMIN`, or if the driver does not accept it.
     pub fn set_mac(&mut self, index: u32, mac: MacAddress) -> Result<()> {
         self.change(libc::RTM_NEWLINK, 0, &link_body(index, 0, 0), |request| {
             request.attribute(libc::IFLA_ADDRESS, &mac.0)
@@ -240,13 +241,13 @@ impl Netlink {
     /// Removes a virtual interface; of a veth pair, both ends.
     ///
     /// # Errors
-    /// Without `CAP_NET_ADMIN`; if the interface stands for hardware.
+    /// Without `CAP_NET_ADMIN`; if it is a hardware interface.
     pub fn remove(&mut self, index: u32) -> Result<()> {
         self.change(libc::RTM_DELLINK, 0, &link_body(index, 0, 0), |request| request)
             .map_err(Error::on("remove an interface"))
     }
 
-    /// Makes a VLAN interface (802.1Q) called `name` above the Ethernet interface `parent`. It is down.
+    /// Creates a VLAN interface (802.1Q) called `name` on the Ethernet interface `parent`. It is down.
     ///
     /// # Errors
     /// [`Error::NameInUse`]; without `CAP_NET_ADMIN`; if the parent cannot carry VLANs, or `id` is above 4094.
@@ -267,8 +268,8 @@ impl Netlink {
         })
     }
 
-    /// Keeps the kernel from speaking on the interface of its own accord: no multicast (so no IGMP or MLD
-    /// reports), no link-local address (so no router solicitation and no duplicate address detection).
+    /// Keeps the kernel from sending on the interface by itself: no multicast (so no IGMP or MLD reports), no
+    /// link-local address (so no router solicitation and no duplicate address detection).
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`. A kernel without IPv6 is no error.
@@ -285,14 +286,15 @@ impl Netlink {
             })
         });
         match result {
-            // No IPv6 here, so nothing to silence.
+            // No IPv6, so nothing to silence.
             Ok(()) | Err(Errno::AFNOSUPPORT | Errno::OPNOTSUPP) => Ok(()),
             Err(errno) => Err(Error::system("turn IPv6 address generation off", errno)),
         }
     }
 
-    /// Gives the interface an address. An IPv6 address gets no duplicate address detection; still the kernel
-    /// takes a moment: see [`await_address`](Self::await_address). An address that is already there is no error.
+    /// Adds an address to the interface. IPv6 addresses skip duplicate address detection, but the kernel
+    /// still takes a moment: see [`await_address`](Self::await_address). Adding an existing address is no
+    /// error.
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`; if the families of address and peer differ; without IPv6 in the kernel.
@@ -323,12 +325,12 @@ impl Netlink {
         }
     }
 
-    /// Waits until the kernel takes packets for its own `address`, at most two seconds. An IPv6 address gets the
-    /// route that leads to it from a work queue, some time after its interface is up; until then packets for it
-    /// are dropped.
+    /// Waits until the kernel accepts packets for its own `address`, at most two seconds. A work queue
+    /// installs the local route of an IPv6 address some time after its interface is up; until then packets
+    /// for it are dropped.
     ///
     /// # Errors
-    /// If it does not within that time: the interface is down, or has no such address.
+    /// If it does not within that time, because the interface is down or has no such address.
     pub fn await_address(&mut self, address: IpAddr) -> Result<()> {
         const ACTION: &str = "wait for an address to become usable";
         for _ in 0..2000 {
@@ -344,10 +346,10 @@ impl Netlink {
         Err(Error::system(ACTION, Errno::TIMEDOUT))
     }
 
-    /// Packets for `address` stay on this host.
+    /// True if packets for `address` stay on this host.
     fn is_local(&mut self, address: IpAddr) -> std::result::Result<bool, Errno> {
         let octets = octets(address);
-        // struct rtmsg, as in `add_route`; everything but family and prefix length is for the kernel to say.
+        // struct rtmsg, as in `add_route`; the kernel fills in everything but family and prefix length.
         let body = [family(address), (octets.len() * 8) as u8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
         let mut local = false;
         let outcome = self.transact(
@@ -364,8 +366,8 @@ impl Netlink {
         }
     }
 
-    /// Sends packets for `destination` to the interface (`via` None), or to the router `via` behind it. A route
-    /// that is already there is replaced.
+    /// Routes packets for `destination` to the interface (`via` is `None`), or to the router `via` behind it.
+    /// Replaces an existing route.
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`; if the interface is down or `via` cannot be reached through it.
@@ -398,7 +400,7 @@ impl Netlink {
         .map_err(Error::on("add a route"))
     }
 
-    /// Tells the kernel the Ethernet address of a neighbour, for good.
+    /// Adds a permanent neighbour entry.
     ///
     /// # Errors
     /// Without `CAP_NET_ADMIN`; if the interface has no neighbours.
@@ -413,7 +415,7 @@ impl Netlink {
         .map_err(Error::on("add a neighbour"))
     }
 
-    /// A request that is answered by an acknowledgement alone.
+    /// Sends a request whose only answer is an acknowledgement.
     fn change(
         &mut self,
         kind: u16,
@@ -424,8 +426,8 @@ impl Netlink {
         self.transact(kind, flags, body, fill, |_, _| {})
     }
 
-    /// Sends one request and gives every message of the answer to `each`, up to the acknowledgement, or to the end of what was to be
-    /// listed (`NLM_F_DUMP`).
+    /// Sends one request and passes each message of the answer to `each`, until the acknowledgement or the
+    /// end of the list (`NLM_F_DUMP`).
     fn transact(
         &mut self,
         kind: u16,
@@ -458,7 +460,7 @@ impl Netlink {
     }
 }
 
-/// Brings up the loopback interface of the calling thread's network namespace; a new namespace has it down.
+/// Brings up the loopback interface of the calling thread's network namespace; in a new namespace it is down.
 ///
 /// # Errors
 /// Without `CAP_NET_ADMIN` in that namespace.
@@ -468,7 +470,7 @@ pub fn bring_loopback_up() -> Result<()> {
     netlink.set_up(index)
 }
 
-/// `struct ifinfomsg`: family, padding, device type, index, flags, and which of the flags to change.
+/// `struct ifinfomsg`: family, padding, device type, index, flags, and the mask of flags to change.
 pub(crate) fn link_body(index: u32, flags: u32, change: u32) -> [u8; 16] {
     let mut body = [0; 16];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
@@ -485,7 +487,7 @@ fn parse_link(body: &[u8]) -> Option<Interface> {
     let mut name = None;
     let mut mtu = None;
     let mut mac = None;
-    // Kernels before 4.10 do not say; none had another default.
+    // Kernels before 4.10 do not report it; all of them had this default.
     let mut gso_max_size = 65_536;
     for (kind, value) in attributes(body.get(16..)?) {
         match kind {
@@ -512,7 +514,7 @@ fn parse_link(body: &[u8]) -> Option<Interface> {
     })
 }
 
-/// What a `struct ifaddrmsg` says: the interface, and its own address in its network.
+/// Parses a `struct ifaddrmsg`: the interface's index, and its address with the prefix.
 fn parse_address(body: &[u8]) -> Option<(u32, IpNet)> {
     let (prefix, index) = (*body.get(1)?, u32_at(body, 4)?);
     let (mut local, mut address) = (None, None);
@@ -527,7 +529,7 @@ fn parse_address(body: &[u8]) -> Option<(u32, IpNet)> {
     Some((index, IpNet::new(local.or(address)?, prefix).ok()?))
 }
 
-/// The reverse of [`octets`].
+/// The inverse of [`octets`].
 fn address_of(octets: &[u8]) -> Option<IpAddr> {
     let v4 = octets.try_into().ok().map(|octets: [u8; 4]| octets.into());
     v4.or_else(|| octets.try_into().ok().map(|octets: [u8; 16]| octets.into()))

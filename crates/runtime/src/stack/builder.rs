@@ -1,4 +1,4 @@
-//! How a stack is set up.
+//! Setting up a stack.
 
 use super::shard::{Anchor, Shard};
 use super::state::Waits;
@@ -15,18 +15,18 @@ use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Added to two round trips before a tail loss probe: a peer that waits for a processor acknowledges so much later, and on a
-/// path of some microseconds each such wait would be taken for a loss.
+/// Added to the two round trips before a tail loss probe: a peer that waits for a processor delays its ACKs
+/// by this much, and on a path of a few microseconds each such delay would be taken for a loss.
 const PROBE_MARGIN: Duration = Duration::from_millis(2);
 
-/// Settings of a [`Stack`] that is about to start.
+/// Settings of a [`Stack`] before it starts.
 ///
-/// Without any, connections and scheduler are the defaults of [`Registry::default`], which are those of a Linux-like host.
+/// By default, connections and scheduler are those of [`Registry::default`]: a Linux-like host.
 pub struct Builder {
     device: Box<dyn Device>,
     registry: Registry,
     endpoint: EndpointConfig,
-    /// As given, without the options.
+    /// As given, before options are applied.
     connections: Arc<ConnConfig>,
     options: Options,
     scheduler: Box<dyn EgressScheduler>,
@@ -47,7 +47,7 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// MTU, super-packets and checksums as the device has them; no address.
+    /// MTU, super-packets and checksums from the device; no address.
     pub(super) fn new(device: Box<dyn Device>) -> Self {
         let caps = device.caps();
         let mut endpoint = EndpointConfig::default();
@@ -73,8 +73,8 @@ impl Builder {
         }
     }
 
-    /// The policies that [`options`](Self::options) can name, and their defaults, which replace connections and scheduler: to be
-    /// called first.
+    /// Sets the policies that [`options`](Self::options) can name, and their defaults, which replace
+    /// connections and scheduler: call this first.
     #[must_use]
     pub fn registry(mut self, registry: Registry) -> Self {
         self.scheduler = registry.scheduler()();
@@ -87,7 +87,7 @@ impl Builder {
     /// [`Registry::options`]; `ackline list conn` and `ackline list host` print them.
     ///
     /// # Errors
-    /// Says what is wrong with a key or value, and what would be right.
+    /// What is wrong with a key or value, and what would be right.
     pub fn options(mut self, text: &str) -> Result<Self, SpecError> {
         let options = self.registry.options(text)?;
         self.endpoint = options.host(&self.endpoint)?;
@@ -95,7 +95,7 @@ impl Builder {
             self.scheduler = make();
         }
         self.options = options.over(&self.options);
-        // Settings that contradict each other are reported here, not when the stack starts.
+        // Reports contradictory settings here, not when the stack starts.
         self.options.conn(&self.connections)?;
         Ok(self)
     }
@@ -107,21 +107,21 @@ impl Builder {
         self
     }
 
-    /// Answers for every destination address, as a tunnel's end does.
+    /// Accepts every destination address, like a tunnel endpoint.
     #[must_use]
     pub fn any_address(mut self) -> Self {
         self.endpoint.any_address = true;
         self
     }
 
-    /// Changes the endpoint's settings; those that the device decides are filled in already.
+    /// Changes the endpoint's settings; those determined by the device are already filled in.
     #[must_use]
     pub fn configure(mut self, change: impl FnOnce(&mut EndpointConfig)) -> Self {
         change(&mut self.endpoint);
         self
     }
 
-    /// The settings of connections, opened and accepted. They replace what [`options`](Self::options) has set before.
+    /// Sets the settings of opened and accepted connections. They replace earlier [`options`](Self::options).
     #[must_use]
     pub fn connections(mut self, config: impl Into<Arc<ConnConfig>>) -> Self {
         self.connections = config.into();
@@ -129,24 +129,24 @@ impl Builder {
         self
     }
 
-    /// The egress scheduler.
+    /// Sets the egress scheduler.
     #[must_use]
     pub fn scheduler(mut self, scheduler: Box<dyn EgressScheduler>) -> Self {
         self.scheduler = scheduler;
         self
     }
 
-    /// The seed of initial sequence numbers, ports and hashes; the kernel's random numbers otherwise. A known
-    /// seed lets peers guess sequence numbers.
+    /// Sets the seed of initial sequence numbers, ports and hashes; default: random numbers from the kernel.
+    /// A known seed lets peers guess sequence numbers.
     #[must_use]
     pub fn seed(mut self, seed: [u8; 32]) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// How the driver waits for departures that pacing or a shaper holds back; it sleeps otherwise. Sets
-    /// [`EndpointConfig::departure_tick`], too, the time within which departures are not told apart: if it sleeps, what
-    /// the [timer](crate::timer::Timer) resolves (50 µs on Linux, 1 ms elsewhere), 5 µs if it spins.
+    /// Sets how the driver waits for departures held back by pacing or a shaper; default: it sleeps. Also
+    /// sets [`EndpointConfig::departure_tick`], within which departures are treated as one: the resolution of
+    /// the [timer](crate::timer::Timer) if it sleeps (50 µs on Linux, 1 ms elsewhere), 5 µs if it spins.
     #[must_use]
     pub fn pacing(mut self, pacing: Pacing) -> Self {
         self.pacing = pacing;
@@ -154,32 +154,32 @@ impl Builder {
         self
     }
 
-    /// For `limit` after the last packet that came or left, the driver does not sleep but asks the device again and
-    /// again, between other tasks of the runtime. Then the packet that is waited for costs no wake-up, which takes
-    /// some tens of microseconds if the processor has gone to rest, and the kernel that hands it over need not wake
-    /// anybody. The processor is busy meanwhile, so the runtime's thread should have one of its own; a stack on which
-    /// nothing moves for `limit` sleeps. As Linux's `SO_BUSY_POLL`, which counts from the wait instead. Zero, the
-    /// default: it always sleeps.
+    /// Busy polling: for `limit` after the last packet sent or received, the driver polls the device between
+    /// other tasks of the runtime instead of sleeping. The next packet then costs no wake-up, which takes
+    /// some tens of microseconds if the processor is idle, and the kernel does not have to wake anyone to
+    /// deliver it. The processor is busy meanwhile, so give the runtime's thread one of its own; an idle
+    /// stack sleeps after `limit`. Like Linux's `SO_BUSY_POLL`, which counts from the start of the wait
+    /// instead. Zero, the default: always sleep.
     #[must_use]
     pub fn busy_poll(mut self, limit: std::time::Duration) -> Self {
         self.busy_poll = limit.into();
         self
     }
 
-    /// How finely timers are served: deadlines are rounded up to multiples of `granularity`, so that one wake-up
-    /// serves those that are close together. Departures held back by pacing or a shaper are not rounded. RFC 6298's
-    /// G; otherwise what the [timer](crate::timer::Timer) resolves: 50 µs on Linux, 1 ms elsewhere.
+    /// Sets the timer granularity (G of RFC 6298): deadlines are rounded up to multiples of `granularity`, so
+    /// that one wake-up serves several. Departures held back by pacing or a shaper are not rounded. Default:
+    /// the resolution of the [timer](crate::timer::Timer), 50 µs on Linux, 1 ms elsewhere.
     #[must_use]
     pub fn granularity(mut self, granularity: std::time::Duration) -> Self {
         self.endpoint.granularity = granularity.into();
         self
     }
 
-    /// The stack and the future that drives it, for callers that run it themselves.
+    /// Returns the stack and the future that drives it, for callers that run it themselves.
     ///
     /// # Errors
-    /// If the process has no descriptor left for the timer, or the kernel no random numbers; `InvalidInput` if the
-    /// [registry](Self::registry) was given something wrong.
+    /// If the process has no descriptor left for the timer, or the kernel no random numbers; `InvalidInput`
+    /// if an entry of the [registry](Self::registry) is invalid.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.

@@ -11,44 +11,47 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// Packets that one turn takes before it answers them.
+/// Maximum packets received per turn before they are answered.
 const RX_BATCH: usize = 128;
 
-/// Bytes after which a turn answers although more packets wait, for a peer with a full window waits for the ACK.
-/// An ACK is dear: on a TUN device the kernel's sender uses it, and sends, inside the write that carries it.
+/// Bytes after which a turn answers although more packets wait, since a peer with a full window waits for the
+/// ACK. ACKs are expensive: on a TUN device the kernel's sender processes the ACK, and sends, inside the
+/// write call that carries it.
 const RX_BATCH_BYTES: usize = 1 << 20;
 
-/// Longest time that the ACK of bulk data waits for more of it. Both what an ACK costs the kernel's sender, which uses it
-/// inside the write that carries it, and what it costs to go to sleep and be woken are worth so much.
+/// Longest time that the ACK of bulk data waits for more of it. It is worth that much to save an ACK, which
+/// the kernel's sender processes inside the write that carries it, and to save going to sleep and being
+/// woken.
 const GATHER_TIME: Duration = Duration::from_micros(20);
-/// Bytes that are worth all of [`GATHER_TIME`], so that a slow stream of single packets does not keep the driver awake.
+/// Bytes that justify all of [`GATHER_TIME`], so that a slow stream of single packets does not keep the
+/// driver awake.
 const GATHER_WORTH: usize = 1 << 16;
 /// Bytes after which the ACK waits no longer.
 const GATHER_BYTES: usize = 1 << 18;
 
-/// Bytes of a packet, in the mean of a turn, up to which its ACK may wait for what an application has to say.
+/// Mean packet size of a turn up to which ACKs may wait for the application's answer.
 const SMALL_PACKET: usize = 512;
 
 /// The future that drives a [`Stack`](super::Stack); [`Builder::spawn`](super::Builder::spawn) hands it to
 /// tokio.
 ///
-/// It ends with `Ok` when the last handle (stack, listener, stream) is dropped and no connection is left but
-/// those in TIME-WAIT, and with the device's error when that fails. Dropping it earlier gives every handle an
-/// error.
+/// It ends with `Ok` when the last handle (stack, listener, stream) is dropped and only connections in
+/// TIME-WAIT are left, and with the device's error if the device fails. If it is dropped earlier, every
+/// handle returns errors.
 ///
-/// **Each turn: send what pacing held back until now; take a batch of packets, all with one time stamp; serve the
-/// deadlines that have passed; send; report events; set the timer. Then sleep until the device is readable, the timer
-/// expires, a full device is writable, or an application leaves work behind.** Pure ACKs of a turn of small packets
-/// stay until the tasks that it wakes had their turn, so that they ride on what these send; those of bulk data for some
-/// microseconds in which the device is asked again, so that one says what several would. Nothing runs while nothing
-/// happens, unless [`Builder::busy_poll`](super::Builder::busy_poll) or [`Builder::pacing`](super::Builder::pacing)
-/// say so.
+/// **Each turn: send what pacing held back until now; receive a batch of packets, all with one time stamp;
+/// serve expired deadlines; send; report events; set the timer. Then sleep until the device is readable, the
+/// timer expires, a full device is writable, or an application leaves work behind.** Pure ACKs for a turn of
+/// small packets wait until the tasks it woke have run, so that they can piggyback on their answers; those
+/// for bulk data wait for some microseconds while the device is polled, so that one ACK covers more. An idle
+/// stack uses no processor time, unless [`Builder::busy_poll`](super::Builder::busy_poll) or
+/// [`Builder::pacing`](super::Builder::pacing) say so.
 #[derive(Debug)]
 #[must_use = "nothing moves unless the driver is polled"]
 pub struct Driver {
     shard: Arc<Shard>,
     wakes: Wakes,
-    /// Since when the driver waits for a departure without sleeping.
+    /// Since when the driver has been waiting for a departure without sleeping.
     awake_since: Option<Instant>,
 }
 
@@ -105,9 +108,9 @@ impl Future for Driver {
     }
 }
 
-/// Has the task run again once others have, and once the runtime has looked for packets and timers.
+/// Reschedules the task to run after other tasks, and after the runtime has polled I/O and timers.
 fn let_others_run(cx: &mut Context<'_>) {
-    // A waker alone would be served before the runtime looks.
+    // A waker alone would run before the runtime polls.
     let again = std::pin::pin!(tokio::task::yield_now()).poll(cx);
     debug_assert!(again.is_pending(), "a yield waits for the runtime");
 }
@@ -119,47 +122,47 @@ impl Drop for Driver {
     }
 }
 
-/// What comes after a turn.
+/// What to do after a turn.
 #[derive(Debug)]
 enum Turn {
     /// The stack has ended.
     Ended(io::Result<()>),
-    /// There is more to do at once.
+    /// Run another turn at once.
     Again,
-    /// A wait, or none if nothing has a deadline.
+    /// How to wait; `None` if there is no deadline.
     Wait(Option<Wait>),
 }
 
-/// What a turn took from the device.
+/// What a turn received from the device.
 #[derive(Clone, Copy, Debug, Default)]
 struct RxBatch {
     packets: usize,
     bytes: usize,
-    /// The batch is full, and the device was not asked further; otherwise it is empty, and wakes the driver when it is
-    /// not.
+    /// The batch is full, and more packets may be waiting; otherwise the device is empty, and will wake the
+    /// driver.
     more: bool,
 }
 
 impl RxBatch {
-    /// Small packets alone: handshakes, requests, the ends of connections.
+    /// Only small packets: handshakes, requests, ends of connections.
     const fn is_small(&self) -> bool {
         self.packets > 0 && self.bytes <= self.packets * SMALL_PACKET
     }
 }
 
-/// Bulk data whose ACK waits for more of it.
+/// Bulk data whose ACK is held back for more of it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Gathering {
     bytes: usize,
-    /// Until when; `None` if nothing waits.
+    /// The end of the wait; `None` if nothing waits.
     until: Option<Instant>,
 }
 
 impl Gathering {
-    /// A turn took `received`. The first one sets the time, the more the longer.
+    /// A turn received `received`. The first turn sets the time: the more data, the longer.
     fn add(&mut self, now: Instant, received: &RxBatch) {
         if received.more {
-            // There is no need to wait: the next turn brings the rest.
+            // No need to wait: the next turn brings the rest.
             *self = Self::default();
         } else if received.packets > 0 && !received.is_small() {
             self.bytes += received.bytes;
@@ -174,7 +177,7 @@ impl Gathering {
 }
 
 impl StackState {
-    /// `hold` has ended just before.
+    /// Runs after `hold` has ended.
     fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<DepartureWait>) -> Turn {
         self.meters.driver_runs += 1;
         let outcome = self.try_turn(cx, wakes, hold);
@@ -193,7 +196,7 @@ impl StackState {
         Turn::Ended(self.failure().map_or(Ok(()), Err))
     }
 
-    /// One turn; true if there is more to do at once.
+    /// Runs one turn; true if there is more to do at once.
     fn try_turn(
         &mut self,
         cx: &mut Context<'_>,
@@ -215,7 +218,7 @@ impl StackState {
             }
         }
         let mut now = match hold {
-            // What is made leaves then, and not before: by the end of the turn it is that late.
+            // Packets made now leave at the departure time, so the turn ends that late.
             Some(DepartureWait { departs, .. }) => timer::now().max(departs),
             None => timer::now(),
         };
@@ -225,11 +228,11 @@ impl StackState {
             timer::spin_until(now);
         }
         if departs {
-            // A device may bring the answer inside the call that takes the packet: that is a round trip of its own.
+            // A device may deliver the answer inside the send call: that is a round trip of its own.
             now = timer::now();
         }
         if self.kept_acks && !self.gathering.goes_on(now) {
-            // The applications had their turn, and no more data came in time.
+            // The applications have run, and no more data came in time.
             self.gathering = Gathering::default();
             self.keeps_acks = false;
             self.flush(now, wakes);
@@ -244,7 +247,7 @@ impl StackState {
         if self.device.is_full() && self.poll_room(cx)? {
             self.device.full = None;
         }
-        // Its ACKs wait for the applications that it wakes, so that they ride on what these answer, or for more data.
+        // ACKs wait for the answers of the applications that this turn wakes, or for more data.
         self.gathering.add(now, &received);
         let gathers = self.gathering.goes_on(now);
         self.keeps_acks = gathers || received.is_small();
@@ -252,7 +255,7 @@ impl StackState {
         if self.kept_acks && (gathers || !wakes.is_empty()) {
             more = true;
         } else {
-            // Whoever gathered did not ask to be woken.
+            // While gathering, the driver did not register for wake-ups.
             more |= gathered;
             self.gathering = Gathering::default();
             self.keeps_acks = false;
@@ -268,7 +271,7 @@ impl StackState {
         Ok(more || received.more || polls)
     }
 
-    /// `gathers`: as one that polls.
+    /// Receives one batch. `gathers`: the caller polls, so no wake-up is registered.
     fn receive(&mut self, now: Instant, cx: &mut Context<'_>, gathers: bool) -> io::Result<RxBatch> {
         let polling = self.is_polling(now) || gathers;
         let mut received = RxBatch::default();
@@ -279,7 +282,7 @@ impl StackState {
         outcome.map(|()| received)
     }
 
-    /// Whoever is `polling` asks again soon, and need not be woken.
+    /// Receives one batch. If `polling`, the caller comes back soon and needs no wake-up.
     fn receive_batch(
         &mut self,
         now: Instant,
@@ -312,7 +315,7 @@ impl StackState {
         Ok(())
     }
 
-    /// The device has room; otherwise the task is woken when it has.
+    /// True if the device has room; otherwise the task is woken when it has.
     fn poll_room(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
         match self.device.device.poll_writable(cx) {
             Poll::Ready(ready) => ready.map(|()| true),
@@ -327,7 +330,7 @@ mod tests {
 
     const START: Instant = Instant::from_millis(1);
 
-    /// For how long the ACK of one turn waits.
+    /// How long the ACK of one turn waits.
     fn waits(packets: usize, bytes: usize, more: bool) -> Duration {
         let mut gathering = Gathering::default();
         gathering.add(START, &RxBatch { packets, bytes, more });

@@ -25,11 +25,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
-/// A handle on a running TCP stack: one host with its addresses, on one device.
+/// A handle to a running TCP stack: one host with its addresses, on one device.
 ///
 /// Cloning is cheap. The stack runs as long as a handle, a listener or a stream exists, and then until its
-/// connections have closed in the background. That needs the tokio runtime to go on: a program that is about to
-/// end calls [`shutdown`](Self::shutdown) first.
+/// connections have closed in the background, for which the tokio runtime must keep running: call
+/// [`shutdown`](Self::shutdown) before the program ends.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,14 +45,14 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Stack {
-    /// The one shard. Several would be several endpoints on the queues of one device, with connections
-    /// spread over them.
+    /// The only shard. Several would be several endpoints, each with its queue of the device and its share of
+    /// the connections.
     shard: Arc<Anchor>,
     connect: Arc<ConnConfig>,
 }
 
 impl Stack {
-    /// Begins a stack on `device`.
+    /// Starts building a stack on `device`.
     pub fn builder(device: impl Device + 'static) -> Builder {
         Builder::new(Box::new(device))
     }
@@ -61,19 +61,20 @@ impl Stack {
         Self { shard, connect }
     }
 
-    /// Connects to `addr` with the stack's default settings. A name is resolved by the system's resolver, on a thread of the
-    /// runtime, and its addresses are tried in turn, as tokio does. Dropping the future gives the attempt up.
+    /// Connects to `addr` with the stack's default settings. Names are resolved by the system's resolver on a
+    /// thread of the runtime, and the addresses are tried in order, as in tokio. Dropping the future aborts
+    /// the attempt.
     ///
     /// # Errors
     /// `ConnectionRefused`, `ConnectionReset`, `TimedOut` or `HostUnreachable` if the handshake fails;
-    /// `AddrNotAvailable`, `AddrInUse`, `InvalidInput` or `QuotaExceeded` if it cannot begin;
-    /// `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down. That of the last address, or
+    /// `AddrNotAvailable`, `AddrInUse`, `InvalidInput` or `QuotaExceeded` if it cannot start; `NetworkDown`
+    /// if the device is gone; `NotConnected` while the stack shuts down. The error of the last address, or
     /// the resolver's.
     pub async fn connect(&self, addr: impl ToSocketAddrs) -> io::Result<TcpStream> {
         self.connect_with(addr, self.connect.clone()).await
     }
 
-    /// Connects to `addr` with settings of its own.
+    /// Connects to `addr` with these settings.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -92,7 +93,7 @@ impl Stack {
         Err(last.unwrap_or_else(io_error::no_address))
     }
 
-    /// Connects to one address from a given local address or port.
+    /// Connects to one address, optionally from a given local address or port.
     ///
     /// # Errors
     /// As [`connect`](Self::connect).
@@ -109,25 +110,24 @@ impl Stack {
         &self.connect
     }
 
-    /// Listens, with the stack's default settings for accepted connections. Port 0 is replaced by one that nobody listens
-    /// on; [`TcpListener::local_addr`] tells which.
+    /// Listens, with the stack's default settings for accepted connections. Port 0 picks a free port;
+    /// [`TcpListener::local_addr`] returns it.
     ///
     /// # Errors
-    /// `AddrInUse` if another listener has the same place; `AddrNotAvailable` for an address that is not
-    /// the stack's; `NetworkDown` if the device is gone; `NotConnected` while
-    /// the stack shuts down.
+    /// `AddrInUse` if another listener has the same address and port; `AddrNotAvailable` if the stack does
+    /// not have the address; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
     pub fn listen(&self, on: ListenOn) -> io::Result<TcpListener> {
         self.listen_with(on, AcceptConfig::new(self.connect.clone()))
     }
 
-    /// Listens with settings of its own.
+    /// Listens with these settings for accepted connections.
     ///
     /// # Errors
     /// As [`listen`](Self::listen).
     pub fn listen_with(&self, on: ListenOn, config: AcceptConfig) -> io::Result<TcpListener> {
         let (id, place, arrivals) = self.shard.act(|state, now, _| state.listen(now, on, config))?;
         let on = match (on, place) {
-            // What it was asked for says of which IP version "every address" was.
+            // The request tells the IP version of "every address".
             (ListenOn::Address(address), ListenOn::Port(port)) => {
                 ListenOn::Address(SocketAddr::new(address.ip(), port))
             }
@@ -136,9 +136,9 @@ impl Stack {
         Ok(TcpListener::new(self.shard.clone(), id, on, arrivals))
     }
 
-    /// Stops listening and refuses new connections, waits until every connection has been closed by its
-    /// owner and its peer (TIME-WAIT does not count), and what they said last has left a shaper; resets what is
-    /// left after `within`. True if nothing had to be reset.
+    /// Stops listening and refuses new connections; waits until every connection has been closed by both
+    /// sides (TIME-WAIT does not count) and their last packets have left the shaper; after `within`, resets
+    /// the rest. Returns true if nothing had to be reset.
     pub async fn shutdown(&self, within: std::time::Duration) -> bool {
         let end = self.shard.act(|state, now, wakes| {
             let within = Duration::from(within);
@@ -146,7 +146,7 @@ impl Stack {
             now + within
         });
         poll_fn(|cx| {
-            // Under `act`, so that the alarm is set.
+            // Inside `act`, so that the alarm gets set.
             let drained = self.shard.act(|state, _, _| state.poll_drained(cx.waker()));
             if drained { Poll::Ready(()) } else { Poll::Pending }
         })
@@ -160,7 +160,7 @@ impl Stack {
         self.shard.lock().endpoint.config().clone()
     }
 
-    /// The address is one of this host's.
+    /// True if it is one of this host's addresses.
     pub(crate) fn has_address(&self, address: IpAddr) -> bool {
         let state = self.shard.lock();
         let config = state.endpoint.config();
@@ -173,25 +173,25 @@ impl Stack {
         self.shard.lock().endpoint.counters().clone()
     }
 
-    /// What happened on the device.
+    /// The device's counters.
     #[must_use]
     pub fn device_stats(&self) -> DeviceStats {
         self.shard.lock().device.device.stats()
     }
 
-    /// What the runtime measured.
+    /// The runtime's own measurements.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shard.lock().stats()
     }
 
-    /// Lets `act` configure or read the egress scheduler. The stack stands still while it runs, so it must not
-    /// wait, nor use the stack or a stream of it.
+    /// Calls `act` with the egress scheduler, to configure or read it. The stack is locked while it runs: it
+    /// must not block, nor use the stack or its streams.
     pub fn with_scheduler<R>(&self, act: impl FnOnce(&mut dyn EgressScheduler) -> R) -> R {
         self.shard.act(|state, _, _| act(state.endpoint.scheduler()))
     }
 
-    /// Sends trace events to `tracer` from here on; `None`: to nobody. The tracer runs inside the stack: it
+    /// Sends trace events to `tracer` from now on; `None` stops tracing. The tracer runs inside the stack: it
     /// must not block or call the stack.
     pub fn set_tracer(&self, tracer: Option<Box<dyn Tracer>>) {
         self.shard.lock().endpoint.set_tracer(tracer);

@@ -1,8 +1,8 @@
 //! One endpoint with its device and timer, behind one lock.
 //!
-//! Whoever holds the lock may run the stack: the driver task does so for packets and deadlines, an
-//! application's task for what its own write, read or close makes leave at once. No system call under the lock
-//! can block: descriptors are non-blocking.
+//! Whoever holds the lock may run the stack: the driver task for packets and deadlines, an application task
+//! for whatever its own write, read or close allows to be sent. No system call under the lock can block:
+//! descriptors are non-blocking.
 
 use super::state::{StackState, Waits};
 use crate::device::Device;
@@ -18,7 +18,8 @@ pub(crate) struct Shard {
     state: Mutex<StackState>,
 }
 
-/// What handles own of a shard: when the last one goes, the driver ends as soon as no connection needs it.
+/// The handles' reference to a shard: when the last one is dropped, the driver ends as soon as no connection
+/// needs it.
 #[derive(Debug)]
 pub(crate) struct Anchor {
     shard: Arc<Shard>,
@@ -56,14 +57,14 @@ impl Shard {
         Self { state: Mutex::new(StackState::new(endpoint, device, timer, waits)) }
     }
 
-    /// The state. A panic of an application's closure under the lock leaves it usable: the core is only
-    /// borrowed by such a closure.
+    /// Locks the state. If an application's closure panics under the lock, the state stays usable: such a
+    /// closure only borrows the core.
     pub(crate) fn lock(&self) -> MutexGuard<'_, StackState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something for an application under the lock, sends what may leave because of it, and wakes whom
-    /// it concerns after the lock is free.
+    /// Runs `act` for an application under the lock, sends what may leave as a result, and wakes the affected
+    /// tasks after the lock is released.
     pub(crate) fn act<R>(&self, act: impl FnOnce(&mut StackState, Instant, &mut Wakes) -> R) -> R {
         let mut wakes = Wakes::default();
         let outcome = {
@@ -72,7 +73,7 @@ impl Shard {
             let outcome = act(&mut state, now, &mut wakes);
             let was_full = state.device.is_full();
             let more = state.flush(now, &mut wakes);
-            // The driver waits for room in the device, sends the rest of a long queue, and spins.
+            // The driver waits for room in the device, sends the rest of a long queue, or spins.
             let more = more || state.spins() || state.is_polling(now);
             if more || (state.device.is_full() && !was_full) || state.failure().is_some() {
                 wakes.extend(state.driver.take());
@@ -84,7 +85,7 @@ impl Shard {
     }
 }
 
-/// Whom to wake once the lock is free.
+/// Tasks to wake once the lock is released.
 #[derive(Debug, Default)]
 pub(crate) struct Wakes {
     wakers: Vec<Waker>,
@@ -97,12 +98,12 @@ impl Wakes {
         self.wakers.extend(wakers);
     }
 
-    /// One of those who wait for a listener's connections.
+    /// Wakes one task that waits for a listener's connections.
     pub(crate) fn arrival(&mut self, listener: &Arc<Notify>) {
         self.arrivals.push(listener.clone());
     }
 
-    /// All of those who wait for news of a connection, or for connections of which there will be none.
+    /// Wakes all tasks that wait for news of a connection, or for connections that will never come.
     pub(crate) fn everyone(&mut self, news: &Arc<Notify>) {
         self.news.push(news.clone());
     }
@@ -124,7 +125,7 @@ impl Wakes {
     }
 }
 
-/// Stores a waker, without a clone if it is the one already there.
+/// Stores a waker; does not clone it if it is already there.
 pub(crate) fn store(place: &mut Option<Waker>, waker: &Waker) {
     match place {
         Some(known) => known.clone_from(waker),

@@ -1,4 +1,4 @@
-//! What a stream owns of its connection, and the operations that streams and their halves are made of.
+//! A stream's handle to its connection, and the operations of streams and their halves.
 
 use crate::io_error;
 use crate::stack::shard::Anchor;
@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker, ready};
 use tokio::io::ReadBuf;
 use tokio::task::coop::{consume_budget, poll_proceed};
 
-/// Bytes that one call copies under the stack's lock: few enough that nobody waits long, and that they are
+/// Maximum bytes copied under the stack's lock per call: few enough that nobody waits long, and that they are
 /// still in the cache when they are sent or used.
 const COPY_LIMIT: usize = 256 << 10;
 
@@ -28,11 +28,12 @@ pub(super) struct Handle {
     pub(super) id: ConnId,
     pub(super) local: SocketAddr,
     pub(super) remote: SocketAddr,
-    /// The application knows of the error that ended the connection.
+    /// The application has been told of the error that ended the connection.
     told: AtomicBool,
 }
 
-/// What an application may wait for. What was received can be read, and what was delivered is delivered, also when the device is gone.
+/// What an application may wait for. Received data can be read even if the device is gone, and delivered data
+/// stays delivered.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Operation {
     Read,
@@ -56,7 +57,7 @@ impl Drop for Handle {
 }
 
 impl Handle {
-    /// Takes a connection over.
+    /// Takes ownership of a connection.
     pub(super) fn new(shard: Arc<Anchor>, id: ConnId) -> io::Result<Self> {
         let (local, remote) = shard.lock().conn(id)?.addresses();
         Ok(Self { shard, id, local, remote, told: AtomicBool::new(false) })
@@ -82,7 +83,7 @@ impl Handle {
         self.shard.act(|state, now, _| state.conn(self.id).map(|mut conn| act(&mut conn, now)))
     }
 
-    /// Asks for something that changes nothing.
+    /// Runs a query that changes nothing.
     pub(super) fn ask<R>(&self, question: impl FnOnce(&Conn<'_>) -> R) -> io::Result<R> {
         self.shard.lock().conn(self.id).map(|conn| question(&conn))
     }
@@ -91,7 +92,7 @@ impl Handle {
         self.ask(|conn| conn.info())
     }
 
-    /// As of a socket, a FIN for a connection that has ended already is none, and no error.
+    /// As on a socket, shutting down a connection that has already ended does nothing, and is no error.
     pub(super) fn shutdown(&self) -> io::Result<()> {
         self.with(|conn, now| match conn.error() {
             Some(error @ ConnError::Aborted) => Err(io_error::conn(error)),
@@ -103,13 +104,13 @@ impl Handle {
         })?
     }
 
-    /// The error that ended the connection, unless some operation has told it already.
+    /// The error that ended the connection, unless an operation has already returned it.
     pub(super) fn take_error(&self) -> io::Result<Option<io::Error>> {
         let error = self.shard.lock().remains(self.id)?.error();
         Ok(error.filter(|_| !self.told.swap(true, Ordering::Relaxed)).map(io_error::conn))
     }
 
-    /// An operation fails for the end of the connection.
+    /// The error of an operation on an ended connection.
     fn ended(&self, error: ConnError) -> io::Error {
         self.told.store(true, Ordering::Relaxed);
         io_error::conn(error)
@@ -122,7 +123,7 @@ impl Handle {
         }
     }
 
-    /// Tries `act` once. If it says that there is nothing to be done yet, the task of `waker` is woken at news.
+    /// Tries `act` once. If there is nothing to do yet, registers `waker` for news.
     pub(super) fn operate<R>(
         &self,
         operation: Operation,
@@ -147,7 +148,7 @@ impl Handle {
         })
     }
 
-    /// Runs `act` as one operation of the task at hand.
+    /// Runs `act` as one operation of the current task.
     pub(super) fn poll_operation<R>(
         &self,
         cx: &mut Context<'_>,
@@ -162,8 +163,8 @@ impl Handle {
         outcome
     }
 
-    /// Waits until `attempt` has an outcome. Unlike the one reader and the one writer who poll, any number of tasks may
-    /// wait so.
+    /// Waits until `attempt` has a result. Unlike the single polling reader and writer, any number of tasks
+    /// may wait.
     pub(super) async fn when<R>(&self, mut attempt: impl FnMut() -> Poll<io::Result<R>>) -> io::Result<R> {
         consume_budget().await;
         if let Poll::Ready(outcome) = attempt() {
@@ -172,7 +173,7 @@ impl Handle {
         let news = self.shard.lock().news(self.id).ok_or_else(io_error::gone)?;
         loop {
             let mut next = pin!(news.notified());
-            // Before the next look, so that nothing that happens in between is missed.
+            // Registered before the next check, so that nothing in between is missed.
             next.as_mut().enable();
             if let Poll::Ready(outcome) = attempt() {
                 return outcome;
@@ -181,7 +182,7 @@ impl Handle {
         }
     }
 
-    /// Lets `use_data` see what was received, and say how many bytes it used up.
+    /// Calls `use_data` with the received data; it returns how many bytes it consumed.
     pub(super) fn receive<'a, R>(
         &'a self,
         use_data: impl FnOnce([&[u8]; 2]) -> (usize, R) + 'a,
@@ -217,7 +218,7 @@ impl Handle {
         self.poll_operation(cx, Operation::Read, self.receive(copy))
     }
 
-    /// Copies what fits of `bufs` into the send buffer.
+    /// Copies as much of `bufs` as fits into the send buffer.
     pub(super) fn send<'a>(
         &'a self,
         bufs: &'a [IoSlice<'a>],
@@ -233,7 +234,7 @@ impl Handle {
                             break;
                         }
                     }
-                    // What the first pieces achieved must be reported; the next call meets the error again.
+                    // Report what the first pieces achieved; the next call returns the error.
                     Err(_) if written > 0 => break,
                     Err(error) => return Poll::Ready(Err(self.refused(error))),
                 }
@@ -253,7 +254,7 @@ impl Handle {
         self.poll_operation(cx, Operation::Flush, |conn, _| match (conn.error(), conn.state()) {
             _ if conn.is_flushed() => Poll::Ready(Ok(())),
             (Some(error), _) => Poll::Ready(Err(self.ended(error))),
-            // An RST may take the place of the ACK of the FIN, with everything before it delivered.
+            // An RST may arrive in place of the ACK of the FIN, after everything before it was delivered.
             (None, State::Closed) => Poll::Ready(Ok(())),
             (None, _) => Poll::Pending,
         })
@@ -287,7 +288,7 @@ impl Handle {
                     None => 0,
                 });
                 match written {
-                    // The core had no room to offer, and noted that a writer waits.
+                    // The core had no room, and noted that a writer waits.
                     Ok(_) if fill.is_some() && max > 0 => Poll::Pending,
                     Ok(written) => Poll::Ready(Ok(written)),
                     Err(error) => Poll::Ready(Err(self.refused(error))),
@@ -298,7 +299,7 @@ impl Handle {
     }
 }
 
-/// As many of the bytes as one call copies.
+/// The part of the data that one call copies.
 pub(super) fn few(pieces: [&[u8]; 2]) -> [&[u8]; 2] {
     let first = pieces[0].len().min(COPY_LIMIT);
     let second = pieces[1].len().min(COPY_LIMIT - first);

@@ -1,11 +1,11 @@
-//! A connection as an application sees it.
+//! A connection as the application sees it.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `handle.rs` | what a stream owns of its connection, and the operations |
+//! | `handle.rs` | the handle to a connection, and its operations |
 //! | `readiness.rs` | waiting without reading or writing, and trying without waiting |
 //! | `settings.rs` | socket options and policies |
-//! | `split.rs` | the two directions, for two owners |
+//! | `split.rs` | read and write halves with separate owners |
 
 mod handle;
 mod readiness;
@@ -32,10 +32,10 @@ use tokio::net::ToSocketAddrs;
 
 /// A TCP connection of a [`Stack`].
 ///
-/// `poll_shutdown` sends a FIN after what was written; reading goes on. Dropping the stream closes it in the
-/// background: what was written and a FIN are still delivered, unless received data was not read, or
-/// [`set_linger`](Self::set_linger) says so: then the peer gets a RST (RFC 9293, section 3.6.1; RFC 2525,
-/// section 2.17).
+/// `poll_shutdown` sends a FIN after the written data; reading continues. Dropping the stream closes it in
+/// the background: written data and a FIN are still delivered. But if received data was not read, or
+/// [`set_linger`](Self::set_linger) says so, the peer gets a RST (RFC 9293, section 3.6.1; RFC 2525, section
+/// 2.17).
 ///
 /// Its methods are those of [`tokio::net::TcpStream`], and more; [what differs](crate#parity-with-tokionet).
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub struct TcpStream {
 }
 
 impl TcpStream {
-    /// Takes a connection over; it is released when the stream is dropped.
+    /// Takes ownership of a connection; it is released when the stream is dropped.
     pub(crate) fn new(shard: Arc<Anchor>, id: ConnId) -> io::Result<Self> {
         Handle::new(shard, id).map(|conn| Self { conn })
     }
@@ -61,13 +61,13 @@ impl TcpStream {
         self.conn.poll_connected(cx)
     }
 
-    /// The near and the peer's address, which stay known when the connection has ended.
+    /// The local and the peer's address. Still available after the connection has ended.
     #[must_use]
     pub const fn addresses(&self) -> (SocketAddr, SocketAddr) {
         (self.conn.local, self.conn.remote)
     }
 
-    /// The peer's address. It stays known when the connection has ended.
+    /// The peer's address. Still available after the connection has ended.
     ///
     /// # Errors
     /// None.
@@ -75,8 +75,8 @@ impl TcpStream {
         Ok(self.conn.remote)
     }
 
-    /// The near address; for a connection accepted by a listener on any address, the destination that the
-    /// peer asked for. It stays known when the connection has ended.
+    /// The local address; for a connection accepted by a listener on any address, the destination that the
+    /// peer asked for. Still available after the connection has ended.
     ///
     /// # Errors
     /// None.
@@ -84,7 +84,7 @@ impl TcpStream {
         Ok(self.conn.local)
     }
 
-    /// A snapshot of the connection, as Linux's `TCP_INFO`.
+    /// A snapshot of the connection, like Linux's `TCP_INFO`.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -92,8 +92,8 @@ impl TcpStream {
         self.conn.info()
     }
 
-    /// The error that ended the connection, unless a read, a write or this has told it before; `SO_ERROR`. Reads and
-    /// writes go on to tell it.
+    /// The error that ended the connection, unless a read, a write or this method has already returned it;
+    /// `SO_ERROR`. Reads and writes keep returning it.
     ///
     /// # Errors
     /// `NotConnected` if the connection is gone.
@@ -101,8 +101,8 @@ impl TcpStream {
         self.conn.take_error()
     }
 
-    /// Lets `act` use the core's view of the connection: to configure or read its policies, for instance. The
-    /// stack stands still while it runs, so it must not wait, nor use the stack or a stream of it.
+    /// Calls `act` with the core's view of the connection, for example to configure or read its policies. The
+    /// stack is locked while it runs: it must not block, nor use the stack or its streams.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -110,20 +110,20 @@ impl TcpStream {
         self.conn.with(act)
     }
 
-    /// Resets the connection and throws away what is queued. Reads and writes fail with `ConnectionAborted`.
+    /// Resets the connection and discards queued data. Reads and writes fail with `ConnectionAborted`.
     pub fn abort(&self) {
-        // If the device is gone there is nobody to tell.
+        // If the device is gone there is nobody to notify.
         let _ = self.conn.with(|conn, now| conn.abort(now));
     }
 
-    /// Lets `use_data` see what was received, in place and in order, and say how many bytes it used up; these
-    /// are freed. Waits until there is something. The two pieces are empty at the end of the stream.
+    /// Calls `use_data` with the received data, in place and in order; it returns how many bytes it consumed,
+    /// which are freed. Waits until there is data. Both pieces are empty at the end of the stream.
     ///
-    /// The stack stands still while `use_data` runs: it may hash or copy, but must not wait, nor use the stack or
-    /// a stream of it.
+    /// The stack is locked while `use_data` runs: it may hash or copy, but must not block, nor use the stack
+    /// or its streams.
     ///
     /// # Errors
-    /// As reading.
+    /// As for reads.
     pub async fn with_readable<R>(
         &mut self,
         use_data: impl FnOnce([&[u8]; 2]) -> (usize, R),
@@ -131,13 +131,13 @@ impl TcpStream {
         self.conn.with_readable(use_data).await
     }
 
-    /// Lets `fill` write into at most `max` bytes of the send buffer in place and say how many bytes it wrote.
-    /// Waits until there is room.
+    /// Lets `fill` write into at most `max` bytes of the send buffer in place; it returns how many bytes it
+    /// wrote. Waits until there is room.
     ///
-    /// The stack stands still while `fill` runs: it must not wait, nor use the stack or a stream of it.
+    /// The stack is locked while `fill` runs: it must not block, nor use the stack or its streams.
     ///
     /// # Errors
-    /// As writing.
+    /// As for writes.
     pub async fn write_with(
         &mut self,
         max: usize,
@@ -146,8 +146,8 @@ impl TcpStream {
         self.conn.write_with(max, fill).await
     }
 
-    /// Waits until the peer has acknowledged everything that was written, and the FIN. To be called after
-    /// `shutdown`; without it this waits for the end of the connection.
+    /// Waits until the peer has acknowledged all written data and the FIN. Call it after `shutdown`; without
+    /// that it waits for the end of the connection.
     ///
     /// # Errors
     /// If the connection ends with an error before that.
@@ -161,7 +161,7 @@ impl TcpStream {
     }
 
     /// Splits the stream into two halves that different tasks may own. Dropping the write half sends a FIN;
-    /// the connection is released when both are gone.
+    /// the connection is released when both halves are dropped.
     #[must_use]
     pub fn into_split(self) -> (OwnedReadHalf, OwnedWriteHalf) {
         split::owned(self)

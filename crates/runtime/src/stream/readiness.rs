@@ -1,7 +1,8 @@
 //! Waiting without reading or writing, trying without waiting, and looking without taking.
 //!
-//! Readiness is level-triggered: each call looks at the connection anew. A stream is writable if a write would take something. After a
-//! write that was cut short it becomes writable when a third of the send buffer is free, so that ACKs do not wake its task one by one.
+//! Readiness is level-triggered: each call checks the connection anew. A stream is writable if a write would
+//! accept data. After a partial write it becomes writable when a third of the send buffer is free, so that
+//! ACKs do not wake its task one by one.
 
 use super::TcpStream;
 use super::handle::{Operation, few};
@@ -18,12 +19,12 @@ impl TcpStream {
     /// # Errors
     /// `NetworkDown` if the device is gone and nothing is left to be read.
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
-        // What was received can be read without a device; for all else it is needed.
+        // Received data can be read without a device; everything else needs it.
         let operation = if interest.is_writable() { Operation::Write } else { Operation::Read };
         self.conn.when(|| self.conn.operate(operation, None, |conn, _| some(readiness(conn, interest)))).await
     }
 
-    /// Waits until a read would not wait. Several tasks may do so at once.
+    /// Waits until a read would not block. Several tasks may wait at once.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
@@ -31,7 +32,7 @@ impl TcpStream {
         self.ready(Interest::READABLE).await.map(drop)
     }
 
-    /// Waits until a write would not wait. Several tasks may do so at once.
+    /// Waits until a write would not block. Several tasks may wait at once.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
@@ -39,7 +40,8 @@ impl TcpStream {
         self.ready(Interest::WRITABLE).await.map(drop)
     }
 
-    /// Whether a read would not wait. Only the task of the latest call of this, `poll_peek` or `poll_read` is woken.
+    /// Ready when a read would not block. Only the task of the latest call of this, `poll_peek` or
+    /// `poll_read` is woken.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
@@ -48,7 +50,7 @@ impl TcpStream {
         self.conn.poll_operation(cx, Operation::Read, look).map_ok(drop)
     }
 
-    /// Whether a write would not wait. Only the task of the latest call of this or `poll_write` is woken.
+    /// Ready when a write would not block. Only the task of the latest call of this or `poll_write` is woken.
     ///
     /// # Errors
     /// As [`ready`](Self::ready).
@@ -57,15 +59,15 @@ impl TcpStream {
         self.conn.poll_operation(cx, Operation::Write, look).map_ok(drop)
     }
 
-    /// Reads what is there, at most as much as `buf` takes.
+    /// Reads available data, at most `buf.len()` bytes, without waiting.
     ///
     /// # Errors
-    /// `WouldBlock` if nothing is there; otherwise as reading.
+    /// `WouldBlock` if there is none; otherwise as for reads.
     pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.try_read_vectored(&mut [IoSliceMut::new(buf)])
     }
 
-    /// Reads what is there into one buffer after the other.
+    /// Reads available data into one buffer after the other.
     ///
     /// # Errors
     /// As [`try_read`](Self::try_read).
@@ -76,7 +78,7 @@ impl TcpStream {
         })
     }
 
-    /// Reads what is there into the free part of `buf`, and advances it.
+    /// Reads available data into the free part of `buf`, and advances it.
     ///
     /// # Errors
     /// As [`try_read`](Self::try_read).
@@ -92,15 +94,15 @@ impl TcpStream {
         })
     }
 
-    /// Writes what there is room for, at most `buf`.
+    /// Writes as much of `buf` as there is room for, without waiting.
     ///
     /// # Errors
-    /// `WouldBlock` if there is no room; otherwise as writing.
+    /// `WouldBlock` if there is no room; otherwise as for writes.
     pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
         self.try_write_vectored(&[IoSlice::new(buf)])
     }
 
-    /// Writes what there is room for, of one buffer after the other.
+    /// Writes one buffer after the other, as much as there is room for.
     ///
     /// # Errors
     /// As [`try_write`](Self::try_write).
@@ -108,11 +110,11 @@ impl TcpStream {
         at_once(self.conn.operate(Operation::Write, None, self.conn.send(bufs)))
     }
 
-    /// Waits for data, and copies what fits of it into `buf` without taking it: it is there for the next read. 0 is the end of
-    /// the stream. Several tasks may wait at once.
+    /// Waits for data, and copies as much as fits into `buf` without consuming it: the next read returns it
+    /// again. 0 is the end of the stream. Several tasks may wait at once.
     ///
     /// # Errors
-    /// As reading.
+    /// As for reads.
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.conn
             .when(|| {
@@ -122,10 +124,11 @@ impl TcpStream {
             .await
     }
 
-    /// As [`peek`](Self::peek), for one task: only that of the latest call of this, `poll_read_ready` or `poll_read` is woken.
+    /// Like [`peek`](Self::peek), but only the task of the latest call of this, `poll_read_ready` or
+    /// `poll_read` is woken.
     ///
     /// # Errors
-    /// As reading.
+    /// As for reads.
     pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<usize>> {
         let look = |pieces: [&[u8]; 2]| {
             let before = buf.remaining();
@@ -142,11 +145,11 @@ impl TcpStream {
     }
 }
 
-/// The part of `interest` that the stream is ready for, as `epoll` would report it.
+/// The part of `interest` that the stream is ready for, as `epoll` reports it.
 fn readiness(conn: &mut Conn<'_>, interest: Interest) -> Ready {
     let state = conn.state();
     let failed = conn.error().is_some();
-    // The peer's FIN was reached; and both were (EPOLLHUP).
+    // The peer's FIN was reached; and both directions ended (EPOLLHUP).
     let ended =
         matches!(state, State::CloseWait | State::Closing | State::LastAck | State::TimeWait | State::Closed);
     let over = ended && state != State::CloseWait;
@@ -163,7 +166,7 @@ fn readiness(conn: &mut Conn<'_>, interest: Interest) -> Ready {
     if interest.is_error() {
         ready |= when(failed, Ready::ERROR);
     }
-    // Urgent data stays in the stream (RFC 6093), so the end is all there is to report.
+    // Urgent data stays in the stream (RFC 6093), so only the end is reported.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     if interest.is_priority() {
         ready |= when(ended || failed, Ready::READ_CLOSED);
@@ -179,7 +182,7 @@ fn some(ready: Ready) -> Poll<io::Result<Ready>> {
     if ready.is_empty() { Poll::Pending } else { Poll::Ready(Ok(ready)) }
 }
 
-/// `WouldBlock` in place of waiting.
+/// Turns pending into `WouldBlock`.
 fn at_once<R>(outcome: Poll<io::Result<R>>) -> io::Result<R> {
     match outcome {
         Poll::Ready(outcome) => outcome,

@@ -1,4 +1,4 @@
-//! Socket options and policies of a connection, with the names of [`tokio::net::TcpStream`],
+//! Socket options and policies of a connection, named as in [`tokio::net::TcpStream`],
 //! [`tokio::net::TcpSocket`] and the socket2 crate.
 
 use super::TcpStream;
@@ -8,7 +8,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 impl TcpStream {
-    /// True if small segments leave at once: `TCP_NODELAY`.
+    /// True if small segments are sent at once: `TCP_NODELAY`.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -16,7 +16,7 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().nagle == Nagle::Off)
     }
 
-    /// `TCP_NODELAY`: small segments leave at once (no Nagle's algorithm).
+    /// `TCP_NODELAY`: small segments are sent at once (no Nagle's algorithm).
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -24,7 +24,7 @@ impl TcpStream {
         self.conn.with(|conn, now| conn.set_nodelay(now, on))
     }
 
-    /// True if only full segments leave: `TCP_CORK`.
+    /// True if only full segments are sent: `TCP_CORK`.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -32,7 +32,7 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().cork)
     }
 
-    /// `TCP_CORK`: only full segments leave until it is set off again.
+    /// `TCP_CORK`: only full segments are sent until it is cleared.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -48,8 +48,8 @@ impl TcpStream {
         self.conn.ask(|conn| conn.quick_acks())
     }
 
-    /// `TCP_QUICKACK`: what the ACK policy holds back is acknowledged now, and each segment with data when it comes,
-    /// until this is switched off (Linux leaves it by itself).
+    /// `TCP_QUICKACK`: sends an ACK that the ACK policy holds back at once, and acknowledges each data
+    /// segment on arrival, until this is cleared (Linux clears it by itself).
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -67,7 +67,7 @@ impl TcpStream {
         Ok(own.unwrap_or(state.endpoint.config().default_ttl).into())
     }
 
-    /// The hop limit of outgoing packets, from 1 to 255.
+    /// Sets the hop limit of outgoing packets, 1 to 255.
     ///
     /// # Errors
     /// `InvalidInput` for another number; `NetworkDown` if the device is gone.
@@ -76,7 +76,7 @@ impl TcpStream {
         self.conn.with(|conn, now| conn.set_ttl(now, Some(ttl)))
     }
 
-    /// The type of service of an IPv4 connection, whose upper six bits are the DSCP: `IP_TOS`.
+    /// The type of service of an IPv4 connection; its upper six bits are the DSCP: `IP_TOS`.
     ///
     /// # Errors
     /// `Unsupported` over IPv6; `NetworkDown` if the device is gone.
@@ -85,7 +85,7 @@ impl TcpStream {
         self.conn.ask(|conn| u32::from(conn.config().dscp) << 2)
     }
 
-    /// The type of service of an IPv4 connection. The lower two bits are ECN's and are not taken.
+    /// Sets the type of service of an IPv4 connection. The lower two bits belong to ECN and are ignored.
     ///
     /// # Errors
     /// `InvalidInput` above 255; `Unsupported` over IPv6; `NetworkDown` if the device is gone.
@@ -95,7 +95,7 @@ impl TcpStream {
         self.conn.with(|conn, now| conn.set_dscp(now, dscp))
     }
 
-    /// The traffic class of an IPv6 connection, whose upper six bits are the DSCP: `IPV6_TCLASS`.
+    /// The traffic class of an IPv6 connection; its upper six bits are the DSCP: `IPV6_TCLASS`.
     ///
     /// # Errors
     /// `Unsupported` over IPv4; `NetworkDown` if the device is gone.
@@ -104,7 +104,7 @@ impl TcpStream {
         self.conn.ask(|conn| u32::from(conn.config().dscp) << 2)
     }
 
-    /// The traffic class of an IPv6 connection. The lower two bits are ECN's and are not taken.
+    /// Sets the traffic class of an IPv6 connection. The lower two bits belong to ECN and are ignored.
     ///
     /// # Errors
     /// `InvalidInput` above 255; `Unsupported` over IPv4; `NetworkDown` if the device is gone.
@@ -126,7 +126,8 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().send_buffer)
     }
 
-    /// The limit of the send buffer in bytes, from 2,048 to 2^30. What is written stays, even if that is more.
+    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30. Data already written stays, even if it
+    /// exceeds the limit.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -142,10 +143,11 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().recv_buffer)
     }
 
-    /// The limit of the receive buffer in bytes, from 2,048 to 2^30. The window is all of it from here on: as with the
-    /// kernel, a size that is set ends the tuning. A smaller window comes into force as data arrives, and takes nothing back
-    /// that the peer was promised (RFC 9293, section 3.8.6); what has arrived stays. The window scale of the handshake bounds
-    /// a larger one, so that a size above it belongs into the settings that the connection begins with.
+    /// Sets the limit of the receive buffer in bytes, from 2,048 to 2^30. As in the kernel, this ends
+    /// auto-tuning, and the whole buffer is offered as window. A smaller window takes effect as data arrives,
+    /// and never takes back window already offered to the peer (RFC 9293, section 3.8.6); received data
+    /// stays. The handshake's window scale limits a larger one: set a size above it before the connection
+    /// starts.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -153,7 +155,7 @@ impl TcpStream {
         self.conn.with(|conn, now| conn.set_recv_buffer(now, bytes))
     }
 
-    /// True if a silent peer is probed: `SO_KEEPALIVE`.
+    /// True if an idle peer is probed: `SO_KEEPALIVE`.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -161,7 +163,7 @@ impl TcpStream {
         self.tcp_keepalive().map(|times| times.is_some())
     }
 
-    /// `SO_KEEPALIVE`, with the times that are in force, or else the default ones.
+    /// `SO_KEEPALIVE`, with the current times, or the default ones.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -180,10 +182,10 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().keep_alive)
     }
 
-    /// Switches keep-alive on, with these times. Idle time counts from the last arrival.
+    /// Enables keep-alive with these times. Idle time counts from the last arrival.
     ///
     /// # Errors
-    /// `InvalidInput` if one of them is zero; `NetworkDown` if the device is gone.
+    /// `InvalidInput` if one of the times is zero; `NetworkDown` if the device is gone.
     pub fn set_tcp_keepalive(&self, times: &KeepAlive) -> io::Result<()> {
         check_keepalive(times)?;
         self.conn.with(|conn, now| conn.set_keep_alive(now, Some(*times)))
@@ -197,8 +199,8 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().user_timeout.map(Duration::from))
     }
 
-    /// `TCP_USER_TIMEOUT`: how long written data may wait for an ACK without any progress, before the connection ends with
-    /// `TimedOut`. `None`: for ever.
+    /// `TCP_USER_TIMEOUT`: how long written data may wait for an ACK without any progress before the
+    /// connection ends with `TimedOut`. `None`: forever.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -214,9 +216,9 @@ impl TcpStream {
         Ok(self.conn.shard.lock().linger(self.conn.id).map(Duration::from))
     }
 
-    /// What dropping the stream does. `None`, the default: it closes in the background, however long the peer
-    /// takes. `Some(zero)`: it resets. `Some(limit)`: it closes in the background and is reset if that
-    /// takes longer than `limit`.
+    /// Sets what dropping the stream does. `None`, the default: it closes in the background, however long the
+    /// peer takes. `Some(zero)`: it resets. `Some(limit)`: it closes in the background and is reset after
+    /// `limit`.
     ///
     /// # Errors
     /// None.
@@ -225,7 +227,7 @@ impl TcpStream {
         Ok(())
     }
 
-    /// Dropping the stream resets the connection: `set_linger(Some(Duration::ZERO))`.
+    /// Makes dropping the stream reset the connection: `set_linger(Some(Duration::ZERO))`.
     ///
     /// # Errors
     /// None.
@@ -233,7 +235,7 @@ impl TcpStream {
         self.set_linger(Some(Duration::ZERO))
     }
 
-    /// Swaps the congestion control; the new one starts from the old one's window and threshold.
+    /// Replaces the congestion control; the new one starts with the old one's window and threshold.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -241,7 +243,7 @@ impl TcpStream {
         self.conn.with(|conn, now| conn.set_congestion_control(now, make))
     }
 
-    /// Swaps the ACK policy.
+    /// Replaces the ACK policy.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -249,8 +251,8 @@ impl TcpStream {
         self.conn.with(|conn, now| conn.set_ack_policy(now, make))
     }
 
-    /// Swaps the response to retransmission timeouts. The new one begins with the next expiry; an episode of the old one
-    /// ends in the conventional way.
+    /// Replaces the response to retransmission timeouts. The new one takes effect at the next expiry; an
+    /// episode of the old one ends in the conventional way.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -259,20 +261,20 @@ impl TcpStream {
     }
 }
 
-/// A hop limit.
+/// Checks a hop limit.
 pub(crate) fn ttl_of(ttl: u32) -> io::Result<u8> {
     let ttl = u8::try_from(ttl).ok().filter(|ttl| *ttl > 0);
     ttl.ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "a hop limit is from 1 to 255"))
 }
 
-/// The DSCP of a type of service or traffic class.
+/// The DSCP in a type of service or traffic class.
 pub(crate) fn dscp_of_tos(tos: u32) -> io::Result<u8> {
     let tos = u8::try_from(tos);
     tos.map(|tos| tos >> 2)
         .map_err(|_| io::Error::new(ErrorKind::InvalidInput, "a type of service has eight bits"))
 }
 
-/// An option that `wants_ipv4` or IPv6 is asked of a connection over IPv4, or not.
+/// Checks that an option for IPv4 (`wants_ipv4`) or IPv6 matches the connection's IP version.
 pub(crate) fn check_family(is_ipv4: bool, wants_ipv4: bool) -> io::Result<()> {
     let version = if wants_ipv4 { "IPv4" } else { "IPv6" };
     match is_ipv4 == wants_ipv4 {
@@ -281,7 +283,7 @@ pub(crate) fn check_family(is_ipv4: bool, wants_ipv4: bool) -> io::Result<()> {
     }
 }
 
-/// Times that keep-alive can have.
+/// Checks keep-alive times.
 pub(crate) fn check_keepalive(times: &KeepAlive) -> io::Result<()> {
     let KeepAlive { idle, interval, count } = times;
     if idle.is_zero() || interval.is_zero() || *count == 0 {

@@ -1,4 +1,4 @@
-//! The two directions of a stream, for two owners.
+//! Read and write halves of a stream.
 
 use super::TcpStream;
 use ackline_tcp_core::info::Info;
@@ -38,14 +38,14 @@ pub struct OwnedReadHalf {
     stream: Arc<TcpStream>,
 }
 
-/// The writing half of a [`TcpStream::into_split`]. Dropping it sends a FIN after what was written.
+/// The writing half of a [`TcpStream::into_split`]. Dropping it sends a FIN after the written data.
 #[derive(Debug)]
 pub struct OwnedWriteHalf {
     stream: Arc<TcpStream>,
     shutdown_on_drop: bool,
 }
 
-/// The halves given to [`OwnedReadHalf::reunite`] are not of one stream.
+/// The halves passed to [`OwnedReadHalf::reunite`] belong to different streams.
 #[derive(Debug)]
 pub struct ReuniteError(
     /// The reading half.
@@ -71,7 +71,7 @@ fn reunite(read: OwnedReadHalf, write: OwnedWriteHalf) -> Result<TcpStream, Reun
 }
 
 impl OwnedReadHalf {
-    /// Makes one stream of its two halves again.
+    /// Joins two halves into a stream again.
     ///
     /// # Errors
     /// Returns the halves if they belong to different streams.
@@ -81,7 +81,7 @@ impl OwnedReadHalf {
 }
 
 impl OwnedWriteHalf {
-    /// Makes one stream of its two halves again.
+    /// Joins two halves into a stream again.
     ///
     /// # Errors
     /// Returns the halves if they belong to different streams.
@@ -89,7 +89,7 @@ impl OwnedWriteHalf {
         reunite(other, self)
     }
 
-    /// Gives the half up without a FIN.
+    /// Drops the half without sending a FIN.
     pub fn forget(mut self) {
         self.shutdown_on_drop = false;
     }
@@ -104,7 +104,7 @@ impl Drop for OwnedWriteHalf {
     }
 }
 
-/// What either half can do.
+/// Methods of both halves.
 macro_rules! both {
     ($($half:ty),*) => {$(
         impl $half {
@@ -116,7 +116,7 @@ macro_rules! both {
                 self.stream.peer_addr()
             }
 
-            /// The near address.
+            /// The local address.
             ///
             /// # Errors
             /// None.
@@ -209,7 +209,7 @@ macro_rules! reads {
             /// As [`TcpStream::with_readable`].
             ///
             /// # Errors
-            /// As reading.
+            /// As for reads.
             pub async fn with_readable<R>(
                 &mut self,
                 use_data: impl FnOnce([&[u8]; 2]) -> (usize, R),
@@ -262,7 +262,7 @@ macro_rules! writes {
             /// As [`TcpStream::write_with`].
             ///
             /// # Errors
-            /// As writing.
+            /// As for writes.
             pub async fn write_with(
                 &mut self,
                 max: usize,

@@ -1,4 +1,4 @@
-//! Filters of sockets: classic BPF, socket(7) `SO_ATTACH_FILTER`.
+//! Socket filters: classic BPF, socket(7) `SO_ATTACH_FILTER`.
 
 use super::socket::set;
 use rustix::fd::AsFd;
@@ -8,7 +8,7 @@ use std::ffi::c_ushort;
 /// One instruction of a classic BPF program.
 pub(crate) type Instruction = libc::sock_filter;
 
-/// Lets only those frames through of which `program` keeps at least one byte.
+/// Attaches `program`: the socket only receives frames of which it keeps at least one byte.
 pub(crate) fn attach_filter(socket: impl AsFd, program: &mut [Instruction]) -> Result<(), Errno> {
     let program = libc::sock_fprog {
         len: c_ushort::try_from(program.len()).map_err(|_| Errno::INVAL)?,

@@ -1,4 +1,4 @@
-//! Leaving the namespaces that the process started in.
+//! Leaving the process's initial namespaces.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -13,14 +13,14 @@ pub(crate) fn unshare_net() -> Result<(), Errno> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
 }
 
-/// A new user namespace, and in it a new network namespace, for the calling process, which must have one
-/// thread only (EINVAL otherwise).
+/// Moves the calling process into a new user namespace and a new network namespace inside it. The process
+/// must be single-threaded (EINVAL otherwise).
 pub(crate) fn unshare_user_and_net() -> Result<(), Errno> {
     // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked for.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }
 }
 
-/// The texts that say which numbers the caller's user and group have inside a new user namespace.
+/// The ID maps of a new user namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct IdMaps {
     uid_map: String,
@@ -28,14 +28,14 @@ pub(crate) struct IdMaps {
 }
 
 impl IdMaps {
-    /// The same numbers inside as outside. To be made before the process enters the new namespace.
+    /// Same IDs inside and outside. Create it before the process enters the new namespace.
     pub(crate) fn same() -> Self {
         let uid = rustix::process::geteuid().as_raw();
         let gid = rustix::process::getegid().as_raw();
         Self { uid_map: format!("{uid} {uid} 1"), gid_map: format!("{gid} {gid} 1") }
     }
 
-    /// User and group 0 inside, so that the capabilities outlive an exec: capabilities(7). To be made before the
+    /// User and group 0 inside, so that capabilities survive an exec: capabilities(7). Create it before the
     /// process enters the new namespace.
     fn root() -> Self {
         let uid = rustix::process::geteuid().as_raw();
@@ -43,7 +43,7 @@ impl IdMaps {
         Self { uid_map: format!("0 {uid} 1"), gid_map: format!("0 {gid} 1") }
     }
 
-    /// Writes the maps. Only plain system calls: it may run between fork and exec.
+    /// Writes the maps. Only uses plain system calls: it may run between fork and exec.
     pub(crate) fn install(&self) -> Result<(), Errno> {
         // An unprivileged process may write its gid_map only after it has given up setgroups(2):
         // user_namespaces(7).
@@ -55,7 +55,7 @@ impl IdMaps {
 
 fn write_whole(path: &str, text: &[u8]) -> Result<(), Errno> {
     let fd = rustix::fs::open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
-    // These files take their whole text in one write or refuse it.
+    // These files only accept their whole text in one write.
     rustix::io::write(&fd, text).map(drop)
 }
 

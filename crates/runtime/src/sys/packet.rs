@@ -7,13 +7,13 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::ffi::{c_int, c_ushort, c_void};
 use std::mem::MaybeUninit;
 
-/// A packet socket for whole Ethernet frames, non-blocking, that receives nothing until it is bound.
+/// A non-blocking packet socket for whole Ethernet frames; it receives nothing until it is bound.
 pub(crate) fn open() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)
 }
 
-/// Binds the socket to all protocols of the interface number `interface`.
+/// Binds the socket to all protocols of the interface with index `interface`.
 pub(crate) fn bind(socket: impl AsFd, interface: u32) -> Result<(), Errno> {
     let address = libc::sockaddr_ll {
         sll_family: libc::AF_PACKET as c_ushort,
@@ -35,14 +35,14 @@ pub(crate) fn bind(socket: impl AsFd, interface: u32) -> Result<(), Errno> {
     failed(outcome)
 }
 
-/// Switches one of the options whose value is an `int`: `PACKET_VNET_HDR`, ...
+/// Sets an option whose value is an `int`: `PACKET_VNET_HDR`, ...
 pub(crate) fn set_option(socket: impl AsFd, option: c_int, value: c_int) -> Result<(), Errno> {
     // SAFETY: an integer.
     unsafe { set(socket, libc::SOL_PACKET, option, &value) }
 }
 
-/// Makes the interface take frames for `address` (`PACKET_MR_UNICAST`, `PACKET_MR_MULTICAST`) as long as the socket is
-/// open.
+/// Makes the interface accept frames for `address` (`PACKET_MR_UNICAST`, `PACKET_MR_MULTICAST`) while the
+/// socket is open.
 pub(crate) fn join(socket: impl AsFd, interface: u32, kind: c_int, address: [u8; 6]) -> Result<(), Errno> {
     let [a, b, c, d, e, f] = address;
     let request = libc::packet_mreq {
@@ -55,7 +55,7 @@ pub(crate) fn join(socket: impl AsFd, interface: u32, kind: c_int, address: [u8;
     unsafe { set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request) }
 }
 
-/// Frames that found no room in the socket's receive buffer since the last call.
+/// Frames dropped since the last call because the socket's receive buffer was full.
 pub(crate) fn take_drops(socket: impl AsFd) -> Result<u32, Errno> {
     let mut stats = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
     let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
@@ -74,7 +74,7 @@ pub(crate) fn take_drops(socket: impl AsFd) -> Result<u32, Errno> {
     Ok(stats.tp_drops)
 }
 
-/// Most messages that one call takes.
+/// Maximum messages per call.
 pub(crate) const MAX_BATCH: usize = 64;
 
 /// One message of [`receive_batch`].
@@ -82,12 +82,12 @@ pub(crate) const MAX_BATCH: usize = 64;
 pub(crate) struct Message {
     /// Bytes written to its slot.
     pub(crate) length: usize,
-    /// It was longer than the slot.
+    /// The message was truncated.
     pub(crate) cut: bool,
 }
 
-/// Receives as many messages as are there, at most one for each slot of `stride` bytes in `buffer` and each of
-/// `messages`, and at most [`MAX_BATCH`]. Returns how many; `AGAIN` if there are none.
+/// Receives all available messages, at most one for each slot of `stride` bytes in `buffer` and each of
+/// `messages`, and at most [`MAX_BATCH`]. Returns their number; `AGAIN` if there are none.
 pub(crate) fn receive_batch(
     socket: impl AsFd,
     buffer: &mut [u8],

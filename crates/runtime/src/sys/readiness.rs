@@ -19,7 +19,7 @@ unsafe impl OwnsFd for OwnedFd {}
 #[cfg(feature = "tun-tap")]
 unsafe impl OwnsFd for tun_tap::Iface {}
 
-/// Lets tokio watch a non-blocking descriptor.
+/// Registers a non-blocking descriptor with tokio.
 ///
 /// # Errors
 /// If epoll refuses it.

@@ -1,10 +1,10 @@
-//! Options of the kernel's sockets that `rustix` does not know: socket(7), tcp(7).
+//! Options of kernel sockets that `rustix` lacks: socket(7), tcp(7).
 
 use rustix::fd::{AsFd, AsRawFd as _};
 use rustix::io::Errno;
 use std::ffi::c_int;
 
-/// Fills `info` with as much of the kernel's `struct tcp_info` as it has; returns how many bytes that is.
+/// Fills `info` with the kernel's `struct tcp_info`, as far as both have it; returns the number of bytes.
 pub(crate) fn tcp_info(socket: impl AsFd, info: &mut [u8]) -> Result<usize, Errno> {
     let mut length = libc::socklen_t::try_from(info.len()).unwrap_or(libc::socklen_t::MAX);
     // SAFETY: the kernel writes at most `length` bytes to `info`, which is at least that long, and the number
@@ -21,13 +21,13 @@ pub(crate) fn tcp_info(socket: impl AsFd, info: &mut [u8]) -> Result<usize, Errn
     failed(outcome).map(|()| (length as usize).min(info.len()))
 }
 
-/// The kernel's TCP sends no more than `rate` bytes in a second.
+/// Limits the kernel's TCP to `rate` bytes per second.
 pub(crate) fn set_max_pacing_rate(socket: impl AsFd, rate: u64) -> Result<(), Errno> {
     // SAFETY: an integer of eight bytes, which socket(7) permits.
     unsafe { set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate) }
 }
 
-/// The error of the call whose outcome this is: zero, or -1 with the reason in `errno`.
+/// Converts the result of a call: zero, or -1 with the reason in `errno`.
 pub(super) fn failed(outcome: c_int) -> Result<(), Errno> {
     if outcome == 0 {
         Ok(())

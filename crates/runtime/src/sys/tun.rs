@@ -19,12 +19,12 @@ struct InterfaceRequest {
 
 const PADDING: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<c_short>();
 
-/// What to ask of TUNSETIFF.
+/// Flags for TUNSETIFF.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flags {
     /// Every packet is preceded by a virtio network header.
     pub(crate) vnet_hdr: bool,
-    /// The device takes several queues.
+    /// The interface has several queues.
     pub(crate) multi_queue: bool,
     /// Fail if an interface of that name exists.
     pub(crate) exclusive: bool,
@@ -73,7 +73,7 @@ pub(crate) fn set_vnet_header_size(fd: impl AsFd, bytes: c_int) -> Result<(), Er
     unsafe { ioctl::ioctl(fd, Setter::<{ libc::TUNSETVNETHDRSZ as ioctl::Opcode }, c_int>::new(bytes)) }
 }
 
-/// Tells the kernel which unfinished packets may be handed to this reader.
+/// Tells the kernel which partial checksums and super-packets it may hand to this reader.
 pub(crate) fn set_offload(fd: impl AsFd, features: c_uint) -> Result<(), Errno> {
     // SAFETY: TUNSETOFFLOAD takes its argument by value; no memory is touched.
     unsafe {

@@ -1,6 +1,6 @@
-//! Linux: the clock is `CLOCK_MONOTONIC`, and a timerfd rings.
+//! Linux: `CLOCK_MONOTONIC` and a timerfd.
 //!
-//! A timerfd is an hrtimer with nanosecond deadlines whose expiry wakes the runtime's epoll like a packet does.
+//! A timerfd is an hrtimer with nanosecond deadlines; its expiry wakes the runtime's epoll as a packet does.
 
 use super::Alarm;
 use crate::sys::readiness;
@@ -24,10 +24,10 @@ pub(super) struct Timerfd {
 }
 
 impl Alarm for Timerfd {
-    /// A wake-up comes some tens of microseconds late on a busy machine.
+    /// Wake-ups come some tens of microseconds late on a busy machine.
     const RESOLUTION: Duration = Duration::from_micros(50);
 
-    /// Since the machine started.
+    /// Time since the machine started.
     fn now() -> Instant {
         let Timespec { tv_sec, tv_nsec } = clock_gettime(ClockId::Monotonic);
         // The monotonic clock counts up from zero, so neither part is negative.
@@ -53,8 +53,8 @@ impl Alarm for Timerfd {
     }
 
     fn poll_ring(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // Each expiry is one edge for epoll, and setting the timerfd anew takes an unread expiry back: so nothing needs to
-        // be read.
+        // Each expiry is one edge for epoll, and setting the timerfd clears an unread expiry, so it never has
+        // to be read.
         ready!(self.fd.poll_read_ready(cx))?.clear_ready();
         Poll::Ready(Ok(()))
     }

@@ -1,7 +1,7 @@
-//! The clock and the one timer of a driver.
+//! The clock and the timer of a driver.
 //!
-//! On Linux a timerfd, because tokio's own timers tick in milliseconds, too coarse for pacing. Elsewhere these, and the clock of
-//! std. (`--cfg ackline_portable_timer` takes them on Linux, too: for tests.)
+//! On Linux a timerfd, because tokio's timers tick in milliseconds, too coarse for pacing. Elsewhere tokio's
+//! timers and std's clock. (`--cfg ackline_portable_timer` selects those on Linux, too: for tests.)
 
 #[cfg(all(target_os = "linux", any(test, not(ackline_portable_timer))))]
 mod linux;
@@ -19,17 +19,17 @@ use ackline_tcp_core::{Duration, Instant};
 use std::io;
 use std::task::{Context, Poll, ready};
 
-/// How far apart two wake-ups of a [`Timer`] must be to be told apart.
+/// Smallest distance of two deadlines that a [`Timer`] can tell apart.
 pub(crate) const RESOLUTION: Duration = Native::RESOLUTION;
 
-/// The monotonic clock, in nanoseconds: on Linux `CLOCK_MONOTONIC`, since the machine started; elsewhere std's clock, since
-/// the process first asked.
+/// The monotonic clock, in nanoseconds: on Linux `CLOCK_MONOTONIC`, since the machine started; elsewhere
+/// std's clock, since the process first called this.
 #[must_use]
 pub fn now() -> Instant {
     Native::now()
 }
 
-/// Reads the clock until it says `at`; what it says then.
+/// Spins until the clock reaches `at`; returns the time it read.
 pub(crate) fn spin_until(at: Instant) -> Instant {
     loop {
         let now = now();
@@ -40,12 +40,12 @@ pub(crate) fn spin_until(at: Instant) -> Instant {
     }
 }
 
-/// A timer on the clock of [`now`]: with nanosecond deadlines on Linux, and up to a millisecond late elsewhere (on Windows up
-/// to 16 ms, as its own timers are).
+/// A timer on the clock of [`now`]: with nanosecond deadlines on Linux, up to a millisecond late elsewhere
+/// (up to 16 ms on Windows, as are its own timers).
 ///
-/// [`arm`](Self::arm) as often as the deadline changes, then await [`poll_expired`](Self::poll_expired).
-/// A deadline that moves later, as the retransmission timer does with every ACK, costs no system call: the alarm
-/// keeps the earlier time and is set anew when that has passed.
+/// [`arm`](Self::arm) it whenever the deadline changes, then await [`poll_expired`](Self::poll_expired).
+/// Moving the deadline later, as the retransmission timer does with every ACK, costs no system call: the
+/// alarm keeps the earlier time and is set again when that has passed.
 #[derive(Debug)]
 pub struct Timer {
     lazy: Lazy<Native>,
@@ -63,22 +63,23 @@ impl Timer {
         Ok(Self { lazy: Lazy::new()? })
     }
 
-    /// The deadline that is waited for.
+    /// The current deadline.
     #[must_use]
     pub const fn deadline(&self) -> Option<Instant> {
         self.lazy.deadline
     }
 
-    /// Waits for `deadline` from here on; `None`: for nothing. Whoever polled last is woken when it has passed.
+    /// Sets the deadline; `None` disarms the timer. The task that polled last is woken when the deadline has
+    /// passed.
     ///
     /// # Errors
-    /// If the kernel refuses the time, which it does not for any instant that [`now`] can reach.
+    /// If the kernel refuses the time, which it never does for an instant that [`now`] can reach.
     pub fn arm(&mut self, deadline: Option<Instant>) -> io::Result<()> {
         self.lazy.arm(deadline)
     }
 
-    /// Ready when the deadline has passed, which disarms the timer; with the time at which that was noticed.
-    /// Pending without a deadline.
+    /// Ready when the deadline has passed, with the current time; this disarms the timer. Pending without a
+    /// deadline.
     ///
     /// # Errors
     /// If the descriptor fails.
@@ -95,9 +96,9 @@ impl Timer {
     }
 }
 
-/// What rings at a time that is set, and the clock that it goes by.
+/// An alarm and its clock.
 trait Alarm: Sized {
-    /// How far apart two times must be to be told apart.
+    /// Smallest distance of two times that it can tell apart.
     const RESOLUTION: Duration;
 
     /// The clock.
@@ -106,20 +107,20 @@ trait Alarm: Sized {
     /// An alarm that is not set.
     fn new() -> io::Result<Self>;
 
-    /// Rings at `at`, and not at the time that was set before. Wakes whoever polled last.
+    /// Sets the alarm to `at`, replacing the time set before. Wakes the task that polled last.
     fn set(&mut self, at: Instant) -> io::Result<()>;
 
     /// Ready when it has rung since the last call, or may have.
     fn poll_ring(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 }
 
-/// An alarm that is set as seldom as possible.
+/// Sets its alarm as rarely as possible.
 #[derive(Debug)]
 struct Lazy<A> {
     alarm: A,
-    /// What the caller wants.
+    /// The caller's deadline.
     deadline: Option<Instant>,
-    /// What the alarm is set to; never later than `deadline`.
+    /// The alarm's time; never later than `deadline`.
     set_to: Option<Instant>,
 }
 
@@ -133,7 +134,7 @@ impl<A: Alarm> Lazy<A> {
         match (deadline, self.set_to) {
             (Some(wanted), Some(set)) if set <= wanted => Ok(()),
             (Some(wanted), _) => self.set(wanted),
-            // A ring that nobody waits for is swallowed by `poll_expired`.
+            // `poll_expired` ignores a ring without a deadline.
             (None, _) => Ok(()),
         }
     }
@@ -141,7 +142,7 @@ impl<A: Alarm> Lazy<A> {
     fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Instant>> {
         loop {
             ready!(self.alarm.poll_ring(cx))?;
-            // The clock says whether the ring belongs to the time that the alarm is set to.
+            // The clock tells whether the ring belongs to the time that the alarm is set to.
             let now = A::now();
             if self.set_to.is_none_or(|set| now < set) {
                 continue;

@@ -1,4 +1,4 @@
-//! Wherever tokio and std run: their clock and timer.
+//! The portable timer: tokio's timer and std's clock.
 //!
 //! tokio's timer ticks in milliseconds, and rounds up.
 
@@ -11,13 +11,13 @@ use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker, ready};
 use tokio::time::Sleep;
 
-/// A sleep of tokio's that is set again and again.
+/// A tokio sleep that is reset again and again.
 #[derive(Debug)]
 pub(super) struct Sleeper {
     sleep: Pin<Box<Sleep>>,
     /// When it rings; `None` after it has.
     at: Option<Instant>,
-    /// Who polled last: whoever sets a time from another task has this one woken.
+    /// The task that polled last; it is woken if another task sets the time.
     waker: Waker,
 }
 
@@ -27,7 +27,7 @@ impl Sleeper {
         self.sleep.as_mut().reset(tokio::time::Instant::now() + left.into());
     }
 
-    /// Ready at the time that is set; pending if none is.
+    /// Ready at the set time; pending if there is none.
     fn poll_sleep(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.at else { return Poll::Pending };
         loop {
@@ -45,7 +45,7 @@ impl Alarm for Sleeper {
     /// tokio's tick.
     const RESOLUTION: Duration = Duration::from_millis(1);
 
-    /// Since the process first asked.
+    /// Time since the process first called this.
     #[expect(clippy::disallowed_methods, reason = "this is the clock that is read")]
     fn now() -> Instant {
         static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();

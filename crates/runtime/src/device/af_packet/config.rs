@@ -9,56 +9,57 @@ use std::net::IpAddr;
 
 /// How to open an [`AfPacket`](super::AfPacket) device.
 ///
-/// The addresses are the stack's own. They must not be configured on the interface: the kernel would answer for them
-/// too, with a reset for every segment that it knows no connection for.
+/// The addresses belong to the stack. Do not configure them on the interface: the kernel would answer for
+/// them too, with a reset for every segment of a connection it does not have.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AfPacketConfig {
-    /// Name of the Ethernet interface, which exists and is up.
+    /// Name of an Ethernet interface that exists and is up.
     pub interface: String,
-    /// The stack's own addresses, at least one. What the prefix of one contains is reached directly. The same
-    /// addresses are to be given to the [stack](crate::stack::Builder::address). Packets for others are dropped in the
-    /// kernel; with more than 32 own addresses, in the stack.
+    /// The stack's addresses, at least one. Destinations inside one of their prefixes are reached directly.
+    /// Give the same addresses to the [stack](crate::stack::Builder::address). The kernel drops packets for
+    /// other addresses; with more than 32 addresses, the stack does.
     pub addresses: Vec<IpNet>,
     /// The next hop of everything else, at most one per IP version.
     pub gateways: Vec<IpAddr>,
     /// Ethernet address of the stack; `None`: the interface's own.
     ///
-    /// With the interface's own the kernel takes the frames for its own too. It drops what is in them, because the IP
-    /// address is none of its own, unless it forwards (`net.ipv4.ip_forward=1`): then it sends them on or answers
-    /// that the host is unreachable. With another address it sees that they are not for it. Wireless networks and
-    /// most clouds carry frames with the interface's own address only.
+    /// With the interface's own address, the kernel receives the frames as well. It drops the packets inside,
+    /// because their IP address is not one of its own, unless it forwards (`net.ipv4.ip_forward=1`): then it
+    /// sends them on or answers host unreachable. With another address it can tell that they are not for it.
+    /// Wireless networks and most clouds only carry frames with the interface's own address.
     pub mac: Option<MacAddress>,
-    /// Super-packets and unfinished checksums, both ways: the kernel or the network card cuts what is sent. Without
-    /// it what is sent are single packets with complete checksums; super-packets that the kernel made are still
-    /// received.
+    /// Super-packets and partial checksums, both ways: the kernel or the network card segments what is sent.
+    /// Without it, the device sends single packets with complete checksums; it still receives super-packets
+    /// that the kernel built.
     pub offload: bool,
-    /// Hand frames to the network card past the interface's queueing discipline (`PACKET_QDISC_BYPASS`): less work
-    /// for each, but frames are dropped if the card's queue is full.
+    /// Bypass the interface's queueing discipline (`PACKET_QDISC_BYPASS`): less work per frame, but frames
+    /// are dropped if the card's queue is full.
     pub qdisc_bypass: bool,
     /// Largest IP packet in bytes, 68 to the interface's MTU (a larger value counts as that); `None`: the
     /// interface's MTU.
     pub mtu: Option<u32>,
-    /// Frames that one system call receives at most, 1 to 64; fewer if they are large. Each takes up to 64 KiB of
-    /// memory.
+    /// Maximum number of frames per receive system call, 1 to 64; fewer if they are large. Each takes up to
+    /// 64 KiB of memory.
     pub receive_batch: usize,
-    /// Bytes of memory for frames that were received and not yet read, with the kernel's bookkeeping (which makes a
-    /// full-sized packet of 1500 bytes count as 2304 or more).
+    /// Bytes of memory for received frames that have not been read yet, including the kernel's bookkeeping (a
+    /// full-sized packet of 1500 bytes counts as 2304 or more).
     pub receive_buffer: usize,
-    /// Bytes of memory for frames that were sent and have not left, with the kernel's bookkeeping. What does not fit
-    /// waits in the stack.
+    /// Bytes of memory for frames that were sent but have not left, including the kernel's bookkeeping.
+    /// Packets that do not fit wait in the stack.
     pub send_buffer: usize,
-    /// Neighbours whose Ethernet address is given, and never asked for.
+    /// Neighbours with a fixed Ethernet address; they are never resolved.
     pub neighbours: Vec<(IpAddr, MacAddress)>,
     /// How the Ethernet addresses of other neighbours are found, and how the stack's own addresses are claimed.
     pub resolution: NeighbourConfig,
-    /// Receive packets for every address, as a tunnel's end does
-    /// ([`Builder::any_address`](crate::stack::Builder::any_address)), not for [`addresses`](Self::addresses) only.
+    /// Receive packets for every address, like a tunnel endpoint
+    /// ([`Builder::any_address`](crate::stack::Builder::any_address)), not only for
+    /// [`addresses`](Self::addresses).
     pub any_address: bool,
 }
 
 impl AfPacketConfig {
-    /// The interface with offload, and no address yet.
+    /// The interface with offload and without addresses.
     #[must_use]
     pub fn new(interface: impl Into<String>) -> Self {
         Self {
@@ -78,21 +79,21 @@ impl AfPacketConfig {
         }
     }
 
-    /// Adds an own address with the prefix of its network.
+    /// Adds an address of the stack, with the prefix of its network.
     #[must_use]
     pub fn address(mut self, address: IpNet) -> Self {
         self.addresses.push(address);
         self
     }
 
-    /// Sets the next hop of what is in no own network.
+    /// Sets the next hop for destinations outside the stack's networks.
     #[must_use]
     pub fn gateway(mut self, gateway: IpAddr) -> Self {
         self.gateways.push(gateway);
         self
     }
 
-    /// Uses an Ethernet address of the stack's own.
+    /// Gives the stack an Ethernet address of its own.
     #[must_use]
     pub fn mac(mut self, mac: MacAddress) -> Self {
         self.mac = Some(mac);
@@ -106,7 +107,7 @@ impl AfPacketConfig {
         self
     }
 
-    /// Sends past the interface's queueing discipline.
+    /// Bypasses the interface's queueing discipline.
     #[must_use]
     pub fn qdisc_bypass(mut self) -> Self {
         self.qdisc_bypass = true;
@@ -120,14 +121,14 @@ impl AfPacketConfig {
         self
     }
 
-    /// Gives a neighbour's Ethernet address.
+    /// Sets a neighbour's Ethernet address.
     #[must_use]
     pub fn neighbour(mut self, address: IpAddr, mac: MacAddress) -> Self {
         self.neighbours.push((address, mac));
         self
     }
 
-    /// Sets the times and limits of neighbour resolution.
+    /// Sets the timers and limits of neighbour resolution.
     #[must_use]
     pub fn resolution(mut self, resolution: NeighbourConfig) -> Self {
         self.resolution = resolution;
@@ -151,7 +152,7 @@ impl AfPacketConfig {
         }
     }
 
-    /// What can be checked without an interface.
+    /// Checks what can be checked without an interface.
     pub(super) fn check(&self) -> Result<()> {
         let bad = |what, why: String| Err(Error::BadConfig { what, why });
         if self.addresses.is_empty() {

@@ -1,13 +1,14 @@
-//! What the kernel lets through to the socket: a classic BPF program, made for the stack's addresses.
+//! The classic BPF program that selects frames for the socket, generated for the stack's addresses.
 //!
-//! On an interface that the kernel uses too, most frames are not the stack's; dropping them before they are queued
-//! saves their copy and their place in the receive buffer. Only what passes everything below is received:
+//! On an interface that the kernel uses too, most frames are not for the stack. Dropping them before they are
+//! queued saves the copy and their space in the receive buffer. The program accepts:
 //!
-//! - no VLAN tag, or one that only carries a priority (VLAN 0). The kernel has taken the tag out of the frame, so
-//!   one that is tagged for another VLAN would otherwise look like one of this network.
+//! - frames without a VLAN tag, or with one that only carries a priority (VLAN 0). The kernel strips the tag,
+//!   so a frame tagged for another VLAN would otherwise look like one of this network;
 //! - ARP to the stack's Ethernet address or to a group;
-//! - IPv4 and IPv6 to the stack's Ethernet address, for an own address: all of it, so that the stack refuses what it does not
-//!   speak. Without addresses to compare with, only TCP, ICMP, and extension headers: the rest may be the kernel's;
+//! - IPv4 and IPv6 to the stack's Ethernet address and one of its IP addresses: every protocol, so that the
+//!   stack can refuse those it does not support. Without addresses to compare with, only TCP, ICMP and
+//!   extension headers: the rest may be the kernel's;
 //! - ICMPv6 to a multicast group.
 
 use crate::mac::MacAddress;
@@ -18,15 +19,15 @@ use libc::{
 };
 use std::net::IpAddr;
 
-/// Where in an Ethernet frame the fields are.
+/// Offsets of the fields in an Ethernet frame.
 const ETHERTYPE: u32 = 12;
 const IPV4_PROTOCOL: u32 = 14 + 9;
 const IPV4_DESTINATION: u32 = 14 + 16;
 const IPV6_NEXT_HEADER: u32 = 14 + 6;
 const IPV6_DESTINATION: u32 = 14 + 24;
 
-/// Most addresses that a program tells from others: it compares each packet with every one of them, and the kernel limits
-/// its length (`net.core.optmem_max`, 20 KiB in older kernels).
+/// Largest number of addresses that a program compares: it checks each packet against all of them, and the
+/// kernel limits its length (`net.core.optmem_max`, 20 KiB in older kernels).
 const MAX_ADDRESSES: usize = 32;
 
 const ICMP: u32 = 1;
@@ -38,8 +39,8 @@ const EXTENSION_HEADERS: [u32; 4] = [0, 43, 44, 60];
 const DROP: Instruction = statement(BPF_RET | BPF_K, 0);
 const KEEP: Instruction = statement(BPF_RET | BPF_K, u32::MAX);
 
-/// The program for a stack with this Ethernet address; for any IP address if `addresses` is None, or too long to
-/// compare with.
+/// The program for a stack with this Ethernet address. It accepts any IP address if `addresses` is `None` or
+/// has more than [`MAX_ADDRESSES`] entries.
 pub(super) fn program(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     let addresses = addresses.filter(|addresses| addresses.len() <= MAX_ADDRESSES);
     let mut program = vec![
@@ -104,7 +105,7 @@ fn ipv6(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     block
 }
 
-/// Goes on if the frame is for the station `mac`; otherwise the frame is dropped.
+/// Continues if the frame is for the station `mac`; otherwise drops it.
 fn to_station(mac: MacAddress) -> Vec<Instruction> {
     let MacAddress([a, b, c, d, e, f]) = mac;
     let mut block = vec![load(BPF_W, 0)];
@@ -114,14 +115,14 @@ fn to_station(mac: MacAddress) -> Vec<Instruction> {
     block
 }
 
-/// Goes on if the accumulator is one of the values, of which there are few; otherwise the frame is dropped.
+/// Continues if the accumulator is one of a few values; otherwise drops the frame.
 fn one_of(values: &[u32]) -> Vec<Instruction> {
     let left = |index: usize| (values.len() - index) as u8;
     let tests = values.iter().enumerate().map(|(index, &value)| jump(BPF_JEQ, value, left(index), 0));
     tests.chain([DROP]).collect()
 }
 
-/// `block` if the accumulator passes the test. The accumulator is kept if it does not.
+/// Runs `block` if the accumulator passes the test, and leaves the accumulator alone if not.
 fn when(test: u32, value: u32, block: &[Instruction]) -> Vec<Instruction> {
     // A conditional jump reaches 255 instructions only.
     let over = statement(BPF_JMP | BPF_JA, block.len() as u32);
@@ -132,7 +133,7 @@ fn load(size: u32, at: u32) -> Instruction {
     statement(BPF_LD | size | BPF_ABS, at)
 }
 
-/// Where the kernel gives what it knows of the frame.
+/// Offset at which the kernel provides metadata about the frame.
 const fn ancillary(what: i32) -> u32 {
     (SKF_AD_OFF + what) as u32
 }

@@ -1,9 +1,9 @@
 //! The Ethernet device: the stack as a host of its own on an interface (a veth, a network card), through a packet
 //! socket.
 //!
-//! Every frame has a virtio header before it, so that super-packets of up to 64 KiB with unfinished checksums go both
-//! ways, as between the kernel's TCP and a network card with TSO and GRO. The stack's addresses are its own: the kernel
-//! knows nothing of them and stays silent.
+//! Every frame is preceded by a virtio header, so super-packets of up to 64 KiB with partial checksums go
+//! both ways, as between the kernel's TCP and a network card with TSO and GRO. The stack's addresses are its
+//! own: the kernel does not have them and stays silent.
 
 mod config;
 mod filter;
@@ -41,20 +41,20 @@ pub struct AfPacket {
     caps: DeviceCaps,
     resolution: Resolution,
     stats: DeviceStats,
-    /// The kernel gives its count of dropped frames once.
+    /// Frames dropped by the kernel; reading the kernel's counter resets it.
     kernel_drops: AtomicU64,
 }
 
 impl AfPacket {
-    /// Opens the interface in the calling thread's network namespace. Neither the interface nor its addresses are
-    /// changed.
+    /// Opens the interface in the calling thread's network namespace. Changes neither the interface nor its
+    /// addresses.
     ///
-    /// Waits on the calling thread until it is known that no other host uses an own address: 0.3 s, or what
-    /// [`ClaimConfig`](neighbours::ClaimConfig) says.
+    /// Blocks the calling thread until it is certain that no other host uses one of the addresses: 0.3 s by
+    /// default, see [`ClaimConfig`](neighbours::ClaimConfig).
     ///
     /// # Errors
     /// [`Error::NoSuchInterface`], [`Error::NotEthernet`], [`Error::InterfaceDown`]; [`Error::AddressInUse`];
-    /// [`Error::NotRaw`] without `CAP_NET_RAW`; [`Error::BadConfig`] if a setting cannot be.
+    /// [`Error::NotRaw`] without `CAP_NET_RAW`; [`Error::BadConfig`] if a setting is invalid.
     pub fn open(config: &AfPacketConfig) -> Result<Self> {
         config.check()?;
         let interface = Netlink::open()?.interface(&config.interface)?;
@@ -84,7 +84,7 @@ impl AfPacket {
         })
     }
 
-    /// The interface, as it was when the device was opened.
+    /// The interface as it was when the device was opened.
     #[must_use]
     pub const fn interface(&self) -> &Interface {
         &self.interface

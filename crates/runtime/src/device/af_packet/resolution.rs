@@ -1,4 +1,4 @@
-//! Neighbour resolution on the device's clock and socket.
+//! Neighbour resolution driven by the device's clock and socket.
 
 use super::neighbours::{Outbound, Output, Resolver, Route};
 use super::socket::PacketSocket;
@@ -15,19 +15,19 @@ use std::io;
 use std::net::Ipv6Addr;
 use std::task::{Context, Poll, Waker};
 
-/// What a failure while the device claims its addresses was about.
+/// What the device was doing if claiming its addresses fails.
 const CLAIM: &str = "claim the own addresses on the interface";
 
 /// The resolver, its timer, and whom to wake.
 #[derive(Debug)]
 pub(super) struct Resolution {
     pub(super) resolver: Resolver,
-    /// Made when the driver first waits, because opening a device needs no runtime.
+    /// Created when the driver first waits, because opening a device needs no runtime.
     timer: Option<Timer>,
     /// The resolver's next deadline, as of its state `version`.
     next: Option<Instant>,
     version: u64,
-    /// The interface was down when it was last asked for.
+    /// The interface was down at the last check.
     was_down: bool,
     /// The driver, if it waits.
     driver: Option<Waker>,
@@ -37,9 +37,9 @@ pub(super) struct Resolution {
     _memberships: Option<OwnedFd>,
 }
 
-/// Has the kernel tell the link's multicast routers and snooping switches that the interface listens to `groups`, by MLD (RFC
-/// 9777), as long as the descriptor is open: RFC 4861, section 7.2.1, asks for it. Without IPv6 in the kernel, or on
-/// the interface, nobody tells; only switches that filter multicast mind.
+/// Makes the kernel report `groups` to the link's multicast routers and snooping switches by MLD (RFC 9777)
+/// while the descriptor is open: RFC 4861, section 7.2.1, asks for it. Without IPv6 in the kernel or on the
+/// interface there are no reports; that only matters on switches that filter multicast.
 pub(super) fn report(groups: &[Ipv6Addr], interface: u32) -> Option<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let socket = socket_with(AddressFamily::INET6, SocketType::DGRAM, flags, None).ok()?;
@@ -62,15 +62,15 @@ impl Resolution {
         }
     }
 
-    /// Claims the own addresses, waiting on the calling thread.
+    /// Claims the host's addresses, blocking the calling thread.
     ///
     /// # Errors
-    /// [`Error::AddressInUse`] if another host has one.
+    /// [`Error::AddressInUse`] if another host has one of them.
     pub(super) fn claim(&mut self, socket: &mut PacketSocket, interface: &str) -> Result<()> {
         let failed = |source| Error::System { action: CLAIM, source };
         self.resolver.claim(timer::now());
         loop {
-            // What the device has no room for goes a little later.
+            // Frames that do not fit into the device go a little later.
             let _ = self.send(socket);
             if let Some((address, mac)) = self.resolver.in_use() {
                 return Err(Error::AddressInUse { address, mac, interface: interface.to_owned() });
@@ -84,11 +84,11 @@ impl Resolution {
         }
     }
 
-    /// The station to send a packet to; `None` where it was kept for later.
+    /// The station to send a packet to; `None` if the packet was kept for later.
     ///
     /// # Errors
-    /// `WouldBlock` if the device is full; `NetworkDown` while the interface is down; `HostUnreachable` if there is
-    /// no way to the destination, of which the stack is told.
+    /// `WouldBlock` if the device is full; `NetworkDown` while the interface is down; `HostUnreachable` if
+    /// there is no route to the destination, which is reported to the stack.
     pub(super) fn route(
         &mut self,
         socket: &mut PacketSocket,
@@ -99,7 +99,7 @@ impl Resolution {
             return Err(io::ErrorKind::NetworkDown.into());
         }
         self.serve(now, socket);
-        // What waited goes first.
+        // Packets that waited go first.
         if self.resolver.has_output() {
             self.send(socket)?;
         }
@@ -117,7 +117,7 @@ impl Resolution {
         self.resolver.ingest(timer::now(), frame);
     }
 
-    /// The next ICMP error for the stack: true if there is one, which [`error`](Self::error) shows.
+    /// Takes the next ICMP error for the stack: true if there is one, then [`error`](Self::error) returns it.
     pub(super) fn take_error(&mut self) -> bool {
         let next = self.resolver.next_error();
         let is_there = next.is_some();
@@ -129,14 +129,15 @@ impl Resolution {
         &self.error
     }
 
-    /// If a deadline has passed, does what it asks for.
+    /// Handles a deadline if it has passed.
     pub(super) fn serve_deadline(&mut self, socket: &mut PacketSocket) {
         if self.next.is_some() {
             self.serve(timer::now(), socket);
         }
     }
 
-    /// While the interface is down time stands still: no answer to what could not be asked is no sign of absence.
+    /// While the interface is down time stands still: an unanswered request that could not be sent says
+    /// nothing about the neighbour.
     fn serve(&mut self, now: Instant, socket: &mut PacketSocket) {
         if self.next.is_some_and(|at| at <= now) && !socket.is_down() {
             self.resolver.handle_timeout(now);
@@ -144,7 +145,7 @@ impl Resolution {
         }
     }
 
-    /// After an input: sends, sets the timer, and wakes the driver if it has something to do.
+    /// After an input: sends, sets the timer, and wakes the driver if there is work for it.
     pub(super) fn settle(&mut self, socket: &mut PacketSocket) {
         if self.resolver.has_output() {
             // The driver sends the rest when the device has room.
@@ -153,7 +154,7 @@ impl Resolution {
         let version = self.resolver.version();
         if self.version != version {
             (self.version, self.next) = (version, self.resolver.poll_timeout());
-            // The driver wakes at once and learns of the failure if the timer cannot be set.
+            // If the timer cannot be set, the driver wakes at once and gets the error.
             let armed = self.timer.as_mut().map_or(Ok(()), |timer| timer.arm(self.next));
             if armed.is_err() {
                 self.wake();
@@ -170,10 +171,10 @@ impl Resolution {
         }
     }
 
-    /// Serves deadlines, sends what waits for room, and has the task woken for more. Ready if an error waits for the
-    /// stack.
+    /// Handles deadlines, sends what waits for room, and registers the task to be woken. Ready if an error is
+    /// waiting for the stack.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut PacketSocket) -> Poll<io::Result<()>> {
-        // It is here, and waits for room below.
+        // The driver is running; it waits for room below.
         self.driver = None;
         if std::mem::replace(&mut self.was_down, socket.is_down()) && !self.was_down {
             self.resolver.restored(timer::now());
@@ -195,7 +196,8 @@ impl Resolution {
         if self.resolver.has_error() { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Sends what the resolver has; an error means that the device is full or the interface down, and the rest waits.
+    /// Sends the resolver's output; an error means that the device is full or the interface down, and the
+    /// rest waits.
     fn send(&mut self, socket: &mut PacketSocket) -> io::Result<()> {
         while let Some(output) = self.resolver.next_output() {
             let is_message = matches!(output, Output::Frame(_));
@@ -214,10 +216,10 @@ impl Resolution {
                     if !is_message {
                         return Err(error);
                     }
-                    // What it asks is asked anew when the interface is up.
+                    // The request is repeated when the interface is up.
                     self.resolver.sent();
                 }
-                // What the kernel does not take is lost, as it may be on the wire.
+                // A frame that the kernel refuses is lost, as it may be on the wire.
                 _ => self.resolver.sent(),
             }
         }

@@ -1,5 +1,5 @@
-//! The packet socket: batches of frames in, single frames out, and what becomes of it when the interface goes down
-//! or away.
+//! The packet socket: receives frames in batches, sends single frames, and handles an interface that goes
+//! down or disappears.
 
 use super::config::AfPacketConfig;
 use super::filter;
@@ -23,24 +23,25 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::task::{Context, Poll, ready};
 use tokio::io::Interest;
 
-/// The largest packet that an IPv6 header can describe, which is larger than any of IPv4.
+/// The largest packet that an IPv6 header can describe; larger than any IPv4 packet.
 const LARGEST_PACKET: usize = 40 + 65_535;
-/// Bytes from one frame to the next in the receive buffer. An odd number of cache lines, so that the beginnings of
-/// the frames do not compete for the same few lines of a cache.
+/// Bytes from one frame to the next in the receive buffer. An odd number of cache lines, so that the starts
+/// of the frames do not map to the same cache sets.
 const STRIDE: usize = 1027 * 64;
 const _: () = assert!(vnet::LEN + HEADER_LEN + LARGEST_PACKET <= STRIDE);
 
 /// Where a frame begins in its slot.
 const FRAME: usize = vnet::LEN;
 
-/// Bytes that one call should take: what is read in one go is still in the processor's cache when TCP reads it.
+/// Bytes that one receive call should return: what is read in one go is still in the processor's cache when
+/// TCP reads it.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// Sends without a full socket after which room is no longer waited for at once.
+/// Consecutive sends without a full socket after which the device stops watching for room.
 const CALM: u32 = 256;
 
-/// How long a frame that the queueing discipline or the card dropped for lack of room waits, at first and at last. The
-/// kernel does not say when there is room again.
+/// First and last delay before a frame that the queueing discipline or the card dropped is sent again. The
+/// kernel does not report when there is room.
 const FIRST_RETRY: Duration = Duration::from_micros(100);
 const LAST_RETRY: Duration = Duration::from_millis(10);
 
@@ -48,28 +49,28 @@ const LAST_RETRY: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     fd: ReadyFd<OwnedFd>,
-    /// The same socket watched for room, while it was full lately. A socket that is always watched for room wakes the
-    /// driver for every frame that leaves.
+    /// The same socket watched for room, if it was full recently. Watching all the time would wake the driver
+    /// for every frame that leaves.
     room: Option<ReadyFd<OwnedFd>>,
     /// Sends since the socket was full.
     calm: u32,
-    /// There was no room behind the socket: how long to wait.
+    /// The queue behind the socket was full: how long to wait.
     retry: Option<Duration>,
     retry_timer: Option<Timer>,
     link: LinkMonitor,
-    /// A send found that the interface is gone, of which `link` may not know yet.
+    /// A send found that the interface is gone; `link` may not have noticed yet.
     gone: bool,
     name: String,
     mac: MacAddress,
     /// Slots of [`STRIDE`] bytes, each for a virtio header and a frame.
     buffer: Box<[u8]>,
-    /// What is in the slots; filled up to `received`, read up to `next`.
+    /// Contents of the slots; filled up to `received`, read up to `next`.
     messages: Box<[sys::Message]>,
     received: usize,
     next: usize,
-    /// How many frames to ask for: as many as those of the last batch were small.
+    /// How many frames to ask for: depends on their size in the last batch.
     ask: usize,
-    /// The last batch took everything that was there.
+    /// The last batch emptied the socket.
     drained: bool,
 }
 
@@ -87,7 +88,7 @@ impl PacketSocket {
         })?;
         sys::set_option(&fd, libc::PACKET_VNET_HDR, 1)
             .map_err(Error::on("switch the packet socket's virtio header on"))?;
-        // Copies of what this host sends, the stack's own frames among them. The kernel knows the option since 4.20.
+        // Ignores copies of what this host sends, including the stack's own frames. Needs Linux 4.20.
         sys::set_option(&fd, libc::PACKET_IGNORE_OUTGOING, 1)
             .map_err(Error::on("turn copies of outgoing frames off"))?;
         if config.qdisc_bypass {
@@ -109,7 +110,7 @@ impl PacketSocket {
             sys::join(&fd, interface.index, libc::PACKET_MR_MULTICAST, group.0)
                 .map_err(Error::on("join a multicast group of neighbour discovery"))?;
         }
-        // Last, because frames come from here on.
+        // Last, because frames arrive from here on.
         sys::bind(&fd, interface.index).map_err(Error::on("bind the packet socket to the interface"))?;
 
         let slots = config.receive_batch;
@@ -132,11 +133,11 @@ impl PacketSocket {
         })
     }
 
-    /// The slot of the next frame that was received, asking the kernel if none is left; `None` if the slot holds
-    /// no whole frame.
+    /// The slot of the next received frame, reading a batch if none is left; `None` if the slot holds no
+    /// complete frame.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; anything else: the interface is gone.
+    /// `WouldBlock` if there is none; any other error means that the interface is gone.
     pub(super) fn receive(&mut self) -> io::Result<Option<Slot>> {
         if self.next == self.received {
             self.fill()?;
@@ -170,9 +171,9 @@ impl PacketSocket {
         let messages = messages.get_mut(..*ask).unwrap_or_default();
         let outcome = fd.attempt(Interest::READABLE, |fd| {
             *received = sys::receive_batch(fd, buffer, STRIDE, messages)?;
-            // A batch that is not full took everything, so what is known of the readiness can be forgotten. (An error
-            // may end a batch too: that of an interface that goes down makes the socket ready anew; the filter
-            // lets nothing through that the kernel could not describe.)
+            // A batch that is not full emptied the socket, so the readiness can be cleared. (An error may end
+            // a batch too: an interface that goes down makes the socket ready again, and the filter rejects
+            // frames that the kernel could not describe.)
             if *received < messages.len() { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
         });
         if let Some(mean) = self.mean_length() {
@@ -184,7 +185,7 @@ impl PacketSocket {
                 self.drained = true;
                 Ok(())
             }
-            // Said once when the interface goes down; `link` says what became of it.
+            // Reported once when the interface goes down; `link` has the state.
             Some(Errno::NETDOWN) => {
                 self.forget_room();
                 Err(io::ErrorKind::WouldBlock.into())
@@ -199,7 +200,7 @@ impl PacketSocket {
         }
     }
 
-    /// Of the frames in the last batch, in bytes; at least 1.
+    /// Mean length of the frames in the last batch, in bytes; at least 1.
     fn mean_length(&self) -> Option<usize> {
         let lengths = self.messages.get(..self.received)?.iter().map(|message| message.length);
         lengths.sum::<usize>().checked_div(self.received).map(|mean| mean.max(1))
@@ -256,7 +257,7 @@ impl PacketSocket {
             }
             Some(Errno::NETDOWN) => {
                 self.forget_room();
-                // The kernel says it once more than it is true, and only then sends.
+                // The kernel reports it once too often before it sends.
                 if self.link.refresh() == Link::Up { self.try_write(parts) } else { Err(error) }
             }
             Some(Errno::NXIO | Errno::NODEV) => {
@@ -274,12 +275,12 @@ impl PacketSocket {
         })
     }
 
-    /// Stops watching for room. Also if an error came, which tokio would take for room from then on.
+    /// Stops watching for room. Also after an error, which tokio would report as readiness from then on.
     fn forget_room(&mut self) {
         self.room = None;
     }
 
-    /// Waits on the calling thread until frames may be waiting, at most until `end`.
+    /// Blocks the calling thread until frames may be waiting, at most until `end`.
     pub(super) fn wait_until(&mut self, end: Instant) -> io::Result<()> {
         self.drained = false;
         let left = std::time::Duration::from(end.since(timer::now()));
@@ -290,7 +291,7 @@ impl PacketSocket {
         }
     }
 
-    /// Hands over the frames of neighbour resolution that wait, and drops the others; one batch at most.
+    /// Passes waiting neighbour-resolution frames to `take`, and drops the others; one batch at most.
     pub(super) fn take_neighbours(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         for _ in 0..self.messages.len() {
             match self.receive() {
@@ -316,7 +317,7 @@ impl PacketSocket {
         let before = self.link.link();
         match (before, self.link.poll(cx)) {
             (_, Link::Gone) => Poll::Ready(Err(removed(&self.name))),
-            // Whoever waits is to know that it is up.
+            // Wake the waiting task, to let it know that the interface is up.
             (Link::Down, Link::Up) => Poll::Ready(Ok(())),
             _ => self.fd.poll_readable(cx),
         }
@@ -353,11 +354,11 @@ impl PacketSocket {
 
     /// Frames that the kernel dropped because the receive buffer was full, since the last call.
     pub(super) fn take_drops(&self) -> u64 {
-        // If the socket does not answer, nothing is known.
+        // If the socket does not answer, the count is unknown.
         self.fd.get().ok().and_then(|fd| sys::take_drops(fd).ok()).unwrap_or(0).into()
     }
 
-    /// The interface is down, as far as is known.
+    /// True if the interface is down, as far as is known.
     pub(super) fn is_down(&self) -> bool {
         self.link.link() == Link::Down
     }
@@ -382,11 +383,11 @@ fn armed(place: &mut Option<Timer>, deadline: Instant) -> io::Result<&mut Timer>
     Ok(timer)
 }
 
-/// The kernel doubles the sizes, for its bookkeeping; the configuration's are what it is to arrive at.
+/// The kernel doubles the sizes for its bookkeeping; the configured sizes are the result.
 fn set_buffers(fd: &OwnedFd, config: &AfPacketConfig) -> std::result::Result<(), Errno> {
     let fd = fd.as_fd();
     let (receive, send) = (config.receive_buffer / 2, config.send_buffer / 2);
-    // Beyond the system's limits (net.core.rmem_max) only with CAP_NET_ADMIN.
+    // Limits such as net.core.rmem_max can only be exceeded with CAP_NET_ADMIN.
     match sockopt::set_socket_recv_buffer_size_force(fd, receive) {
         Err(Errno::PERM) => sockopt::set_socket_recv_buffer_size(fd, receive),
         outcome => outcome,

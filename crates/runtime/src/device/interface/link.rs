@@ -1,8 +1,8 @@
-//! Following one interface: up, down, away.
+//! Tracks whether one interface is up, down or gone.
 //!
-//! The kernel tells what happens to interfaces to sockets that joined its group for links (rtnetlink(7),
-//! `RTNLGRP_LINK`). A device needs that because its own descriptor says too little: a reader of a TUN device is not
-//! woken when the interface is removed, a packet socket cannot wait for an interface that is down.
+//! The kernel reports changes to sockets in its link group (rtnetlink(7), `RTNLGRP_LINK`). The device's own
+//! descriptor is not enough: a reader of a TUN device is not woken when the interface is removed, and a
+//! packet socket cannot wait for an interface that is down.
 
 use super::ready_fd::ReadyFd;
 use crate::error::{Error, Result};
@@ -16,18 +16,18 @@ use std::io;
 use std::task::{Context, Poll};
 use tokio::io::Interest;
 
-/// What is known of an interface.
+/// Last known state of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::device) enum Link {
     /// It carries packets.
     Up,
-    /// It exists, and carries none until it is set up again.
+    /// It exists, but carries nothing until it is up again.
     Down,
-    /// It does not exist in this network namespace any more: removed, or moved to another one.
+    /// It no longer exists in this network namespace: removed, or moved to another one.
     Gone,
 }
 
-/// Follows the interface of a number in the network namespace that the calling thread was in when it opened.
+/// Tracks the interface with a given index in the network namespace of the thread that opened it.
 ///
 /// **A device calls [`poll`](Self::poll) whenever it is about to wait, and asks [`link`](Self::link) at any time.**
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(in crate::device) struct LinkMonitor {
 }
 
 impl LinkMonitor {
-    /// Begins to follow the interface number `index`.
+    /// Starts tracking the interface with index `index`.
     ///
     /// # Errors
     /// If the kernel refuses a netlink socket.
@@ -56,33 +56,33 @@ impl LinkMonitor {
         rustix::net::bind(&socket, &SocketAddrNetlink::new(0, libc::RTMGRP_LINK as u32)).map_err(&failed)?;
         let buffer = vec![0; 16 * 1024].into_boxed_slice();
         let mut monitor = Self { socket: ReadyFd::new(socket), index, link: Link::Up, buffer };
-        // What happened before the socket was bound was told to nobody.
+        // Changes before the socket was bound were not reported.
         monitor.ask().map_err(failed)?;
         monitor.refresh();
         Ok(monitor)
     }
 
-    /// What was known after the last [`poll`](Self::poll) or [`refresh`](Self::refresh).
+    /// The state as of the last [`poll`](Self::poll) or [`refresh`](Self::refresh).
     pub(in crate::device) const fn link(&self) -> Link {
         self.link
     }
 
-    /// Takes in what the kernel has said since.
+    /// Processes the kernel's pending messages.
     pub(in crate::device) fn refresh(&mut self) -> Link {
         while self.take() {}
         self.link
     }
 
-    /// Takes in what the kernel has said, and has the task woken when it says more.
+    /// Processes the kernel's pending messages, and registers the task to be woken by the next.
     pub(in crate::device) fn poll(&mut self, cx: &mut Context<'_>) -> Link {
-        // An error means that nobody will tell; the device's own descriptor has the last word anyway.
+        // After an error no more messages come; the device's own descriptor will report failures anyway.
         while let Poll::Ready(Ok(())) = self.socket.poll_readable(cx) {
             self.refresh();
         }
         self.link
     }
 
-    /// Asks the kernel for the interface's present state; the answer comes as one of the messages.
+    /// Asks the kernel for the interface's current state; the answer arrives as one of the messages.
     fn ask(&self) -> std::result::Result<(), Errno> {
         let request = Request::new(libc::RTM_GETLINK, libc::NLM_F_REQUEST, 0, &link_body(self.index, 0, 0));
         let kernel = SocketAddrNetlink::new(0, 0);
@@ -92,7 +92,7 @@ impl LinkMonitor {
         sent.map(drop).map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 
-    /// Takes in one datagram; false if there is none.
+    /// Processes one datagram; false if there is none.
     fn take(&mut self) -> bool {
         let Self { socket, buffer, index, link } = self;
         let received = socket.attempt(Interest::READABLE, |socket| {
@@ -105,21 +105,21 @@ impl LinkMonitor {
                 }
                 true
             }
-            // The kernel said more than the socket could hold, so the last word is unknown.
+            // The socket's buffer overflowed, so the latest state is unknown.
             Err(error) if Errno::from_io_error(&error) == Some(Errno::NOBUFS) => self.ask().is_ok(),
             Err(error) => error.kind() == io::ErrorKind::Interrupted,
         }
     }
 }
 
-/// What a message says about the interface number `index`.
+/// What a message says about the interface with index `index`.
 fn understand(kind: u16, body: &[u8], index: u32) -> Option<Link> {
     if i32::from(kind) == libc::NLMSG_ERROR {
         // The answer to `ask`, struct nlmsgerr: the interface is not there.
         let code = u32_at(body, 0)?.cast_signed();
         return (code == -Errno::NODEV.raw_os_error()).then_some(Link::Gone);
     }
-    // A bridge tells of its ports with messages of its own family: leaving a bridge is no end.
+    // A bridge reports its ports in messages of its own family: leaving a bridge is not removal.
     if *body.first()? != libc::AF_UNSPEC as u8 || u32_at(body, 4)? != index {
         return None;
     }

@@ -1,4 +1,4 @@
-//! What the devices have in common that are interfaces of Linux: a descriptor that tokio watches, the interface's state, and the
+//! What devices on Linux interfaces share: a descriptor watched by tokio, the interface's state, and the
 //! virtio header.
 
 pub(super) mod link;
@@ -12,5 +12,5 @@ pub(super) fn removed(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NetworkDown, format!("the interface {name} was removed"))
 }
 
-/// Malformed packets that one receive drops before it lets the caller do something else.
+/// Malformed packets that one receive drops before it yields to the caller.
 pub(super) const MAX_SKIPPED: usize = 64;

@@ -43,8 +43,8 @@ impl<F: OwnsFd> ReadyFd<F> {
         }
     }
 
-    /// Tries `call` at once, whatever is known of the readiness. What is known is forgotten if `call` says
-    /// `WouldBlock`, but only what was known before the call: readiness that comes meanwhile stays.
+    /// Tries `call` at once, regardless of the cached readiness. If `call` returns `WouldBlock`, clears the
+    /// readiness, but only as of before the call: readiness that arrives meanwhile is kept.
     pub(in crate::device) fn attempt<T>(
         &self,
         interest: Interest,

@@ -1,8 +1,8 @@
 //! The virtio network header that precedes every packet of a TUN device with IFF_VNET_HDR, and every frame of a
 //! packet socket with PACKET_VNET_HDR.
 //!
-//! It says, in both directions, where a checksum is unfinished and how a super-packet is to be cut: Virtual
-//! I/O Device (VIRTIO) 1.2, section 5.1.6. The kernel's own byte order is used (legacy header).
+//! In both directions it says which checksum is partial and how to segment a super-packet: Virtual I/O Device
+//! (VIRTIO) 1.2, section 5.1.6. It uses the machine's byte order (legacy header).
 
 use crate::device::{RxChecksum, TxChecksum};
 use std::num::NonZeroU16;
@@ -27,7 +27,7 @@ pub(in crate::device) struct RxMeta {
     pub(in crate::device) checksum: RxChecksum,
 }
 
-/// Reads the header that stands before `packet`; `None` if it makes no sense for it.
+/// Parses the header in front of `packet`; `None` if it does not fit the packet.
 pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<RxMeta> {
     let [flags, gso_type, _, _, size_low, size_high, start_low, start_high, offset_low, offset_high] =
         *header;
@@ -53,8 +53,8 @@ pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<RxMe
     Some(RxMeta { segment_size, checksum })
 }
 
-/// The header for a packet that is to be sent; `header` are the packet's own IP and TCP headers. An error says
-/// why the packet cannot be described.
+/// The header for a packet to be sent; `header` holds the packet's IP and TCP headers. The error says why the
+/// packet cannot be described.
 pub(in crate::device) fn build(
     header: &[u8],
     segment_size: Option<NonZeroU16>,
@@ -93,7 +93,7 @@ pub(in crate::device) fn build(
     Ok(out)
 }
 
-/// As [`parse`], if `link` bytes of a link header stand before the packet, which the header's offsets count.
+/// Like [`parse`], with `link` bytes of link header in front of the packet, which the offsets include.
 #[cfg(feature = "af-packet")]
 pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<RxMeta> {
     let mut header = *header;
@@ -104,8 +104,8 @@ pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u
     parse(&header, packet)
 }
 
-/// As [`build`], if `link` bytes of a link header will stand before the packet. The length of all headers is
-/// always given: a packet socket puts that much of the packet where the kernel's protocols look for headers.
+/// Like [`build`], with `link` bytes of link header in front of the packet. Always gives the length of all
+/// headers: a packet socket places that much of the packet where the kernel's protocols look for headers.
 #[cfg(feature = "af-packet")]
 pub(in crate::device) fn build_behind(
     link: u16,

@@ -20,7 +20,7 @@ impl StackState {
         self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn)
     }
 
-    /// Makes room for a new connection's wakers.
+    /// Allocates the slot for a new connection's wakers.
     pub(super) fn adopt(&mut self, id: ConnId) {
         let slot = Slot { id, read: None, write: None, news: None, linger: None };
         match self.slots.get_mut(id.index()) {
@@ -37,19 +37,19 @@ impl StackState {
         }
     }
 
-    /// Remembers whom to wake when `side` of `conn` moves on.
+    /// Registers the task to wake when `side` of `conn` makes progress.
     pub(crate) fn await_side(&mut self, conn: ConnId, side: Side, waker: &Waker) {
         if let Some(slot) = self.slot(conn) {
             store(slot.waker(side), waker);
         }
     }
 
-    /// What tells all who wait for a connection's readiness.
+    /// Notifies all tasks that wait for a connection's readiness.
     pub(crate) fn news(&mut self, conn: ConnId) -> Option<Arc<Notify>> {
         self.slot(conn).map(|slot| slot.news.get_or_insert_default().clone())
     }
 
-    /// The connection, while the device lives.
+    /// The connection, as long as the device works.
     pub(crate) fn conn(&mut self, id: ConnId) -> io::Result<Conn<'_>> {
         if let Some(failure) = &self.failure {
             return Err(failure.error());
@@ -57,13 +57,13 @@ impl StackState {
         self.endpoint.conn(id).ok_or_else(io_error::gone)
     }
 
-    /// The connection, to take what is left of it: what was received, and whether all was delivered, stays true when the device is
-    /// gone.
+    /// The connection, even if the device is gone: received data can still be read, and whether all was
+    /// delivered still holds.
     pub(crate) fn remains(&mut self, id: ConnId) -> io::Result<Conn<'_>> {
         self.endpoint.conn(id).ok_or_else(io_error::gone)
     }
 
-    /// An error if the device is gone or the stack is shutting down.
+    /// Fails if the device is gone or the stack is shutting down.
     pub(crate) fn check_open(&self) -> io::Result<()> {
         match &self.failure {
             Some(failure) => Err(failure.error()),
@@ -120,7 +120,7 @@ impl StackState {
         config.ok_or_else(|| io::Error::new(io::ErrorKind::NotConnected, "the listener is closed"))
     }
 
-    /// Remembers whom to wake when a connection arrives, beside those who wait for it.
+    /// Registers a task to wake when a connection arrives, in addition to those in `accept`.
     pub(crate) fn await_arrival(&mut self, listener: ListenerId, waker: &Waker) {
         if let Some(accepting) = self.listeners.get_mut(&listener) {
             store(&mut accepting.waker, waker);
@@ -129,7 +129,7 @@ impl StackState {
 
     pub(crate) fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         if self.listeners.remove(&listener).is_some() {
-            // It resets what is in the queue, too: nobody has accepted that.
+            // Also resets the queued connections: nobody has accepted them.
             self.endpoint.unlisten(now, listener);
         }
     }
@@ -144,7 +144,7 @@ impl StackState {
         self.slot(id).and_then(|slot| slot.linger)
     }
 
-    /// The application let go of a connection.
+    /// The application dropped its handle to a connection.
     pub(crate) fn release(&mut self, now: Instant, id: ConnId) {
         let linger = self.slot(id).and_then(|slot| {
             slot.read = None;
@@ -169,7 +169,7 @@ impl StackState {
         self.endpoint.release(now, id);
     }
 
-    /// Stops listening and refuses new connections from here on; after `within`, what is left is aborted.
+    /// Stops listening and refuses new connections; after `within`, aborts the remaining connections.
     pub(crate) fn begin_shutdown(&mut self, now: Instant, within: Duration, wakes: &mut Wakes) {
         self.closing = true;
         let listeners: Vec<_> = self.listeners.keys().copied().collect();
@@ -183,7 +183,7 @@ impl StackState {
         self.alarms.push(Reverse((now + within, Alarm::Shutdown)));
     }
 
-    /// True if no connection is left that could lose data; otherwise `waker` is called when that may have
+    /// True if no connection is left that could lose data; otherwise `waker` is woken when that may have
     /// changed.
     pub(crate) fn poll_drained(&mut self, waker: &Waker) -> bool {
         if self.failure.is_some() || self.is_drained() {
@@ -195,9 +195,9 @@ impl StackState {
         false
     }
 
-    /// No connection is open, and what the last ones had to say (resets, behind a shaper) has left, unless the time for that is over.
-    /// Connections in TIME-WAIT (RFC 9293, section 3.3.2) have nothing left to say. Asked when no connection can be opened any
-    /// more, so that each slot is passed once.
+    /// True if no connection is open and their last packets (resets, behind a shaper) have left, or the time
+    /// for that is over. Connections in TIME-WAIT (RFC 9293, section 3.3.2) have nothing left to send. Only
+    /// called when no connection can be opened any more, so each slot is checked once.
     pub(crate) fn is_drained(&mut self) -> bool {
         while let Some(slot) = self.slots.get(self.witness) {
             if self.endpoint.state(slot.id).is_some_and(is_open) {
@@ -208,7 +208,7 @@ impl StackState {
         self.overdue || self.endpoint.scheduler().backlog(Scope::All).packets == 0
     }
 
-    /// The time for a shutdown is over.
+    /// The time for a shutdown is over: aborts everything.
     pub(super) fn abort_all(&mut self, now: Instant) {
         self.overdue = true;
         for slot in &self.slots {
@@ -219,7 +219,7 @@ impl StackState {
     }
 }
 
-/// There is data, or a FIN, that may still go either way.
+/// True if data or a FIN may still be transferred in either direction.
 const fn is_open(state: State) -> bool {
     !matches!(state, State::TimeWait | State::Closed)
 }

@@ -1,4 +1,4 @@
-//! What the lock of a [shard](super::shard) protects, and how it runs: packets out, deadlines, events.
+//! The state behind a [shard](super::shard)'s lock, and how it runs: packets out, deadlines, events.
 
 mod handles;
 
@@ -18,16 +18,16 @@ use std::sync::Arc;
 use std::task::Waker;
 use tokio::sync::Notify;
 
-/// Packets that one turn may send before others get the lock.
+/// Maximum packets that one turn sends before it releases the lock.
 const TX_BATCH: usize = 64;
 
-/// While the device is full, a departure that is due waits for the device, and hides the deadlines behind it:
-/// these are served this often.
+/// While the device is full, a due departure waits for the device and hides the deadlines behind it: they are
+/// served this often.
 const BLOCKED_RECHECK: Duration = Duration::from_millis(10);
 
-/// While the interface is down, packets wait for it this long, as for room in a device: a short interruption costs
-/// nothing but its own time. After that they are lost, so that TCP's own timers (SYN retries, R2) end in due time
-/// what cannot go on.
+/// While the interface is down, packets wait for it this long, as for room in a device, so that a short
+/// interruption costs only its own duration. After that they are lost, so that TCP's own timers (SYN retries,
+/// R2) end connections that cannot continue.
 const HOLD_WHILE_DOWN: Duration = Duration::from_secs(1);
 
 /// Everything behind the lock.
@@ -36,36 +36,36 @@ pub(crate) struct StackState {
     pub(crate) endpoint: Endpoint,
     pub(crate) device: Port,
     pub(crate) timer: Timer,
-    /// Deadlines but departures are served at multiples of this.
+    /// Deadlines other than departures are rounded up to multiples of this.
     granularity: Duration,
     /// How to wait for departures.
     pub(super) waiter: Waiter,
-    /// What the driver does until the next departure or deadline.
+    /// How to wait for the next departure or deadline.
     pub(super) wait: Option<Wait>,
-    /// The instant of the last turn or act.
+    /// Time of the last turn or act.
     pub(super) last: Instant,
-    /// The driver does not sleep for so long after a packet came or left.
+    /// Time after the last packet for which the driver does not sleep.
     busy_poll: Duration,
     /// When that time ends.
     poll_until: Instant,
-    /// Pure ACKs wait until the driver's next turn, which comes after the tasks that it woke.
+    /// Pure ACKs are held until the driver's next turn, which follows the tasks that it woke.
     pub(crate) keeps_acks: bool,
-    /// There are such.
+    /// ACKs are being held.
     pub(crate) kept_acks: bool,
-    /// Bulk data whose ACKs are among them.
+    /// Bulk data whose ACKs are among those held.
     pub(crate) gathering: Gathering,
-    /// By [`ConnId::index`]; a slot with another identity is an older connection's.
+    /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
     slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Accepting>,
-    /// The driver task, while it sleeps and nobody woke it.
+    /// The driver task's waker, while it sleeps.
     pub(crate) driver: Option<Waker>,
-    /// Deadlines of the runtime's own, soonest first.
+    /// Deadlines of the runtime itself, soonest first.
     alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
-    /// Who waits for the connections to end.
+    /// Tasks that wait for all connections to end.
     closers: Vec<Waker>,
-    /// The time that a shutdown had is over.
+    /// The time for a shutdown is over.
     overdue: bool,
-    /// All slots before this one are known to be [drained](Self::is_drained).
+    /// All slots before this one have been found [drained](Self::is_drained).
     witness: usize,
     /// No new connections.
     closing: bool,
@@ -79,10 +79,10 @@ pub(crate) struct StackState {
 /// The device, and whether it refused the last packet.
 pub(crate) struct Port {
     pub(crate) device: Box<dyn Device>,
-    /// The device refused a packet, and the driver waits until it is writable; until then deadlines are served
-    /// at this instant.
+    /// Set while a packet was refused and the driver waits until the device is writable; until then deadlines
+    /// are served at this instant.
     pub(crate) full: Option<Instant>,
-    /// The interface is down; packets wait for it until this instant, and are lost from then on.
+    /// The interface is down: packets wait until this instant, and are lost after it.
     hold_until: Option<Instant>,
 }
 
@@ -91,7 +91,7 @@ impl Port {
         self.full.is_some()
     }
 
-    /// The interface was found down at `now`: true if packets are to wait for it.
+    /// The interface was found down at `now`: true if packets should wait for it.
     fn holds(&mut self, now: Instant, alarms: &mut BinaryHeap<Reverse<(Instant, Alarm)>>) -> bool {
         let until = *self.hold_until.get_or_insert_with(|| {
             let until = now + HOLD_WHILE_DOWN;
@@ -101,7 +101,7 @@ impl Port {
         now < until
     }
 
-    /// True once, when an interface that was found down has come up.
+    /// True once after an interface that was down has come up.
     pub(crate) fn is_restored(&mut self) -> bool {
         self.hold_until.take_if(|_| !self.device.stats().down).is_some()
     }
@@ -113,32 +113,32 @@ impl std::fmt::Debug for Port {
     }
 }
 
-/// How the driver waits.
+/// How the driver waits, as configured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waits {
     /// How it waits for departures.
     pub(crate) pacing: Pacing,
-    /// It asks the device again and again for so long after a packet came or left.
+    /// Time after the last packet for which it keeps polling the device.
     pub(crate) busy_poll: Duration,
 }
 
-/// The driver has waited for departures.
+/// The driver's finished wait for departures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DepartureWait {
     /// Until then.
     pub(crate) ended: Instant,
-    /// For what departs then, at most a few microseconds later.
+    /// The departure that it waited for, at most a few microseconds later.
     pub(crate) departs: Instant,
 }
 
-/// Deadlines of the runtime's own.
+/// Deadlines of the runtime itself.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Alarm {
-    /// A dropped stream's background close has had its time.
+    /// The time for a dropped stream's background close is over.
     Linger(ConnId),
-    /// A shutdown has had its time.
+    /// The time for a shutdown is over.
     Shutdown,
-    /// Packets have waited long enough for an interface that is down.
+    /// The interface has been down for so long that packets wait no longer.
     HoldOver,
 }
 
@@ -147,18 +147,18 @@ struct Slot {
     id: ConnId,
     read: Option<Waker>,
     write: Option<Waker>,
-    /// Who waits for readiness, of whom there may be many; made for the first.
+    /// Wakes the tasks that wait for readiness, any number of them; created for the first.
     news: Option<Arc<Notify>>,
     linger: Option<Duration>,
 }
 
 #[derive(Debug)]
 struct Accepting {
-    /// Connections that no `accept` has taken.
-    /// The core bounds them: they count against the listener's backlog.
+    /// Connections that no `accept` has taken. Bounded by the core: they count against the listener's
+    /// backlog.
     queue: VecDeque<ConnId>,
     arrivals: Arc<Notify>,
-    /// Whoever polls for them.
+    /// The task that polls for them.
     waker: Option<Waker>,
 }
 
@@ -206,7 +206,7 @@ impl StackState {
         }
     }
 
-    /// Sends what may be sent, reports events, sets the timer. True if more could leave at once.
+    /// Sends what may be sent, reports events, sets the timer. True if more could be sent at once.
     pub(crate) fn flush(&mut self, now: Instant, wakes: &mut Wakes) -> bool {
         if self.failure.is_some() {
             return false;
@@ -225,7 +225,8 @@ impl StackState {
         more
     }
 
-    /// Sends what may be sent; after a wait for departures the first packet when it departs. True if more could leave at once.
+    /// Sends what may be sent; after a wait for departures, holds the first packet until its departure time.
+    /// True if more could be sent at once.
     pub(super) fn transmit(&mut self, now: Instant, mut waited: Option<DepartureWait>) -> bool {
         let budget = TxBudget::packets(TX_BATCH);
         let budget = if self.keeps_acks { budget.keeping_acks() } else { budget };
@@ -248,8 +249,8 @@ impl StackState {
                 Err(error) if error.kind() == io::ErrorKind::NetworkDown && port.holds(now, alarms) => {
                     return Err(Full);
                 }
-                // The kernel did not take this packet and would not take it again (interface down for long, no
-                // buffers): the network lost it, and congestion control should know.
+                // The kernel refused this packet and would refuse it again (interface down for long, no
+                // buffers): it counts as lost in the network, and congestion control should see that.
                 Err(_) => meters.device_drops += 1,
             }
             Ok(())
@@ -290,13 +291,13 @@ impl StackState {
         self.timer.arm(deadline)
     }
 
-    /// A departure is due so soon that the driver does not sleep.
+    /// True if a departure is due so soon that the driver does not sleep.
     pub(crate) const fn spins(&self) -> bool {
         matches!(self.wait, Some(Wait::Yield | Wait::Hold(..)))
     }
 
-    /// Serves departures that are due before anything else is, but not what is due after them: a retransmission timer,
-    /// say, has time until the packets are received that may stop it. True if something may leave.
+    /// Serves due departures before anything else, but no other deadlines: a retransmission timer, for
+    /// example, can wait until packets are received that may stop it. True if something may leave.
     pub(super) fn serve_departures(&mut self, now: Instant) -> bool {
         let mut due = false;
         while !self.device.is_full()
@@ -307,19 +308,19 @@ impl StackState {
             self.meters.due(wakeup.at);
             self.endpoint.handle_timeout(wakeup.at.max(self.last));
             if wakeup.reason == WakeReason::Shaper {
-                // What it holds is due until it leaves.
+                // The packet it holds is due until it leaves.
                 break;
             }
         }
         due
     }
 
-    /// A packet came or left.
+    /// A packet was sent or received.
     pub(crate) fn moved(&mut self, now: Instant) {
         self.poll_until = now + self.busy_poll;
     }
 
-    /// A packet came or left so lately that the driver should not sleep.
+    /// True if a packet was sent or received so recently that the driver should not sleep.
     pub(crate) fn is_polling(&self, now: Instant) -> bool {
         now < self.poll_until
     }
@@ -386,12 +387,12 @@ impl StackState {
 
     /// The device is gone: every handle gets an error from here on.
     pub(crate) fn fail(&mut self, error: &io::Error, wakes: &mut Wakes) {
-        // A device that knows why it carries nothing has said so in words.
+        // A device that reports why it carries nothing provides the text.
         let known = error.kind() == io::ErrorKind::NetworkDown;
         self.stop(if known { error.to_string() } else { format!("the device failed: {error}") }, wakes);
     }
 
-    /// Every handle gets an error from here on, with `text` for a reason.
+    /// Fails all handles from now on, with `text` as the reason.
     pub(crate) fn stop(&mut self, text: String, wakes: &mut Wakes) {
         if self.failure.is_some() {
             return;
@@ -469,12 +470,12 @@ impl Failure {
 /// The device is full.
 struct Full;
 
-/// What pacing or a shaper holds back is due then.
+/// True for a departure that pacing or a shaper holds back.
 const fn is_departure(wakeup: &Wakeup) -> bool {
     matches!(wakeup.reason, WakeReason::Pace | WakeReason::Shaper)
 }
 
-/// The first multiple of `step` that is not before `at`.
+/// The first multiple of `step` at or after `at`.
 fn round_up(at: Instant, step: Duration) -> Instant {
     let (nanos, step) = (at.as_nanos(), step.as_nanos().max(1));
     Instant::from_nanos(nanos.checked_next_multiple_of(step).unwrap_or(nanos))

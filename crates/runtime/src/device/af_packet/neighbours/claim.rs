@@ -1,4 +1,4 @@
-//! An own address: probed before it is used, announced, and defended.
+//! Address ownership: probing an address before use, announcing it and defending it.
 //!
 //! RFC 5227 for IPv4; RFC 4862, section 5.4, for IPv6, with the same schedule. Both differ from their RFC in the times
 //! only, which [`ClaimConfig`](super::ClaimConfig) holds.
@@ -6,37 +6,37 @@
 use super::config::ClaimConfig;
 use ackline_tcp_core::Instant;
 
-/// Whose an own address is.
+/// Who owns one of the host's addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     /// Nothing was done yet.
     Unclaimed,
     /// `sent` probes are out. The address is not used (RFC 5227, section 2.1; "tentative" in RFC 4862).
     Probing { sent: u32, next: Instant },
-    /// It is this host's, and that was said `announced` times.
+    /// The address is this host's and has been announced `announced` times.
     Ours { announced: u32, next: Option<Instant>, defended: Option<Instant> },
     /// Another host has it.
     Taken,
 }
 
-/// What an expired timer asks for.
+/// What to do when a timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
     Probe,
     Announce,
-    /// No answer came: the address is this host's, and is announced.
+    /// No answer came: the address is this host's. Announce it.
     Claimed,
     Wait,
 }
 
-/// What another host's use of the address asks for.
+/// What to do when another host uses the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Conflict {
     /// The address cannot be used.
     Lost,
-    /// Say that it is this host's.
+    /// Announce that it is this host's.
     Defend,
-    /// It was said a moment ago.
+    /// Do nothing: it was announced a moment ago.
     Endure,
 }
 

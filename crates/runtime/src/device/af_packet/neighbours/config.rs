@@ -1,4 +1,4 @@
-//! What the neighbours of an interface are told, and the limits of what is remembered of them.
+//! Addresses, gateways, timers and limits of neighbour resolution on one interface.
 
 use super::address::{is_host, is_link_local};
 use crate::mac::MacAddress;
@@ -12,15 +12,15 @@ use thiserror::Error;
 pub struct Attachment {
     /// The interface's Ethernet address.
     pub mac: MacAddress,
-    /// The host's own addresses. What the prefix of one contains is reached directly.
+    /// The host's addresses. Destinations inside one of their prefixes are reached directly.
     pub addresses: Vec<IpNet>,
     /// The next hop of everything else, at most one per IP version.
     pub gateways: Vec<IpAddr>,
-    /// Neighbours whose Ethernet address is given: they are never asked for, and nothing that is heard changes it.
+    /// Neighbours with a fixed Ethernet address: never resolved, and never changed by received messages.
     pub neighbours: Vec<(IpAddr, MacAddress)>,
 }
 
-/// Why an [`Attachment`] cannot be.
+/// Why an [`Attachment`] is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AttachmentError {
@@ -36,10 +36,10 @@ pub enum AttachmentError {
     /// Two gateways for the same IP version.
     #[error("{0} and {1} are two gateways for one IP version: give one")]
     TwoGateways(IpAddr, IpAddr),
-    /// The gateway has an own address.
+    /// The gateway is one of the host's own addresses.
     #[error("the gateway {0} is an own address: give the address of the router")]
     OwnGateway(IpAddr),
-    /// No own address from which the gateway can be reached.
+    /// None of the host's networks contains the gateway.
     #[error(
         "the gateway {0} is not in the network of an own address: give a gateway inside one, or an own address whose \
          prefix contains it (or one with the prefix /32 or /128, which takes any gateway)"
@@ -48,13 +48,13 @@ pub enum AttachmentError {
 }
 
 impl Attachment {
-    /// An interface with this Ethernet address, and no IP address yet.
+    /// An interface with this Ethernet address and no IP address yet.
     #[must_use]
     pub const fn new(mac: MacAddress) -> Self {
         Self { mac, addresses: Vec::new(), gateways: Vec::new(), neighbours: Vec::new() }
     }
 
-    /// Adds an own address.
+    /// Adds an address of the host.
     #[must_use]
     pub fn address(mut self, address: IpNet) -> Self {
         self.addresses.push(address);
@@ -68,14 +68,14 @@ impl Attachment {
         self
     }
 
-    /// Gives a neighbour's Ethernet address.
+    /// Sets a neighbour's Ethernet address.
     #[must_use]
     pub fn neighbour(mut self, address: IpAddr, mac: MacAddress) -> Self {
         self.neighbours.push((address, mac));
         self
     }
 
-    /// Whether hosts can be reached and can answer with these addresses.
+    /// Checks that hosts can be reached with these addresses and can answer.
     ///
     /// # Errors
     /// [`AttachmentError`] says what is wrong.
@@ -108,18 +108,19 @@ impl Attachment {
     }
 }
 
-/// A gateway may be used from this own address.
+/// True if the gateway can be reached from this address.
 fn reaches(own: &IpNet, gateway: IpAddr) -> bool {
     let alone = own.prefix_len() == own.max_prefix_len();
     own.contains(&gateway) || own.addr().is_ipv4() == gateway.is_ipv4() && (alone || is_link_local(gateway))
 }
 
-/// Times and limits of neighbour resolution. The names in brackets are those of RFC 4861, section 10; ARP uses the
-/// same ones, as RFC 826 names none.
+/// Timers and limits of neighbour resolution. Names in parentheses are those of RFC 4861, section 10; ARP
+/// uses the same values, since RFC 826 defines none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NeighbourConfig {
-    /// Most neighbours that are remembered, at least 1, gateways and given ones not counted. Default 1024.
+    /// Maximum number of neighbours to remember, at least 1, not counting gateways and fixed entries. Default
+    /// 1024.
     pub max_entries: usize,
     /// Time between two requests for one neighbour (RETRANS_TIMER). Default 1 s.
     pub retransmit: Duration,
@@ -129,20 +130,21 @@ pub struct NeighbourConfig {
     /// Requests to the address that a neighbour had, before it is forgotten (MAX_UNICAST_SOLICIT), at least 1.
     /// Default 3.
     pub unicast_requests: u32,
-    /// Mean time for which an answer proves that a neighbour is there (REACHABLE_TIME); each entry gets its own,
-    /// 0.5 to 1.5 times this. Default 30 s.
+    /// Mean time for which an answer proves that a neighbour is reachable (REACHABLE_TIME); each entry draws
+    /// its own, 0.5 to 1.5 times this. Default 30 s.
     pub reachable: Duration,
-    /// Time between the first packet to a neighbour that has not been heard of lately and the question whether it
-    /// is there (DELAY_FIRST_PROBE_TIME). Default 5 s.
+    /// Time between the first packet to a neighbour that has not been heard from lately and the probe of
+    /// whether it is still there (DELAY_FIRST_PROBE_TIME). Default 5 s.
     pub delay: Duration,
-    /// Answers and requests that may wait for the device; more are dropped and counted. Default 64.
+    /// Maximum number of answers and requests waiting for the device; more are dropped and counted. Default
+    /// 64.
     pub max_outgoing: usize,
-    /// Bytes that may wait for the resolution of one neighbour, headers and bookkeeping included; the oldest
-    /// packets are dropped and counted. Default 212,992, as Linux's `unres_qlen_bytes`.
+    /// Maximum bytes waiting for the resolution of one neighbour, including headers and bookkeeping; the
+    /// oldest packets are dropped and counted. Default 212,992, as Linux's `unres_qlen_bytes`.
     pub max_waiting: usize,
-    /// The same for all neighbours together. Default 1 MiB.
+    /// The same limit for all neighbours together. Default 1 MiB.
     pub max_waiting_total: usize,
-    /// How own addresses are claimed.
+    /// How the host claims its addresses.
     pub claim: ClaimConfig,
 }
 
@@ -163,19 +165,20 @@ impl Default for NeighbourConfig {
     }
 }
 
-/// How the host finds out that nobody else has its addresses, and says that it has them: RFC 5227 for IPv4, RFC 4862,
+/// How the host checks that nobody else has its addresses and announces them: RFC 5227 for IPv4, RFC 4862,
 /// section 5.4, for IPv6.
 ///
-/// The RFCs' times are those of a host that boots with thousands of others: up to 7 s before an IPv4 address is
-/// used, 1 s for an IPv6 address. A program that opens a device would rather know sooner. On a working Ethernet an
+/// The RFCs' times suit a host that boots with thousands of others: up to 7 s before an IPv4 address is used,
+/// 1 s for an IPv6 address. That is too long for a program that opens a device. On a working Ethernet an
 /// answer takes less than a millisecond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClaimConfig {
-    /// Probes before an address is used (PROBE_NUM: 3; DupAddrDetectTransmits: 1); 0: it is used at once. Default 3.
+    /// Probes before an address is used (PROBE_NUM: 3; DupAddrDetectTransmits: 1); 0 uses it at once. Default
+    /// 3.
     pub probes: u32,
-    /// Time between probes, and from the last one to the use of the address (PROBE_MIN: 1 s, ANNOUNCE_WAIT: 2 s;
-    /// RETRANS_TIMER: 1 s). Default 100 ms.
+    /// Time between probes, and from the last probe to the first use of the address (PROBE_MIN: 1 s,
+    /// ANNOUNCE_WAIT: 2 s; RETRANS_TIMER: 1 s). Default 100 ms.
     pub probe_interval: Duration,
     /// Announcements that the address is this host's (ANNOUNCE_NUM: 2; MAX_NEIGHBOR_ADVERTISEMENT: 3). Default 2.
     pub announcements: u32,

@@ -12,10 +12,10 @@
 //! An ARP reply to a request that is open counts as a solicited advertisement that overrides; any other ARP
 //! message with the neighbour's address as sender counts as an unsolicited one (RFC 826's merge).
 //!
-//! There are no hints of forward progress (RFC 4861, section 7.3.1, permits but does not demand them). A segment
-//! with the ACK bit is no such hint: it says nothing of whether what this host sent *lately* arrived. So a neighbour in use
-//! is asked by one unicast request per reachable time and delay, about every 35 s; nothing is looked up for
-//! received packets, and a path that works in one direction only is noticed.
+//! Upper-layer hints of forward progress are not used; RFC 4861, section 7.3.1, permits them but does not
+//! demand them. A segment with the ACK bit is no such hint: it does not show that what this host sent
+//! *lately* arrived. So a neighbour in use gets one unicast request per reachable time and delay, about every
+//! 35 s. Received packets need no lookup, and a path that only works in one direction is noticed.
 
 use super::config::NeighbourConfig;
 use crate::mac::MacAddress;
@@ -24,28 +24,28 @@ use ackline_tcp_core::{Duration, Instant};
 /// State of a neighbour, by RFC 4861's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NeighbourState {
-    /// It has been asked for `sent` times, the whole link each time; `next` is when to ask again or give up.
+    /// `sent` requests have gone to the whole link; `next` is when to ask again or give up.
     Incomplete { sent: u32, next: Instant },
     /// It answered lately.
     Reachable { mac: MacAddress, until: Instant },
     /// It has not answered lately, and no packet has been sent to it since.
     Stale { mac: MacAddress },
-    /// A packet was sent to it; until `until` something may be heard.
+    /// A packet was sent to it; wait until `until` for a sign of life.
     Delay { mac: MacAddress, until: Instant },
-    /// It has been asked `sent` times whether it is there.
+    /// `sent` unicast probes have been sent.
     Probe { mac: MacAddress, sent: u32, next: Instant },
-    /// Its address was given; nothing that is heard changes it. (Linux's name, not one of RFC 4861.)
+    /// Its address was configured; received messages do not change it. (Linux's name, not one of RFC 4861.)
     Permanent { mac: MacAddress },
 }
 
 /// What another host said about a neighbour.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
-    /// Its Ethernet address; an advertisement may leave it out.
+    /// Its Ethernet address, if given; an advertisement may omit it.
     pub(super) mac: Option<MacAddress>,
-    /// In answer to a request of this host.
+    /// It answers a request of this host.
     pub(super) solicited: bool,
-    /// Replaces an address that is known.
+    /// It overrides a cached address.
     pub(super) overrides: bool,
 }
 
@@ -56,25 +56,25 @@ impl News {
     }
 }
 
-/// What an expired timer asks for.
+/// What to do when a timer expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expired {
     /// Ask the whole link.
     AskAll,
-    /// Ask the station that it was.
+    /// Ask the station that last had the address.
     Ask(MacAddress),
-    /// Forget it; nobody waits for it.
+    /// Forget it; no packet is waiting for it.
     Forget,
-    /// Forget it, and tell those who wait.
+    /// Forget it, and report the failure to the waiting packets.
     Fail,
     /// Nothing yet.
     Wait,
 }
 
-/// What news did.
+/// What a message changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(super) struct Effect {
-    /// The address became known: what waits can be sent.
+    /// The address became known: waiting packets can be sent.
     pub(super) resolved: Option<MacAddress>,
     /// A known address was replaced.
     pub(super) changed: bool,
@@ -102,7 +102,7 @@ impl NeighbourState {
         }
     }
 
-    /// [`used`](Self::used) would change it.
+    /// True if [`used`](Self::used) would change the state.
     pub(super) fn heeds_use(&self, now: Instant) -> bool {
         match *self {
             Self::Reachable { until, .. } => until <= now,
@@ -111,14 +111,15 @@ impl NeighbourState {
         }
     }
 
-    /// A packet is sent to it: RFC 4861, section 7.3.3. If its time as reachable is over, it is stale by then.
+    /// A packet is sent to the neighbour: RFC 4861, section 7.3.3. If its reachable time is over, it becomes
+    /// stale first.
     pub(super) fn used(&mut self, now: Instant, config: &NeighbourConfig) {
         if let Some(mac) = self.mac().filter(|_| self.heeds_use(now)) {
             *self = Self::Delay { mac, until: now + config.delay };
         }
     }
 
-    /// Its deadline has passed: RFC 4861, sections 7.2.2 and 7.3.3.
+    /// The deadline has passed: RFC 4861, sections 7.2.2 and 7.3.3.
     pub(super) fn expired(&mut self, now: Instant, config: &NeighbourConfig) -> Expired {
         let next = now + config.retransmit;
         match *self {
@@ -144,19 +145,19 @@ impl NeighbourState {
         }
     }
 
-    /// Requests could not leave, and can from `now` on: what was asked counts as not asked yet.
+    /// Requests could not be sent until `now`: start counting them again.
     pub(super) fn ask_anew(&mut self, now: Instant) {
         if let Self::Incomplete { .. } = self {
             *self = Self::Incomplete { sent: 0, next: now };
         }
     }
 
-    /// A request of this host is open.
+    /// True if a request of this host is outstanding.
     pub(super) const fn is_asked(&self) -> bool {
         matches!(self, Self::Incomplete { .. } | Self::Probe { .. })
     }
 
-    /// An advertisement, or what counts as one: RFC 4861, section 7.2.5. An answer is believed for `reachable`.
+    /// An advertisement, or its ARP equivalent: RFC 4861, section 7.2.5. An answer is valid for `reachable`.
     pub(super) fn heard(&mut self, now: Instant, news: &News, reachable: Duration) -> Effect {
         if matches!(self, Self::Permanent { .. }) {
             return Effect::default();

@@ -1,4 +1,4 @@
-//! What other hosts' messages change: about neighbours, and about own addresses.
+//! How messages of other hosts change neighbours and the host's own addresses.
 
 use super::claim::{Claim, Conflict};
 use super::entry::{NeighbourState, News};
@@ -13,13 +13,13 @@ use std::net::IpAddr;
 impl Neighbours {
     /// RFC 826, "Packet Reception", and RFC 5227.
     pub(super) fn on_arp(&mut self, now: Instant, arp: &Arp) {
-        // Of this host, sent back by the network.
+        // Our own message, looped back by the network.
         if arp.sender_mac == self.mac {
             return;
         }
         let (sender, target) = (IpAddr::V4(arp.sender), IpAddr::V4(arp.target));
-        // RFC 5227, section 2.1.1: while probing, another host's probe for the same address counts, too. An answer
-        // to it is a request's business otherwise.
+        // RFC 5227, section 2.1.1: while probing, another host's probe for the same address counts as a
+        // conflict too. Otherwise it is answered like any request.
         let rival_probe = arp.sender.is_unspecified() && self.claim_of(target).is_some_and(Claim::is_probing);
         if rival_probe {
             return self.conflict(now, target, arp.sender_mac);
@@ -37,7 +37,7 @@ impl Neighbours {
         }
         if for_us && !arp.is_reply {
             self.stats.requests_received += 1;
-            // A probe (RFC 5227, section 2.1.1) has no sender to remember, but is answered.
+            // A probe (RFC 5227, section 2.1.1) has no sender to remember, but gets an answer.
             if known.is_none() && !arp.sender.is_unspecified() {
                 self.learn(now, sender, arp.sender_mac);
             }
@@ -55,7 +55,7 @@ impl Neighbours {
         let Some(claim) = self.claim_of(own) else { return };
         let Some(source) = source.map(IpAddr::V6) else {
             match claim {
-                // Two hosts are about to take the same address.
+                // Two hosts are claiming the same address.
                 Claim::Probing { .. } => self.conflict(now, own, frame_source),
                 // RFC 4861, section 7.2.4: an answer to one without an address goes to all.
                 Claim::Ours { .. } => {
@@ -98,7 +98,7 @@ impl Neighbours {
         }
     }
 
-    /// Tells a neighbour that is remembered what was heard of it.
+    /// Updates a known neighbour.
     fn tell(&mut self, now: Instant, slot: Slot, news: &News) {
         let reachable = self.reachable_time();
         let Some(ip) = self.table.get(slot).map(|entry| entry.ip) else { return };

@@ -1,25 +1,27 @@
-//! Who is on the Ethernet: ARP (RFC 826, RFC 5227) and IPv6 neighbour discovery (RFC 4861, RFC 4862).
+//! Neighbour resolution on Ethernet: ARP (RFC 826, RFC 5227) and IPv6 neighbour discovery (RFC 4861, RFC
+//! 4862).
 //!
 //! | file | owns |
 //! |---|---|
-//! | `config` | own addresses and gateways, times, limits |
+//! | `config` | addresses and gateways, timers, limits |
 //! | `entry` | one neighbour's state machine |
 //! | `table` | all neighbours, bounded |
-//! | `claim` | one own address: probe, announce, defend |
-//! | `next_hop` | which neighbour a destination is reached through |
-//! | `hearing` | what other hosts' messages change |
+//! | `claim` | one of the host's addresses: probe, announce, defend |
+//! | `next_hop` | through which neighbour a destination is reached |
+//! | `hearing` | how other hosts' messages change the state |
 //! | `message` | frames, through `smoltcp::wire` |
-//! | `waiting` | packets whose next hop is being asked for |
-//! | `resolver` | both together, as a device drives them |
+//! | `waiting` | packets waiting for a resolution |
+//! | `resolver` | resolution and waiting packets together, as a device drives them |
 //!
-//! Messages of other hosts change what is known of a neighbour, but only two things add one: a packet for it, and a
-//! request or solicitation from it for an own address. What was not asked for (gratuitous ARP, unsolicited
-//! advertisements) adds none.
+//! Messages of other hosts update known neighbours, but only two things add one: a packet to be sent to it,
+//! and a request or solicitation from it for one of this host's addresses. Unsolicited messages (gratuitous
+//! ARP, unsolicited advertisements) add none.
 //!
-//! The host has no link-local IPv6 address but one that it is given, although RFC 4291, section 2.8, asks for
-//! one: that made from the interface's Ethernet address usually belongs to the kernel. Solicitations come from an
-//! address that RFC 4861, section 7.2.2, prefers anyway: the own one in whose network the neighbour is. Routers'
-//! advertisements and redirects are ignored, as are the router flags of neighbours: gateways are configured.
+//! The host has no link-local IPv6 address unless it is given one, although RFC 4291, section 2.8, asks for
+//! one: the one derived from the interface's Ethernet address usually belongs to the kernel. Solicitations
+//! use the source that RFC 4861, section 7.2.2, prefers anyway: the host's address in the neighbour's
+//! network. Router advertisements, redirects and the router flags of neighbours are ignored: gateways are
+//! configured.
 
 mod address;
 mod claim;
@@ -59,7 +61,7 @@ use table::{Room, Slot, Table};
 /// stamped with the same instant; then drain [`poll_transmit`](Self::poll_transmit), then
 /// [`poll_event`](Self::poll_event); then sleep until [`poll_timeout`](Self::poll_timeout) or the next input.**
 ///
-/// [`claim`](Self::claim) comes first: until an [`Event::Claimed`], nobody is told of an own address.
+/// Call [`claim`](Self::claim) first: until [`Event::Claimed`], no message reveals an address of the host.
 #[derive(Debug)]
 pub struct Neighbours {
     mac: MacAddress,
@@ -70,7 +72,7 @@ pub struct Neighbours {
     /// The destination of the last packet, and the neighbour it went to.
     last: Option<(IpAddr, Slot)>,
     outgoing: VecDeque<Outgoing>,
-    /// How often the deadlines of own addresses may have changed.
+    /// Incremented whenever a claim's deadline may have changed.
     claim_changes: u64,
     events: VecDeque<Event>,
     rng: ChaCha8Rng,
@@ -83,18 +85,19 @@ struct Own {
     claim: Claim,
 }
 
-/// Where a packet goes.
+/// Where to send a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextHop {
     /// To this station or group.
     Mac(MacAddress),
-    /// To the neighbour with this address, which is being asked for: [`Event::Resolved`] or [`Event::Failed`] follows.
+    /// To the neighbour with this address, whose resolution is under way: [`Event::Resolved`] or
+    /// [`Event::Failed`] follows.
     Pending(IpAddr),
     /// Nowhere.
     Unreachable(Unreachable),
 }
 
-/// What became known.
+/// An outcome of neighbour resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
@@ -105,27 +108,27 @@ pub enum Event {
         /// Its Ethernet address.
         mac: MacAddress,
     },
-    /// A neighbour that was [`Pending`](NextHop::Pending) did not answer, or was forgotten for lack of room.
+    /// A neighbour that was [`Pending`](NextHop::Pending) did not answer, or was evicted.
     Failed {
         /// The neighbour's address.
         ip: IpAddr,
     },
-    /// Nobody else uses this own address.
+    /// No other host uses this address; it is claimed.
     Claimed {
-        /// The own address.
+        /// The host's address.
         ip: IpAddr,
     },
-    /// Another host has this own address. It is not used.
+    /// Another host has this address; it is not used.
     InUse {
-        /// The own address.
+        /// The host's address.
         ip: IpAddr,
         /// Who has it.
         mac: MacAddress,
     },
-    /// Another host uses an own address that is in use here; at most once per
+    /// Another host uses an address that this host has claimed; reported at most once per
     /// [`defend_interval`](ClaimConfig::defend_interval).
     Conflict {
-        /// The own address.
+        /// The host's address.
         ip: IpAddr,
         /// Who uses it.
         mac: MacAddress,
@@ -133,10 +136,10 @@ pub enum Event {
 }
 
 impl Neighbours {
-    /// Nothing is known yet, and nothing claimed. `seed` decides how the reachable times scatter.
+    /// Starts with an empty table and no claimed address. `seed` scatters the reachable times.
     ///
     /// # Errors
-    /// [`AttachmentError`] if the addresses cannot be.
+    /// [`AttachmentError`] if the addresses are invalid.
     pub fn new(
         attachment: Attachment,
         config: NeighbourConfig,
@@ -169,7 +172,7 @@ impl Neighbours {
         })
     }
 
-    /// Begins to probe for all own addresses. Each ends with [`Event::Claimed`] or [`Event::InUse`].
+    /// Starts probing for all of the host's addresses. Each ends with [`Event::Claimed`] or [`Event::InUse`].
     pub fn claim(&mut self, now: Instant) {
         for own in &mut self.own {
             own.claim.begin(now);
@@ -177,7 +180,7 @@ impl Neighbours {
         self.handle_timeout(now);
     }
 
-    /// All own addresses are claimed or taken.
+    /// True once every address is either claimed or taken.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.own.iter().all(|own| !own.claim.is_probing())
@@ -189,8 +192,8 @@ impl Neighbours {
         self.mac
     }
 
-    /// The multicast groups that the interface must receive: those of all nodes and of the own IPv6 addresses'
-    /// solicitations (RFC 4861, section 7.2.1); none without such an address.
+    /// The multicast groups that the interface must receive: all-nodes and the solicited-node groups of the
+    /// host's IPv6 addresses (RFC 4861, section 7.2.1); empty without an IPv6 address.
     #[must_use]
     pub fn groups(&self) -> Vec<Ipv6Addr> {
         let own = self.own.iter().filter_map(|own| match own.net {
@@ -206,7 +209,7 @@ impl Neighbours {
         groups
     }
 
-    /// Where a packet for `dst` goes that is sent now. Asks for the neighbour if it is not known.
+    /// The next hop for a packet to `dst` that is sent now. Starts a resolution if the neighbour is unknown.
     pub fn resolve(&mut self, now: Instant, dst: IpAddr) -> NextHop {
         if let Some((last, slot)) = self.last
             && last == dst
@@ -247,8 +250,8 @@ impl Neighbours {
         Some(hop)
     }
 
-    /// A frame arrived, Ethernet header included, without a VLAN tag. True where it was neighbour resolution, valid or not, so
-    /// that nobody else needs to see it.
+    /// Takes a received frame, including its Ethernet header, without a VLAN tag. Returns true if it was
+    /// neighbour resolution, valid or not, so nobody else needs to see it.
     pub fn ingest(&mut self, now: Instant, frame: &[u8]) -> bool {
         match message::parse(frame) {
             Ok(None) => return false,
@@ -309,8 +312,8 @@ impl Neighbours {
         }
     }
 
-    /// The interface, which carried nothing for a while, carries frames again: who has not answered is asked anew.
-    /// Takes time in proportion to the number of neighbours.
+    /// The interface was down and carries frames again: unanswered requests are repeated. O(number of
+    /// neighbours).
     pub fn restored(&mut self, now: Instant) {
         for slot in self.table.slots() {
             self.table.update(slot, |state| state.ask_anew(now));
@@ -325,19 +328,20 @@ impl Neighbours {
         self.table.remove(slot);
     }
 
-    /// When [`handle_timeout`](Self::handle_timeout) is to be called.
+    /// When to call [`handle_timeout`](Self::handle_timeout).
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         let claims = self.own.iter().filter_map(|own| own.claim.deadline());
         claims.chain(self.table.next_deadline()).min()
     }
 
-    /// Another number whenever [`poll_timeout`](Self::poll_timeout) may have changed.
+    /// A number that changes whenever [`poll_timeout`](Self::poll_timeout) may have changed.
     const fn version(&self) -> u64 {
         self.claim_changes + self.table.version()
     }
 
-    /// The next frame to send. One that the device refuses is lost, as one on the wire may be: it is asked again.
+    /// The next frame to send. A frame that the device refuses is lost, as on the wire: the request is
+    /// repeated later.
     pub fn poll_transmit(&mut self) -> Option<Frame> {
         self.outgoing.pop_front().map(|message| message.frame(self.mac))
     }
@@ -351,19 +355,19 @@ impl Neighbours {
         !self.outgoing.is_empty()
     }
 
-    /// What happened so far.
+    /// Counters.
     #[must_use]
     pub const fn stats(&self) -> &NeighbourStats {
         &self.stats
     }
 
-    /// Neighbours that are remembered, those included that have not answered yet.
+    /// Number of neighbours in the table, including those that have not answered yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// No neighbour is remembered.
+    /// True if the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.table.len() == 0

@@ -1,7 +1,7 @@
-//! Which neighbour a destination is reached through: RFC 1122, section 3.3.1.1, and RFC 4861, section 5.2.
+//! The next hop of a destination: RFC 1122, section 3.3.1.1, and RFC 4861, section 5.2.
 //!
-//! With the prefixes of the own addresses and one gateway per IP version, the longest match is: an own prefix, else the
-//! gateway.
+//! With the prefixes of the host's addresses and one gateway per IP version, longest-prefix match reduces to:
+//! one of the host's networks, else the gateway.
 
 use super::Neighbours;
 use super::address::is_link_local;
@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use std::net::{IpAddr, Ipv4Addr};
 use thiserror::Error;
 
-/// What a destination is reached through.
+/// The next hop of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hop {
     /// A group of stations, or all.
@@ -23,18 +23,18 @@ pub(super) enum Hop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Unreachable {
-    /// It is in no network of an own address, and there is no gateway.
+    /// It is in none of the host's networks, and there is no gateway.
     #[error(
         "no route to {0}: it is not in the network of an own address, and there is no gateway for its IP version"
     )]
     NoRoute(IpAddr),
-    /// It is an own address; the interface has no loopback.
+    /// It is one of the host's own addresses; the interface has no loopback.
     #[error("{0} is an own address: packets to it never reach the interface")]
     Own(IpAddr),
     /// It is unspecified or a loopback address.
     #[error("{0} is no address on a network")]
     NotOnNetworks(IpAddr),
-    /// As many gateways as can be remembered leave no room for another neighbour.
+    /// The table is full of gateways, which are never evicted.
     #[error("no room to remember the neighbour {0}")]
     NoRoom(IpAddr),
 }
@@ -64,8 +64,8 @@ impl Neighbours {
         gateway.map(|&gateway| Hop::Neighbour(gateway)).ok_or(Unreachable::NoRoute(dst))
     }
 
-    /// The own address from which a neighbour is asked for: the one with the longest prefix that holds it, so that
-    /// the neighbour knows the asker for one of its own network.
+    /// The source address of a request for a neighbour: the one with the longest prefix that contains it, so
+    /// that the neighbour recognises the sender as one of its own network.
     pub(super) fn source_for(&self, neighbour: IpAddr) -> Option<IpAddr> {
         let same =
             self.own.iter().map(|own| &own.net).filter(|net| net.addr().is_ipv4() == neighbour.is_ipv4());

@@ -1,4 +1,4 @@
-//! A host's place on an Ethernet: its neighbours, what waits for them, and what the stack is told of failures.
+//! A host's place on an Ethernet: its neighbours, the packets waiting for them, and the errors for the stack.
 
 use super::waiting::{GivenUp, HeldPacket, HoldQueues, unreachable};
 use super::{
@@ -13,10 +13,10 @@ use std::net::{IpAddr, Ipv6Addr};
 
 pub(in super::super) use super::waiting::Outbound;
 
-/// Errors that may wait for the stack; more are dropped, as they may be on a network.
+/// Maximum number of ICMP errors waiting for the stack; more are dropped, as they may be on a network.
 const MAX_ERRORS: usize = 4_096;
 
-/// What a device drives: no clock, no descriptor.
+/// What a device drives. It has no clock and no descriptor.
 ///
 /// **After each input ([`route`](Self::route), [`ingest`](Self::ingest), [`handle_timeout`](Self::handle_timeout)) send
 /// what [`next_output`](Self::next_output) gives, hand the stack what [`next_error`](Self::next_error) gives, and call
@@ -25,21 +25,21 @@ const MAX_ERRORS: usize = 4_096;
 pub(in super::super) struct Resolver {
     neighbours: Neighbours,
     waiting: HoldQueues,
-    /// What waited and can go, in order.
+    /// Packets that waited and can go now, in order.
     ready: VecDeque<(MacAddress, HeldPacket)>,
     frame: Option<Frame>,
     errors: VecDeque<Box<[u8]>>,
     in_use: Option<(IpAddr, MacAddress)>,
 }
 
-/// What becomes of a packet.
+/// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Route {
     /// Send it to this station at once.
     Send(MacAddress),
-    /// It was copied, and is sent or given up later.
+    /// It was copied; it is sent or dropped later.
     Kept,
-    /// It cannot be sent; the stack is told.
+    /// It cannot be sent; the stack gets an ICMP error.
     Refused(Unreachable),
 }
 
@@ -64,18 +64,18 @@ impl Resolver {
         Ok(Self { neighbours, waiting, ready, frame: None, errors, in_use: None })
     }
 
-    /// Begins to claim the own addresses.
+    /// Starts claiming the host's addresses.
     pub(in super::super) fn claim(&mut self, now: Instant) {
         self.neighbours.claim(now);
         self.settle();
     }
 
-    /// All own addresses are claimed, or one is not to be had.
+    /// True once all addresses are claimed, or one is taken.
     pub(in super::super) fn is_settled(&self) -> bool {
         self.in_use.is_some() || self.neighbours.is_settled()
     }
 
-    /// An own address that another host had when it was claimed, and that host.
+    /// An address that was in use when it was claimed, and the station that has it.
     pub(in super::super) const fn in_use(&self) -> Option<(IpAddr, MacAddress)> {
         self.in_use
     }
@@ -89,7 +89,7 @@ impl Resolver {
         self.neighbours.stats()
     }
 
-    /// Where a packet goes that is sent now.
+    /// Decides where a packet that is sent now goes.
     pub(in super::super) fn route(&mut self, now: Instant, packet: &Outbound<'_>) -> Route {
         let Some((_, destination)) = addresses(packet.header) else {
             return Route::Refused(Unreachable::NotOnNetworks(IpAddr::from([0; 4])));
@@ -112,7 +112,7 @@ impl Resolver {
         }
     }
 
-    /// A frame arrived that holds neighbour resolution.
+    /// Takes a received frame of neighbour resolution.
     pub(in super::super) fn ingest(&mut self, now: Instant, frame: &[u8]) {
         self.neighbours.ingest(now, frame);
         self.settle();
@@ -150,7 +150,7 @@ impl Resolver {
         }
     }
 
-    /// The last output was sent, or refused for good.
+    /// The last output was sent, or refused permanently.
     pub(in super::super) fn sent(&mut self) {
         if self.frame.take().is_none() {
             self.ready.pop_front();
@@ -172,7 +172,7 @@ impl Resolver {
         !self.errors.is_empty()
     }
 
-    /// Does what the events ask for.
+    /// Handles all pending events.
     fn settle(&mut self) {
         while let Some(event) = self.neighbours.poll_event() {
             match event {
@@ -186,7 +186,7 @@ impl Resolver {
                     }
                 }
                 Event::InUse { ip, mac } => self.in_use = Some((ip, mac)),
-                // A conflict is counted.
+                // Conflicts are only counted.
                 Event::Claimed { .. } | Event::Conflict { .. } => {}
             }
         }

@@ -1,30 +1,30 @@
-//! The neighbours that are remembered: bounded, and ordered by who is forgotten first.
+//! The neighbour table: bounded, with an eviction order.
 //!
-//! A flood must not push out what is in use. Entries stand in four classes and only the first that has any loses its
-//! longest unused one. So hosts that ask for this one (or pretend to) replace each other, as do addresses
-//! that nobody answers for; a gateway is never forgotten, nor is a neighbour whose address was given.
+//! A flood must not evict neighbours in use. Entries are in four classes; the lowest class that is not empty
+//! loses its least recently used entry. So hosts that send requests (or pretend to) replace each other, as do
+//! addresses that nobody answers for; gateways and fixed entries are never evicted.
 
 use super::entry::NeighbourState;
 use ackline_tcp_core::{Duration, Instant};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// An entry's place in the order of use is brought up to date at most this often.
+/// An entry's place in the order of use is updated at most this often.
 const USE_GRANULARITY: Duration = Duration::from_secs(1);
 
 /// Where an entry is. It stays there until the entry is forgotten.
 pub(super) type Slot = u32;
 
-/// The order in which entries are forgotten.
+/// The order of eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
-    /// Known because it asked; nothing was sent to it.
+    /// Learned from its own request; nothing was sent to it.
     Learned,
     /// Asked for, and silent so far.
     Unresolved,
     /// Packets were sent to it.
     Used,
-    /// A gateway, or one whose address was given.
+    /// A gateway or fixed entry.
     Kept,
 }
 
@@ -32,7 +32,7 @@ enum Class {
 pub(super) struct Entry {
     pub(super) ip: IpAddr,
     pub(super) state: NeighbourState,
-    /// It is never forgotten for lack of room.
+    /// Never evicted.
     keep: bool,
     used: bool,
     /// Its place in `order`.
@@ -52,7 +52,7 @@ impl Entry {
     }
 }
 
-/// Whom a new entry may push out.
+/// Which entries a new one may evict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
     /// Anything but a gateway.
@@ -61,7 +61,7 @@ pub(super) enum Room {
     ByLearned,
 }
 
-/// All entries. Lookups, changes and the next deadline cost O(log n).
+/// All entries. Lookup, update and next deadline cost O(log n).
 #[derive(Debug)]
 pub(super) struct Table {
     slots: Vec<Option<Entry>>,
@@ -69,10 +69,10 @@ pub(super) struct Table {
     by_ip: BTreeMap<IpAddr, Slot>,
     order: BTreeSet<(Class, Instant, Slot)>,
     deadlines: BTreeSet<(Instant, Slot)>,
-    /// Who is never forgotten for lack of room.
+    /// Addresses that are never evicted.
     kept: Vec<IpAddr>,
     max_entries: usize,
-    /// How often something changed.
+    /// Number of changes.
     version: u64,
 }
 
@@ -94,7 +94,7 @@ impl Table {
         self.by_ip.len()
     }
 
-    /// Another number after each change.
+    /// A number that changes with the table.
     pub(super) const fn version(&self) -> u64 {
         self.version
     }
@@ -107,7 +107,8 @@ impl Table {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Adds a neighbour that is not there yet; says which one had to go for it. `None` if nobody may go.
+    /// Adds a neighbour that is not in the table, and returns the one it evicted. `None` if none may be
+    /// evicted.
     pub(super) fn insert(
         &mut self,
         now: Instant,
@@ -169,7 +170,7 @@ impl Table {
         Some(entry)
     }
 
-    /// Lets `change` change a neighbour's state, and keeps the orders true.
+    /// Applies `change` to a neighbour's state, and keeps the orderings consistent.
     pub(super) fn update<R>(
         &mut self,
         slot: Slot,
@@ -190,7 +191,7 @@ impl Table {
         Some(outcome)
     }
 
-    /// A packet goes to the neighbour.
+    /// A packet is sent to the neighbour.
     pub(super) fn touch(&mut self, now: Instant, slot: Slot) {
         let Some(Some(entry)) = self.slots.get_mut(slot as usize) else { return };
         if !entry.used || now.since(entry.place.1) >= USE_GRANULARITY {

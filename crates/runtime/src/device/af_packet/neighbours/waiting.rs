@@ -1,7 +1,7 @@
-//! Packets whose next hop is being asked for, and the errors that become of them if it does not answer.
+//! Packets waiting for their next hop's address, and the ICMP errors made from them if it does not answer.
 //!
-//! RFC 1122, section 2.3.2.2, asks for at least the latest packet to be kept; here it is as many as fit into a number of bytes,
-//! as Linux has it, because one that is dropped costs its connection a retransmission timeout.
+//! RFC 1122, section 2.3.2.2, asks to keep at least the latest packet. This keeps as many as fit into a
+//! number of bytes, as Linux does, because a dropped packet costs its connection a retransmission timeout.
 
 use crate::device::af_packet::frame::addresses;
 use ackline_tcp_core::wire::{
@@ -11,9 +11,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 
-/// Memory of a packet beside its own bytes: the queue's entry and the allocator's.
+/// Memory per packet beyond its bytes: the queue's entry and the allocator's overhead.
 const OVERHEAD: usize = 64;
-/// Octets of a packet that an error quotes: the IP and TCP headers with all their options fit.
+/// Octets of the packet that an error quotes: enough for the IP and TCP headers with all options.
 const QUOTED: usize = 128;
 
 /// One packet or super-packet that is to be sent.
@@ -29,7 +29,7 @@ pub(in super::super) struct Outbound<'a> {
     pub(in super::super) checksum: TxChecksum,
 }
 
-/// A copy of one.
+/// A copy of an [`Outbound`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HeldPacket {
     bytes: Box<[u8]>,
@@ -60,7 +60,7 @@ impl HeldPacket {
 #[derive(Debug)]
 pub(super) struct HoldQueues {
     queues: BTreeMap<IpAddr, HopQueue>,
-    /// Cost of all.
+    /// Sum of all costs.
     total: usize,
     max_each: usize,
     max_total: usize,
@@ -77,8 +77,8 @@ impl HoldQueues {
         Self { queues: BTreeMap::new(), total: 0, max_each, max_total }
     }
 
-    /// Keeps a packet for the neighbour `hop`. The oldest for it make room, and if that is not enough, this
-    /// one is not kept. How many were dropped.
+    /// Keeps a packet for the neighbour `hop`. If there is no room, the oldest packets for `hop` are dropped,
+    /// and if that is not enough, this one is. Returns the number of dropped packets.
     pub(super) fn push(&mut self, hop: IpAddr, packet: &Outbound<'_>) -> u64 {
         let held = HeldPacket::copy(packet);
         let cost = held.cost();
@@ -99,7 +99,7 @@ impl HoldQueues {
         dropped
     }
 
-    /// What waited for the neighbour, in order.
+    /// Takes the packets that waited for the neighbour, in order.
     pub(super) fn take(&mut self, hop: IpAddr) -> VecDeque<HeldPacket> {
         let HopQueue { packets, cost } = self.queues.remove(&hop).unwrap_or_default();
         self.total -= cost;
@@ -112,7 +112,7 @@ impl HoldQueues {
     }
 }
 
-/// Why a packet was given up.
+/// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum GivenUp {
     /// The neighbour did not answer.
@@ -121,9 +121,9 @@ pub(super) enum GivenUp {
     NoRoute,
 }
 
-/// The ICMP error about a packet that could not be sent, from this host to itself, as the kernel makes it for its
-/// own: destination unreachable, and as the code host (1) or network (0) for RFC 792, address (3) or no route (0) for
-/// RFC 4443, section 3.1. `None` for what is no IP packet.
+/// The ICMP error for a packet that could not be sent, from this host to itself, as the kernel makes it:
+/// destination unreachable with code host (1) or network (0) of RFC 792, or address (3) or no route (0) of
+/// RFC 4443, section 3.1. `None` if it is not an IP packet.
 pub(super) fn unreachable(packet: &Outbound<'_>, why: GivenUp) -> Option<Box<[u8]>> {
     let (source, _) = addresses(packet.header)?;
     let (reason, code) = match (why, source) {
