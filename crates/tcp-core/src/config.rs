@@ -1,5 +1,5 @@
-//! What can be set: per endpoint, per listener, per connection. Defaults are those of a modern Linux host,
-//! where an RFC leaves the choice open.
+//! Settings of an endpoint, a listener and a connection. Where an RFC leaves the choice open, the defaults
+//! are those of a modern Linux host.
 
 mod nagle;
 pub mod options;
@@ -24,23 +24,23 @@ pub struct EndpointConfig {
     /// Addresses that belong to this endpoint. Packets to others are dropped and counted, unless
     /// [`any_address`](Self::any_address) is set.
     pub addresses: Vec<IpAddr>,
-    /// Answer for every destination address, as a tunnel's end does.
+    /// Answer for every destination address, like a tunnel endpoint.
     pub any_address: bool,
-    /// Largest IP packet that the device carries, in bytes; at least 68. Below 1280 there is no IPv6 (RFC 8200, section
-    /// 5): its addresses count as not the endpoint's.
+    /// Largest IP packet that the device carries, in bytes; at least 68. Below 1280 IPv6 is disabled (RFC
+    /// 8200, section 5): the endpoint ignores its IPv6 addresses.
     pub mtu: u32,
-    /// Largest IP packet that the device segments by itself (TSO), headers included; 0 where it cannot. At
-    /// most 65,535.
+    /// Largest IP packet that the device segments itself (TSO), headers included, at most 65,535; 0 if it
+    /// cannot.
     pub max_super_packet: u32,
-    /// Who fills in TCP checksums on the way out.
+    /// Who computes the TCP checksums of outgoing packets.
     pub tx_checksum: TxChecksumMode,
     /// Hop limit of outgoing packets.
     pub default_ttl: u8,
-    /// Ports for connections that do not name one (RFC 6056).
+    /// Ports for connections that do not ask for one (RFC 6056).
     pub ephemeral_ports: core::ops::RangeInclusive<u16>,
-    /// Most connections at once, in any state; further SYNs and connects are refused and counted.
+    /// Maximum number of connections in any state; further SYNs and connects are refused and counted.
     pub max_connections: u32,
-    /// Challenge ACKs per second over all connections (RFC 5961, section 10).
+    /// Challenge ACKs per second, over all connections (RFC 5961, section 10).
     pub challenge_acks_per_second: u32,
     /// RSTs per second for segments that belong to no connection.
     pub resets_per_second: u32,
@@ -48,28 +48,28 @@ pub struct EndpointConfig {
     pub answer_ping: bool,
     /// Echo replies per second.
     pub pings_per_second: u32,
-    /// Echo replies that may wait for the device.
+    /// Maximum number of echo replies waiting for the device.
     pub ping_backlog: usize,
     /// Answer segments to ports that nobody listens on with RST (RFC 9293, section 3.10.7.1).
     pub reset_unknown: bool,
-    /// Answer UDP datagrams, and packets of protocols that are not spoken here, with ICMP errors which say so (RFC 1122,
-    /// section 3.2.2.1; RFC 4443, sections 3.1 and 3.4). To be switched off, as [`reset_unknown`](Self::reset_unknown),
-    /// where somebody else answers for the same addresses.
+    /// Answer UDP datagrams and unsupported protocols with ICMP errors (RFC 1122, section 3.2.2.1; RFC 4443,
+    /// sections 3.1 and 3.4). Switch this off, as well as [`reset_unknown`](Self::reset_unknown), if another
+    /// stack answers for the same addresses.
     pub refuse_datagrams: bool,
-    /// ICMP errors per second. How many of the last half of them are sent is drawn anew each second (CVE-2020-25705).
+    /// ICMP errors per second. Each second draws a limit between half of this and all of it (CVE-2020-25705).
     pub icmp_errors_per_second: u32,
     /// Granularity of the driver's clock and timers: RFC 6298's G.
     pub granularity: Duration,
-    /// Time within which the driver does not tell departures apart: one paced departure sends as many segments as the
-    /// pace gives this time, at least one.
+    /// Departures closer together than this are treated as one: a paced departure sends as many segments as
+    /// the pace allows in this time, at least one.
     pub departure_tick: Duration,
-    /// Added to the probe timeout of tail loss probes, which is two round trips without it (RFC 8985, section 7.2): how
-    /// much later than usual a peer on a busy machine may acknowledge. Linux adds two ticks of its clock.
+    /// Added to the timeout of tail loss probes, which is two round trips otherwise (RFC 8985, section 7.2):
+    /// how much later than usual a peer on a busy machine may acknowledge. Linux adds two ticks of its clock.
     pub probe_margin: Duration,
-    /// What a packet costs on the link, for links and scheduler descriptors.
+    /// Size of a packet on the link, as links and schedulers count it.
     pub pricing: Pricing,
-    /// Packets that a driver which reports departures may take without reporting one, at least 1; beyond that the
-    /// oldest counts as departed, and is counted.
+    /// For drivers that report departures: maximum number of packets taken but not yet reported, at least 1.
+    /// Beyond that the oldest counts as departed, and a counter is raised.
     pub max_on_wire: usize,
 }
 
@@ -101,7 +101,7 @@ impl Default for EndpointConfig {
     }
 }
 
-/// What a packet costs on the link.
+/// Size of a packet on the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pricing {
     /// IP bytes plus a fixed overhead per wire packet (Ethernet: 38 with preamble and gap).
@@ -109,8 +109,9 @@ pub enum Pricing {
         /// Bytes added to each packet.
         overhead: u16,
     },
-    /// The sizes of a paper whose windows and packets have the same unit: a data packet costs its payload, so that one of
-    /// L bytes takes L bytes of the link and L bytes of the window; everything else costs a fixed size.
+    /// For papers that measure windows and packets in the same unit: a data packet counts its payload, so
+    /// that one of L bytes takes L bytes of the link and L bytes of the window; everything else has a fixed
+    /// size.
     Paper {
         /// Size of an ACK in bytes.
         ack: u16,
@@ -124,8 +125,8 @@ impl Default for Pricing {
 }
 
 impl Pricing {
-    /// The price of a packet of `ip_bytes` (for a super-packet: of all its wire packets) with `payload` bytes
-    /// of stream, sent as `segments` wire packets.
+    /// The size of a packet of `ip_bytes` (of a super-packet: the sum over its wire packets) with `payload`
+    /// bytes of the stream, sent as `segments` wire packets.
     #[must_use]
     pub fn price(self, ip_bytes: u32, payload: u32, segments: u32) -> u32 {
         match self {
@@ -135,26 +136,28 @@ impl Pricing {
     }
 }
 
-/// The smallest limit in bytes that a running connection's buffer can be given.
+/// The smallest buffer limit of a running connection, in bytes.
 pub const MIN_BUFFER: u32 = 2_048;
 
-/// The largest limit in bytes of a connection's buffer: the largest window that TCP can offer (RFC 7323, section 2.3).
+/// The largest buffer limit of a connection, in bytes: the largest window that TCP can offer (RFC 7323,
+/// section 2.3).
 pub const MAX_BUFFER: u32 = 1 << 30;
 
-/// Settings of one connection. Shared by all connections made from it.
+/// Settings of a connection. Shared by all connections made from it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ConnConfig {
     /// Makers of congestion control, ACK policy and RTO response.
     pub policies: Policies,
-    /// Limit of the send buffer in bytes. It grows on demand up to this.
+    /// Limit of the send buffer in bytes; the buffer grows on demand.
     pub send_buffer: u32,
-    /// Limit of the receive buffer in bytes; at most 2^30 (RFC 7323, section 2.3). It grows on demand.
+    /// Limit of the receive buffer in bytes, at most 2^30 (RFC 7323, section 2.3); the buffer grows on
+    /// demand.
     pub recv_buffer: u32,
-    /// Receive window to begin with, in bytes; it grows towards `recv_buffer` with need. `None`: all of
-    /// `recv_buffer` at once, untuned.
+    /// Initial receive window in bytes; auto-tuning raises it towards `recv_buffer` on demand. `None`: all of
+    /// `recv_buffer` at once, without auto-tuning.
     pub initial_recv_window: Option<u32>,
-    /// Most ranges of out-of-order data held; further ones are dropped and counted.
+    /// Maximum number of out-of-order ranges held; further data is dropped and counted.
     pub max_out_of_order_ranges: u16,
     /// Nagle's algorithm.
     pub nagle: Nagle,
@@ -168,20 +171,21 @@ pub struct ConnConfig {
     pub window_scale: bool,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
-    /// How losses are found from ACKs, where SACK is in use.
+    /// How losses are detected from ACKs if SACK is in use.
     pub loss: LossDetection,
-    /// Tail loss probes (RFC 8985, section 7), where SACK is in use.
+    /// Tail loss probes (RFC 8985, section 7), if SACK is in use.
     pub tlp: bool,
-    /// Proportional Rate Reduction in fast recovery (RFC 9937); without it the window alone bounds pipe (RFC 6675).
+    /// Proportional Rate Reduction in fast recovery (RFC 9937); without it only the window bounds pipe (RFC
+    /// 6675).
     pub prr: bool,
-    /// Take a reduction back where timestamps (RFC 3522) or DSACK show that nothing was lost.
+    /// Undo a reduction if timestamps (RFC 3522) or DSACK show that nothing was lost.
     pub undo: bool,
-    /// Maximum segment size to announce and not to exceed, in bytes without options (RFC 6691); `None`: from
-    /// the MTU.
+    /// Maximum segment size to announce and to send, in bytes without options (RFC 6691); `None`: derived
+    /// from the MTU.
     pub mss: Option<u16>,
     /// Initial window in segments (RFC 6928: 10, within its byte limits).
     pub initial_window: u32,
-    /// Cap of the congestion window in bytes; `None`: none.
+    /// Limit of the congestion window in bytes; `None`: unlimited.
     pub cwnd_cap: Option<u64>,
     /// RTO before the first sample (RFC 6298, 2.1: 1 s).
     pub initial_rto: Duration,
@@ -192,37 +196,37 @@ pub struct ConnConfig {
     pub rto_floor: RtoFloor,
     /// Largest RTO, with back-off; at least 60 s (RFC 6298, 2.5).
     pub max_rto: Duration,
-    /// Consecutive timeouts after which the conventional response takes over from one that does not decide;
-    /// 0: never.
+    /// Consecutive timeouts without a verdict after which the conventional response takes over; 0: never.
     pub max_undecided_rtos: u32,
     /// SYN (or SYN-ACK) retransmissions before giving up (Linux: 6 and 5).
     pub syn_retries: u8,
     /// Time without progress on unacknowledged data after which the connection is aborted (RFC 9293, section
-    /// 3.8.3: R2, at least 100 s). A timer of this side alone: the option of RFC 5482 is neither sent nor read. `None`: never.
+    /// 3.8.3: R2, at least 100 s). Local only: the option of RFC 5482 is neither sent nor read. `None`:
+    /// never.
     pub user_timeout: Option<Duration>,
     /// Keep-alive (RFC 9293, section 3.8.4); `None`: off.
     pub keep_alive: Option<KeepAlive>,
     /// How long TIME-WAIT lasts. RFC 9293 says 2 MSL = 4 minutes; Linux and the default use 60 s.
     pub time_wait: Duration,
-    /// How long FIN-WAIT-2 lasts once the application has let go of the connection (Linux: 60 s).
+    /// Duration of FIN-WAIT-2 after the application has released the connection (Linux: 60 s).
     pub fin_wait_2: Duration,
-    /// The longest that an ACK is held, whatever the policy asks for; below 500 ms (RFC 9293, section
-    /// 3.8.6.3; 500 ms itself only to repeat measurements of that delay). The default stays below a peer's usual
+    /// Longest time that an ACK is held, whatever the policy asks for; below 500 ms (RFC 9293, section
+    /// 3.8.6.3; 500 ms itself only to repeat measurements of that delay). The default is below a peer's usual
     /// 200 ms minimum RTO.
     pub ack_hold_limit: Duration,
     /// Restart from the initial window after an idle RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
-    /// Cork: send only full segments until `send_buffer` fills, the cork is removed, or data has waited for 200 ms with
-    /// nothing outstanding (as `TCP_CORK` of Linux).
+    /// Send only full segments until `send_buffer` fills, the cork is removed, or data has waited for 200 ms
+    /// with nothing outstanding (`TCP_CORK` of Linux).
     pub cork: bool,
-    /// How long a segment size that ICMP has lowered stays so, before the full one is tried again. RFC 1191, section
+    /// How long a segment size reduced by ICMP is kept before the full size is tried again. RFC 1191, section
     /// 6.3: at least 5 minutes, and 10 by default.
     pub path_mtu_expiry: Duration,
     /// DSCP of outgoing packets, 0 to 63.
     pub dscp: u8,
     /// Hop limit of outgoing packets, 1 to 255; `None`: the [endpoint's](EndpointConfig::default_ttl).
     pub ttl: Option<u8>,
-    /// Explicit congestion notification to ask a peer for, and to agree to.
+    /// The kind of explicit congestion notification to request and to accept.
     pub ecn: Ecn,
 }
 
@@ -268,21 +272,21 @@ impl Default for ConnConfig {
     }
 }
 
-/// How losses are found from ACKs. Without SACK it is always by duplicate ACKs (RFC 6582).
+/// How losses are detected from ACKs. Without SACK always by duplicate ACKs (RFC 6582).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum LossDetection {
-    /// By time: what left a round trip and a reordering window before something that has arrived (RFC 8985).
+    /// By time: a segment is lost if one sent a reordering window after it has been delivered (RFC 8985).
     #[default]
     Rack,
-    /// By count: three duplicate ACKs, or as much SACKed above (RFC 6675).
+    /// By count: three duplicate ACKs, or as much data SACKed above it (RFC 6675).
     DupAck,
 }
 
 /// What the floor of the retransmission timeout applies to.
 ///
-/// On a path of 300 ms that never varies, RTTVAR decays to nothing. With a floor of 200 ms the sum then leaves a delayed ACK no
-/// time at all; the variance leaves it 200 ms on every path.
+/// On a path with a constant RTT of 300 ms, RTTVAR decays to nothing. With a floor of 200 ms on the sum, a
+/// delayed ACK then always comes too late; with the floor on the variance it has 200 ms on every path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum RtoFloor {
@@ -293,10 +297,10 @@ pub enum RtoFloor {
     Sum,
 }
 
-/// Keep-alive settings. Names and defaults are those of the socket options.
+/// Keep-alive settings, with the names and defaults of the socket options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Idle time before the first probe; RFC 9293 says at least 2 hours by default.
+    /// Idle time before the first probe; RFC 9293 requires a default of at least 2 hours.
     pub idle: Duration,
     /// Time between probes.
     pub interval: Duration,
@@ -310,14 +314,14 @@ impl Default for KeepAlive {
     }
 }
 
-/// Where a listener listens. Port 0 stands for an ephemeral one that nobody listens on.
+/// Addresses and ports of a listener. Port 0 picks a free ephemeral port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListenOn {
     /// One address and port.
     Address(SocketAddr),
     /// A port on every address of the endpoint.
     Port(u16),
-    /// Every port of every address, for tunnels. More specific listeners go first.
+    /// Every port of every address, for tunnels. More specific listeners take precedence.
     Any,
 }
 
@@ -327,9 +331,9 @@ pub enum ListenOn {
 pub struct AcceptConfig {
     /// Settings of the accepted connections.
     pub conn: Arc<ConnConfig>,
-    /// Most connections in SYN-RECEIVED plus those that the application has not accepted yet, which it does by
-    /// [`Endpoint::conn`](crate::Endpoint::conn). Further SYNs are dropped and counted, and come again; so a
-    /// connection whose handshake has begun always has its place, and is never reset for want of one.
+    /// Maximum number of connections in SYN-RECEIVED or waiting for the application to accept them with
+    /// [`Endpoint::conn`](crate::Endpoint::conn). Further SYNs are dropped and counted, and clients retry. So
+    /// a connection whose handshake has begun always has a place, and is never reset for lack of one.
     pub backlog: u32,
 }
 
@@ -347,20 +351,20 @@ impl AcceptConfig {
     }
 }
 
-/// Where a connection goes to.
+/// The addresses of a connection to open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Target {
     /// The peer.
     pub remote: SocketAddr,
-    /// Local address; `None`: the endpoint's first one of the peer's family.
+    /// Local address; `None`: the endpoint's first address of the peer's family.
     pub local_address: Option<IpAddr>,
-    /// Local port; `None`: an ephemeral one.
+    /// Local port; `None`: an ephemeral port.
     pub local_port: Option<u16>,
 }
 
 impl Target {
-    /// To `remote`, from an address and port that the endpoint chooses.
+    /// To `remote`, from an address and port chosen by the endpoint.
     #[must_use]
     pub const fn new(remote: SocketAddr) -> Self {
         Self { remote, local_address: None, local_port: None }

@@ -1,13 +1,13 @@
 //! Counters of an endpoint. A name without the prefix `Ackline` is that of the Linux counter (`nstat`) that counts the same;
 //! names of IPv4 count both families.
 //!
-//! Where Linux counts what its receive offload has merged as one TCP segment, `TcpInSegs` counts each, as RFC 4022 has it.
-//! Every limit of the core has a counter here, so that a refusal is always visible.
+//! `TcpInSegs` counts each wire segment (RFC 4022), while Linux counts segments merged by receive offload as
+//! one. Every limit of the core has a counter here, so that a refusal is always visible.
 
 /// Declares the counters once: field, nstat name, meaning.
 macro_rules! counters {
     ($($field:ident, $name:literal, $doc:literal;)*) => {
-        /// The counters of an endpoint. All start at zero and only grow, except where the name says `Curr`.
+        /// Counters of an endpoint. They start at zero and only grow, except those with `Curr` in the name.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[cfg_attr(feature = "serde", derive(serde::Serialize))]
         #[non_exhaustive]

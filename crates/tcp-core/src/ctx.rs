@@ -6,7 +6,7 @@ use crate::events::{TraceEvent, Tracer};
 use crate::id::ConnId;
 use crate::time::{Duration, Instant};
 
-/// The surroundings of one event: the time, whose event it is, and where to count and trace it.
+/// The context of one event: its time, its connection, and where to count and trace it.
 #[derive(Debug)]
 pub(crate) struct Ctx<'a> {
     /// The time of the event.
@@ -19,7 +19,7 @@ pub(crate) struct Ctx<'a> {
     pub(crate) probe_margin: Duration,
     /// The endpoint's counters.
     pub(crate) counters: &'a mut Counters,
-    /// Who listens to trace events.
+    /// The receiver of trace events, if any.
     pub(crate) tracer: Option<&'a mut (dyn Tracer + 'static)>,
 }
 
@@ -30,7 +30,7 @@ impl Ctx<'_> {
         self.trace(|| TraceEvent::Dropped { reason });
     }
 
-    /// Makes a trace event where somebody listens.
+    /// Makes a trace event if there is a tracer.
     pub(crate) fn trace(&mut self, event: impl FnOnce() -> TraceEvent) {
         if let Some(tracer) = self.tracer.as_deref_mut() {
             tracer.trace(self.now, self.id, &event());

@@ -1,4 +1,4 @@
-//! Why a packet that arrived was dropped.
+//! Why a received packet was dropped.
 
 use crate::counters::Counters;
 use crate::wire::WireError;
@@ -18,7 +18,7 @@ macro_rules! reasons {
             /// Every reason.
             pub const ALL: &[Self] = &[$(Self::$variant),*];
 
-            /// A text for traces and captures, which stays the same from release to release.
+            /// A stable text for traces and captures.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

@@ -1,4 +1,4 @@
-//! What can go wrong, as the application sees it.
+//! Errors as the application sees them.
 
 use thiserror::Error;
 
@@ -6,10 +6,10 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// Another listener has the same place.
+    /// Another listener has the same address and port.
     #[error("the address is already listened on")]
     InUse,
-    /// The address does not belong to the endpoint.
+    /// It is not an address of the endpoint.
     #[error("the address is not one of this endpoint's")]
     NotLocal,
     /// All ephemeral ports are listened on.
@@ -21,10 +21,10 @@ pub enum ListenError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The endpoint has no address of the peer's family, or the given one is not its own.
+    /// The endpoint has no address of the peer's family, or does not have the given one.
     #[error("no local address for this peer")]
     NoLocalAddress,
-    /// The peer's address or port cannot be connected to (unspecified, multicast, port 0).
+    /// The peer's address or port is invalid (unspecified, multicast, port 0).
     #[error("the peer's address cannot be connected to")]
     BadRemote,
     /// The four-tuple is taken.
@@ -33,7 +33,7 @@ pub enum ConnectError {
     /// All ephemeral ports for this peer are taken.
     #[error("no free local port for this peer")]
     NoFreePort,
-    /// The endpoint has as many connections as its configuration permits.
+    /// The endpoint has reached its configured number of connections.
     #[error("the endpoint is full")]
     TooManyConnections,
 }
@@ -51,10 +51,10 @@ pub enum ConnError {
     /// The application aborted it.
     #[error("connection aborted")]
     Aborted,
-    /// No answer: SYN retries, the user timeout or keep-alive probes are used up.
+    /// No answer: SYN retries, the user timeout or keep-alive probes are exhausted.
     #[error("connection timed out")]
     TimedOut,
-    /// ICMP said so, and no answer came before the time-out (RFC 5927, section 5.2: a soft error).
+    /// ICMP reported it, and no answer came before the timeout (RFC 5927, section 5.2: a soft error).
     #[error("host or network unreachable")]
     Unreachable,
     /// Data arrived after the application had closed its receiving side (RFC 9293, section 3.6.1).

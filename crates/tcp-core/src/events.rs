@@ -1,4 +1,4 @@
-//! What an endpoint reports: events for the application, wake-ups for the driver, traces for tools.
+//! What an endpoint reports: events for the application, wake-ups for the driver, trace events for tools.
 
 use crate::drop_reason::DropReason;
 use crate::error::ConnError;
@@ -11,14 +11,14 @@ use crate::time::{Duration, Instant};
 use crate::wire::TcpFlags;
 use core::fmt::Debug;
 
-/// News for the application. Edge-triggered: `Readable` and `Writable` come once per change, until the
-/// application has read (or written) what there was.
+/// An event for the application. Edge-triggered: `Readable` and `Writable` are reported once, and again only
+/// after the application has read (or written) everything it could.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A listener has a new established connection. The application accepts it by the first call of
-    /// [`Endpoint::conn`](crate::Endpoint::conn) that names it; until then it counts against the listener's backlog, and is
-    /// reset where the listener goes.
+    /// A listener has a new established connection. The application accepts it by its first call of
+    /// [`Endpoint::conn`](crate::Endpoint::conn) for it. Until then it counts against the listener's backlog,
+    /// and is reset if the listener is removed.
     Accepted {
         /// The listener.
         listener: ListenerId,
@@ -29,16 +29,16 @@ pub enum Event {
     Connected(ConnId),
     /// Data (or the end of the stream) can be read.
     Readable(ConnId),
-    /// The send buffer has room again after a write was cut short.
+    /// The send buffer has room again after a partial write.
     Writable(ConnId),
-    /// Everything written, and the FIN, has been acknowledged.
+    /// Everything written and the FIN have been acknowledged.
     Flushed(ConnId),
-    /// The connection is over: closed by both sides (`None`), or by an error. The handle stays valid for
-    /// reading what is left, until [`Endpoint::release`](crate::Endpoint::release).
+    /// The connection has ended: closed by both sides (`None`), or by an error. The handle stays valid for
+    /// reading remaining data, until [`Endpoint::release`](crate::Endpoint::release).
     Closed {
         /// The connection.
         conn: ConnId,
-        /// Why, where it was not an orderly close.
+        /// The error, unless it was closed in order.
         error: Option<ConnError>,
     },
 }
@@ -62,11 +62,11 @@ impl Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Wakeup {
-    /// The instant, exact to the nanosecond.
+    /// The instant, to the nanosecond.
     pub at: Instant,
     /// Why.
     pub reason: WakeReason,
-    /// For which connection; `None` for the scheduler.
+    /// The connection; `None` for the scheduler.
     pub conn: Option<ConnId>,
 }
 
@@ -78,7 +78,7 @@ impl Wakeup {
     }
 }
 
-/// Reasons for a wake-up.
+/// The reason for a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum WakeReason {
@@ -96,25 +96,25 @@ pub enum WakeReason {
     Persist,
     /// Sender SWS override (RFC 9293, section 3.8.6.2.1).
     SwsOverride,
-    /// Nothing speaks against what ICMP says of the path's MTU.
+    /// The smaller path MTU reported by ICMP takes effect, since nothing contradicted it.
     PathMtu,
     /// Keep-alive probe.
     KeepAlive,
     /// End of TIME-WAIT.
     TimeWait,
-    /// End of FIN-WAIT-2 after the application let go.
+    /// End of FIN-WAIT-2 after the application released the connection.
     FinWait2,
     /// User timeout.
     UserTimeout,
-    /// Congestion control's own timer.
+    /// The congestion control's own timer.
     Policy,
-    /// Buffers of an idle connection are given back.
+    /// Buffers of an idle connection are released.
     Trim,
     /// The shaper permits the next departure.
     Shaper,
 }
 
-/// Receives trace events. The default is nobody: an endpoint without a tracer makes no event.
+/// Receives trace events. Without a tracer, the endpoint does not create them.
 pub trait Tracer: Debug + Send {
     /// `event` happened to `conn` at `now`.
     fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent);
@@ -124,7 +124,7 @@ pub trait Tracer: Debug + Send {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TraceEvent {
-    /// A segment was sent; or several with consecutive data, right after one another.
+    /// A segment was sent, or several with consecutive data back to back.
     Sent {
         /// First sequence number.
         seq: SeqNum,
@@ -177,7 +177,7 @@ pub enum TraceEvent {
     EcnAgreed {
         /// The kind in use.
         mode: crate::ecn::Ecn,
-        /// This side's data is ECN-capable; false where it fell back after it had asked.
+        /// This side's data is ECN-capable; false if it fell back after requesting ECN.
         capable: bool,
     },
     /// The window was reduced because of ECE, and not again for data before `until`.
@@ -189,7 +189,7 @@ pub enum TraceEvent {
     Rto {
         /// Consecutive expiries.
         expiries: u32,
-        /// The timeout in force from here on.
+        /// The timeout now in force.
         rto: Duration,
     },
     /// The response to a retransmission timeout changed its phase.
@@ -199,14 +199,15 @@ pub enum TraceEvent {
         /// To.
         to: RtoPhase,
     },
-    /// An ACK came while the response waits for evidence, and was none: it opens nothing and gives no sample.
+    /// An ACK that arrived while the response waited for evidence, and is none: it releases no data and gives
+    /// no sample.
     StaleAck {
         /// Acknowledgment number.
         ack: SeqNum,
     },
-    /// The response found out what the timeout was.
+    /// The response classified the timeout.
     RtoVerdict {
-        /// What.
+        /// The classification.
         verdict: RtoVerdict,
     },
     /// A congestion episode was undone.
@@ -215,19 +216,19 @@ pub enum TraceEvent {
     TailLossProbe {
         /// First sequence number.
         start: SeqNum,
-        /// It was data that had never left; otherwise the highest outstanding segment.
+        /// It sent new data; otherwise it repeated the highest outstanding segment.
         new: bool,
     },
-    /// Data was found lost.
+    /// Data was declared lost.
     Lost {
         /// Bytes newly marked.
         bytes: u32,
-        /// Segments among them that had been retransmitted.
+        /// Segments among them that were retransmissions.
         again: u32,
-        /// The reordering window passed; otherwise an ACK told.
+        /// The reordering timer detected it; otherwise an ACK did.
         by_timer: bool,
     },
-    /// An incoming segment, or its text, was dropped.
+    /// An incoming segment, or its payload, was dropped.
     Dropped {
         /// Why.
         reason: DropReason,

@@ -1,12 +1,12 @@
-//! The name of a connection: two addresses, two ports (RFC 9293, section 3.3.1).
+//! The four-tuple of a connection: two addresses, two ports (RFC 9293, section 3.3.1).
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A connection's local and remote address and port, in 37 bytes.
 ///
-/// It is kept as the very bytes that are hashed and compared, in network byte order: local address, remote
-/// address, local port, remote port. IPv6 scope and flow label are no part of it.
+/// Stored as the bytes that are hashed and compared, in network byte order: local address, remote address,
+/// local port, remote port. It does not include IPv6 scope or flow label.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FourTuple(Bytes);
 
@@ -17,10 +17,10 @@ enum Bytes {
 }
 
 impl FourTuple {
-    /// The name of the connection between `local` and `remote`.
+    /// The four-tuple of the connection between `local` and `remote`.
     ///
-    /// Both are of one family in every packet. Where a caller mixes them, the IPv4 one is taken as its mapped
-    /// IPv6 address (RFC 4291, section 2.5.5.2), and so the result is the name of no packet's connection.
+    /// In every packet both are of one family. If a caller mixes them, the IPv4 address is mapped to IPv6
+    /// (RFC 4291, section 2.5.5.2), so the result matches no packet's connection.
     #[must_use]
     pub(crate) fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         if let (IpAddr::V4(local_addr), IpAddr::V4(remote_addr)) = (local.ip(), remote.ip()) {
@@ -40,7 +40,8 @@ impl FourTuple {
         }
     }
 
-    /// True where `new` gives this name. It compares without making one, which is for each packet to pay.
+    /// True if `new` would return the same four-tuple. Compares without building one, since each packet pays
+    /// for it.
     #[must_use]
     pub(crate) fn is(&self, local: IpAddr, local_port: u16, remote: IpAddr, remote_port: u16) -> bool {
         if self.local_port() != local_port || self.remote_port() != remote_port {
@@ -105,7 +106,7 @@ impl FourTuple {
         SocketAddr::new(self.remote_ip(), self.remote_port())
     }
 
-    /// What is hashed: 12 bytes for IPv4 and 36 for IPv6.
+    /// The bytes to hash: 12 for IPv4 and 36 for IPv6.
     #[must_use]
     pub(crate) const fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -115,7 +116,7 @@ impl FourTuple {
     }
 }
 
-/// The address itself, or the mapped one.
+/// The IPv6 address, or the IPv4-mapped one.
 pub(crate) fn to_ipv6(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -123,7 +124,7 @@ pub(crate) fn to_ipv6(address: IpAddr) -> Ipv6Addr {
     }
 }
 
-/// The address in the sixteen bytes from `at`, which is 0 or 16.
+/// The address in the sixteen bytes at `at`, which is 0 or 16.
 fn ipv6(bytes: &[u8; 36], at: usize) -> IpAddr {
     let mut octets = [0; 16];
     octets.copy_from_slice(&bytes[at..at + 16]);

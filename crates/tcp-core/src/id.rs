@@ -1,8 +1,8 @@
-//! Handles that an endpoint gives out.
+//! Handles issued by an endpoint.
 
 use core::fmt;
 
-/// A connection of an endpoint. Never given out twice, so a stale handle finds nothing.
+/// A connection of an endpoint. Handles are never reused, so a stale handle matches no connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId {
     pub(crate) index: u32,
@@ -10,15 +10,15 @@ pub struct ConnId {
 }
 
 impl ConnId {
-    /// A handle that names no connection of any endpoint unless `index` and `generation` were given out
-    /// together; for tests of schedulers.
+    /// A handle for tests of schedulers. It matches no connection of any endpoint, unless `index` and
+    /// `generation` happen to have been issued together.
     #[must_use]
     pub const fn for_test(index: u32, generation: u32) -> Self {
         Self { index, generation }
     }
 
-    /// A dense index, below the largest number of connections that were open at once; reused with another
-    /// generation after the connection is gone.
+    /// A dense index, below the maximum number of connections open at once; reused with another generation
+    /// after the connection is gone.
     #[must_use]
     pub const fn index(self) -> usize {
         self.index as usize
@@ -35,6 +35,6 @@ impl fmt::Debug for ConnId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerId(pub(crate) u32);
 
-/// A packet that was handed to the driver and not yet reported as departed.
+/// A packet handed to the driver whose departure has not been reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TxId(pub u64);

@@ -1,4 +1,4 @@
-//! A snapshot of a connection, with the fields of Linux's `tcp_info`, in bytes, segments and nanoseconds.
+//! A snapshot of a connection with the fields of Linux's `tcp_info`, in bytes, segments and nanoseconds.
 
 use crate::policy::cc::Phase;
 use crate::time::Duration;
@@ -30,15 +30,15 @@ pub struct Info {
     pub sack: bool,
     /// Explicit congestion notification in use.
     pub ecn: crate::ecn::Ecn,
-    /// Window scale that the peer announced and this side announced, where scaling is in use.
+    /// Window scale announced by the peer and by this side, if scaling is in use.
     pub wscale: Option<(u8, u8)>,
     /// Sender maximum segment size in payload bytes.
     pub snd_mss: u32,
-    /// Largest payload seen from the peer in one segment.
+    /// Largest payload received in one segment.
     pub rcv_mss: u32,
-    /// Retransmission timeout in force, without back-off.
+    /// Current retransmission timeout, without back-off.
     pub rto: Duration,
-    /// Doublings of the timeout in force (RFC 6298, 5.5); a valid RTT sample ends them.
+    /// Number of times the current timeout has been doubled (RFC 6298, 5.5); a valid RTT sample resets it.
     pub backoff: u32,
     /// Smoothed RTT (RFC 6298).
     pub rtt: Option<Duration>,
@@ -54,23 +54,23 @@ pub struct Info {
     pub snd_wnd: u32,
     /// The window last advertised, in bytes.
     pub rcv_wnd: u32,
-    /// Bytes sent and not acknowledged.
+    /// Bytes sent but not acknowledged.
     pub unacked: u32,
-    /// Bytes of them that SACK reports as received.
+    /// Of these, bytes reported as received by SACK.
     pub sacked: u32,
-    /// Bytes of them held to be lost.
+    /// Of these, bytes considered lost.
     pub lost: u32,
-    /// Bytes of them retransmitted and outstanding.
+    /// Of these, bytes retransmitted and outstanding.
     pub retrans: u32,
     /// Bytes in the network (RFC 6675).
     pub pipe: u32,
-    /// Bytes written and never sent.
+    /// Bytes written but not sent yet.
     pub notsent_bytes: u32,
-    /// Bytes received in order and not read.
+    /// Bytes received in order but not read yet.
     pub unread_bytes: u32,
     /// Bytes received out of order.
     pub ooo_bytes: u32,
-    /// Pacing rate; `None` where nothing is paced.
+    /// Pacing rate; `None` if not paced.
     pub pacing_rate: Option<Rate>,
     /// Last delivery-rate sample.
     pub delivery_rate: Option<Rate>,
@@ -86,7 +86,7 @@ pub struct Info {
     pub segs_out: u64,
     /// Wire segments received.
     pub segs_in: u64,
-    /// Wire segments with data sent.
+    /// Wire segments with data sent, retransmissions included.
     pub data_segs_out: u64,
     /// Wire segments with data received.
     pub data_segs_in: u64,
@@ -94,13 +94,13 @@ pub struct Info {
     pub total_retrans: u64,
     /// Pure ACKs sent.
     pub acks_out: u64,
-    /// ACKs that an RFC says should be sent at once, and that were not because the ACK policy waives them.
+    /// ACKs that an RFC says should be sent at once, but were not because the ACK policy waives the rule.
     pub acks_waived: u64,
-    /// Wire segments with data received that were marked with congestion experienced, where ECN is in use.
+    /// Wire segments with data received with a CE mark, if ECN is in use.
     pub ce_received: u64,
-    /// Segments received with ECE, where ECN is in use.
+    /// Segments received with ECE, if ECN is in use.
     pub ece_received: u64,
-    /// Wire segments delivered whose ACK said ECE.
+    /// Wire segments delivered whose ACK carried ECE.
     pub delivered_ce: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -109,7 +109,7 @@ pub struct Info {
 }
 
 impl Info {
-    /// A connection in `state` that has done nothing yet.
+    /// A new connection in `state`.
     pub(crate) const fn empty(state: crate::State, local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
             state,
@@ -164,23 +164,23 @@ impl Info {
     }
 }
 
-/// Why a sender does not send.
+/// Why a sender is not sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Blocked {
-    /// It does, or could.
+    /// It is sending, or could.
     #[default]
     No,
-    /// Nothing is written.
+    /// There is no unsent data.
     App,
     /// The peer's window is full.
     ReceiveWindow,
     /// The congestion window is full.
     CongestionWindow,
-    /// The pacer holds the next departure.
+    /// The pacer holds back the next departure.
     Pacing,
-    /// Nagle's algorithm, the cork or SWS avoidance waits for more.
+    /// Nagle's algorithm, the cork or SWS avoidance waits for more data.
     Nagle,
     /// The egress scheduler deferred it.
     Scheduler,

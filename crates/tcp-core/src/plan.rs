@@ -1,4 +1,5 @@
-//! One packet that a connection wants to send: chosen by its halves, queued by the endpoint, built only when it leaves.
+//! A packet that a connection wants to send: chosen by its halves, queued by the endpoint, built only when it
+//! is sent.
 
 use crate::id::ConnId;
 use crate::packet::SendReason;
@@ -6,10 +7,10 @@ use crate::policy::sched::{Descriptor, DescriptorId, SegmentClass};
 use crate::seq::SeqNum;
 use core::num::NonZeroU16;
 
-/// One packet that a connection wants to send. Built only when it leaves.
+/// A packet that a connection wants to send. Built only when it is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// What kind, for the scheduler.
+    /// Its kind, for the scheduler.
     pub(crate) class: SegmentClass,
     /// Why.
     pub(crate) reason: SendReason,
@@ -17,7 +18,7 @@ pub(crate) struct Plan {
     pub(crate) seq: SeqNum,
     /// Payload bytes.
     pub(crate) len: u32,
-    /// Payload bytes per wire segment, where it is a super-packet.
+    /// Payload bytes per wire segment, if it is a super-packet.
     pub(crate) segment_size: Option<NonZeroU16>,
     /// Carries our FIN.
     pub(crate) fin: bool,
@@ -31,7 +32,7 @@ impl Plan {
         Self { class, reason, seq, len: 0, segment_size: None, fin: false, psh: false }
     }
 
-    /// Sequence numbers that it takes.
+    /// Sequence numbers that it occupies.
     pub(crate) fn seq_len(&self) -> u32 {
         self.len + u32::from(self.fin)
     }
@@ -41,12 +42,12 @@ impl Plan {
         self.seq + self.seq_len()
     }
 
-    /// Wire segments that it stands for.
+    /// Number of wire segments.
     pub(crate) fn segments(&self) -> u32 {
         self.segment_size.map_or(1, |size| self.len.div_ceil(u32::from(size.get())).max(1))
     }
 
-    /// What leaves first of a run: its first `len` payload bytes.
+    /// The first packet of a run: its first `len` payload bytes.
     pub(crate) fn first(&self, len: u32) -> Self {
         if len >= self.len {
             return *self;
@@ -55,20 +56,21 @@ impl Plan {
         Self { len, segment_size, fin: false, psh: false, ..*self }
     }
 
-    /// One packet of a run: the `len` payload bytes, or fewer at the end, that follow the first `skip`.
+    /// One packet of a run: up to `len` payload bytes after the first `skip`.
     pub(crate) fn packet_at(&self, skip: u32, len: u32) -> Self {
         let rest = self.len.saturating_sub(skip);
         let rest = Self { seq: self.seq + skip, len: rest, ..*self };
         Self { segment_size: None, ..rest.first(len) }
     }
 
-    /// True where the sender half made it: it carries stream bytes or a FIN, or probes the peer's window.
+    /// True if the sender half made it: it carries stream bytes or a FIN, or probes the peer's window.
     pub(crate) const fn is_stream(&self) -> bool {
         matches!(self.class, SegmentClass::Data | SegmentClass::Retransmit)
             || matches!(self.reason, SendReason::Fin | SendReason::WindowProbe)
     }
 
-    /// Only data waits for the scheduler's leave, and not the segment that an expired retransmission timer sends.
+    /// Only data waits for the scheduler's permission, except the segment sent by an expired retransmission
+    /// timer.
     pub(crate) fn may_be_deferred(&self) -> bool {
         self.class.is_data() && !self.reason.is_rto()
     }

@@ -1,7 +1,7 @@
 //! Quantities in text: `10mbit`, `64K`, `250ms`.
 //!
-//! One table of units per quantity, for options, policy parameters, scenario files and command lines alike. The units are those of
-//! tc, iperf3 and ping: multiples of rates are decimal, multiples of sizes are binary.
+//! One table of units per quantity, for options, policy parameters, scenario files and command lines alike.
+//! The units are those of tc, iperf3 and ping: rates have decimal multiples, sizes have binary ones.
 //!
 //! ```
 //! use ackline_tcp_core::quantity::{RATE, SIZE, parse_time};
@@ -15,7 +15,7 @@ use crate::time::Duration;
 use crate::units::Rate;
 use core::fmt;
 
-/// A kind of quantity and the units that it can be written in.
+/// A kind of quantity and its units.
 #[derive(Debug)]
 pub struct Measure {
     /// Its name in a sentence: `a rate`.
@@ -33,7 +33,7 @@ pub struct Measure {
 pub struct Unit {
     /// Its names; errors mention the first.
     pub names: &'static [&'static str],
-    /// Base units in one of it.
+    /// Size in base units.
     pub size: u64,
 }
 
@@ -55,7 +55,8 @@ pub const RATE: Measure = Measure {
     bare: None,
 };
 
-/// Bytes, in binary multiples: `KB` and `KiB` are both 1024 bytes, as in tc. A number without a unit is bytes.
+/// Bytes, in binary multiples: `KB` and `KiB` are both 1024 bytes, as in tc. A number without a unit is
+/// bytes.
 pub const SIZE: Measure = Measure {
     noun: "a size",
     units: &[
@@ -85,32 +86,34 @@ pub const TIME: Measure = Measure {
     bare: None,
 };
 
-/// Nanoseconds in a second: the unit of a bare number for commands that take seconds, as `ping -i` and `iperf3 -t` do.
+/// Nanoseconds in a second: the unit of a bare number in commands that take seconds, like `ping -i` and
+/// `iperf3 -t`.
 pub const SECOND: u64 = 1_000_000_000;
 
-/// Why a text is no quantity.
+/// Why a text is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
-    /// It does not begin with a decimal number. Signs and exponents are not part of one.
+    /// It does not start with a decimal number. Signs and exponents are not accepted.
     Number,
     /// The unit is missing.
     NoUnit,
-    /// What follows the number is no unit of this quantity.
+    /// The unit does not belong to this quantity.
     UnknownUnit,
-    /// It does not fit into 64 bits of base units.
+    /// It does not fit into 64 bits in base units.
     TooLarge,
 }
 
 impl Measure {
-    /// Reads a number and its unit, with or without a space between them. The result is in base units, rounded to the nearest.
+    /// Parses a number and its unit, with or without a space between them. The result is in base units,
+    /// rounded to the nearest.
     ///
     /// # Errors
-    /// Says what is wrong with `text`.
+    /// What is wrong with `text`.
     pub fn parse(&self, text: &str) -> Result<u64, Malformed> {
         self.read(text, self.bare)
     }
 
-    /// The same; a number without a unit counts in units of `bare` base units.
+    /// The same, but a number without a unit counts in units of `bare` base units.
     ///
     /// # Errors
     /// As [`parse`](Self::parse), except [`Malformed::NoUnit`].
@@ -158,17 +161,17 @@ impl fmt::Display for UnitNames<'_> {
 /// A decimal number without a sign.
 struct Decimal {
     whole: u64,
-    /// The first digits behind the point, as a whole number.
+    /// The first digits after the point, as a whole number.
     fraction: u64,
-    /// Ten to the number of these digits.
+    /// Ten to the number of those digits.
     scale: u64,
 }
 
 impl Decimal {
-    /// Digits behind the point beyond these are dropped.
+    /// Digits after the point beyond these are dropped.
     const DIGITS: usize = 18;
 
-    /// Reads digits with at most one point among them.
+    /// Parses digits with at most one point.
     fn parse(text: &str) -> Option<Self> {
         let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
         if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
@@ -184,7 +187,7 @@ impl Decimal {
         self.whole == 0 && self.fraction == 0
     }
 
-    /// The product with `size`, rounded to the nearest.
+    /// Multiplied by `size`, rounded to the nearest.
     fn times(&self, size: u64) -> Result<u64, Malformed> {
         let (size, scale) = (u128::from(size), u128::from(self.scale));
         let fraction = (u128::from(self.fraction) * size + scale / 2) / scale;
@@ -192,7 +195,7 @@ impl Decimal {
     }
 }
 
-/// The largest number of base units that settings take: about 31 years, or 10^18 bytes.
+/// The largest number of base units that settings accept: about 31 years, or 10^18 bytes.
 const MOST: u64 = 1_000_000_000_000_000_000;
 
 /// A time such as `40ms`, `1.5s` or `2m`; see [`TIME`].
@@ -214,16 +217,16 @@ pub fn parse_size(text: &str) -> Option<u64> {
     SIZE.parse(text).ok().filter(|bytes| *bytes < MOST)
 }
 
-/// An amount of data, as bytes or as the time that it takes.
+/// An amount of data, in bytes or as a duration at some rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
     /// Bytes.
     Size(u64),
-    /// What a rate gives in this time.
+    /// The data that a rate transfers in this time.
     Time(Duration),
 }
 
-/// A size or a time. `5m` is a size, as everywhere in tc.
+/// A size or a time. `5m` is a size, as in tc.
 #[must_use]
 pub fn parse_amount(text: &str) -> Option<Amount> {
     parse_size(text).map(Amount::Size).or_else(|| parse_time(text).map(Amount::Time))

@@ -1,14 +1,15 @@
-//! Limits on answers that anybody can provoke: challenge ACKs (RFC 5961, section 7), RSTs, ICMP.
+//! Rate limits for answers that anyone can provoke: challenge ACKs (RFC 5961, section 7), RSTs, ICMP.
 //!
-//! A connection's own limit keeps two confused hosts from exchanging ACKs for ever, and costs an attacker's
-//! target no more than two packets a second. The endpoint's limit bounds what all connections send together; it
-//! must not be the only one, because whoever shares it can see how much of it others use (RFC 5961, section 10;
+//! A connection's own limit keeps two confused hosts from exchanging ACKs forever, and caps an attack on it
+//! at two packets a second. The endpoint's limit bounds what all connections send together; it must not be
+//! the only one, because those who share it can observe how much of it others use (RFC 5961, section 10;
 //! CVE-2016-5696): [`RateLimit::concealed`].
 
 use crate::time::{Duration, Instant};
 use siphasher::sip::SipHasher13;
 
-/// At most so many events per interval. An interval begins with the first event after the last one's end.
+/// At most a number of events per interval. An interval starts with the first event after the previous one
+/// has ended.
 #[derive(Clone)]
 pub(crate) struct RateLimit {
     /// Events per interval, at most.
@@ -22,20 +23,21 @@ pub(crate) struct RateLimit {
 }
 
 impl RateLimit {
-    /// A limit of `max` events per `interval`. 0 permits none; an interval of zero has no limit but 0.
+    /// A limit of `max` events per `interval`. With `max` 0 nothing is permitted; otherwise an interval of
+    /// zero means no limit.
     #[must_use]
     pub(crate) const fn new(max: u32, interval: Duration) -> Self {
         Self { max, interval, until: Instant::ZERO, left: 0, concealment: None }
     }
 
-    /// A limit that each interval draws anew from `max / 2 ..= max`, so that nobody who counts the answers that
-    /// he gets can tell how many others got in the same interval (CVE-2016-5696).
+    /// A limit that each interval draws from `max / 2 ..= max`, so that an attacker who counts the answers it
+    /// gets cannot infer how many others got in the same interval (CVE-2016-5696).
     #[must_use]
     pub(crate) fn concealed(max: u32, interval: Duration, secret: [u8; 16]) -> Self {
         Self { concealment: Some(SipHasher13::new_with_key(&secret)), ..Self::new(max, interval) }
     }
 
-    /// Counts an event at `now`; false where it is one too many.
+    /// Counts an event at `now`; false if it exceeds the limit.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
         if now >= self.until {
             self.until = now + self.interval;
@@ -46,18 +48,18 @@ impl RateLimit {
         allowed
     }
 
-    /// The limit of the interval that begins at `now`.
+    /// The limit of the interval that starts at `now`.
     fn draw(&self, now: Instant) -> u32 {
         let Some(hasher) = &self.concealment else { return self.max };
         let least = self.max.div_ceil(2);
         let choices = u64::from(self.max - least) + 1;
-        // At most 2^31 choices of 2^64: the bias of the remainder is nothing.
+        // At most 2^31 choices of 2^64: the bias of the remainder is negligible.
         least + (hasher.hash(&now.as_nanos().to_le_bytes()) % choices) as u32
     }
 }
 
 impl core::fmt::Debug for RateLimit {
-    /// Without the secret, nor what it decided.
+    /// Leaves out the secret, and what was drawn with it.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("RateLimit")
             .field("max", &self.max)
@@ -75,11 +77,11 @@ pub(crate) struct ConnRateLimit {
 
 impl ConnRateLimit {
     /// 500 ms, as in Linux (`net.ipv4.tcp_invalid_ratelimit`): the rate of RFC 5961, section 7, which is 10
-    /// challenge ACKs in 5 seconds, without its bursts. Legitimate peers need one ACK, and repeat their segment
-    /// no sooner than their RTO where it is lost.
+    /// challenge ACKs in 5 seconds, without its bursts. Legitimate peers need one ACK, and if it is lost
+    /// repeat their segment no sooner than after their RTO.
     pub(crate) const GAP: Duration = Duration::from_millis(500);
 
-    /// Counts an event at `now`; false where it is one too many.
+    /// Counts an event at `now`; false if it exceeds the limit.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
         let allowed = now >= self.next;
         if allowed {

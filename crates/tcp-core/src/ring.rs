@@ -8,14 +8,15 @@
 //!   ──────┴──────────────────┴─────────┴─────────┴─────────┴──────────
 //! ```
 //!
-//! A sender uses the readable part alone: the application appends ([`ByteRing::push_slice`]), segments borrow
-//! any piece of it ([`ByteRing::slices`]) and acknowledged bytes leave at the front ([`ByteRing::consume`]).
-//! A receiver also writes past the readable part ([`ByteRing::write_at`]) and makes those bytes readable once
-//! the hole before them is filled ([`ByteRing::commit`]); which of them are present is the assembler's affair.
+//! A sender only uses the readable part: the application appends ([`ByteRing::push_slice`]), segments borrow
+//! any range of it ([`ByteRing::slices`]) and acknowledged bytes are dropped at the front
+//! ([`ByteRing::consume`]). A receiver also writes past the readable part ([`ByteRing::write_at`]) and makes
+//! those bytes readable once the hole before them is filled ([`ByteRing::commit`]); the assembler keeps track
+//! of which are present.
 //!
-//! The capacity is zero or a power of two, at least doubles whenever it grows, and so costs a constant number
-//! of copies per byte. An empty ring starts again at its first byte, so that a reader who keeps up touches only
-//! a small, cached part of a large buffer.
+//! The capacity is zero or a power of two and at least doubles whenever it grows, so each byte is copied a
+//! constant number of times. An empty ring restarts at its first byte, so that a reader that keeps up only
+//! touches a small, cached part of a large buffer.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -23,28 +24,28 @@ use alloc::vec;
 /// The largest capacity in bytes: the largest window that TCP can offer (RFC 7323, section 2.3).
 pub(crate) const MAX_CAPACITY: usize = 1 << 30;
 
-/// The smallest capacity in bytes of a ring that has memory at all.
+/// The smallest capacity of an allocated ring, in bytes.
 const MIN_CAPACITY: usize = 2048;
 
 /// A growable byte ring of at most [`MAX_CAPACITY`] bytes. See the [module documentation](self).
 ///
-/// Each operation that stores bytes takes a `limit`: the most bytes, from the first readable one on, that the
-/// ring may span. It is an argument because buffer tuning moves it; a limit below what is stored already
-/// refuses new bytes and drops none.
+/// Each operation that stores bytes takes a `limit`: the maximum span of the ring in bytes, from the first
+/// readable one. It is an argument because buffer tuning moves it; a limit below what is already stored
+/// rejects new bytes and drops none.
 #[derive(Default)]
 pub(crate) struct ByteRing {
     /// The memory; its length is zero or a power of two.
     buf: Box<[u8]>,
-    /// Index in `buf` of the first readable byte; below the capacity, or zero without memory.
+    /// Index in `buf` of the first readable byte; below the capacity, or zero without a buffer.
     head: u32,
     /// Readable bytes.
     len: u32,
-    /// Extent of the bytes written past the readable part, holes included; `len + ahead` fits the capacity.
+    /// Extent of the bytes written past the readable part, including holes; `len + ahead` fits the capacity.
     ahead: u32,
 }
 
 impl ByteRing {
-    /// An empty ring, which has no memory yet.
+    /// An empty ring, without memory.
     #[must_use]
     pub(crate) fn new() -> Self {
         Self::default()
@@ -56,27 +57,27 @@ impl ByteRing {
         self.len as usize
     }
 
-    /// True where nothing is readable; bytes may still wait past a hole.
+    /// True if nothing is readable; bytes may still wait past a hole.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes that the memory held at the moment could take: zero or a power of two.
+    /// Size of the current buffer: zero or a power of two.
     #[must_use]
     pub(crate) fn capacity(&self) -> usize {
         self.buf.len()
     }
 
-    /// Extent of the bytes written past the readable part, holes included.
+    /// Extent of the bytes written past the readable part, including holes.
     #[must_use]
     pub(crate) fn ahead(&self) -> usize {
         self.ahead as usize
     }
 
-    /// Grows so that `total` bytes, counted from the first readable one, fit, but no more than `limit`. Returns
-    /// how many fit afterwards: at most `limit`, and less than `total` only where `limit` or
-    /// [`MAX_CAPACITY`] demands it. Never shrinks.
+    /// Grows so that `total` bytes fit, counted from the first readable one, but no more than `limit`.
+    /// Returns how many fit afterwards: at most `limit`, and less than `total` only because of `limit` or
+    /// [`MAX_CAPACITY`]. Never shrinks.
     pub(crate) fn reserve_total(&mut self, total: usize, limit: usize) -> usize {
         let wanted = total.min(limit).min(MAX_CAPACITY);
         if wanted > self.buf.len() {
@@ -85,17 +86,16 @@ impl ByteRing {
         self.buf.len().min(limit)
     }
 
-    /// Appends what fits of `data` to the readable part, and returns how many bytes that was. The readable part
-    /// does not grow past `limit`. Overwrites bytes written ahead at that place; a receiver uses it for data
-    /// in order.
+    /// Appends as much of `data` as fits to the readable part, and returns the number of bytes. The readable
+    /// part does not grow past `limit`. Overwrites bytes written ahead; a receiver uses it for in-order data.
     pub(crate) fn push_slice(&mut self, data: &[u8], limit: usize) -> usize {
         let stored = self.write_at(0, data, limit);
         self.commit(stored);
         stored
     }
 
-    /// Writes what fits of `data` at `offset` bytes past the end of the readable part, without making it
-    /// readable, and returns how many bytes that was. The ring, holes included, does not span more than `limit`
+    /// Writes as much of `data` as fits at `offset` bytes past the end of the readable part, without making
+    /// it readable, and returns the number of bytes. The ring, including holes, never spans more than `limit`
     /// bytes. The bytes of a hole are unspecified (but never another connection's data).
     pub(crate) fn write_at(&mut self, offset: usize, data: &[u8], limit: usize) -> usize {
         let start = self.len().saturating_add(offset);
@@ -117,9 +117,9 @@ impl ByteRing {
         stored
     }
 
-    /// The free memory after the readable part, in order, as far as the capacity reaches and `limit` allows:
-    /// for a writer that fills it in place and then calls [`ByteRing::commit`]. Call
-    /// [`ByteRing::reserve_total`] before to have enough of it. Bytes written ahead lie in it.
+    /// The free memory after the readable part, in order, limited by the capacity and `limit`: for a writer
+    /// that fills it in place and then calls [`ByteRing::commit`]. Call [`ByteRing::reserve_total`] first to
+    /// have enough. It includes bytes written ahead.
     #[must_use]
     pub(crate) fn writable_slices(&mut self, limit: usize) -> [&mut [u8]; 2] {
         let start = self.len();
@@ -140,7 +140,7 @@ impl ByteRing {
         self.ahead = self.ahead.saturating_sub(n);
     }
 
-    /// Up to `len` readable bytes from `offset` on, borrowed, in order; the second piece is empty unless the
+    /// Borrows up to `len` readable bytes from `offset` on, in order; the second slice is empty unless the
     /// range wraps. Clipped to the readable part.
     #[must_use]
     pub(crate) fn slices(&self, offset: usize, len: usize) -> [&[u8]; 2] {
@@ -175,8 +175,8 @@ impl ByteRing {
         one + two
     }
 
-    /// Gives the memory back if nothing is readable and nothing was written ahead; says whether the ring is
-    /// without memory afterwards.
+    /// Frees the memory if nothing is readable and nothing was written ahead; returns whether the ring has no
+    /// memory afterwards.
     pub(crate) fn release(&mut self) -> bool {
         if self.len == 0 && self.ahead == 0 {
             *self = Self::new();
@@ -184,26 +184,26 @@ impl ByteRing {
         self.buf.is_empty()
     }
 
-    /// Forgets every byte, those written ahead too, and gives the memory back.
+    /// Drops every byte, including those written ahead, and frees the memory.
     pub(crate) fn clear(&mut self) {
         *self = Self::new();
     }
 
-    /// The index in `buf` of the byte at `offset` from the first readable one. The capacity is not zero.
+    /// Index in `buf` of the byte at `offset` from the first readable one. The capacity must not be zero.
     fn index(&self, offset: usize) -> usize {
         (self.head as usize + offset) & (self.buf.len() - 1)
     }
 
-    /// Bytes from `offset` up to the end of the memory. The capacity is not zero.
+    /// Bytes from `offset` to the end of the buffer. The capacity must not be zero.
     fn until_wrap(&self, offset: usize) -> usize {
         self.buf.len() - self.index(offset)
     }
 
-    /// Moves the content to memory for at least `wanted` bytes, which is more than the capacity and at most
+    /// Moves the content to a buffer of at least `wanted` bytes, which is more than the capacity and at most
     /// [`MAX_CAPACITY`], so that it at least doubles.
     #[cold]
     fn grow(&mut self, wanted: usize) {
-        // The allocator hands large blocks out zeroed, without touching their pages.
+        // The allocator returns large blocks zeroed, without touching their pages.
         let mut buf = vec![0; wanted.next_power_of_two().max(MIN_CAPACITY)].into_boxed_slice();
         let used = self.len() + self.ahead();
         if used > 0 {

@@ -6,8 +6,8 @@
 //!       a        b
 //! ```
 //!
-//! Comparison is only meaningful within half the number space, which every window respects (RFC 7323,
-//! section 2.2 caps windows at 2^30). There is deliberately no `Ord`: an order that wraps is not a total one.
+//! Comparison is only meaningful within half the number space, which every window respects (RFC 7323, section
+//! 2.2 caps windows at 2^30). There is deliberately no `Ord`: an order that wraps is not total.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
@@ -17,31 +17,31 @@ use core::ops::{Add, AddAssign, Sub};
 pub struct SeqNum(pub u32);
 
 impl SeqNum {
-    /// True where `self` comes before `other`.
+    /// True if `self` comes before `other`.
     #[must_use]
     pub const fn lt(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
-    /// True where `self` is `other` or comes before it.
+    /// True if `self` is `other` or comes before it.
     #[must_use]
     pub const fn le(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) <= 0
     }
 
-    /// True where `self` comes after `other`.
+    /// True if `self` comes after `other`.
     #[must_use]
     pub const fn gt(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) > 0
     }
 
-    /// True where `self` is `other` or comes after it.
+    /// True if `self` is `other` or comes after it.
     #[must_use]
     pub const fn ge(self, other: Self) -> bool {
         (self.0.wrapping_sub(other.0) as i32) >= 0
     }
 
-    /// True where `self` lies in `[start, end)`.
+    /// True if `self` lies in `[start, end)`.
     #[must_use]
     pub const fn within(self, start: Self, end: Self) -> bool {
         start.le(self) && self.lt(end)
@@ -59,13 +59,14 @@ impl SeqNum {
         if self.gt(other) { self } else { other }
     }
 
-    /// Octets from `earlier` up to `self`, modulo 2^32; the caller knows that `self` is not before `earlier`.
+    /// Octets from `earlier` to `self`, modulo 2^32; the caller must ensure that `self` is not before
+    /// `earlier`.
     #[must_use]
     pub const fn distance_from(self, earlier: Self) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }
 
-    /// Octets from `earlier` up to `self`, or zero where `self` comes before it.
+    /// Octets from `earlier` to `self`, or zero if `self` comes before it.
     #[must_use]
     pub const fn saturating_distance_from(self, earlier: Self) -> u32 {
         if self.gt(earlier) { self.0.wrapping_sub(earlier.0) } else { 0 }

@@ -29,7 +29,7 @@ pub enum State {
 }
 
 impl State {
-    /// All eleven.
+    /// All eleven states.
     pub const ALL: [Self; 11] = [
         Self::Closed,
         Self::Listen,
@@ -44,26 +44,26 @@ impl State {
         Self::TimeWait,
     ];
 
-    /// The peer's SYN has been received and acknowledged by an ACK of ours that was acknowledged: ESTABLISHED
-    /// and later ("synchronized states", RFC 9293, section 3.5.2 (3)).
+    /// True from ESTABLISHED on, when our ACK of the peer's SYN has been acknowledged ("synchronized states",
+    /// RFC 9293, section 3.5.2 (3)).
     #[must_use]
     pub const fn is_synchronized(self) -> bool {
         !matches!(self, Self::Closed | Self::Listen | Self::SynSent | Self::SynReceived)
     }
 
-    /// The application may still write.
+    /// True if the application may still write.
     #[must_use]
     pub const fn may_send(self) -> bool {
         matches!(self, Self::SynSent | Self::SynReceived | Self::Established | Self::CloseWait)
     }
 
-    /// The peer may still send data.
+    /// True if the peer may still send data.
     #[must_use]
     pub const fn may_receive(self) -> bool {
         matches!(self, Self::Established | Self::FinWait1 | Self::FinWait2)
     }
 
-    /// The name as RFC 9293 writes it.
+    /// The name in RFC 9293.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -88,7 +88,7 @@ impl core::fmt::Display for State {
     }
 }
 
-/// The name as RFC 9293 writes it.
+/// Serialized as the name in RFC 9293.
 #[cfg(feature = "serde")]
 impl serde::Serialize for State {
     fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {

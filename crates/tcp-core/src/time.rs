@@ -1,12 +1,12 @@
-//! Time as the core sees it: nanoseconds that only the driver knows.
+//! Time in the core: nanoseconds on the driver's clock.
 //!
-//! The core never reads a clock. Every input carries an [`Instant`], and every wake-up the core asks for is
-//! one. The origin is the driver's choice; it only has to be the same for the whole life of an endpoint.
+//! The core never reads a clock. Every input carries an [`Instant`], and so does every wake-up that the core
+//! asks for. The driver chooses the origin; it only has to stay the same during the life of an endpoint.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
-/// A point in time: nanoseconds since an origin that the driver chose.
+/// A point in time: nanoseconds since an origin chosen by the driver.
 ///
 /// Arithmetic saturates, so no input can make it wrap; a `u64` of nanoseconds spans 584 years.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -61,7 +61,7 @@ impl Instant {
         self.0 / 1_000_000
     }
 
-    /// The time from `earlier` to `self`; zero where `earlier` is in fact later.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
@@ -94,7 +94,7 @@ impl fmt::Debug for Instant {
     }
 }
 
-/// A span of time in whole nanoseconds. Eight bytes, where `core::time::Duration` takes sixteen; arithmetic
+/// A span of time in whole nanoseconds. Takes eight bytes (`core::time::Duration`: sixteen); arithmetic
 /// saturates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(transparent))]
@@ -154,19 +154,19 @@ impl Duration {
         self.0 as f64 / 1e9
     }
 
-    /// True for the empty span.
+    /// True if the span is zero.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The sum, or [`Duration::MAX`] where it would not fit.
+    /// The sum, or [`Duration::MAX`] if it overflows.
     #[must_use]
     pub const fn saturating_add(self, rhs: Self) -> Self {
         Self(self.0.saturating_add(rhs.0))
     }
 
-    /// The difference, or zero where `rhs` is longer.
+    /// The difference, or zero if `rhs` is longer.
     #[must_use]
     pub const fn saturating_sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))

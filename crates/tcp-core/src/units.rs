@@ -5,8 +5,8 @@ use core::fmt;
 
 /// A congestion window or slow-start threshold: bytes with 16 fraction bits.
 ///
-/// Fractions are legal everywhere: a window of a hundredth of a segment means one full segment every hundred
-/// round trips. No code outside an algorithm rounds a window to a segment.
+/// Fractions are valid everywhere: a window of a hundredth of a segment means one full segment every hundred
+/// round trips. Only algorithms themselves round a window to a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Window(u64);
 
@@ -15,7 +15,7 @@ impl Window {
     pub const FRACTION_BITS: u32 = 16;
     /// The empty window: nothing may be sent.
     pub const ZERO: Self = Self(0);
-    /// Larger than any window that can be used; the customary first `ssthresh` (RFC 5681, section 3.1).
+    /// Larger than any usable window; the customary initial `ssthresh` (RFC 5681, section 3.1).
     pub const MAX: Self = Self(u64::MAX);
 
     /// A window of whole bytes; saturates at 2^48 - 1 bytes.
@@ -36,14 +36,14 @@ impl Window {
         self.0
     }
 
-    /// A window of `bytes` with their fraction, rounded down to 2^-16 byte; saturates, and what is negative or no number is
-    /// empty.
+    /// A window of `bytes` with their fraction, rounded down to 2^-16 byte; saturates; negative numbers and
+    /// NaN give the empty window.
     #[must_use]
     pub const fn from_f64(bytes: f64) -> Self {
         Self((bytes * 65_536.0) as u64)
     }
 
-    /// Bytes with their fraction; exact up to 128 GiB.
+    /// Bytes including the fraction; exact up to 128 GiB.
     #[must_use]
     pub const fn as_f64(self) -> f64 {
         self.0 as f64 / 65_536.0
@@ -61,7 +61,7 @@ impl Window {
         Self(self.0.saturating_add(rhs.0))
     }
 
-    /// The difference, or the empty window where `rhs` is larger.
+    /// The difference, or the empty window if `rhs` is larger.
     #[must_use]
     pub const fn saturating_sub(self, rhs: Self) -> Self {
         Self(self.0.saturating_sub(rhs.0))
@@ -102,7 +102,7 @@ impl fmt::Debug for Window {
 pub struct Rate(u64);
 
 impl Rate {
-    /// No flow at all.
+    /// The rate zero.
     pub const ZERO: Self = Self(0);
     /// The largest rate.
     pub const MAX: Self = Self(u64::MAX);
@@ -119,7 +119,7 @@ impl Rate {
         Self(rate / 8)
     }
 
-    /// `bytes` delivered in `time`; [`Rate::MAX`] where `time` is zero.
+    /// `bytes` delivered in `time`; [`Rate::MAX`] if `time` is zero.
     #[must_use]
     pub const fn from_bytes_over(bytes: u64, time: Duration) -> Self {
         if time.is_zero() {

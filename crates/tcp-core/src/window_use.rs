@@ -1,9 +1,9 @@
-//! How much of the congestion window the flow uses: what an ACK needs to know before it raises the window.
+//! How much of the congestion window the flow uses: the condition for raising it.
 //!
-//! A window that the flow does not fill says nothing about the path, and must not grow without limit (RFC 7661). A flight
-//! that fills it has used it, whether or not more data waits. Like Linux (`tcp_cwnd_validate`), the sender keeps two
-//! facts about the window of data that is outstanding: up to which sequence number the window was full, and the largest
-//! flight.
+//! A window that the flow does not fill says nothing about the path, and must not grow without limit (RFC
+//! 7661). A flight that fills it has used it, whether or not more data is waiting. Like Linux
+//! (`tcp_cwnd_validate`), the sender keeps two facts about the outstanding window of data: up to which
+//! sequence number the window was full, and the largest flight.
 //!
 //! ```text
 //!          una                                    nxt
@@ -14,14 +14,14 @@
 
 use crate::seq::SeqNum;
 
-/// The use of the window.
+/// How the flow uses its window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WindowUse {
-    /// Data up to here left while the window was full or held back more.
+    /// Data up to here was sent while the window was full or held back more.
     limited: SeqNum,
     /// The largest flight of the current window of data, in bytes.
     largest: u32,
-    /// SND.NXT when the flight was the largest; the next window of data begins when this is acknowledged.
+    /// SND.NXT when the flight was largest; the next window of data starts when this is acknowledged.
     until: SeqNum,
 }
 
@@ -31,12 +31,12 @@ impl WindowUse {
         Self { limited: una, largest: 0, until: una }
     }
 
-    /// The window limits what leaves before `seq`.
+    /// The window limits data before `seq`.
     pub(crate) fn limit(&mut self, seq: SeqNum) {
         self.limited = seq;
     }
 
-    /// New data has left, so that `[una, nxt)` is outstanding; `full`: the window takes no further segment.
+    /// New data was sent, so `[una, nxt)` is outstanding; `full`: the window has no room for another segment.
     pub(crate) fn on_sent(&mut self, una: SeqNum, nxt: SeqNum, full: bool) {
         let flight = nxt.distance_from(una);
         if una.ge(self.until) || flight > self.largest {
@@ -48,18 +48,18 @@ impl WindowUse {
         }
     }
 
-    /// SND.UNA moved: the marks stay within half the sequence space of it.
+    /// SND.UNA moved: keeps the marks within half the sequence space of it.
     pub(crate) fn on_advance(&mut self, una: SeqNum) {
         self.limited = self.limited.max(una);
         self.until = self.until.max(una);
     }
 
-    /// The window limited the data that begins at `una`.
+    /// True if the window limited the data that starts at `una`.
     pub(crate) fn is_limited(&self, una: SeqNum) -> bool {
         self.limited.gt(una)
     }
 
-    /// The largest flight of the window of data that is outstanding, or that the ACK at hand completes.
+    /// The largest flight of the window of data that is outstanding, or that the current ACK completes.
     pub(crate) const fn largest_flight(&self) -> u32 {
         self.largest
     }

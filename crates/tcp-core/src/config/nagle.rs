@@ -1,4 +1,4 @@
-//! Nagle's algorithm and its relatives: when a small segment may follow unacknowledged data.
+//! Nagle's algorithm and its variants: when a small segment may follow unacknowledged data.
 
 use crate::policy::SpecError;
 use crate::policy::spec::{PolicySpec, nearest};
@@ -18,11 +18,11 @@ pub enum Nagle {
     Off,
     /// Not while any data is unacknowledged (RFC 896; RFC 9293, section 3.7.4).
     Rfc896,
-    /// Not while a small segment is unacknowledged (Minshall's variant, as Linux has it).
+    /// Not while a small segment is unacknowledged (Minshall's variant, used by Linux).
     #[default]
     Minshall,
-    /// The sender of SunOS 4.1, to repeat measurements of the 1990s: it also decides how much leaves into a small
-    /// window, without the sender's silly window avoidance of RFC 9293, section 3.8.6.2.1.
+    /// The sender of SunOS 4.1, to repeat measurements of the 1990s. It also decides how much to send into a
+    /// small window, and has no sender's silly window avoidance (RFC 9293, section 3.8.6.2.1).
     SunOs(SunOs),
 }
 

@@ -1,7 +1,7 @@
 //! ACK policy: when to acknowledge.
 //!
-//! The policy states a preference; the core owns the obligations. Whatever a policy answers, the core sends an
-//! ACK where RFC 9293 demands one, and never holds one longer than the connection's hold limit.
+//! The policy states a preference; the core owns the obligations. Whatever a policy answers, the core sends
+//! an ACK if RFC 9293 demands one, and never holds one longer than the connection's hold limit.
 //!
 //! | obligation | may be waived |
 //! |---|---|
@@ -17,20 +17,21 @@ use core::fmt::Debug;
 
 /// An ACK policy of one connection.
 ///
-/// `on_data` comes for every segment with data that reached an established connection, after RCV.NXT moved;
-/// `on_ack_sent` whenever a segment with ACK left, whatever its cause. An ACK clears the plan.
+/// `on_data` is called for every segment with data that reached an established connection, after RCV.NXT
+/// moved; `on_ack_sent` whenever a segment with ACK was sent, whatever its cause. Sending an ACK clears the
+/// plan.
 pub trait AckPolicy: Debug + Send {
     /// The name under which the policy is chosen (`delayed`).
     fn name(&self) -> &'static str;
 
-    /// The soft obligations that this policy takes over. Asked once, when the policy is installed.
+    /// The soft obligations that this policy takes over. Called once, when the policy is installed.
     fn waives(&self) -> SoftObligations {
         SoftObligations::NONE
     }
 
-    /// A driver may put an ACK off by some microseconds, so that one says what several would or that it rides on what
-    /// the application answers ([`TxBudget::keeping_acks`](crate::TxBudget::keeping_acks)). A policy whose instants or
-    /// numbers of ACKs matter does not want that, which is the default.
+    /// Whether a driver may delay ACKs by some microseconds, so that one covers more data or piggybacks on
+    /// the application's answer ([`TxBudget::keeping_acks`](crate::TxBudget::keeping_acks)). Leave this
+    /// false, the default, if the time or number of ACKs matters to the policy.
     fn lets_acks_wait(&self) -> bool {
         false
     }
@@ -38,14 +39,14 @@ pub trait AckPolicy: Debug + Send {
     /// A segment with data arrived.
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan;
 
-    /// A segment that acknowledges left.
+    /// A segment with ACK was sent.
     fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
         let _ = (view, sent);
         AckPlan::Keep
     }
 
-    /// The application read data. A window update after a read is the policy's to ask for, unless it re-opens
-    /// a closed window or moves the edge by what the core's SWS rule demands.
+    /// The application read data. Whether to send a window update is up to the policy, unless it re-opens a
+    /// closed window or moves the edge by as much as the core's SWS rule requires.
     fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
         let _ = view;
         AckPlan::Keep
@@ -54,7 +55,7 @@ pub trait AckPolicy: Debug + Send {
     /// The instant that the policy asked for with [`AckPlan::By`] or [`AckPlan::Withhold`] has come.
     fn on_timeout(&mut self, view: &RecvView) -> AckPlan;
 
-    /// The core sent an ACK although the policy held it back.
+    /// The core sent an ACK that the policy was holding back.
     fn on_hold_truncated(&mut self, view: &RecvView) {
         let _ = view;
     }
@@ -64,10 +65,10 @@ pub trait AckPolicy: Debug + Send {
         let _ = report;
     }
 
-    /// Takes new parameter values on a running connection. All or nothing.
+    /// Changes parameters of a running connection: all of them or none.
     ///
     /// # Errors
-    /// Names the parameter that is unknown, out of range or fixed for the life of a connection.
+    /// Names the parameter that is unknown, out of range, or fixed for the life of a connection.
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
         params.reject_all(self.name())
     }
@@ -76,41 +77,41 @@ pub trait AckPolicy: Debug + Send {
 /// Makes an ACK policy for a connection.
 pub type NewAckPolicy = dyn Fn(&AckInit) -> Box<dyn AckPolicy> + Send + Sync;
 
-/// What is known when a connection gets its ACK policy.
+/// What is known when an ACK policy is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AckInit {
     /// The time of the call.
     pub now: Instant,
-    /// The peer's segment size in payload bytes, as far as it is known.
+    /// The peer's segment size in payload bytes, as far as known.
     pub rmss: u32,
-    /// RTT of the handshake, where it was measured.
+    /// RTT of the handshake, if measured.
     pub handshake_rtt: Option<Duration>,
     /// The longest that the core lets an ACK wait, whatever the policy asks for.
     pub hold_limit: Duration,
 }
 
 impl AckInit {
-    /// A policy that starts at `now`, with the longest hold limit that there is: 500 ms.
+    /// A policy that starts at `now`, with the longest possible hold limit: 500 ms.
     #[must_use]
     pub const fn new(now: Instant, rmss: u32, handshake_rtt: Option<Duration>) -> Self {
         Self { now, rmss, handshake_rtt, hold_limit: Duration::from_millis(500) }
     }
 }
 
-/// What a policy wants done about the data that waits for an ACK.
+/// What a policy wants to do about unacknowledged data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckPlan {
     /// Leave the plan and the timer as they are.
     Keep,
     /// Send an ACK at once.
     Now {
-        /// Which window it shows.
+        /// The window it advertises.
         window: WindowHint,
     },
-    /// Call [`AckPolicy::on_timeout`] at this instant; the core's soft obligations hold meanwhile.
+    /// Call [`AckPolicy::on_timeout`] at this instant; the core's soft obligations still apply.
     By(Instant),
-    /// As `By`, and nothing that the policy waived is sent before.
+    /// As `By`, but without the ACKs that the policy waives.
     Withhold {
         /// When `on_timeout` is due.
         until: Instant,
@@ -118,17 +119,17 @@ pub enum AckPlan {
 }
 
 impl AckPlan {
-    /// An ACK at once, with the window that RFC 9293's rule gives.
+    /// An ACK at once, with the window by RFC 9293's rule.
     pub const NOW: Self = Self::Now { window: WindowHint::Sws };
 }
 
-/// Which window an ACK shows.
+/// The window that an ACK advertises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum WindowHint {
     /// The edge moves only as receiver SWS avoidance permits (RFC 9293, section 3.8.6.2.2).
     #[default]
     Sws,
-    /// All that is free, as BSD shows it.
+    /// All free space, as in BSD.
     AllFree,
 }
 
@@ -153,7 +154,7 @@ impl SoftObligations {
     /// Waive all four.
     pub const ALL: Self = Self { out_of_order: true, gap_filling: true, duplicate: true, every_second: true };
 
-    /// The same, with `every_second` waived.
+    /// The same, and `every_second` is waived too.
     #[must_use]
     pub const fn and_every_second(mut self) -> Self {
         self.every_second = true;
@@ -171,22 +172,22 @@ pub struct RecvView {
     pub rcv_nxt: SeqNum,
     /// Highest acknowledgment number sent so far.
     pub highest_ack: SeqNum,
-    /// Right edge of the window that was last advertised.
+    /// Right edge of the last advertised window.
     pub edge: SeqNum,
-    /// Size of the receive buffer in bytes (its limit, not what is allocated).
+    /// Limit of the receive buffer in bytes (not what is allocated).
     pub buffer: u32,
     /// Free bytes of it.
     pub free: u32,
     /// Estimate of the peer's segment size in payload bytes: that of the largest segment seen.
     pub rmss: u32,
-    /// The most payload bytes of a segment that this side takes: what it announced, less the options that every segment
-    /// carries. `rmss` is never larger.
+    /// Largest payload that this side accepts in a segment: the announced MSS less the options that every
+    /// segment carries. `rmss` never exceeds it.
     pub mss: u32,
-    /// When the oldest byte that is received and unacknowledged arrived.
+    /// Arrival time of the oldest received byte that is not acknowledged.
     pub oldest_unacked: Option<Instant>,
-    /// RTT of the handshake, where it was measured.
+    /// RTT of the handshake, if measured.
     pub handshake_rtt: Option<Duration>,
-    /// Smoothed RTT of this side's own sending, where it sends.
+    /// Smoothed RTT of the data that this side sends, if any.
     pub srtt: Option<Duration>,
 }
 
@@ -216,12 +217,12 @@ impl RecvView {
     }
 }
 
-/// How a segment with data relates to what was expected.
+/// How a segment with data relates to RCV.NXT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataClass {
-    /// In order, nothing waits beyond it.
+    /// In order, with no data held beyond it.
     New,
-    /// In order, and data waits beyond it: it fills a gap or a part of one.
+    /// In order, with data held beyond it: it fills a gap, or part of one.
     Hole,
     /// Beyond RCV.NXT.
     OutOfOrder,
@@ -233,7 +234,7 @@ pub enum DataClass {
     Unacceptable,
 }
 
-/// A segment with data, as it arrived.
+/// An arriving segment with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DataArrival {
@@ -243,7 +244,7 @@ pub struct DataArrival {
     pub end: SeqNum,
     /// Relation to RCV.NXT before the segment.
     pub class: DataClass,
-    /// Segments on the wire that it stands for (more than 1 for a super-packet).
+    /// Number of wire segments (more than 1 for a super-packet).
     pub segments: u32,
     /// PSH was set.
     pub psh: bool,
@@ -253,7 +254,7 @@ pub struct DataArrival {
     pub urg: bool,
     /// The IP header carried CE.
     pub ce: bool,
-    /// RTT of this side's segment that TSecr names, where one can be told (RFC 7323).
+    /// RTT measured with the echoed timestamp (TSecr), if possible (RFC 7323).
     pub ts_rtt: Option<Duration>,
 }
 
@@ -265,22 +266,22 @@ impl DataArrival {
     }
 }
 
-/// Why a segment with ACK left.
+/// Why a segment with ACK was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AckCause {
-    /// The policy asked for it.
+    /// The policy requested it.
     Plan,
-    /// The policy's timer led to it.
+    /// The policy's timer.
     Timer,
-    /// It rode on data.
+    /// It piggybacked on data.
     Piggyback,
-    /// It shows a larger window.
+    /// It advertises a larger window.
     WindowUpdate,
-    /// The core had to send it.
+    /// The core was obliged to send it.
     Obligation,
 }
 
-/// An ACK that left.
+/// An ACK that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AckSent {

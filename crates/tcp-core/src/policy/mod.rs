@@ -1,4 +1,4 @@
-//! The seams: four kinds of policy that are chosen at run time, and how they are named in text.
+//! The four kinds of policy, chosen at run time, and how they are named in text.
 //!
 //! | trait | decides | scope |
 //! |---|---|---|
@@ -7,12 +7,12 @@
 //! | [`RtoResponse`] | what to do when the retransmission timer fires | connection |
 //! | [`EgressScheduler`] | what leaves the host next | endpoint |
 //!
-//! A congestion control that grows a window needs little of its trait: [`window`] is the small seam for it.
+//! A congestion control that only grows and shrinks a window needs little of its trait: see [`window`].
 //!
-//! A policy is named as `name:key=value,key=value` ([`spec`]). Each policy crate exports a table of what it
-//! offers ([`spec::Entry`]). The core carries the simplest of each kind ([`builtin`]), which
-//! [`ConnConfig::default`](crate::ConnConfig) uses, for those who use it alone; the crate `ackline-registry` has all policies
-//! by name, and the defaults of a Linux-like host.
+//! Policies are named as `name:key=value,key=value` ([`spec`]). Each policy crate exports a table of its
+//! policies ([`spec::Entry`]). The core includes the simplest of each kind ([`builtin`]), for those who use
+//! the core alone; they are the defaults of [`ConnConfig::default`](crate::ConnConfig). The crate
+//! `ackline-registry` has all policies by name, and the defaults of a Linux-like host.
 
 pub mod ack;
 pub mod builtin;
@@ -33,9 +33,9 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
 
-/// Receives a policy's own variables by name: `cwnd`, `alpha`, `muds`.
+/// Receives a policy's internal variables by name: `cwnd`, `alpha`, `muds`.
 ///
-/// Units belong into the name where they are not bytes (`srtt_us`).
+/// Put the unit into the name unless it is bytes (`srtt_us`).
 pub struct Metrics<'a> {
     visit: &'a mut dyn FnMut(&'static str, f64),
 }
@@ -70,7 +70,7 @@ pub struct Policies {
 }
 
 impl Default for Policies {
-    /// The built-in ones: NewReno, delayed ACK of RFC 5681, conventional response.
+    /// The built-in policies: NewReno, delayed ACK of RFC 5681, conventional response.
     fn default() -> Self {
         Self {
             cc: Arc::new(|init: &cc::CcInit| Box::new(builtin::NewReno::new(init))),

@@ -1,9 +1,9 @@
-//! RTO response: what to do when the retransmission timer fires, and what later ACKs make of it.
+//! RTO response: what to do when the retransmission timer fires, and how to treat the ACKs that follow.
 //!
-//! The core keeps three rules that no plug-in can break: each expiry sends at most one segment and backs off;
-//! after a configured number of undecided timeouts the conventional response takes over, head first; new data
-//! stays inside the peer's window. Records of what was sent are never dropped and SND.NXT is never rewound;
-//! only tags are changed.
+//! The core enforces three rules regardless of the policy: each expiry sends at most one segment and backs
+//! off; after a configured number of timeouts without a verdict the conventional response takes over,
+//! starting with the head; new data stays inside the peer's window. Records of sent data are never dropped
+//! and SND.NXT is never rewound; only tags change.
 
 use crate::policy::cc::{FlowView, SsthreshRule, Undo};
 use crate::policy::{Metrics, Params, SpecError};
@@ -13,7 +13,7 @@ use crate::units::Window;
 use alloc::boxed::Box;
 use core::fmt::Debug;
 
-/// A response to retransmission timeouts, of one connection.
+/// The response of one connection to retransmission timeouts.
 pub trait RtoResponse: Debug + Send {
     /// The name under which the response is chosen (`conventional`).
     fn name(&self) -> &'static str;
@@ -21,27 +21,27 @@ pub trait RtoResponse: Debug + Send {
     /// The retransmission timer fired with data outstanding.
     fn on_rto(&mut self, view: &RtoView) -> RtoStep;
 
-    /// An acceptable ACK arrived, before loss detection and congestion control see it. A step consumes the
-    /// ACK, unless it [passes](RtoStep::pass) it on. Called from the connection's first expiry on: while data is
-    /// outstanding for every ACK, and otherwise for those that carry a DSACK.
+    /// An acceptable ACK arrived; called before loss detection and congestion control see it. A step consumes
+    /// the ACK, unless it [passes](RtoStep::pass) it on. Called from the connection's first timeout on: for
+    /// every ACK while data is outstanding, otherwise only for those that carry a DSACK.
     fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
         let _ = (view, ack);
         None
     }
 
-    /// Where the episode stands.
+    /// The phase of the episode.
     fn phase(&self) -> RtoPhase;
 
-    /// The core took the last expiry out of the response's hands: the conventional response repairs what is
-    /// outstanding, and the response hears of nothing before the next expiry. It forgets the episode.
+    /// The core took over the last timeout: the conventional response repairs what is outstanding, and this
+    /// response is not called before the next timeout. Discard the episode.
     fn on_takeover(&mut self) {}
 
-    /// Reports the response's own variables, by name.
+    /// Reports the response's internal variables, by name.
     fn metrics(&self, report: &mut Metrics<'_>) {
         let _ = report;
     }
 
-    /// Takes new parameter values on a running connection. All or nothing.
+    /// Changes parameters of a running connection: all of them or none.
     ///
     /// # Errors
     /// Names the parameter that is unknown, out of range or fixed.
@@ -53,17 +53,17 @@ pub trait RtoResponse: Debug + Send {
 /// Makes an RTO response for a connection.
 pub type NewRtoResponse = dyn Fn() -> Box<dyn RtoResponse> + Send + Sync;
 
-/// Where an episode stands.
+/// The phase of an episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum RtoPhase {
     /// No episode.
     #[default]
     Open,
-    /// The response waits for evidence: no RTT sample, no duplicate-ACK count, no fast retransmit, no
+    /// The response is waiting for evidence: no RTT sample, no duplicate-ACK count, no fast retransmit, no
     /// congestion control; the gate is the window.
     Probe,
-    /// Losses are known and repaired: congestion control grows, and losses below the recovery point reduce
-    /// nothing again.
+    /// Losses are known and being repaired: congestion control grows the window, and losses below the
+    /// recovery point cause no further reduction.
     Repair,
 }
 
@@ -71,28 +71,28 @@ pub enum RtoPhase {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RtoView {
-    /// The flow, with `pipe` as it was before any tag is changed.
+    /// The flow, with `pipe` before any tag changes.
     pub flow: FlowView,
     /// The congestion window and `ssthresh` in force.
     pub window: Window,
     /// `ssthresh` in force.
     pub ssthresh: Window,
-    /// Consecutive expiries for the segment at SND.UNA, this one included.
+    /// Consecutive timeouts of the segment at SND.UNA, including this one.
     pub expiries: u32,
-    /// Bytes of new data that one segment may carry at once: what is unsent, at most an SMSS; 0 where that does
-    /// not fit the peer's window whole.
+    /// Bytes of new data that one segment may carry now: the unsent data, at most an SMSS; 0 if that does not
+    /// fit completely into the peer's window.
     pub unsent: u32,
-    /// A FIN is among what is outstanding.
+    /// A FIN is outstanding.
     pub fin_outstanding: bool,
     /// SACK was negotiated.
     pub sack_permitted: bool,
-    /// The peer has sent a SACK block on this connection.
+    /// The peer has sent SACK blocks on this connection.
     pub sack_seen: bool,
     /// Timestamps were negotiated.
     pub timestamps: bool,
     /// First sequence number of the highest outstanding segment with data.
     pub highest: SeqNum,
-    /// The sender was repairing losses when the timer fired, or the ACK came.
+    /// The sender was repairing losses when the timer fired or the ACK arrived.
     pub in_recovery: bool,
     /// RTTVAR (RFC 6298). None before a sample.
     pub rttvar: Option<Duration>,
@@ -102,9 +102,10 @@ pub struct RtoView {
     pub initial_window: u64,
     /// The peer has reported duplicate data on this connection (RFC 2883).
     pub dsack_seen: bool,
-    /// The window was reduced for ECN since SND.UNA had left: RFC 3168, section 6.1.2, has none follow.
+    /// The window has been reduced for ECN since SND.UNA was sent: RFC 3168, section 6.1.2, forbids another
+    /// reduction.
     pub ecn_reduced: bool,
-    /// A tail loss probe that nothing answered: first sequence number, and whether it was new data (RFC 8985,
+    /// An unanswered tail loss probe: its first sequence number, and whether it was new data (RFC 8985,
     /// section 7.3).
     pub tlp: Option<(SeqNum, bool)>,
     /// Wire segments retransmitted on this connection.
@@ -138,7 +139,7 @@ impl RtoView {
     }
 }
 
-/// What an ACK says, with SACK and DSACK apart.
+/// The facts of an ACK, with SACK and DSACK separated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AckFacts {
@@ -146,20 +147,20 @@ pub struct AckFacts {
     pub ack: SeqNum,
     /// SND.UNA before the ACK.
     pub prior_una: SeqNum,
-    /// Bytes by which it advances SND.UNA.
+    /// Bytes by which it advanced SND.UNA.
     pub acked: u32,
     /// Bytes newly SACKed.
     pub newly_sacked: u32,
-    /// SACK blocks without the DSACK; the first `sack_count` are valid.
+    /// SACK blocks without DSACK; the first `sack_count` are valid.
     pub sack: [(SeqNum, SeqNum); 4],
     /// Valid entries of `sack`.
     pub sack_count: u8,
     /// A DSACK block (RFC 2883).
     pub dsack: Option<(SeqNum, SeqNum)>,
-    /// The segment carries a SACK option, whatever is in it.
+    /// The segment carries a SACK option, with whatever content.
     pub sack_option: bool,
-    /// When the oldest segment left that the ACK newly covers and that left only once; `None` where all that it
-    /// newly covers left more than once.
+    /// Departure time of the oldest segment newly covered by the ACK that was sent only once; `None` if all
+    /// newly covered segments were sent more than once.
     pub original: Option<Instant>,
     /// The ACK echoes a timestamp older than the first retransmission of the episode (RFC 3522).
     pub echoes_original: Option<bool>,
@@ -167,7 +168,7 @@ pub struct AckFacts {
     pub ece: bool,
     /// The segment is a pure duplicate: no data, same window, no advance.
     pub duplicate: bool,
-    /// Every retransmission of the episode, and there was one, has been reported by DSACK.
+    /// There were retransmissions in the episode, and DSACK has reported them all.
     pub all_dsacked: bool,
 }
 
@@ -192,7 +193,7 @@ impl AckFacts {
         }
     }
 
-    /// True where the ACK or one of its SACK blocks covers the octet `seq`.
+    /// True if the ACK or one of its SACK blocks covers the octet `seq`.
     #[must_use]
     pub fn covers(&self, seq: SeqNum) -> bool {
         self.ack.gt(seq)
@@ -200,34 +201,34 @@ impl AckFacts {
     }
 }
 
-/// What a response wants done.
+/// What a response wants to be done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct RtoStep {
-    /// Which segment leaves at once. At most one.
+    /// The segment to send at once: at most one.
     pub send: RtoSend,
-    /// What becomes of the scoreboard's tags.
+    /// Changes to the scoreboard's tags.
     pub tags: RtoTags,
     /// What may be sent until the next step.
     pub gate: RtoGate,
-    /// What congestion control hears.
+    /// What to tell congestion control.
     pub cc: RtoCc,
-    /// What becomes of the RTT sample of the ACK.
+    /// What to do with the ACK's RTT sample.
     pub rtt: RtoRtt,
-    /// What becomes of the timer.
+    /// What to do with the timer.
     pub timer: RtoTimer,
     /// Send CWR with the next new data.
     pub cwr: bool,
-    /// A step on an ACK does not consume it: RTT, loss detection and congestion control see it as well (but
-    /// nothing of it in [`RtoPhase::Probe`]).
+    /// On an ACK: do not consume it, so RTT, loss detection and congestion control see it too (but not in
+    /// [`RtoPhase::Probe`]).
     pub pass: bool,
-    /// What the response found out, for counters and traces.
+    /// The classification of the timeout, for counters and traces.
     pub verdict: Option<RtoVerdict>,
 }
 
 impl RtoStep {
     /// The conventional response (RFC 6298 section 5.4, RFC 5681 section 3.1): everything not SACKed is lost,
-    /// the head goes out again, the window falls to one segment, the timer backs off.
+    /// the head is retransmitted, the window falls to one segment, the timer backs off.
     #[must_use]
     pub const fn conventional(smss: u32) -> Self {
         Self {
@@ -243,8 +244,8 @@ impl RtoStep {
         }
     }
 
-    /// A step that only consumes the ACK. Where SND.UNA advances, the core restarts the timer all the same
-    /// (RFC 6298, 5.3).
+    /// A step that only consumes the ACK. If SND.UNA advances, the core restarts the timer all the same (RFC
+    /// 6298, 5.3).
     #[must_use]
     pub const fn consume() -> Self {
         Self {
@@ -260,14 +261,14 @@ impl RtoStep {
         }
     }
 
-    /// A step beside which the ACK goes its usual way.
+    /// A step that lets the ACK be processed as usual.
     #[must_use]
     pub const fn pass() -> Self {
         Self { pass: true, ..Self::consume() }
     }
 }
 
-/// Which segment leaves at once.
+/// The segment to send at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoSend {
     /// None.
@@ -276,12 +277,12 @@ pub enum RtoSend {
     Head,
     /// The one that starts at this sequence number.
     Again(SeqNum),
-    /// One segment of new data, [`RtoView::unsent`] bytes; where that is none, the highest outstanding one with
-    /// data, which starts at [`RtoView::highest`]. A FIN rides on new data; alone it is no probe.
+    /// One segment of new data, [`RtoView::unsent`] bytes; if that is 0, the highest outstanding segment with
+    /// data, which starts at [`RtoView::highest`]. A FIN rides on new data; it is no probe by itself.
     NewElseHighest,
 }
 
-/// What becomes of the scoreboard's tags.
+/// Changes to the scoreboard's tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoTags {
     /// Nothing changes.
@@ -292,13 +293,13 @@ pub enum RtoTags {
     AllLost,
     /// Everything that is not SACKed is lost.
     UnsackedLost,
-    /// Everything before this sequence number that is not SACKed is lost; what follows is in the network.
+    /// Everything before this sequence number that is not SACKed is lost; the rest is in the network.
     LostBefore(SeqNum),
     /// Lost tags are cleared: nothing was lost.
     Unmark,
 }
 
-/// What may be sent until the next step. Without force in [`RtoPhase::Open`].
+/// What may be sent until the next step. Ignored in [`RtoPhase::Open`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoGate {
     /// What congestion control allows.
@@ -307,14 +308,14 @@ pub enum RtoGate {
     Closed,
     /// New data only.
     NewOnly {
-        /// Window for what is counted from `from` on.
+        /// Window for the data from `from` on.
         window: Window,
         /// First sequence number that counts.
         from: SeqNum,
     },
 }
 
-/// What congestion control hears.
+/// What to tell congestion control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoCc {
     /// Nothing.
@@ -335,15 +336,15 @@ pub enum RtoCc {
     Undo(Undo),
 }
 
-/// What becomes of the RTT sample of the ACK.
+/// What to do with the ACK's RTT sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoRtt {
     /// Not taken.
     Skip,
     /// Taken as usual.
     Take,
-    /// The newest segment that left only once gives the sample: SRTT := max(SRTT before, sample), RTTVAR :=
-    /// max(RTTVAR before, sample / 2), and the back-off ends (RFC 4015, section 3, step 11).
+    /// The newest segment that was sent only once gives the sample: SRTT := max(SRTT before, sample), RTTVAR
+    /// := max(RTTVAR before, sample / 2), and the back-off ends (RFC 4015, section 3, step 11).
     Rfc4015 {
         /// SRTT to compare with.
         srtt: Duration,
@@ -352,20 +353,20 @@ pub enum RtoRtt {
     },
 }
 
-/// What becomes of the retransmission timer.
+/// What to do with the retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoTimer {
-    /// Doubled and restarted (RFC 6298, 5.5 and 5.6).
+    /// Double and restart it (RFC 6298, 5.5 and 5.6).
     Backoff,
-    /// Restarted with the value in force.
+    /// Restart it with the current value.
     Restart,
-    /// Not touched.
+    /// Leave it alone.
     Keep,
-    /// Stopped where nothing is outstanding, restarted otherwise.
+    /// Stop it if nothing is outstanding, else restart it.
     Stop,
 }
 
-/// What a response found out about a timeout.
+/// A response's classification of a timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RtoVerdict {
     /// Data was lost, or may have been.

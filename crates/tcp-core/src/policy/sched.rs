@@ -1,9 +1,9 @@
-//! Egress scheduler: what leaves the host next, over all connections.
+//! Egress scheduler: which packet leaves the host next, over all connections.
 //!
-//! The scheduler sees small descriptors of packets, never their bytes. `admit` is asked before a segment is
-//! built, so refusing costs TCP nothing; `pop` happens when the link has room; `departed` when the last bit has
-//! left. Only data is ever deferred, and never the segment of an expired retransmission timer; where nothing is
-//! queued or on the wire, the core admits what is asked, so that no scheduler can stop the host.
+//! The scheduler sees small descriptors of packets, never their bytes. `admit` is called before a segment is
+//! built, so deferring costs TCP nothing; `pop` when the link has room; `departed` when the last bit has
+//! left. Only data is ever deferred, and never the segment of an expired retransmission timer. If nothing is
+//! queued or on the wire, the core admits packets regardless of the answer, so no scheduler can stop the host.
 
 use crate::packet::SendReason;
 pub use crate::packet::{ControlKind, SegmentClass};
@@ -19,7 +19,7 @@ pub trait EgressScheduler: Debug + Send {
     /// The name under which the scheduler is chosen (`fifo`).
     fn name(&self) -> &'static str;
 
-    /// May a packet be queued? Asked before it is built.
+    /// Decides whether a packet may be queued. Called before it is built.
     fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {
         let _ = (now, ask);
         Admission::Granted
@@ -28,18 +28,18 @@ pub trait EgressScheduler: Debug + Send {
     /// Queues a packet that was admitted (or that the core did not have to ask for).
     fn push(&mut self, now: Instant, packet: Descriptor);
 
-    /// The next packet to leave, or why none may.
+    /// Takes the next packet to send, or says why there is none.
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped;
 
-    /// The driver comes at `now`, and `by` later than [`pop`](Self::pop) or [`busy_until`](Self::busy_until) asked for, while packets
-    /// wait. Told before anything is pushed or popped.
+    /// The driver was late: while packets waited, it came at `now`, `by` after the instant given by
+    /// [`pop`](Self::pop) or [`busy_until`](Self::busy_until). Called before anything is pushed or popped.
     fn woke_late(&mut self, now: Instant, by: Duration) {
         let _ = (now, by);
     }
 
-    /// The packet that was popped last left as `len` bytes by pricing, and not as many as its descriptor says: an ACK
-    /// that gets its numbers when it leaves has the options of that moment; 0 where it had become void. Told before it
-    /// departs or is forgotten, with the descriptor that was popped.
+    /// The last popped packet was sent with `len` bytes by pricing, unlike its descriptor: an ACK that gets
+    /// its numbers when it is sent has the options of that moment. 0 if it had become void. Called before the
+    /// packet departs or is forgotten, with the descriptor that was popped.
     fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
         let _ = (now, packet, len);
     }
@@ -49,35 +49,36 @@ pub trait EgressScheduler: Debug + Send {
         let _ = (now, packet);
     }
 
-    /// A connection that was deferred and may ask again. Called until it returns `None`.
+    /// Returns a deferred connection that may ask again. Called until it returns `None`.
     fn poll_resume(&mut self) -> Option<ConnId> {
         None
     }
 
-    /// A queued packet became void (acknowledged meanwhile, or its connection is gone).
+    /// Queued packets became void (acknowledged meanwhile, or their connection is gone).
     fn forget(&mut self, now: Instant, which: Forget);
 
-    /// What is queued.
+    /// The queued packets.
     fn backlog(&self, scope: Scope) -> Backlog;
 
-    /// What the core may do with packets on behalf of the scheduler. Pure, and the same until the scheduler is configured: the
-    /// core asks when it is given the scheduler, and again after each [`Endpoint::scheduler`](crate::Endpoint::scheduler).
+    /// What the core may do with packets on the scheduler's behalf. Pure, and constant until the scheduler is
+    /// configured: the core calls it when it gets the scheduler, and after each
+    /// [`Endpoint::scheduler`](crate::Endpoint::scheduler).
     fn properties(&self) -> SchedulerProperties {
         SchedulerProperties::new()
     }
 
-    /// Until when the packet that was popped last keeps the link busy that the scheduler imitates (a shaper). Where
-    /// the driver reports no departures, that is when it departs; `now` or earlier: at once.
+    /// Until when the last popped packet occupies the link that the scheduler emulates (a shaper). If the
+    /// driver reports no departures, this is when the packet departs; `now` or earlier means at once.
     fn busy_until(&self, now: Instant) -> Instant {
         now
     }
 
-    /// Reports the scheduler's own variables, by name.
+    /// Reports the scheduler's internal variables, by name.
     fn metrics(&self, report: &mut Metrics<'_>) {
         let _ = report;
     }
 
-    /// Takes new parameter values while running. All or nothing.
+    /// Changes parameters at run time: all of them or none.
     ///
     /// # Errors
     /// Names the parameter that is unknown, out of range or fixed.
@@ -144,22 +145,22 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
     }
 }
 
-/// What the core may do with packets on behalf of a scheduler: see [`EgressScheduler::properties`].
+/// What the core may do with packets on a scheduler's behalf: see [`EgressScheduler::properties`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SchedulerProperties {
-    /// When packets may go past the scheduler.
+    /// When packets may bypass the scheduler.
     pub bypass: Bypass,
-    /// What becomes of pure ACKs that wait in the scheduler.
+    /// How pure ACKs are treated while they are queued.
     pub acks: QueuedAcks,
-    /// The longest packet, in bytes by pricing, that the core should build as a super-packet; a single segment may
-    /// be longer. A scheduler that chooses packet by packet on a slow link wants small ones.
+    /// The largest super-packet, in bytes by pricing, that the core should build; a single segment may be
+    /// larger. A scheduler that chooses packet by packet on a slow link wants small ones.
     pub largest_packet: u32,
 }
 
 impl SchedulerProperties {
-    /// Every packet goes through the scheduler, queued ACKs get the newest numbers, and super-packets may be of any
-    /// length.
+    /// Every packet goes through the scheduler, queued ACKs get the latest numbers, and super-packets may
+    /// have any size.
     #[must_use]
     pub const fn new() -> Self {
         Self { bypass: Bypass::Never, acks: QueuedAcks::Newest, largest_packet: u32::MAX }
@@ -193,31 +194,32 @@ impl Default for SchedulerProperties {
     }
 }
 
-/// When packets may go past a scheduler that has none queued.
+/// When packets may bypass a scheduler whose queue is empty.
 ///
-/// A scheduler that permits it would, while it has no packet queued, only grant what is asked and pop at once what is
-/// pushed. The core then sends packets straight to a device that takes all there is, and tells the scheduler nothing of
-/// them.
+/// Only permit it if the scheduler, with an empty queue, would grant every request and pop at once whatever
+/// is pushed. The core then sends packets straight to a device that has room, and does not tell the scheduler
+/// about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bypass {
     /// Never.
     Never,
-    /// Until the device refuses a packet and others wait behind it: the scheduler would let those leave in an order of
-    /// its own.
+    /// Until the device refuses a packet and others wait behind it, because the scheduler would reorder
+    /// those.
     UntilDeviceFull,
-    /// Always: the scheduler changes no order.
+    /// Always: the scheduler never reorders.
     Always,
 }
 
-/// What becomes of pure ACKs that wait in a scheduler.
+/// How pure ACKs are treated while they are queued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum QueuedAcks {
-    /// Each gets its numbers when it leaves, so one that waits always says the latest, and no second one need wait.
+    /// Each gets its numbers when it is sent, so a waiting ACK is always up to date, and a second one is not
+    /// needed.
     Newest,
-    /// Each keeps the numbers with which it was pushed, as in a queue below IP.
+    /// Each keeps its numbers from when it was pushed, as in a queue below IP.
     Kept,
-    /// As `Kept`, but a newer one that says all that a queued one of its connection says takes its place. ACKs of
-    /// which the peer would miss something stay: duplicates, SACK, ECE, a smaller window.
+    /// As `Kept`, but a newer ACK replaces a queued one of its connection that tells the peer nothing more.
+    /// ACKs with additional information stay: duplicates, SACK, ECE, a smaller window.
     Thinned,
 }
 
@@ -225,11 +227,11 @@ pub enum QueuedAcks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Ask {
-    /// Whose packet; `None` for packets of no connection (ICMP, RST to a closed port).
+    /// The connection; `None` for packets without one (ICMP, RST to a closed port).
     pub conn: Option<ConnId>,
-    /// What kind.
+    /// Its kind.
     pub class: SegmentClass,
-    /// Bytes that the link will serialise, by the endpoint's pricing.
+    /// Bytes on the link, by the endpoint's pricing.
     pub len: u32,
 }
 
@@ -248,8 +250,9 @@ pub enum Admission {
     Granted,
     /// Not now: [`EgressScheduler::poll_resume`] names the connection when it may ask again.
     Deferred,
-    /// The queue is full, and the packet is lost as on any full queue. Heeded for ACKs that keep their number
-    /// and for packets of no connection; what a connection has to repeat is queued all the same.
+    /// The queue is full, and the packet is lost as on any full queue. Only applies to ACKs that keep their
+    /// numbers and to packets without a connection; a packet that a connection would have to repeat is queued
+    /// anyway.
     Dropped,
 }
 
@@ -259,15 +262,15 @@ pub enum Admission {
 pub struct Descriptor {
     /// The core's key; opaque to schedulers.
     pub id: DescriptorId,
-    /// Whose packet; `None` for packets of no connection.
+    /// The connection; `None` for packets without one.
     pub conn: Option<ConnId>,
-    /// What kind.
+    /// Its kind.
     pub class: SegmentClass,
-    /// Bytes that the link will serialise, by the endpoint's pricing.
+    /// Bytes on the link, by the endpoint's pricing.
     pub len: u32,
-    /// Segments on the wire that it stands for.
+    /// Number of wire segments.
     pub segments: u32,
-    /// When it was queued; the core's, for its statistics.
+    /// When it was queued; for the core's statistics.
     pub queued_at: Instant,
 }
 
@@ -279,13 +282,13 @@ impl Descriptor {
     }
 }
 
-/// Identifies a queued packet to the core: what was reserved, to be built when it is popped.
+/// Identifies a queued packet to the core: a reservation, built when it is popped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DescriptorId {
-    /// Order of creation within the endpoint; unique, and larger from push to push.
+    /// Order of creation within the endpoint: unique and increasing.
     pub serial: u64,
-    /// First sequence number of a segment with data, the acknowledgment number of a pure ACK.
+    /// First sequence number of a segment with data; acknowledgment number of a pure ACK.
     pub seq: SeqNum,
     /// Payload bytes.
     pub payload: u32,
@@ -303,16 +306,16 @@ impl DescriptorId {
     }
 }
 
-/// The link as the scheduler sees it when it is asked for a packet.
+/// The link when the scheduler is asked for a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LinkView {
-    /// Largest packet (by pricing) that the driver takes; `u32::MAX` where it takes any.
+    /// Largest packet (by pricing) that the driver accepts; `u32::MAX` if any.
     pub room: u32,
 }
 
 impl LinkView {
-    /// A link that takes packets up to `room` bytes.
+    /// A link that accepts packets of up to `room` bytes.
     #[must_use]
     pub const fn new(room: u32) -> Self {
         Self { room }
@@ -324,7 +327,7 @@ impl LinkView {
 pub enum Popped {
     /// Send this.
     Packet(Descriptor),
-    /// Packets wait, but none may leave before this instant (a shaper).
+    /// Packets are queued, but none may leave before this instant (a shaper).
     NotBefore(Instant),
     /// Nothing is queued.
     Empty,
@@ -339,7 +342,7 @@ pub enum Forget {
     Conn(ConnId),
 }
 
-/// Whose backlog is asked for.
+/// Which part of the backlog to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All that is queued.
@@ -350,7 +353,7 @@ pub enum Scope {
     Class(SegmentClass),
 }
 
-/// What is queued.
+/// An amount of queued data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Backlog {
     /// Packets.

@@ -1,7 +1,8 @@
-//! The small seam of congestion control: a window that grows and shrinks, and nothing else.
+//! The simple interface for congestion controls: a window that grows and shrinks, and nothing else.
 //!
-//! Most congestion controls are a rule for growth and a rule for decrease. [`WindowGrowth`] asks for these two;
-//! [`WindowControl`] makes a whole [`CongestionControl`](super::cc::CongestionControl) of them. Reno in its shortest form:
+//! Most congestion controls consist of a rule for growth and a rule for decrease. [`WindowGrowth`] asks for
+//! these two; [`WindowControl`] turns them into a complete
+//! [`CongestionControl`](super::cc::CongestionControl). Reno in its shortest form:
 //!
 //! ```
 //! use ackline_tcp_core::policy::conformance;
@@ -31,7 +32,7 @@
 //! # Ok::<(), ackline_tcp_core::policy::SpecError>(())
 //! ```
 //!
-//! [`make`] is what the [`Entry`](super::spec::Entry) of such a control calls:
+//! The [`Entry`](super::spec::Entry) of such a control calls [`make`]:
 //!
 //! ```
 //! # use ackline_tcp_core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
@@ -53,19 +54,19 @@
 //! # What the adapter does
 //!
 //! - **Slow start** below `ssthresh`, by at most two segments per ACK (RFC 3465), unless the control has its own.
-//! - **No growth** of a window that the flow does not use ([`FlowView::may_raise`]), while losses are repaired, and on an ACK
-//!   with ECE (RFC 3168, section 6.1.2).
-//! - **Loss and ECN**: one call of [`WindowGrowth::decrease`] per window of data. It may not raise the window, nor take it
-//!   below one segment.
-//! - **Timeouts**: `ssthresh` by the control's own decrease or by what the RTO response says, once per episode; then the window
-//!   that the response proposes, if that is smaller.
+//! - **No growth** if the flow does not use its window ([`FlowView::may_raise`]), while losses are being
+//!   repaired, and on an ACK with ECE (RFC 3168, section 6.1.2).
+//! - **Loss and ECN**: one call of [`WindowGrowth::decrease`] per window of data. It cannot raise the window,
+//!   nor reduce it below one segment.
+//! - **Timeouts**: `ssthresh` by the control's own decrease or as the RTO response says, once per episode;
+//!   then the window that the response proposes, if smaller.
 //! - **Restart** after idleness (RFC 5681, section 4.1) with `ssthresh` raised to three quarters of the window (RFC 2861).
-//! - **Undo** of a spurious episode: the windows, and the control's own state as it was before.
-//! - **`configure`** while running, all or nothing: the parameters change in a copy, which replaces the control if it took
-//!   all of them.
+//! - **Undo** of a spurious episode: restores the windows and the control's own state.
+//! - **`configure`** at run time, all or nothing: the parameters are set in a copy, which replaces the
+//!   control if all of them are valid.
 //!
-//! A control that paces by a rate of its own, counts segments on a departure clock, or wants another recovery implements
-//! [`CongestionControl`](super::cc::CongestionControl) itself.
+//! Implement [`CongestionControl`](super::cc::CongestionControl) itself for a control that paces at a rate of
+//! its own, counts segments on a departure clock, or wants another recovery.
 
 mod control;
 #[cfg(test)]
@@ -83,34 +84,37 @@ use core::fmt::Debug;
 
 /// How a window-based congestion control grows and decreases.
 ///
-/// Three methods are required. The others are for controls that measure the path, remember something between decreases, or have
-/// parameters; a control that needs none of them leaves them out. The value is the control's state on one connection, and a
-/// clone of it is what an undo restores.
+/// Three methods are required. The others are for controls that measure the path, keep state between
+/// decreases, or have parameters; leave out those that you do not need. The value is the control's state on
+/// one connection, and undo restores a clone of it.
 ///
-/// [`WindowControl`] calls for each ACK, in this order:
+/// For each ACK, [`WindowControl`] calls in this order:
 ///
 /// 1. [`slow_start`](Self::slow_start), if the window is below `ssthresh` and no loss is being repaired;
 /// 2. [`observe`](Self::observe), always;
-/// 3. [`increase`](Self::increase), if acknowledged bytes are left for congestion avoidance and the flow uses its window;
-///    [`unused`](Self::unused), if they are left and it does not.
+/// 3. [`increase`](Self::increase), if acknowledged bytes are left for congestion avoidance and the flow uses
+///    its window; [`unused`](Self::unused), if bytes are left and it does not.
 ///
-/// The [module documentation](self) shows a whole control, and says what a control need not care about.
+/// The [module documentation](self) shows a complete control, and lists what the adapter takes care of.
 pub trait WindowGrowth: Clone + Debug + Send {
     /// The name under which the control is chosen (`reno`).
     fn name(&self) -> &'static str;
 
-    /// An ACK in congestion avoidance of a flow that uses its window: raise the window by what `cx.acked` bytes are worth, with
-    /// [`Windows::grow`]. A control that sees the queue may lower it, too, with [`Windows::set_bytes`].
+    /// An ACK in congestion avoidance, from a flow that uses its window: raise the window with
+    /// [`Windows::grow`] by what `cx.acked` bytes are worth. A delay-based control may also lower it, with
+    /// [`Windows::set_bytes`].
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows);
 
-    /// A loss, a mark or a timeout, once per window of data: lower window and `ssthresh`, as a rule with
-    /// [`Windows::reduce_to`] from [`DecreaseCx::used`]. At a timeout `ssthresh` alone counts; the RTO response proposes the window.
+    /// A loss, a mark or a timeout, once per window of data: lower window and `ssthresh`, usually with
+    /// [`Windows::reduce_to`] from [`DecreaseCx::used`]. At a timeout only `ssthresh` counts; the RTO
+    /// response proposes the window.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows);
 
-    /// An ACK in slow start. Grows by `cx.acked` bytes or less, with [`Windows::open`], and returns how many of them are left for
-    /// congestion avoidance. `cx.acked` is 0 if the flow does not use its window. To leave slow start, set `ssthresh` to the window.
+    /// An ACK in slow start. Grow by at most `cx.acked` bytes, with [`Windows::open`], and return how many
+    /// are left for congestion avoidance. `cx.acked` is 0 if the flow does not use its window. To leave slow
+    /// start, set `ssthresh` to the window.
     ///
-    /// By default at most two segments per ACK, and one after a timeout (RFC 3465, section 2.3).
+    /// The default grows by at most two segments per ACK, and by one after a timeout (RFC 3465, section 2.3).
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
         if cx.acked == 0 {
             return 0;
@@ -120,62 +124,66 @@ pub trait WindowGrowth: Clone + Debug + Send {
         cx.acked - (f64::from(most) - rest) as u32
     }
 
-    /// An ACK arrived, in whatever phase: the place to measure. Slow start has grown by it, congestion avoidance has not;
-    /// `cx.acked` is what is left for that.
+    /// An ACK arrived, in any phase: the place for measurements. Slow start has already used it, congestion
+    /// avoidance has not; `cx.acked` is what is left for that.
     fn observe(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
         let _ = (cx, w);
     }
 
-    /// The connection begins, or takes this control over from another one.
+    /// The connection starts, or switches to this control.
     fn start(&mut self, init: &CcInit) {
         let _ = init;
     }
 
-    /// An ACK in congestion avoidance of a flow that does not use its window, in place of [`increase`](Self::increase).
+    /// Replaces [`increase`](Self::increase) for an ACK in congestion avoidance if the flow does not use its
+    /// window.
     fn unused(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
         let _ = (cx, w);
     }
 
-    /// New data leaves at `now`, and nothing else is outstanding: the time since the last ACK was idle.
+    /// New data is sent at `now` with nothing else outstanding: the flow was idle since the last ACK.
     fn idle(&mut self, now: Instant) {
         let _ = now;
     }
 
-    /// Something other than growth and decrease set the windows: they were `before`, and are `w`.
+    /// Something other than growth and decrease changed the windows, from `before` to `w`.
     fn moved(&mut self, by: MovedBy, before: &Windows, w: &Windows) {
         let _ = (by, before, w);
     }
 
-    /// The last episode of congestion was none; `before` is the state at its beginning. By default the control goes back to it.
+    /// The last congestion episode was spurious; `before` is the state at its start. The default returns to
+    /// it.
     fn undo(&mut self, before: &Self) {
         self.clone_from(before);
     }
 
-    /// `ssthresh` for the restart after an idle time; `w` is from before it. By default at least three quarters of the window,
-    /// so that slow start regains most of what the flow had proved it could use (RFC 2861, section 3.1).
+    /// `ssthresh` for the restart after an idle period, given the windows before it. The default is at least
+    /// three quarters of the window, so that slow start regains most of what the flow could use (RFC 2861,
+    /// section 3.1).
     fn ssthresh_after_idle(&self, w: &Windows) -> Window {
         w.ssthresh().max(w.cwnd().mul_ratio(3, 4))
     }
 
-    /// The least distance between departures, and what a change of it does to a pending one. By default data leaves as soon as
-    /// the window allows.
+    /// The least distance between departures, and what changing it does to a pending one. By default data is
+    /// sent as soon as the window allows.
     fn pacing(&self, w: &Windows) -> (Pacing, Revise) {
         let _ = w;
         (Pacing::Unpaced, Revise::NextDeparture)
     }
 
-    /// How ECN feedback is wanted. With [`EcnUse::PerAck`] the control reads marks in [`observe`](Self::observe), and the first ACK
-    /// with ECE of each window of data leads to [`decrease`](Self::decrease) (RFC 8257).
+    /// The ECN feedback to deliver. With [`EcnUse::PerAck`] the control reads marks in
+    /// [`observe`](Self::observe), and the first ACK with ECE in each window of data leads to
+    /// [`decrease`](Self::decrease) (RFC 8257).
     fn ecn(&self) -> EcnUse {
         EcnUse::PerWindow
     }
 
-    /// Reports the control's own variables, by name. `cwnd` and `ssthresh` are reported already.
+    /// Reports the control's internal variables, by name. `cwnd` and `ssthresh` are always reported.
     fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
         let _ = (w, report);
     }
 
-    /// Takes new parameter values. If it fails, the values that it has taken are forgotten.
+    /// Sets parameters. If it fails, values already set are discarded.
     ///
     /// # Errors
     /// Names the parameter that is unknown, out of range or fixed for the life of a connection.
@@ -190,15 +198,15 @@ pub trait WindowGrowth: Clone + Debug + Send {
 pub struct GrowthCx<'a> {
     /// The flow.
     pub view: &'a FlowView,
-    /// What the ACK says.
+    /// The ACK.
     pub ack: &'a AckSample,
-    /// Newly acknowledged bytes that count here.
+    /// Newly acknowledged bytes to grow by.
     pub acked: u32,
 }
 
 impl GrowthCx<'_> {
-    /// [`acked`](Self::acked), but no more than `segments` segments per ACK. An ACK that covers many segments counts as one for
-    /// every two of them, as a receiver without offloads would have sent.
+    /// [`acked`](Self::acked), capped at `segments` segments per ACK. An ACK that covers many segments counts
+    /// as one ACK per two segments, as a receiver without offloads would have sent.
     #[must_use]
     pub fn at_most(&self, segments: u32) -> u32 {
         let acks = self.ack.segments.div_ceil(2).max(1);
@@ -212,47 +220,47 @@ impl GrowthCx<'_> {
 pub struct DecreaseCx<'a> {
     /// The flow.
     pub view: &'a FlowView,
-    /// What leads to it.
+    /// The cause.
     pub signal: Signal,
-    /// FlightSize in bytes (RFC 5681, section 2), of a timeout at the expiry.
+    /// FlightSize in bytes (RFC 5681, section 2); at a timeout, that at the expiry.
     pub flight: u32,
-    /// Bytes in the network before anything was marked as lost.
+    /// Bytes in the network before anything was marked lost.
     pub pipe: u32,
 }
 
 impl DecreaseCx<'_> {
-    /// The bytes of its window that the flow used, which is what a decrease should begin from: all of it if the window is
-    /// what limits the flow, otherwise the flight.
+    /// The bytes of its window that the flow used, which a decrease should start from: all of it if the
+    /// window limits the flow, otherwise the flight.
     #[must_use]
     pub fn used(&self, w: &Windows) -> f64 {
         if self.view.cwnd_limited { w.bytes() } else { w.bytes().min(f64::from(self.flight)) }
     }
 }
 
-/// What leads to a decrease.
+/// The cause of a decrease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Data was found lost.
+    /// Data was declared lost.
     Loss,
     /// Data was marked by ECN.
     Ecn,
-    /// The retransmission timer fired for the first time, and its response leaves `ssthresh` to the control.
+    /// The first timeout of an episode, if its response leaves `ssthresh` to the control.
     Timeout,
 }
 
-/// What set the windows beside growth and decrease.
+/// What changed the windows other than growth and decrease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MovedBy {
     /// The retransmission timer fired.
     Timeout {
-        /// For the first time in this episode. If the response left `ssthresh` to the control, it was asked for a
-        /// [decrease](WindowGrowth::decrease) just before.
+        /// The first one in this episode. If the response left `ssthresh` to the control,
+        /// [decrease](WindowGrowth::decrease) was called just before.
         first: bool,
     },
-    /// Sending starts again from a smaller window.
+    /// Sending restarts from a smaller window.
     Restart,
-    /// An episode was taken back, after [`WindowGrowth::undo`].
+    /// An episode was undone, after [`WindowGrowth::undo`].
     Undo(Undo),
-    /// Segments have another size. The windows are what they were, in bytes.
+    /// The segment size changed. The windows keep their size in bytes.
     SegmentSize,
 }

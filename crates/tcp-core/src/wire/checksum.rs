@@ -1,17 +1,17 @@
 //! The Internet checksum: the ones' complement of the ones' complement sum of 16-bit words (RFC 1071).
 //!
-//! The sum does not care about the order of octets within all words alike (RFC 1071, section 2 (B)), so words are
-//! read in the machine's own order, 32 bits at a time into 64-bit lanes, and swapped once at the end.
+//! The sum does not depend on byte order as long as all words use the same one (RFC 1071, section 2 (B)), so
+//! words are read in native order, 32 bits at a time into 64-bit lanes, and swapped once at the end.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// A running ones' complement sum over pieces that are read as one string of octets.
+/// A running ones' complement sum over pieces that together form one string of octets.
 ///
 /// A piece with an odd number of octets shifts those after it by one octet (RFC 1071, section 2 (B)); the
-/// accumulator keeps track. The fixed-size items may be added only at an even position.
+/// accumulator keeps track of that. Items of fixed size may only be added at an even position.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Accumulator {
-    /// Sum of words in the machine's order. Each addition is below 2^32, so 2^32 of them fit.
+    /// Sum of words in native order. Each addition is below 2^32, so 2^32 of them fit.
     sum: u64,
     odd: bool,
 }
@@ -23,7 +23,7 @@ impl Accumulator {
         Self { sum: 0, odd: false }
     }
 
-    /// The sum over the pseudo-header of IPv4 (RFC 9293, section 3.1); `len` is header and data in octets.
+    /// The sum over the pseudo-header of IPv4 (RFC 9293, section 3.1); `len` is header plus data in octets.
     #[must_use]
     pub fn pseudo_v4(src: Ipv4Addr, dst: Ipv4Addr, protocol: u8, len: usize) -> Self {
         let addresses =
@@ -31,7 +31,7 @@ impl Accumulator {
         Self { sum: addresses + pseudo_tail(protocol, len), odd: false }
     }
 
-    /// The sum over the pseudo-header of IPv6 (RFC 8200, section 8.1); `len` is header and data in octets.
+    /// The sum over the pseudo-header of IPv6 (RFC 8200, section 8.1); `len` is header plus data in octets.
     #[must_use]
     pub fn pseudo_v6(src: Ipv6Addr, dst: Ipv6Addr, protocol: u8, len: usize) -> Self {
         Self { sum: sum_16(src.octets()) + sum_16(dst.octets()) + pseudo_tail(protocol, len), odd: false }
@@ -57,7 +57,7 @@ impl Accumulator {
         self.sum += u64::from(field.to_be());
     }
 
-    /// The ones' complement sum itself, as the number that stands in network order.
+    /// The ones' complement sum itself, as a number in network order.
     #[must_use]
     pub fn sum(self) -> u16 {
         u16::from_be(fold(self.sum))
@@ -69,7 +69,7 @@ impl Accumulator {
         !self.sum()
     }
 
-    /// True where what was added, with its checksum field, is intact: the sum is all ones.
+    /// True if the summed data, including its checksum field, is intact: the sum is all ones.
     #[must_use]
     pub fn is_valid(self) -> bool {
         fold(self.sum) == 0xffff
@@ -82,8 +82,8 @@ pub fn checksum(bytes: &[u8]) -> u16 {
     !u16::from_be(fold(sum_words(bytes)))
 }
 
-/// The checksum of a packet in which one 16-bit field changes `from` one value `to` another, without a look at
-/// the rest (RFC 1624, section 3, equation 3).
+/// The updated checksum of a packet in which one 16-bit field changes `from` one value `to` another, without
+/// reading the rest (RFC 1624, section 3, equation 3).
 #[must_use]
 pub const fn update(checksum: u16, from: u16, to: u16) -> u16 {
     let mut sum = !checksum as u32 + !from as u32 + to as u32;
@@ -99,7 +99,7 @@ pub const fn update_u32(checksum: u16, from: u32, to: u32) -> u16 {
     update(high, from as u16, to as u16)
 }
 
-/// The sum over a header of 20 octets, in the machine's order.
+/// The sum over a header of 20 octets, in native order.
 pub(super) fn sum_20(bytes: &[u8; 20]) -> u16 {
     let (words, _) = bytes.as_chunks::<4>();
     fold(words.iter().map(|word| u64::from(u32::from_ne_bytes(*word))).sum())
@@ -123,7 +123,7 @@ const fn fold(sum: u64) -> u16 {
     sum as u16
 }
 
-/// The sum of the 32-bit words of whole blocks, in the machine's order.
+/// The sum of the 32-bit words of whole blocks, in native order.
 fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
     let mut lanes = [0u64; 16];
     for block in blocks {
@@ -135,10 +135,10 @@ fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
     lanes.iter().sum()
 }
 
-/// The sum of 32-bit words in the machine's order; a last odd octet is the first of a word whose rest is zero.
+/// The sum of 32-bit words in native order; the last word is padded with zeros.
 fn sum_words(bytes: &[u8]) -> u64 {
     let (blocks, rest) = bytes.as_chunks::<64>();
-    // A header has no block, and need not pay for the lanes.
+    // A header has no whole block, and need not pay for the lanes.
     let mut sum = if blocks.is_empty() { 0 } else { sum_blocks(blocks) };
     let (words, rest) = rest.as_chunks::<4>();
     for word in words {

@@ -1,25 +1,25 @@
-//! Why a received packet was refused, and why one could not be written.
+//! Why a received packet was rejected, and why a packet could not be written.
 
 use thiserror::Error;
 
-/// Why a received packet was refused. Nothing of it was used; the variant is what a counter is kept under, see
-/// [`index`](Self::index).
+/// Why a received packet was rejected. Nothing of it was used. For counters, see [`index`](Self::index).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// It ends before its headers do, or before the length that they state.
+    /// It ends before its headers do, or before their stated length.
     #[error("truncated packet")]
     Truncated,
     /// The version is neither 4 nor 6.
     #[error("IP version neither 4 nor 6")]
     BadVersion,
-    /// An IP header's own length cannot be: an IHL below 5, a total length within the header, an option past its header.
+    /// Invalid length in an IP header: an IHL below 5, a total length inside the header, an option beyond its
+    /// header.
     #[error("impossible header length")]
     BadHeaderLength,
     /// The checksum of the IPv4 header is wrong.
     #[error("bad IPv4 header checksum")]
     IpChecksum,
-    /// The TCP header cannot be: no room for it, or a data offset below 5 or past the end.
+    /// Invalid TCP header: truncated, or a data offset below 5 or beyond the end.
     #[error("malformed TCP header")]
     TcpHeader,
     /// The TCP checksum is wrong.
@@ -31,31 +31,31 @@ pub enum WireError {
     /// The checksum of ICMP or ICMPv6 is wrong.
     #[error("bad ICMP checksum")]
     IcmpChecksum,
-    /// The UDP header cannot be: no room for it, or a length within it or past the end.
+    /// Invalid UDP header: truncated, or a length inside the header or beyond the end.
     #[error("malformed UDP header")]
     UdpHeader,
     /// The UDP checksum is wrong, or missing over IPv6.
     #[error("bad UDP checksum")]
     UdpChecksum,
-    /// A fragment. They are not reassembled: TCP sends none (path MTU discovery), and waiting for the rest costs memory.
+    /// A fragment. Fragments are not reassembled: TCP sends none (path MTU discovery), and waiting for the
+    /// rest costs memory.
     #[error("IP fragment")]
     Fragment,
     /// An IPv6 jumbogram (RFC 2675).
     #[error("IPv6 jumbogram")]
     Jumbogram,
-    /// More IPv6 extension headers than [`MAX_EXTENSION_HEADERS`](super::MAX_EXTENSION_HEADERS), or hop-by-hop
-    /// options elsewhere than first (RFC 8200, section 4.1).
+    /// More IPv6 extension headers than [`MAX_EXTENSION_HEADERS`](super::MAX_EXTENSION_HEADERS), or
+    /// hop-by-hop options that are not first (RFC 8200, section 4.1).
     #[error("too many or misplaced IPv6 extension headers")]
     ExtensionHeaders,
-    /// An IPv6 option whose type says that a node that does not know it must discard the packet (RFC 8200,
-    /// section 4.2).
+    /// An unknown IPv6 option whose type says that the packet must be discarded (RFC 8200, section 4.2).
     #[error("unrecognized IPv6 option that forbids processing")]
     UnrecognizedOption,
-    /// A routing header with segments left: this host is not the last stop, and does not forward (RFC 8200,
-    /// section 4.4).
+    /// A routing header with segments left: this host is not the final destination, and does not forward (RFC
+    /// 8200, section 4.4).
     #[error("IPv6 routing header with segments left")]
     SegmentsLeft,
-    /// An ICMP error whose quoted packet does not reach to the first eight octets of the transport header.
+    /// An ICMP error that quotes less than the first eight octets of the transport header.
     #[error("unusable quotation in an ICMP error")]
     Quotation,
 }
@@ -81,32 +81,32 @@ impl WireError {
         Self::Quotation,
     ];
 
-    /// A number from 0, below `ALL.len()`, for an array of counters.
+    /// An index for an array of counters, from 0 to `ALL.len() - 1`.
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Why a packet could not be written. Each is a mistake of the caller, never of a peer.
+/// Why a packet could not be written. Always a mistake of the caller, never of a peer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Error)]
 #[non_exhaustive]
 pub enum EmitError {
-    /// One address is of IPv4, the other of IPv6.
+    /// One address is IPv4, the other IPv6.
     #[error("source and destination are of different IP versions")]
     MixedVersions,
-    /// The packet would be longer than the IP header can state: 65,535 octets of total length (IPv4) or payload
+    /// The packet would exceed what the IP header can state: 65,535 octets of total length (IPv4) or payload
     /// (IPv6).
     #[error("packet longer than 65535 octets")]
     TooLong,
     /// The options take more than 40 octets.
     #[error("TCP options longer than 40 octets")]
     OptionsTooLong,
-    /// The headers to segment are not those of exactly one TCP packet, or longer than
+    /// The headers to segment are not those of exactly one TCP packet, or are longer than
     /// [`HeaderBuf::CAPACITY`](super::HeaderBuf::CAPACITY).
     #[error("not the headers of a TCP packet")]
     BadHeaders,
-    /// A segment with SYN, RST or URG does not stand for several.
+    /// A segment with SYN, RST or URG cannot be split.
     #[error("a segment with SYN, RST or URG cannot be split")]
     NotSplittable,
 }

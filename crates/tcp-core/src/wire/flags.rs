@@ -5,8 +5,8 @@ use core::ops::{BitOr, BitOrAssign};
 
 /// A set of TCP control bits.
 ///
-/// Only the nine assigned bits can be in the set: the three reserved ones are ignored where they are received
-/// and zero where they are sent (RFC 9293, section 3.1).
+/// Only contains the nine assigned bits: the three reserved ones are ignored on receipt and sent as zero (RFC
+/// 9293, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct TcpFlags(u16);
 
@@ -34,31 +34,31 @@ impl TcpFlags {
 
     const ALL: u16 = 0x1ff;
 
-    /// The set with these bits of the header's flag field; unassigned ones are dropped.
+    /// The set of these bits of the header's flag field; unassigned ones are dropped.
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & Self::ALL)
     }
 
-    /// The bits as they stand in the header, at most `0x1ff`.
+    /// The bits as in the header, at most `0x1ff`.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// True where every bit of `other` is in the set.
+    /// True if the set contains every bit of `other`.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// True where at least one bit of `other` is in the set.
+    /// True if the set contains at least one bit of `other`.
     #[must_use]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The set of the bits in either.
+    /// The bits in either set.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -70,13 +70,13 @@ impl TcpFlags {
         Self(self.0 & !other.0)
     }
 
-    /// True where no bit is in the set.
+    /// True if the set has no bits.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Sequence numbers that the bits take: one for SYN, one for FIN (RFC 9293, section 3.4).
+    /// Sequence numbers that the bits occupy: one for SYN, one for FIN (RFC 9293, section 3.4).
     #[must_use]
     pub const fn sequence_len(self) -> u32 {
         self.contains(Self::SYN) as u32 + self.contains(Self::FIN) as u32
@@ -96,7 +96,7 @@ impl BitOrAssign for TcpFlags {
     }
 }
 
-/// One letter for each bit, `SA` for SYN and ACK; `W` is CWR, `e` is AE, and `-` the empty set.
+/// One letter per bit: `SA` for SYN and ACK; `W` is CWR, `e` is AE, and `-` the empty set.
 impl fmt::Debug for TcpFlags {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {

@@ -1,7 +1,7 @@
-//! Segmentation in software: one super-packet into the packets that it stands for.
+//! Segmentation in software: splits a super-packet into wire packets.
 //!
-//! For devices that have no offload, for links in memory and for captures. The result is what a network
-//! interface makes of it: sequence numbers and lengths go on, FIN and PSH stay with the last packet, CWR with the first
+//! For devices without offload, in-memory links and captures. The result is what a network card would
+//! produce: sequence numbers and lengths are updated, FIN and PSH go to the last packet, CWR to the first
 //! (RFC 3168, section 6.1.2: it is sent once), everything else is the same in all.
 
 use super::checksum::Accumulator;
@@ -11,36 +11,38 @@ use super::tcp::{self, PROTOCOL_TCP};
 use super::{EmitError, IpVersion, Payload, TcpFlags, ipv4, ipv6};
 use core::num::NonZeroU16;
 
-/// The packets of one super-packet, in order; made by [`split`].
+/// The wire packets of one super-packet, in order; created by [`split`].
 ///
-/// Each call of [`next_into`](Self::next_into) writes one packet's headers and returns its payload. It is no
-/// `Iterator`, as each item uses the same buffer.
+/// Each call of [`next_into`](Self::next_into) writes one packet's headers and returns its payload. Not an
+/// `Iterator`, because all items use the same buffer.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
     headers: &'a [u8],
-    /// What is left of the payload.
+    /// The rest of the payload.
     payload: Payload<'a>,
     segment_size: usize,
     mode: TxChecksumMode,
     version: IpVersion,
-    /// Length of the IP header with options or extension headers.
+    /// Length of the IP header including options or extension headers.
     ip_len: usize,
     flags: TcpFlags,
     seq: u32,
     identification: u16,
-    /// Sum over the IPv4 header without total length, identification and checksum, which alone differ.
+    /// Sum over the IPv4 header without total length, identification and checksum, the only fields that
+    /// differ.
     ip_sum: Accumulator,
     first: bool,
     done: bool,
 }
 
-/// Prepares to split the packet with these `headers` (IP and TCP, nothing after them) and this payload into packets with
-/// `segment_size` octets of data, the last one with what is left. A payload that fits makes one packet. The
-/// checksums in `headers`, and the lengths, may be anything.
+/// Prepares to split the packet with these `headers` (IP and TCP, nothing after them) and this payload into
+/// packets with `segment_size` octets of data, fewer in the last one. A payload that fits makes one packet.
+/// Lengths and checksums in `headers` are ignored.
 ///
 /// # Errors
-/// [`EmitError::BadHeaders`] where `headers` are not those of a TCP packet; [`EmitError::NotSplittable`] where more than
-/// one packet would have SYN, RST or URG; [`EmitError::TooLong`] where one packet would be longer than IP can state.
+/// [`EmitError::BadHeaders`] if `headers` are not those of a TCP packet; [`EmitError::NotSplittable`] if
+/// there would be several packets with SYN, RST or URG; [`EmitError::TooLong`] if a packet would exceed IP's
+/// maximum length.
 pub fn split<'a>(
     headers: &'a [u8],
     payload: Payload<'a>,
@@ -107,14 +109,14 @@ pub fn split<'a>(
 }
 
 impl<'a> Segments<'a> {
-    /// The packets that are still to come.
+    /// Number of packets left.
     #[must_use]
     pub fn remaining(&self) -> usize {
         if self.done { 0 } else { self.payload.len().div_ceil(self.segment_size).max(1) }
     }
 
-    /// Writes the headers of the next packet into `buf` and returns its payload and what is left to do about
-    /// its checksum; `None` after the last one.
+    /// Writes the headers of the next packet into `buf` and returns its payload and what remains to be done
+    /// for its checksum; `None` after the last one.
     pub fn next_into(&mut self, buf: &mut HeaderBuf) -> Option<(Emitted, Payload<'a>)> {
         if self.done {
             buf.len = 0;
@@ -142,7 +144,7 @@ impl<'a> Segments<'a> {
             flags = flags.difference(TcpFlags::CWR);
         }
         fixed[4..8].copy_from_slice(&self.seq.to_be_bytes());
-        // Stored as one field, as it may be read at once.
+        // Stored as one field, because it may be read as one right away.
         let offset = be16::<12>(fixed) & 0xfe00;
         fixed[12..14].copy_from_slice(&(offset | flags.bits()).to_be_bytes());
         fixed[16..18].fill(0);
@@ -171,7 +173,7 @@ impl<'a> Segments<'a> {
         Some((Emitted { header_len: len, checksum }, data))
     }
 
-    /// The sum of the pseudo-header of a packet with so many octets above IP.
+    /// The sum of the pseudo-header of a packet with `upper_len` octets above IP.
     fn pseudo_header(&self, upper_len: usize) -> Option<Accumulator> {
         Some(match self.version {
             IpVersion::V4 => {
@@ -199,7 +201,7 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Writes the payload length, extension headers included.
+/// Writes the payload length, including extension headers.
 fn patch_ipv6(ip: &mut [u8], upper_len: usize) -> Option<()> {
     let payload_len = (ip.len() - ipv6::HEADER_LEN + upper_len) as u16;
     let fixed: &mut [u8; ipv6::HEADER_LEN] = ip.first_chunk_mut()?;

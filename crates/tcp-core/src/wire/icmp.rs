@@ -1,7 +1,7 @@
 //! ICMP (RFC 792) and ICMPv6 (RFC 4443): echo, and the errors that concern a TCP connection.
 //!
-//! An error quotes the packet that caused it. Who sent the error is not known; the checks of RFC 5927 (does the quoted
-//! sequence number lie in what is outstanding?) are the caller's.
+//! An error quotes the packet that caused it. Anyone can send one; the caller must make the checks of RFC
+//! 5927 (is the quoted sequence number outstanding?).
 
 use super::checksum::Accumulator;
 use super::emit::HeaderBuf;
@@ -22,13 +22,13 @@ const HEADER_LEN: usize = 8;
 /// A received ICMP or ICMPv6 message.
 #[derive(Clone, Copy, Debug)]
 pub enum IcmpMessage<'a> {
-    /// Somebody wants the data back.
+    /// A request to send the data back.
     EchoRequest(IcmpEcho<'a>),
     /// The answer to a request.
     EchoReply(IcmpEcho<'a>),
-    /// Something became of a packet that (it seems) this host sent.
+    /// An error about a packet that this host (apparently) sent.
     Error(IcmpError),
-    /// Any other message; it is not looked into.
+    /// Any other message; its content is not parsed.
     Other {
         /// The type field.
         kind: u8,
@@ -40,11 +40,11 @@ pub enum IcmpMessage<'a> {
 /// The body of an echo request or reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpEcho<'a> {
-    /// Identifier: tells pinging programs apart.
+    /// Identifier: distinguishes ping programs.
     pub ident: u16,
-    /// Sequence number: tells their requests apart.
+    /// Sequence number: distinguishes their requests.
     pub seq: u16,
-    /// What is to be sent back unchanged.
+    /// Data to be returned unchanged.
     pub data: Payload<'a>,
 }
 
@@ -53,7 +53,7 @@ pub struct IcmpEcho<'a> {
 pub struct IcmpError {
     /// What happened.
     pub kind: IcmpErrorKind,
-    /// The packet that it happened to.
+    /// The packet that caused it.
     pub quoted: Quoted,
 }
 
@@ -62,7 +62,7 @@ pub struct IcmpError {
 pub enum IcmpErrorKind {
     /// The destination cannot be reached.
     DestinationUnreachable {
-        /// Why, in terms that both IP versions share.
+        /// The reason, common to both IP versions.
         reason: Unreachable,
         /// The code field, whose meaning depends on the IP version.
         code: u8,
@@ -70,7 +70,7 @@ pub enum IcmpErrorKind {
     /// A router could not forward the packet whole: fragmentation needed with DF (RFC 1191), or packet too big
     /// (RFC 4443, section 3.2).
     PacketTooBig {
-        /// The MTU of the next hop, octets; zero from a router older than RFC 1191. Any value can come.
+        /// The MTU of the next hop, octets; zero from a router older than RFC 1191. Not validated.
         mtu: u32,
     },
     /// The hop limit ran out on the way (code 0), or reassembly took too long (code 1).
@@ -78,35 +78,35 @@ pub enum IcmpErrorKind {
         /// The code field.
         code: u8,
     },
-    /// A header field of the packet was not understood.
+    /// A header field of the packet was invalid.
     ParameterProblem {
         /// The code field.
         code: u8,
-        /// Offset of the octet at fault in the quoted packet.
+        /// Offset of the offending octet in the quoted packet.
         pointer: u32,
     },
 }
 
-/// Why a destination is unreachable, in terms that both IP versions share.
+/// Why a destination is unreachable; common to both IP versions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Unreachable {
     /// No route (IPv4 codes 0, 5, 6, 11; IPv6 codes 0, 2, 5, 6, 7).
     Network,
-    /// The host does not answer its link (IPv4 codes 1, 7, 8, 12; IPv6 code 3).
+    /// The host does not answer on its link (IPv4 codes 1, 7, 8, 12; IPv6 code 3).
     Host,
-    /// The host does not speak the protocol (IPv4 code 2).
+    /// The host does not support the protocol (IPv4 code 2).
     Protocol,
-    /// Nobody listens at the port (IPv4 code 3; IPv6 code 4).
+    /// The port is closed (IPv4 code 3; IPv6 code 4).
     Port,
-    /// A filter is in the way (IPv4 codes 9, 10, 13 to 15; IPv6 code 1).
+    /// Administratively prohibited (IPv4 codes 9, 10, 13 to 15; IPv6 code 1).
     Prohibited,
-    /// A code that has no meaning assigned.
+    /// Unassigned code.
     Other,
 }
 
 impl Unreachable {
-    /// True for what RFC 1122, section 4.2.3.9 calls a hard error: protocol and port. RFC 5927, section 5.2 takes it for a soft
-    /// one in the synchronized states.
+    /// True for what RFC 1122, section 4.2.3.9 calls a hard error: protocol and port. In synchronized states
+    /// RFC 5927, section 5.2 treats it as soft.
     #[must_use]
     pub const fn is_hard(self) -> bool {
         matches!(self, Self::Protocol | Self::Port)
@@ -124,14 +124,14 @@ impl Unreachable {
     }
 }
 
-/// The packet that an ICMP error quotes: one that this host sent, so `src` is its own address.
+/// The packet quoted by an ICMP error: one that this host sent, so `src` is its own address.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Quoted {
     /// Its source address.
     pub src: IpAddr,
     /// Its destination address.
     pub dst: IpAddr,
-    /// Its transport protocol; the fields below mean something for TCP (6), the ports also for UDP.
+    /// Its transport protocol; the fields below are valid for TCP (6), the ports also for UDP.
     pub protocol: u8,
     /// Its source port.
     pub src_port: u16,
@@ -161,7 +161,7 @@ impl Quoted {
 }
 
 impl<'a> IcmpMessage<'a> {
-    /// Checks the message that `upper` holds; `pseudo` is the pseudo-header's sum, empty for IPv4.
+    /// Parses the message in `upper`; `pseudo` is the pseudo-header's sum, empty for IPv4.
     pub(super) fn parse(
         version: IpVersion,
         upper: Payload<'a>,
@@ -191,7 +191,7 @@ impl<'a> IcmpMessage<'a> {
                     Self::EchoReply(echo)
                 });
             }
-            // RFC 1191, section 4: the MTU stands in the lower half; the upper one is unused.
+            // RFC 1191, section 4: the MTU is in the lower half; the upper one is unused.
             (IpVersion::V4, 3, 4) => IcmpErrorKind::PacketTooBig { mtu: rest & 0xffff },
             (IpVersion::V6, 2, _) => IcmpErrorKind::PacketTooBig { mtu: rest },
             (IpVersion::V4, 3, _) | (IpVersion::V6, 1, _) => {
@@ -208,7 +208,7 @@ impl<'a> IcmpMessage<'a> {
     }
 }
 
-/// What is written into the headers of an ICMP message.
+/// The contents of an ICMP message's headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IcmpHeader {
     /// Source address.
@@ -238,15 +238,15 @@ pub enum IcmpEmit {
         /// Sequence number.
         seq: u16,
     },
-    /// An error. An unreachable destination is told by its `code` alone.
+    /// An error. For an unreachable destination only `code` is used.
     Error(IcmpErrorKind),
 }
 
-/// Writes the IP and ICMP headers of a message whose data (for an error: the start of the packet at fault) is `payload`, checksum included;
-/// returns the headers' length.
+/// Writes the IP and ICMP headers, including the checksum, of a message whose data (for an error: the start
+/// of the offending packet) is `payload`; returns the headers' length.
 ///
 /// # Errors
-/// [`EmitError`]; then `buf` is empty.
+/// [`EmitError`]; `buf` is empty then.
 pub fn emit_icmp(header: &IcmpHeader, payload: [&[u8]; 2], buf: &mut HeaderBuf) -> Result<usize, EmitError> {
     buf.len = 0;
     let [first, second] = payload;

@@ -5,20 +5,20 @@ use super::field::{be16, be32};
 use super::{Ecn, IpInfo, IpVersion, WireError};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// Every IPv4 link carries this (RFC 791, section 3.2).
+/// Every IPv4 link supports this MTU (RFC 791, section 3.2).
 pub(crate) const MIN_MTU: u32 = 68;
 
 /// The fixed header's length, octets.
 pub(super) const HEADER_LEN: usize = 20;
 
-/// Where the protocol number stands in the header.
+/// Offset of the protocol number in the header.
 pub(super) const PROTOCOL_AT: u16 = 9;
 
 const DONT_FRAGMENT: u16 = 0x4000;
 const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
 const OFFSET: u16 = 0x1fff;
 
-/// A header that passed the checks.
+/// A header that passed all checks.
 pub(super) struct Ipv4Header {
     pub(super) info: IpInfo,
     pub(super) src: Ipv4Addr,
@@ -26,7 +26,7 @@ pub(super) struct Ipv4Header {
     pub(super) protocol: u8,
 }
 
-/// Checks the header at the start of `head`; `available` is what is there of the packet, in all slices.
+/// Parses the header at the start of `head`; `available` is the length of all slices of the packet.
 #[inline(always)]
 pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireError> {
     let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
@@ -34,7 +34,7 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
     if header_len < HEADER_LEN {
         return Err(WireError::BadHeaderLength);
     }
-    // RFC 1122, section 3.2.1.2: a wrong header checksum means silent discard.
+    // RFC 1122, section 3.2.1.2: silently discard on a wrong header checksum.
     let intact = if header_len == HEADER_LEN {
         checksum::sum_20(fixed) == 0xffff
     } else {
@@ -72,8 +72,8 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
     })
 }
 
-/// Source, destination, protocol and what follows the header, of a packet that an ICMP error quotes: it may be cut short and its
-/// checksum may be stale. `None` where it is no first fragment.
+/// Source, destination, protocol and the rest after the header of a packet quoted by an ICMP error: it may be
+/// truncated and its checksum may be stale. `None` if it is not a first fragment.
 pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> {
     let fixed: &[u8; HEADER_LEN] = quote.first_chunk()?;
     let header_len = header_len(fixed);
@@ -84,7 +84,7 @@ pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> 
     Some((src.into(), dst.into(), fixed[9], quote.get(header_len..)?))
 }
 
-/// The header's length as its first octet states it, 0 to 60.
+/// The header's length from its first octet, 0 to 60.
 pub(super) fn header_len(fixed: &[u8; HEADER_LEN]) -> usize {
     usize::from(fixed[0] & 0x0f) * 4
 }
@@ -94,7 +94,7 @@ pub(super) fn addresses(fixed: &[u8; HEADER_LEN]) -> (Ipv4Addr, Ipv4Addr) {
     (be32::<12>(fixed).into(), be32::<16>(fixed).into())
 }
 
-/// What is written into a header of 20 octets.
+/// The contents of a header of 20 octets.
 pub(super) struct Ipv4Emit {
     pub(super) src: Ipv4Addr,
     pub(super) dst: Ipv4Addr,

@@ -3,14 +3,14 @@
 use super::{Ecn, IpInfo, IpVersion, WireError};
 use core::net::{IpAddr, Ipv6Addr};
 
-/// Every IPv6 link carries this (RFC 8200, section 5).
+/// Every IPv6 link supports this MTU (RFC 8200, section 5).
 pub(crate) const MIN_MTU_V6: u32 = 1_280;
 
 /// The fixed header's length, octets.
 pub(super) const HEADER_LEN: usize = 40;
 
-/// The most extension headers that a packet may have in front of its transport header. Each may come once (RFC 8200,
-/// section 4.1; destination options twice), so that more is an attack on the parser's time.
+/// Maximum number of extension headers before the transport header. Each may occur once (RFC 8200, section
+/// 4.1; destination options twice), so more would be an attack on the parser's time.
 pub const MAX_EXTENSION_HEADERS: usize = 8;
 
 const HOP_BY_HOP: u8 = 0;
@@ -20,7 +20,7 @@ const DESTINATION_OPTIONS: u8 = 60;
 
 const JUMBO_PAYLOAD: u8 = 0xc2;
 
-/// A header, with its extensions, that passed the checks.
+/// A header, with its extensions, that passed all checks.
 pub(super) struct Ipv6Header {
     pub(super) info: IpInfo,
     pub(super) src: Ipv6Addr,
@@ -28,7 +28,7 @@ pub(super) struct Ipv6Header {
     pub(super) protocol: u8,
 }
 
-/// Checks the headers at the start of `head`; `available` is what is there of the packet, in all slices.
+/// Parses the headers at the start of `head`; `available` is the length of all slices of the packet.
 #[inline(always)]
 pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireError> {
     let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
@@ -39,7 +39,7 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireErr
         return Err(WireError::Truncated);
     }
     let next_header = fixed[6];
-    // RFC 2675, section 3: a payload length of zero with hop-by-hop options is what a jumbogram looks like.
+    // RFC 2675, section 3: a payload length of zero with hop-by-hop options indicates a jumbogram.
     if total_len == HEADER_LEN && next_header == HOP_BY_HOP {
         return Err(WireError::Jumbogram);
     }
@@ -70,8 +70,8 @@ pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> 
     Some((src.into(), dst.into(), protocol, quote.get(header_len..)?))
 }
 
-/// The first header that is none of hop-by-hop options, routing, destination options or an atomic fragment: its protocol number and
-/// where it begins. `head` starts with the fixed header and is cut where the packet ends.
+/// Skips hop-by-hop options, routing, destination options and atomic fragments: the protocol number and
+/// offset of the first other header. `head` starts with the fixed header and ends where the packet does.
 pub(super) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize), WireError> {
     let mut protocol = next_header;
     let mut at = HEADER_LEN;
@@ -87,11 +87,12 @@ pub(super) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize
         let len = if protocol == FRAGMENT { 8 } else { 8 + 8 * usize::from(len) };
         let header = rest.get(..len).ok_or(WireError::Truncated)?;
         match protocol {
-            // RFC 8200, section 4.4: with no segments left, any type of routing header is ignored.
+            // RFC 8200, section 4.4: with no segments left, a routing header of any type is ignored.
             ROUTING if segments_left > 0 => return Err(WireError::SegmentsLeft),
             ROUTING => {}
             FRAGMENT => {
-                // RFC 6946, section 4: an atomic fragment, offset zero and no more to come, is a whole packet.
+                // RFC 6946, section 4: an atomic fragment (offset zero and no more fragments) is a whole
+                // packet.
                 let offset_and_more = u16::from_be_bytes([header[2], header[3]]) & 0xfff9;
                 if offset_and_more != 0 {
                     return Err(WireError::Fragment);
@@ -105,12 +106,12 @@ pub(super) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize
     Err(WireError::ExtensionHeaders)
 }
 
-/// Where in a packet that [`parse`] has passed the number of the header stands that begins at `header_len`: in the fixed header or in the
-/// last extension header.
+/// In a packet accepted by [`parse`], the position of the number that names the header at `header_len`: in
+/// the fixed header or in the last extension header.
 pub(super) fn named_at(head: &[u8], header_len: u16) -> u16 {
     const NEXT_HEADER: u16 = 6;
     let (mut named_at, mut at) = (NEXT_HEADER, HEADER_LEN as u16);
-    // Extension headers are at least eight octets long, and at most MAX_EXTENSION_HEADERS.
+    // Extension headers are at least eight octets long, and there are at most MAX_EXTENSION_HEADERS.
     while at < header_len
         && let Some(&protocol) = head.get(usize::from(named_at))
         && let Some(&len) = head.get(usize::from(at) + 1)
@@ -121,7 +122,8 @@ pub(super) fn named_at(head: &[u8], header_len: u16) -> u16 {
     named_at
 }
 
-/// RFC 8200, section 4.2: the two highest bits of an unknown option's type say whether the packet may be processed.
+/// RFC 8200, section 4.2: the two highest bits of an unknown option's type tell whether the packet may be
+/// processed.
 fn check_options(mut options: &[u8]) -> Result<(), WireError> {
     while let Some((&kind, rest)) = options.split_first() {
         const PAD1: u8 = 0;
@@ -148,7 +150,7 @@ pub(super) fn addresses(fixed: &[u8; HEADER_LEN]) -> (Ipv6Addr, Ipv6Addr) {
     (Ipv6Addr::from(src), Ipv6Addr::from(dst))
 }
 
-/// What is written into a header of 40 octets.
+/// The contents of a header of 40 octets.
 pub(super) struct Ipv6Emit {
     pub(super) src: Ipv6Addr,
     pub(super) dst: Ipv6Addr,

@@ -1,8 +1,8 @@
 //! The wire codec: IPv4, IPv6, TCP and ICMP, as checked views of received packets and emitters of headers.
 //!
-//! [`parse`] takes one [`RxPacket`] and gives one [`Datagram`], which borrows from it, or the one reason why it was
-//! refused. [`emit_tcp`] writes the headers of a segment into a [`HeaderBuf`]; the payload is not copied. Nothing here
-//! allocates, and no packet, however broken, makes it panic.
+//! [`parse`] turns an [`RxPacket`] into a [`Datagram`], which borrows from it, or returns the reason why it
+//! was rejected. [`emit_tcp`] writes the headers of a segment into a [`HeaderBuf`]; the payload is not
+//! copied. Nothing here allocates, and no packet, however malformed, causes a panic.
 
 pub mod checksum;
 mod emit;
@@ -39,28 +39,28 @@ use checksum::Accumulator;
 use core::net::IpAddr;
 use core::num::NonZeroU16;
 
-/// One IP packet, or several segments of one connection that the device has merged into a super-packet.
+/// One IP packet, or several segments of one connection that the device merged into a super-packet.
 #[derive(Clone, Copy, Debug)]
 pub struct RxPacket<'a> {
-    /// The start of the packet, from the IP header's first octet; all headers (for an ICMP error: those of the quoted packet too)
-    /// lie in it.
+    /// The start of the packet, from the first octet of the IP header; contains all headers (for an ICMP
+    /// error: also those of the quoted packet).
     pub head: &'a [u8],
-    /// Where the payload goes on; empty where `head` holds all.
+    /// The rest of the payload; empty if `head` holds everything.
     pub more: [&'a [u8]; 2],
-    /// Octets of data in each merged segment but the last; `None` for a packet that is one segment.
+    /// Octets of data in each merged segment but the last; `None` for a single segment.
     pub segment_size: Option<NonZeroU16>,
     /// What is known about the transport checksum.
     pub checksum: RxChecksum,
 }
 
 impl<'a> RxPacket<'a> {
-    /// A packet in one slice, not merged, whose checksum is to be verified.
+    /// A single packet in one slice, whose checksum is to be verified.
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { head: bytes, more: [&[], &[]], segment_size: None, checksum: RxChecksum::Verify }
     }
 
-    /// The same, with payload that goes on in `more`.
+    /// The same, with more payload in `more`.
     #[must_use]
     pub const fn with_more(self, more: [&'a [u8]; 2]) -> Self {
         Self { more, ..self }
@@ -72,54 +72,55 @@ impl<'a> RxPacket<'a> {
         Self { segment_size, ..self }
     }
 
-    /// The same, with what the device knows about the checksum.
+    /// The same, with what the device reports about the checksum.
     #[must_use]
     pub const fn with_checksum(self, checksum: RxChecksum) -> Self {
         Self { checksum, ..self }
     }
 
-    /// The octets of all slices together, padding after the packet included.
+    /// The octets of all slices, including padding after the packet.
     #[must_use]
     pub const fn len(&self) -> usize {
         let [second, third] = self.more;
         Payload::new([self.head, second, third]).len()
     }
 
-    /// True where there is no octet at all.
+    /// True if there are no octets.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What is known about the transport checksum of a received packet. The IPv4 header's is always verified.
+/// What is known about the transport checksum of a received packet. That of the IPv4 header is always
+/// verified.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum RxChecksum {
-    /// Nothing: compute it.
+    /// Nothing: verify it.
     #[default]
     Verify,
     /// The device has verified it, or the packet never left this host's memory.
     Trusted,
-    /// A sender on this host left it to the device (virtio's NEEDS_CSUM): the field holds the pseudo-header's sum
-    /// only, and there was no wire to damage the rest.
+    /// A sender on this host left it to the device (virtio's NEEDS_CSUM): the field only holds the
+    /// pseudo-header's sum, and there was no wire to corrupt the rest.
     Partial,
 }
 
-/// A packet that passed the checks of the wire.
+/// A packet that passed all checks.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
     /// The IP header.
     pub ip: IpInfo,
-    /// What it carries.
+    /// The transport header and data.
     pub transport: Transport<'a>,
 }
 
-/// What the IP header of either version says.
+/// The IP header, common to both versions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct IpInfo {
-    /// Source address, whatever it is: also a multicast or unspecified one.
+    /// Source address; may be of any kind, such as multicast or unspecified.
     pub src: IpAddr,
-    /// Destination address, whatever it is.
+    /// Destination address; may be of any kind.
     pub dst: IpAddr,
     /// The version, that of both addresses.
     pub version: IpVersion,
@@ -129,9 +130,9 @@ pub struct IpInfo {
     pub dscp: u8,
     /// The ECN field.
     pub ecn: Ecn,
-    /// Octets in front of the transport header: the IP header with options or extension headers.
+    /// Octets before the transport header: the IP header including options or extension headers.
     pub header_len: u16,
-    /// Octets of the whole packet, IP header included, as the header states it.
+    /// Octets of the whole packet, including the IP header, as stated there.
     pub total_len: u32,
 }
 
@@ -187,17 +188,17 @@ pub enum Transport<'a> {
     Icmp(IcmpMessage<'a>),
     /// A UDP datagram.
     Udp(UdpDatagram),
-    /// Something else, which is not looked into.
+    /// Another protocol; its content is not parsed.
     Other {
-        /// The protocol number, or the next header that is no extension header known here.
+        /// The protocol number, or the next header if it is not a known extension header.
         protocol: u8,
-        /// Where in the packet that number stands, octets from its start.
+        /// Position of that number, octets from the start of the packet.
         named_at: u16,
     },
 }
 
-/// Checks a received packet: IP header, lengths, checksums, and the TCP, ICMP or UDP header. What follows the packet's
-/// stated length is padding and ignored.
+/// Checks a received packet: IP header, lengths, checksums, and the TCP, ICMP or UDP header. Octets after the
+/// packet's stated length are padding and ignored.
 ///
 /// # Errors
 /// [`WireError`]: the first check that failed, outermost header first.
@@ -238,8 +239,8 @@ pub fn parse<'a>(packet: &RxPacket<'a>) -> Result<Datagram<'a>, WireError> {
     }
 }
 
-/// The usual options are told apart here, so that the datagram of the usual segment is built in one piece, not
-/// copied together.
+/// The common options are handled here, so that the usual segment's datagram is built in place instead of
+/// being copied.
 #[inline(always)]
 fn parse_tcp<'a>(
     ip: IpInfo,
@@ -280,7 +281,7 @@ fn parse_udp<'a>(ip: IpInfo, upper: Payload<'a>, packet: &RxPacket<'a>) -> Resul
     Ok(Datagram { ip, transport: Transport::Udp(datagram) })
 }
 
-/// What follows the IP headers, without padding.
+/// The octets after the IP headers, without padding.
 #[inline(always)]
 fn upper<'a>(packet: &RxPacket<'a>, info: &IpInfo) -> Payload<'a> {
     let [second, third] = packet.more;

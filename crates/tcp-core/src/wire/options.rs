@@ -1,14 +1,14 @@
 //! TCP options: MSS (RFC 9293, section 3.2), window scale and timestamps (RFC 7323), SACK (RFC 2018), and any
-//! other one as kind and data.
+//! other option as kind and data.
 //!
-//! Two views of the same octets: [`TcpOptions`] is what a connection uses, small and `Copy`; [`OptionIter`] and
-//! [`emit_option_list`] keep the order and the options that nobody here knows, for tools.
+//! Two views of the same octets: [`TcpOptions`] is what a connection uses, small and `Copy`; [`OptionIter`]
+//! and [`emit_option_list`] preserve order and unknown options, for tools.
 
 use super::EmitError;
 use crate::SeqNum;
 use core::fmt;
 
-/// The most octets that options can take: a data offset of 15 words less the fixed header.
+/// Maximum octets of options: a data offset of 15 words less the fixed header.
 pub const MAX_OPTIONS_LEN: usize = 40;
 
 const END_OF_LIST: u8 = 0;
@@ -24,14 +24,14 @@ const TIMESTAMPS: u8 = 8;
 pub struct Timestamps {
     /// TSval: the sender's timestamp clock.
     pub val: u32,
-    /// TSecr: the peer's timestamp that is echoed; meaningful only with ACK.
+    /// TSecr: the echoed timestamp of the peer; only valid with ACK.
     pub ecr: u32,
 }
 
-/// Up to four SACK blocks, in the order of the option (RFC 2018, section 3): each is the first sequence number
-/// of a block of received data and the one just past its end.
+/// Up to four SACK blocks, in the order of the option (RFC 2018, section 3): the first sequence number of a
+/// block of received data, and the one after its last.
 ///
-/// What a peer sends is kept as it came: an edge may lie anywhere, also before its partner.
+/// Received blocks are not validated: an edge may lie anywhere, even before its partner.
 #[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     blocks: [(SeqNum, SeqNum); Self::MAX],
@@ -39,18 +39,18 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The most blocks that an option can hold.
+    /// Maximum number of blocks in an option.
     pub const MAX: usize = 4;
     /// No blocks: the option is absent.
     pub const EMPTY: Self = Self { blocks: [(SeqNum(0), SeqNum(0)); Self::MAX], len: 0 };
 
-    /// The blocks of a slice; those after the fourth are left out.
+    /// The first four blocks of a slice.
     #[must_use]
     pub fn from_slice(blocks: &[(SeqNum, SeqNum)]) -> Self {
         blocks.iter().copied().collect()
     }
 
-    /// Adds a block at the end; returns false, and changes nothing, where there are four.
+    /// Appends a block; returns false, and changes nothing, if there are already four.
     pub fn push(&mut self, start: SeqNum, end: SeqNum) -> bool {
         match self.blocks.get_mut(self.len as usize) {
             Some(slot) => {
@@ -68,7 +68,7 @@ impl SackBlocks {
         self.len as usize
     }
 
-    /// True where there is no block.
+    /// True if there are no blocks.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -112,13 +112,13 @@ impl fmt::Debug for SackBlocks {
 
 /// The options that a connection understands.
 ///
-/// Received values are raw: a window scale above 14 is for the user to clamp (RFC 7323, section 2.3), and MSS,
-/// window scale and SACK-permitted count only on a SYN.
+/// Received values are raw: clamp a window scale above 14 (RFC 7323, section 2.3), and ignore MSS, window
+/// scale and SACK-permitted unless they are on a SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpOptions {
     /// Maximum segment size, octets of data.
     pub mss: Option<u16>,
-    /// Window scale: the shift, as it stands in the option.
+    /// Window scale: the shift count in the option.
     pub window_scale: Option<u8>,
     /// SACK may be sent (RFC 2018, section 2).
     pub sack_permitted: bool,
@@ -138,11 +138,11 @@ impl TcpOptions {
         sack: SackBlocks::EMPTY,
     };
 
-    /// Reads the option area of a header. The flag says whether the list broke off at an option whose length
-    /// cannot be; what stood before it counts (RFC 9293, section 3.1 and MUST-7).
+    /// Parses the option area of a header. The flag tells whether the list ended at an option with an invalid
+    /// length; the options before it count (RFC 9293, section 3.1 and MUST-7).
     ///
-    /// An option of a known kind with a length that does not fit the kind is skipped. Where a kind comes twice,
-    /// the last one counts.
+    /// An option of a known kind with a wrong length for its kind is skipped. If a kind occurs twice, the
+    /// last one counts.
     #[must_use]
     pub fn parse(raw: &[u8]) -> (Self, bool) {
         let mut options = Self::NONE;
@@ -160,8 +160,8 @@ impl TcpOptions {
         (options, iter.is_malformed())
     }
 
-    /// The octets that [`emit_tcp`](super::emit_tcp) takes for these options in the standard layout: a multiple
-    /// of four, at most 40.
+    /// Octets that [`emit_tcp`](super::emit_tcp) uses for these options in the standard layout: a multiple of
+    /// four, at most 40.
     #[must_use]
     pub const fn encoded_len(&self) -> usize {
         let fixed = self.fixed_len();
@@ -172,8 +172,8 @@ impl TcpOptions {
     }
 
     /// Writes the standard layout and returns its length. Everything is aligned to four octets: MSS;
-    /// SACK-permitted in front of the timestamps; window scale; then the SACK blocks that still fit, the first ones
-    /// (three beside timestamps, RFC 2018, section 3).
+    /// SACK-permitted before the timestamps; window scale; then as many SACK blocks as fit, first ones first
+    /// (three with timestamps, RFC 2018, section 3).
     pub(super) fn emit(&self, out: &mut [u8; MAX_OPTIONS_LEN]) -> usize {
         let mut writer = OptionWriter { out, len: 0 };
         if let Some(mss) = self.mss {
@@ -231,8 +231,8 @@ impl TcpOptions {
     }
 }
 
-/// The timestamps of an option area that is exactly NOP, NOP, timestamps: the layout of RFC 7323, appendix A, which
-/// nearly every segment has.
+/// The timestamps, if the option area is exactly NOP, NOP, timestamps: the layout of RFC 7323, appendix A,
+/// which nearly every segment has.
 #[inline(always)]
 pub(super) fn lone_timestamps(raw: &[u8]) -> Option<Timestamps> {
     let raw: &[u8; 12] = raw.try_into().ok()?;
@@ -254,7 +254,7 @@ pub enum TcpOption<'a> {
     Nop,
     /// Kind 2: maximum segment size in octets of data.
     MaximumSegmentSize(u16),
-    /// Kind 3: window scale, the shift as it stands in the option.
+    /// Kind 3: window scale, the shift count in the option.
     WindowScale(u8),
     /// Kind 4: SACK permitted.
     SackPermitted,
@@ -262,11 +262,11 @@ pub enum TcpOption<'a> {
     Sack(SackBlocks),
     /// Kind 8: timestamps.
     Timestamps(Timestamps),
-    /// Any other option, also one of a kind above whose length does not fit the kind.
+    /// Any other option, including a known kind with a wrong length.
     Unknown {
-        /// The kind; neither 0 nor 1.
+        /// The kind; not 0 or 1.
         kind: u8,
-        /// What follows the length octet.
+        /// The octets after the length octet.
         data: &'a [u8],
     },
 }
@@ -321,10 +321,11 @@ impl<'a> TcpOption<'a> {
     }
 }
 
-/// The options of an option area in their order, known and unknown.
+/// The options of an option area in order, known and unknown.
 ///
-/// It ends after the end-of-list option, at the end of the area, or at an option whose length cannot be: shorter
-/// than its own two octets, or longer than what is left. Then [`is_malformed`](Self::is_malformed) says so.
+/// Ends after the end-of-list option, at the end of the area, or at an option with an invalid length: shorter
+/// than its own two octets, or longer than the rest. In that case [`is_malformed`](Self::is_malformed)
+/// returns true.
 #[derive(Clone, Debug)]
 pub struct OptionIter<'a> {
     rest: &'a [u8],
@@ -332,13 +333,13 @@ pub struct OptionIter<'a> {
 }
 
 impl<'a> OptionIter<'a> {
-    /// The options of the area between the fixed header and the data.
+    /// The options in the area between the fixed header and the data.
     #[must_use]
     pub const fn new(raw: &'a [u8]) -> Self {
         Self { rest: raw, malformed: false }
     }
 
-    /// True where the list broke off at an impossible length.
+    /// True if the list ended at an invalid length.
     #[must_use]
     pub const fn is_malformed(&self) -> bool {
         self.malformed
@@ -376,11 +377,11 @@ impl<'a> Iterator for OptionIter<'a> {
     }
 }
 
-/// Writes options in the given order, octet for octet, pads with zeros (end of list) to a multiple of four, and
-/// returns the length.
+/// Writes options in the given order, octet for octet, pads with zeros (end of list) to a multiple of four,
+/// and returns the length.
 ///
 /// # Errors
-/// [`EmitError::OptionsTooLong`] where they take more than 40 octets.
+/// [`EmitError::OptionsTooLong`] if they exceed 40 octets.
 pub fn emit_option_list(
     options: &[TcpOption<'_>],
     out: &mut [u8; MAX_OPTIONS_LEN],
@@ -401,7 +402,7 @@ struct OptionWriter<'b> {
 }
 
 impl OptionWriter<'_> {
-    /// Appends octets; false, and nothing changes, where they do not fit.
+    /// Appends octets; returns false, and changes nothing, if they do not fit.
     fn put<const N: usize>(&mut self, bytes: [u8; N]) -> bool {
         match self.out.get_mut(self.len..).and_then(|room| room.first_chunk_mut::<N>()) {
             Some(room) => {

@@ -1,8 +1,8 @@
-//! The data of a received packet: up to three slices that are read as one.
+//! The data of a received packet: up to three slices that form one stream.
 
 /// Up to three slices, in stream order, that together are the data of one segment or message.
 ///
-/// A segment that overlaps what has already arrived is trimmed with [`advance`](Self::advance) and
+/// Trim a segment that overlaps received data with [`advance`](Self::advance) and
 /// [`truncate`](Self::truncate); nothing is copied before [`copy_to`](Self::copy_to).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Payload<'a> {
@@ -13,20 +13,20 @@ impl<'a> Payload<'a> {
     /// No data.
     pub const EMPTY: Self = Self { slices: [&[], &[], &[]] };
 
-    /// The data of the given slices, in order; any of them may be empty.
+    /// The data in these slices, in order; any of them may be empty.
     #[must_use]
     pub const fn new(slices: [&'a [u8]; 3]) -> Self {
         Self { slices }
     }
 
-    /// The octets of all slices together.
+    /// The octets of all slices.
     #[must_use]
     pub const fn len(&self) -> usize {
         let [a, b, c] = self.slices;
         a.len() + b.len() + c.len()
     }
 
-    /// True where no octet is left.
+    /// True if no octets are left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         let [a, b, c] = self.slices;
@@ -44,7 +44,7 @@ impl<'a> Payload<'a> {
         self.slices.into_iter().flatten().copied()
     }
 
-    /// Copies the first octets into `out`, as many as are there and fit; returns how many.
+    /// Copies as many of the first octets as fit into `out`; returns the number.
     pub fn copy_to(&self, out: &mut [u8]) -> usize {
         let mut copied = 0;
         for slice in self.slices {
@@ -58,7 +58,7 @@ impl<'a> Payload<'a> {
         copied
     }
 
-    /// Drops the first `count` octets; all of them where there are fewer.
+    /// Drops the first `count` octets, or all if there are fewer.
     pub fn advance(&mut self, count: usize) {
         let mut left = count;
         for slice in &mut self.slices {
@@ -68,7 +68,7 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Keeps the first `count` octets; all of them where there are fewer.
+    /// Keeps the first `count` octets, or all if there are fewer.
     pub fn truncate(&mut self, count: usize) {
         if count >= self.len() {
             return;
@@ -81,11 +81,11 @@ impl<'a> Payload<'a> {
         }
     }
 
-    /// Takes the first `count` octets (all of them where there are fewer) out and returns them.
+    /// Removes the first `count` octets (or all if there are fewer) and returns them.
     #[must_use]
     pub fn split_to(&mut self, count: usize) -> Self {
         let [first, second, third] = self.slices;
-        // Most often all of it lies in one slice.
+        // Usually everything is in one slice.
         if let Some((front, rest)) = first.split_at_checked(count) {
             self.slices = [rest, second, third];
             return Self::new([front, &[], &[]]);

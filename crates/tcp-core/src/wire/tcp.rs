@@ -19,32 +19,32 @@ pub(super) const HEADER_LEN: usize = 20;
 
 const CHECKSUM_OFFSET: u16 = 16;
 
-/// A received segment that passed the checks of the wire: lengths and checksum.
+/// A received segment that passed the checks of lengths and checksum.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpSegment<'a> {
-    /// Source port; a peer may send zero.
+    /// Source port; may be zero.
     pub src_port: u16,
-    /// Destination port; a peer may send zero.
+    /// Destination port; may be zero.
     pub dst_port: u16,
     /// SEG.SEQ: the first sequence number of the segment.
     pub seq: SeqNum,
-    /// SEG.ACK: meaningful only with the ACK bit.
+    /// SEG.ACK: only valid with the ACK bit.
     pub ack: SeqNum,
     /// The control bits.
     pub flags: TcpFlags,
-    /// SEG.WND as it stands in the header, not scaled.
+    /// SEG.WND as in the header, unscaled.
     pub window: u16,
-    /// SEG.UP: offset of the urgent octet from `seq`; meaningful only with the URG bit.
+    /// SEG.UP: offset of the urgent octet from `seq`; only valid with the URG bit.
     pub urgent: u16,
-    /// The options that a connection understands.
+    /// The options that a connection uses.
     pub options: TcpOptions,
-    /// True where the option list broke off at an impossible length; the options before it count.
+    /// True if the option list ended at an invalid length; the options before it count.
     pub options_malformed: bool,
-    /// The option area as it came, 0 to 40 octets; read it with [`option_iter`](Self::option_iter).
+    /// The raw option area, 0 to 40 octets; parse it with [`option_iter`](Self::option_iter).
     pub raw_options: &'a [u8],
     /// The data.
     pub payload: Payload<'a>,
-    /// How many segments of the wire this one stands for: more than one where a device has merged them.
+    /// Number of wire segments: more than one if the device merged them.
     pub wire_segments: u32,
 }
 
@@ -55,14 +55,14 @@ impl<'a> TcpSegment<'a> {
         self.payload.len() as u32 + self.flags.sequence_len()
     }
 
-    /// All options, known and unknown, in their order.
+    /// All options, known and unknown, in order.
     #[must_use]
     pub const fn option_iter(&self) -> OptionIter<'a> {
         OptionIter::new(self.raw_options)
     }
 }
 
-/// A segment whose options are still to be read.
+/// A segment whose options have not been parsed yet.
 pub(super) struct Parts<'a> {
     fixed: &'a [u8; HEADER_LEN],
     pub(super) raw_options: &'a [u8],
@@ -71,7 +71,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Checks the segment that `upper` holds; `pseudo` is the pseudo-header's sum.
+    /// Parses the segment in `upper`; `pseudo` is the pseudo-header's sum.
     #[inline(always)]
     pub(super) fn parse(
         upper: Payload<'a>,
@@ -118,7 +118,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// True where the sum over pseudo-header and everything above IP is all ones.
+/// True if the sum over pseudo-header and everything above IP is all ones.
 pub(super) fn upper_is_intact(upper: Payload<'_>, mut sum: Accumulator) -> bool {
     for slice in upper.slices() {
         sum.add(slice);
@@ -136,32 +136,32 @@ pub enum OptionLayout<'a> {
     Listed(&'a [TcpOption<'a>]),
 }
 
-/// What is written into the headers of a segment.
+/// The contents of a segment's headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TcpHeader<'a> {
     /// Source address and port.
     pub src: SocketAddr,
-    /// Destination address and port, of the same IP version; an IPv6 scope or flow information in it is not looked at.
+    /// Destination address and port, of the same IP version; IPv6 scope and flow information are ignored.
     pub dst: SocketAddr,
     /// IPv4 time to live, or IPv6 hop limit.
     pub ttl: u8,
     /// IPv4 type of service, or IPv6 traffic class: the DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
-    /// IPv4 identification. DF is always set, so that it need not be unique (RFC 6864, section 4.1).
+    /// IPv4 identification. DF is always set, so it need not be unique (RFC 6864, section 4.1).
     pub identification: u16,
     /// IPv6 flow label, 20 bits; higher ones are dropped.
     pub flow_label: u32,
     /// SEG.SEQ.
     pub seq: SeqNum,
-    /// SEG.ACK; written as it is, also without the ACK bit.
+    /// SEG.ACK; written even without the ACK bit.
     pub ack: SeqNum,
     /// The control bits.
     pub flags: TcpFlags,
-    /// SEG.WND as it goes into the header, already scaled.
+    /// SEG.WND as in the header, already scaled.
     pub window: u16,
     /// SEG.UP.
     pub urgent: u16,
-    /// The options, where `layout` is standard.
+    /// The options, if `layout` is standard.
     pub options: TcpOptions,
     /// How the options are arranged.
     pub layout: OptionLayout<'a>,
@@ -213,11 +213,12 @@ impl TcpHeader<'_> {
     }
 }
 
-/// Writes the IP and TCP headers of a segment whose data is `payload`, one slice after the other. A payload longer than the path's segments makes a
-/// super-packet: one header for all, which the device or [`gso`](super::gso) splits.
+/// Writes the IP and TCP headers of a segment whose data is `payload`, one slice after the other. A payload
+/// longer than one segment makes a super-packet: one header for all, to be split by the device or
+/// [`gso`](super::gso).
 ///
 /// # Errors
-/// [`EmitError`]; then `buf` is empty.
+/// [`EmitError`]; `buf` is empty then.
 pub fn emit_tcp(
     header: &TcpHeader<'_>,
     payload: [&[u8]; 2],
@@ -284,7 +285,7 @@ pub fn emit_tcp(
     Ok(Emitted { header_len, checksum })
 }
 
-/// Stores the checksum of the TCP header that begins at `tcp_at`.
+/// Stores the checksum of the TCP header at `tcp_at`.
 pub(super) fn set_checksum(bytes: &mut [u8; HeaderBuf::CAPACITY], tcp_at: usize, field: u16) {
     let at = tcp_at + usize::from(CHECKSUM_OFFSET);
     if let Some(out) = bytes.get_mut(at..at + 2) {
@@ -292,7 +293,7 @@ pub(super) fn set_checksum(bytes: &mut [u8; HeaderBuf::CAPACITY], tcp_at: usize,
     }
 }
 
-/// The IP header's place and the TCP header's.
+/// The parts of the buffer for the IP header and the TCP header.
 fn split_buf<const IP: usize>(
     bytes: &mut [u8; HeaderBuf::CAPACITY],
 ) -> (&mut [u8; IP], &mut [u8; HEADER_LEN + MAX_OPTIONS_LEN]) {
@@ -305,7 +306,7 @@ fn split_buf<const IP: usize>(
     }
 }
 
-/// Convenience for the options of an established connection.
+/// For the options of an established connection.
 impl From<Timestamps> for TcpOptions {
     fn from(timestamps: Timestamps) -> Self {
         Self { timestamps: Some(timestamps), ..Self::NONE }

@@ -1,4 +1,5 @@
-//! The UDP header (RFC 768), as far as a host without UDP needs it: to tell whom a datagram was for, and that it is intact.
+//! The UDP header (RFC 768), as far as a host without UDP needs it: to whom a datagram was addressed, and
+//! whether it is intact.
 
 use super::checksum::Accumulator;
 use super::tcp::upper_is_intact;
@@ -10,17 +11,17 @@ pub const PROTOCOL_UDP: u8 = 17;
 
 const HEADER_LEN: usize = 8;
 
-/// The header of a received UDP datagram that passed the checks.
+/// The header of a received UDP datagram that passed all checks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UdpDatagram {
-    /// Source port; 0 where the sender wants no answer.
+    /// Source port; 0 if the sender wants no answer.
     pub src_port: u16,
     /// Destination port.
     pub dst_port: u16,
 }
 
 impl UdpDatagram {
-    /// Checks the datagram that `upper` holds.
+    /// Parses the datagram in `upper`.
     pub(super) fn parse(ip: &IpInfo, upper: Payload<'_>, checksum: RxChecksum) -> Result<Self, WireError> {
         let [head, ..] = upper.slices();
         let &[s0, s1, d0, d1, l0, l1, c0, c1] =
@@ -33,13 +34,13 @@ impl UdpDatagram {
             return Err(WireError::UdpHeader);
         }
         let unchecked = u16::from_be_bytes([c0, c1]) == 0;
-        // RFC 8200, section 8.1: over IPv6 there is no datagram without a checksum.
+        // RFC 8200, section 8.1: over IPv6 every datagram has a checksum.
         let intact = match ip.version {
             IpVersion::V4 if unchecked => true,
             IpVersion::V6 if unchecked => false,
             _ => {
                 checksum != RxChecksum::Verify || {
-                    // What follows the datagram in the packet is not covered.
+                    // Octets after the datagram are not covered.
                     let mut datagram = upper;
                     datagram.truncate(len);
                     upper_is_intact(datagram, pseudo(ip, len))
@@ -57,7 +58,7 @@ fn pseudo(ip: &IpInfo, len: usize) -> Accumulator {
     match (ip.src, ip.dst) {
         (IpAddr::V4(src), IpAddr::V4(dst)) => Accumulator::pseudo_v4(src, dst, PROTOCOL_UDP, len),
         (IpAddr::V6(src), IpAddr::V6(dst)) => Accumulator::pseudo_v6(src, dst, PROTOCOL_UDP, len),
-        // Both are of the packet's version.
+        // Both are of the packet's IP version.
         _ => Accumulator::new(),
     }
 }

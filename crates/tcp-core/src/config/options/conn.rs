@@ -11,9 +11,9 @@ use alloc::string::ToString;
 
 type Key = ConfigKey<ConnConfig>;
 
-/// RFC 7323, section 2.3: a window has at most 2^30 bytes.
+/// The largest window (RFC 7323, section 2.3).
 const MAX_BUFFER: u64 = 1 << 30;
-/// Longer than any timer is worth setting to.
+/// The longest time that any setting accepts.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 const SHORTEST: Duration = Duration::from_nanos(1);
 

@@ -1,8 +1,9 @@
 //! Settings in text: every field of [`ConnConfig`] and [`EndpointConfig`] as `key=value`.
 //!
-//! [`CONN`] and [`HOST`] are the tables. Scenario files, command lines, [`Stack`](https://docs.rs/ackline)'s builder and the page of
-//! all options are made from them, so that a key means the same everywhere. The policies of a connection and the egress scheduler
-//! are not here: their names are looked up in a registry, which the core does not have.
+//! [`CONN`] and [`HOST`] are the tables. Scenario files, command lines, [`Stack`](https://docs.rs/ackline)'s
+//! builder and the options page are all built from them, so a key means the same everywhere. A connection's
+//! policies and the egress scheduler are not included: their names are looked up in a registry, which the
+//! core does not have.
 //!
 //! ```
 //! use ackline_tcp_core::ConnConfig;
@@ -35,15 +36,15 @@ use alloc::string::String;
 use core::fmt;
 use value::Value;
 
-/// One setting of `C` in text.
+/// One setting of `C`, as text.
 pub struct ConfigKey<C> {
     /// The key: the field's name.
     pub name: &'static str,
-    /// Short names of the same.
+    /// Aliases of the key.
     pub aliases: &'static [&'static str],
-    /// What it does, in one line.
+    /// What the setting does, in one line.
     pub summary: &'static str,
-    /// Where it comes from: RFC and section, or the socket option or sysctl that Linux users know. May be empty.
+    /// Its source: RFC and section, or the socket option or sysctl that Linux users know. May be empty.
     pub source: &'static str,
     value: Value<C>,
 }
@@ -55,28 +56,28 @@ impl<C> fmt::Debug for ConfigKey<C> {
 }
 
 impl<C: Clone> ConfigKey<C> {
-    /// Whether `name` is the key or one of its short names.
+    /// Whether `name` is the key or one of its aliases.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// What may be written: `on|off`, `0..63`, `1ns..500ms`.
+    /// The accepted values: `on|off`, `0..63`, `1ns..500ms`.
     #[must_use]
     pub fn range(&self) -> String {
         self.value.range()
     }
 
-    /// The value that `config` has, as it would be written.
+    /// The value in `config`, as text.
     #[must_use]
     pub fn get(&self, config: &C) -> String {
         self.value.get(config)
     }
 
-    /// Sets the value in `config`; leaves it alone on an error.
+    /// Sets the value in `config`; leaves it unchanged on an error.
     ///
     /// # Errors
-    /// Says what `text` must be.
+    /// What `text` must be.
     pub fn set(&self, config: &mut C, text: &str) -> Result<(), SpecError> {
         self.value.set(config, Param::new(self.name, text))
     }
@@ -91,7 +92,7 @@ pub fn find<C: Clone>(table: &'static [ConfigKey<C>], name: &str) -> Option<&'st
 /// Sets `name` to `text` in `config`.
 ///
 /// # Errors
-/// Says what the value must be; names the nearest key if there is none of this name.
+/// What the value must be; the nearest key if there is none with this name.
 pub fn set<C: Clone>(
     table: &'static [ConfigKey<C>],
     config: &mut C,
@@ -101,7 +102,7 @@ pub fn set<C: Clone>(
     find(table, name).ok_or_else(|| unknown(name, table.iter().map(|key| key.name)))?.set(config, text)
 }
 
-/// The error for a key that is in no table; `known` are all keys.
+/// The error for an unknown key; `known` are all keys.
 pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> SpecError {
     let mut message = format!("unknown option {name:?}");
     if let Some(near) = nearest(name, known) {
@@ -111,10 +112,10 @@ pub fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> SpecErro
 }
 
 impl ConnConfig {
-    /// Checks what no single setting can: that settings agree with each other.
+    /// Checks that settings agree with each other.
     ///
     /// # Errors
-    /// Names the two that do not.
+    /// Names the two that conflict.
     pub fn check(&self) -> Result<(), SpecError> {
         for (name, value) in [("min_rto", self.min_rto), ("initial_rto", self.initial_rto)] {
             if value > self.max_rto {

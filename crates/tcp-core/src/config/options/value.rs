@@ -1,4 +1,4 @@
-//! How a setting is read, written and bounded.
+//! Parsing, formatting and bounds of settings.
 
 use super::ConfigKey;
 use crate::policy::SpecError;
@@ -8,12 +8,12 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::ops::RangeInclusive;
 
-/// The kind of a setting, and where it is in the settings.
+/// A setting's type, and its place in the settings.
 pub(super) enum Value<C> {
     Switch(fn(&mut C) -> &mut bool),
     /// A whole number.
     Integer(Number<C>),
-    /// A number of bytes, which may have a unit.
+    /// A number of bytes, optionally with a unit.
     Bytes(Number<C>),
     Time {
         slot: fn(&mut C) -> Span<'_>,
@@ -184,7 +184,7 @@ impl<C> Number<C> {
             Some(word) if word == param.text() => None,
             _ => Some(read(self.range.clone()).map_err(|error| or_none(error, self.none))?),
         };
-        // Every range lies within its type; the tables' test sees to it.
+        // Every range fits its type; the tables' test checks that.
         if (self.slot)(config).set(number) { Ok(()) } else { Err(param.expected("smaller")) }
     }
 }
@@ -197,7 +197,7 @@ fn or_none(error: SpecError, none: Option<&str>) -> SpecError {
     }
 }
 
-/// A time as it is read: the largest unit that divides it.
+/// A time in its largest unit without a remainder.
 pub(super) fn written(time: Duration) -> String {
     let nanos = time.as_nanos();
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"), (1, "ns")];
@@ -207,7 +207,7 @@ pub(super) fn written(time: Duration) -> String {
     }
 }
 
-/// A number of bytes as it is read: in the largest binary unit that divides it.
+/// A number of bytes in its largest binary unit without a remainder.
 fn bytes(number: u64) -> String {
     let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "k")];
     match units.into_iter().find(|(size, _)| number > 0 && number.is_multiple_of(*size)) {
@@ -216,7 +216,7 @@ fn bytes(number: u64) -> String {
     }
 }
 
-/// Makers of entries, so that the tables read as tables.
+/// Constructors, to keep the tables readable.
 impl<C> ConfigKey<C> {
     pub(super) const fn new(name: &'static str, value: Value<C>) -> Self {
         Self { name, aliases: &[], summary: "", source: "", value }

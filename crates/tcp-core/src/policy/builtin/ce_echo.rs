@@ -1,30 +1,31 @@
-//! An ACK at once when the mark of arriving data changes, around any other policy (RFC 8257, section 3.2).
+//! Wraps any policy and sends an ACK at once when the CE mark of arriving data changes (RFC 8257, section
+//! 3.2).
 //!
-//! Which ACKs then carry ECE is the core's business; this decides only that none of them waits. The core puts it
-//! around the policy of each connection that uses DCTCP's feedback.
+//! The core decides which ACKs carry ECE; this only makes sure that none of them waits. The core wraps the
+//! policy of each connection that uses DCTCP feedback.
 
 use crate::policy::ack::{AckPlan, AckPolicy, AckSent, DataArrival, RecvView, SoftObligations};
 use crate::policy::{Metrics, Params, SpecError};
 use alloc::boxed::Box;
 
-/// A policy that acknowledges changes of CE at once, and leaves all else to another.
+/// Acknowledges changes of CE at once, and leaves everything else to another policy.
 #[derive(Debug)]
 pub struct CeEcho {
     inner: Box<dyn AckPolicy>,
     name: &'static str,
-    /// The last data in order carried CE.
+    /// The last in-order data carried CE.
     ce: bool,
 }
 
 impl CeEcho {
-    /// Around `inner`, under its name.
+    /// Wraps `inner`, with its name.
     #[must_use]
     pub fn around(inner: Box<dyn AckPolicy>) -> Self {
         let name = inner.name();
         Self { inner, name, ce: false }
     }
 
-    /// Around `inner`, under another name.
+    /// Wraps `inner`, with another name.
     #[must_use]
     pub fn named(name: &'static str, inner: Box<dyn AckPolicy>) -> Self {
         Self { inner, name, ce: false }

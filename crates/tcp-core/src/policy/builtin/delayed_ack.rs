@@ -11,10 +11,10 @@ const STANDARD_SEGMENTS: u32 = 2;
 /// RFC 9293, section 3.8.6.3: the delay MUST be less than 0.5 s.
 const MAX_DELAY: Duration = Duration::from_nanos(499_999_999);
 
-/// The delayed ACK of RFC 5681, with its two parameters open.
+/// The delayed ACK of RFC 5681, with configurable delay and number of segments.
 ///
-/// With more than two segments per ACK it waives the every-second-segment rule (a SHOULD), which the core
-/// counts.
+/// With more than two segments per ACK it waives the every-second-segment rule (a SHOULD), and the core
+/// counts the waived ACKs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
     delay: Duration,
@@ -22,7 +22,7 @@ pub struct DelayedAck {
 }
 
 impl DelayedAck {
-    /// The parameters that [`Self::from_params`] and `configure` take.
+    /// The parameters of [`Self::from_params`] and `configure`.
     pub const PARAMS: &[ParamInfo] = &[
         ParamInfo {
             name: "delay",
@@ -38,8 +38,8 @@ impl DelayedAck {
         },
     ];
 
-    /// An ACK for every `segments` full-sized segments (at least 1), and at the latest `delay` after the
-    /// first byte that waits.
+    /// An ACK for every `segments` full-sized segments (at least 1), and at most `delay` after the first
+    /// unacknowledged byte.
     #[must_use]
     pub const fn new(delay: Duration, segments: u32) -> Self {
         Self { delay, segments: if segments == 0 { 1 } else { segments } }

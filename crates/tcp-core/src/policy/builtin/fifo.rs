@@ -15,7 +15,7 @@ pub struct Fifo {
 }
 
 impl Fifo {
-    /// Takes the packet with this serial number out; `None` where it is not queued.
+    /// Removes the packet with this serial number; `None` if it is not queued.
     pub fn take(&mut self, serial: u64) -> Option<Descriptor> {
         // Serial numbers grow from push to push.
         let place = self.queue.binary_search_by_key(&serial, |packet| packet.id.serial).ok()?;

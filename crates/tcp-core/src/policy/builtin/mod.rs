@@ -1,4 +1,4 @@
-//! The simplest policy of each kind, so that the core stands alone.
+//! The simplest policy of each kind, so that the core works by itself.
 
 mod ce_echo;
 mod conventional;

@@ -10,7 +10,7 @@ use crate::policy::cc::CcInit;
 use crate::policy::window::{DecreaseCx, GrowthCx, MovedBy, WindowControl, WindowGrowth, Windows};
 use crate::units::Window;
 
-/// The growth of NewReno's window.
+/// NewReno's growth of the window.
 #[derive(Clone, Debug, Default)]
 pub struct NewReno {
     /// Bytes acknowledged towards the next segment of growth in congestion avoidance.
@@ -18,14 +18,14 @@ pub struct NewReno {
 }
 
 impl NewReno {
-    /// A flow that starts from `init`.
+    /// A new flow with the given initial state.
     #[must_use]
     pub fn new(init: &CcInit) -> WindowControl<Self> {
         WindowControl::new(init, Self::default())
     }
 
-    /// Lowers `w` to `window`, and no further than two segments: for algorithms that differ from NewReno only in how
-    /// far they reduce.
+    /// Lowers `w` to `window`, but not below two segments: for algorithms that only differ from NewReno in
+    /// how far they reduce.
     pub fn reduce_to(&mut self, window: Window, w: &mut Windows) {
         w.reduce_to(window.as_f64());
         self.acked = 0;
@@ -46,8 +46,8 @@ impl WindowGrowth for NewReno {
         }
     }
 
-    /// RFC 5681, equation 4. Where the window limits the flow, the window stands for the flight: an ACK that
-    /// covers many segments leaves a small flight behind until the window is filled again.
+    /// RFC 5681, equation 4. If the window limits the flow, the window is used in place of the flight: an ACK
+    /// that covers many segments leaves a small flight until the window is filled again.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
         let used = if cx.view.cwnd_limited { w.cwnd().bytes() } else { u64::from(cx.pipe) };
         self.reduce_to(Window::from_bytes(used / 2), w);
@@ -59,10 +59,10 @@ impl WindowGrowth for NewReno {
         }
     }
 
-    /// What was acknowledged meanwhile counts.
+    /// What was acknowledged in the meantime still counts.
     fn undo(&mut self, _before: &Self) {}
 
-    /// RFC 5681, section 4.1: a restart changes the window alone.
+    /// RFC 5681, section 4.1: a restart only changes the window.
     fn ssthresh_after_idle(&self, w: &Windows) -> Window {
         w.ssthresh()
     }

@@ -17,18 +17,18 @@ const MAX_CHAIN: u32 = 16;
 /// The hold limit of this suite's receiver.
 const HOLD_LIMIT: Duration = Duration::from_millis(180);
 
-/// Drives an ACK policy through a legal receiver: data in order and out of order, gaps that fill, duplicates,
-/// probes, super-packets, CE marks, urgent data, round trips from timestamps, slow and fast readers, piggybacked and
-/// forced ACKs, holds that the core cuts short, idle times.
+/// Drives an ACK policy through a valid receiver: data in order and out of order, gaps that fill, duplicates,
+/// probes, super-packets, CE marks, urgent data, round trips from timestamps, slow and fast readers,
+/// piggybacked and forced ACKs, truncated holds, idle times.
 ///
-/// Beside what holds for [every policy](super):
+/// In addition to the rules for [every policy](super):
 /// - the instants of [`AckPlan::By`] and [`AckPlan::Withhold`] are not in the past;
 /// - [`AckPlan::Withhold`] comes only from a policy that waives something;
-/// - plans do not chase each other: after at most 16 of them at one instant, nothing is due any more;
+/// - plans do not chase each other: after at most 16 of them at one instant, nothing is due;
 /// - [`AckPolicy::waives`] does not change during a connection's life.
 ///
 /// # Panics
-/// Where a rule is broken.
+/// If a rule is broken.
 #[track_caller]
 pub fn ack_policy(make: &NewAckPolicy, seed: u64) {
     let mut receiver = Receiver::new(make, seed);
@@ -47,7 +47,7 @@ struct Receiver {
     subject: Box<dyn AckPolicy>,
     twin: Box<dyn AckPolicy>,
     view: RecvView,
-    /// Out-of-order data is held.
+    /// Out-of-order data is being held.
     gap: bool,
     timer: Option<Instant>,
     waives: SoftObligations,
@@ -77,7 +77,7 @@ impl Receiver {
         alloc::format!("{} (seed {seed}, step {step}, {event})", self.subject.name())
     }
 
-    /// Gives one event to both instances, checks that they agree, and gives their plan.
+    /// Passes an event to both instances, checks that they agree, and returns their plan.
     fn ask(
         &mut self,
         event: &'static str,
@@ -158,7 +158,7 @@ impl Receiver {
         self.ask("on_data", |policy, view| policy.on_data(view, &data))
     }
 
-    /// Does what a core does with a plan, until nothing is due.
+    /// Executes a plan as a core does, until nothing is due.
     fn follow(&mut self, mut plan: AckPlan) {
         for _ in 0..MAX_CHAIN {
             match plan {
@@ -213,7 +213,7 @@ impl Receiver {
         self.follow(plan);
     }
 
-    /// Time passes; the policy's timer and the hold limit are served on the way.
+    /// Lets time pass; the policy's timer and the hold limit are served on the way.
     fn pass(&mut self, time: Duration) {
         let end = self.view.now + time;
         for _ in 0..64 {

@@ -18,23 +18,23 @@ const STEPS: u32 = 2_000;
 /// Largest flight: RFC 7323, section 2.3.
 const MAX_FLIGHT: u32 = 1 << 30;
 
-/// Drives a congestion control through a legal connection: departures (super-packets too), ACKs, SACKs, ECN,
-/// loss, timeouts, undo, restarts, changes of the segment size, idle times; with round trips from nothing to
+/// Drives a congestion control through a valid connection: departures (super-packets too), ACKs, SACKs, ECN,
+/// loss, timeouts, undo, restarts, changes of the segment size, idle times; with round trips from zero to
 /// hours.
 ///
-/// Beside what holds for [every policy](super):
-/// - the window is never empty, and under [`Clock::Departure`] at least one segment may be out;
-/// - an ACK does not raise a window that is not used ([`FlowView::may_raise`]);
-/// - a congestion signal does not raise the window; after a timeout the window is at most what was proposed,
+/// In addition to the rules for [every policy](super):
+/// - the window is never zero, and under [`Clock::Departure`] at least one segment may be outstanding;
+/// - an ACK does not raise a window that the flow does not use ([`FlowView::may_raise`]);
+/// - a congestion signal does not raise the window; after a timeout the window is at most the proposed one,
 ///   and `ssthresh` obeys the proposed [`SsthreshRule`]: a repeated expiry does not lower it again;
 /// - after [`Undo::All`] window and `ssthresh` are at least what they were at the checkpoint, and no undo
 ///   lowers the window;
 /// - after a restart the window is at most [`Restart::window`];
-/// - [`Reaction::Reduced`] comes only under [`EcnUse::PerAck`];
-/// - serving `on_timeout` moves `next_timeout` on: no endless wake-ups at one instant.
+/// - [`Reaction::Reduced`] is only returned under [`EcnUse::PerAck`];
+/// - `on_timeout` moves `next_timeout` forward: no endless wake-ups at one instant.
 ///
 /// # Panics
-/// Where a rule is broken.
+/// If a rule is broken.
 #[track_caller]
 pub fn congestion_control(make: &NewCongestionControl, seed: u64) {
     let mut flow = Flow::new(make, seed);
@@ -76,7 +76,7 @@ struct Flow {
     delivered: u64,
     phase: Phase,
     recovery_point: SeqNum,
-    /// Window and `ssthresh` at the last checkpoint that may still be undone.
+    /// Window and `ssthresh` at the last checkpoint that can still be undone.
     checkpoint: Option<(Window, Window)>,
     cwnd_limited: bool,
     window_use: WindowUse,
@@ -155,7 +155,7 @@ impl Flow {
         view
     }
 
-    /// Gives one event to both instances and checks that they agree.
+    /// Passes an event to both instances and checks that they agree.
     fn tell(&mut self, event: &'static str, act: impl Fn(&mut dyn CongestionControl, &FlowView)) {
         self.who.event = event;
         let view = self.view();
@@ -304,7 +304,7 @@ impl Flow {
         );
     }
 
-    /// Remembers what an undo must restore, once per episode.
+    /// Records what an undo must restore, once per episode.
     fn begin_episode(&mut self) {
         if matches!(self.phase, Phase::Open | Phase::Disorder) {
             let before = self.decision();
@@ -348,7 +348,7 @@ impl Flow {
         }
         self.tell("on_congestion(Ecn)", |cc, view| cc.on_congestion(view, &CongestionEvent::Ecn));
         self.check_not_raised(&before);
-        // The peer did see a mark, so an earlier reduction cannot be proved spurious any more.
+        // The peer did see a mark, so an earlier reduction can no longer be spurious.
         self.checkpoint = None;
     }
 
@@ -444,7 +444,7 @@ impl Flow {
             self.who.text(),
             self.decision().window
         );
-        // What was growth since the checkpoint is given up by a restart.
+        // A restart gives up the growth since the checkpoint.
         self.checkpoint = None;
     }
 

@@ -1,9 +1,9 @@
-//! Does a policy keep the rules of its seam? One function per trait, for the policies of this project and for
-//! anybody else's.
+//! Conformance suites: check that a policy obeys the rules of its trait. One function per trait, for the
+//! policies of this project and for your own.
 //!
-//! Each function makes policies with the given maker, drives them with a long random sequence of events as a
-//! connection (or an endpoint) would produce, and **panics with a message that says what was wrong, at which
-//! step and with which seed**. They are meant to be called from tests, with many seeds:
+//! Each function creates policies with the given maker, drives them with a long random sequence of events as
+//! a connection (or an endpoint) would produce, and **panics with a message that says what was wrong, at
+//! which step and with which seed**. Call them from tests, with many seeds:
 //!
 //! ```
 //! use ackline_tcp_core::policy::{builtin, cc::CcInit, conformance};
@@ -13,15 +13,16 @@
 //! }
 //! ```
 //!
-//! | what holds for every policy |
+//! | rules for every policy |
 //! |---|
 //! | no event makes it panic or overflow (run the tests with overflow checks, as debug builds have them) |
-//! | questions are pure: asking twice gives the same answer |
+//! | queries are pure: asking twice gives the same answer |
 //! | two instances given the same events answer the same: no clocks, globals or unseeded randomness |
 //! | metrics have distinct names and finite values |
-//! | an unknown parameter is refused by `configure`, and a refused `configure` changes nothing |
+//! | `configure` rejects an unknown parameter, and a rejected `configure` changes nothing |
 //!
-//! The seam's own rules stand at each function. Passing says nothing about whether an algorithm is any good.
+//! Each function lists the rules of its own trait. Passing says nothing about whether an algorithm is any
+//! good.
 
 mod ack;
 mod cc;
@@ -42,7 +43,7 @@ use alloc::vec::Vec;
 /// A parameter that no policy has.
 const NO_SUCH_PARAMETER: &str = "no-such-parameter=1";
 
-/// Checks what a policy reports: named, distinct, finite.
+/// Checks a policy's metrics: named, distinct, finite.
 fn check_metrics(who: &str, report: impl Fn(&mut Metrics<'_>)) {
     let mut names: Vec<&'static str> = Vec::new();
     let mut visit = |name: &'static str, value: f64| {
@@ -54,7 +55,7 @@ fn check_metrics(who: &str, report: impl Fn(&mut Metrics<'_>)) {
     report(&mut Metrics::new(&mut visit));
 }
 
-/// Checks that `configure` refuses an unknown parameter by name and takes an empty set.
+/// Checks that `configure` rejects an unknown parameter by name and accepts an empty set.
 fn check_configure(who: &str, mut configure: impl FnMut(&Params) -> Result<(), SpecError>) {
     let unknown: Params = NO_SUCH_PARAMETER.parse().unwrap_or_default();
     match configure(&unknown) {

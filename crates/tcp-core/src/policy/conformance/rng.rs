@@ -1,4 +1,4 @@
-//! The generator behind the conformance suites: SplitMix64, small, pinned, and the same on every machine.
+//! The random numbers of the conformance suites: SplitMix64, pinned, and the same on every machine.
 
 /// A stream of pseudo-random numbers that depends on the seed alone.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number in `[0, n)`; 0 where `n` is 0.
+    /// A number in `[0, n)`; 0 if `n` is 0.
     pub(super) fn below(&mut self, n: u64) -> u64 {
         self.next().checked_rem(n).unwrap_or(0)
     }

@@ -15,20 +15,20 @@ use alloc::string::String;
 
 const STEPS: u32 = 2_000;
 
-/// Drives a response through a legal sender: departures, timeouts in every phase, ACKs that advance, duplicate,
-/// SACK, DSACK and echo old timestamps.
+/// Drives a response through a valid sender: departures, timeouts in every phase, ACKs that advance,
+/// duplicate, SACK, DSACK and echo old timestamps.
 ///
-/// Beside what holds for [every policy](super):
+/// In addition to the rules for [every policy](super):
 /// - before the first timeout the phase is [`RtoPhase::Open`] and no ACK is consumed;
 /// - a timeout opens an episode (the phase is not `Open` after it) and does not stop the timer;
-/// - when everything that was outstanding at the timeout is acknowledged, and what the timeout sent, the phase is
+/// - once everything outstanding at the timeout, and what the timeout sent, is acknowledged, the phase is
 ///   `Open`;
-/// - [`RtoSend::Again`] names a sequence number that is outstanding, [`RtoGate::NewOnly`] starts within what is
-///   outstanding or at its end, and so does what [`RtoTags::LostBefore`] spares;
-/// - proposed windows are not empty.
+/// - [`RtoSend::Again`] names an outstanding sequence number; [`RtoGate::NewOnly`] starts within the
+///   outstanding data or at its end, and so does the data spared by [`RtoTags::LostBefore`];
+/// - proposed windows are not zero.
 ///
 /// # Panics
-/// Where a rule is broken.
+/// If a rule is broken.
 #[track_caller]
 pub fn rto_response(make: &NewRtoResponse, seed: u64) {
     let mut sender = Sender::new(make, seed);
@@ -54,9 +54,9 @@ struct Sender {
     expiries: u32,
     retransmitted: u64,
     timed_out: bool,
-    /// What the last step lets out.
+    /// What the last step allows to be sent.
     gate: RtoGate,
-    /// SND.NXT at the last expiry, once its segment has left.
+    /// SND.NXT at the last expiry, once its segment has been sent.
     episode_end: Option<SeqNum>,
 }
 

@@ -26,25 +26,25 @@ const CLASSES: [SegmentClass; 8] = [
     SegmentClass::Control(ControlKind::Probe),
     SegmentClass::Control(ControlKind::Other),
 ];
-/// Waits that a full drain may take per queued packet.
+/// Maximum waits per queued packet during a full drain.
 const MAX_WAITS: u32 = 64;
 
 /// Drives an egress scheduler as an endpoint with a few connections would: packets of all classes and sizes
-/// (super-packets too), asked for and forced, a link with more and less room, departures, packets and
-/// connections that become void; and drains it now and then.
+/// (super-packets too), admitted and forced, a link with varying room, departures, packets and connections
+/// that become void; drains it now and then.
 ///
-/// Beside what holds for [every policy](super):
-/// - **conservation**: what is pushed is popped or forgotten, exactly once, unchanged; nothing else is popped;
-/// - data of one connection and class leaves in the order in which it was pushed;
-/// - [`EgressScheduler::backlog`] tells the truth in every [`Scope`];
-/// - only data is deferred; only an ACK that keeps its number and a packet of no connection is dropped;
-/// - whatever is deferred is resumed by [`EgressScheduler::poll_resume`] once the queue has drained and everything has
-///   departed (or turned out to be void), and `poll_resume` names only connections that are waiting, each once;
-/// - [`Popped::NotBefore`] lies in the future, and waiting for it leads to packets: no livelock;
+/// In addition to the rules for [every policy](super):
+/// - **conservation**: what is pushed is popped or forgotten exactly once, unchanged; nothing else is popped;
+/// - data of one connection and class leaves in the order of its pushes;
+/// - [`EgressScheduler::backlog`] is correct in every [`Scope`];
+/// - only data is deferred; only ACKs that keep their number and packets without a connection are dropped;
+/// - a deferred connection is resumed by [`EgressScheduler::poll_resume`] once the queue has drained and
+///   everything has departed (or become void), and `poll_resume` only names waiting connections, each once;
+/// - [`Popped::NotBefore`] is in the future, and waiting for it leads to packets: no livelock;
 /// - [`Popped::Empty`] on a link with unlimited room means that nothing is queued.
 ///
 /// # Panics
-/// Where a rule is broken.
+/// If a rule is broken.
 #[track_caller]
 pub fn egress_scheduler(make: &NewEgressScheduler, seed: u64) {
     let mut host = Host::new(make, seed);
@@ -66,10 +66,10 @@ struct Host {
     now: Instant,
     serial: u64,
     queued: Vec<Descriptor>,
-    /// Popped, and not departed.
+    /// Popped but not departed.
     on_wire: Vec<Descriptor>,
     waiting: Vec<ConnId>,
-    /// Generation of each connection: forgetting one ends it.
+    /// Generation of each connection; forgetting a connection ends it.
     generations: [u32; CONNECTIONS as usize],
     largest: u32,
 }
@@ -102,7 +102,7 @@ impl Host {
         alloc::format!("{} (seed {seed}, step {step}, {event})", self.subject.name())
     }
 
-    /// Gives one event to both instances, checks that they agree, and gives their answer.
+    /// Passes an event to both instances, checks that they agree, and returns their answer.
     fn ask<T: PartialEq + core::fmt::Debug>(
         &mut self,
         event: &'static str,
@@ -172,7 +172,7 @@ impl Host {
                     return;
                 }
             }
-            // A connection that was granted something is not waiting any more.
+            // A connection that was granted something is no longer waiting.
             self.waiting.retain(|waiting| Some(*waiting) != conn || !class.is_data());
         }
         self.serial += 1;
@@ -183,7 +183,7 @@ impl Host {
         self.queued.push(descriptor);
     }
 
-    /// Pops once; true where a packet came.
+    /// Pops once; true if there was a packet.
     fn pop(&mut self, room: u32) -> bool {
         let link = LinkView::new(room);
         match self.ask("pop", |scheduler, now| scheduler.pop(now, &link)) {
@@ -232,7 +232,7 @@ impl Host {
         self.queued.remove(at);
     }
 
-    /// The oldest packet on the wire has left; or it need not be sent any more.
+    /// The oldest packet on the wire departs, or becomes void.
     fn depart(&mut self) {
         if self.on_wire.is_empty() {
             return;
@@ -246,7 +246,7 @@ impl Host {
         }
     }
 
-    /// Takes all resumed connections; true where there was one.
+    /// Takes all resumed connections; true if there was one.
     fn resume(&mut self) -> bool {
         let mut any = false;
         while let Some(conn) = self.ask("poll_resume", |scheduler, _| scheduler.poll_resume()) {
@@ -266,7 +266,7 @@ impl Host {
         let at = usize::try_from(self.rng.below(self.queued.len() as u64)).unwrap_or(0);
         let serial = self.queued.remove(at).id.serial;
         self.ask("forget", |scheduler, now| scheduler.forget(now, Forget::Packet(serial)));
-        // Forgetting what is not queued is harmless.
+        // Forgetting a packet that is not queued is harmless.
         self.ask("forget", |scheduler, now| scheduler.forget(now, Forget::Packet(serial)));
     }
 
@@ -280,7 +280,7 @@ impl Host {
         }
     }
 
-    /// Lets everything leave, and everybody who waits ask again.
+    /// Lets everything leave, and every waiting connection ask again.
     fn drain(&mut self) {
         let mut waits = 0;
         while !self.queued.is_empty() {

@@ -1,4 +1,4 @@
-//! The built-in policies keep the rules, and the suites catch policies that break one.
+//! The built-in policies conform, and the suites catch policies that break a rule.
 
 use super::{ack_policy, congestion_control, egress_scheduler, rto_response};
 use crate::policy::ack::{AckInit, AckPlan, AckPolicy, DataArrival, RecvView};
@@ -50,7 +50,8 @@ fn conventional_keeps_the_rules() {
     }
 }
 
-/// Runs a suite on a policy that breaks a rule; some seed must catch it, with a message that has `expected`.
+/// Runs a suite on a policy that breaks a rule; some seed must catch it with a message that contains
+/// `expected`.
 fn assert_caught(expected: &str, suite: impl Fn(u64)) {
     let caught = SEEDS.into_iter().find_map(|seed| catch_unwind(AssertUnwindSafe(|| suite(seed))).err());
     let Some(payload) = caught else {
@@ -60,7 +61,7 @@ fn assert_caught(expected: &str, suite: impl Fn(u64)) {
     assert!(text.contains(expected), "caught with {text:?} instead of {expected:?}");
 }
 
-/// What a broken congestion control does wrong.
+/// The fault of a broken congestion control.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum CcFault {
     ImpureDecision,

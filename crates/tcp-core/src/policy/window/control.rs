@@ -1,4 +1,4 @@
-//! The adapter: a whole congestion control from growth and decrease.
+//! The adapter: a complete congestion control from rules for growth and decrease.
 
 use super::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
 use crate::policy::cc::{
@@ -11,27 +11,27 @@ use crate::units::Window;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
-/// A congestion control whose window grows and decreases as `G` says. See the [module documentation](super).
+/// A congestion control whose window follows the rules of `G`. See the [module documentation](super).
 #[derive(Clone, Debug)]
 pub struct WindowControl<G> {
     growth: G,
     windows: Windows,
-    /// `None` before the first congestion, so that most connections do without.
+    /// `None` before the first congestion, to save memory on most connections.
     saved: Option<Box<Saved<G>>>,
 }
 
-/// What an episode of congestion leaves behind.
+/// State saved by a congestion episode.
 #[derive(Clone, Debug)]
 struct Saved<G> {
-    /// As it was before the last episode.
+    /// The state before the last episode.
     growth: G,
-    /// As they were before the last episode.
+    /// The windows before the last episode.
     windows: Windows,
     /// With [`EcnUse::PerAck`]: SND.NXT at the last decrease, until something beyond it is acknowledged.
     reduced_until: Option<SeqNum>,
 }
 
-/// The maker of the congestion controls that grow as `growth` does with `params`.
+/// Makes congestion controls that grow as `growth` does with `params`.
 ///
 /// # Errors
 /// Those of [`WindowGrowth::configure`].
@@ -44,7 +44,7 @@ where
 }
 
 impl<G: WindowGrowth> WindowControl<G> {
-    /// A flow that starts from `init` and grows as `growth` says.
+    /// A flow that starts from `init` and follows the rules of `growth`.
     #[must_use]
     pub fn new(init: &CcInit, mut growth: G) -> Self {
         growth.start(init);
@@ -73,7 +73,7 @@ impl<G: WindowGrowth> WindowControl<G> {
         &mut self.windows
     }
 
-    /// The flow uses its window.
+    /// True if the flow uses its window.
     fn may_raise(&self, view: &FlowView) -> bool {
         view.may_raise(self.windows.cwnd(), self.windows.ssthresh())
     }
@@ -85,14 +85,14 @@ impl<G: WindowGrowth> WindowControl<G> {
         self.windows.hold_below(&before);
     }
 
-    /// With [`EcnUse::PerAck`] what is outstanding cannot lead to another decrease.
+    /// With [`EcnUse::PerAck`]: outstanding data can no longer cause another decrease.
     fn close_window(&mut self, view: &FlowView) {
         if self.growth.ecn() == EcnUse::PerAck {
             self.saved().reduced_until = Some(view.snd_nxt);
         }
     }
 
-    /// With [`EcnUse::PerAck`]: the first ACK with ECE of a window of data.
+    /// With [`EcnUse::PerAck`]: true for the first ACK with ECE in a window of data.
     fn decreases_on(&mut self, view: &FlowView, ack: &AckSample) -> bool {
         if self.growth.ecn() != EcnUse::PerAck {
             return false;
@@ -105,7 +105,7 @@ impl<G: WindowGrowth> WindowControl<G> {
         ack.ece && !repairs && !reduced
     }
 
-    /// What was outstanding at the last decrease is not all acknowledged.
+    /// True if data outstanding at the last decrease is not fully acknowledged.
     fn is_reduced(&self, view: &FlowView) -> bool {
         let reduced_until = self.saved.as_deref().and_then(|saved| saved.reduced_until);
         reduced_until.is_some_and(|until| view.snd_una.lt(until))
@@ -126,7 +126,7 @@ impl<G: WindowGrowth> WindowControl<G> {
             SsthreshRule::AtMost(most) => self.windows.set_ssthresh(most),
             SsthreshRule::ByCc if first => {
                 self.growth.decrease(cx, &mut self.windows);
-                // The window is the response's to propose.
+                // The window is proposed by the response.
                 self.windows.set_cwnd_of(&before);
             }
             SsthreshRule::ByCc => {}
@@ -187,8 +187,8 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         let flight = view.flight_size;
         match *event {
-            // RFC 8257, section 3.5: once per window of data, whatever the signals. What is lost left after the decrease
-            // if all before it is acknowledged.
+            // RFC 8257, section 3.5: once per window of data, whatever the signals. Lost data was sent after
+            // the decrease if everything before it is acknowledged.
             CongestionEvent::Loss { .. } if self.is_reduced(view) => {}
             CongestionEvent::Loss { prior_pipe } => {
                 self.decrease(&DecreaseCx { view, signal: Signal::Loss, flight, pipe: prior_pipe });
@@ -264,7 +264,7 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
         let mut growth = self.growth.clone();
         growth.configure(params)?;
         if let Some(saved) = self.saved.as_deref_mut() {
-            // An undo does not bring parameters back that were changed meanwhile.
+            // An undo does not restore parameters that were changed in the meantime.
             let mut before = saved.growth.clone();
             before.configure(params)?;
             saved.growth = before;

@@ -5,9 +5,10 @@ use crate::units::Window;
 
 /// The two windows of a flow, and the size of its segments.
 ///
-/// The congestion window has 32 fraction bits, since one ACK raises a large window by less than a thousandth of a byte, and
-/// ends below 4 GiB, which is four times what a TCP window can be (RFC 7323, section 2.3). `f64` holds 53 bits of it. All
-/// arithmetic here is exact or rounded as IEEE 754 demands, so that every machine computes the same.
+/// The congestion window has 32 fraction bits, since one ACK raises a large window by less than a thousandth
+/// of a byte, and is below 4 GiB, four times the largest TCP window (RFC 7323, section 2.3). `f64` holds 53
+/// bits of it. All arithmetic here is exact or rounded as IEEE 754 demands, so every machine computes the
+/// same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Windows {
     /// Bytes times 2^32.
@@ -18,7 +19,7 @@ pub struct Windows {
 
 /// 2^32.
 const ONE: f64 = 4_294_967_296.0;
-/// Fraction bits that a [`Window`] lacks.
+/// Fraction bits beyond those of a [`Window`].
 const FINER: u32 = 32 - Window::FRACTION_BITS;
 
 const fn from_window(window: Window) -> u64 {
@@ -26,7 +27,7 @@ const fn from_window(window: Window) -> u64 {
     if raw >> (64 - FINER) != 0 { u64::MAX } else { raw << FINER }
 }
 
-/// Rounded down to 2^-32 byte; saturates, and what is negative or no number is zero.
+/// Rounded down to 2^-32 byte; saturates; negative numbers and NaN are zero.
 const fn from_bytes(bytes: f64) -> u64 {
     (bytes * ONE) as u64
 }
@@ -72,18 +73,18 @@ impl Windows {
         self.smss
     }
 
-    /// The window is below `ssthresh`.
+    /// True if the window is below `ssthresh`.
     #[must_use]
     pub fn in_slow_start(&self) -> bool {
         self.cwnd() < self.ssthresh
     }
 
-    /// Raises the window by `bytes`. What is negative or no number raises nothing.
+    /// Raises the window by `bytes`. Ignores negative numbers and NaN.
     pub const fn grow(&mut self, bytes: f64) {
         self.cwnd = self.cwnd.saturating_add(from_bytes(bytes));
     }
 
-    /// Slow start: raises the window by `bytes`, but not above `ssthresh`. Returns the bytes that are left.
+    /// Slow start: raises the window by `bytes`, up to `ssthresh`. Returns the bytes left over.
     #[must_use = "what is left counts in congestion avoidance"]
     pub fn open(&mut self, bytes: f64) -> f64 {
         let step = from_bytes(bytes);
@@ -92,8 +93,8 @@ impl Windows {
         to_bytes(step.saturating_sub(room))
     }
 
-    /// Lowers `ssthresh` to `bytes`, but not below two segments (RFC 5681, equation 4), and the window to `ssthresh`, if it is not
-    /// smaller already.
+    /// Lowers `ssthresh` to `bytes`, but not below two segments (RFC 5681, equation 4), and the window to
+    /// `ssthresh` unless it is smaller already.
     pub fn reduce_to(&mut self, bytes: f64) {
         let least = Window::from_bytes(2 * u64::from(self.smss));
         self.ssthresh = Window::from_f64(bytes).max(least);
@@ -110,23 +111,23 @@ impl Windows {
         self.ssthresh = ssthresh;
     }
 
-    /// The window becomes `window`, unless it is smaller already.
+    /// Lowers the window to `window`, unless it is smaller already.
     pub fn limit(&mut self, window: Window) {
         self.cwnd = self.cwnd.min(from_window(window));
     }
 
-    /// The window becomes at least `window`.
+    /// Raises the window to at least `window`.
     pub fn raise(&mut self, window: Window) {
         self.cwnd = self.cwnd.max(from_window(window));
     }
 
-    /// Takes back all of the window's growth since it was that of `before`, and all of its decrease below one segment.
+    /// Takes back all growth of the window since `before`, and any decrease below one segment.
     pub(super) fn hold_below(&mut self, before: &Self) {
         let segment = from_window(Window::from_bytes(u64::from(self.smss)));
         self.cwnd = self.cwnd.max(segment).min(before.cwnd);
     }
 
-    /// Both windows become at least those of `before`.
+    /// Raises both windows to at least those of `before`.
     pub(super) fn raise_to(&mut self, before: &Self) {
         self.cwnd = self.cwnd.max(before.cwnd);
         self.ssthresh = self.ssthresh.max(before.ssthresh);
