@@ -18,7 +18,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Copies what fits of `data` into the send buffer.
+    /// Copies as much of `data` as fits into the send buffer.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<usize, StreamError> {
         self.check_writable()?;
         let written = self.snd.write(&self.config, data);
@@ -48,8 +48,8 @@ impl Connection {
         Ok(written)
     }
 
-    /// A write would take something, or fail at once. Otherwise the application waits for the usual space, as after a
-    /// write that was cut short.
+    /// True if a write would take something, or fail at once. Otherwise the application waits for the usual
+    /// space, as after a partial write.
     pub(crate) fn is_writable(&mut self) -> bool {
         if self.check_writable().is_err() {
             return true;
@@ -65,19 +65,19 @@ impl Connection {
         self.snd.write_space(&self.config)
     }
 
-    /// What an application waits for whose write was cut short: a third of the buffer, so that it is not woken for
-    /// every ACK.
+    /// Space that an application waits for after a partial write: a third of the buffer, so that it is not
+    /// woken for every ACK.
     fn usual_space(&self) -> u32 {
         (self.config.send_buffer / 3).max(1)
     }
 
-    /// The application waits for so many free bytes.
+    /// The application waits for `bytes` free bytes.
     pub(crate) fn want_space(&mut self, bytes: usize) {
         self.wants_space = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, self.config.send_buffer.max(1));
         self.offer_space();
     }
 
-    /// Tells an application that waits for space when there is enough.
+    /// Notifies an application that waits for space once there is enough.
     pub(super) fn offer_space(&mut self) {
         if self.wants_space > 0 && self.write_space() >= self.wants_space as usize {
             self.wants_space = 0;
@@ -109,14 +109,14 @@ impl Connection {
         self.rcv.consume(ctx, &self.config, n);
     }
 
-    /// The peer has closed its side and everything received is read. What ends the connection after that takes
-    /// nothing back: the stream was complete.
+    /// True if the peer has closed its side and everything received was read. How the connection ends after
+    /// that does not matter: the stream was complete.
     pub(crate) fn at_end(&self) -> bool {
         let complete = self.rcv.fin_received() || (self.state == State::Closed && self.error.is_none());
         self.rcv.readable() == 0 && complete
     }
 
-    /// The peer has acknowledged everything that was written, and the FIN.
+    /// True if the peer has acknowledged everything written and the FIN.
     pub(crate) const fn is_flushed(&self) -> bool {
         self.flushed
     }

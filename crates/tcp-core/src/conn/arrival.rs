@@ -1,5 +1,5 @@
-//! Segment arrival (RFC 9293, section 3.10.7): what a segment does once the [checks](super::checks) have judged it, with
-//! RFC 6191's reuse of TIME-WAIT and RFC 1337's answer to RSTs there.
+//! Segment arrival (RFC 9293, section 3.10.7): what a segment does after the [checks](super::checks), with
+//! RFC 6191's reuse of TIME-WAIT and RFC 1337's treatment of RSTs there.
 
 use super::challenge::AckTrigger;
 use super::checks::Verdict;
@@ -17,14 +17,14 @@ use crate::snd::AckSegment;
 use crate::time::Instant;
 use crate::wire::{Ecn, IpInfo, TcpFlags, TcpSegment};
 
-/// What the endpoint has to do after a segment.
+/// What the endpoint must do after a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disposition {
-    /// Nothing more than to look what the connection wants to send.
+    /// Nothing but check what the connection wants to send.
     Handled,
     /// Answer with this RST.
     Reset(RstSpec),
-    /// A SYN for a connection in TIME-WAIT opens a new one (RFC 6191): forget this connection and treat the
+    /// A SYN for a connection in TIME-WAIT opens a new one (RFC 6191): forget this connection and handle the
     /// SYN as in LISTEN, with an initial sequence number above `iss_floor`.
     NewSyn {
         /// SND.NXT of the old connection.
@@ -40,7 +40,8 @@ pub(crate) struct RstSpec {
 }
 
 impl RstSpec {
-    /// The RST that answers a segment of no connection (RFC 9293, section 3.10.7.1); none answers an RST.
+    /// The RST that answers a segment without a connection (RFC 9293, section 3.10.7.1); `None` if the
+    /// segment is an RST.
     pub(crate) fn answer_to(seg: &TcpSegment<'_>) -> Option<Self> {
         if seg.flags.contains(TcpFlags::RST) {
             None
@@ -83,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// Section 3.10.7.4, for ESTABLISHED and later: what each [`Verdict`] of the checks does.
+    /// Section 3.10.7.4, for ESTABLISHED and later: acts on the [`Verdict`] of the checks.
     pub(super) fn in_synchronized(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -134,7 +135,7 @@ impl Connection {
         Disposition::Handled
     }
 
-    /// An acceptable segment.
+    /// Processes an acceptable segment.
     fn take(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>) {
         self.take_timestamp(ctx, seg);
         self.take_ack(ctx, seg);
@@ -156,15 +157,15 @@ impl Connection {
         }
     }
 
-    /// The peer resets the connection. It ends in good order only if both sides had closed and nothing is lost by it:
-    /// CLOSING and LAST-ACK begin when the application closes, whatever is still to be sent.
+    /// The peer resets the connection. This is an orderly end only if both sides had closed and nothing is
+    /// lost: CLOSING and LAST-ACK begin when the application closes, with whatever is still unsent.
     fn on_reset(&mut self, ctx: &mut Ctx<'_>) {
         let both_closed = matches!(self.state, State::Closing | State::LastAck);
         let orderly = both_closed && self.snd.is_delivered();
         self.die(ctx, (!orderly).then_some(ConnError::Reset));
     }
 
-    /// The ACK of a segment that has passed the checks.
+    /// Processes the ACK of a segment that passed the checks.
     fn take_ack(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
         self.heard(ctx);
         let len = seg.payload.len() as u32;
@@ -215,13 +216,13 @@ impl Connection {
         }
     }
 
-    /// The seventh and the eighth check: data from `seq` on, and FIN.
+    /// The seventh and eighth check: data from `seq` on, and FIN.
     pub(super) fn take_text(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>, seq: SeqNum) {
         let fin = seg.flags.contains(TcpFlags::FIN);
         if (seg.payload.is_empty() && !fin) || !self.state.may_receive() {
             return;
         }
-        // RFC 9293, section 3.6.1: data that nobody can read any more is answered with RST.
+        // RFC 9293, section 3.6.1: data that can no longer be read is answered with RST.
         let end = seq + seg.payload.len() as u32;
         if self.released && !seg.payload.is_empty() && end.gt(self.rcv.rcv_nxt()) {
             ctx.counters.tcp_abort_on_data += 1;
@@ -270,7 +271,7 @@ impl Connection {
         }
     }
 
-    /// A segment arrived that only the peer can have sent: it lives.
+    /// A segment arrived that only the peer can have sent: the peer is alive.
     pub(super) fn heard(&mut self, ctx: &Ctx<'_>) {
         self.last_arrival = ctx.now;
         self.keep_alive_probes = 0;

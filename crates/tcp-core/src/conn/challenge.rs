@@ -1,4 +1,5 @@
-//! ACKs that anybody can provoke who knows a connection's addresses and ports, and the limits on them (RFC 5961, section 7).
+//! ACKs that anyone who has a connection's addresses and ports can provoke, and their rate limits (RFC 5961,
+//! section 7).
 
 use super::Connection;
 use crate::State;
@@ -6,12 +7,12 @@ use crate::ctx::Ctx;
 use crate::rate_limit::RateLimit;
 use crate::wire::TcpSegment;
 
-/// What calls for an ACK that the limits may hold back.
+/// The cause of a rate-limited ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AckTrigger {
     /// A segment that gets a challenge ACK (RFC 5961).
     Challenge,
-    /// A segment that PAWS dropped.
+    /// A segment dropped by PAWS.
     OldTimestamp,
     /// A segment outside the window.
     OutOfWindow,
@@ -29,8 +30,8 @@ impl Connection {
 
     /// RFC 9293, section 3.10.7.4: a segment that is not acceptable is answered with an ACK.
     ///
-    /// Two hosts that each find the other's ACKs unacceptable would answer each other for ever, as fast as the
-    /// path carries it. So segments that occupy no sequence space share the connection's limit of challenge ACKs.
+    /// Two hosts that consider each other's ACKs unacceptable would answer each other forever, as fast as the
+    /// path allows. So segments that occupy no sequence space share the connection's limit of challenge ACKs.
     pub(super) fn answer_unacceptable(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -44,7 +45,7 @@ impl Connection {
         self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
     }
 
-    /// The limits let an ACK not leave. Linux counts by state, and by cause elsewhere.
+    /// Counts an ACK suppressed by the limits: by state or by cause, as Linux does.
     fn count_skipped_ack(&self, ctx: &mut Ctx<'_>, trigger: AckTrigger) {
         let counters = &mut *ctx.counters;
         let counter = match (self.state, trigger) {

@@ -1,4 +1,4 @@
-//! The end of a connection: FIN, RST, abort, TIME-WAIT, and letting go.
+//! The end of a connection: FIN, RST, abort, TIME-WAIT, and release.
 
 use super::{Connection, Notices, transition::Input};
 use crate::State;
@@ -7,18 +7,18 @@ use crate::error::ConnError;
 use crate::time::Instant;
 
 impl Connection {
-    /// The connection is over. What was received stays readable; everything else is given back.
+    /// Ends the connection. Received data stays readable; everything else is freed.
     pub(super) fn die(&mut self, ctx: &mut Ctx<'_>, error: Option<ConnError>) {
         if self.state == State::Closed {
             return;
         }
-        // TIME-WAIT begins with the news that its end would bring.
+        // The application was told when TIME-WAIT began.
         if self.state != State::TimeWait {
             self.notices.add(Notices::CLOSED);
         }
         self.change_state(ctx, Input::Abort);
         self.error = self.error.or(error);
-        // An RST that is still to be sent needs what the SYNs said.
+        // An RST that has yet to be sent needs the options of the SYNs.
         if !self.rst_due {
             self.handshake = None;
         }
@@ -28,7 +28,7 @@ impl Connection {
         self.snd.discard();
     }
 
-    /// Both sides have closed, and this side must wait out old duplicates (RFC 9293, section 3.6).
+    /// Both sides have closed, and this side must wait for old duplicates to expire (RFC 9293, section 3.6).
     pub(super) fn enter_time_wait(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.tcp_tw += 1;
         self.wait_until = ctx.now + self.config.time_wait;
@@ -37,7 +37,7 @@ impl Connection {
         self.notices.add(Notices::CLOSED);
     }
 
-    /// An orphan in FIN-WAIT-2 is not kept for ever.
+    /// An orphan in FIN-WAIT-2 is not kept forever.
     pub(super) fn arm_fin_wait_2(&mut self, ctx: &Ctx<'_>) {
         if self.released && self.state == State::FinWait2 {
             self.wait_until = ctx.now + self.config.fin_wait_2;
@@ -51,8 +51,8 @@ impl Connection {
         }
         self.shut = true;
         match self.state {
-            // Section 3.10.4: before the handshake a CLOSE deletes the connection; what is written and waits
-            // for it must still go, so the FIN waits for the handshake where there is data.
+            // Section 3.10.4: before the handshake a CLOSE deletes the connection. Data already written must
+            // still be sent, so if there is some the FIN waits for the handshake.
             State::SynSent if self.snd.is_empty() => self.die(ctx, None),
             State::Established | State::CloseWait => {
                 self.snd.queue_fin();
@@ -62,17 +62,18 @@ impl Connection {
         }
     }
 
-    /// The application throws the connection away: RST, and nothing that waits is sent.
+    /// The application aborts the connection: RST, and waiting data is discarded.
     pub(crate) fn abort(&mut self, ctx: &mut Ctx<'_>, error: ConnError) {
         match self.state {
             State::Closed | State::Listen => {}
             // Section 3.10.5: nothing is sent from these.
             State::SynSent => self.die(ctx, Some(error)),
-            // Nothing is lost; both sides have closed.
+            // Nothing is lost: both sides have closed.
             State::TimeWait => self.die(ctx, None),
-            // The section sends nothing from CLOSING and LAST-ACK either, as if all data had left before them. These
-            // states begin when the application closes, with whatever is unsent: without an RST a peer that waits for
-            // the rest, or for the FIN, would wait for ever (Linux resets, too, if data is unsent).
+            // The section sends nothing from CLOSING and LAST-ACK either, as if all data had been sent before
+            // them. But these states begin when the application closes, with whatever is unsent: without an
+            // RST a peer that waits for the rest, or for the FIN, would wait forever (Linux also resets if
+            // data is unsent).
             State::SynReceived
             | State::Established
             | State::FinWait1
@@ -86,13 +87,13 @@ impl Connection {
         }
     }
 
-    /// The application lets go: the connection closes by itself from here on.
+    /// The application releases the connection: from now on it closes by itself.
     pub(crate) fn release(&mut self, ctx: &mut Ctx<'_>) {
         if self.released {
             return;
         }
         self.released = true;
-        // RFC 9293, section 3.6.1: unread data is lost, and the peer SHOULD be told by an RST.
+        // RFC 9293, section 3.6.1: unread data is lost, and the peer SHOULD be notified by an RST.
         if self.rcv.readable() > 0 && self.state != State::TimeWait && self.state != State::Closed {
             ctx.counters.tcp_abort_on_close += 1;
             self.abort(ctx, ConnError::Aborted);

@@ -7,14 +7,14 @@ use crate::error::ConnError;
 use crate::seq::SeqNum;
 use crate::wire::{MIN_MTU, MIN_MTU_V6};
 
-/// Smallest IPv4 path MTU that is believed, as Linux has it (`net.ipv4.route.min_pmtu`): a forged message must
-/// not reduce segments to crumbs (RFC 5927, section 7.1).
+/// Smallest IPv4 path MTU accepted, as in Linux (`net.ipv4.route.min_pmtu`): a forged message must not shrink
+/// segments to almost nothing (RFC 5927, section 7.1).
 const MIN_PMTU_V4: u32 = 552;
 
 /// An ICMP error about a segment of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IcmpError {
-    /// The packet was larger than the next link's MTU, in bytes; 0 where an old router does not say.
+    /// The packet exceeded the next link's MTU, in bytes; 0 if an old router does not report it.
     TooBig(u32),
     /// Host or network unreachable, time exceeded.
     Unreachable,
@@ -23,9 +23,9 @@ pub(crate) enum IcmpError {
 }
 
 impl Connection {
-    /// An ICMP error quotes a segment of this connection that began at `quoted`.
+    /// An ICMP error quotes a segment of this connection that starts at `quoted`.
     pub(crate) fn on_icmp(&mut self, ctx: &mut Ctx<'_>, error: IcmpError, quoted: SeqNum) {
-        // RFC 5927, section 4.1: it must be about data that is outstanding.
+        // RFC 5927, section 4.1: the quoted data must be outstanding.
         let outstanding = match &self.handshake {
             Some(handshake) => handshake.transmissions > 0 && quoted == handshake.iss,
             None => self.state.is_synchronized() && quoted.within(self.snd.snd_una(), self.snd.snd_nxt()),
@@ -42,7 +42,7 @@ impl Connection {
     }
 
     /// RFC 5461: before the connection is established the error ends the attempt; afterwards it is only
-    /// remembered, for the case that nothing else is heard.
+    /// remembered, and reported if the connection times out.
     fn soft(&mut self, ctx: &mut Ctx<'_>, error: ConnError) {
         if self.state == State::SynSent {
             ctx.counters.tcp_attempt_fails += 1;
@@ -60,7 +60,8 @@ impl Connection {
             0 if remote.is_ipv4() => plateau_below(self.snd.smss() + headers),
             _ => mtu,
         };
-        // RFC 1191, section 3, and RFC 8201, section 4: no link carries less. No SYN is larger.
+        // RFC 1191, section 3, and RFC 8201, section 4: every link carries at least this much. A SYN is never
+        // larger.
         let least = if remote.is_ipv4() { MIN_MTU } else { MIN_MTU_V6 };
         if mtu < least || self.handshake.is_some() {
             ctx.counters.tcp_mtu_refused += 1;
@@ -71,7 +72,7 @@ impl Connection {
     }
 }
 
-/// RFC 1191, section 7: where a router names no MTU, the next lower one of those that are in use.
+/// RFC 1191, section 7: if a router reports no MTU, the next lower common one.
 fn plateau_below(size: u32) -> u32 {
     const PLATEAUS: [u32; 8] = [32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, MIN_PMTU_V4];
     PLATEAUS.into_iter().find(|plateau| *plateau < size).unwrap_or(MIN_PMTU_V4)

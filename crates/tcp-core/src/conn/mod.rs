@@ -1,13 +1,13 @@
-//! One connection (RFC 9293): what joins a [`Sender`] and a [`Receiver`] into TCP.
+//! One connection (RFC 9293): joins a [`Sender`] and a [`Receiver`] into TCP.
 //!
 //! | file | holds |
 //! |---|---|
 //! | `transition.rs` | the state diagram, as a total function |
 //! | `handshake.rs` | SYNs: negotiation, retransmission, becoming ESTABLISHED |
-//! | `predict.rs` | the segment that a bulk receiver expects |
-//! | `checks.rs` | which segments count: PAWS, window, RST, SYN and ACK (RFC 5961) |
+//! | `predict.rs` | header prediction: the segment that a bulk receiver expects |
+//! | `checks.rs` | which segments are accepted: PAWS, window, RST, SYN and ACK (RFC 5961) |
 //! | `arrival.rs` | segment arrival (section 3.10.7) |
-//! | `challenge.rs` | ACKs that anybody can provoke, and their limits |
+//! | `challenge.rs` | ACKs that anyone can provoke, and their limits |
 //! | `opening.rs` | segments before ESTABLISHED |
 //! | `time_wait.rs` | segments in TIME-WAIT |
 //! | `timestamps.rs` | RFC 7323's clock and PAWS |
@@ -16,9 +16,9 @@
 //! | `close.rs` | FIN, RST, abort, TIME-WAIT |
 //! | `icmp.rs` | ICMP errors (RFC 5927) |
 //! | `app.rs` | the application's calls |
-//! | `settings.rs` | what the application changes while it runs |
+//! | `settings.rs` | settings that the application changes on a running connection |
 //!
-//! The endpoint owns connections and calls them; a connection knows no other one.
+//! The endpoint owns connections and calls them; connections are independent of each other.
 
 mod app;
 mod arrival;
@@ -82,7 +82,7 @@ pub(crate) struct Connection {
     ts: TimestampClock,
     /// Present until ESTABLISHED.
     handshake: Option<Box<Handshake>>,
-    /// When TIME-WAIT, or an orphan's FIN-WAIT-2, ends.
+    /// End of TIME-WAIT, or of an orphan's FIN-WAIT-2.
     wait_until: Instant,
     /// Arrival of the last segment, from which keep-alive counts.
     last_arrival: Instant,
@@ -95,7 +95,7 @@ pub(crate) struct Connection {
     notices: Notices,
     state: State,
     error: Option<ConnError>,
-    /// ICMP said so; it becomes the error if nothing else is heard (RFC 5927, section 5.2).
+    /// Reported by ICMP; becomes the connection's error if it times out (RFC 5927, section 5.2).
     soft_error: Option<ConnError>,
     /// Shift for the peer's window field.
     snd_wscale: u8,
@@ -109,24 +109,24 @@ pub(crate) struct Connection {
     challenge_due: bool,
     /// An RST is due, and then nothing more.
     rst_due: bool,
-    /// The application closed its sending side.
+    /// The application has closed its sending side.
     shut: bool,
-    /// The application let go.
+    /// The application has released the connection.
     released: bool,
-    /// Free bytes of the send buffer that the application waits for; 0: it does not.
+    /// Free bytes of the send buffer that the application waits for; 0 if it does not.
     wants_space: u32,
-    /// The FIN's acknowledgment was reported.
+    /// The acknowledgment of the FIN was reported.
     flushed: bool,
     /// SACK is in use.
     sack: bool,
-    /// Pure ACKs that wait in the egress scheduler.
+    /// Pure ACKs in the egress scheduler.
     acks_queued: u8,
-    /// Some control segment waits in the egress scheduler.
+    /// A control segment is in the egress scheduler.
     control_queued: bool,
 }
 
 impl Connection {
-    /// An active open: SYN-SENT, with the SYN waiting to be transmitted.
+    /// An active open: SYN-SENT, with the SYN to be transmitted.
     pub(crate) fn connect(
         ctx: &mut Ctx<'_>,
         tuple: FourTuple,
@@ -141,7 +141,7 @@ impl Connection {
         conn
     }
 
-    /// A passive open: a listener received `syn`. SYN-RECEIVED, with the SYN-ACK waiting to be transmitted.
+    /// A passive open: a listener received `syn`. SYN-RECEIVED, with the SYN-ACK to be transmitted.
     pub(crate) fn accept(
         ctx: &mut Ctx<'_>,
         tuple: FourTuple,
@@ -206,17 +206,18 @@ impl Connection {
         self.error
     }
 
-    /// CLOSED, with nothing left to send: it may be forgotten once the application has let go.
+    /// True in CLOSED with nothing left to send: the connection can be forgotten once the application has
+    /// released it.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.state, State::Closed) && !self.rst_due
     }
 
-    /// Takes what there is to tell the application.
+    /// Takes the pending notices for the application.
     pub(crate) fn take_notices(&mut self) -> Notices {
         core::mem::take(&mut self.notices)
     }
 
-    /// Moves along the state diagram.
+    /// Follows the state diagram.
     fn change_state(&mut self, ctx: &mut Ctx<'_>, input: Input) {
         let from = self.state;
         let to = transition::next(from, input);

@@ -1,4 +1,4 @@
-//! What a connection has to tell its application, until the endpoint passes it on.
+//! Notices of a connection for its application, until the endpoint delivers them.
 
 /// A set of notices. Each kind is pending at most once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -11,11 +11,11 @@ impl Notices {
     pub(crate) const CONNECTED: Self = Self(2);
     /// Data, or the end of the stream, can be read.
     pub(crate) const READABLE: Self = Self(4);
-    /// A write that was cut short can go on.
+    /// A partial write can continue.
     pub(crate) const WRITABLE: Self = Self(8);
-    /// Everything written, and the FIN, is acknowledged.
+    /// Everything written and the FIN have been acknowledged.
     pub(crate) const FLUSHED: Self = Self(16);
-    /// The connection is over.
+    /// The connection has ended.
     pub(crate) const CLOSED: Self = Self(32);
 
     /// Adds `other`.
@@ -23,17 +23,17 @@ impl Notices {
         self.0 |= other.0;
     }
 
-    /// True where all of `other` is in the set.
+    /// True if all of `other` is in the set.
     pub(crate) const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// True where nothing is pending.
+    /// True if nothing is pending.
     pub(crate) const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Takes the pending notice that comes first in the life of a connection.
+    /// Takes the pending notice that occurs first in the life of a connection.
     pub(crate) const fn take_first(&mut self) -> Option<Self> {
         let rest = self.0 & self.0.wrapping_sub(1);
         let first = Self(self.0 & !rest);

@@ -22,14 +22,14 @@ impl Connection {
         let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
         let has_ack = seg.flags.contains(TcpFlags::ACK);
         let acceptable = seg.ack == handshake.iss + 1 && handshake.transmissions > 0;
-        // First: an ACK for something that was never sent.
+        // First: an ACK of something never sent.
         if has_ack && !acceptable {
             return match RstSpec::answer_to(seg) {
                 Some(rst) => Disposition::Reset(rst),
                 None => Disposition::Handled,
             };
         }
-        // Second: RFC 5961, section 3.2: only an RST that acknowledges the SYN counts.
+        // Second: RFC 5961, section 3.2: only an RST that acknowledges the SYN is accepted.
         if seg.flags.contains(TcpFlags::RST) {
             if has_ack {
                 ctx.counters.tcp_attempt_fails += 1;
@@ -44,8 +44,8 @@ impl Connection {
             self.simultaneous_open(ctx, seg);
             return Disposition::Handled;
         }
-        // RFC 7323, section 3.2: TSecr echoes the TSval of our SYN. One that no SYN of ours showed belongs to
-        // another connection. Zero is let pass: some hosts echo nothing in a SYN-ACK.
+        // RFC 7323, section 3.2: TSecr echoes the TSval of our SYN. A value that none of our SYNs carried
+        // belongs to another connection. Zero is accepted: some hosts echo nothing in a SYN-ACK.
         if self.config.timestamps
             && let Some(ts) = seg.options.timestamps
             && ts.ecr != 0
@@ -80,8 +80,8 @@ impl Connection {
         let flags = seg.flags;
         let rcv_nxt = irs + 1;
 
-        // The peer's SYN-ACK of a simultaneous open, or its SYN once more: both begin at IRS, which is below
-        // the window. The first is taken as the ACK that it is, the second is answered again.
+        // The peer's SYN-ACK of a simultaneous open, or its repeated SYN: both start at IRS, which is below
+        // the window. The first is processed as an ACK, the second is answered again.
         if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::RST) && seg.seq == irs {
             if !flags.contains(TcpFlags::ACK) {
                 handshake.hear_again(flags);
@@ -99,7 +99,7 @@ impl Connection {
                 return Disposition::Handled;
             }
         }
-        // PAWS (RFC 7323, section 5.3): the timestamp of the peer's SYN is what its later ones are measured by.
+        // PAWS (RFC 7323, section 5.3): later timestamps are compared with that of the peer's SYN.
         if !flags.contains(TcpFlags::RST)
             && self.config.timestamps
             && let Some(syn) = handshake.peer_timestamp()
@@ -131,7 +131,7 @@ impl Connection {
         }
         if flags.contains(TcpFlags::RST) {
             if seg.seq == rcv_nxt {
-                // A passive open returns to LISTEN, which is to say that this connection vanishes.
+                // A passive open returns to LISTEN, which means that this connection disappears.
                 ctx.counters.tcp_attempt_fails += 1;
                 self.die(ctx, (!passive).then_some(ConnError::Refused));
             } else {

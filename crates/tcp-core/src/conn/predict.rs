@@ -1,8 +1,8 @@
 //! Header prediction (RFC 1323, appendix; Van Jacobson): the segment that a bulk receiver expects next.
 //!
-//! Nearly every segment of a bulk transfer brings the next data in order and tells the sender nothing. Each of the
-//! [checks](super::checks) lets such a segment pass; here they are asked as one question, and what is left to do is what
-//! [`arrival`](super::arrival) would have done.
+//! Nearly every segment of a bulk transfer brings the next data in order and nothing new for the sender. Each
+//! of the [checks](super::checks) would accept such a segment; here they are combined into one test, followed
+//! by what [`arrival`](super::arrival) would have done.
 
 use super::{Connection, Notices};
 use crate::State;
@@ -10,7 +10,8 @@ use crate::ctx::Ctx;
 use crate::wire::{IpInfo, TcpFlags, TcpSegment};
 
 impl Connection {
-    /// Takes a segment that is the predicted one. False, with nothing done, where it has to go the whole way.
+    /// Processes a segment if it is the predicted one. Returns false, with nothing done, if it needs full
+    /// processing.
     #[inline]
     pub(super) fn take_predicted(&mut self, ctx: &mut Ctx<'_>, ip: &IpInfo, seg: &TcpSegment<'_>) -> bool {
         let window = u32::from(seg.window) << self.snd_wscale;

@@ -1,6 +1,6 @@
-//! Settings that change while the connection runs.
+//! Settings that change on a running connection.
 //!
-//! A connection shares its configuration with others until one of its settings differs; then it has a copy.
+//! Connections share their configuration until a setting differs; then the connection gets a copy.
 
 use super::Connection;
 use crate::config::{ConnConfig, KeepAlive, MAX_BUFFER, MIN_BUFFER, Nagle};
@@ -10,18 +10,18 @@ use crate::rcv::syn_window;
 use crate::time::Duration;
 use alloc::sync::Arc;
 
-/// A buffer's limit as far as it makes sense.
+/// Clamps a buffer limit to its valid range.
 fn sensible(bytes: u32) -> u32 {
     bytes.clamp(MIN_BUFFER, MAX_BUFFER)
 }
 
 impl Connection {
-    /// The settings in force.
+    /// The current settings.
     pub(crate) fn config(&self) -> &ConnConfig {
         &self.config
     }
 
-    /// `TCP_NODELAY`. Switched off again, it leaves the default variant of Nagle's algorithm.
+    /// `TCP_NODELAY`. Clearing it restores the default variant of Nagle's algorithm.
     pub(crate) fn set_nodelay(&mut self, on: bool) {
         if on != (self.config.nagle == Nagle::Off) {
             Arc::make_mut(&mut self.config).nagle = if on { Nagle::Off } else { Nagle::default() };
@@ -35,7 +35,8 @@ impl Connection {
         }
     }
 
-    /// `SO_KEEPALIVE` and its times. Idle time counts from the last arrival, also the one before this call.
+    /// `SO_KEEPALIVE` and its times. Idle time counts from the last arrival, even if that was before this
+    /// call.
     pub(crate) fn set_keep_alive(&mut self, keep_alive: Option<KeepAlive>) {
         if keep_alive == self.config.keep_alive {
             return;
@@ -54,14 +55,14 @@ impl Connection {
         }
     }
 
-    /// The hop limit of packets from here on; `None`: the endpoint's.
+    /// Sets the hop limit of packets from now on; `None`: the endpoint's.
     pub(crate) fn set_ttl(&mut self, ttl: Option<u8>) {
         if ttl != self.config.ttl {
             Arc::make_mut(&mut self.config).ttl = ttl;
         }
     }
 
-    /// The DSCP of packets from here on.
+    /// Sets the DSCP of packets from now on.
     pub(crate) fn set_dscp(&mut self, dscp: u8) {
         let dscp = dscp & 0x3f;
         if dscp != self.config.dscp {
@@ -69,19 +70,20 @@ impl Connection {
         }
     }
 
-    /// The limit of the send buffer. What is written already stays, also where that is more.
+    /// Sets the limit of the send buffer. Data already written stays, even if it exceeds the limit.
     pub(crate) fn set_send_buffer(&mut self, bytes: u32) {
         let bytes = sensible(bytes);
         if bytes != self.config.send_buffer {
             Arc::make_mut(&mut self.config).send_buffer = bytes;
-            // Nobody waits for more room than there will ever be.
+            // Nobody may wait for more space than there can ever be.
             self.wants_space = self.wants_space.min(bytes);
             self.offer_space();
         }
     }
 
-    /// The limit of the receive buffer, which the window follows at once as far as its edge need not move back
-    /// (RFC 9293, section 3.8.6: SHLD-14). What arrived already stays, and what the edge promised is taken.
+    /// Sets the limit of the receive buffer. The window follows at once, except that its edge does not move
+    /// back (RFC 9293, section 3.8.6: SHLD-14). Received data stays, and data up to the promised edge is
+    /// accepted.
     pub(crate) fn set_recv_buffer(&mut self, bytes: u32) {
         let mut bytes = sensible(bytes);
         if self.handshake.is_some() {
@@ -94,7 +96,7 @@ impl Connection {
         }
     }
 
-    /// `TCP_QUICKACK`: data is acknowledged when it comes, whatever the ACK policy wants.
+    /// `TCP_QUICKACK`: data is acknowledged on arrival, whatever the ACK policy wants.
     pub(crate) fn set_quick_acks(&mut self, on: bool) {
         self.rcv.set_quick_acks(on);
     }

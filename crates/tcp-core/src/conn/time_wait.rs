@@ -8,7 +8,7 @@ use crate::drop_reason::DropReason;
 use crate::wire::{TcpFlags, TcpSegment};
 
 impl Connection {
-    /// What TIME-WAIT does before the checks. `None`: go on with them.
+    /// Handling of TIME-WAIT before the checks. `None`: continue with them.
     pub(super) fn in_time_wait(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) -> Option<Disposition> {
         let flags = seg.flags;
         if flags.contains(TcpFlags::RST) {
@@ -25,8 +25,9 @@ impl Connection {
         None
     }
 
-    /// An acceptable segment in TIME-WAIT. The peer has nothing to send beyond its FIN, so whatever is not just the ACK
-    /// of ours shows that the two disagree, and is answered. That ACK is not: a peer in TIME-WAIT would answer in turn.
+    /// An acceptable segment in TIME-WAIT. The peer has nothing to send after its FIN, so anything but the
+    /// ACK of our FIN shows that the two sides disagree, and is answered. That ACK is not: a peer in
+    /// TIME-WAIT would answer it in turn.
     pub(super) fn take_in_time_wait(&mut self, ctx: &mut Ctx<'_>, seg: &TcpSegment<'_>) {
         if seg.seg_len() > 0 || seg.seq != self.rcv.rcv_nxt() {
             self.answer_unacceptable(ctx, seg, AckTrigger::OutOfWindow);
@@ -35,8 +36,8 @@ impl Connection {
         }
     }
 
-    /// Section 3.10.7.4, eighth: the peer's FIN once more, which is answered like every old segment, restarts the 2 MSL
-    /// timer.
+    /// Section 3.10.7.4, eighth: the peer's repeated FIN, which is answered like every old segment, restarts
+    /// the 2 MSL timer.
     pub(super) fn restart_time_wait(&mut self, ctx: &Ctx<'_>, seg: &TcpSegment<'_>) {
         let fin_again = seg.flags.contains(TcpFlags::FIN) && seg.seq + seg.seg_len() == self.rcv.rcv_nxt();
         if fin_again && seg.flags.contains(TcpFlags::ACK) && self.snd.accepts(seg.ack) {
@@ -44,7 +45,7 @@ impl Connection {
         }
     }
 
-    /// RFC 6191, section 2: the SYN is provably newer than everything that this connection received.
+    /// RFC 6191, section 2: true if the SYN is provably newer than everything this connection received.
     fn is_newer(&self, ctx: &Ctx<'_>, syn: &TcpSegment<'_>) -> bool {
         let beyond = syn.seq.gt(self.rcv.rcv_nxt());
         match syn.options.timestamps {

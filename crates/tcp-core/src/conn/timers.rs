@@ -7,12 +7,12 @@ use crate::error::ConnError;
 use crate::events::WakeReason;
 use crate::time::{Duration, Instant};
 
-/// How long nothing has arrived when an empty receive buffer gives its memory back. Long against a round trip,
-/// so that a connection in use does not take and give memory for each burst.
+/// Time without arrivals after which an empty receive buffer is freed. Long compared with a round trip, so
+/// that an active connection does not allocate and free memory for each burst.
 const TRIM_AFTER: Duration = Duration::from_secs(1);
 
 impl Connection {
-    /// The earliest deadline, and what it is for.
+    /// The earliest deadline, and its purpose.
     pub(crate) fn next_deadline(&self) -> Option<(Instant, WakeReason)> {
         match self.state {
             State::Closed | State::Listen => return None,
@@ -71,7 +71,7 @@ impl Connection {
             return;
         }
         if due(Some(self.wait_until)) {
-            // Nobody will read what the peer may still send: the orphan is forgotten.
+            // What the peer may still send will not be read: the orphan is forgotten.
             self.die(ctx, None);
             return;
         }
@@ -89,7 +89,7 @@ impl Connection {
         }
     }
 
-    /// A SYN, data or a window probe is to be sent again, later than the first time.
+    /// True if a SYN, data or a window probe waits to be repeated by a timer that has backed off.
     pub(crate) fn waits_for_a_backed_off_timer(&self) -> bool {
         match self.handshake.as_deref() {
             Some(handshake) => handshake.expiries > 0 && handshake.deadline != Instant::FAR_FUTURE,
@@ -97,7 +97,7 @@ impl Connection {
         }
     }
 
-    /// Makes that timer due. Its next wait is as long as it would have been.
+    /// Makes that timer due. Its next timeout is as long as it would have been.
     pub(crate) fn end_back_off(&mut self, now: Instant) {
         match self.handshake.as_deref_mut() {
             Some(handshake) => handshake.deadline = now,
@@ -105,11 +105,12 @@ impl Connection {
         }
     }
 
-    /// The peer does not answer any more.
+    /// The peer no longer answers.
     fn time_out(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.tcp_abort_on_timeout += 1;
         let error = self.soft_error.unwrap_or(ConnError::TimedOut);
-        // RFC 5482 and RFC 9293, section 3.8.3: the connection is aborted, which tells the peer if it lives.
+        // RFC 5482 and RFC 9293, section 3.8.3: the connection is aborted, which notifies the peer if it is
+        // alive.
         self.abort(ctx, error);
     }
 
@@ -118,15 +119,15 @@ impl Connection {
         Some(self.snd.stalled_since()? + self.config.user_timeout?)
     }
 
-    /// When an empty receive buffer gives its memory back.
+    /// When to free an empty receive buffer.
     fn trim_at(&self) -> Option<Instant> {
         self.rcv.has_idle_memory().then(|| self.last_arrival + TRIM_AFTER)
     }
 
-    /// When the next keep-alive probe is due, or the connection is given up for want of an answer.
+    /// When the next keep-alive probe is due, or the connection is given up for lack of an answer.
     fn keep_alive_at(&self) -> Option<Instant> {
         let keep_alive = self.config.keep_alive.as_ref()?;
-        // Section 3.8.4: only where no data is outstanding; then its timer does the work.
+        // Section 3.8.4: only if no data is outstanding; otherwise the retransmission timer is enough.
         if !self.snd.is_empty() || self.probe_due {
             return None;
         }
@@ -134,7 +135,7 @@ impl Connection {
         Some(self.last_arrival + keep_alive.idle + intervals)
     }
 
-    /// A keep-alive probe is due, or was the last. True where the connection is over.
+    /// A keep-alive probe is due, or the last one was not answered. True if the connection is over.
     fn on_keep_alive(&mut self, ctx: &mut Ctx<'_>) -> bool {
         let Some(keep_alive) = self.config.keep_alive.as_ref() else { return false };
         if self.keep_alive_probes >= keep_alive.count {

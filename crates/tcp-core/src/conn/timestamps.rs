@@ -4,7 +4,7 @@ use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::Timestamps;
 
-/// TS.Recent is not trusted after this long without a segment (RFC 7323, section 5.5).
+/// TS.Recent expires after this long without a segment (RFC 7323, section 5.5).
 const RECENT_VALID: Duration = Duration::from_secs(24 * 24 * 3_600);
 
 /// The timestamp state of a connection.
@@ -14,7 +14,7 @@ pub(crate) struct TimestampClock {
     offset: u32,
     /// TS.Recent: the TSval to echo.
     recent: u32,
-    /// When `recent` was taken; [`Instant::FAR_FUTURE`] unless both sides sent the option in their SYN.
+    /// When `recent` was updated; [`Instant::FAR_FUTURE`] unless both sides sent the option in their SYN.
     recent_at: Instant,
 }
 
@@ -48,19 +48,19 @@ impl TimestampClock {
         Timestamps { val: self.value(now), ecr: self.recent }
     }
 
-    /// How long ago the segment left whose TSval `ecr` echoes; `None` for values this clock never showed.
+    /// The age of the segment whose TSval `ecr` echoes; `None` for values that this clock never had.
     pub(crate) fn age(&self, now: Instant, ecr: u32) -> Option<Duration> {
         let age = self.value(now).wrapping_sub(ecr);
         (ecr != 0 && age < 1 << 31).then(|| Duration::from_millis(u64::from(age)))
     }
 
-    /// RFC 7323, section 5.3, R1: the segment is older than one that arrived before it.
+    /// RFC 7323, section 5.3, R1: true if the segment is older than one received before it.
     pub(crate) fn rejects(&self, now: Instant, val: u32) -> bool {
         (val.wrapping_sub(self.recent) as i32) < 0 && now.since(self.recent_at) <= RECENT_VALID
     }
 
-    /// RFC 7323, section 4.3, (2): TS.Recent follows segments that reach back to the last ACK sent. `val` is of a
-    /// segment that is not [rejected](Self::rejects).
+    /// RFC 7323, section 4.3, (2): TS.Recent is taken from segments that start at or before the last ACK
+    /// sent. `val` is of a segment that is not [rejected](Self::rejects).
     pub(crate) fn update(&mut self, now: Instant, val: u32, seq: SeqNum, last_ack_sent: SeqNum) {
         if seq.le(last_ack_sent) {
             self.recent = val;

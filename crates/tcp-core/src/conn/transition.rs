@@ -15,7 +15,7 @@
 
 use crate::State;
 
-/// What can move a connection from one state to another.
+/// An input of the state diagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
     /// The application opens actively.
@@ -24,7 +24,7 @@ pub(crate) enum Input {
     PassiveOpen,
     /// A SYN without an acceptable ACK arrived.
     Syn,
-    /// A SYN arrived that also acknowledges ours.
+    /// A SYN that also acknowledges ours arrived.
     SynAck,
     /// Our SYN was acknowledged by a segment without SYN.
     AckOfSyn,
@@ -57,7 +57,7 @@ impl Input {
     ];
 }
 
-/// The state after `input`. Inputs that mean nothing in a state leave it as it is.
+/// The state after `input`. Inputs that have no meaning in a state leave it unchanged.
 pub(crate) const fn next(state: State, input: Input) -> State {
     use Input as I;
     use State as S;

@@ -1,15 +1,16 @@
-//! From a packet's addresses and ports to its connection.
+//! Finds the connection for a packet's addresses and ports.
 //!
-//! A hash table of slot numbers that leaves the four-tuples where they are, in the connections: 9 bytes per
-//! bucket, which is 10 to 21 per connection. Buckets keep 32 bits of the hash, so that neither a miss nor growth
-//! touches a connection. The hash is keyed, because whoever can choose what collides makes each look-up slow.
+//! A hash table of slot numbers; the four-tuples stay in the connections. It takes 9 bytes per bucket, which
+//! is 10 to 21 per connection. Buckets keep 32 bits of the hash, so that neither a miss nor growth touches a
+//! connection. The hash is keyed, because an attacker who could choose colliding tuples could make each
+//! look-up slow.
 
 use crate::four_tuple::FourTuple;
 use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
-/// The connections of an endpoint by their names. The endpoint adds a slot when it makes a connection, and
-/// removes it when it forgets it. All is O(1).
+/// The connections of an endpoint by four-tuple. The endpoint adds a slot when it creates a connection, and
+/// removes it when it forgets the connection. All operations are O(1).
 pub(crate) struct Demux {
     table: HashTable<Bucket>,
     hasher: SipHasher13,
@@ -22,30 +23,31 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// The hash as the table wants it: it takes the lowest bits as the place, and the seven highest as a tag.
+    /// The hash in the form the table needs: it uses the lowest bits as position, and the seven highest as a
+    /// tag.
     const fn table_hash(self) -> u64 {
         (self.hash as u64) << 32 | self.hash as u64
     }
 }
 
-/// Connections that the table has room for before it ever shrinks.
+/// Capacity in connections below which the table never shrinks.
 const KEEP: usize = 64;
 
 impl Demux {
-    /// An empty table with a secret key, which has to be random where peers are not trusted.
+    /// An empty table with a secret key, which must be random if peers are not trusted.
     #[must_use]
     pub(crate) fn new(secret: [u8; 16]) -> Self {
         Self { table: HashTable::new(), hasher: SipHasher13::new_with_key(&secret) }
     }
 
-    /// Connections.
+    /// Number of connections.
     #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// The slot of the connection `tuple`. `is_at` says whether the connection in a slot has that name; it is
-    /// hardly ever asked more than once.
+    /// The slot of the connection `tuple`. `is_at` tells whether the connection in a slot has that
+    /// four-tuple; it is rarely called more than once.
     #[must_use]
     pub(crate) fn find(&self, tuple: &FourTuple, mut is_at: impl FnMut(u32) -> bool) -> Option<u32> {
         let key = self.bucket(tuple, 0);
@@ -59,7 +61,7 @@ impl Demux {
         self.table.insert_unique(bucket.table_hash(), bucket, |it| it.table_hash());
     }
 
-    /// Removes the connection `tuple` that is in `slot`; false where there is none such.
+    /// Removes the connection `tuple` in `slot`; false if there is none.
     pub(crate) fn remove(&mut self, tuple: &FourTuple, slot: u32) -> bool {
         let key = self.bucket(tuple, slot);
         let Ok(entry) = self.table.find_entry(key.table_hash(), |it| it.slot == slot && it.hash == key.hash)
@@ -67,7 +69,7 @@ impl Demux {
             return false;
         };
         entry.remove();
-        // Half as large as is full: as many insertions or removals go by before it is resized again.
+        // Half full afterwards: many insertions or removals pass before the next resize.
         if self.table.capacity() > KEEP && self.table.len() < self.table.capacity() / 8 {
             self.table.shrink_to((2 * self.table.len()).max(KEEP / 2), |it| it.table_hash());
         }
@@ -80,7 +82,7 @@ impl Demux {
 }
 
 impl core::fmt::Debug for Demux {
-    /// Without the secret.
+    /// Leaves out the secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Demux").field("len", &self.len()).finish_non_exhaustive()
     }

@@ -1,4 +1,5 @@
-//! The way out of an endpoint: who may have something to send, what the scheduler was given, and what is on the wire.
+//! The way out of an endpoint: which connections may have something to send, what is in the scheduler, and
+//! what is on the wire.
 //!
 //! ```text
 //!           ┌── deferred ◄──┐
@@ -9,12 +10,12 @@
 //!                                                  held, goes first
 //! ```
 //!
-//! A packet has *departed* when the driver says so; where no driver does, when the link is free again that a
-//! shaper imitates, or at once. Then the connections that the scheduler resumes push, and only then comes the next
-//! pop: a deferred packet stands behind what came while the link was busy.
+//! A packet has *departed* when the driver reports it; without a driver that reports departures, when the
+//! link emulated by a shaper is free again, or at once. Then the resumed connections push, and only then
+//! comes the next pop: a deferred packet queues behind what arrived while the link was busy.
 //!
-//! No scheduler can stop the host: only data can be deferred, and what it deferred is admitted all the same
-//! once nothing is queued or on the wire.
+//! No scheduler can stop the host: only data can be deferred, and deferred data is admitted anyway once
+//! nothing is queued or on the wire.
 
 use super::ready::Ready;
 use super::slots::{Flags, Slots};
@@ -34,28 +35,28 @@ use alloc::vec::Vec;
 #[derive(Debug)]
 pub(super) struct Egress {
     pub(super) scheduler: Box<dyn EgressScheduler>,
-    /// What the scheduler said of itself when it was last asked.
+    /// The scheduler's properties when last asked.
     pub(super) properties: SchedulerProperties,
     /// It may have been configured since.
     pub(super) properties_are_old: bool,
     /// Connections that may have something to send.
     pub(super) ready: Ready,
-    /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] says who stands
-    /// here, [`Flags::DEFERRED`] who still waits.
+    /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] marks those
+    /// in this queue, [`Flags::DEFERRED`] those still waiting.
     pub(super) deferred: VecDeque<u32>,
-    /// Connections whose pure ACK stayed, so that what the application sends may carry it. [`Flags::KEPT`] says who
-    /// stands here.
+    /// Connections with a pure ACK that is held, to piggyback on what the application sends. [`Flags::KEPT`]
+    /// marks those in this list.
     pub(super) kept: Vec<u32>,
-    /// Pure ACKs may stay.
+    /// Pure ACKs may be held.
     pub(super) keeps_acks: bool,
-    /// Packets that are no longer (or never were) a connection's, of which the scheduler has descriptors.
+    /// Packets without a connection (any more) whose descriptors are in the scheduler.
     pub(super) strays: Strays,
     /// A packet that the device refused. It is in no queue.
     pub(super) held: Option<Descriptor>,
-    /// Packets that the device took and that have not departed, oldest first; and when they will, `FAR_FUTURE`
-    /// where the driver says it.
+    /// Packets that the device took but that have not departed, oldest first, with their departure time;
+    /// `FAR_FUTURE` if the driver reports it.
     pub(super) on_wire: VecDeque<(Descriptor, Instant)>,
-    /// The device refused a packet, and not everything that waited behind it has left.
+    /// The device refused a packet, and not everything queued behind it has been sent.
     pub(super) device_full: bool,
     /// What left.
     pub(super) accounts: Accounts,
@@ -63,13 +64,13 @@ pub(super) struct Egress {
     pub(super) queued: usize,
     /// Serial number of the next descriptor.
     pub(super) serial: u64,
-    /// Before this instant the scheduler lets nothing out of what it has.
+    /// The scheduler releases nothing before this instant.
     pub(super) not_before: Option<Instant>,
-    /// When the driver was last asked to come for a packet that waits.
+    /// When the driver was last asked to come for a waiting packet.
     pub(super) asked_for: Option<Instant>,
-    /// Where headers are built.
+    /// Buffer for headers.
     pub(super) header: HeaderBuf,
-    /// Where those of one packet of a run are built.
+    /// Buffer for the headers of one packet of a run.
     pub(super) segment_header: HeaderBuf,
 }
 
@@ -79,7 +80,7 @@ impl Egress {
             properties: scheduler.properties(),
             properties_are_old: false,
             scheduler,
-            // A turn is one packet where all are of the largest size.
+            // A turn is one packet of the largest size.
             ready: Ready::new(host.mtu.max(host.max_super_packet)),
             deferred: VecDeque::new(),
             kept: Vec::new(),
@@ -98,7 +99,7 @@ impl Egress {
         }
     }
 
-    /// The scheduler, to be configured or read.
+    /// The scheduler, for configuration and statistics.
     pub(super) fn scheduler_mut(&mut self) -> &mut dyn EgressScheduler {
         self.properties_are_old = true;
         &mut *self.scheduler
@@ -111,33 +112,33 @@ impl Egress {
         }
     }
 
-    /// When the scheduler lets the next packet out, or a departure lets somebody go on; `None` where nothing is
-    /// waited for but the device.
+    /// When the scheduler releases the next packet, or a departure allows a connection to continue; `None` if
+    /// only the device is waited for.
     pub(super) fn wake_up_at(&self) -> Option<Instant> {
-        // A held packet waits for the device, not for the scheduler.
+        // A held packet waits for the device, not the scheduler.
         let pop = self.not_before.filter(|_| self.queued > 0 && self.held.is_none());
         let departure = self.on_wire.front().map(|(_, at)| *at);
         let departure = departure.filter(|at| *at != Instant::FAR_FUTURE && !self.deferred.is_empty());
         pop.into_iter().chain(departure).min()
     }
 
-    /// The serial number of a packet to come.
+    /// The serial number for the next packet.
     pub(super) const fn next_serial(&mut self) -> u64 {
         let serial = self.serial;
         self.serial += 1;
         serial
     }
 
-    /// Gives a descriptor to the scheduler.
+    /// Pushes a descriptor to the scheduler.
     pub(super) fn push(&mut self, now: Instant, mut descriptor: Descriptor) {
         descriptor.queued_at = now;
         self.scheduler.push(now, descriptor);
         if self.queued == 0 {
-            // The packet that the driver was to come for was given up.
+            // The packet that the driver was asked to come for is no longer awaited.
             self.asked_for = None;
         }
         self.queued += 1;
-        // Whatever the scheduler said before, it may say otherwise of this packet.
+        // Whatever the scheduler said before may not apply to this packet.
         self.not_before = None;
     }
 
@@ -153,8 +154,8 @@ impl Egress {
         }
     }
 
-    /// A connection with `queued` descriptors in the scheduler is gone; `deferred`: it also waited for the
-    /// scheduler's leave.
+    /// A connection with `queued` descriptors in the scheduler is gone; `deferred`: it was also waiting for
+    /// the scheduler's permission.
     pub(super) fn forget_conn(&mut self, now: Instant, conn: ConnId, queued: u32, deferred: bool) {
         let held = self.held.take_if(|held| held.conn == Some(conn)).is_some();
         if queued > 0 || held || deferred {
@@ -164,12 +165,12 @@ impl Egress {
         }
     }
 
-    /// Nothing is queued or on the wire: whoever asks is admitted.
+    /// True if nothing is queued or on the wire: every request is admitted.
     pub(super) fn is_idle(&self) -> bool {
         self.queued == 0 && self.held.is_none() && self.on_wire.is_empty()
     }
 
-    /// The device took a packet of the scheduler's.
+    /// The device took a packet from the scheduler.
     pub(super) fn took(
         &mut self,
         now: Instant,
@@ -193,7 +194,7 @@ impl Egress {
         true
     }
 
-    /// Packets leave the link that the scheduler imitates.
+    /// Lets packets depart from the link that the scheduler emulates.
     pub(super) fn depart_until(&mut self, now: Instant) {
         while self.on_wire.front().is_some_and(|(_, at)| *at <= now)
             && let Some((descriptor, _)) = self.on_wire.pop_front()
@@ -212,7 +213,7 @@ impl Egress {
         }
     }
 
-    /// Lets the connection at `index` ask again, where it was deferred.
+    /// Lets the connection at `index` ask again if it was deferred.
     pub(super) fn resume(&mut self, slots: &mut Slots, index: u32) {
         if let Some(slot) = slots.slot_mut(index)
             && slot.flags.clear(Flags::DEFERRED)
@@ -221,9 +222,9 @@ impl Egress {
         }
     }
 
-    /// Lets those ask again whom the scheduler names.
+    /// Lets the connections named by the scheduler ask again.
     pub(super) fn resume_named(&mut self, slots: &mut Slots) {
-        // More names than connections that wait are no help, and must not keep the host busy.
+        // More names than waiting connections are useless, and must not keep the host busy.
         for _ in 0..self.deferred.len() {
             let Some(conn) = self.scheduler.poll_resume() else { return };
             if slots.get_mut(conn).is_some() {
@@ -232,7 +233,7 @@ impl Egress {
         }
     }
 
-    /// Where nothing is under way, whoever waits longest asks again, named or not.
+    /// If nothing is in progress, the connection that has waited longest asks again, whether named or not.
     pub(super) fn resume_if_idle(&mut self, slots: &mut Slots) {
         while self.is_idle()
             && self.ready.is_empty()
@@ -245,7 +246,7 @@ impl Egress {
         }
     }
 
-    /// The pure ACK of the connection at `index` stays.
+    /// Holds the pure ACK of the connection at `index`.
     pub(super) fn keep(&mut self, slots: &mut Slots, index: u32) {
         if let Some(slot) = slots.slot_mut(index)
             && slot.flags.set(Flags::KEPT)
@@ -254,7 +255,7 @@ impl Egress {
         }
     }
 
-    /// Pure ACKs that stayed may go.
+    /// Releases the held pure ACKs.
     pub(super) fn release_kept(&mut self, slots: &mut Slots) {
         for index in self.kept.drain(..) {
             if let Some(slot) = slots.slot_mut(index) {
@@ -264,18 +265,18 @@ impl Egress {
         }
     }
 
-    /// How much later than it was asked to the driver comes for what waits in the scheduler, or for a departure that somebody
-    /// waits for. Each instant counts once, when the driver comes after it for the first time.
+    /// How late the driver is for a packet waiting in the scheduler, or for a departure that a connection
+    /// waits for. Each instant counts once, when the driver first comes after it.
     pub(super) fn lateness(&mut self, now: Instant) -> Option<Duration> {
         let pop = self.asked_for.take_if(|at| *at <= now).filter(|_| self.queued > 0);
         let departure = self.on_wire.front().map(|(_, at)| *at);
         let departure = departure.filter(|at| *at <= now && !self.deferred.is_empty());
-        // A packet that the device refused waits for the device.
+        // A packet refused by the device waits for the device.
         let asked_for = pop.into_iter().chain(departure).min().filter(|_| self.held.is_none())?;
         Some(now.since(asked_for)).filter(|by| !by.is_zero())
     }
 
-    /// What the scheduler lets out.
+    /// Takes the packet that the scheduler releases.
     pub(super) fn pop(&mut self, now: Instant, slots: &mut Slots) -> Option<Descriptor> {
         if self.queued == 0 {
             return None;
@@ -296,7 +297,7 @@ impl Egress {
                 None
             }
             Popped::Empty => {
-                // It has the last word about what it has.
+                // The scheduler has the last word on what it holds.
                 self.queued = 0;
                 None
             }
@@ -305,7 +306,7 @@ impl Egress {
 
     /// See [`Endpoint::departed`](super::Endpoint::departed).
     pub(super) fn departed(&mut self, now: Instant, packet: TxId) {
-        // In order of departure, as a rule, so that it is the first.
+        // Usually the first, since packets depart in order.
         let Some(place) = self.on_wire.iter().position(|(descriptor, _)| descriptor.id.serial == packet.0)
         else {
             return;

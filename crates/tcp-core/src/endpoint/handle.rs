@@ -16,7 +16,7 @@ use core::net::SocketAddr;
 #[derive(Debug)]
 pub struct Conn<'a> {
     endpoint: &'a mut Endpoint,
-    /// Names a connection of the endpoint, which cannot go away while it is borrowed.
+    /// A connection of the endpoint, which cannot disappear while it is borrowed.
     id: ConnId,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Conn<'a> {
         self.endpoint.slots.conn_mut(self.id.index).expect("a borrowed connection exists")
     }
 
-    /// Does `act`, after which there may be something to send or to tell.
+    /// Calls `act`, after which there may be something to send or to report.
     pub(super) fn act<T>(&mut self, now: Instant, act: impl FnOnce(&mut Connection, &mut Ctx<'_>) -> T) -> T {
         let endpoint = &mut *self.endpoint;
         endpoint.now = endpoint.now.max(now);
@@ -58,16 +58,17 @@ impl Conn<'_> {
         self.conn().state()
     }
 
-    /// Copies as much of `data` into the send buffer as fits; 0 means that it is full and
-    /// [`Event::Writable`](crate::Event::Writable) will come.
+    /// Copies as much of `data` as fits into the send buffer. 0 means that it is full;
+    /// [`Event::Writable`](crate::Event::Writable) will follow.
     ///
     /// # Errors
-    /// Where nothing can be written any more, or not yet.
+    /// If nothing can be written any more, or not yet.
     pub fn write(&mut self, now: Instant, data: &[u8]) -> Result<usize, StreamError> {
         self.act(now, |conn, _| conn.write(data))
     }
 
-    /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns how many it wrote.
+    /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns the number of
+    /// bytes written.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -86,23 +87,25 @@ impl Conn<'_> {
         self.conn().write_space()
     }
 
-    /// A write would take something, or fail at once. If not, [`Event::Writable`](crate::Event::Writable) will come, as after
-    /// a write that was cut short.
+    /// True if a write would take something, or fail at once. If false,
+    /// [`Event::Writable`](crate::Event::Writable) will follow, as after a partial write.
     pub fn is_writable(&mut self) -> bool {
         self.conn_mut().is_writable()
     }
 
-    /// Asks for [`Event::Writable`](crate::Event::Writable) when `bytes` of the send buffer are free (at most all of it), at once
-    /// where they are. Without it the event comes after a write was cut short, when a third of the buffer is free.
+    /// Requests [`Event::Writable`](crate::Event::Writable) when `bytes` of the send buffer are free (at most
+    /// all of it), at once if they already are. Without it the event comes after a partial write, when a
+    /// third of the buffer is free.
     pub fn want_write_space(&mut self, now: Instant, bytes: usize) {
         self.act(now, |conn, _| conn.want_space(bytes));
     }
 
-    /// Copies received data into `buf` and frees it; 0 with a non-empty `buf` means that nothing is there
-    /// yet, or, where [`at_end`](Self::at_end) says so, that the stream has ended.
+    /// Copies received data into `buf` and frees it. 0 with a non-empty `buf` means that there is no data yet
+    /// or, if [`at_end`](Self::at_end) is true, that the stream has ended.
     ///
     /// # Errors
-    /// Where the connection ended with an error before the end of the peer's stream, and everything received is read.
+    /// If the connection ended with an error before the end of the peer's stream, and everything received was
+    /// read.
     pub fn read(&mut self, now: Instant, buf: &mut [u8]) -> Result<usize, StreamError> {
         self.act(now, |conn, ctx| conn.read(ctx, buf))
     }
@@ -118,26 +121,26 @@ impl Conn<'_> {
         self.act(now, |conn, ctx| conn.consume(ctx, n));
     }
 
-    /// The peer has closed its side and everything received is read. This stays so, whatever ends the connection
-    /// later.
+    /// True if the peer has closed its side and everything received was read. Stays true however the
+    /// connection ends later.
     #[must_use]
     pub fn at_end(&self) -> bool {
         self.conn().at_end()
     }
 
-    /// The peer has acknowledged everything that was written, and the FIN. This stays so, whatever ends the connection
-    /// later.
+    /// True if the peer has acknowledged everything written and the FIN. Stays true however the connection
+    /// ends later.
     #[must_use]
     pub fn is_flushed(&self) -> bool {
         self.conn().is_flushed()
     }
 
-    /// Closes the sending side: a FIN follows what is written.
+    /// Closes the sending side: a FIN follows the written data.
     pub fn shutdown(&mut self, now: Instant) {
         self.act(now, |conn, ctx| conn.shutdown(ctx));
     }
 
-    /// Resets the connection and throws away what is queued.
+    /// Resets the connection and discards queued data.
     pub fn abort(&mut self, now: Instant) {
         self.act(now, |conn, ctx| conn.abort(ctx, ConnError::Aborted));
     }
@@ -160,7 +163,7 @@ impl Conn<'_> {
         (tuple.local(), tuple.remote())
     }
 
-    /// Why the connection ended, where it ended with an error.
+    /// The error that ended the connection, if any.
     #[must_use]
     pub fn error(&self) -> Option<ConnError> {
         self.conn().error()

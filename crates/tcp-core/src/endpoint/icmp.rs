@@ -1,4 +1,4 @@
-//! ICMP: pings are answered; errors go, after RFC 5927's checks, to the connection that they are about.
+//! ICMP: answers pings, and passes errors, after RFC 5927's checks, to their connection.
 
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
@@ -27,7 +27,7 @@ impl Endpoint {
     }
 
     /// RFC 1122, section 3.2.2.6, and RFC 4443, section 4.2: the reply has the request's identifier, sequence
-    /// number and data, and comes from the address that was asked.
+    /// number and data, and is sent from the requested address.
     fn on_echo_request(&mut self, now: Instant, ip: &IpInfo, echo: &IcmpEcho<'_>) -> Ingested {
         self.observe.counters.icmp_in_echos += 1;
         // The reply is as long as the request, and cannot be fragmented.
@@ -45,8 +45,8 @@ impl Endpoint {
         Ingested::Handled
     }
 
-    /// RFC 5927, section 4: an error counts only if it quotes a segment of an existing connection; that the
-    /// segment is outstanding is checked by the connection.
+    /// RFC 5927, section 4: an error is only accepted if it quotes a segment of an existing connection; the
+    /// connection checks that the segment is outstanding.
     fn on_icmp_error(&mut self, now: Instant, error: &wire::IcmpError) -> Ingested {
         let quoted = &error.quoted;
         let (Some(meaning), Some(index)) = (meaning(&error.kind), self.quoted_conn(quoted)) else {
@@ -70,13 +70,13 @@ impl Endpoint {
     }
 }
 
-/// What an error means to a connection; `None` where it means nothing.
+/// What an error means for a connection; `None` if nothing.
 fn meaning(kind: &IcmpErrorKind) -> Option<IcmpError> {
     match *kind {
         IcmpErrorKind::PacketTooBig { mtu } => Some(IcmpError::TooBig(mtu)),
         IcmpErrorKind::DestinationUnreachable { reason, .. } => Some(match reason {
-            // RFC 1122, section 4.2.3.9: hard errors. Whether they end anything is for the connection's state
-            // to decide (RFC 5927, section 5.2).
+            // RFC 1122, section 4.2.3.9: hard errors. Whether they end the connection depends on its state
+            // (RFC 5927, section 5.2).
             Unreachable::Protocol | Unreachable::Port => IcmpError::Refused,
             Unreachable::Network | Unreachable::Host | Unreachable::Prohibited | Unreachable::Other => {
                 IcmpError::Unreachable

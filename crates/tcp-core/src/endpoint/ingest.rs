@@ -1,4 +1,4 @@
-//! What comes in: from a packet to the connection, the listener, or the answer that it gets.
+//! Received packets: to the connection, the listener, or the answer.
 
 use super::slots::Flags;
 use super::stray::Stray;
@@ -37,7 +37,7 @@ impl Endpoint {
         }
     }
 
-    /// A packet of an ECN-capable transport.
+    /// Counts packets by ECN codepoint.
     fn count_codepoint(&mut self, datagram: &Datagram<'_>) {
         let packets = match &datagram.transport {
             Transport::Tcp(segment) => u64::from(segment.wire_segments),
@@ -52,7 +52,7 @@ impl Endpoint {
         }
     }
 
-    /// A packet is dropped.
+    /// Drops a packet.
     pub(super) fn drop_packet(&mut self, reason: DropReason) -> Ingested {
         reason.count(&mut self.observe.counters);
         Ingested::Dropped(reason)
@@ -75,7 +75,7 @@ impl Endpoint {
         }
     }
 
-    /// The segment is for the connection at `index`.
+    /// True if the segment is for the connection at `index`.
     fn is_named(&self, index: u32, ip: &IpInfo, segment: &TcpSegment<'_>) -> bool {
         self.slots.slot(index).is_some_and(|slot| {
             slot.flags.has(Flags::NAMED)
@@ -86,7 +86,7 @@ impl Endpoint {
         })
     }
 
-    /// The connection of this name.
+    /// The connection with this four-tuple.
     pub(super) fn lookup(&self, tuple: &FourTuple) -> Option<u32> {
         self.demux.find(tuple, |index| self.slots.conn(index).is_some_and(|conn| conn.tuple() == tuple))
     }
@@ -100,7 +100,7 @@ impl Endpoint {
         let over = conn.is_over();
         self.touch(now, index);
         if over {
-            // The next segment may be a SYN of the same name.
+            // The next segment may be a SYN with the same four-tuple.
             self.settle_one(now, index);
         }
         match disposition {
@@ -115,7 +115,7 @@ impl Endpoint {
         Ingested::Conn(id)
     }
 
-    /// A segment of no connection: RFC 9293, section 3.10.7.2 where somebody listens, and 3.10.7.1 elsewhere.
+    /// A segment without a connection: RFC 9293, section 3.10.7.2 if there is a listener, otherwise 3.10.7.1.
     fn give_to_listener(
         &mut self,
         now: Instant,
@@ -149,7 +149,7 @@ impl Endpoint {
     ) -> Ingested {
         let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
         if !listener.has_room() {
-            // Section 3.10.7.2 knows no such case; a SYN that gets no answer is tried again.
+            // Section 3.10.7.2 does not cover this case; the client repeats an unanswered SYN.
             return self.drop_packet(DropReason::BacklogFull);
         }
         if self.slots.len() >= self.config.max_connections as usize {
@@ -175,7 +175,7 @@ impl Endpoint {
         Ingested::Accepted(id)
     }
 
-    /// From here on segments find the connection by `tuple`.
+    /// Makes segments find the connection by `tuple` from now on.
     pub(super) fn name(&mut self, tuple: &FourTuple, id: ConnId) {
         if let Some(slot) = self.slots.get_mut(id)
             && slot.flags.set(Flags::NAMED)
@@ -184,7 +184,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment came that no connection and no listener takes.
+    /// A segment arrived for which there is no connection and no listener.
     fn refuse_segment(&mut self, now: Instant, tuple: FourTuple, segment: &TcpSegment<'_>) -> Ingested {
         match RstSpec::answer_to(segment) {
             Some(rst) if self.config.reset_unknown => self.send_reset(now, tuple, rst),
@@ -192,12 +192,13 @@ impl Endpoint {
         }
     }
 
-    /// A segment without a connection that gets no answer.
+    /// A segment without a connection that is not answered.
     fn ignore_segment(&mut self) -> Ingested {
         self.drop_packet(DropReason::NoConnection)
     }
 
-    /// Queues an RST, within the rate limit: an attacker's segments must not make this host a source of traffic.
+    /// Queues an RST, within the rate limit: an attacker must not be able to use this host as a source of
+    /// traffic.
     fn send_reset(&mut self, now: Instant, tuple: FourTuple, rst: RstSpec) -> Ingested {
         if !self.egress.strays.has_room_for_reset() || !self.resets.allow(now) {
             return self.drop_packet(DropReason::RstLimited);
@@ -206,8 +207,8 @@ impl Endpoint {
         Ingested::Handled
     }
 
-    /// Drops packets to others, and those that nobody can be answered at (RFC 1122, section 3.2.1.3, and
-    /// RFC 9293, section 3.9.2.3: neither end may be a broadcast or multicast address).
+    /// Drops packets for other hosts, and those whose source cannot be answered (RFC 1122, section 3.2.1.3,
+    /// and RFC 9293, section 3.9.2.3: neither address may be broadcast or multicast).
     pub(super) fn check_addresses(&mut self, ip: &IpInfo) -> Option<Ingested> {
         if is_unicast(ip.src) && is_unicast(ip.dst) && self.is_local(ip.dst) {
             return None;
@@ -215,21 +216,21 @@ impl Endpoint {
         Some(self.drop_packet(DropReason::NotLocal))
     }
 
-    /// The address is one of this endpoint's.
+    /// True if the address is one of this endpoint's.
     pub(super) fn is_local(&self, address: IpAddr) -> bool {
-        // RFC 8200, section 5: a link that carries less than 1,280 octets carries no IPv6.
+        // RFC 8200, section 5: a link with an MTU below 1,280 octets carries no IPv6.
         let carried = address.is_ipv4() || self.config.mtu >= MIN_MTU_V6;
         carried && (self.config.any_address || self.config.addresses.contains(&address))
     }
 }
 
-/// The connection that a segment names.
+/// The four-tuple of a segment.
 fn named_by(ip: &IpInfo, segment: &TcpSegment<'_>) -> FourTuple {
     let local = SocketAddr::new(ip.dst, segment.dst_port);
     FourTuple::new(local, SocketAddr::new(ip.src, segment.src_port))
 }
 
-/// The address can be that of one host.
+/// True if the address can belong to a single host.
 pub(super) const fn is_unicast(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => !v4.is_unspecified() && !v4.is_multicast() && !matches!(v4, Ipv4Addr::BROADCAST),

@@ -1,16 +1,17 @@
-//! The numbers that a connection begins with: its initial sequence number and its timestamp offset.
+//! Initial sequence numbers and timestamp offsets.
 //!
-//! Both are keyed hashes of the connection's addresses and ports. Somebody off the path cannot guess them, and
-//! yet a later connection between the same two sockets continues where the earlier one was, so that old
-//! segments fall outside its window (RFC 6528) and a peer in TIME-WAIT sees its timestamps grow (RFC 6191).
+//! Both are keyed hashes of the connection's addresses and ports. An off-path attacker cannot guess them; yet
+//! a later connection between the same two sockets continues where the earlier one ended, so that old
+//! segments fall outside its window (RFC 6528) and a peer in TIME-WAIT sees its timestamps increase (RFC
+//! 6191).
 
 use crate::four_tuple::FourTuple;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use siphasher::sip::SipHasher24;
 
-/// Makes initial sequence numbers and timestamp offsets. The endpoint has one, and asks it when it sends a SYN
-/// or a SYN-ACK.
+/// Generates initial sequence numbers and timestamp offsets. The endpoint has one, and uses it for each SYN
+/// and SYN-ACK.
 #[derive(Clone)]
 pub(crate) struct IsnGenerator {
     hasher: SipHasher24,
@@ -20,7 +21,7 @@ pub(crate) struct IsnGenerator {
 const TICK_NANOS: u64 = 4_000;
 
 impl IsnGenerator {
-    /// A generator with a secret key, which has to be random where peers are not trusted.
+    /// A generator with a secret key, which must be random if peers are not trusted.
     #[must_use]
     pub(crate) fn new(secret: [u8; 16]) -> Self {
         Self { hasher: SipHasher24::new_with_key(&secret) }
@@ -34,25 +35,26 @@ impl IsnGenerator {
         SeqNum(self.hasher.hash(connection.as_bytes()) as u32) + ticks as u32
     }
 
-    /// The ISN of a connection that follows one between the same sockets in TIME-WAIT whose SND.NXT was
-    /// `floor`: as [`isn`](Self::isn) where that is beyond, and otherwise the next number that is (RFC 9293,
-    /// section 3.6.1: "larger than the largest sequence number it used on the previous connection").
+    /// The ISN of a connection that follows one in TIME-WAIT between the same sockets whose SND.NXT was
+    /// `floor`: [`isn`](Self::isn) if that is above it, otherwise the next number (RFC 9293, section 3.6.1:
+    /// "larger than the largest sequence number it used on the previous connection").
     #[must_use]
     pub(crate) fn isn_above(&self, now: Instant, connection: &FourTuple, floor: SeqNum) -> SeqNum {
         self.isn(now, connection).max(floor + 1)
     }
 
-    /// What a connection adds to its timestamp clock, so that the clock does not tell the host's uptime, nor
-    /// which connections belong to one host (RFC 7323, sections 5.4 and 7.1).
+    /// The offset of a connection's timestamp clock, which keeps the clock from revealing the host's uptime,
+    /// or which connections belong to one host (RFC 7323, sections 5.4 and 7.1).
     #[must_use]
     pub(crate) fn timestamp_offset(&self, connection: &FourTuple) -> u32 {
-        // The half of the hash that the ISN leaves over: a keyed hash's bits tell nothing about each other.
+        // The half of the hash not used for the ISN: the bits of a keyed hash reveal nothing about each
+        // other.
         (self.hasher.hash(connection.as_bytes()) >> 32) as u32
     }
 }
 
 impl core::fmt::Debug for IsnGenerator {
-    /// Without the secret.
+    /// Leaves out the secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("IsnGenerator").finish_non_exhaustive()
     }

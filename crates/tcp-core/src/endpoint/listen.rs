@@ -1,4 +1,4 @@
-//! Listeners: who takes a SYN, and how many of its connections may wait.
+//! Listeners: which one takes a SYN, and how many of its connections may wait.
 
 use crate::config::{AcceptConfig, ListenOn};
 use crate::error::ListenError;
@@ -10,10 +10,10 @@ use core::num::NonZeroU32;
 /// All listeners of an endpoint.
 #[derive(Debug, Default)]
 pub(super) struct Listeners {
-    /// Address and port, `None` and port, or `None` and 0 for every port.
+    /// Keyed by address and port; `None` and port; or `None` and 0 for every port.
     places: BTreeMap<(Option<IpAddr>, u16), NonZeroU32>,
     listeners: BTreeMap<NonZeroU32, Listener>,
-    /// Listeners made so far; their numbers are never used again.
+    /// Listeners created so far; their numbers are never reused.
     made: u32,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// The backlog has room for one more connection.
+    /// True if the backlog has room for another connection.
     pub(super) const fn has_room(&self) -> bool {
         self.waiting < self.accept.backlog
     }
@@ -47,18 +47,18 @@ impl Listeners {
         Ok(ListenerId(number.get()))
     }
 
-    /// Nobody listens on `port` of any address.
+    /// True if no listener has `port` on any address.
     pub(super) fn is_free(&self, port: u16) -> bool {
         self.places.keys().all(|(_, taken)| *taken != port)
     }
 
-    /// The settings for connections that a listener accepts from here on.
+    /// The settings for connections accepted from now on.
     pub(super) fn accept_config(&mut self, listener: ListenerId) -> Option<&mut AcceptConfig> {
         let number = NonZeroU32::new(listener.0)?;
         self.listeners.get_mut(&number).map(|listener| &mut listener.accept)
     }
 
-    /// Where a listener listens.
+    /// The address and port of a listener.
     pub(super) fn place_of(&self, listener: ListenerId) -> Option<ListenOn> {
         let listener = self.listeners.get(&NonZeroU32::new(listener.0)?)?;
         Some(match listener.place {
@@ -68,7 +68,7 @@ impl Listeners {
         })
     }
 
-    /// Removes a listener; its number, where there was one.
+    /// Removes a listener; returns its number, if there was one.
     pub(super) fn remove(&mut self, listener: ListenerId) -> Option<NonZeroU32> {
         let number = NonZeroU32::new(listener.0)?;
         let removed = self.listeners.remove(&number)?;
@@ -76,19 +76,19 @@ impl Listeners {
         Some(number)
     }
 
-    /// Who listens at `local`: a listener of the address goes before one of the port, and that before one of
-    /// everything.
+    /// The listener for `local`: one for the address takes precedence over one for the port, and that over
+    /// one for everything.
     pub(super) fn find(&self, local: SocketAddr) -> Option<NonZeroU32> {
         let at = |place| self.places.get(&place).copied();
         at((Some(local.ip()), local.port())).or_else(|| at((None, local.port()))).or_else(|| at((None, 0)))
     }
 
-    /// A listener that [`find`](Self::find) named.
+    /// The listener found by [`find`](Self::find).
     pub(super) fn get(&self, number: NonZeroU32) -> Option<&Listener> {
         self.listeners.get(&number)
     }
 
-    /// One more connection waits.
+    /// Another connection is waiting.
     pub(super) fn enter(&mut self, number: NonZeroU32) {
         if let Some(listener) = self.listeners.get_mut(&number) {
             listener.waiting += 1;
@@ -103,7 +103,7 @@ impl Listeners {
     }
 }
 
-/// The key of a place. The unspecified address means every address, as with `bind`.
+/// The key of an address and port. The unspecified address means every address, as with `bind`.
 fn place(on: ListenOn) -> (Option<IpAddr>, u16) {
     match on {
         ListenOn::Address(address) if address.ip().is_unspecified() => (None, address.port()),

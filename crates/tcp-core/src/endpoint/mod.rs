@@ -2,18 +2,20 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `ingest.rs` | from a packet to the connection, the listener, or the answer that it gets |
-//! | `icmp.rs`, `refuse.rs` | pings, ICMP errors received, and those sent about datagrams that nobody takes |
+//! | `ingest.rs` | received packets: to the connection, the listener, or the answer |
+//! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about datagrams that nobody
+//! accepts |
 //! | `listen.rs`, `open.rs` | passive and active opens |
-//! | `transmit.rs` | sending: what leaves next, and what its departure commits |
+//! | `transmit.rs` | sending: what to send next, and what its departure commits |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
-//! | `handle.rs`, `settings.rs` | the application's side of a connection, and what it changes while that runs |
-//! | `slots.rs`, `demux.rs`, `wheel.rs` | where connections are kept: by handle, by name, by deadline |
-//! | `isn.rs`, `ports.rs`, `rng.rs` | what must not be guessed |
+//! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
+//! |
+//! | `slots.rs`, `demux.rs`, `wheel.rs` | storage of connections: by handle, by four-tuple, by deadline |
+//! | `isn.rs`, `ports.rs`, `rng.rs` | values that must not be guessable |
 //!
-//! Whatever the number of connections, a packet and a timer cost O(1): nothing here walks over connections but
-//! [`Endpoint::unlisten`].
+//! A packet or a timer costs O(1), whatever the number of connections: only [`Endpoint::unlisten`] walks over
+//! all of them.
 
 mod demux;
 mod egress;
@@ -75,18 +77,17 @@ pub struct Endpoint {
     slots: Slots,
     /// Connections by their addresses and ports.
     demux: Demux,
-    /// Whose segment came last: the connection that was at this index, if it is still there.
+    /// The connection of the last segment was at this index; it may be gone.
     latest: u32,
     listeners: Listeners,
     /// The earliest deadline of each connection, by its index.
     wheel: TimingWheel,
     egress: Egress,
-    /// Connections with news for the application. [`Flags::EVENTS`] says who stands here.
+    /// Connections with events for the application. [`Flags::EVENTS`] marks those in this queue.
     events: VecDeque<u32>,
-    /// Connections to which something happened since they were looked at. [`Flags::TOUCHED`] says who stands
-    /// here.
+    /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this list.
     touched: Vec<u32>,
-    /// The latest instant that the driver told.
+    /// The latest instant given by the driver.
     now: Instant,
     observe: Observe,
     isn: IsnGenerator,
@@ -103,7 +104,7 @@ pub struct Endpoint {
 
 /// The interval of the limits per second.
 const SECOND: Duration = Duration::from_secs(1);
-/// No IP packet is longer, for its length has 16 bits.
+/// No IP packet is longer: its length has 16 bits.
 const MAX_PACKET: u32 = 65_535;
 
 /// What [`Endpoint::ingest`] did with a packet.
@@ -112,9 +113,9 @@ const MAX_PACKET: u32 = 65_535;
 pub enum Ingested {
     /// It belonged to a connection.
     Conn(ConnId),
-    /// A listener made a connection of it.
+    /// A listener created a connection from it.
     Accepted(ConnId),
-    /// It was answered or used without a connection (ping, RST for an unknown port, ICMP error).
+    /// It was handled without a connection (ping, RST for an unknown port, ICMP error).
     Handled,
     /// It was dropped.
     Dropped(DropReason),
@@ -122,7 +123,7 @@ pub enum Ingested {
 
 impl Endpoint {
     /// An endpoint without connections. `seed` feeds initial sequence numbers, ports and hashes: it must be
-    /// random where peers are not trusted, and fixed where a run must repeat.
+    /// random if peers are not trusted, and fixed if a run must be repeatable.
     #[must_use]
     pub fn new(config: EndpointConfig, scheduler: Box<dyn EgressScheduler>, seed: [u8; 32]) -> Self {
         let mut config = config;
@@ -156,13 +157,13 @@ impl Endpoint {
         &self.config
     }
 
-    /// Who fills in transport checksums from the next packet on.
+    /// Sets who computes transport checksums, from the next packet on.
     pub fn set_tx_checksum(&mut self, mode: TxChecksumMode) {
         self.config.tx_checksum = mode;
     }
 
-    /// Listens. Port 0 stands for one of the [ephemeral ports](EndpointConfig::ephemeral_ports) that nobody listens on,
-    /// which [`listens_on`](Self::listens_on) tells.
+    /// Starts listening. Port 0 picks a free [ephemeral port](EndpointConfig::ephemeral_ports), which
+    /// [`listens_on`](Self::listens_on) returns.
     ///
     /// # Errors
     /// See [`ListenError`].
@@ -183,18 +184,18 @@ impl Endpoint {
         self.listeners.add(on, accept)
     }
 
-    /// Where a listener listens, with the port that was chosen for port 0; `None` once it is gone.
+    /// The address and port of a listener, with the port chosen for port 0; `None` if it is gone.
     #[must_use]
     pub fn listens_on(&self, listener: ListenerId) -> Option<ListenOn> {
         self.listeners.place_of(listener)
     }
 
-    /// The settings of a listener, to be changed for the connections that it accepts from here on; `None` once it is gone.
+    /// The settings of a listener; changes apply to connections accepted from now on. `None` if it is gone.
     pub fn accept_config(&mut self, listener: ListenerId) -> Option<&mut AcceptConfig> {
         self.listeners.accept_config(listener)
     }
 
-    /// Stops listening. Connections that the application has not accepted yet are reset.
+    /// Stops listening. Resets connections that the application has not accepted yet.
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         self.now = self.now.max(now);
         let Some(number) = self.listeners.remove(listener) else { return };
@@ -225,27 +226,27 @@ impl Endpoint {
         self.open(now, &to, config)
     }
 
-    /// Takes one IP packet, or one super-packet, from the device.
+    /// Processes one IP packet, or one super-packet, from the device.
     pub fn ingest(&mut self, now: Instant, packet: RxPacket<'_>) -> Ingested {
         self.now = self.now.max(now);
         self.take_packet(now, &packet)
     }
 
-    /// Serves every deadline up to `now`.
+    /// Handles every deadline up to `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
         self.serve_timers(now);
     }
 
     /// The last bit of a packet has left. Only for drivers that report departures
-    /// ([`TxBudget::with_departures`]); elsewhere Ok from `emit` counts as the departure.
+    /// ([`TxBudget::with_departures`]); for others `Ok` from `emit` counts as the departure.
     pub fn departed(&mut self, now: Instant, packet: TxId) {
         self.now = self.now.max(now);
         self.egress.departed(now, packet);
     }
 
-    /// Sends what may be sent. State is committed only when `emit` says Ok; a packet that it refused is held
-    /// and goes first next time.
+    /// Sends what may be sent. State is only committed if `emit` returns `Ok`; a packet that it refuses is
+    /// held and goes first next time.
     ///
     /// # Errors
     /// The first error of `emit`.
@@ -261,7 +262,7 @@ impl Endpoint {
         report
     }
 
-    /// The next event, until there is none.
+    /// The next event; `None` if there are no more.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.settle(self.now);
         self.next_event()
@@ -283,8 +284,8 @@ impl Endpoint {
         }
     }
 
-    /// The application's side of a connection; `None` where it is gone. The first call for a connection of a
-    /// listener accepts it: it leaves the [backlog](AcceptConfig::backlog).
+    /// The application's side of a connection; `None` if it is gone. The first call for a listener's
+    /// connection accepts it, which frees its place in the [backlog](AcceptConfig::backlog).
     pub fn conn(&mut self, id: ConnId) -> Option<Conn<'_>> {
         let slot = self.slots.get_mut(id)?;
         if slot.flags.has(Flags::RELEASED) {
@@ -298,21 +299,21 @@ impl Endpoint {
         Some(Conn::new(self, id))
     }
 
-    /// The application lets go of a connection: it is closed in the background (or reset, where unread data is
-    /// lost by it: RFC 9293, section 3.6.1) and forgotten when it is over.
+    /// Releases a connection: it closes in the background (or is reset, if unread data is lost: RFC 9293,
+    /// section 3.6.1) and is forgotten when it has ended.
     pub fn release(&mut self, now: Instant, id: ConnId) {
         self.now = self.now.max(now);
         self.let_go(now, id);
     }
 
-    /// The state of a connection, also of one that the application has let go of; `None` once it is forgotten.
+    /// The state of a connection, even if it has been released; `None` once it is forgotten.
     #[must_use]
     pub fn state(&self, id: ConnId) -> Option<State> {
         self.slots.conn(id.index).filter(|_| self.slots.id(id.index) == id).map(Connection::state)
     }
 
-    /// Resets a connection, also one that the application has let go of: where the time is up that it was given
-    /// to close in the background.
+    /// Resets a connection, even a released one: for example when its time to close in the background is
+    /// over.
     pub fn abort(&mut self, now: Instant, id: ConnId) {
         self.now = self.now.max(now);
         let Some(slot) = self.slots.get_mut(id) else { return };
@@ -322,10 +323,10 @@ impl Endpoint {
         self.touch(now, id.index);
     }
 
-    /// The driver knows that packets pass again after a time in which none did (an interface came up): what waits
-    /// for a retransmission timer that has backed off is due now, instead of up to
-    /// [`max_rto`](crate::ConnConfig::max_rto) later. To be called before `handle_timeout`. Takes time in
-    /// proportion to the number of connections.
+    /// The driver found that packets can pass again (an interface came up): whatever waits for a
+    /// retransmission timer that has backed off becomes due now, instead of up to
+    /// [`max_rto`](crate::ConnConfig::max_rto) later. Call it before `handle_timeout`. O(number of
+    /// connections).
     pub fn path_restored(&mut self, now: Instant) {
         self.now = self.now.max(now);
         let waiting = self.slots.indices_where(|slot| {
@@ -340,7 +341,7 @@ impl Endpoint {
         self.settle(now);
     }
 
-    /// Connections, in any state.
+    /// Number of connections, in any state.
     #[must_use]
     pub fn connections(&self) -> usize {
         self.slots.len()
@@ -351,7 +352,7 @@ impl Endpoint {
         self.egress.scheduler_mut()
     }
 
-    /// What left, by kind of packet, and how long it waited in the scheduler's queue.
+    /// What was sent, by kind of packet, and how long it waited in the scheduler's queue.
     #[must_use]
     pub fn egress_stats(&self) -> EgressStats {
         self.egress.accounts.stats()
@@ -363,7 +364,7 @@ impl Endpoint {
         &self.observe.counters
     }
 
-    /// Sends trace events to `tracer` from here on; `None`: to nobody.
+    /// Sends trace events to `tracer` from now on; `None` stops tracing.
     pub fn set_tracer(&mut self, tracer: Option<Box<dyn Tracer>>) {
         self.observe.tracer = tracer;
     }

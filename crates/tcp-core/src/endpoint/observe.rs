@@ -1,4 +1,4 @@
-//! Where an endpoint counts and traces.
+//! Counters and tracing of an endpoint.
 
 use crate::config::EndpointConfig;
 use crate::counters::Counters;
@@ -16,7 +16,7 @@ pub(super) struct Observe {
 }
 
 impl Observe {
-    /// The surroundings of an event of the connection `id`.
+    /// The context of an event of the connection `id`.
     pub(super) fn ctx(&mut self, now: Instant, id: ConnId, host: &EndpointConfig) -> Ctx<'_> {
         Ctx {
             now,

@@ -1,4 +1,4 @@
-//! The addresses and ports of connections and listeners to be.
+//! Choosing addresses and ports for new connections and listeners.
 
 use super::Endpoint;
 use super::ingest::is_unicast;
@@ -25,7 +25,7 @@ impl Endpoint {
             return Err(ConnectError::BadRemote);
         }
         let address = self.source_address(to)?;
-        // Connections that are over give their names free.
+        // Connections that have ended free their four-tuples.
         self.settle(now);
         if self.slots.len() >= self.config.max_connections as usize {
             self.observe.counters.connections_refused += 1;
@@ -63,7 +63,7 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// A place with a port of its own, where any will do.
+    /// The address with a port filled in, if any will do.
     pub(super) fn with_port(&mut self, on: ListenOn) -> Result<ListenOn, ListenError> {
         let address = match on {
             ListenOn::Address(address) if address.port() == 0 => address.ip(),
@@ -80,7 +80,7 @@ impl Endpoint {
         })
     }
 
-    /// The local address of a connection: the one that was asked for, or the first of the peer's family.
+    /// The local address of a connection: the requested one, or the first of the peer's family.
     fn source_address(&self, to: &Target) -> Result<IpAddr, ConnectError> {
         let fits = |address: &IpAddr| address.is_ipv4() == to.remote.is_ipv4() && is_unicast(*address);
         match to.local_address {

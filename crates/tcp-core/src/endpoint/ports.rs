@@ -1,22 +1,22 @@
 //! Ephemeral ports: RFC 6056, algorithm 4 (double-hash port selection).
 //!
 //! A port is `first + (F + counter) mod size`, where F is a keyed hash of the two addresses and the remote
-//! port, and the counter, one of a small table, is chosen by a second hash of the same. Somebody off the path
-//! cannot guess the ports toward another host, and connections to one place walk through all ports before one
-//! comes again, which keeps clear of TIME-WAIT at the peer. The table hides from one peer how many connections
-//! go to others, as a single counter (algorithm 3) would not.
+//! port, and the counter, one of a small table, is chosen by a second hash of the same. An off-path attacker
+//! cannot guess the ports toward another host, and connections to one address and port walk through all ports
+//! before reusing one, which avoids TIME-WAIT at the peer. The table hides from one peer how many connections
+//! go to others, unlike a single counter (algorithm 3).
 
 use crate::four_tuple::to_ipv6;
 use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 use siphasher::sip::SipHasher24;
 
-/// Chooses local ports. The endpoint has one, and asks it for each connection that names no local port.
+/// Chooses local ports. The endpoint has one, and uses it for each connection without a given local port.
 #[derive(Clone)]
 pub(crate) struct PortSelector {
     hasher: SipHasher24,
     first: u16,
-    /// Ports to choose from; 0 to 65,535.
+    /// Number of ports to choose from; 0 to 65,535.
     size: u16,
     /// Each below `size`.
     counters: [u16; TABLE_LENGTH],
@@ -26,20 +26,20 @@ pub(crate) struct PortSelector {
 const TABLE_LENGTH: usize = 64;
 
 impl PortSelector {
-    /// A selector over `range` with a secret key, which has to be random where peers are not trusted. Port 0 is
-    /// no port and left out; of an empty range there is never a port.
+    /// A selector over `range` with a secret key, which must be random if peers are not trusted. Skips port
+    /// 0; an empty range never gives a port.
     #[must_use]
     pub(crate) fn new(secret: [u8; 16], range: RangeInclusive<u16>) -> Self {
         let hasher = SipHasher24::new_with_key(&secret);
         let first = (*range.start()).max(1);
         let size = if range.is_empty() || *range.end() < first { 0 } else { range.end() - first + 1 };
-        // Section 3.3.4 begins with random counters.
+        // Section 3.3.4 starts with random counters.
         let counters = core::array::from_fn(|index| hasher.hash(&[index as u8]) as u16 % size.max(1));
         Self { hasher, first, size, counters }
     }
 
-    /// A port for a connection from the address `local` to `remote`, for which `is_free` says yes; it is asked
-    /// for each port of the range at most once, so it should be quick. `None` where all are taken.
+    /// A port for a connection from the address `local` to `remote` that `is_free` accepts. `is_free` is
+    /// called at most once for each port of the range, so it should be quick. `None` if all are taken.
     pub(crate) fn select(
         &mut self,
         local: IpAddr,
@@ -51,7 +51,7 @@ impl PortSelector {
         let counter = &mut self.counters[hash as usize % TABLE_LENGTH];
         for _ in 0..self.size {
             let step = (offset + u32::from(*counter)) % u32::from(self.size);
-            // Always below `size`, so that no port is asked for twice.
+            // Always below `size`, so no port is tried twice.
             *counter = (*counter + 1) % self.size;
             let port = self.first + step as u16;
             if is_free(port) {
@@ -81,7 +81,7 @@ impl PortSelector {
 }
 
 impl core::fmt::Debug for PortSelector {
-    /// Without the secret.
+    /// Leaves out the secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let range = self.first..self.first.saturating_add(self.size);
         f.debug_struct("PortSelector").field("range", &range).finish_non_exhaustive()

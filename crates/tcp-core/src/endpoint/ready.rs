@@ -1,16 +1,16 @@
-//! Whose turn it is: round robin over the connections that may have something to send.
+//! Round robin over the connections that may have something to send.
 
 use super::slots::{Flags, Slot, Slots};
 use alloc::collections::VecDeque;
 
-/// The ready queue. The connection whose turn it is goes on until it has nothing to send, or has sent a quantum;
-/// in the latter case it goes to the end of the queue. So connections with small segments get as many bytes as
-/// those with large ones. All is O(1).
+/// The ready queue. A connection keeps its turn until it has nothing to send, or has sent a quantum; then, in
+/// the latter case, it goes to the end of the queue. So connections with small segments get as many bytes as
+/// those with large ones. All operations are O(1).
 #[derive(Debug)]
 pub(super) struct Ready {
-    /// Those who wait for their turn. [`Flags::READY`] says who stands here or has the turn.
+    /// Connections waiting for their turn. [`Flags::READY`] marks those in this queue and the current one.
     queue: VecDeque<u32>,
-    /// Whose turn it is, and how many bytes are left of it.
+    /// The current connection, and the bytes left of its turn.
     turn: Option<(u32, u32)>,
     /// IP bytes per turn.
     quantum: u32,
@@ -21,7 +21,7 @@ impl Ready {
         Self { queue: VecDeque::new(), turn: None, quantum }
     }
 
-    /// Nobody has anything to send.
+    /// True if no connection has anything to send.
     pub(super) fn is_empty(&self) -> bool {
         self.turn.is_none() && self.queue.is_empty()
     }
@@ -33,7 +33,7 @@ impl Ready {
         }
     }
 
-    /// Whose turn it is.
+    /// The current connection.
     pub(super) fn current(&mut self) -> Option<u32> {
         if self.turn.is_none() {
             self.turn = self.queue.pop_front().map(|index| (index, self.quantum));
@@ -41,7 +41,7 @@ impl Ready {
         self.turn.map(|(index, _)| index)
     }
 
-    /// The one whose turn it is has nothing to send.
+    /// The current connection has nothing to send.
     pub(super) fn leave(&mut self, slots: &mut Slots) {
         if let Some((index, _)) = self.turn.take()
             && let Some(slot) = slots.slot_mut(index)
@@ -50,7 +50,7 @@ impl Ready {
         }
     }
 
-    /// The connection at `index` used `bytes` of its turn, which ends where as many again are not left.
+    /// The connection at `index` used `bytes` of its turn, which ends if fewer than that are left.
     pub(super) fn spend(&mut self, index: u32, bytes: u32) {
         if let Some((current, left)) = &mut self.turn
             && *current == index
@@ -70,7 +70,7 @@ mod tests {
     use alloc::vec::Vec;
     use std::vec;
 
-    /// Who sends in `packets` packets, where the connection `i` always has one of `sizes[i]` bytes.
+    /// The order of `packets` packets if the connection `i` always has one of `sizes[i]` bytes.
     fn serve(quantum: u32, sizes: &[u32], packets: usize) -> Vec<u32> {
         let mut ready = Ready::new(quantum);
         let mut slots: Vec<Slot> = sizes.iter().map(|_| Slot::default()).collect();

@@ -1,8 +1,9 @@
-//! What is for this host and finds nobody: UDP datagrams and protocols that are not spoken here. An ICMP error says so
-//! to the sender, who need not wait for a timeout (RFC 1122, section 3.2.2.1; RFC 4443, sections 3.1 and 3.4).
+//! Packets for this host that nobody accepts: UDP datagrams and unsupported protocols. An ICMP error tells
+//! the sender, who need not wait for a timeout (RFC 1122, section 3.2.2.1; RFC 4443, sections 3.1 and 3.4).
 //!
-//! No error answers an ICMP error, a packet to or from a broadcast or multicast address, a fragment, or a packet that is not
-//! intact (RFC 1122, section 3.2.2; RFC 4443, section 2.4): these do not come as far as here, or are sorted out below.
+//! No error answers an ICMP error, a packet to or from a broadcast or multicast address, a fragment, or a
+//! corrupted packet (RFC 1122, section 3.2.2; RFC 4443, section 2.4): these do not get here, or are filtered
+//! below.
 
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
@@ -12,7 +13,7 @@ use crate::wire::{IcmpEmit, IcmpErrorKind, IpInfo, IpVersion, Payload, RxPacket,
 use alloc::vec;
 use core::net::IpAddr;
 
-/// IPv6's "no next header": there is nothing to be refused (RFC 8200, section 4.7).
+/// IPv6's "no next header": there is nothing to refuse (RFC 8200, section 4.7).
 const NO_NEXT_HEADER: u8 = 59;
 
 impl Endpoint {
@@ -26,7 +27,7 @@ impl Endpoint {
         self.refuse(now, ip, packet, error, DropReason::UdpNoPort)
     }
 
-    /// A packet arrived whose `protocol` is not known here; the number stands at the offset `named_at`.
+    /// A packet with an unsupported `protocol` arrived; the number is at the offset `named_at`.
     pub(super) fn on_unknown_protocol(
         &mut self,
         now: Instant,
@@ -48,7 +49,7 @@ impl Endpoint {
         self.refuse(now, ip, packet, error, reason)
     }
 
-    /// Drops `packet` for `reason`, and queues an error about it if it may have one.
+    /// Drops `packet` for `reason`, and queues an ICMP error if one is allowed.
     fn refuse(
         &mut self,
         now: Instant,
@@ -79,7 +80,7 @@ impl Endpoint {
     }
 }
 
-/// How much of a packet an error about it quotes, in octets, on a link that carries `mtu`.
+/// How many octets of a packet an error quotes on a link with this `mtu`.
 fn longest_quote(version: IpVersion, mtu: u32) -> u32 {
     let (longest, headers) = match version {
         // RFC 1812, section 4.3.2.3.
@@ -90,7 +91,7 @@ fn longest_quote(version: IpVersion, mtu: u32) -> u32 {
     longest.min(mtu).saturating_sub(headers)
 }
 
-/// Of the source addresses that RFC 1122, section 3.2.2 names, those that TCP does not refuse anyway: "zero" networks,
+/// Filters the source addresses of RFC 1122, section 3.2.2, that TCP does not refuse anyway: "zero" networks,
 /// loopback addresses, and Class E.
 const fn is_one_host(source: IpAddr) -> bool {
     match source {

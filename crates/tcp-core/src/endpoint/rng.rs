@@ -1,12 +1,12 @@
-//! The keys that an endpoint draws from its seed.
+//! The keys that an endpoint derives from its seed.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
-/// One secret key for each use, so that what shows of one tells nothing about another.
+/// One secret key per use, so that what one of them reveals says nothing about the others.
 ///
-/// The endpoint draws them once, when it is made. They are consecutive blocks of the ChaCha8 stream whose key is
-/// the seed: the same on every machine, and as unpredictable as the seed itself.
+/// The endpoint derives them once, when it is created. They are consecutive blocks of the ChaCha8 stream
+/// keyed with the seed: the same on every machine, and as unpredictable as the seed.
 pub(crate) struct Keys {
     /// Of [`IsnGenerator`](super::isn::IsnGenerator): initial sequence numbers and timestamp offsets.
     pub(crate) isn: [u8; 16],
@@ -30,13 +30,13 @@ impl Keys {
             stream.fill_bytes(&mut key);
             key
         };
-        // In this order: another one would change every run of a known seed.
+        // In this order: any other would change every run with a known seed.
         Self { isn: key(), ports: key(), demux: key(), rate_limit: key(), icmp_limit: key() }
     }
 }
 
 impl core::fmt::Debug for Keys {
-    /// Without the secrets.
+    /// Leaves out the secrets.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Keys").finish_non_exhaustive()
     }

@@ -1,7 +1,7 @@
-//! What follows from an event of a connection: timers, news for the application, and the end.
+//! What follows an event of a connection: timers, events for the application, and the end.
 //!
-//! Events (segments, departures, calls of the application) come in bursts, and only what the connection is
-//! left with matters. So an event only *touches* its connection; the touched ones are looked at once, when
+//! Events (segments, departures, calls of the application) come in bursts, and only the final state matters.
+//! So an event only *touches* its connection; touched connections are settled once, when
 //! [`transmit`](Endpoint::transmit) ends, before timers are served and before events are taken.
 
 use super::Endpoint;
@@ -12,7 +12,8 @@ use crate::id::{ConnId, ListenerId};
 use crate::time::Instant;
 
 impl Endpoint {
-    /// Something happened to the connection at `index`: it may have something to send, to tell, or to wait for.
+    /// Something happened to the connection at `index`: it may have something to send, to report, or to wait
+    /// for.
     #[inline]
     pub(super) fn touch(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.slot_mut(index) else { return };
@@ -26,9 +27,9 @@ impl Endpoint {
         }
     }
 
-    /// The same of a connection with packets in the scheduler.
+    /// The same, for a connection with packets in the scheduler.
     fn drop_void(&mut self, now: Instant, index: u32) {
-        // A void packet must not be popped: the scheduler's accounts would call it sent.
+        // A void packet must not be popped: the scheduler would account for it as sent.
         while let Some(conn) = self.slots.conn_mut(index)
             && let Some(serial) = conn.take_voided()
         {
@@ -37,7 +38,7 @@ impl Endpoint {
         self.egress.wake(&mut self.slots, index);
     }
 
-    /// Looks at every touched connection.
+    /// Settles every touched connection.
     pub(super) fn settle(&mut self, now: Instant) {
         if self.touched.is_empty() {
             return;
@@ -46,11 +47,11 @@ impl Endpoint {
         for index in touched.drain(..) {
             self.settle_one(now, index);
         }
-        // Nothing that settles a connection touches another one; the list only changes hands to keep its room.
+        // Settling a connection never touches another one; the list is put back to keep its allocation.
         self.touched = touched;
     }
 
-    /// Looks at one connection: its notices, its deadline, and whether it is over.
+    /// Settles one connection: its notices, its deadline, and whether it has ended.
     pub(super) fn settle_one(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.slot_mut(index) else { return };
         slot.flags.clear(Flags::TOUCHED);
@@ -71,7 +72,8 @@ impl Endpoint {
         }
     }
 
-    /// The connection at `index` is over: no segment finds it any more. It stays for the application to read
+    /// The connection at `index` has ended: segments no longer find it. If the application holds it, it stays
+    /// so that remaining data can be read.
     /// what is left, where it knows of it.
     fn finish(&mut self, now: Instant, index: u32) {
         self.wheel.cancel(index);
@@ -99,14 +101,14 @@ impl Endpoint {
             let id = self.slots.id(index);
             let Some(conn) = self.slots.conn_mut(index) else { continue };
             conn.on_timeout(&mut self.observe.ctx(now, id, &self.config));
-            // Its next deadline is armed when all are served, so that one that has passed already is not served
-            // over and over.
+            // Its next deadline is armed after all have been served, so that one already in the past is not
+            // served over and over.
             self.touch(now, index);
         }
         self.settle(now);
     }
 
-    /// The next event. Of one connection: in the order in which they can happen.
+    /// The next event. Those of one connection come in the order in which they can happen.
     pub(super) fn next_event(&mut self) -> Option<Event> {
         loop {
             let index = *self.events.front()?;
@@ -117,7 +119,7 @@ impl Endpoint {
             };
             let event = slot.notices.take_first().and_then(|notice| match notice {
                 Notices::ACCEPTED => {
-                    // Whatever has no listener was not accepted by one.
+                    // A connection without a listener was not accepted by one.
                     let number = slot.listener?;
                     slot.flags.set(Flags::OFFERED);
                     Some(Event::Accepted { listener: ListenerId(number.get()), conn })
@@ -138,7 +140,7 @@ impl Endpoint {
         }
     }
 
-    /// The application lets go of a connection.
+    /// The application releases a connection.
     pub(super) fn let_go(&mut self, now: Instant, id: ConnId) {
         let Some(slot) = self.slots.get_mut(id) else { return };
         if !slot.flags.set(Flags::RELEASED) {

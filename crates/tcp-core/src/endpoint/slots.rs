@@ -1,4 +1,4 @@
-//! Where connections live: a slab whose handles are never given out twice.
+//! Storage of connections: a slab whose handles are never reused.
 
 use crate::conn::{Connection, Notices};
 use crate::id::ConnId;
@@ -6,43 +6,43 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
-/// What the endpoint keeps per connection outside of the connection itself.
+/// What the endpoint keeps per connection outside the connection itself.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     /// The connection; `None` in a free slot.
     pub(super) conn: Option<Box<Connection>>,
-    /// Part of the handle; another one for each connection that uses the slot.
+    /// Part of the handle; different for each connection that uses the slot.
     generation: u32,
-    /// The listener against whose backlog the connection counts until the application accepts it.
+    /// The listener whose backlog the connection counts against until the application accepts it.
     pub(super) listener: Option<NonZeroU32>,
     /// Descriptors of the connection in the egress scheduler.
     pub(super) queued: u32,
-    /// What the application has to be told.
+    /// Pending notices for the application.
     pub(super) notices: Notices,
     pub(super) flags: Flags,
 }
 
-/// Yes-or-no facts of a slot. Those about queues outlive the connection: they say that the slot's index stands in
-/// the queue, so that no queue ever holds an index twice.
+/// Flags of a slot. Those about queues outlive the connection: they tell whether the slot's index is in the
+/// queue, so that no queue ever contains an index twice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flags(u16);
 
 impl Flags {
-    /// The index stands in the ready queue.
+    /// The index is in the ready queue.
     pub(super) const READY: u16 = 1;
     /// The scheduler deferred the connection's data.
     pub(super) const DEFERRED: u16 = 2;
-    /// The index stands in the event queue.
+    /// The index is in the event queue.
     pub(super) const EVENTS: u16 = 4;
-    /// The application has let go of the connection.
+    /// The application has released the connection.
     pub(super) const RELEASED: u16 = 8;
-    /// The index stands in the queue of deferred connections.
+    /// The index is in the queue of deferred connections.
     pub(super) const IN_DEFERRED: u16 = 16;
-    /// The index stands in the list of connections whose deadline and notices are to be looked at.
+    /// The index is in the list of connections to settle.
     pub(super) const TOUCHED: u16 = 32;
-    /// Segments find the connection by its name.
+    /// Segments find the connection by its four-tuple.
     pub(super) const NAMED: u16 = 64;
-    /// The index stands in the list of connections whose pure ACK stayed.
+    /// The index is in the list of connections whose pure ACK is held.
     pub(super) const KEPT: u16 = 128;
     /// The application has the connection's `Accepted` event.
     pub(super) const OFFERED: u16 = 256;
@@ -51,14 +51,14 @@ impl Flags {
         self.0 & flag != 0
     }
 
-    /// Sets `flag`; false where it was set before.
+    /// Sets `flag`; false if it was already set.
     pub(super) const fn set(&mut self, flag: u16) -> bool {
         let new = !self.has(flag);
         self.0 |= flag;
         new
     }
 
-    /// Clears `flag`; false where it was not set.
+    /// Clears `flag`; false if it was not set.
     pub(super) const fn clear(&mut self, flag: u16) -> bool {
         let was = self.has(flag);
         self.0 &= !flag;
@@ -67,12 +67,12 @@ impl Flags {
 }
 
 impl Slot {
-    /// The handle of whatever connection is, or will be next, in this slot, which is the one at `index`.
+    /// The handle of the current or next connection in this slot, which is at `index`.
     pub(super) const fn id(&self, index: u32) -> ConnId {
         ConnId { index, generation: self.generation }
     }
 
-    /// Nobody but the endpoint knows the connection: it is forgotten as soon as it is over.
+    /// Only the endpoint refers to the connection: it is forgotten as soon as it has ended.
     pub(super) const fn is_orphan(&self) -> bool {
         self.flags.has(Flags::RELEASED)
             || (self.listener.is_some()
@@ -90,16 +90,16 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Connections.
+    /// Number of connections.
     pub(super) const fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// Stores the connection that `make` returns for its handle.
+    /// Stores the connection that `make` creates for its handle.
     pub(super) fn insert(&mut self, make: impl FnOnce(ConnId) -> Box<Connection>) -> ConnId {
         let index = self.free.pop().unwrap_or_else(|| {
             if self.slots.len() == self.slots.capacity() {
-                // Not by doubling: what connections cost includes the room for more of them.
+                // Not by doubling: spare capacity counts as memory per connection.
                 self.slots.reserve_exact((self.slots.len() / 4).max(8));
             }
             self.slots.push(Slot::default());
@@ -112,7 +112,7 @@ impl Slots {
         id
     }
 
-    /// Takes a connection out. Its handle finds nothing from here on.
+    /// Removes a connection. Its handle no longer matches anything.
     pub(super) fn remove(&mut self, index: u32) -> Option<Box<Connection>> {
         let slot = self.slots.get_mut(index as usize)?;
         let conn = slot.conn.take()?;
@@ -145,7 +145,7 @@ impl Slots {
         self.slots.get_mut(index as usize)?.conn.as_deref_mut()
     }
 
-    /// The handle of whatever connection is, or will be next, at `index`.
+    /// The handle of the current or next connection at `index`.
     pub(super) fn id(&self, index: u32) -> ConnId {
         self.slots.get(index as usize).map_or(ConnId { index, generation: 0 }, |slot| slot.id(index))
     }
@@ -156,7 +156,7 @@ impl Slots {
         (slot.generation == id.generation && slot.conn.is_some()).then_some(slot)
     }
 
-    /// The indices of all connections that `which` picks, lowest first.
+    /// The indices of all connections selected by `which`, lowest first.
     pub(super) fn indices_where(&self, which: impl Fn(&Slot) -> bool) -> Vec<u32> {
         let picked =
             |(index, slot): (usize, &Slot)| (slot.conn.is_some() && which(slot)).then_some(index as u32);

@@ -1,5 +1,5 @@
-//! Packets that are no connection's any more, or never were: RSTs, ICMP messages, and ACKs that keep the number
-//! with which they were made, while they wait for their turn at the device.
+//! Packets without a connection: RSTs, ICMP messages, and ACKs that keep their original numbers, while they
+//! wait for the device.
 
 use super::Endpoint;
 use crate::config::EndpointConfig;
@@ -20,21 +20,21 @@ use alloc::boxed::Box;
 use core::net::IpAddr;
 use hashbrown::HashMap;
 
-/// RSTs that may wait for the device; beyond that they are dropped like those over the rate limit.
+/// Maximum RSTs waiting for the device; more are dropped like those over the rate limit.
 const MAX_WAITING_RESETS: usize = 256;
 
-/// ICMP errors that may wait for the device.
+/// Maximum ICMP errors waiting for the device.
 const MAX_WAITING_ERRORS: usize = 64;
 
 /// Octets of an ICMP header.
 const ICMP_HEADER: u32 = 8;
 
-/// A packet of no connection.
+/// A packet without a connection.
 #[derive(Debug)]
 pub(super) enum Stray {
     /// An RST.
     Reset {
-        /// Ours and the peer's address.
+        /// Our address and the peer's.
         tuple: FourTuple,
         /// Its numbers.
         rst: RstSpec,
@@ -43,33 +43,33 @@ pub(super) enum Stray {
     Icmp {
         /// Our address.
         src: IpAddr,
-        /// Whom it is for.
+        /// Its destination.
         dst: IpAddr,
-        /// What it says.
+        /// The message.
         message: IcmpEmit,
-        /// What is sent back of the packet that it answers.
+        /// The quoted part of the packet that it answers.
         data: Box<[u8]>,
     },
-    /// A pure ACK of a connection that [keeps its number](crate::policy::sched::QueuedAcks::Kept) in the scheduler: it
-    /// was built, and counts as sent, when it was queued.
+    /// A connection's pure ACK that [keeps its numbers](crate::policy::sched::QueuedAcks::Kept) in the
+    /// scheduler: it was built, and counted as sent, when it was queued.
     Ack {
-        /// Whose.
+        /// Its connection.
         conn: ConnId,
         /// Its headers.
         header: HeaderBuf,
-        /// What the device must still do about its checksum.
+        /// What the device must still do for its checksum.
         checksum: TxChecksum,
         /// Why it is sent.
         reason: SendReason,
     },
 }
 
-/// The packets of no connection that wait, by the serial numbers of their descriptors. All is O(1), but for the end of
-/// a connection with ACKs among them.
+/// Waiting packets without a connection, by the serial numbers of their descriptors. All operations are O(1),
+/// except for the end of a connection with ACKs among them.
 #[derive(Debug, Default)]
 pub(super) struct Strays {
     waiting: HashMap<u64, Stray>,
-    /// The ACK of each connection that was queued last, where another one may take its place.
+    /// The last queued ACK of each connection, if another one may replace it.
     replaceable: HashMap<ConnId, u64>,
     resets: usize,
     echoes: usize,
@@ -78,17 +78,17 @@ pub(super) struct Strays {
 }
 
 impl Strays {
-    /// One more RST may wait.
+    /// True if another RST may wait.
     pub(super) const fn has_room_for_reset(&self) -> bool {
         self.resets < MAX_WAITING_RESETS
     }
 
-    /// One more echo reply may wait, where `backlog` may.
+    /// True if another echo reply may wait, with a limit of `backlog`.
     pub(super) const fn has_room_for_echo(&self, backlog: usize) -> bool {
         self.echoes < backlog
     }
 
-    /// One more ICMP error may wait.
+    /// True if another ICMP error may wait.
     pub(super) const fn has_room_for_error(&self) -> bool {
         self.errors < MAX_WAITING_ERRORS
     }
@@ -98,7 +98,7 @@ impl Strays {
         self.waiting.insert(serial, stray);
     }
 
-    /// The connection is gone, and what it had queued with it.
+    /// The connection and its queued packets are gone.
     pub(super) fn remove_conn(&mut self, id: ConnId) {
         if self.acks > 0 {
             let before = self.waiting.len();
@@ -108,7 +108,7 @@ impl Strays {
         }
     }
 
-    /// The packet of this serial number is one of these.
+    /// True if the packet with this serial number is one of these.
     pub(super) fn has(&self, serial: u64) -> bool {
         !self.waiting.is_empty() && self.waiting.contains_key(&serial)
     }
@@ -127,11 +127,11 @@ impl Strays {
         }
     }
 
-    /// Puts a plain ACK in the place of the connection's last one; false where that must stay.
+    /// Replaces the connection's last ACK with a plain one; false if that must stay.
     fn replace_ack(&mut self, id: ConnId, newer: &HeaderBuf, with: TxChecksum) -> bool {
         let last = self.replaceable.get(&id).and_then(|serial| self.waiting.get_mut(serial));
         match last {
-            // The descriptor has its length.
+            // The length is in the descriptor.
             Some(Stray::Ack { header, checksum, .. }) if header.len() == newer.len() => {
                 header.clone_from(newer);
                 *checksum = with;
@@ -141,7 +141,7 @@ impl Strays {
         }
     }
 
-    /// The ACK under `serial` is the last one of its connection; `plain`: another one may take its place.
+    /// The ACK under `serial` is the last one of its connection; `plain`: another one may replace it.
     fn note_ack(&mut self, id: ConnId, serial: u64, plain: bool) {
         if plain {
             self.replaceable.insert(id, serial);
@@ -185,7 +185,7 @@ impl Stray {
         }
     }
 
-    /// IP bytes, for the price.
+    /// IP bytes, for pricing.
     fn ip_len(&self) -> u32 {
         let (upper, v4) = match self {
             Self::Reset { tuple, .. } => (20, tuple.remote_ip().is_ipv4()),
@@ -221,7 +221,7 @@ impl Stray {
 }
 
 impl Endpoint {
-    /// Queues a packet of no connection.
+    /// Queues a packet without a connection.
     pub(super) fn push_stray(&mut self, now: Instant, stray: Stray) {
         let class = stray.class();
         let price = self.config.pricing.price(stray.ip_len(), 0, 1);
@@ -235,12 +235,13 @@ impl Endpoint {
         self.egress.push(now, Descriptor::new(id, None, class, price));
     }
 
-    /// Makes a pure ACK of a connection as it is to leave later, and counts it as sent. Its acknowledgment number;
-    /// `None` where it is not to be queued: it found no room (`dropped`), or took the place of one that waits
-    /// (`thins`).
+    /// Builds a connection's pure ACK to be sent later, and counts it as sent. Returns its acknowledgment
+    /// number; `None` if it is not queued because there was no room (`dropped`), or because it replaced a
+    /// waiting one (`thins`).
     ///
-    /// A duplicate ACK, one with SACK blocks or ECE and one that takes from the window neither takes a place nor gives
-    /// up its own, and none overtakes such a one: the peer counts and reads each of them (RFC 3449, section 5.2.1).
+    /// A duplicate ACK, one with SACK blocks or ECE and one that reduces the window neither replaces another
+    /// nor is replaced, and no ACK overtakes one of those: the peer counts and reads each of them (RFC 3449,
+    /// section 5.2.1).
     pub(super) fn stamp(
         &mut self,
         now: Instant,
@@ -253,7 +254,7 @@ impl Endpoint {
         let conn = self.slots.conn_mut(id.index)?;
         let mut header = HeaderBuf::new();
         let Ok(built) = conn.build(now, &self.config, plan, self.config.tx_checksum, &mut header) else {
-            // No configuration and no peer leads here; the connection cannot go on.
+            // No configuration and no peer can cause this; the connection cannot continue.
             conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
             return None;
         };
@@ -276,8 +277,8 @@ impl Endpoint {
         Some(built.ack_number)
     }
 
-    /// Builds a packet of no connection and offers it to the device. Returns its IP bytes; `None` if there
-    /// is no such packet.
+    /// Builds a packet without a connection and offers it to the device. Returns its IP bytes; `None` if
+    /// there is no such packet.
     pub(super) fn emit_stray<E>(
         &mut self,
         descriptor: &Descriptor,
@@ -319,7 +320,7 @@ impl Endpoint {
             }
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => counters.icmp_out_dest_unreachs += 1,
             Stray::Icmp { .. } => counters.icmp_out_echo_reps += 1,
-            // Counted when it was made.
+            // Counted when it was built.
             Stray::Ack { .. } => {}
         }
         self.egress.strays.remove(serial);

@@ -1,4 +1,4 @@
-//! Sending: from the connection whose turn it is, through the scheduler or past it, to the device.
+//! Sending: from the connection whose turn it is, through the scheduler or bypassing it, to the device.
 //!
 //! ```text
 //!   ready ──► next() ──► admit ──► reserve, push ──► │scheduler│ ──► pop ──► claim, build ──► emit ──► sent
@@ -6,12 +6,12 @@
 //!                       until the scheduler names it
 //! ```
 //!
-//! A connection stands in the ready queue while it may have something to send, so a call costs what the active
-//! connections cost, however many there are. They take [turns](super::ready::Ready) of one quantum of bytes each.
-//! The scheduler is given everything that waits before it is asked for a packet. Where it is
-//! empty and lets packets [past it](crate::policy::sched::Bypass), and the device takes all there is, they go straight
-//! to the device; and if that takes no super-packets, a connection's new data is built as one all the same, and
-//! split on the way.
+//! A connection is in the ready queue while it may have something to send, so a call costs what the active
+//! connections cost, however many there are. They take [turns](super::ready::Ready) of one quantum of bytes
+//! each. Everything that waits is pushed to the scheduler before it is asked for a packet. If the scheduler
+//! is empty and allows [bypassing](crate::policy::sched::Bypass), and the device has room, packets go
+//! straight to the device; if the device takes no super-packets, a connection's new data is still built as
+//! one, and split on the way.
 
 use super::Endpoint;
 use super::egress::Egress;
@@ -27,7 +27,7 @@ use crate::time::Instant;
 use crate::wire::{TxChecksumMode, gso};
 use core::num::NonZeroU16;
 
-/// Most packets of a run: beyond that it saves nothing, and others wait for their turn.
+/// Maximum packets of a run: more would save nothing, and others wait for their turn.
 const MAX_RUN: usize = 16;
 
 impl Endpoint {
@@ -59,7 +59,8 @@ impl Endpoint {
         }
         self.egress.depart_until(now);
         if !straight {
-            // Also while the link is busy: an acknowledgment takes its place when it arises, with its number.
+            // Even while the link is busy: an ACK takes its place in the queue, with its number, when it
+            // arises.
             self.give_all(now);
         } else if !self.egress.deferred.is_empty() {
             self.egress.resume_named(&mut self.slots);
@@ -92,8 +93,8 @@ impl Endpoint {
         Ok(report)
     }
 
-    /// Sends the next packet past the scheduler, which is empty and would only pass it on; or a run of at most
-    /// `most` packets of new data, which costs TCP hardly more than one.
+    /// Sends the next packet past the scheduler, which is empty and would only pass it on; or a run of at
+    /// most `most` packets of new data, which costs TCP little more than one.
     fn send_straight<E>(
         &mut self,
         now: Instant,
@@ -123,8 +124,8 @@ impl Endpoint {
         Ok(sent)
     }
 
-    /// Splits a run of new data into the packets that it stands for, offers them one by one, and commits those
-    /// that the device takes.
+    /// Splits a run of new data into packets, offers them one by one, and commits those that the device
+    /// takes.
     fn offer_run<E>(
         &mut self,
         now: Instant,
@@ -181,7 +182,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends the packet that the scheduler lets out next, after the one that is held.
+    /// Sends the held packet first, then the one that the scheduler releases next.
     fn send_scheduled<E>(
         &mut self,
         now: Instant,
@@ -219,9 +220,10 @@ impl Endpoint {
         sent
     }
 
-    /// Tells the scheduler where a packet left with other bytes than it was queued with: options are written last.
+    /// Tells the scheduler if a packet was sent with a different length than it was queued with: options are
+    /// written last.
     fn repriced(&mut self, now: Instant, mut descriptor: Descriptor, bytes: u64) -> Descriptor {
-        // One header stands for all packets of a super-packet, so that its bytes do not say what it costs.
+        // A super-packet has one header for all its packets, so its bytes do not give its price.
         if descriptor.segments == 1 {
             let len = self.config.pricing.price(bytes as u32, descriptor.id.payload, 1);
             if len != descriptor.len {
@@ -232,13 +234,13 @@ impl Endpoint {
         descriptor
     }
 
-    /// Gives the scheduler everything that waits and that it admits.
+    /// Pushes everything that waits and that the scheduler admits.
     fn give_all(&mut self, now: Instant) {
         self.egress.resume_named(&mut self.slots);
         while self.push_one(now) {}
     }
 
-    /// What the scheduler lets out next, after it was given what waits.
+    /// The packet that the scheduler releases next, after pushing what waits.
     fn next_descriptor(&mut self, now: Instant, give_all: bool) -> Option<Descriptor> {
         if give_all {
             self.give_all(now);
@@ -247,14 +249,14 @@ impl Endpoint {
             if let Some(descriptor) = self.egress.pop(now, &mut self.slots) {
                 return Some(descriptor);
             }
-            // Behind one that is passed by there is nothing but what was queued while it was not.
+            // When the scheduler is bypassed, its queue only contains packets from before.
             if give_all || !self.push_one(now) {
                 return None;
             }
         }
     }
 
-    /// The next packet of the connection whose turn it is; `None` where none has anything to send.
+    /// The next packet of the connection whose turn it is; `None` if no connection has anything to send.
     fn next_plan(&mut self, now: Instant, run: u32) -> Option<(u32, Plan)> {
         let largest = self.config.max_super_packet;
         let largest = if largest > 0 { largest.min(self.egress.properties.largest_packet) } else { 0 };
@@ -285,7 +287,7 @@ impl Endpoint {
         }
     }
 
-    /// Queues one packet of the connection whose turn it is; false where none has anything to send.
+    /// Queues one packet of the connection whose turn it is; false if no connection has anything to send.
     fn push_one(&mut self, now: Instant) -> bool {
         while let Some((index, plan)) = self.next_plan(now, 1) {
             let id = self.slots.id(index);
@@ -295,7 +297,7 @@ impl Endpoint {
             let price = self.config.pricing.price(ip_len, plan.len, plan.segments());
             let admission = self.egress.scheduler.admit(now, &Ask::new(Some(id), plan.class, price));
             if admission == Admission::Deferred && plan.may_be_deferred() && !self.egress.is_idle() {
-                // It may have an acknowledgment, which does not wait.
+                // It may have an ACK, which is never deferred.
                 self.egress.defer(&mut self.slots, index);
                 continue;
             }
@@ -311,7 +313,7 @@ impl Endpoint {
             } else {
                 conn.reserve(&plan, serial);
                 if plan.class == SegmentClass::PureAck && plan.reason != SendReason::ChallengeAck {
-                    // It is stamped anew when it is popped; until then it says this.
+                    // It is stamped anew when it is popped; until then it has this number.
                     descriptor.id.seq = conn.ack_number();
                 }
             }
@@ -325,7 +327,7 @@ impl Endpoint {
         false
     }
 
-    /// True where a packet could leave at once.
+    /// True if a packet could be sent at once.
     fn could_send(&mut self, now: Instant) -> bool {
         let egress = &self.egress;
         egress.held.is_some()
@@ -333,7 +335,7 @@ impl Endpoint {
             || self.next_plan(now, 1).is_some()
     }
 
-    /// Sends what is still to be sent of a packet that the scheduler had.
+    /// Sends what is still to be sent of a packet popped from the scheduler.
     fn send_reserved<E>(
         &mut self,
         now: Instant,
@@ -345,7 +347,7 @@ impl Endpoint {
             return Ok(SendOutcome::Void);
         };
         let plan = conn.claim(descriptor);
-        // What made it void may have left something else to say; and what was behind it may go on.
+        // Whatever made it void may require another packet; and those behind it may continue.
         self.touch(now, id.index);
         let Some(plan) = plan else { return Ok(SendOutcome::Void) };
         let serial = descriptor.id.serial;
@@ -354,7 +356,7 @@ impl Endpoint {
             && let Some(conn) = self.slots.conn_mut(id.index)
         {
             conn.unclaim(&plan);
-            // New data leaves in order, so that it may be another piece than the one that was queued.
+            // New data is sent in order, so it may be a different piece from the one that was queued.
             let mut held = plan.descriptor(id, serial, descriptor.len);
             held.queued_at = descriptor.queued_at;
             self.egress.held = Some(held);
@@ -362,7 +364,7 @@ impl Endpoint {
         sent
     }
 
-    /// Builds a connection's packet, offers it to the device, and commits it where the device takes it.
+    /// Builds a connection's packet, offers it to the device, and commits it if the device takes it.
     fn offer<E>(
         &mut self,
         now: Instant,
@@ -374,7 +376,7 @@ impl Endpoint {
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
         let header = &mut self.egress.header;
         let Ok(built) = conn.build(now, &self.config, plan, self.config.tx_checksum, header) else {
-            // No configuration and no peer leads here; the connection cannot go on.
+            // No configuration and no peer can cause this; the connection cannot continue.
             conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
             return Ok(SendOutcome::Void);
         };
@@ -400,7 +402,7 @@ impl Endpoint {
     }
 }
 
-/// Keeps a packet that went past the scheduler and that the device refused.
+/// Holds a packet that bypassed the scheduler and was refused by the device.
 fn hold(
     now: Instant,
     host: &EndpointConfig,
@@ -414,18 +416,18 @@ fn hold(
     Descriptor { queued_at: now, ..plan.descriptor(id, serial, price) }
 }
 
-/// What became of an attempt to send.
+/// The result of an attempt to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SendOutcome {
     /// The device took them.
     Packets {
-        /// How many; super-packets count once.
+        /// Their number; super-packets count once.
         packets: usize,
         /// Their IP bytes.
         bytes: u64,
     },
-    /// A queued packet need not be sent any more.
+    /// A queued packet became void.
     Void,
-    /// Nothing may leave.
+    /// Nothing can be sent.
     NothingLeft,
 }

@@ -2,25 +2,25 @@
 //!
 //! The endpoint gives each connection one key (its index) and one deadline: the earliest of its timers. It
 //! calls [`TimingWheel::set`] whenever that moves (for a busy connection with each ACK), sleeps until
-//! [`TimingWheel::next`], and serves [`TimingWheel::pop_expired`] until there is none.
+//! [`TimingWheel::next`], and calls [`TimingWheel::pop_expired`] until there is none left.
 //!
-//! **Slots.** A deadline is filed under the highest group of six bits in which it differs from the wheel's own
-//! time, and under its value of that group:
+//! **Slots.** A deadline is filed under the highest group of six bits in which it differs from the wheel's
+//! own time, and under its value of that group:
 //!
 //! ```text
 //!   bits      63..60   59..54    ...    11..6     5..0
 //!   level       10       9                1         0       64 slots each (16 at level 10)
 //! ```
 //!
-//! The classic hierarchical wheel (Varghese and Lauck, 1987) moves timers down as their time comes near, and
-//! only knows the slot of its next timer. Here a timer stays where it is filed: a slot is a pairing heap
-//! (Fredman, Sedgewick, Sleator and Tarjan, 1986), whose top is known exactly. No timer that is still to come
-//! lies in a slot before the wheel's time, so the first occupied slot of a level has that level's earliest
-//! timer, and the earliest of all is that of at most eleven tops.
+//! The classic hierarchical wheel (Varghese and Lauck, 1987) moves timers down as their time approaches, and
+//! only finds the slot of its next timer. Here a timer stays where it was filed: a slot is a pairing heap
+//! (Fredman, Sedgewick, Sleator and Tarjan, 1986), whose top is exact. No pending timer is in a slot before
+//! the wheel's time, so the first occupied slot of a level contains that level's earliest timer, and the
+//! earliest of all is one of at most eleven tops.
 //!
-//! **Cost.** Setting a timer is O(1). Cancelling or moving one is O(1) while nothing hangs below it in its
-//! heap, which holds for a timer that moves often, and otherwise amortised O(log n) for the n timers of that
-//! slot alone. 24 bytes per key, and no allocation but for keys higher than any before.
+//! **Cost.** Setting a timer is O(1). Cancelling or moving one is O(1) if it has no children in its heap,
+//! which holds for a timer that moves often, and otherwise amortised O(log n) for the n timers of that slot
+//! alone. 24 bytes per key; only allocates for keys higher than any before.
 
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 pub(super) struct TimingWheel {
     /// Indexed by key.
     nodes: Vec<Node>,
-    /// Nothing armed expires before this instant, but for what was armed in the past.
+    /// Nothing armed expires before this instant, except what was armed in the past.
     time: u64,
     /// Levels with an occupied slot.
     levels: u16,
@@ -96,14 +96,14 @@ impl TimingWheel {
         }
     }
 
-    /// Arms `key`, or moves its deadline. A deadline in the past expires at once, in the order of its true time.
+    /// Arms `key`, or moves its deadline. A deadline in the past expires at once, ordered by its true time.
     pub(super) fn set(&mut self, key: u32, deadline: Instant) {
         let deadline = deadline.as_nanos();
         let slot = self.slot_for(deadline);
         let index = key as usize;
         if index >= self.nodes.len() {
             if index >= self.nodes.capacity() {
-                // Not by doubling: what a key costs includes the room for more of them.
+                // Not by doubling: spare capacity counts as memory per key.
                 let more = (self.nodes.len() / 4).max(8);
                 self.nodes.reserve_exact((index + 1 - self.nodes.len()).max(more));
             }
@@ -111,7 +111,7 @@ impl TimingWheel {
         }
         let node = &mut self.nodes[index];
         if node.slot == slot && node.child == NIL && node.deadline <= deadline {
-            // Without children it may move away from the top where it is.
+            // Without children it may move later in place.
             node.deadline = deadline;
             return;
         }
@@ -126,7 +126,7 @@ impl TimingWheel {
         self.tops[usize::from(slot)] = if top == NIL { key } else { self.meld(top, key) };
     }
 
-    /// Disarms `key`; says whether it was armed.
+    /// Disarms `key`; returns whether it was armed.
     pub(super) fn cancel(&mut self, key: u32) -> bool {
         let armed = self.deadline(key).is_some();
         if armed {
@@ -136,14 +136,14 @@ impl TimingWheel {
         armed
     }
 
-    /// The deadline of `key`; `None` where it is not armed.
+    /// The deadline of `key`; `None` if it is not armed.
     #[must_use]
     pub(super) fn deadline(&self, key: u32) -> Option<Instant> {
         let node = self.nodes.get(key as usize)?;
         (node.slot != UNARMED).then(|| Instant::from_nanos(node.deadline))
     }
 
-    /// The earliest deadline, exact, and its key: the smallest where several share it.
+    /// The earliest deadline, exact, and its key; the smallest key if several share it.
     #[must_use]
     pub(super) fn next(&self) -> Option<(Instant, u32)> {
         let mut earliest: Option<(u64, u32)> = None;
@@ -161,8 +161,8 @@ impl TimingWheel {
     }
 
     /// Disarms and returns the key with the earliest deadline, if that is not after `now`. Call it until it
-    /// gives `None`, which also moves the wheel's own time to `now`: the closer that is to the deadlines set,
-    /// the fewer timers share a slot.
+    /// returns `None`, which also moves the wheel's own time to `now`: the closer that is to the deadlines
+    /// set, the fewer timers share a slot.
     pub(super) fn pop_expired(&mut self, now: Instant) -> Option<u32> {
         match self.next() {
             Some((deadline, key)) if deadline <= now => {
@@ -176,7 +176,7 @@ impl TimingWheel {
         }
     }
 
-    /// Where a deadline is filed at the wheel's own time; one in the past, as if it were due at that time.
+    /// The slot of a deadline, given the wheel's own time; one in the past counts as due at that time.
     fn slot_for(&self, deadline: u64) -> u16 {
         let deadline = deadline.max(self.time);
         let highest_bit = ((deadline ^ self.time) | 1).ilog2();
@@ -185,7 +185,7 @@ impl TimingWheel {
         (level as usize * SLOTS + slot) as u16
     }
 
-    /// Takes an armed key out of the heap of its slot; its node is stale afterwards.
+    /// Removes an armed key from the heap of its slot; its node is stale afterwards.
     fn unlink(&mut self, key: u32) {
         let Node { child, next, back, slot, .. } = self.nodes[key as usize];
         let below = self.meld_siblings(child);
@@ -216,7 +216,7 @@ impl TimingWheel {
         }
     }
 
-    /// Makes one heap of two, and returns its top. Both are tops without siblings.
+    /// Merges two heaps, and returns the top. Both arguments are tops without siblings.
     fn meld(&mut self, a: u32, b: u32) -> u32 {
         #[cfg(test)]
         {
@@ -234,8 +234,8 @@ impl TimingWheel {
         top
     }
 
-    /// Makes one heap of a list of siblings, in the two passes of the pairing heap, and returns its top; `NIL`
-    /// of an empty list.
+    /// Merges a list of siblings into one heap, in the two passes of the pairing heap, and returns its top;
+    /// `NIL` if the list is empty.
     fn meld_siblings(&mut self, first: u32) -> u32 {
         // Pairs from left to right; their tops form a stack, linked by `next`.
         let (mut rest, mut stack) = (first, NIL);
@@ -250,7 +250,7 @@ impl TimingWheel {
             self.nodes[top as usize].next = stack;
             stack = top;
         }
-        // All pairs into one, from right to left.
+        // Merge all pairs, from right to left.
         let mut all = NIL;
         while stack != NIL {
             let top = stack;
@@ -260,7 +260,7 @@ impl TimingWheel {
         all
     }
 
-    /// Makes a sibling a top of its own, and returns the sibling after it.
+    /// Makes a sibling a top of its own, and returns the next sibling.
     fn detach(&mut self, key: u32) -> u32 {
         let node = &mut self.nodes[key as usize];
         node.back = NIL;

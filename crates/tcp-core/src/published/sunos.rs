@@ -6,23 +6,24 @@ use core::fmt;
 
 /// The output rule of SunOS 4.1 (Chang, Chan and Yeung, figure 15.2).
 ///
-/// With L the least of the data that waits, a full segment and the usable window, L bytes leave if nothing is
-/// outstanding, if a full segment waits, or if more than half of the largest window that the peer ever had waits.
+/// Let L be the minimum of the unsent data, a full segment and the usable window. L bytes are sent if nothing
+/// is outstanding, if a full segment is unsent, or if the unsent data exceeds half of the largest window that
+/// the peer ever offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct SunOs {
-    /// What is compared with a full segment and with half of the window.
+    /// What is compared with a full segment and with half the window.
     pub test: NagleTest,
-    /// When half of the peer's largest window is enough.
+    /// When half of the peer's largest window is enough to send.
     pub half: HalfRule,
 }
 
 /// What the output rule of SunOS compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum NagleTest {
-    /// All data that was never sent, whether or not the window takes it.
+    /// All unsent data, whether or not it fits the window.
     #[default]
     Unsent,
-    /// What the next segment would hold, as 4.4BSD has it.
+    /// The size of the next segment, as in 4.4BSD.
     Segment,
 }
 
@@ -32,14 +33,14 @@ pub enum HalfRule {
     /// More than half.
     #[default]
     Gt,
-    /// Half or more, as BSD has it.
+    /// Half or more, as in BSD.
     Ge,
     /// Never.
     Off,
 }
 
 impl SunOs {
-    /// The parameters in text.
+    /// Its parameters in text.
     pub const PARAMS: &[ParamInfo] = &[
         ParamInfo {
             name: "test",
@@ -55,7 +56,7 @@ impl SunOs {
         },
     ];
 
-    /// The rule that `params` name.
+    /// The rule given by `params`.
     pub(crate) fn from_params(params: &Params) -> Result<Self, SpecError> {
         let mut rule = Self::default();
         for param in params.iter() {
@@ -74,7 +75,7 @@ impl SunOs {
         Ok(rule)
     }
 
-    /// A segment of `len` bytes of the `data` that waits may leave although data is outstanding.
+    /// Whether a segment of `len` bytes of the unsent `data` may be sent although data is outstanding.
     pub(crate) const fn lets_out(self, data: u32, len: u32, smss: u32, max_wnd: u32) -> bool {
         let tested = match self.test {
             NagleTest::Unsent => data,
@@ -100,7 +101,7 @@ impl fmt::Display for SunOs {
 }
 
 impl HalfRule {
-    /// Whether `bytes` are enough beside a largest window of `max_wnd` bytes.
+    /// Whether `bytes` are enough, given a largest window of `max_wnd` bytes.
     #[must_use]
     pub const fn allows(self, bytes: u32, max_wnd: u32) -> bool {
         let (twice, max_wnd) = (bytes as u64 * 2, max_wnd as u64);

@@ -1,14 +1,14 @@
-//! A histogram of delays, of fixed size.
+//! A delay histogram of fixed size.
 //!
-//! Its buckets are logarithmic: 32 to each doubling, so that a percentile is at most 3.2 % too high. Recording costs a
-//! shift and an addition, and takes no memory.
+//! Its buckets are logarithmic: 32 per doubling, so a percentile is at most 3.2 % too high. Recording costs a
+//! shift and an addition, and does not allocate.
 
 use crate::time::Duration;
 
-/// Buckets to each doubling, as a power of two.
+/// Buckets per doubling, as a power of two.
 const SUB_BITS: u32 = 5;
 const SUB: usize = 1 << SUB_BITS;
-/// The finest delay that is told apart, as a power of two of nanoseconds: about a microsecond.
+/// Resolution, as a power of two of nanoseconds: about a microsecond.
 const UNIT_BITS: u32 = 10;
 /// Doublings above the linear part: up to 2^32 units, more than an hour.
 const DOUBLINGS: usize = 27;
@@ -37,7 +37,7 @@ impl DelayHistogram {
         self.max = self.max.max(delay);
     }
 
-    /// Delays counted.
+    /// Number of recorded delays.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
@@ -49,8 +49,8 @@ impl DelayHistogram {
         self.max
     }
 
-    /// The delay that `percent` per cent of all do not exceed, at most 3.2 % (or a microsecond) too high; zero where
-    /// nothing was counted.
+    /// The delay not exceeded by `percent` per cent of all values, at most 3.2 % (or a microsecond) too high;
+    /// zero if nothing was recorded.
     #[must_use]
     pub fn percentile(&self, percent: u64) -> Duration {
         let rank = (u128::from(self.count) * u128::from(percent.min(100))).div_ceil(100) as u64;
@@ -65,7 +65,7 @@ impl DelayHistogram {
     }
 }
 
-/// Where a delay is counted.
+/// The bucket of a delay.
 fn bucket_of(delay: Duration) -> usize {
     let units = delay.as_nanos() >> UNIT_BITS;
     if units < SUB as u64 {
@@ -77,7 +77,7 @@ fn bucket_of(delay: Duration) -> usize {
     (SUB * (doubling as usize + 1) + within).min(BUCKETS - 1)
 }
 
-/// The longest delay of a bucket.
+/// The longest delay in a bucket.
 fn upper_edge(bucket: usize) -> Duration {
     let (doubling, within) = (bucket / SUB, bucket % SUB);
     let next = match doubling {

@@ -1,4 +1,4 @@
-//! What left an endpoint, by kind of packet, and how long it waited in the egress scheduler.
+//! Statistics of sent packets: how many of each kind, and how long they waited in the egress scheduler.
 
 mod histogram;
 
@@ -8,7 +8,7 @@ use crate::policy::sched::SegmentClass;
 use crate::time::Duration;
 use alloc::boxed::Box;
 
-/// What left an endpoint.
+/// What an endpoint has sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub struct EgressStats {
     pub ack: ClassStats,
     /// New data.
     pub data: ClassStats,
-    /// Data that left before.
+    /// Retransmitted data.
     pub retransmit: ClassStats,
     /// SYN, FIN, RST, probes, echo replies.
     pub control: ClassStats,
@@ -31,7 +31,7 @@ impl EgressStats {
     }
 }
 
-/// What left of one kind.
+/// What was sent of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -52,20 +52,20 @@ pub struct ClassStats {
     pub delay_max: Duration,
 }
 
-/// How many kinds are told apart.
+/// Number of kinds.
 const KINDS: usize = 4;
 
-/// Collects the figures.
+/// Collects the statistics.
 #[derive(Debug, Default)]
 pub(crate) struct Accounts {
     /// Packets and bytes by kind.
     sent: [(u64, u64); KINDS],
-    /// Delays by kind; made when the first packet is queued.
+    /// Delays by kind; allocated when the first packet is queued.
     delays: Option<Box<[DelayHistogram; KINDS]>>,
 }
 
 impl Accounts {
-    /// `packets` packets of this kind with `bytes` IP bytes left.
+    /// `packets` packets of this kind with `bytes` IP bytes were sent.
     #[inline]
     pub(crate) const fn sent(&mut self, class: SegmentClass, packets: u64, bytes: u64) {
         let sent = &mut self.sent[kind(class)];
@@ -73,7 +73,7 @@ impl Accounts {
         sent.1 += bytes;
     }
 
-    /// A packet of this kind left after this time in the scheduler's queue.
+    /// A packet of this kind was sent after waiting `delay` in the scheduler's queue.
     pub(crate) fn waited(&mut self, class: SegmentClass, delay: Duration) {
         let delays = self.delays.get_or_insert_with(Box::default);
         delays[kind(class)].record(delay);
@@ -104,7 +104,7 @@ impl Accounts {
     }
 }
 
-/// The place of a kind in the tables.
+/// Index of a kind in the tables.
 const fn kind(class: SegmentClass) -> usize {
     match class {
         SegmentClass::PureAck => 0,

@@ -1,4 +1,4 @@
-//! What an algorithm answers: how much may be outstanding, on what clock, at what distance.
+//! A congestion control's decision: how much may be outstanding, on what clock, at what spacing.
 
 use crate::time::Duration;
 use crate::units::{Rate, Window};
@@ -17,16 +17,16 @@ pub struct SendDecision {
     pub pacing: Pacing,
     /// What a new decision does to a departure that is already pending.
     pub revise: Revise,
-    /// Most segments of new data released by one ACK; 0: no limit.
+    /// Maximum segments of new data released by one ACK; 0: no limit.
     pub burst: u32,
-    /// Who limits the sending rate while lost data is repaired.
+    /// Who limits the sending rate while lost data is being repaired.
     pub recovery: Recovery,
-    /// How ECN feedback is wanted.
+    /// The ECN feedback to deliver.
     pub ecn: EcnUse,
 }
 
 impl SendDecision {
-    /// A window-clocked, unpaced decision, as classic algorithms make it.
+    /// A window-clocked, unpaced decision, as in classic algorithms.
     #[must_use]
     pub const fn window(window: Window, ssthresh: Window) -> Self {
         Self {
@@ -56,7 +56,7 @@ pub enum Clock {
     Ack,
     /// The gap since the last departure; at most `max_outstanding` segments are in flight.
     Departure {
-        /// Segments that may be in flight at once; at least 1.
+        /// Maximum segments in flight; at least 1.
         max_outstanding: u16,
     },
 }
@@ -64,7 +64,7 @@ pub enum Clock {
 /// The least distance between departures of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pacing {
-    /// Data leaves as soon as the window allows.
+    /// Data is sent as soon as the window allows.
     Unpaced,
     /// `gain * window / srtt`. Gain in 1/256: 256 is one window per round trip, 512 two.
     WindowOverRtt {
@@ -85,23 +85,23 @@ pub enum Pacing {
 /// What a new decision does to a departure that is already pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revise {
-    /// The pending departure moves to the instant that the new gap gives, counted from the last departure.
+    /// The pending departure moves to the instant given by the new gap, counted from the last departure.
     Retroactive,
-    /// The pending departure stays; the new gap counts from the next one. A departure that is pending for more than eight
-    /// of the new gaps moves to their end.
+    /// The pending departure stays; the new gap counts from the next one. A departure pending for more than
+    /// eight of the new gaps moves to the end of those.
     NextDeparture,
-    /// As `NextDeparture`, and what a departure's lateness cost is made up for: up to the gap of one packet, or 20 ticks
-    /// of the driver's timers where that is more, by departures that keep a quarter of their gap at least, so that none is
-    /// followed by a burst. Time in which nothing waited for the pacer is not made up for.
+    /// As `NextDeparture`, and time lost by late departures is made up for: up to the gap of one packet, or
+    /// 20 ticks of the driver's timers if that is more. Each departure keeps at least a quarter of its gap,
+    /// so there are no bursts. Time in which nothing waited for the pacer is not made up for.
     Banked,
 }
 
-/// Who limits the sending rate while lost data is repaired.
+/// Who limits the sending rate while lost data is being repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// The core, by the connection's recovery algorithm (RFC 6675 pipe, or PRR where configured).
+    /// The core, with the connection's recovery algorithm (RFC 6675 pipe, or PRR if configured).
     Core,
-    /// The algorithm's own window alone.
+    /// Only the algorithm's own window.
     Own,
 }
 
@@ -110,7 +110,7 @@ pub enum Recovery {
 pub enum EcnUse {
     /// One [`CongestionEvent::Ecn`](super::CongestionEvent::Ecn) per window of data (RFC 3168, section 6.1.2).
     PerWindow,
-    /// The CE bytes of each [`AckSample`](super::AckSample); the algorithm reacts in `on_ack` (RFC 8257), and keeps account itself of
-    /// which windows were reduced: it hears of each loss.
+    /// The CE bytes of each [`AckSample`](super::AckSample). The algorithm reacts in `on_ack` (RFC 8257), and
+    /// must keep track of which windows it has already reduced: it is told of every loss.
     PerAck,
 }

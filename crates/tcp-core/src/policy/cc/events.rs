@@ -1,4 +1,4 @@
-//! What an algorithm is told: departures, ACKs, losses, restarts, undos.
+//! The events of a congestion control: departures, ACKs, losses, restarts, undos.
 
 use crate::seq::SeqNum;
 use crate::time::Duration;
@@ -7,7 +7,7 @@ use crate::units::{Rate, Window};
 /// What an algorithm did on an ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaction {
-    /// Nothing that the peer must know.
+    /// Nothing that the peer must be told.
     None,
     /// It reduced its window because of ECN feedback: the core sends CWR.
     Reduced,
@@ -21,7 +21,7 @@ pub struct SentSegment {
     pub seq: SeqNum,
     /// Payload bytes; more than `smss` for a super-packet.
     pub len: u32,
-    /// It carries data that had left before.
+    /// It carries data that was sent before.
     pub retransmission: bool,
 }
 
@@ -33,7 +33,7 @@ impl SentSegment {
     }
 }
 
-/// What one incoming ACK (or a batch that arrived as one) says.
+/// The contents of one incoming ACK (or a batch processed as one).
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 #[non_exhaustive]
 pub struct AckSample {
@@ -47,10 +47,10 @@ pub struct AckSample {
     pub newly_delivered: u32,
     /// Bytes newly declared lost on this ACK.
     pub newly_lost: u32,
-    /// Bytes that the peer reports as CE-marked: with DCTCP's and with classic ECN `newly_delivered` where `ece` is
-    /// set.
+    /// Bytes that the peer reports as CE-marked: `newly_delivered` if `ece` is set, with DCTCP's and with
+    /// classic ECN.
     pub ce: u32,
-    /// ECE was set, where ECN is in use. RFC 3168, section 6.1.2: such an ACK does not raise the window.
+    /// ECE was set and ECN is in use. RFC 3168, section 6.1.2: such an ACK does not raise the window.
     pub ece: bool,
     /// The ACK advanced nothing (a duplicate in the sense of RFC 5681).
     pub duplicate: bool,
@@ -80,9 +80,9 @@ pub struct RateSample {
     pub delivered: u64,
     /// The longer of the send and the ACK interval.
     pub interval: Duration,
-    /// Bytes delivered when the sampled segment left (`rs.prior_delivered`).
+    /// Bytes delivered when the sampled segment was sent (`rs.prior_delivered`).
     pub prior_delivered: u64,
-    /// The sampled segment left while the application limited the flow.
+    /// The sampled segment was sent while the application limited the flow.
     pub app_limited: bool,
     /// The sampled segment was a retransmission.
     pub retransmission: bool,
@@ -95,7 +95,7 @@ impl RateSample {
         Self { delivered, interval, prior_delivered, app_limited: false, retransmission: false }
     }
 
-    /// The rate that the sample shows.
+    /// The sampled rate.
     #[must_use]
     pub const fn rate(&self) -> Rate {
         Rate::from_bytes_over(self.delivered, self.interval)
@@ -106,45 +106,45 @@ impl RateSample {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CongestionEvent {
-    /// Data was found lost and fast recovery begins; once per window.
+    /// Data was declared lost and fast recovery begins; once per window.
     Loss {
         /// `pipe` before the loss was marked.
         prior_pipe: u32,
     },
     /// ECE under [`EcnUse::PerWindow`](super::EcnUse::PerWindow); once per window.
     Ecn,
-    /// The retransmission timer fired and the RTO response asked for a reduction.
+    /// The retransmission timer fired and the RTO response requested a reduction.
     Timeout {
         /// Flight size at the expiry (RFC 5681, equation 4).
         flight_size: u32,
-        /// First expiry for this data; repeated ones must not lower `ssthresh` again.
+        /// First timeout for this data; repeated ones must not lower `ssthresh` again.
         first: bool,
-        /// The window that the response proposes; the algorithm takes the smaller of this and its own.
+        /// The window proposed by the response; the algorithm takes the smaller of this and its own.
         window: Window,
-        /// What the response proposes for `ssthresh`.
+        /// The proposal for `ssthresh`.
         ssthresh: SsthreshRule,
     },
 }
 
-/// What a response to a timeout proposes for `ssthresh`.
+/// A timeout response's proposal for `ssthresh`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SsthreshRule {
-    /// Leave it.
+    /// Leave it alone.
     Keep,
-    /// This, which the response took from the flight at the expiry, in place of the algorithm's own rule (which
-    /// might give more or less than what it is): the algorithm may take less, not more.
+    /// This value, which the response derived from the flight at the timeout. It replaces the algorithm's own
+    /// rule (which might give more or less); the algorithm may choose less, not more.
     AtMost(Window),
     /// The algorithm's own rule.
     ByCc,
 }
 
-/// Sending resumes, from a window that must not exceed `window`.
+/// Sending resumes with a window of at most `window`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restart {
-    /// Why.
+    /// The reason.
     pub cause: RestartCause,
-    /// The largest window that the rule behind `cause` permits.
+    /// The largest window permitted by the rule behind `cause`.
     pub window: Window,
     /// How long nothing was sent.
     pub idle: Duration,
@@ -158,19 +158,19 @@ impl Restart {
     }
 }
 
-/// Why sending restarts.
+/// The reason for a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartCause {
     /// Nothing was sent for longer than the RTO (RFC 5681, section 4.1).
     Idle,
-    /// A timeout proved to have lost nothing.
+    /// A timeout turned out to have lost nothing.
     CleanTimeout,
 }
 
 /// What to restore when an episode proves spurious.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undo {
-    /// Everything that the checkpoint holds; the window never falls below what it is.
+    /// Everything in the checkpoint; the window is never lowered.
     All,
     /// The given values.
     To {

@@ -11,9 +11,9 @@ pub enum Phase {
     /// Nothing unusual.
     #[default]
     Open,
-    /// Duplicate or selective ACKs have come, but no loss is declared.
+    /// Duplicate or selective ACKs have arrived, but no loss is declared.
     Disorder,
-    /// Fast recovery: a loss was found from ACKs.
+    /// Fast recovery: a loss was detected from ACKs.
     Recovery,
     /// Recovery after a retransmission timeout.
     Loss,
@@ -41,30 +41,30 @@ pub struct FlowView {
     pub sacked: u32,
     /// Bytes acknowledged or SACKed since the connection began.
     pub delivered: u64,
-    /// When the oldest outstanding segment last left.
+    /// Last departure of the oldest outstanding segment.
     pub oldest_departure: Option<Instant>,
-    /// Smoothed RTT from the newest covered segments, free of the receiver's delay. None before a sample.
+    /// Smoothed RTT of the newest covered segments, without the receiver's delay. `None` before a sample.
     pub srtt_pace: Option<Duration>,
-    /// Smoothed RTT of RFC 6298, which feeds the RTO. None before a sample.
+    /// Smoothed RTT of RFC 6298, used for the RTO. `None` before a sample.
     pub srtt: Option<Duration>,
-    /// Smallest RTT sample of the last five minutes. None before a sample.
+    /// Smallest RTT sample of the last five minutes. `None` before a sample.
     pub min_rtt: Option<Duration>,
-    /// The retransmission timeout in force, without back-off.
+    /// The current retransmission timeout, without back-off.
     pub rto: Duration,
     /// Phase of loss handling.
     pub phase: Phase,
-    /// The application had nothing to send when there was room.
+    /// The application had nothing to send although the window had room.
     pub app_limited: bool,
-    /// The window was the limit: what the ACK acknowledges, or what is outstanding, left when the window had no room
-    /// for a further segment, or when the window (or, with [`Clock::Departure`](super::Clock::Departure), the clock, or a pace that follows
-    /// from the window) held back data.
+    /// The window was the limit: the acknowledged or outstanding data was sent when the window had no room
+    /// for another segment, or when the window (or, with [`Clock::Departure`](super::Clock::Departure), the
+    /// clock, or a pace derived from the window) held back data.
     pub cwnd_limited: bool,
-    /// The largest flight, in bytes, of the window of data that is outstanding or has just been acknowledged.
+    /// The largest flight, in bytes, in the window of data that is outstanding or was just acknowledged.
     pub flight_used: u32,
 }
 
 impl FlowView {
-    /// A view of a quiet sender at `now`, for tests of algorithms.
+    /// A view of an idle sender at `now`, for tests of algorithms.
     #[must_use]
     pub const fn new(now: Instant, smss: u32) -> Self {
         Self {
@@ -89,11 +89,11 @@ impl FlowView {
         }
     }
 
-    /// Whether an ACK may raise `window`, because the flow uses it.
+    /// Whether an ACK may raise `window`: only if the flow uses it.
     ///
-    /// In congestion avoidance the window must have been the limit. In slow start, below `ssthresh`, a window of less
-    /// than twice the largest flight is enough: it doubles what the path has carried, and no more (Linux,
-    /// `tcp_is_cwnd_limited`; RFC 7661 calls a window validated from half of it on).
+    /// In congestion avoidance the window must have been the limit. In slow start, below `ssthresh`, the
+    /// window may grow while it is less than twice the largest flight: up to double what the path has carried
+    /// (Linux, `tcp_is_cwnd_limited`; RFC 7661 considers a window validated if at least half is used).
     #[must_use]
     pub fn may_raise(&self, window: Window, ssthresh: Window) -> bool {
         let twice = Window::from_bytes(2 * u64::from(self.flight_used));
@@ -102,28 +102,30 @@ impl FlowView {
 }
 
 impl FlowView {
-    /// The longest round trip that a pace should follow: a second, or eight times [`min_rtt`](Self::min_rtt) where that
-    /// is longer, up to a minute. [`srtt_pace`](Self::srtt_pace) keeps to it; so should an algorithm that smooths samples itself.
+    /// The longest round trip to pace by: a second, or eight times [`min_rtt`](Self::min_rtt) if that is
+    /// longer, up to a minute. [`srtt_pace`](Self::srtt_pace) respects it; an algorithm that smooths samples
+    /// itself should, too.
     #[must_use]
     pub fn longest_paced_rtt(&self) -> Duration {
         longest_paced_rtt(self.min_rtt)
     }
 }
 
-/// Round trips up to this one set a pace, whatever the path's smallest one: the time that RFC 6298 (2.1) takes for the
-/// RTT of an unknown path.
+/// Round trips up to this are always used for pacing: the RTT that RFC 6298 (2.1) assumes for an unknown
+/// path.
 const ORDINARY_RTT: Duration = Duration::from_secs(1);
-/// Round trips up to so many times the smallest one of late set a pace.
+/// Round trips up to this multiple of the recent minimum are used for pacing.
 const PACED_MULTIPLE: u64 = 8;
-/// No round trip above this one sets a pace: the least that RFC 6298 (2.5) allows as the limit of the RTO. A peer that holds its
-/// first ACKs back for days would otherwise stop the flow for as long.
+/// No longer round trip is used for pacing: the smallest maximum RTO allowed by RFC 6298 (2.5). Otherwise a
+/// peer that holds back its first ACKs for days would stop the flow for as long.
 const LONGEST_RTT: Duration = Duration::from_secs(60);
 
-/// The longest round trip that sets a pace, on a path whose smallest one of late is `min_rtt`.
+/// The longest round trip used for pacing on a path whose recent minimum is `min_rtt`.
 ///
-/// A path that stood still for minutes gives samples of minutes, and says nothing of its round trip thereafter. A pace made
-/// of them lets one segment out per minute, each of which then gives one sample: the estimate recovers slower than the
-/// path by orders of magnitude. A window that is paced too fast costs little, because the window still bounds the flight.
+/// A path that stalled for minutes gives samples of minutes, which say nothing about its round trip
+/// afterwards. Pacing by them sends one segment per minute, each of which gives one sample: the estimate
+/// recovers slower than the path by orders of magnitude. Pacing a window too fast costs little, because the
+/// window still bounds the flight.
 pub(crate) fn longest_paced_rtt(min_rtt: Option<Duration>) -> Duration {
     min_rtt.map_or(LONGEST_RTT, |min| min.saturating_mul(PACED_MULTIPLE).clamp(ORDINARY_RTT, LONGEST_RTT))
 }
@@ -143,7 +145,7 @@ mod tests {
             (5, 10, u64::MAX, false, false),
             (0, 1, u64::MAX, false, false),
             (5, 10, u64::MAX, true, true),
-            // At `ssthresh` congestion avoidance begins.
+            // Congestion avoidance starts at `ssthresh`.
             (10, 10, 11, false, true),
             (10, 10, 10, false, false),
             (10, 10, 10, true, true),

@@ -1,4 +1,4 @@
-//! What a crate of policies offers, and how a name finds it.
+//! Tables of policies, and lookup by name.
 
 use super::{ParamInfo, Params, PolicySpec, SpecError, nearest};
 use crate::ecn::Ecn;
@@ -6,7 +6,7 @@ use alloc::format;
 use alloc::sync::Arc;
 use core::fmt::{self, Display};
 
-/// One policy in a table. `T` is the type of its maker, such as
+/// A policy in a table. `T` is the type of its maker, such as
 /// [`NewCongestionControl`](crate::policy::NewCongestionControl).
 ///
 /// Only a name and a maker are required:
@@ -28,23 +28,23 @@ use core::fmt::{self, Display};
 pub struct Entry<T: ?Sized> {
     /// The name.
     pub name: &'static str,
-    /// Other names of the same.
+    /// Aliases of the name.
     pub aliases: &'static [&'static str],
-    /// What it is, in one line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// Where it comes from: RFC or paper.
+    /// Its source: RFC or paper.
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [ParamInfo],
-    /// Congestion controls: the ECN feedback that the algorithm is designed for. A connection asks for it unless
-    /// [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
+    /// For congestion controls: the ECN feedback that the algorithm is designed for. Connections request it
+    /// unless [`ConnConfig::ecn`](crate::ConnConfig::ecn) is set explicitly.
     pub ecn: Ecn,
     /// Checks the parameters and returns the maker.
     pub make: fn(&Params) -> Result<Arc<T>, SpecError>,
 }
 
 impl<T: ?Sized> Entry<T> {
-    /// An entry with a name and a maker, and nothing else.
+    /// An entry with only a name and a maker.
     #[must_use]
     pub const fn new(name: &'static str, make: fn(&Params) -> Result<Arc<T>, SpecError>) -> Self {
         Self { name, aliases: &[], summary: "", source: "", params: &[], ecn: Ecn::Off, make }
@@ -71,10 +71,11 @@ impl<T: ?Sized> fmt::Debug for Entry<T> {
     }
 }
 
-/// The entry of `entries` that `spec` names, once its parameters are known to exist. `kind` is for error messages.
+/// The entry of `entries` named by `spec`; also checks that its parameters exist. `kind` is for error
+/// messages.
 ///
 /// # Errors
-/// Names the nearest known name or parameter if `spec` names an unknown one.
+/// Names the nearest known name or parameter if one is unknown.
 pub fn find<'a, T: ?Sized>(
     entries: &'a [Entry<T>],
     kind: PolicyKind,
@@ -96,10 +97,10 @@ pub fn find<'a, T: ?Sized>(
     Ok(entry)
 }
 
-/// The maker of the policy that `text` names, with the parameters given there.
+/// The maker of the policy described by `text`, with its parameters.
 ///
 /// # Errors
-/// As [`find`]; and what is wrong with the text or with a parameter's value.
+/// As [`find`]; also if the text or a parameter's value is invalid.
 pub fn resolve<T: ?Sized>(entries: &[Entry<T>], kind: PolicyKind, text: &str) -> Result<Arc<T>, SpecError> {
     let spec: PolicySpec = text.parse()?;
     (find(entries, kind, &spec)?.make)(&spec.params)
@@ -119,7 +120,7 @@ pub enum PolicyKind {
 }
 
 impl PolicyKind {
-    /// The word for the kind on a command line.
+    /// The keyword for the kind on a command line.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {

@@ -1,10 +1,10 @@
-//! What is wrong with a name or a parameter.
+//! Errors in a name or a parameter.
 
 use alloc::format;
 use alloc::string::String;
 use core::fmt::{self, Display};
 
-/// What is wrong with a policy's name or parameters, in one line for people.
+/// What is wrong with a policy's name or parameters, in one line for humans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     mistake: Mistake,
@@ -12,7 +12,7 @@ pub struct SpecError {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Mistake {
-    /// `key` cannot have the value `text`; it takes `expected`.
+    /// `key` does not accept the value `text`, but `expected`.
     Value {
         key: String,
         text: String,
@@ -22,18 +22,18 @@ enum Mistake {
 }
 
 impl SpecError {
-    /// An error that says `message`.
+    /// An error with the text `message`.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self { mistake: Mistake::Other(message.into()) }
     }
 
-    /// `key` cannot have the value `text`; it takes `expected`.
+    /// `key` does not accept the value `text`, but `expected`.
     pub(super) const fn of_value(key: String, text: String, expected: String) -> Self {
         Self { mistake: Mistake::Value { key, text, expected } }
     }
 
-    /// The key whose value is wrong, and what it takes, such as "on or off". `None` if something else is wrong.
+    /// The key with the wrong value, and what it accepts, such as "on or off". `None` for other errors.
     #[must_use]
     pub fn expectation(&self) -> Option<(&str, &str)> {
         match &self.mistake {
@@ -42,7 +42,7 @@ impl SpecError {
         }
     }
 
-    /// The same error if the key takes `word`, too.
+    /// The same error, if the key also accepts `word`.
     pub(crate) fn or(mut self, word: &str) -> Self {
         if let Mistake::Value { expected, .. } = &mut self.mistake {
             *expected += &format!(", or {word}");

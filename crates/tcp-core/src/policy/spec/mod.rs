@@ -26,12 +26,12 @@ use core::fmt::{self, Display};
 use core::ops::RangeInclusive;
 use core::str::FromStr;
 
-/// A policy's name and the parameters given to it.
+/// A policy's name and parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicySpec {
     /// The part before the colon.
     pub name: String,
-    /// The part behind it.
+    /// The part after the colon.
     pub params: Params,
 }
 
@@ -70,7 +70,7 @@ impl Display for PolicySpec {
     }
 }
 
-/// Parameters as given, in order: `key=value` pairs.
+/// Parameters in the order given: `key=value` pairs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Params {
     entries: Vec<(String, String)>,
@@ -99,7 +99,7 @@ impl FromStr for Params {
 }
 
 impl Params {
-    /// True where none are given.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -116,8 +116,8 @@ impl Params {
         self.iter().find(|param| param.key == key)
     }
 
-    /// The parameters whose key is in `keys`, and the others; each in the order given. For a policy that
-    /// wraps another one and shares a list of parameters with it.
+    /// Splits off the parameters whose key is in `keys`; both parts keep their order. For a policy that wraps
+    /// another one and shares a list of parameters with it.
     #[must_use]
     pub fn split(&self, keys: &[ParamInfo]) -> (Self, Self) {
         let known = |key: &str| keys.iter().any(|info| info.name == key);
@@ -128,7 +128,7 @@ impl Params {
     /// For policies without parameters.
     ///
     /// # Errors
-    /// Names the first parameter, where any is given.
+    /// Names the first parameter, if there is one.
     pub fn reject_all(&self, policy: &str) -> Result<(), SpecError> {
         match self.iter().next() {
             None => Ok(()),
@@ -137,7 +137,7 @@ impl Params {
     }
 }
 
-/// One parameter: its key and its text, with checked readings of the text.
+/// A parameter: its key and its text, with methods to parse the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param<'a> {
     key: &'a str,
@@ -151,7 +151,7 @@ impl<'a> Param<'a> {
         self.key
     }
 
-    /// The value as it was written.
+    /// The value as written.
     #[must_use]
     pub const fn text(&self) -> &'a str {
         self.text
@@ -160,7 +160,7 @@ impl<'a> Param<'a> {
     /// A whole number.
     ///
     /// # Errors
-    /// Where it is none or lies outside `range`.
+    /// If it is not a whole number, or lies outside `range`.
     pub fn integer(&self, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
         self.checked(self.text.parse().ok(), &range, "a whole number")
     }
@@ -168,7 +168,7 @@ impl<'a> Param<'a> {
     /// A number.
     ///
     /// # Errors
-    /// Where it is none or lies outside `range`.
+    /// If it is not a number, or lies outside `range`.
     pub fn number(&self, range: RangeInclusive<f64>) -> Result<f64, SpecError> {
         self.checked(self.text.parse().ok(), &range, "a number")
     }
@@ -176,7 +176,7 @@ impl<'a> Param<'a> {
     /// A time, in the units of [`TIME`]: `40ms`, `1.5s`, `250us`.
     ///
     /// # Errors
-    /// If it is none or lies outside `range`.
+    /// If it is not a time, or lies outside `range`.
     pub fn duration(&self, range: RangeInclusive<Duration>) -> Result<Duration, SpecError> {
         parse_time(self.text).filter(|time| range.contains(time)).ok_or_else(|| {
             let (low, high) = (range.start(), range.end());
@@ -187,7 +187,7 @@ impl<'a> Param<'a> {
     /// A rate, in the units of [`RATE`]: `100kbit`, `1.5mbit`, `10G`.
     ///
     /// # Errors
-    /// If it is none, or zero.
+    /// If it is not a rate, or zero.
     pub fn rate(&self) -> Result<Rate, SpecError> {
         parse_rate(self.text).ok_or_else(|| {
             let units = RATE.unit_names();
@@ -198,7 +198,7 @@ impl<'a> Param<'a> {
     /// A number of bytes, in the units of [`SIZE`]: `1500`, `64k`, `1M`.
     ///
     /// # Errors
-    /// If it is none or lies outside `range`.
+    /// If it is not a number of bytes, or lies outside `range`.
     pub fn bytes(&self, range: RangeInclusive<u64>) -> Result<u64, SpecError> {
         parse_size(self.text).filter(|bytes| range.contains(bytes)).ok_or_else(|| {
             let (low, high) = (range.start(), range.end());
@@ -209,7 +209,7 @@ impl<'a> Param<'a> {
     /// `on`/`off`, `yes`/`no`, `true`/`false`, `1`/`0`.
     ///
     /// # Errors
-    /// Where it is none of these.
+    /// If it is something else.
     pub fn switch(&self) -> Result<bool, SpecError> {
         match self.text {
             "on" | "yes" | "true" | "1" => Ok(true),
@@ -218,7 +218,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// One of `choices`; gives its position.
+    /// One of `choices`; returns its position.
     ///
     /// # Errors
     /// Lists the choices.
@@ -229,7 +229,7 @@ impl<'a> Param<'a> {
             .ok_or_else(|| self.expected(&format!("one of {}", choices.join(", "))))
     }
 
-    /// The error for a key that the policy does not know.
+    /// The error for a key unknown to the policy.
     #[must_use]
     pub fn unknown(&self, policy: &str, known: &[ParamInfo]) -> SpecError {
         let mut text = format!("{policy} has no parameter {:?}", self.key);
@@ -263,7 +263,7 @@ impl<'a> Param<'a> {
         }
     }
 
-    /// The error for a value that is not `what` the key takes, such as "on or off".
+    /// The error for a value that is not `what` the key accepts, such as "on or off".
     #[must_use]
     pub fn expected(&self, what: &str) -> SpecError {
         let (key, text) = (self.key.to_owned(), self.text.to_owned());
@@ -271,14 +271,14 @@ impl<'a> Param<'a> {
     }
 }
 
-/// A parameter as a table of policies describes it.
+/// A parameter in a table of policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParamInfo {
     /// The key.
     pub name: &'static str,
-    /// The value where none is given, as it would be written.
+    /// The default value, as text.
     pub default: &'static str,
-    /// What may be written, in words: `1..65535`, `on|off`, `1ms..500ms`.
+    /// The accepted values in words: `1..65535`, `on|off`, `1ms..500ms`.
     pub range: &'static str,
     /// What it does, in one line.
     pub summary: &'static str,

@@ -1,8 +1,8 @@
-//! What a word with a typing error was meant to be.
+//! Suggestions for misspelled words.
 
 use alloc::vec::Vec;
 
-/// The candidate nearest to `word`, where one is near enough to be a typing error.
+/// The candidate nearest to `word`, if it is near enough to be a typo.
 #[must_use]
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     candidates
