@@ -148,7 +148,9 @@ fn plain(section: &Section) -> String {
 }
 
 fn as_markdown(section: &Section) -> String {
-    let mut text = format!("### `{}`\n\n{}\n", section.heading, section.summary);
+    // What is written in the file is code, what describes a place is not.
+    let ticks = if section.heading.contains(['[', '{']) { "`" } else { "" };
+    let mut text = format!("### {ticks}{}{ticks}\n\n{}\n", section.heading, section.summary);
     let settings = |text: &mut String, scope| {
         // Writing to a string cannot fail.
         let _ = match scope {

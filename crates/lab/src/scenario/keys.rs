@@ -11,7 +11,7 @@ use ackline_registry::Scope;
 /// A table of the file, or one inside a value.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// What is written for it: `[[link]]`, `queue = {...}`.
+    /// What is written for it: `[[link]]`, `queue = {...}`; or else where it stands: `Ranges`.
     pub heading: &'static str,
     /// What it describes, in one sentence.
     pub summary: &'static str,

@@ -15,7 +15,7 @@ const MAX_BYTES: u64 = 1 << 50;
 
 /// The whole file.
 static TOP: Section = Section::new(
-    "top of the file",
+    "Top of the file",
     "Keys that stand before the first table.",
     &[
         Key::usually("title", Text, "the file's name", "one line for tables and reports"),
@@ -571,7 +571,7 @@ static READER: Section = Section {
 pub(crate) static DRAW: Section = Section {
     called: "a random value",
     ..Section::new(
-        "{...} for a value that is drawn",
+        "Random values",
         "A random value, from the run's seed. Give one of the first three keys.",
         &[
             Key::maybe("uniform", List(&Anything), "[smallest, largest], uniform between them"),
@@ -656,7 +656,7 @@ static MEASURE: Section = Section::new(
 static RANGE: Section = Section {
     called: "a range",
     ..Section::new(
-        "{...} for a range",
+        "Ranges",
         "Values of a sweep from one to another. Both ends have the same unit.",
         &[
             Key::need("from", Anything, "the first value"),
