@@ -113,6 +113,8 @@ pub(super) enum Role {
     AxisX,
     /// Numbers and grid of the vertical axis.
     AxisY,
+    /// Stands at a value of the horizontal axis.
+    Note,
 }
 
 /// The area of a plot.

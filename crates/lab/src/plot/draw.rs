@@ -392,7 +392,7 @@ impl Cell<'_> {
                 let y = self.y(reference.at);
                 vec![(left, y), (right, y)]
             };
-            canvas.line(path, Colour::Ink.mix(0.65), 1.0, &[4.0, 3.0]);
+            canvas.line(path, Colour::Ink.mix(0.65), self.metrics.font / 13.0, &[4.0, 3.0]);
         }
     }
 
@@ -408,31 +408,37 @@ impl Cell<'_> {
     fn notes(&self, canvas: &mut Canvas) {
         let ((left, top), (right, bottom)) = self.area();
         let size = self.metrics.small;
-        for reference in self.visible() {
+        // What is marked in all plots of a column has its label in the topmost one.
+        let labelled = !self.figure.same_x || self.place < self.figure.columns;
+        // Labels that would meet stand in several rows.
+        let mut ends: Vec<f64> = vec![];
+        for reference in self.visible().filter(|reference| labelled || !reference.upright) {
             let label = shortened(&reference.label, size, (right - left) * 0.6);
-            if reference.upright {
+            let wide = width(&label, size);
+            let text = if reference.upright {
                 let x = self.x(reference.at);
-                let room = width(&label, size) + 4.0 < right - x;
-                let (x, anchor) = if room { (x + 4.0, Anchor::Start) } else { (x - 4.0, Anchor::End) };
-                canvas.text(
-                    Text::new(label, (x, top + size), size).anchored(anchor).painted(Colour::Ink.mix(0.75)),
-                );
+                let (x, anchor, from) = if wide + 4.0 < right - x {
+                    (x + 4.0, Anchor::Start, x)
+                } else {
+                    (x - 4.0, Anchor::End, x - wide - 4.0)
+                };
+                let row = ends.iter().position(|end| *end < from).unwrap_or(ends.len());
+                ends.resize(ends.len().max(row + 1), 0.0);
+                ends[row] = from + wide + size;
+                let y = top + size * (1.0 + 1.2 * row as f64);
+                Text::new(label, (x, y), size).anchored(anchor).of_axis(self.role(Role::Note))
             } else {
                 let y = self.y(reference.at) - size * 0.35;
-                canvas.text(
-                    Text::new(label, (right - 3.0, y), size)
-                        .anchored(Anchor::End)
-                        .painted(Colour::Ink.mix(0.75)),
-                );
-            }
+                Text::new(label, (right - 3.0, y), size).anchored(Anchor::End)
+            };
+            canvas.text(text.painted(Colour::Ink.mix(0.75)));
         }
-        for span in &self.chart.spans {
+        for span in self.chart.spans.iter().filter(|_| labelled) {
             let from = self.x(span.from).max(left);
             let label = shortened(&span.label, size, self.x(span.until).min(right) - from - 8.0);
             if label != "…" {
-                canvas.text(
-                    Text::new(label, (from + 4.0, bottom - size * 0.45), size).painted(Colour::Ink.mix(0.6)),
-                );
+                let text = Text::new(label, (from + 4.0, bottom - size * 0.45), size);
+                canvas.text(text.painted(Colour::Ink.mix(0.6)).of_axis(self.role(Role::Note)));
             }
         }
     }
@@ -544,6 +550,7 @@ impl Cell<'_> {
             Style::Bars => {
                 let bars = line.band.iter().map(|(x, low, high)| (self.x(*x), self.y(*low), self.y(*high)));
                 canvas.bars(bars.collect(), pen.colour, thick * 0.8);
+                canvas.marks(Shape::Dot, font * 0.3, points, pen.colour);
             }
         }
     }

@@ -33,6 +33,7 @@ pub(crate) use svg::escaped;
 
 use canvas::Canvas;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A plot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -98,7 +99,7 @@ pub enum Style {
     Crosses,
     /// Triangles on their tips: something happened here.
     Triangles,
-    /// The band alone, as vertical strokes.
+    /// The band as vertical strokes, and points as dots.
     Bars,
 }
 
@@ -189,20 +190,21 @@ impl Format {
 
 /// What is drawn on a canvas of its own.
 trait Drawing {
-    fn title(&self) -> &str;
+    /// What it shows, for those who do not see it.
+    fn title(&self) -> Cow<'_, str>;
 
     fn draw(&self, options: &PlotOptions) -> Canvas;
 
     fn element(&self) -> String {
         let options = PlotOptions::default();
-        svg::element(&self.draw(&options), self.title(), None)
+        svg::element(&self.draw(&options), &self.title(), None)
     }
 
     fn file(&self, options: &PlotOptions) -> Vec<u8> {
         let canvas = self.draw(options);
         match options.format {
-            Format::Svg => svg::file(&svg::element(&canvas, self.title(), options.size)).into_bytes(),
-            Format::Pdf => pdf::file(&canvas, self.title()),
+            Format::Svg => svg::file(&svg::element(&canvas, &self.title(), options.size)).into_bytes(),
+            Format::Pdf => pdf::file(&canvas, &self.title()),
         }
     }
 }
@@ -228,8 +230,8 @@ macro_rules! figures {
 figures!(Chart, Panels, HeatMap);
 
 impl Drawing for Chart {
-    fn title(&self) -> &str {
-        &self.title
+    fn title(&self) -> Cow<'_, str> {
+        self.title.as_str().into()
     }
 
     fn draw(&self, options: &PlotOptions) -> Canvas {
@@ -238,8 +240,11 @@ impl Drawing for Chart {
 }
 
 impl Drawing for Panels {
-    fn title(&self) -> &str {
-        &self.title
+    fn title(&self) -> Cow<'_, str> {
+        if !self.title.is_empty() {
+            return self.title.as_str().into();
+        }
+        self.charts.iter().map(|chart| chart.title.as_str()).collect::<Vec<_>>().join("; ").into()
     }
 
     fn draw(&self, options: &PlotOptions) -> Canvas {
@@ -248,8 +253,8 @@ impl Drawing for Panels {
 }
 
 impl Drawing for HeatMap {
-    fn title(&self) -> &str {
-        &self.title
+    fn title(&self) -> Cow<'_, str> {
+        self.title.as_str().into()
     }
 
     fn draw(&self, options: &PlotOptions) -> Canvas {

@@ -139,10 +139,11 @@ impl Writer {
             Item::Marks { shape, size, places, paint } => self.marks(*shape, *size, places, *paint),
             Item::Bars { bars, paint, width } => {
                 self.stroke_with(*paint, *width);
+                self.content.set_line_cap(LineCapStyle::RoundCap);
                 for (x, low, high) in bars {
                     self.path(&[(*x, *low), (*x, *high)]);
                 }
-                self.content.stroke();
+                self.content.stroke().set_line_cap(LineCapStyle::ButtCap);
             }
             Item::Text(text) => self.text(text),
             Item::Begin(plot) => {

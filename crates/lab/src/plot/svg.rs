@@ -62,7 +62,7 @@ impl Writer {
                 }
                 let dash = dashes(dash, *width);
                 let class = match role {
-                    Role::Fixed => self.class("z"),
+                    Role::Fixed | Role::Note => self.class("z"),
                     Role::AxisX => " class=\"gx\"".to_owned(),
                     Role::AxisY => " class=\"gy\"".to_owned(),
                 };
@@ -82,8 +82,14 @@ impl Writer {
                 for (x, low, high) in bars {
                     data.bar(*x, *low, *high);
                 }
-                let class = self.class("z");
-                let _ = writeln!(self.text, "<path{class}{} d=\"{}\"/>", stroked(*paint, *width), data.text);
+                // Round ends show strokes that are shorter than wide.
+                let class = self.class("z b");
+                let stroke = stroked(*paint, *width);
+                let _ = writeln!(
+                    self.text,
+                    "<path{class}{stroke} stroke-linecap=\"round\" d=\"{}\"/>",
+                    data.text
+                );
             }
             Item::Text(text) => self.label(text),
             Item::Begin(plot) => self.begin(plot),
@@ -143,6 +149,7 @@ impl Writer {
             Role::Fixed => "",
             Role::AxisX => " class=\"tx\"",
             Role::AxisY => " class=\"ty\"",
+            Role::Note => " class=\"nx\"",
         };
         let anchor = match text.anchor {
             Anchor::Start => "",

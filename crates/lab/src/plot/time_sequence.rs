@@ -40,7 +40,10 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
     }
     lines.push(Line { points: acks(|ack| ack.ack), ..line("acknowledged", Style::Steps, Look::Series(2)) });
     lines.push(Line { band: bars(false), ..line("segment", Style::Bars, Look::Series(0)) });
-    lines.push(Line { band: bars(true), ..line("retransmission", Style::Bars, Look::Series(1)) });
+    let again: Vec<(f64, f64, f64)> = bars(true);
+    // A dot shows where one is, even if its stroke is too short to be seen.
+    let points = again.iter().map(|(at, from, _)| (*at, *from)).collect();
+    lines.push(Line { band: again, points, ..line("retransmission", Style::Bars, Look::Series(1)) });
     let drops = sequence.drops.iter().map(|(nanos, byte)| (at(*nanos), place(*byte)));
     lines.push(Line { points: drops.collect(), ..line("dropped", Style::Crosses, Look::Series(3)) });
     lines.retain(|line| !line.points.is_empty() || !line.band.is_empty());

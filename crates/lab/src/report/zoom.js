@@ -29,8 +29,9 @@
     p.gx = guide('gx', (x, y) => inside(p.left, p.width, x) && Math.abs(y - p.top - p.height) < 2);
     p.gy = guide('gy', (x, y) => Math.abs(x - p.left) < 2 && inside(p.top, p.height, y));
     p.ticksY = p.fit ? texts('ty').filter((t) => inside(p.top - 3, p.height + 12, place(t, 'y')) && place(t, 'x') < p.left) : [];
+    p.notes = texts('nx').filter((t) => inside(p.left, p.width, place(t, 'x')) && inside(p.top, p.height, place(t, 'y'))).map((t) => [t, place(t, 'x')]);
     // Segments of a time-sequence diagram: the vertical axis follows those in view.
-    p.bars = p.fit ? p.lines.filter((line) => /v/.test(line.getAttribute('d'))).flatMap((line) => bars(line.getAttribute('d'))) : [];
+    p.bars = p.fit ? p.lines.filter((line) => line.classList.contains('b')).flatMap((line) => bars(line.getAttribute('d'))) : [];
   }
 
   function bars(d) {
@@ -99,6 +100,10 @@
       for (const [mark, d] of p.marks) {
         mark.setAttribute('d', d.replace(/M(-?[\d.]+) ?(-?[\d.]+)/g, (_, x, y) => `M${(sx * x + tx).toFixed(2)} ${(sy * y + ty).toFixed(2)}`));
       }
+      for (const [text, x] of p.notes) {
+        text.setAttribute('x', sx * (x - 4) + tx + 4);
+        text.style.display = sx * x + tx < p.left - 1 || sx * x + tx > p.left + p.width ? 'none' : '';
+      }
       p.ticksX = rewrite(p.ticksX, view[0], view[1], 8, (text, at) => text.setAttribute('x', p.left + (at - view[0]) / (view[1] - view[0]) * p.width));
       if (p.fit) {
         const down = Number(p.ticksY[0]?.getAttribute('font-size')) * 0.35;
@@ -108,7 +113,6 @@
       guides(p.gx, ticks(view[0], view[1], 8).map((at) => p.left + (at - view[0]) / (view[1] - view[0]) * p.width), true);
       if (p.fit) guides(p.gy, ticks(low, high, 6).map((at) => p.top + (high - at) / (high - low) * p.height), false);
     }
-    bar.hidden = view[0] === all[0] && view[1] === all[1];
   }
 
   function look(from, until) {
@@ -128,14 +132,13 @@
 
   const bar = document.createElement('div');
   bar.className = 'zoom';
-  bar.innerHTML = '<button title="earlier">\u2190</button><button title="closer">+</button><button title="wider">\u2212</button><button title="later">\u2192</button><button>All</button>';
+  bar.innerHTML = '<span>drag to zoom</span><button title="earlier">\u2190</button><button title="closer">+</button><button title="wider">\u2212</button><button title="later">\u2192</button><button>All</button>';
   document.body.insertBefore(bar, document.querySelector('figure'));
   const by = (move, grow) => () => {
     const span = view[1] - view[0], middle = (view[0] + view[1]) / 2 + move * span;
     look(middle - span * grow / 2, middle + span * grow / 2);
   };
-  [by(-0.5, 1), by(0, 0.5), by(0, 2), by(0.5, 1), () => look(...all)].forEach((act, n) => { bar.children[n].onclick = act; });
-  bar.hidden = true;
+  [by(-0.5, 1), by(0, 0.5), by(0, 2), by(0.5, 1), () => look(...all)].forEach((act, n) => { bar.querySelectorAll('button')[n].onclick = act; });
 
   for (const p of plots) {
     const hold = document.createElementNS(SVG, 'rect');
