@@ -31,13 +31,15 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
         points
     };
     let line = |label: &str, style, look| Line { label: label.to_owned(), style, look, ..Line::default() };
-    // The window may be far above what is sent: then it would press the rest against the bottom.
-    let edge = acks(|ack| ack.edge);
-    let near = edge.iter().all(|(_, edge)| *edge <= place(most) * 1.6);
-    let mut lines = vec![];
-    if near {
-        lines.push(Line { points: edge, ..line("receiver's window", Style::Steps, Look::Series(5)) });
+    // The window may be far above what is sent: it leaves the plot there rather than press the rest against the bottom.
+    let mut edge = acks(|ack| ack.edge);
+    let top = place(most) * 1.15;
+    let far = edge.iter().any(|(_, edge)| *edge > place(most) * 1.6);
+    if far {
+        edge.truncate(edge.iter().position(|(_, edge)| *edge > top).map_or(edge.len(), |place| place + 1));
     }
+    let mut lines = vec![];
+    lines.push(Line { points: edge, ..line("receiver's window", Style::Steps, Look::Series(5)) });
     lines.push(Line { points: acks(|ack| ack.ack), ..line("acknowledged", Style::Steps, Look::Series(2)) });
     lines.push(Line { band: bars(false), ..line("segment", Style::Bars, Look::Series(0)) });
     let again: Vec<(f64, f64, f64)> = bars(true);
@@ -52,6 +54,7 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
         title: "Time-sequence diagram at the sender".to_owned(),
         y_label: format!("sequence number ({unit})"),
         from_zero: true,
+        y_range: far.then_some((0.0, top)),
         lines,
         ..Chart::default()
     }
@@ -60,4 +63,44 @@ pub(super) fn chart(sequence: &TimeSequence) -> Chart {
 /// True for a chart that [`chart`] has made.
 pub(super) fn is_one(chart: &Chart) -> bool {
     chart.name == NAME
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sequence::{ReceivedAck, SentBytes};
+
+    fn sequence(window: u64) -> TimeSequence {
+        let at = |second: u64| second * 1_000_000_000;
+        let sent = |second, from, again| SentBytes { at_ns: at(second), from, until: from + 1_000, again };
+        let ack = |second, ack| ReceivedAck { at_ns: at(second), ack, edge: ack + window };
+        TimeSequence {
+            segments: vec![sent(1, 0, false), sent(2, 1_000, false), sent(3, 0, true)],
+            acks: vec![ack(2, 0), ack(3, 0), ack(4, 2_000)],
+            drops: vec![(at(1), 0)],
+        }
+    }
+
+    fn line<'a>(chart: &'a Chart, label: &str) -> &'a Line {
+        chart.lines.iter().find(|line| line.label == label).unwrap()
+    }
+
+    #[test]
+    fn each_kind_of_event_has_its_line() {
+        let chart = chart(&sequence(500));
+        assert_eq!(chart.y_label, "sequence number (kB)");
+        assert_eq!(line(&chart, "segment").band, [(1.0, 0.0, 1.0), (2.0, 1.0, 2.0)]);
+        assert_eq!(line(&chart, "retransmission").band, [(3.0, 0.0, 1.0)]);
+        assert_eq!(line(&chart, "acknowledged").points, [(2.0, 0.0), (4.0, 2.0), (4.0, 2.0)]);
+        assert_eq!(line(&chart, "receiver's window").points, [(2.0, 0.5), (4.0, 2.5), (4.0, 2.5)]);
+        assert_eq!(line(&chart, "dropped").points, [(1.0, 0.0)]);
+        assert_eq!(chart.y_range, None);
+    }
+
+    #[test]
+    fn a_window_far_above_leaves_the_plot() {
+        let chart = chart(&sequence(1 << 20));
+        assert!(chart.y_range.is_some_and(|(_, top)| top < 3.0));
+        assert_eq!(line(&chart, "receiver's window").points.len(), 1, "the first point is above the plot");
+    }
 }
