@@ -3,7 +3,7 @@
 use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
 use super::units::{Bitrate, RateFormat, parse_bytes, parse_count};
 use super::{PolicyArgs, TunnelArgs, values};
-use ackline::core::quantity::SECOND;
+use ackline::core::quantity::{SECOND, TIME};
 use clap::{ArgGroup, Args};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -156,7 +156,8 @@ fn interval(text: &str) -> Result<Duration, String> {
     values::nanos(text, SECOND, 0..=60 * SECOND)
         .filter(|time| time.is_zero() || *time >= Duration::from_millis(100))
         .ok_or_else(|| {
-            "not an interval; write seconds from 0.1 to 60, or 500ms, 1m, or 0 for none".to_owned()
+            let units = TIME.unit_names();
+            format!("not an interval; write seconds from 0.1 to 60, or 500ms, or 0 for none (units: {units})")
         })
 }
 
@@ -165,7 +166,10 @@ fn seconds(text: &str, most: u32) -> Result<u32, String> {
     values::nanos(text, SECOND, 0..=u64::from(most) * SECOND)
         .filter(|time| time.subsec_nanos() == 0)
         .and_then(|time| u32::try_from(time.as_secs()).ok())
-        .ok_or_else(|| format!("not a time; write whole seconds from 0 to {most}, or 10s, 2m"))
+        .ok_or_else(|| {
+            let units = TIME.unit_names();
+            format!("not a time; write whole seconds from 0 to {most}, or 10s, 2m (units: {units})")
+        })
 }
 
 fn time(text: &str) -> Result<u32, String> {
@@ -179,8 +183,10 @@ fn omit(text: &str) -> Result<u32, String> {
 /// A bare number is milliseconds, as in iperf3.
 fn patience(text: &str) -> Result<Duration, String> {
     const MILLISECOND: u64 = SECOND / 1_000;
-    values::nanos(text, MILLISECOND, MILLISECOND..=3_600 * SECOND)
-        .ok_or_else(|| "not a time; write milliseconds from 1 to 3600000, or 500ms, 2s".to_owned())
+    values::nanos(text, MILLISECOND, MILLISECOND..=3_600 * SECOND).ok_or_else(|| {
+        let units = TIME.unit_names();
+        format!("not a time; write milliseconds from 1 to 3600000, or 500ms, 2s (units: {units})")
+    })
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

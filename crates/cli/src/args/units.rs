@@ -85,7 +85,7 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     SIZE.parse(text)
         .ok()
         .filter(|_| !names_bytes)
-        .ok_or_else(|| "not a number of blocks; write 1000, or 64K, 10M, 1G (multiples of 1024)".to_owned())
+        .ok_or_else(|| "not a number of blocks; write 1000, or 64K, 10M, 1G (units: K, M, G, T, of 1024)".to_owned())
 }
 
 /// A bitrate with a decimal suffix, and how many blocks may leave at once: `10M`, `1.5G/8`; 0 is unlimited.
