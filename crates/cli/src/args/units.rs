@@ -82,10 +82,9 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
 /// A number of blocks, in multiples of 1024 as in iperf3; 0 is allowed.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     let names_bytes = text.ends_with(['b', 'B']);
-    SIZE.parse(text)
-        .ok()
-        .filter(|_| !names_bytes)
-        .ok_or_else(|| "not a number of blocks; write 1000, or 64K, 10M, 1G (units: K, M, G, T, of 1024)".to_owned())
+    SIZE.parse(text).ok().filter(|_| !names_bytes).ok_or_else(|| {
+        "not a number of blocks; write 1000, or 64K, 10M, 1G (units: K, M, G, T, of 1024)".to_owned()
+    })
 }
 
 /// A bitrate with a decimal suffix, and how many blocks may leave at once: `10M`, `1.5G/8`; 0 is unlimited.
