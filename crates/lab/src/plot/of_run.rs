@@ -248,7 +248,12 @@ impl<'a> Run<'a> {
         self.outcome.record.queues.iter().zip(&self.outcome.scene.links).take(MAX_FLOWS).collect()
     }
 
-    /// In packets if the queues count these; else in bytes. Crosses are drops.
+    /// Links do not take the colours of flows: a single one is drawn as text, several follow after the flows.
+    fn link_look(&self, place: usize) -> Look {
+        if self.outcome.record.queues.len() == 1 { Look::Ink } else { Look::Series(self.drawn.len() + place) }
+    }
+
+    /// In packets if the queues count these; else in bytes. Dots are drops.
     fn queue_length(&self) -> Chart {
         let queues = self.queues();
         let in_packets = queues.iter().any(|(_, link)| matches!(link.limit, QueueLimit::Packets(_)));
@@ -281,16 +286,15 @@ impl<'a> Run<'a> {
             });
             drops.push(Line {
                 points: lost.map(|(_, point)| *point).collect(),
-                style: Style::Crosses,
-                look: Look::Series(series),
+                style: Style::Points,
+                look: self.link_look(series),
                 ..Line::default()
             });
-            // With one queue for all flows there is nothing to tell apart.
             let label = link.name.clone();
             lines.push(Line {
                 label,
                 points: thinned(&points),
-                look: Look::Series(series),
+                look: self.link_look(series),
                 ..Line::default()
             });
             if let Some(limit) = limit(link) {
@@ -307,7 +311,7 @@ impl<'a> Run<'a> {
         if any {
             lines.push(Line {
                 label: "dropped".to_owned(),
-                style: Style::Crosses,
+                style: Style::Points,
                 look: Look::Ink,
                 ..Line::default()
             });
@@ -327,7 +331,7 @@ impl<'a> Run<'a> {
                 (seconds(pair[1].at_ns), 100.0 * busy / seconds(pair[1].at_ns - pair[0].at_ns))
             };
             let points = samples.windows(2).map(share).collect();
-            Line { label: link.name.clone(), points, look: Look::Series(series), ..Line::default() }
+            Line { label: link.name.clone(), points, look: self.link_look(series), ..Line::default() }
         };
         let lines = self.queues().iter().enumerate().map(line).collect();
         let chart = self.chart("utilisation", "Use of the link", "% of the time", lines);

@@ -118,6 +118,25 @@ fn flows_keep_their_colours_and_stand_in_one_chart() {
 }
 
 #[test]
+fn no_two_things_in_a_report_have_the_same_colour_and_style() {
+    let scenario = library("fairness", &["duration=14s", "measure.from=11s", "conn.cc=reno", "repeat=1"]);
+    let plots = run_plots(&run_one(&scenario, 0, 0).unwrap());
+    let over_time = plots.charts.iter().filter(|chart| chart.over_time);
+    let mut known: Vec<(String, _)> = vec![];
+    for line in over_time.flat_map(|chart| &chart.lines).filter(|line| !line.label.is_empty()) {
+        // A mark of text's colour is told from a line by its shape.
+        let shown = (line.look, line.style);
+        assert!(
+            known.iter().all(|(label, other)| (*label == line.label) == (*other == shown)),
+            "{} looks like one of {known:?}",
+            line.label
+        );
+        known.push((line.label.clone(), shown));
+    }
+    assert!(known.iter().any(|(label, _)| label == "bottleneck"));
+}
+
+#[test]
 fn the_points_of_a_small_sweep_lead_together() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = library("fairness", &["duration=12s", "measure.from=11s", "repeat=1"]);
