@@ -2,7 +2,7 @@
 
 use crate::error::RunError;
 use crate::folder::{Extras, Folder, json, key, stem};
-use crate::plot::{PlotOptions, run_plots};
+use crate::plot::{Layout, PlotOptions, run_plots};
 use crate::points::PointRange;
 use crate::report;
 use crate::results::RunResult;
@@ -39,6 +39,10 @@ pub struct RunOptions {
     pub plot_runs: Option<PointRange>,
     /// How plots become files.
     pub plot: PlotOptions,
+    /// Which axis is what in the plots of a sweep.
+    pub layout: Layout,
+    /// Show all metrics in plots and on a terminal, and not only the main ones.
+    pub all_metrics: bool,
     /// Capture what passes the measured links, in both directions.
     pub pcap: bool,
     /// Bytes that a capture keeps of each packet; `None`: all.
@@ -72,6 +76,7 @@ pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError
         Some(points) => points.of(scenario.points()).map_err(RunError::Points)?,
         None => 0..scenario.points(),
     };
+    let layout = options.layout.find(scenario.swept()).map_err(RunError::Axes)?;
     let batch = Batch::new(scenario, options)?;
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(options.threads)
@@ -98,7 +103,9 @@ pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError
     bar.finish_and_clear();
     let done = done?;
     let resumed = done.iter().filter(|(_, resumed)| *resumed).count();
-    let report = Report::of(done.into_iter().map(|(result, _)| result).collect(), resumed);
+    let mut report = Report::of(done.into_iter().map(|(result, _)| result).collect(), resumed);
+    report.summary.layout = layout;
+    report.summary.all_metrics = options.all_metrics;
     batch.conclude(&report)?;
     Ok(report)
 }
@@ -235,13 +242,14 @@ impl<'a> Batch<'a> {
         let lines: Vec<String> = report.results.iter().map(json).collect();
         let jsonl = lines.join("\n") + "\n";
         let summary = &report.summary;
+        let all = Summary { all_metrics: true, ..summary.clone() };
         for (name, content) in [
             ("runs.jsonl", jsonl),
             ("flows.csv", tables::flows_csv(&report.results)),
             ("queues.csv", tables::queues_csv(&report.results)),
             ("summary.csv", summary.to_csv()),
             ("summary.md", table_of(self.scenario, summary)),
-            ("summary.txt", summary.to_text()),
+            ("summary.txt", all.to_text()),
         ] {
             folder.write(name, content.as_bytes())?;
         }

@@ -79,6 +79,9 @@ pub enum RunError {
     /// The scenario does not have the points that are asked for.
     #[error("{0}")]
     Points(String),
+    /// The plots cannot have the axes that are asked for.
+    #[error("{0}")]
+    Axes(String),
     /// Folders cannot be joined.
     #[error("{0}")]
     Merge(String),

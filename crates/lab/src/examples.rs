@@ -34,6 +34,7 @@ pub const EXAMPLES: &[Example] = examples![
     "fairness",
     "rtt-unfairness",
     "buffer-sweep",
+    "buffer-rtt",
     "aqm",
     "ecn-step",
     "loss-sweep",

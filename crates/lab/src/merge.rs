@@ -39,6 +39,7 @@ pub fn merge(folders: &[PathBuf], out: &Path, registry: &Registry) -> Result<(Sc
         let stem = stem(point, repetition);
         let from = Folder::at(part.folder);
         let extras = batch.extras_of(point, repetition);
+        from.copy_of_run("runs", &stem, &into)?;
         for (name, _) in extras.folders().iter().filter(|(_, wanted)| *wanted) {
             from.copy_of_run(name, &stem, &into)?;
         }

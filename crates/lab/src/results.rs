@@ -245,6 +245,8 @@ pub struct Reading {
     pub what: &'static str,
     /// The number.
     pub value: f64,
+    /// It answers what most readers ask first.
+    pub main: bool,
 }
 
 impl RunResult {
@@ -252,38 +254,42 @@ impl RunResult {
     #[must_use]
     pub fn readings(&self) -> Vec<Reading> {
         let mut readings = vec![];
-        let mut add = |name: String, unit, what, value: f64| {
-            readings.push(Reading { name, unit, what, value });
+        let mut add = |main: bool, name: String, unit, what, value: f64| {
+            readings.push(Reading { name, unit, what, value, main });
         };
         for (app, flows) in self.by_app() {
             let sum = |of: &dyn Fn(&FlowResult) -> f64| flows.iter().map(|flow| of(flow)).sum::<f64>();
             let count = flows.len() as f64;
             let total = sum(&|flow| flow.goodput_bps);
+            let has_times = flows.iter().any(|flow| !flow.times_s.is_empty());
             add(
+                !has_times,
                 format!("{app} goodput"),
                 "Mbit/s",
                 "application bytes read in order per second of the window, mean over flows",
                 total / count / 1e6,
             );
             if flows.len() > 1 {
-                add(format!("{app} total goodput"), "Mbit/s", "the same, sum over flows", total / 1e6);
+                add(false, format!("{app} total goodput"), "Mbit/s", "the same, sum over flows", total / 1e6);
             }
             let mut times: Vec<f64> = flows.iter().flat_map(|flow| flow.times_s.iter().copied()).collect();
             times.sort_by(f64::total_cmp);
             if let Some(spread) = Spread::of_sorted(&times) {
                 add(
+                    false,
                     format!("{app} completed"),
                     "",
                     "transfers, downloads or requests that ended within the window, all flows",
                     times.len() as f64,
                 );
-                add(format!("{app} time p50"), "s", "median of their times", spread.p50);
-                add(format!("{app} time p95"), "s", "95th percentile of their times", spread.p95);
+                add(true, format!("{app} time p50"), "s", "median of their times", spread.p50);
+                add(true, format!("{app} time p95"), "s", "95th percentile of their times", spread.p95);
             }
             let data = sum(&|flow| flow.data_packets as f64);
             if data > 0.0 {
                 let again = sum(&|flow| flow.retransmits as f64);
                 add(
+                    false,
                     format!("{app} retransmits"),
                     "%",
                     "of the data packets sent in the window, all flows",
@@ -295,6 +301,7 @@ impl RunResult {
             if samples > 0 {
                 let mean = rtts.iter().map(|rtt| rtt.mean * rtt.count as f64).sum::<f64>() / samples as f64;
                 add(
+                    false,
                     format!("{app} srtt"),
                     "ms",
                     "mean of the smoothed RTT at the sampling instants of the window, all flows",
@@ -305,6 +312,7 @@ impl RunResult {
                 flows.iter().filter_map(|flow| flow.cwnd_end_bytes).map(|bytes| bytes as f64).collect();
             if !windows.is_empty() {
                 add(
+                    true,
                     format!("{app} cwnd"),
                     "B",
                     "congestion window at the last sampling instant of the window, mean over flows",
@@ -315,6 +323,7 @@ impl RunResult {
         for queue in &self.queues {
             let link = &queue.link;
             add(
+                true,
                 format!("{link} utilisation"),
                 "%",
                 "share of the window in which the link was serialising",
@@ -322,15 +331,29 @@ impl RunResult {
             );
             if let Some(delay) = &queue.delay_s {
                 add(
+                    true,
                     format!("{link} delay"),
                     "ms",
                     "mean waiting time of the packets that left the queue in the window",
                     delay.mean * 1e3,
                 );
-                add(format!("{link} delay p95"), "ms", "95th percentile of these times", delay.p95 * 1e3);
-                add(format!("{link} delay p99"), "ms", "99th percentile of these times", delay.p99 * 1e3);
+                add(
+                    false,
+                    format!("{link} delay p95"),
+                    "ms",
+                    "95th percentile of these times",
+                    delay.p95 * 1e3,
+                );
+                add(
+                    false,
+                    format!("{link} delay p99"),
+                    "ms",
+                    "99th percentile of these times",
+                    delay.p99 * 1e3,
+                );
             }
             add(
+                true,
                 format!("{link} loss"),
                 "%",
                 "packets dropped in the window, of those that came to the queue",
@@ -338,6 +361,7 @@ impl RunResult {
             );
             if queue.queue != "drop-tail" {
                 add(
+                    true,
                     format!("{link} marked"),
                     "%",
                     "packets marked CE in the window, of those that came to the queue",
@@ -347,6 +371,7 @@ impl RunResult {
         }
         if let Some(jain) = self.jain {
             add(
+                true,
                 "fairness".to_owned(),
                 "",
                 "Jain's index over the goodputs of greedy flows that had not ended with the window",

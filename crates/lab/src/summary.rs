@@ -1,5 +1,6 @@
 //! Summaries: for each point of a sweep, each number over its repetitions.
 
+use crate::plot::Layout;
 use crate::results::RunResult;
 use crate::scenario::Param;
 use crate::stats::Estimate;
@@ -8,7 +9,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 
 /// Numbers of all runs, by point.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// What is varied.
     pub axes: Vec<String>,
@@ -22,6 +23,12 @@ pub struct Summary {
     pub interval_s: f64,
     /// The policies, by kind.
     pub policies: PolicyUse,
+    /// Which axis is what in plots.
+    #[serde(skip)]
+    pub layout: Layout,
+    /// Show all metrics in plots and on a terminal, and not only the main ones.
+    #[serde(skip)]
+    pub all_metrics: bool,
 }
 
 /// Which policies handled the data of which applications.
@@ -88,6 +95,8 @@ pub struct Metric {
     pub unit: &'static str,
     /// What it is of, in words.
     pub what: &'static str,
+    /// It answers what most readers ask first.
+    pub main: bool,
 }
 
 impl Metric {
@@ -122,7 +131,12 @@ impl Summary {
                 match metrics.iter().position(|metric| metric.name == reading.name) {
                     Some(place) => after = place + 1,
                     None => {
-                        let metric = Metric { name: reading.name, unit: reading.unit, what: reading.what };
+                        let metric = Metric {
+                            name: reading.name,
+                            unit: reading.unit,
+                            what: reading.what,
+                            main: reading.main,
+                        };
                         metrics.insert(after, metric);
                         after += 1;
                     }
@@ -157,12 +171,35 @@ impl Summary {
             window_s: first.map_or((0.0, 0.0), |run| run.window_s),
             interval_s: first.map_or(0.0, |run| run.interval_s),
             policies: PolicyUse::of(results),
+            layout: Layout::default(),
+            all_metrics: false,
         }
+    }
+
+    /// The places of the metrics that are shown where room is scarce: all that were asked for, or the main ones that are not zero at
+    /// every point.
+    #[must_use]
+    pub fn shown_metrics(&self) -> Vec<usize> {
+        let all = 0..self.metrics.len();
+        if self.all_metrics {
+            return all.collect();
+        }
+        let says_something = |place: usize| {
+            let mut estimates = self.points.iter().filter_map(|point| point.estimates[place]);
+            estimates.any(|estimate| estimate.mean != 0.0)
+        };
+        let main: Vec<usize> =
+            all.clone().filter(|place| self.metrics[*place].main && says_something(*place)).collect();
+        if main.is_empty() { all.collect() } else { main }
     }
 
     /// What the numbers are, in sentences: window, samples, repetitions, policies.
     #[must_use]
     pub fn caption(&self) -> String {
+        self.caption_with("[95 % confidence interval of the mean, bootstrap]")
+    }
+
+    fn caption_with(&self, interval: &str) -> String {
         let (from, until) = self.window_s;
         let most = self.points.iter().map(|point| point.runs).max().unwrap_or(0);
         let mut text = format!(
@@ -172,52 +209,90 @@ impl Summary {
             short(self.interval_s * 1e3)
         );
         if most > 1 {
-            let _ = write!(
-                text,
-                "Each value: mean over {most} runs with different seeds [95 % confidence interval of the mean, bootstrap]."
-            );
+            let _ = write!(text, "Each value: mean over {most} runs with different seeds {interval}.");
         } else {
             text += "One run per point.";
         }
         format!("{text} {}", self.policies.sentence())
     }
 
-    fn main_table(&self, style: TableStyle) -> Table {
-        let mut table = Table::new();
-        table.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
-        if let [point] = self.points.as_slice() {
-            table.set_header(vec!["", "value", "unit"]);
-            for (metric, estimate) in self.metrics.iter().zip(&point.estimates) {
-                table.add_row(vec![metric.name.clone(), cell(estimate.as_ref()), metric.unit.to_owned()]);
-            }
-        } else {
-            // On a terminal a word per line keeps columns narrow.
-            let broken = |heading: String| {
-                if style == presets::NOTHING { heading.replace(' ', "\n") } else { heading }
-            };
-            let metrics = self.metrics.iter().map(|metric| broken(metric.heading()));
-            table.set_header(self.axes.iter().cloned().chain(metrics).collect::<Vec<_>>());
-            for point in &self.points {
-                let params = point.params.iter().map(|param| param.value.clone());
-                let cells = point.estimates.iter().map(|estimate| cell(estimate.as_ref()));
-                table.add_row(params.chain(cells).collect::<Vec<_>>());
-            }
+    /// The numbers of a single point: a row for each metric.
+    fn point_table(
+        &self,
+        point: &PointSummary,
+        style: TableStyle,
+        cell: &dyn Fn(&Estimate) -> String,
+    ) -> Table {
+        let mut table = empty(style);
+        table.set_header(vec!["", "value", "unit"]);
+        for (metric, estimate) in self.metrics.iter().zip(&point.estimates) {
+            let value = estimate.as_ref().map_or_else(nothing, cell);
+            table.add_row(vec![metric.name.clone(), value, metric.unit.to_owned()]);
         }
         align(&mut table);
         table
     }
 
-    /// The table for a terminal.
+    /// A row for each point, with these metrics.
+    fn sweep_table(
+        &self,
+        metrics: &[usize],
+        style: TableStyle,
+        heading: &dyn Fn(String) -> String,
+        cell: &dyn Fn(&Estimate) -> String,
+    ) -> Table {
+        let mut table = empty(style);
+        let headings = metrics.iter().map(|place| self.metrics[*place].heading());
+        table.set_header(self.axes.iter().cloned().chain(headings).map(heading).collect::<Vec<_>>());
+        for point in &self.points {
+            let params = point.params.iter().map(|param| param.value.clone());
+            let cells =
+                metrics.iter().map(|place| point.estimates[*place].as_ref().map_or_else(nothing, cell));
+            table.add_row(params.chain(cells).collect::<Vec<_>>());
+        }
+        align(&mut table);
+        table
+    }
+
+    /// The summary for a terminal of a hundred columns: of several points the [shown metrics](Self::shown_metrics), in as many tables
+    /// as they need.
     #[must_use]
     pub fn to_text(&self) -> String {
-        format!("{}\n\n{}\n", wrapped(&self.caption(), WIDTH), trimmed(&self.main_table(presets::NOTHING)))
+        let caption =
+            wrapped(&self.caption_with("± the 95 % confidence interval of the mean (bootstrap)"), WIDTH);
+        if let [point] = self.points.as_slice() {
+            return format!(
+                "{caption}\n\n{}\n",
+                trimmed(&self.point_table(point, presets::NOTHING, &plus_minus))
+            );
+        }
+        let table = |metrics: &[usize]| {
+            // A word per line keeps columns narrow.
+            let heading = |text: String| text.replace(' ', "\n");
+            trimmed(&self.sweep_table(metrics, presets::NOTHING, &heading, &plus_minus))
+        };
+        let fits = |text: &str| text.lines().all(|line| line.chars().count() <= WIDTH);
+        let shown = self.shown_metrics();
+        let mut text = caption + "\n";
+        let mut rest = shown.as_slice();
+        while !rest.is_empty() {
+            let most = (1..=rest.len()).rev().find(|count| fits(&table(&rest[..*count]))).unwrap_or(1);
+            let _ = write!(text, "\n{}\n", table(&rest[..most]));
+            rest = &rest[most..];
+        }
+        text
     }
 
     /// Tables in Markdown: the means, what they mean, and, where there are repetitions, how they are spread.
     #[must_use]
     pub fn to_markdown(&self) -> String {
-        let mut text =
-            format!("{}\n\n{}\n\n", self.caption(), trimmed(&self.main_table(presets::ASCII_MARKDOWN)));
+        let style = presets::ASCII_MARKDOWN;
+        let all: Vec<usize> = (0..self.metrics.len()).collect();
+        let table = match self.points.as_slice() {
+            [point] => self.point_table(point, style, &with_interval),
+            _ => self.sweep_table(&all, style, &|heading| heading, &with_interval),
+        };
+        let mut text = format!("{}\n\n{}\n\n", self.caption(), trimmed(&table));
         for metric in &self.metrics {
             let _ = writeln!(text, "- **{}**: {}", metric.heading(), metric.what);
         }
@@ -228,8 +303,7 @@ impl Summary {
     }
 
     fn spread_table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
+        let mut table = empty(presets::ASCII_MARKDOWN);
         let columns = ["metric", "runs", "mean", "sd", "min", "median", "p95", "max", "95 % CI of the mean"];
         table.set_header(self.axes.iter().map(String::as_str).chain(columns).collect::<Vec<_>>());
         for point in &self.points {
@@ -324,14 +398,39 @@ fn wrapped(text: &str, width: usize) -> String {
     lines.join("\n")
 }
 
-fn cell(estimate: Option<&Estimate>) -> String {
-    match estimate {
-        None => "-".to_owned(),
-        Some(Estimate { mean, ci: None, .. }) => short(*mean),
-        Some(Estimate { mean, ci: Some((low, high)), .. }) => {
-            format!("{} [{}, {}]", short(*mean), short(*low), short(*high))
-        }
+fn empty(style: TableStyle) -> Table {
+    let mut table = Table::new();
+    table.load_style(style).set_content_arrangement(ContentArrangement::Disabled);
+    table
+}
+
+fn nothing() -> String {
+    "-".to_owned()
+}
+
+/// The mean and its interval.
+fn with_interval(estimate: &Estimate) -> String {
+    match estimate.ci {
+        None => short(estimate.mean),
+        Some((low, high)) => format!("{} [{}, {}]", short(estimate.mean), short(low), short(high)),
     }
+}
+
+/// The mean and the distance to the farther end of its interval, with digits to match.
+fn plus_minus(estimate: &Estimate) -> String {
+    let mean = short(estimate.mean);
+    let Some((low, high)) = estimate.ci else { return mean };
+    let half = (estimate.mean - low).max(high - estimate.mean);
+    if half <= 0.0 {
+        return mean;
+    }
+    // Two digits of it.
+    let half = match libm::floor(libm::log10(half)) as i32 {
+        1.. => format!("{half:.0}"),
+        power @ -3..=0 => format!("{half:.*}", (1 - power) as usize),
+        _ => format!("{half:.1e}"),
+    };
+    format!("{mean} ±{half}")
 }
 
 /// About four digits.

@@ -482,6 +482,22 @@ pub(crate) struct SimArgs {
     /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all options.
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pub(crate) snaplen: Option<u32>,
+    /// Axis along the bottom of a sweep's plots [default: the numbers with the most values]
+    ///
+    /// KEY is one that is swept, or its end: delay for link.wire.delay.
+    #[arg(long, value_name = "KEY", requires = "plot")]
+    pub(crate) x: Option<String>,
+    /// Axis with a line for each value [default: the names with the fewest values]
+    #[arg(long, value_name = "KEY", requires = "plot")]
+    pub(crate) series: Option<String>,
+    /// Axis with a panel for each value [default: all others]
+    #[arg(long, value_name = "KEY", requires = "plot")]
+    pub(crate) facet: Option<String>,
+    /// Print and plot all metrics of a sweep, not only the main ones
+    ///
+    /// Files with numbers always hold all of them.
+    #[arg(long)]
+    pub(crate) all_metrics: bool,
     /// Number of parallel runs; results do not depend on it [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,

@@ -8,6 +8,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
 use ackline::Registry;
 use ackline::core::policy::spec::nearest;
+use ackline_lab::plot::Layout;
 use ackline_lab::{EXAMPLES, Report, RunError, RunOptions, Scenario, example};
 use report::Files;
 use std::io::{self, Read as _};
@@ -53,6 +54,8 @@ fn simulate(args: &SimArgs, registry: &Registry, file: &Path) -> Result<String, 
         points: args.points,
         plots: args.plot,
         plot_runs: args.plot_runs,
+        layout: Layout { x: args.x.clone(), series: args.series.clone(), facet: args.facet.clone() },
+        all_metrics: args.all_metrics,
         plot: args.figures.options(),
         pcap: args.pcap,
         snap_length: args.snaplen.and_then(NonZeroU32::new),

@@ -27,6 +27,10 @@ pub(crate) fn text(scenario: &Scenario, done: &Report, out: Option<&Path>, has: 
         count(all, "point"),
         done.summary.to_text()
     );
+    let (shown, metrics) = (done.summary.shown_metrics().len(), done.summary.metrics.len());
+    if points > 1 && shown < metrics {
+        text += &format!("\n{shown} of {metrics} metrics; --all-metrics prints all.\n");
+    }
     if let Some(out) = out {
         let mut files = String::from("runs.jsonl, flows.csv, queues.csv, summary.csv, summary.md");
         for (wanted, name) in [(has.plots, "plots/, report.html"), (has.pcap, "pcap/")] {

@@ -24,7 +24,7 @@ pub(crate) use canvas::OVERHANG;
 pub use figure::Figure;
 pub use heat_map::HeatMap;
 pub use of_run::{RunPlots, run_plots};
-pub use of_sweep::sweep_charts;
+pub use of_sweep::{Layout, sweep_charts};
 pub use overlay::overlay;
 pub use palette::Look;
 pub use scale::Kind;

@@ -1,7 +1,7 @@
 //! Several folders of results in the same plots.
 
-use super::of_sweep::charts;
-use super::{Chart, Line, thinned};
+use super::of_sweep::{Layout, figures};
+use super::{Chart, Line, Panels, thinned};
 use crate::error::RunError;
 use crate::folder::load;
 use crate::summary::Summary;
@@ -19,7 +19,7 @@ const SERIES: [(&str, &str, &str, f64); 2] = [
 ///
 /// # Errors
 /// Where a folder holds no results.
-pub fn overlay(folders: &[PathBuf]) -> Result<Vec<Chart>, RunError> {
+pub fn overlay(folders: &[PathBuf]) -> Result<Vec<Panels>, RunError> {
     let mut sweeps = vec![];
     for folder in folders {
         sweeps.push((name(folder), Summary::of(&load(folder)?)));
@@ -29,7 +29,15 @@ pub fn overlay(folders: &[PathBuf]) -> Result<Vec<Chart>, RunError> {
         .iter()
         .map(|(name, summary)| (if several { name.clone() } else { String::new() }, summary))
         .collect();
-    let mut all = charts(&sweeps);
+    let mut names: Vec<&str> = vec![];
+    for (_, summary) in &sweeps {
+        for metric in summary.shown_metrics().into_iter().map(|place| summary.metrics[place].name.as_str()) {
+            if !names.contains(&metric) {
+                names.push(metric);
+            }
+        }
+    }
+    let mut all = figures(&sweeps, &names, &Layout::default());
     for (column, title, unit, scale) in SERIES {
         let mut chart = Chart {
             name: format!("overlay-{column}"),
@@ -49,7 +57,10 @@ pub fn overlay(folders: &[PathBuf]) -> Result<Vec<Chart>, RunError> {
                 chart.lines.push(line);
             }
         }
-        all.extend((!chart.is_empty()).then_some(chart));
+        if !chart.is_empty() {
+            let (name, title) = (chart.name.clone(), std::mem::take(&mut chart.title));
+            all.push(Panels { name, title, charts: vec![chart], columns: 1, ..Panels::default() });
+        }
     }
     Ok(all)
 }

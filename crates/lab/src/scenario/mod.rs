@@ -222,7 +222,7 @@ impl Scenario {
     }
 
     /// What is varied: paths, in order.
-    pub fn swept(&self) -> impl Iterator<Item = &str> {
+    pub fn swept(&self) -> impl Iterator<Item = &str> + Clone {
         self.axes.iter().map(|axis| axis.path.as_str())
     }
 

@@ -313,7 +313,9 @@ fn results_survive_their_file() {
     let report = into(folder.path(), &tiny(), 2);
     assert_eq!(load(folder.path()).unwrap(), report.results);
     let charts = ackline_lab::plot::overlay(&[folder.path().to_owned(), folder.path().to_owned()]).unwrap();
-    assert!(charts.iter().any(|chart| chart.name == "overlay-cwnd_bytes" && chart.lines.len() == 4));
+    assert!(
+        charts.iter().any(|chart| chart.name == "overlay-cwnd_bytes" && chart.charts[0].lines.len() == 4)
+    );
     fs::write(folder.path().join("runs.jsonl"), "{}\n").unwrap();
     let error = load(folder.path()).unwrap_err().to_string();
     assert!(error.contains("runs.jsonl: line 1 is no result of a run"), "{error}");

@@ -273,6 +273,37 @@ accept = { cc = "cubic", ack = "immediate", rto = "linux" }
     assert!(caption.ends_with(policies), "{caption}");
 }
 
+/// Two applications, a sweep and repetitions: a single table would have more than 200 columns.
+#[test]
+fn the_text_of_a_summary_fits_in_a_hundred_columns() {
+    let text = "[[app]]\nname = \"first\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\njitter = \"90ms\"\n\
+                [[app]]\nname = \"second\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\njitter = \"90ms\"\n\
+                [sweep]\nconn.cc = [\"reno\", \"cubic\"]\nlink.line.queue.limit = [\"20p\", \"40p\"]\n";
+    let set = ["repeat=3", "duration=4s", "link.line.impairments=[{ kind = \"loss\", probability = 0.001 }]"];
+    let summary = run(&line(text).with_set(set).unwrap(), &RunOptions::default()).unwrap().summary;
+    let all = Summary { all_metrics: true, ..summary.clone() };
+    for text in [summary.to_text(), all.to_text()] {
+        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        assert!(text.contains("seeds ± the 95 % confidence interval of the mean"), "{text}");
+    }
+    // What does not fit beside the others follows below, with the values of each point again.
+    let headings = |text: &str| text.lines().filter(|line| line.contains(" conn.cc ")).count();
+    assert_eq!(headings(&summary.to_text()), 2);
+    assert!(headings(&all.to_text()) > 2);
+    assert!(all.to_text().contains("retransmits") && !summary.to_text().contains("retransmits"));
+    let shown: Vec<&str> =
+        summary.shown_metrics().into_iter().map(|place| summary.metrics[place].name.as_str()).collect();
+    let main = ["first goodput", "second goodput", "line utilisation", "line delay", "line loss", "fairness"];
+    assert_eq!(shown, main);
+    // A mean and the farther end of its interval.
+    let estimate = summary.points[0].estimates[0].unwrap();
+    let (low, high) = estimate.ci.unwrap();
+    let half = (estimate.mean - low).max(high - estimate.mean);
+    let row = summary.to_text().lines().find(|line| line.starts_with(" reno ")).unwrap().to_owned();
+    let given: f64 = row.split('±').nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
+    assert!((given - half).abs() <= half * 0.05, "{half}: {row}");
+}
+
 #[test]
 fn markdown_says_how_values_are_spread() {
     let text = "[[app]]\nname = \"bulk\"\nkind = \"bulk\"\nfrom = \"a\"\nto = \"b\"\njitter = \"20ms\"\n";
