@@ -102,8 +102,8 @@ impl Stream {
             window: PeerWindow::new(0, SeqNum(0), iss),
             smss: DEFAULT_SMSS,
             path_mtu: None,
-            cc: Box::new(Unopened),
-            response: Box::new(Unopened),
+            cc: Box::new(StandIn),
+            response: Box::new(StandIn),
             ecn: None,
             rtt: Rtt::new(config.initial_rto, first),
             delivery: Delivery::new(),
@@ -242,9 +242,9 @@ impl Stream {
 /// Stands in for both policies before the handshake is complete. Nobody asks it to send: without [`Stream::open`] there
 /// is no flight.
 #[derive(Debug)]
-struct Unopened;
+struct StandIn;
 
-impl CongestionControl for Unopened {
+impl CongestionControl for StandIn {
     fn name(&self) -> &'static str {
         ""
     }
@@ -266,7 +266,7 @@ impl CongestionControl for Unopened {
     fn undo(&mut self, _: &FlowView, _: &Undo) {}
 }
 
-impl RtoResponse for Unopened {
+impl RtoResponse for StandIn {
     fn name(&self) -> &'static str {
         ""
     }
