@@ -1,11 +1,14 @@
-//! Captures as pcapng files (draft-ietf-opsawg-pcapng): raw IP packets, nanoseconds, one interface per capture point, and
-//! with each packet a comment that says why it was sent and, where it was dropped, why.
+//! Captures as pcapng files (draft-ietf-opsawg-pcapng): raw IP packets, nanoseconds, and a comment on each
+//! packet that says why it was sent and, if it was dropped, why.
+//!
+//! Each capture point is an interface of the file from its first packet on, or two if it sees IPv4 and IPv6. The link types are
+//! LINKTYPE_IPV4 and LINKTYPE_IPV6, because libpcap 1.10 refuses a second interface of LINKTYPE_RAW.
 //!
 //! What timeouts, and ACKs after them, do to a connection stands in the comment of the ACK where it is captured as it
 //! is delivered, and otherwise in that of the next packet that the connection sends.
 //!
 //! ```text
-//!   Section Header │ Interface Description × points │ Enhanced Packet × packets
+//!   Section Header │ Interface Description (before its first packet), Enhanced Packet ...
 //! ```
 
 use crate::labels;
@@ -67,6 +70,8 @@ pub struct CapturePoint {
 pub struct Capture<W> {
     file: W,
     points: Vec<CapturePoint>,
+    /// The interfaces in the file: place of the point, link type.
+    interfaces: Vec<(usize, u16)>,
     snap_length: Option<u32>,
     packets: u64,
     error: Option<io::Error>,
@@ -98,8 +103,10 @@ impl<W> fmt::Debug for Capture<W> {
     }
 }
 
-/// LINKTYPE_RAW: the packet begins with its IPv4 or IPv6 header.
-const LINKTYPE_RAW: u16 = 101;
+/// The packet begins with its IPv4 header.
+const LINKTYPE_IPV4: u16 = 228;
+/// The packet begins with its IPv6 header.
+const LINKTYPE_IPV6: u16 = 229;
 /// Block types.
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -120,8 +127,16 @@ impl<W: Write> Capture<W> {
     /// Those of the file.
     pub fn new(file: W, points: Vec<CapturePoint>, snap_length: Option<NonZeroU32>) -> io::Result<Self> {
         let snap_length = snap_length.map(NonZeroU32::get);
-        let mut capture =
-            Self { file, points, snap_length, packets: 0, error: None, block: vec![], notes: vec![] };
+        let mut capture = Self {
+            file,
+            points,
+            interfaces: vec![],
+            snap_length,
+            packets: 0,
+            error: None,
+            block: vec![],
+            notes: vec![],
+        };
         capture.begin(SECTION_HEADER);
         // Byte order, version 1.0, and a section of unknown length.
         capture.block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes());
@@ -130,20 +145,6 @@ impl<W: Write> Capture<W> {
         capture.option(SHB_USERAPPL, concat!("ackline ", env!("CARGO_PKG_VERSION")).as_bytes());
         capture.end_options();
         capture.write_block()?;
-        for index in 0..capture.points.len() {
-            let CapturePoint { point, name, .. } = &capture.points[index];
-            let name = format!("{name} ({})", point.name());
-            capture.begin(INTERFACE_DESCRIPTION);
-            capture.block.extend_from_slice(&LINKTYPE_RAW.to_le_bytes());
-            capture.block.extend_from_slice(&[0; 2]);
-            // 0: no limit of the captured length.
-            capture.block.extend_from_slice(&snap_length.unwrap_or(0).to_le_bytes());
-            capture.option(IF_NAME, name.as_bytes());
-            // 10^-9 s.
-            capture.option(IF_TSRESOL, &[9]);
-            capture.end_options();
-            capture.write_block()?;
-        }
         Ok(capture)
     }
 
@@ -206,13 +207,31 @@ impl<W: Write> Capture<W> {
         self.file.write_all(&self.block)
     }
 
-    fn write_packet(
-        &mut self,
-        now: Instant,
-        interface: u32,
-        packet: &Packet,
-        comment: &str,
-    ) -> io::Result<()> {
+    /// The number of the interface for packets like this at a point, which is described in the file if it is new.
+    fn interface(&mut self, point: usize, packet: &Packet) -> io::Result<u32> {
+        let is_ipv6 = packet.bytes.first().is_some_and(|first| first >> 4 == 6);
+        let key = (point, if is_ipv6 { LINKTYPE_IPV6 } else { LINKTYPE_IPV4 });
+        if let Some(known) = self.interfaces.iter().position(|interface| *interface == key) {
+            return Ok(known as u32);
+        }
+        let CapturePoint { point, name, .. } = &self.points[point];
+        let name = format!("{name} ({})", point.name());
+        self.begin(INTERFACE_DESCRIPTION);
+        self.block.extend_from_slice(&key.1.to_le_bytes());
+        self.block.extend_from_slice(&[0; 2]);
+        // 0: no limit of the captured length.
+        self.block.extend_from_slice(&self.snap_length.unwrap_or(0).to_le_bytes());
+        self.option(IF_NAME, name.as_bytes());
+        // 10^-9 s.
+        self.option(IF_TSRESOL, &[9]);
+        self.end_options();
+        self.write_block()?;
+        self.interfaces.push(key);
+        Ok(self.interfaces.len() as u32 - 1)
+    }
+
+    fn write_packet(&mut self, now: Instant, point: usize, packet: &Packet, comment: &str) -> io::Result<()> {
+        let interface = self.interface(point, packet)?;
         let time = now.as_nanos();
         let original = packet.bytes.len() as u32;
         let captured = self.snap_length.map_or(original, |most| original.min(most));
@@ -251,8 +270,8 @@ impl<W: Write + Send + 'static> Observer for Capture<W> {
         if self.error.is_some() {
             return;
         }
-        for interface in 0..self.points.len() {
-            let point = &self.points[interface];
+        for index in 0..self.points.len() {
+            let point = &self.points[index];
             if point.link != link || !point.point.sees(event) {
                 continue;
             }
@@ -261,7 +280,7 @@ impl<W: Write + Send + 'static> Observer for Capture<W> {
                 comment += "; ";
                 comment += &note.text;
             }
-            let written = self.write_packet(now, interface as u32, packet, &comment);
+            let written = self.write_packet(now, index, packet, &comment);
             match written {
                 Ok(()) => self.packets += 1,
                 Err(error) => self.error = Some(error),

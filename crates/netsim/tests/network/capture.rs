@@ -31,7 +31,7 @@ fn read(file: &[u8]) -> (Vec<String>, Vec<Captured>) {
     while let Some(block) = reader.next_block() {
         match block.unwrap() {
             Block::InterfaceDescription(interface) => {
-                assert_eq!(interface.linktype, DataLink::RAW);
+                assert_eq!(interface.linktype, DataLink::IPV4);
                 assert!(interface.options.contains(&InterfaceDescriptionOption::IfTsResol(9)));
                 names.extend(interface.options.iter().find_map(|option| match option {
                     InterfaceDescriptionOption::IfName(name) => Some(name.to_string()),
@@ -82,6 +82,7 @@ fn independent_readers_agree_about_a_capture() {
     let written = capture.packets();
     let (names, packets) = read(&capture.finish().unwrap());
 
+    // In the order of their first packets.
     assert_eq!(names, ["sender (offered)", "sender (delivered)", "sender (dropped)"]);
     assert_eq!(packets.len() as u64, written);
     let at = |interface| packets.iter().filter(move |packet| packet.interface == interface);
