@@ -5,10 +5,12 @@
 //! | how much to send | [`CongestionControl`](core::policy::CongestionControl) | [`Registry::cc_table`] |
 //! | when to acknowledge | [`AckPolicy`](core::policy::AckPolicy) | [`Registry::ack_table`] |
 //! | what to do when the retransmission timer fires | [`RtoResponse`](core::policy::RtoResponse) | [`Registry::rto_table`] |
-//! | what leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) | [`Registry::sched_table`] |
+//! | which packet leaves the host next | [`EgressScheduler`](core::policy::EgressScheduler) |
+//! [`Registry::sched_table`] |
 //!
-//! The first three are chosen per connection, the last per host; all by name, with parameters, at run time; and
-//! the first three can be swapped on a live connection. A [`Registry`] has the names, and is where a policy of your own goes.
+//! The first three are chosen per connection, the last per host; all by name, with parameters, at run time.
+//! The first three can be replaced on a live connection. A [`Registry`] has the names; add your own policies
+//! to it.
 //!
 //! # Two ways to use it
 //!
@@ -34,8 +36,8 @@
 //! # }
 //! ```
 //!
-//! **Without I/O** ([`core`]): an [`Endpoint`] takes packets and instants and gives packets and instants. It is
-//! `no_std`, reads no clock, and runs the same in a simulator as against the kernel.
+//! **Without I/O** ([`core`]): an [`Endpoint`] takes packets and timestamps and returns packets and
+//! deadlines. It is `no_std`, reads no clock, and runs the same in a simulator as against the kernel.
 //!
 //! ```
 //! use ackline::core::events::WakeReason;
@@ -63,24 +65,26 @@
 //!
 //! # A policy of your own
 //!
-//! Implement one trait, check it with [`core::policy::conformance`], and put its maker into a
-//! [`ConnConfig`]: `examples/custom_cc.rs` does it in one file. A congestion control that only grows and shrinks a window needs
-//! two methods of the small seam [`core::policy::window`]: `examples/small_cc` has Reno and Vegas. An egress scheduler gets
-//! `rate=`, `limit=`, `acks=` and their like from [`sched::entry`].
+//! Implement one trait, check it with [`core::policy::conformance`], and put its maker into a [`ConnConfig`]:
+//! `examples/custom_cc.rs` does it in one file. A congestion control that only grows and shrinks a window
+//! needs two methods of [`core::policy::window`]: `examples/small_cc` has Reno and Vegas. An egress scheduler
+//! gets parameters such as `rate=`, `limit=` and `acks=` from [`sched::entry`].
 //!
 //! # Features
 //!
 //! | feature | brings | needs |
 //! |---|---|---|
-//! | `runtime` (default) | [`Stack`], on the device in memory or any [`Device`](runtime::Device) of your own | std, tokio |
+//! | `runtime` (default) | [`Stack`], on the in-memory device or your own [`Device`](runtime::Device) | std,
+//! tokio |
 //! | `tun` (default) | `runtime::device::tun` | Linux |
-//! | `af-packet` | `runtime::device::af_packet`: a host on an Ethernet | Linux, Rust 1.91, smoltcp |
+//! | `af-packet` | `runtime::device::af_packet`: a host on an Ethernet interface | Linux, Rust 1.91, smoltcp
+//! |
 //! | `tun-tap` | `runtime::device::tun_tap`: devices of the crate `tun-tap` | Linux, a C compiler |
 //! | `netns` | `runtime::netns`: network namespaces, for tests and demonstrations | Linux |
 //! | `stream` | `runtime::TcpListenerStream`: a listener as a `Stream` of connections | |
 //! | `serde` | `Serialize` for [`Info`](core::info::Info), counters and all statistics | |
 //!
-//! Without any this crate is `no_std` with `alloc`. A feature adds items and changes none.
+//! Without any feature this crate is `no_std` with `alloc`. A feature adds items and changes none.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]

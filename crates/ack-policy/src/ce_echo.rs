@@ -1,6 +1,6 @@
-//! `ce-echo`: another policy, and an ACK at once when the mark of arriving data changes. The core puts the same around
-//! every policy if DCTCP's feedback is in use; by name it serves classic ECN, whose sender then hears of a mark
-//! without the delay of an ACK.
+//! `ce-echo`: wraps another policy and sends an ACK at once when the CE mark of arriving data changes. The
+//! core does the same with every policy if DCTCP feedback is in use; chosen by name it serves classic ECN,
+//! whose sender then learns of a mark without the delay of an ACK.
 
 use crate::{Immediate, LinuxLike};
 use ackline_tcp_core::policy::ack::{AckInit, AckPolicy};
@@ -30,7 +30,7 @@ const PARAMS: &[ParamInfo] = &[ParamInfo {
     summary: "the policy for all else, with its defaults",
 }];
 
-/// The maker of the policy inside.
+/// The maker of the wrapped policy.
 fn inner(params: &Params) -> Result<fn() -> Box<dyn AckPolicy>, SpecError> {
     let mut chosen = 0;
     for param in params.iter() {

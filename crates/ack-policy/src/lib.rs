@@ -5,13 +5,14 @@
 //! | `immediate` | for every arrival | RFC 9293 section 3.8.6.3 permits it |
 //! | `delayed` | for every second segment, or after a fixed delay | RFC 1122 section 4.2.3.2, RFC 5681 section 4.2 |
 //! | `linux-like` | for every arrival at first, then for every second segment or after an adaptive delay | Linux |
-//! | `ce-echo` | as another policy says, and at once when marking by ECN begins or ends | RFC 8257 section 3.2 |
-//! | `a3` | for 35 % of what the sender can have outstanding, which is found out by silence | Chang, Chan and Yeung |
+//! | `ce-echo` | as in another policy, and at once when CE marking starts or stops | RFC 8257 section 3.2 |
+//! | `a3` | for 35 % of what the sender can have outstanding, measured by staying silent | Chang, Chan and
+//! Yeung |
 //! | `csa3` | as `a3`, and more often after signs of congestion | the same |
 //! | `sunos-delayed` | for 35 % of the receive buffer or two segments, or at a tick of 200 ms | SunOS 4.1 |
 //!
-//! [`ACK`] is the table from which names such as `delayed:delay=100ms` are resolved. Whatever a policy says,
-//! the core sends the ACKs that RFC 9293 demands.
+//! [`ACK`] is the table that resolves names such as `delayed:delay=100ms`. Whatever a policy says, the core
+//! sends the ACKs that RFC 9293 demands.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]

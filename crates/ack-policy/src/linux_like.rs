@@ -1,4 +1,4 @@
-//! `linux-like`: what a sender meets when the far end is a Linux host.
+//! `linux-like`: the ACKs that a sender gets from a Linux host.
 //!
 //! ```text
 //!   start ──► quick: an ACK for every arrival ──16 ACKs──► delayed: every second segment, or the timer
@@ -7,12 +7,13 @@
 //!                                                              └──► interactive: as delayed; wait for a reply
 //! ```
 //!
-//! Quick ACKs let a sender in slow start grow as fast as it may. The delay follows the arrivals: it tends to
-//! 40 ms while they are dense, grows with the gaps between them, and doubles when it was too short for a second
-//! segment to come. A host that answers within the delay is interactive: its ACKs ride on its replies.
+//! Quick ACKs let a sender in slow start grow as fast as it may. The delay follows the arrivals: it
+//! approaches 40 ms while they are dense, grows with the gaps between them, and doubles if it was too short
+//! for a second segment to arrive. A host that answers within the delay is interactive: its ACKs ride on its
+//! replies.
 //!
-//! The facts are those of Linux 6.x (`tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`). Not
-//! followed: Linux lets a slow reader's ACKs wait for the read; here the core owes one for every second segment.
+//! Based on Linux 6.x (`tcp_event_data_recv`, `tcp_send_delayed_ack`, `tcp_cleanup_rbuf`). One difference:
+//! Linux lets a slow reader's ACKs wait for the read; here the core demands one for every second segment.
 
 use ackline_tcp_core::policy::ack::{
     AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView,
@@ -34,7 +35,8 @@ pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     })
 };
 
-/// A pause in the arrivals that makes a peer restart in slow start: Linux's minimum RTO if no RTT is known.
+/// A pause in the arrivals after which a peer restarts in slow start: Linux's minimum RTO, used if no RTT is
+/// known.
 const LEAST_PAUSE: Duration = Duration::from_millis(200);
 /// Fewest quick ACKs at the start, however small the window.
 const LEAST_QUICK: u32 = 2;
@@ -88,9 +90,9 @@ pub struct LinuxLike {
     settings: Settings,
     /// Quick ACKs left.
     quick: u32,
-    /// The delay in force: Linux's `ato`.
+    /// The current delay: Linux's `ato`.
     delay: Duration,
-    /// This host answers what it receives, so ACKs wait for the answer to ride on.
+    /// This host answers what it receives, so ACKs wait to ride on the answer.
     interactive: bool,
     /// When data last arrived; `None` before the first.
     last_arrival: Option<Instant>,
@@ -113,7 +115,7 @@ impl LinuxLike {
         }
     }
 
-    /// Quick ACKs for as many segments as the window holds pairs of.
+    /// One quick ACK per two segments of the window.
     fn enter_quick(&mut self, view: &RecvView) {
         let window = view.edge.saturating_distance_from(view.highest_ack);
         let pairs = window / view.rmss.max(1).saturating_mul(2);
@@ -141,7 +143,7 @@ impl LinuxLike {
         self.delay = self.delay.min(self.settings.max);
     }
 
-    /// The delay of an ACK that is planned at this event: no longer than a round trip, which is what the peer
+    /// The delay of an ACK planned at this event: no longer than a round trip, which is what the peer
     /// expects, but at least the minimum.
     fn plan(&self, view: &RecvView) -> Duration {
         match view.srtt {
@@ -169,7 +171,7 @@ impl AckPolicy for LinuxLike {
 
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         if data.class == DataClass::Duplicate || data.ce {
-            // The peer retransmitted for nothing, or has congestion to hear of: it needs ACKs without delay.
+            // The peer retransmitted needlessly, or must learn of congestion: it needs ACKs without delay.
             self.enter_quick(view);
         }
         if data.class != DataClass::New || data.fin {
@@ -204,8 +206,8 @@ impl AckPolicy for LinuxLike {
     }
 
     fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
-        // What the peer pushed and the application has taken wholly is the end of a message: unless a reply
-        // is likely, nothing is gained by waiting.
+        // Pushed data that the application has read completely is the end of a message: unless a reply is
+        // likely, waiting gains nothing.
         let taken = self.pushed && !self.interactive && view.free == view.buffer;
         let unacked = view.unacked();
         if unacked > view.rmss || (taken && unacked > 0) { AckPlan::NOW } else { AckPlan::Keep }

@@ -1,10 +1,11 @@
-//! What today's hosts do, and what those did that the literature measured: the profiles of the policies that repeat it.
+//! Profiles of the policies that repeat published measurements: today's hosts, and the measured ones.
 //!
 //! | | `default` | `paper` |
 //! |---|---|---|
 //! | segment size | the largest seen, as RFC 5681 (section 4.2) counts full segments | the announced one, BSD's `t_maxseg` |
-//! | window that an ACK shows | by RFC 9293's silly window avoidance (section 3.8.6.2.2) | all that is free |
-//! | delays and limits | within those of RFC 9293 | those that were measured |
+//! | window that an ACK advertises | by RFC 9293's silly window avoidance (section 3.8.6.2.2) | all that is
+//! free |
+//! | delays and limits | within those of RFC 9293 | as measured |
 
 use ackline_tcp_core::policy::SpecError;
 use ackline_tcp_core::policy::ack::{AckPlan, RecvView, WindowHint};
@@ -31,7 +32,7 @@ pub(crate) const WINDOW: ParamInfo = ParamInfo {
     summary: "an ACK shows: what RFC 9293's rule permits, or (paper) all that is free",
 };
 
-/// Values to begin with.
+/// Initial values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Profile {
     Default,
@@ -59,7 +60,7 @@ impl Host {
         }
     }
 
-    /// Takes [`MSS`] or [`WINDOW`]; false for any other parameter.
+    /// Sets [`MSS`] or [`WINDOW`]; false for any other parameter.
     pub(crate) fn take(&mut self, param: Param<'_>) -> Result<bool, SpecError> {
         match param.key() {
             "mss" => self.announced = param.choice(&["seen", "announced"])? == 1,
@@ -83,10 +84,10 @@ impl Host {
     }
 }
 
-/// How far the window's edge could move: what decides about a window update after a read.
+/// How far the window's edge could move: decides about a window update after a read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Edge {
-    /// Free bytes of the buffer when the last ACK left; `None` before the first.
+    /// Free bytes of the buffer at the last ACK; `None` before the first.
     free: Option<u32>,
 }
 

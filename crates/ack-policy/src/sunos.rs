@@ -1,12 +1,13 @@
-//! `sunos-delayed`: the delayed ACK of SunOS 4.1 and its BSD relatives, which together with Nagle's algorithm at the
-//! sender stops a connection until a timer frees it (Chang, Chan and Yeung, sections 15.2 and 15.3).
+//! `sunos-delayed`: the delayed ACK of SunOS 4.1 and its BSD relatives. Together with Nagle's algorithm at
+//! the sender it stalls a connection until a timer expires (Chang, Chan and Yeung, sections 15.2 and 15.3).
 //!
 //! - Step 7: an ACK at once for 35 % of the receive buffer or two segments, whichever is less.
-//! - Step 8: otherwise at the next tick of a clock that runs freely every 200 ms, for all connections of a host; or, as
-//!   the paper's simulation had it, a time after the first byte that waits.
-//! - Step 9: a read that could move the window's edge by as much as step 7 asks for is worth an ACK.
+//! - Step 8: otherwise at the next tick of a free-running clock of 200 ms, shared by all connections of a
+//!   host; or, as in the paper's simulation, a time after the first unacknowledged byte.
+//! - Step 9: a read sends an ACK if it could move the window's edge by as much as step 7 asks for.
 //!
-//! It fails if 35 % of the buffer is more than the sender ever has outstanding: each tick frees one buffer.
+//! It fails if 35 % of the buffer is more than the sender ever has outstanding: then each tick releases one
+//! buffer.
 
 use crate::profile::{Edge, Host, MSS, PROFILE, Profile, WINDOW};
 use ackline_tcp_core::policy::ack::{
@@ -31,15 +32,15 @@ pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     })
 };
 
-/// Percent of what is known to be outstanding at most that an ACK is sent for.
+/// Percentage of the largest possible outstanding data that triggers an ACK.
 pub(crate) const SHARE: u64 = 35;
 
-/// The share of `bytes` that an ACK is sent for, rounded up.
+/// The part of `bytes` that triggers an ACK, rounded up.
 pub(crate) fn share_of(bytes: u32) -> u32 {
     u32::try_from((SHARE * u64::from(bytes)).div_ceil(100)).unwrap_or(u32::MAX)
 }
 
-/// Step 7: unacknowledged bytes from which on an ACK is sent at once.
+/// Step 7: number of unacknowledged bytes that triggers an ACK at once.
 pub(crate) fn threshold(buffer: u32, mss: u32) -> u32 {
     share_of(buffer).min(mss.saturating_mul(2)).max(1)
 }
@@ -49,7 +50,7 @@ pub(crate) fn threshold(buffer: u32, mss: u32) -> u32 {
 enum Timer {
     /// The tick of the host's clock.
     Tick,
-    /// A time after the first byte that waits.
+    /// A time after the first unacknowledged byte.
     Segment,
 }
 
@@ -118,7 +119,7 @@ impl Settings {
         Ok(self)
     }
 
-    /// When the ACK for data that waits since `since` is due.
+    /// When the ACK is due for data that has waited since `since`.
     fn due(&self, since: Instant) -> Instant {
         match self.timer {
             Timer::Segment => since + self.delay,
@@ -159,7 +160,7 @@ impl AckPolicy for SunOsDelayed {
         NAME
     }
 
-    /// Two announced segments may be more than two of those that come.
+    /// Two announced segments may be more than two received ones.
     fn waives(&self) -> SoftObligations {
         SoftObligations::NONE.and_every_second()
     }
@@ -196,9 +197,10 @@ impl AckPolicy for SunOsDelayed {
     }
 }
 
-/// The plan for data that waits until `due` unless it becomes as much as `threshold`; `None` if it has waited enough.
+/// The plan for data that waits until `due` or until `threshold` bytes have arrived; `None` if it has waited
+/// enough.
 ///
-/// If the threshold is beyond what RFC 9293 (section 3.8.6.3) wants acknowledged at once, the ACK is withheld.
+/// If the threshold exceeds what RFC 9293 (section 3.8.6.3) wants acknowledged at once, the ACK is withheld.
 pub(crate) fn delayed(view: &RecvView, threshold: u32, due: Instant) -> Option<AckPlan> {
     if due <= view.now {
         None

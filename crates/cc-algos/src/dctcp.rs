@@ -1,4 +1,4 @@
-//! DCTCP (RFC 8257): the window falls by half the share of data that met congestion, not by half.
+//! DCTCP (RFC 8257): reduces the window by half the fraction of marked data instead of by half.
 //!
 //! ```text
 //!   per window of data:  M = marked / acknowledged bytes,  alpha = (1 - g) alpha + g M     (section 3.3)
@@ -6,12 +6,12 @@
 //!   loss, growth:        as NewReno                                                        (sections 3.4 and 3.5)
 //! ```
 //!
-//! It needs a receiver that tells the marks of each ACK apart, [`Ecn::Dctcp`] at both ends, and queues that mark at a
-//! low threshold (section 3.1). With classic ECN it reads the echo of one mark as a window of marks, and falls as deep
-//! as NewReno; without ECN it is NewReno.
+//! It needs a receiver that reports the marks of each ACK separately, [`Ecn::Dctcp`] on both hosts, and
+//! queues that mark at a low threshold (section 3.1). With classic ECN it takes the echo of one mark for a
+//! window of marks, and reduces as much as NewReno; without ECN it is NewReno.
 //!
-//! Where it fails: beside flows that halve, it takes more than its share (section 5); and with so many flows that each
-//! one's share of the path is below two segments, marks no longer hold the queue down.
+//! Where it fails: next to flows that halve, it takes more than its share (section 5); and if there are so
+//! many flows that each one's share is below two segments, marks no longer limit the queue.
 //!
 //! On the ACK that ends an observation window alpha comes first, then the reduction, then growth. An ACK with ECE does
 //! not raise the window (RFC 3168, section 6.1.2).
@@ -54,7 +54,7 @@ const G_BITS: u32 = 16;
 pub struct DctcpParams {
     /// Weight of the last window of data in alpha, 0.001 to 1 (RFC 8257, section 4.2: 1/16).
     pub g: f64,
-    /// Alpha to begin with, 0 to 1 (RFC 8257, section 4.2: 1, so that the first mark halves the window).
+    /// Initial alpha, 0 to 1 (RFC 8257, section 4.2: 1, so that the first mark halves the window).
     pub alpha: f64,
 }
 
@@ -65,7 +65,7 @@ impl Default for DctcpParams {
 }
 
 impl DctcpParams {
-    /// What [`Self::with`] takes.
+    /// The parameters of [`Self::with`].
     pub const TABLE: &[ParamInfo] = &[
         ParamInfo {
             name: "g",
@@ -101,7 +101,7 @@ impl DctcpParams {
     }
 }
 
-/// The growth of DCTCP's window, which is NewReno's, and its estimate.
+/// The growth of DCTCP's window, which is NewReno's, and its estimate of marking.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     reno: NewReno,
@@ -112,7 +112,7 @@ pub struct Dctcp {
     acked: u64,
     /// DCTCP.BytesMarked.
     marked: u64,
-    /// DCTCP.WindowEnd; none before the first ACK.
+    /// DCTCP.WindowEnd; `None` before the first ACK.
     window_end: Option<SeqNum>,
 }
 
@@ -131,7 +131,7 @@ impl Dctcp {
         WindowControl::new(init, growth)
     }
 
-    /// The estimated share of marked data, 0 to 1.
+    /// The estimated fraction of marked data, 0 to 1.
     #[must_use]
     pub fn alpha(&self) -> f64 {
         self.alpha as f64 / ONE as f64
@@ -158,14 +158,14 @@ impl WindowGrowth for Dctcp {
 
     /// RFC 8257, section 3.3, steps 1 to 8.
     fn observe(&mut self, cx: &GrowthCx<'_>, _w: &Windows) {
-        // Step 1: what SACK reports does not count before it is acknowledged.
+        // Step 1: data only counts once it is acknowledged, not when SACK reports it.
         let bytes = u64::from(cx.ack.acked);
         self.acked += bytes;
         self.marked += if cx.ack.ece { bytes } else { 0 };
         if self.acked == 0 || self.window_end.is_some_and(|end| cx.view.snd_una.le(end)) {
             return;
         }
-        // At most 2^32 bytes are acknowledged in a window, so that nothing here overflows.
+        // At most 2^32 bytes are acknowledged in a window, so nothing here overflows.
         let share = (self.marked << ALPHA_BITS) / self.acked;
         let g = self.params.g_fixed();
         self.alpha = (self.alpha * ((1 << G_BITS) - g) + share * g) >> G_BITS;
@@ -177,7 +177,7 @@ impl WindowGrowth for Dctcp {
         self.reno.moved(by, before, w);
     }
 
-    /// What was observed meanwhile is true all the same.
+    /// What was observed in the meantime remains true.
     fn undo(&mut self, _before: &Self) {}
 
     fn ssthresh_after_idle(&self, w: &Windows) -> Window {

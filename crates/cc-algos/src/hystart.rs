@@ -1,8 +1,9 @@
 //! HyStart++ (RFC 9406): leave the first slow start before it overflows the bottleneck's queue.
 //!
 //! The minimum RTT of each round is compared with that of the round before. A rise by an eighth means that a
-//! queue grows: the flow goes on in *conservative slow start* (CSS), at a quarter of the growth. If the RTT
-//! falls again within five rounds, the rise was jitter and slow start resumes; otherwise slow start is over.
+//! queue is building: the flow continues in *conservative slow start* (CSS), at a quarter of the growth. If
+//! the RTT falls again within five rounds, the rise was jitter and slow start resumes; otherwise slow start
+//! ends.
 //!
 //! ```text
 //!            min RTT rose by eta                   5 rounds in CSS
@@ -11,8 +12,8 @@
 //!              min RTT below what it was at the entry
 //! ```
 //!
-//! Fails if RTT samples are rare (with fewer than eight per round there is no check) and where another flow
-//! keeps the queue full from the start (the RTT does not rise).
+//! Fails if RTT samples are rare (no check with fewer than eight per round) or if another flow keeps the
+//! queue full from the start (the RTT does not rise).
 
 use ackline_tcp_core::{Duration, SeqNum};
 
@@ -20,15 +21,15 @@ use ackline_tcp_core::{Duration, SeqNum};
 pub const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
 /// RFC 9406, section 4.3: RTT rise that always counts.
 pub const MAX_RTT_THRESH: Duration = Duration::from_millis(16);
-/// RFC 9406, section 4.3: the rise that counts is this part of the last round's minimum RTT.
+/// RFC 9406, section 4.3: the threshold is this fraction of the last round's minimum RTT.
 pub const MIN_RTT_DIVISOR: u64 = 8;
-/// RFC 9406, section 4.3: RTT samples that a round needs for a check.
+/// RFC 9406, section 4.3: minimum RTT samples in a round for a check.
 pub const N_RTT_SAMPLE: u32 = 8;
 /// RFC 9406, section 4.3: growth in CSS is divided by this.
 pub const CSS_GROWTH_DIVISOR: u32 = 4;
-/// RFC 9406, section 4.3: rounds that CSS lasts.
+/// RFC 9406, section 4.3: maximum rounds of CSS.
 pub const CSS_ROUNDS: u32 = 5;
-/// RFC 9406, section 4.3: most segments by which one ACK may open the window of a flow that is not paced.
+/// RFC 9406, section 4.3: maximum segments by which one ACK may open the window of a flow that is not paced.
 pub const L: u32 = 8;
 
 /// The detector, for the first slow start of a connection.
@@ -52,7 +53,7 @@ enum Stage {
     Conservative {
         /// Minimum RTT of the round in which CSS began.
         baseline: Duration,
-        /// Rounds of CSS that are over; the partial one at its entry counts.
+        /// Completed rounds of CSS; the partial one at its start counts.
         rounds: u32,
     },
     Over,

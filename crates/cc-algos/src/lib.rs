@@ -4,15 +4,16 @@
 //! |---|---|---|
 //! | `reno` | NewReno's window | RFC 5681, RFC 6582, RFC 3465 |
 //! | `cubic` | a window that is a cubic function of time, with HyStart++ | RFC 9438, RFC 9406 |
-//! | `dctcp` | reduces the window by the share of marked data | RFC 8257 |
+//! | `dctcp` | reduces the window by the fraction of marked data | RFC 8257 |
 //! | `ls-aimd-reno`, `ls-aimd-dctcp` | windows below one segment, on a departure clock | Ahmed 2019 |
-//! | `hstcp` | grows faster and gives up less the larger the window is | RFC 3649, RFC 3742 |
-//! | `scalable` | grows by a hundredth of each segment acknowledged | Kelly 2003 |
-//! | `acwap` | holds one of `hstcp`, `scalable`, `reno`, `cubic` back near a full queue, and paces | Su et al. 2006 |
+//! | `hstcp` | the larger the window, the faster it grows and the less it gives up | RFC 3649, RFC 3742 |
+//! | `scalable` | grows by a hundredth of a segment for each one acknowledged | Kelly 2003 |
+//! | `acwap` | wraps `hstcp`, `scalable`, `reno` or `cubic`, slows their growth near a full queue, and paces
+//! | Su et al. 2006 |
 //!
 //! Responses to a timeout are in [`rto`]: `linux`, `dclor`, `frto`, `eifel`, `go-back-n`.
 //!
-//! [`CC`] and [`RTO`] are the tables from which names such as `cubic:beta=0.8` are resolved.
+//! [`CC`] and [`RTO`] are the tables that resolve names such as `cubic:beta=0.8`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]

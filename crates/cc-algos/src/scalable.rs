@@ -1,6 +1,6 @@
-//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2), 2003): the
-//! window grows by a fixed part of each segment acknowledged, so that the time to regain what a loss cost does not
-//! depend on the window.
+//! Scalable TCP (Kelly, "Scalable TCP: improving performance in highspeed wide area networks", CCR 33(2),
+//! 2003): the window grows by a fixed fraction of each segment acknowledged, so the time to recover from a
+//! loss does not depend on the window.
 //!
 //! ```text
 //!   w <= 16:   Reno
@@ -28,11 +28,11 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ScalableParams {
-    /// Part of a segment added for each one acknowledged, 0.001 to 1 (Kelly: 0.01).
+    /// Fraction of a segment added for each one acknowledged, 0.001 to 1 (Kelly: 0.01).
     pub a: f64,
-    /// Part of the window that a loss costs, 0.01 to 0.9 (Kelly: 0.125).
+    /// Fraction of the window that a loss costs, 0.01 to 0.9 (Kelly: 0.125).
     pub b: f64,
-    /// Segments up to which it is Reno (Kelly's legacy window: 16).
+    /// Window in segments up to which it is Reno (Kelly's legacy window: 16).
     pub lwnd: u64,
 }
 

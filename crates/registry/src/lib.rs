@@ -1,9 +1,10 @@
 //! The policies of ackline by name, the default of each kind, and every setting as text.
 //!
-//! A [`Registry`] has four [tables](Table) of policies: congestion controls, ACK policies, responses to a retransmission timeout,
-//! egress schedulers. [`Registry::default`] has all that ackline offers, and the defaults of one Linux-like host: `cubic`, `linux-like`,
-//! `linux`, `fifo`. Stacks, scenarios and the command line take a registry, so that a host is the same in all of them, and a policy
-//! that is added here can be named in all of them.
+//! A [`Registry`] has four [tables](Table) of policies: congestion controls, ACK policies, responses to a
+//! retransmission timeout, egress schedulers. [`Registry::default`] has everything that ackline offers, with
+//! the defaults of a Linux-like host: `cubic`, `linux-like`, `linux`, `fifo`. Stacks, scenarios and the
+//! command line all take a registry, so a host is the same in all of them, and a policy added here can be
+//! named everywhere.
 //!
 //! ```
 //! use ackline_registry::Registry;
@@ -80,8 +81,9 @@ pub const DEFAULT_SCHED: &str = "fifo";
 
 /// The policies that can be named, and the default of each kind.
 ///
-/// A registry that was given something wrong (a name that is taken, a parameter whose default its own maker refuses, an unknown
-/// default) keeps the first error: [`check`](Self::check) and every look-up return it, and what takes a registry refuses it.
+/// An invalid addition (a name that is taken, a parameter whose default its own maker rejects, an unknown
+/// default) is kept as an error: [`check`](Self::check) and every look-up return the first one, and nothing
+/// accepts the registry.
 #[derive(Clone, Debug)]
 pub struct Registry {
     cc: Table<NewCongestionControl>,
@@ -170,10 +172,10 @@ impl Registry {
         self
     }
 
-    /// Whether everything that was added is usable.
+    /// Checks that everything added is valid.
     ///
     /// # Errors
-    /// The first thing that was refused, and why.
+    /// The first invalid addition, and what is wrong with it.
     pub fn check(&self) -> Result<(), SpecError> {
         self.refused.clone().map_or(Ok(()), Err)
     }
@@ -202,7 +204,7 @@ impl Registry {
         &self.sched
     }
 
-    /// The default of a kind, as it would be written.
+    /// The default of a kind, as text.
     #[must_use]
     pub fn default_of(&self, kind: PolicyKind) -> &str {
         match kind {
@@ -213,7 +215,7 @@ impl Registry {
         }
     }
 
-    /// The policies of a kind, for lists.
+    /// The policies of a kind, for listings.
     #[must_use]
     pub fn list(&self, kind: PolicyKind) -> Vec<PolicyInfo> {
         match kind {
@@ -227,7 +229,7 @@ impl Registry {
     /// The congestion control that `spec` names, such as `cubic:beta=0.8`.
     ///
     /// # Errors
-    /// Says what is wrong with the name or a parameter, and what would be right; as [`check`](Self::check).
+    /// What is wrong with the name or a parameter, and what would be right; as [`check`](Self::check).
     pub fn cc(&self, spec: &str) -> Result<Arc<NewCongestionControl>, SpecError> {
         self.check()?;
         self.cc.resolve(spec)
@@ -260,7 +262,7 @@ impl Registry {
         self.sched.resolve(spec)
     }
 
-    /// The ECN feedback that the congestion control that `spec` names is designed for.
+    /// The ECN feedback that the congestion control named by `spec` is designed for.
     ///
     /// # Errors
     /// As [`cc`](Self::cc).
@@ -272,7 +274,7 @@ impl Registry {
     /// The three policies of a connection, by name.
     ///
     /// # Errors
-    /// As [`cc`](Self::cc), of the first name that is wrong.
+    /// As [`cc`](Self::cc), for the first invalid name.
     pub fn named(&self, cc: &str, ack: &str, rto: &str) -> Result<Policies, SpecError> {
         Ok(Policies { cc: self.cc(cc)?, ack: self.ack(ack)?, rto: self.rto(rto)? })
     }
@@ -287,7 +289,7 @@ impl Registry {
         }
     }
 
-    /// The default settings of a connection: its policies, and what they need.
+    /// The default settings of a connection: the default policies, and the settings they need.
     #[must_use]
     pub fn conn_config(&self) -> ConnConfig {
         let mut config = ConnConfig::default();

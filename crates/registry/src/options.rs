@@ -13,7 +13,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// What an option belongs to.
+/// What an option applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// A connection: its three policies, and [`ConnConfig`].
@@ -22,36 +22,37 @@ pub enum Scope {
     Host,
 }
 
-/// One option, for lists.
+/// One option, for listings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OptionInfo {
-    /// What it belongs to.
+    /// What it applies to.
     pub scope: Scope,
     /// The key.
     pub name: &'static str,
-    /// Short keys for the same.
+    /// Aliases of the key.
     pub aliases: &'static [&'static str],
-    /// What may be written.
+    /// The accepted values.
     pub range: String,
-    /// The value that holds if the key is not given; empty if the device decides.
+    /// The default value; empty if the device determines it.
     pub default: String,
-    /// What it does, in one line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// RFC and section; the socket option or sysctl of Linux.
+    /// Its source: RFC and section, or the socket option or sysctl of Linux.
     pub source: &'static str,
 }
 
-/// Options that were read, and found to be right one by one.
+/// Parsed options, each valid by itself.
 #[derive(Clone, Default)]
 pub struct Options {
-    /// Keys by their full names, and their values as they were written.
+    /// Full keys, and values as written.
     pairs: Vec<(&'static str, String)>,
     cc: Option<(Arc<NewCongestionControl>, Ecn)>,
     ack: Option<Arc<NewAckPolicy>>,
     rto: Option<Arc<NewRtoResponse>>,
     sched: Option<Arc<NewEgressScheduler>>,
-    /// What the registry's default congestion control is designed for: a base that has this was not told otherwise.
+    /// The ECN mode of the registry's default congestion control: a base with this mode did not set another
+    /// one explicitly.
     default_ecn: Ecn,
 }
 
@@ -62,19 +63,19 @@ impl fmt::Debug for Options {
 }
 
 impl Options {
-    /// True if none are given.
+    /// True if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }
 
-    /// The value of `key` as it was written.
+    /// The value of `key` as written.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.iter().find(|(known, _)| *known == key).map(|(_, value)| value)
     }
 
-    /// Keys by their full names, and values, in the order given.
+    /// Full keys and values, in the order given.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.pairs.iter().map(|(key, value)| (*key, value.as_str()))
     }
@@ -98,7 +99,7 @@ impl Options {
         Ok(self)
     }
 
-    /// These options, and those of `base` whose keys are not among them.
+    /// These options, plus those of `base` for other keys.
     #[must_use]
     pub fn over(mut self, base: &Self) -> Self {
         if self.is_empty() {
@@ -114,8 +115,8 @@ impl Options {
         self
     }
 
-    /// `base` with the options of connections. A congestion control that is designed for ECN asks for it, unless `ecn` is
-    /// given, or `base` has another kind than the registry's default control asks for.
+    /// Applies the connection options to `base`. A congestion control designed for ECN requests it, unless
+    /// `ecn` is given, or `base` has a different mode from the registry's default control.
     ///
     /// # Errors
     /// If settings contradict each other, such as `min_rto` and `max_rto`.
@@ -138,10 +139,10 @@ impl Options {
         Ok(config)
     }
 
-    /// `base` with the options of hosts.
+    /// Applies the host options to `base`.
     ///
     /// # Errors
-    /// None today: no two settings of a host contradict each other.
+    /// None at present: no two settings of a host can conflict.
     pub fn host(&self, base: &EndpointConfig) -> Result<EndpointConfig, SpecError> {
         let mut config = base.clone();
         self.apply(HOST, &mut config)?;
@@ -164,7 +165,7 @@ impl Options {
     }
 }
 
-/// The keys whose values are policies.
+/// The keys with policies as values.
 const POLICIES: [(PolicyKind, Scope, &str); 4] = [
     (PolicyKind::Cc, Scope::Conn, "congestion control: how much to send"),
     (PolicyKind::Ack, Scope::Conn, "ACK policy: when to acknowledge"),
@@ -173,13 +174,15 @@ const POLICIES: [(PolicyKind, Scope, &str); 4] = [
 ];
 
 impl Registry {
-    /// Reads options: `key=value` pairs with commas between them. The keys are those of [`option_infos`](Self::option_infos).
+    /// Parses options: `key=value` pairs separated by commas. The keys are those of
+    /// [`option_infos`](Self::option_infos).
     ///
-    /// A policy may have parameters: `cc=cubic:beta=0.8,hystart=off,sack=off` is two options. After a policy with a colon, whatever is not
-    /// an option is one of its parameters. In a text that has a semicolon, only semicolons separate options.
+    /// A policy may have parameters: `cc=cubic:beta=0.8,hystart=off,sack=off` is two options. After a policy
+    /// with a colon, anything that is not an option is one of its parameters. If the text contains a
+    /// semicolon, only semicolons separate options.
     ///
     /// # Errors
-    /// Says what is wrong with a key or value, and what would be right: the nearest key; the range.
+    /// What is wrong with a key or value, and what would be right: the nearest key, or the range.
     pub fn options(&self, text: &str) -> Result<Options, SpecError> {
         let mut options = Options::default();
         for (key, value) in self.pairs(text)? {
@@ -188,7 +191,7 @@ impl Registry {
         Ok(options)
     }
 
-    /// Reads one option.
+    /// Parses one option.
     ///
     /// # Errors
     /// As [`options`](Self::options).
@@ -276,7 +279,7 @@ impl Registry {
         Ok(pairs)
     }
 
-    /// Whether the policy that the option `kind` names by `spec` has the parameter `key`.
+    /// Whether the policy `spec` of the option `kind` has the parameter `key`.
     fn takes(&self, kind: &str, spec: &str, key: &str) -> bool {
         let name = spec.split(':').next().unwrap_or_default();
         let Some((kind, ..)) = POLICIES.iter().find(|(known, ..)| known.keyword() == kind) else {
@@ -291,7 +294,7 @@ fn is_option(key: &str) -> bool {
     keys().any(|known| known == key)
 }
 
-/// Every key, by all of its names.
+/// Every key and alias.
 fn keys() -> impl Iterator<Item = &'static str> {
     fn names<C>(key: &'static ConfigKey<C>) -> impl Iterator<Item = &'static str> {
         core::iter::once(key.name).chain(key.aliases.iter().copied())

@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// The policies of one kind, and which of them is the default.
+/// The policies of one kind, and the default.
 pub struct Table<T: ?Sized> {
     kind: PolicyKind,
     entries: Vec<Entry<T>>,
@@ -36,7 +36,7 @@ impl<T: ?Sized> fmt::Debug for Table<T> {
     }
 }
 
-/// What a list says about a policy.
+/// A policy, for listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PolicyInfo {
@@ -44,13 +44,13 @@ pub struct PolicyInfo {
     pub kind: PolicyKind,
     /// Its name.
     pub name: &'static str,
-    /// Other names of the same.
+    /// Aliases of the name.
     pub aliases: &'static [&'static str],
     /// Whether it is the default of its kind.
     pub is_default: bool,
-    /// What it is, in one line.
+    /// A description in one line.
     pub summary: &'static str,
-    /// RFC or paper.
+    /// Its source: RFC or paper.
     pub source: &'static str,
     /// Its parameters.
     pub params: &'static [ParamInfo],
@@ -65,18 +65,18 @@ impl PolicyInfo {
 }
 
 impl<T: ?Sized> Table<T> {
-    /// `maker` is what `default` names; a test checks that.
+    /// `maker` must be what `default` names; a test checks that.
     pub(crate) fn new(kind: PolicyKind, entries: &[Entry<T>], default: &str, maker: Arc<T>) -> Self {
         Self { kind, entries: entries.to_vec(), default: default.to_owned(), default_maker: maker }
     }
 
-    /// The policies, in the order in which they are listed.
+    /// The policies, in listing order.
     #[must_use]
     pub fn entries(&self) -> &[Entry<T>] {
         &self.entries
     }
 
-    /// The default, as it would be written.
+    /// The default, as text.
     #[must_use]
     pub fn default(&self) -> &str {
         &self.default
@@ -102,7 +102,7 @@ impl<T: ?Sized> Table<T> {
         Ok(())
     }
 
-    /// Adds `entry` after a look at all that a user could stumble over later.
+    /// Adds `entry`, after checking it for anything that would fail later.
     pub(crate) fn add(&mut self, entry: Entry<T>) -> Result<(), SpecError> {
         let kind = self.kind;
         let refuse =
@@ -163,7 +163,7 @@ impl<T: ?Sized> Table<T> {
     }
 }
 
-/// A word that can stand in `name:key=value,...`.
+/// True for a word that can be used in `name:key=value,...`.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_');
     !name.is_empty() && name.chars().all(fits)

@@ -1,7 +1,9 @@
-//! `ack-priority`: acknowledgments leave before data, always (Kalampoukas, Varma and Ramakrishnan, 1997, section 4).
+//! `ack-priority`: acknowledgments always leave before data (Kalampoukas, Varma and Ramakrishnan, 1997,
+//! section 4).
 //!
-//! A download is never slowed by an upload; but if an ACK takes as long on the uplink as the data that it answers
-//! takes on the downlink, ACKs never cease and data starves. [`kalampoukas`](crate::kalampoukas) bounds that.
+//! An upload never slows a download. But if an ACK takes as long on the uplink as the data it answers takes
+//! on the downlink, there is always an ACK waiting and data starves. [`kalampoukas`](crate::kalampoukas)
+//! bounds that.
 
 use crate::class::Class;
 use crate::entry;
@@ -45,7 +47,7 @@ impl EgressScheduler for AckPriority {
         }
     }
 
-    /// Step 10: the head of qa if any, otherwise the head of qd.
+    /// Step 10: the head of qa if there is one, otherwise the head of qd.
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
         if self.acks.backlog(Scope::All).packets > 0 {
             return self.acks.pop(now, link);

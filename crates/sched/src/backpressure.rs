@@ -1,10 +1,10 @@
-//! `backpressure`: at most `b` data packets of each connection wait in the host; TCP holds the others back
+//! `backpressure`: at most `b` data packets of each connection wait in the host; TCP holds back the rest
 //! (Kalampoukas, Varma and Ramakrishnan, 1997, section 5).
 //!
-//! The queue is first in, first out, but short: an ACK waits for `b` packets of each upload, not for its window.
-//! A larger `b` favours uploads, at the downloads' cost. ACKs are never held back (step 12). The count includes the
-//! packet that the link is sending: with `b = 1` the next one enters when that has left, behind the ACKs that came
-//! meanwhile (step 11).
+//! The queue is first in, first out, but short: an ACK waits for `b` packets of each upload instead of its
+//! whole window. A larger `b` favours uploads at the expense of downloads. ACKs are never held back (step
+//! 12). The count includes the packet on the link: with `b = 1` the next one enters when that has left,
+//! behind the ACKs that arrived meanwhile (step 11).
 
 use crate::entry;
 use crate::waiters::Waiters;
@@ -40,21 +40,21 @@ pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     })
 };
 
-/// First in, first out, with a bound on each connection's data (steps 11 to 15). O(1) per packet.
+/// First in, first out, with a limit on each connection's data (steps 11 to 15). O(1) per packet.
 #[derive(Debug)]
 pub struct Backpressure {
     /// b\[c\], the same for all connections.
     limit: u32,
     queue: Fifo,
-    /// occ\[c\]: data packets queued or on the link; connections with none are left out.
+    /// occ\[c\]: data packets queued or on the link; only connections that have some.
     occupancy: HashMap<ConnId, u32>,
-    /// Data packets that were popped and have not departed, oldest first.
+    /// Data packets popped but not departed, oldest first.
     on_link: VecDeque<(u64, ConnId)>,
-    /// Connections that were deferred, longest ago first.
+    /// Deferred connections, longest ago first.
     suspended: Waiters,
     /// Connections that may ask again.
     released: Waiters,
-    /// Times that a connection was deferred.
+    /// Number of deferrals.
     deferred: u64,
 }
 
@@ -79,13 +79,13 @@ impl Backpressure {
         }
     }
 
-    /// occ\[c\]: data packets of a connection that are queued or on the link.
+    /// occ\[c\]: data packets of a connection queued or on the link.
     #[must_use]
     pub fn occupancy(&self, conn: ConnId) -> u32 {
         self.occupancy.get(&conn).copied().unwrap_or(0)
     }
 
-    /// Step 13: a data packet of the connection is gone, and if that makes room, it may ask at once.
+    /// Step 13: a data packet of the connection is gone; if that makes room, it may ask again.
     fn release(&mut self, conn: ConnId) {
         let Some(occupancy) = self.occupancy.get_mut(&conn) else { return };
         *occupancy = occupancy.saturating_sub(1);
@@ -108,7 +108,7 @@ impl EgressScheduler for Backpressure {
         SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
     }
 
-    /// Step 11. (The window is TCP's to look at.)
+    /// Step 11. (TCP checks the window.)
     fn admit(&mut self, _now: Instant, ask: &Ask) -> Admission {
         let Some(conn) = ask.conn.filter(|_| ask.class.is_data()) else { return Admission::Granted };
         self.released.remove(conn);
@@ -139,7 +139,7 @@ impl EgressScheduler for Backpressure {
     }
 
     fn departed(&mut self, _now: Instant, packet: &Descriptor) {
-        // In order of departure, as a rule, so that it is the first.
+        // Usually the first, since packets depart in order.
         let place = self.on_link.iter().position(|(serial, _)| *serial == packet.id.serial);
         if let Some((_, conn)) = place.and_then(|place| self.on_link.remove(place)) {
             self.release(conn);
@@ -150,7 +150,7 @@ impl EgressScheduler for Backpressure {
         self.released.pop()
     }
 
-    /// Step 15: what is taken away is not charged any more.
+    /// Step 15: packets that are removed no longer count.
     fn forget(&mut self, now: Instant, which: Forget) {
         match which {
             Forget::Packet(serial) => {
@@ -193,7 +193,7 @@ impl EgressScheduler for Backpressure {
             }
         }
         if limit > self.limit {
-            // Whoever has room now may ask; the others go on waiting, in the same order.
+            // Connections that now have room may ask; the others keep waiting, in the same order.
             for _ in 0..self.suspended.len() {
                 let Some(conn) = self.suspended.pop() else { break };
                 if self.occupancy(conn) < limit {

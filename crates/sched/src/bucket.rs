@@ -1,11 +1,12 @@
 //! A token bucket in whole numbers, which does not drift.
 //!
-//! Tokens are counted in units of one byte over 10^9, so a nanosecond at a rate of r bytes per second adds
-//! exactly r of them. A packet may leave while the bucket is not in debt, and takes its whole length, into debt
-//! if need be: the debt is the time that the packet takes at the rate. With a burst of 0 that is a link of
-//! exactly this rate. What an idle time saves up is at most the burst, and never less than one unit below a
-//! nanosecond's worth, which is what a wake-up in whole nanoseconds comes late. A driver that comes later than it was asked to,
-//! with packets waiting, loses nothing either: [`TokenBucket::late`] gives what the lateness would have cost, beyond the burst.
+//! Tokens are counted in units of 10^-9 bytes, so a nanosecond at a rate of r bytes per second adds exactly r
+//! of them. A packet may leave while the bucket is not in debt, and takes its whole length, going into debt
+//! if necessary: the debt is the time that the packet takes at the rate. With a burst of 0 that is a link of
+//! exactly this rate. An idle period saves up at most the burst, but never less than one unit below a
+//! nanosecond's worth, which is what a wake-up in whole nanoseconds is late. A driver that comes later than
+//! requested, with packets waiting, loses nothing either: [`TokenBucket::late`] returns what the lateness
+//! would have cost, beyond the burst.
 //!
 //! ```text
 //!  burst ┼──╮         ╱────
@@ -23,7 +24,7 @@ const UNIT: i128 = 1_000_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenBucket {
     rate: Rate,
-    /// Bytes that an idle time can save up.
+    /// Bytes that an idle period can save up.
     burst: u64,
     /// Tokens at `at`, in [`UNIT`]s per byte; negative: debt.
     level: i128,
@@ -31,7 +32,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// A full bucket. A rate of zero counts as one byte per second.
+    /// A full bucket. A rate of zero is treated as one byte per second.
     #[must_use]
     pub const fn new(rate: Rate, burst: u64) -> Self {
         let rate = if rate.bytes_per_second() == 0 { Rate::from_bytes_per_second(1) } else { rate };
@@ -44,7 +45,7 @@ impl TokenBucket {
         self.rate
     }
 
-    /// The most that an idle time saves up, in bytes.
+    /// The maximum that an idle period saves up, in bytes.
     #[must_use]
     pub const fn burst(&self) -> u64 {
         self.burst
@@ -53,19 +54,19 @@ impl TokenBucket {
     /// Tokens in [`UNIT`]s at `now`.
     fn level_at(&self, now: Instant) -> i128 {
         let rate = i128::from(self.rate.bytes_per_second());
-        // Less than one nanosecond's tokens are what `earliest` rounds up: they are kept beyond any burst, or
+        // Less than one nanosecond's tokens is what `earliest` rounds up: they are kept beyond any burst, or
         // each departure would lose them.
         let full = (i128::from(self.burst) * UNIT).max(rate - 1);
         let earned = i128::from(now.since(self.at).as_nanos()).saturating_mul(rate);
         match self.level {
-            // What was given for lateness is for the packets that waited. It does not stay.
+            // Tokens given for lateness are for the packets that waited. They do not last.
             level if level > full => level.saturating_sub(earned).max(full),
             level => level.saturating_add(earned).min(full),
         }
     }
 
-    /// Packets waited until `now`, and the first of them could have left `by` earlier: gives what the bucket had no room for in
-    /// that time, and returns it in bytes.
+    /// Packets waited until `now`, and the first could have left `by` earlier: adds what the bucket had no
+    /// room for in that time, and returns it in bytes.
     pub fn late(&mut self, now: Instant, by: Duration) -> u64 {
         let level = self.level_at(now);
         let rate = i128::from(self.rate.bytes_per_second());
@@ -77,8 +78,8 @@ impl TokenBucket {
         u64::try_from(given / UNIT).unwrap_or(u64::MAX)
     }
 
-    /// When the next packet may leave; `now` or earlier if it may leave at once. Rounded up to the nanosecond, and
-    /// what the rounding gives away is not lost: it stays in the bucket.
+    /// When the next packet may leave; `now` or earlier if it may leave at once. Rounded up to the
+    /// nanosecond; the bucket keeps what the rounding gives away.
     #[must_use]
     pub fn earliest(&self, now: Instant) -> Instant {
         let level = self.level_at(now);
@@ -96,13 +97,13 @@ impl TokenBucket {
         self.at = self.at.max(now);
     }
 
-    /// The packet that left last had `right` bytes and not `taken`.
+    /// The last packet had `right` bytes instead of `taken`.
     pub fn correct(&mut self, taken: u64, right: u64) {
         let back = i128::from(taken) - i128::from(right);
         self.level = self.level.saturating_add(back * UNIT);
     }
 
-    /// Another rate and burst from `now` on. A debt stays, so that what has left is paid for.
+    /// Changes rate and burst from `now` on. A debt stays, so that what has left is paid for.
     pub fn set(&mut self, now: Instant, rate: Rate, burst: u64) {
         let level = self.level_at(now);
         let new = Self::new(rate, burst);

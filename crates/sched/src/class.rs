@@ -1,12 +1,12 @@
-//! The two classes of Kalampoukas, Varma and Ramakrishnan, "Improving TCP Throughput over Two-Way Asymmetric Links:
-//! Analysis and Solutions" (UCSC-CRL-97-20, 1997): acknowledgments, and data.
+//! The two classes of packets, acknowledgments and data, of Kalampoukas, Varma and Ramakrishnan, "Improving
+//! TCP Throughput over Two-Way Asymmetric Links: Analysis and Solutions" (UCSC-CRL-97-20, 1997).
 //!
 //! The steps of this family of schedulers are numbered throughout the crate:
 //!
 //! | steps | what | where |
 //! |---|---|---|
 //! | 1 to 5 | classes of packets | here, and [`Descriptor::len`](ackline_tcp_core::policy::sched::Descriptor::len) for step 4 |
-//! | 6 to 8 | the link's discipline: one packet at a time; departed, resumed, popped | the core's egress |
+//! | 6 to 8 | the link: one packet at a time; departed, resumed, popped | the core's egress |
 //! | 9 | FIFO | [`Fifo`](crate::Fifo) |
 //! | 10 | ACKs first | [`ack_priority`](crate::ack_priority) |
 //! | 11 to 15 | backpressure | [`backpressure`](crate::backpressure) |
@@ -14,7 +14,7 @@
 
 use ackline_tcp_core::policy::sched::{ControlKind, SegmentClass};
 
-/// What a packet is charged as.
+/// The class that a packet is charged to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Feedback that a peer's sender waits for.
@@ -28,12 +28,12 @@ impl Class {
     #[must_use]
     pub const fn of(class: SegmentClass) -> Self {
         match class {
-            // Step 1: ACK without payload, SYN, FIN or RST, whether duplicate, with SACK or a window update: each
-            // carries only what the peer's sender waits for.
+            // Step 1: ACK without payload, SYN, FIN or RST, including duplicates, SACKs and window updates:
+            // each only carries what the peer's sender waits for.
             SegmentClass::PureAck => Self::Ack,
-            // Steps 2 and 5: payload decides, whatever ACK it carries; retransmissions keep their place.
+            // Steps 2 and 5: payload decides, even with an ACK; retransmissions keep their place.
             SegmentClass::Data | SegmentClass::Retransmit => Self::Data,
-            // Step 3: what is small and opens or ends a connection does not wait behind data ...
+            // Step 3: small packets that open or end a connection do not wait behind data ...
             SegmentClass::Control(ControlKind::Syn | ControlKind::Rst) => Self::Ack,
             // ... but a FIN must not overtake its data, and neither probes nor packets of other protocols are
             // feedback.

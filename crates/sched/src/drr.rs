@@ -1,9 +1,9 @@
 //! `drr`: connections take turns of equal bytes (deficit round robin: Shreedhar and Varghese, "Efficient Fair Queuing
 //! Using Deficit Round Robin", SIGCOMM 1995), whatever the class of their packets.
 //!
-//! A modern reference: a download's ACKs wait for one quantum of each upload, not for its window. It knows no
-//! classes, so that a connection's ACKs still wait behind its own data, and with many uploads those of a download
-//! get little. Each connection's packets leave in the order in which they came.
+//! A modern reference: a download's ACKs wait for one quantum of each upload, not for its whole window. It
+//! has no classes, so a connection's ACKs still wait behind its own data, and with many uploads the ACKs of a
+//! download get little. Each connection's packets leave in order of arrival.
 
 use crate::entry;
 use ackline_tcp_core::policy::builtin::Fifo;
@@ -41,7 +41,7 @@ pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     })
 };
 
-/// The packets of one connection; or those of none.
+/// The packets of one connection, or those without one.
 #[derive(Debug, Default)]
 struct Flow {
     owner: Option<ConnId>,
@@ -63,14 +63,15 @@ impl Flow {
 pub struct Drr {
     /// Bytes of a turn.
     quantum: u32,
-    /// Largest packet seen: a turn of less might let nothing leave, and a packet would cost many rounds.
+    /// Largest packet seen: with a smaller quantum a turn might send nothing, and a packet would take many
+    /// rounds.
     largest: u32,
-    /// Flows, used and free: a free one keeps its memory for the next connection.
+    /// Flows, used and free; a free one keeps its memory for the next connection.
     flows: Vec<Flow>,
     free: Vec<usize>,
-    /// Where the flow of each connection with packets stands in `flows`.
+    /// Index in `flows` of each connection with packets.
     places: HashMap<Option<ConnId>, usize>,
-    /// Flows with packets, the one whose turn it is first.
+    /// Flows with packets; the first one has its turn.
     active: VecDeque<usize>,
     /// Sum over the flows.
     total: Backlog,
@@ -97,7 +98,7 @@ impl Drr {
         }
     }
 
-    /// The place of the flow of `owner`, which becomes active.
+    /// The index of the flow of `owner`, which becomes active.
     fn enter(&mut self, owner: Option<ConnId>) -> usize {
         if let Some(place) = self.places.get(&owner) {
             return *place;
@@ -112,7 +113,7 @@ impl Drr {
         place
     }
 
-    /// The flow at `place` is empty. It stands in `active` no more.
+    /// The flow at `place` is empty and no longer in `active`.
     fn retire(&mut self, place: usize) {
         let flow = &mut self.flows[place];
         self.places.remove(&flow.owner);
@@ -121,7 +122,7 @@ impl Drr {
         self.free.push(place);
     }
 
-    /// Removes the flows that are empty from those that take turns.
+    /// Removes empty flows from the round.
     fn retire_empty(&mut self) {
         let mut active = core::mem::take(&mut self.active);
         active.retain(|place| {
@@ -134,7 +135,7 @@ impl Drr {
         self.active = active;
     }
 
-    /// Sums up anew after packets were taken away.
+    /// Recomputes the sums after packets were removed.
     fn recount(&mut self) {
         self.total = self.count(Scope::All);
     }
@@ -189,7 +190,7 @@ impl EgressScheduler for Drr {
                     self.total.bytes = self.total.bytes.saturating_sub(u64::from(packet.len));
                     return popped;
                 }
-                // Its turn goes on when the link has room.
+                // Its turn continues when the link has room.
                 _ if link.room < flow.deficit => return Popped::Empty,
                 _ => {
                     flow.in_turn = false;
@@ -200,7 +201,7 @@ impl EgressScheduler for Drr {
         Popped::Empty
     }
 
-    /// A turn that is over is not changed any more.
+    /// A finished turn is not changed any more.
     fn repriced(&mut self, _now: Instant, packet: &Descriptor, len: u32) {
         if let Some(place) = self.places.get(&packet.conn) {
             let flow = &mut self.flows[*place];

@@ -1,9 +1,10 @@
-//! The way into a table: any scheduler behind the [queue](crate::queue) and the [shaper](crate::shaper), with their parameters.
+//! Table entries: combines any scheduler with the [queue](crate::queue) and the [shaper](crate::shaper), and
+//! their parameters.
 //!
-//! A scheduler decides which packet leaves next. [`shaped`] adds what all of them need: a limit of the queue, what becomes of the
-//! ACKs that wait in it, and a rate, so that the queue stands in the host at all. The scheduler sees only parameters of its own,
-//! when it is made and when it is configured on a running host. [`COMMON`] describes the others for lists and error messages;
-//! [`with_common`] puts a scheduler's own parameters before them.
+//! A scheduler decides which packet leaves next. [`shaped`] adds what all of them need: a queue limit, the
+//! treatment of queued ACKs, and a rate, so that there is a queue in the host at all. The scheduler only sees
+//! its own parameters, when it is created and when it is configured at run time. [`COMMON`] describes the
+//! others for listings and error messages; [`with_common`] puts a scheduler's own parameters before them.
 //!
 //! ```
 //! use ackline_sched::{Fifo, entry};
@@ -63,7 +64,7 @@
 //! for seed in 0..10 {
 //!     conformance::egress_scheduler(&*make, seed);
 //! }
-//! // A running host takes new values of them, too.
+//! // They can be configured at run time, too.
 //! make().configure(&"rate=2mbit,acks=kept".parse()?)?;
 //! # Ok::<(), ackline_tcp_core::policy::SpecError>(())
 //! ```
@@ -80,7 +81,8 @@ use alloc::sync::Arc;
 pub const COMMON: [ParamInfo; QueueParams::TABLE.len() + ShaperParams::TABLE.len()] =
     concat(QueueParams::TABLE, ShaperParams::TABLE);
 
-/// A scheduler's own parameters, and [`COMMON`]. `N` is the number of both together; another one does not compile.
+/// A scheduler's own parameters, followed by [`COMMON`]. `N` must be the total number; any other does not
+/// compile.
 ///
 /// ```
 /// use ackline_sched::entry;

@@ -1,4 +1,4 @@
-//! `fifo`: the queue that the core has built in (step 9), behind queue limit and shaper.
+//! `fifo`: the core's built-in queue (step 9), behind queue limit and shaper.
 
 use crate::entry;
 use ackline_tcp_core::policy::NewEgressScheduler;

@@ -1,9 +1,9 @@
-//! `kalampoukas`: acknowledgments and data share the uplink by counted bytes (Kalampoukas, Varma and Ramakrishnan,
-//! 1997, section 6 and figure 6.1).
+//! `kalampoukas`: acknowledgments and data share the uplink by byte counters (Kalampoukas, Varma and
+//! Ramakrishnan, 1997, section 6 and figure 6.1).
 //!
-//! Each class is charged for the bytes that it sends, times a weight; of two classes that wait, the one with the
-//! smaller account goes. With weights `wd = q - p` and `wa = p`, balance gives data the share `f = p/q` of the bytes.
-//! What one class does not use the other one gets, and leaves no credit beyond one packet.
+//! Each class is charged for the bytes that it sends, times a weight; if both wait, the one with the smaller
+//! account is served. With weights `wd = q - p` and `wa = p`, balanced accounts give data the share `f = p/q`
+//! of the bytes. What one class does not use goes to the other, and leaves a credit of at most one packet.
 //!
 //! ```text
 //!   qd ──► ×wd ──► D ┐
@@ -11,10 +11,11 @@
 //!   qa ──► ×wa ──► A ┘
 //! ```
 //!
-//! What fails: a share below `1 - f` for ACKs bounds the download at `(1 - f) * beta / alpha` of its rate (equation
-//! 6.5), where `alpha` is the ratio of the data times on the two links and `beta` that of a data to an ACK packet on
-//! the uplink. ACK thinning at the source is the way beyond that, and `f=auto` adapts the share to what ACKs
-//! cost and answer, so that both directions use the same part of their links.
+//! Where it fails: a share of `1 - f` for ACKs limits the download to `(1 - f) * beta / alpha` of its rate
+//! (equation 6.5), where `alpha` is the ratio of the transmission times of data on the two links and `beta`
+//! the ratio of a data packet to an ACK on the uplink. ACK thinning at the source goes beyond that, and
+//! `f=auto` adapts the share to what ACKs cost and acknowledge, so that both directions use the same fraction
+//! of their links.
 
 mod adaptive;
 mod share;
@@ -69,7 +70,7 @@ pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     })
 };
 
-/// How packets of one class are ordered (step 23).
+/// The order of packets within a class (step 23).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Intra {
     /// In order of arrival, as in the paper.
@@ -81,14 +82,14 @@ pub enum Intra {
 
 const INTRA: [&str; 2] = ["fifo", "drr"];
 
-/// What the scheduler can be set to.
+/// The scheduler's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct KalampoukasParams {
-    /// The share of data, `f`; one half by default. If the share adapts, the initial one.
+    /// The share of data, `f`; one half by default. The initial share if it adapts.
     pub share: Share,
-    /// The share adapts to what is measured, so that upload and download use the same part of their links. Needs
-    /// [`down`](Self::down).
+    /// Adapt the share to measurements, so that upload and download use the same fraction of their links.
+    /// Needs [`down`](Self::down).
     pub adaptive: bool,
     /// Rate of the downlink.
     pub down: Option<Rate>,
@@ -166,14 +167,14 @@ pub struct Kalampoukas {
     data: Line,
     /// qa.
     acks: Line,
-    /// D: what data was charged, in weighted bytes.
+    /// D: data's account, in weighted bytes.
     data_bytes: u64,
-    /// A: what ACKs were charged, in weighted bytes.
+    /// A: ACKs' account, in weighted bytes.
     ack_bytes: u64,
-    /// Largest packet of each class that was charged, for the bounds of step 20.
+    /// Largest packet charged to each class, for the bounds of step 20.
     largest_data: u32,
     largest_ack: u32,
-    /// What is measured if the share adapts.
+    /// Measurements, if the share adapts.
     measured: Option<Box<Adaptive>>,
 }
 
@@ -193,7 +194,7 @@ impl Kalampoukas {
         }
     }
 
-    /// What it is set to; the share is the present one.
+    /// The parameters, with the current share.
     #[must_use]
     pub const fn params(&self) -> &KalampoukasParams {
         &self.params
@@ -214,12 +215,12 @@ impl Kalampoukas {
         };
         let cost = u64::from(len) * u64::from(weight);
         if alone {
-            // Step 18: set, not added up. A long run of one class leaves the debt of one packet.
+            // Step 18: set, not added. A long run of one class leaves the debt of one packet.
             *own = cost;
             *other = 0;
         } else {
             *own += cost;
-            // Step 17: strictly greater. An exact tie takes nothing off.
+            // Step 17: strictly greater. An exact tie subtracts nothing.
             if *own > *other {
                 *own -= *other;
                 *other = 0;
@@ -242,7 +243,7 @@ impl Kalampoukas {
         debug_assert!(self.data_bytes < most + data.max(1), "D = {} beyond {most} + {data}", self.data_bytes);
     }
 
-    /// Empties both accounts, and forgets by which packets they are bounded.
+    /// Clears both accounts and their bounds.
     const fn reset(&mut self) {
         self.data_bytes = 0;
         self.ack_bytes = 0;
@@ -250,7 +251,7 @@ impl Kalampoukas {
         self.largest_ack = 0;
     }
 
-    /// Adopts another share, if enough was measured to tell.
+    /// Changes the share, if there are enough measurements.
     fn adapt(&mut self, now: Instant, len: u32) {
         let more = !self.data.is_empty() || !self.acks.is_empty();
         let Some(measured) = &mut self.measured else { return };
@@ -264,9 +265,9 @@ impl Kalampoukas {
         }
     }
 
-    /// Puts what is queued into the order of `intra`.
+    /// Reorders the queued packets by `intra`.
     fn reorder(&mut self, intra: Intra) {
-        // No line asks what time it is.
+        // The time does not matter to either kind of queue.
         let now = Instant::ZERO;
         for line in [&mut self.data, &mut self.acks] {
             let mut old = core::mem::replace(line, Line::new(intra));
@@ -314,7 +315,7 @@ impl EgressScheduler for Kalampoukas {
     /// Step 16, once per packet: one branch. Step 23: first the class, then the packet within it.
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
         let (class, alone) = match (self.data.is_empty(), self.acks.is_empty()) {
-            // The accounts stay as they are.
+            // The accounts stay unchanged.
             (true, true) => return Popped::Empty,
             (false, true) => (Class::Data, true),
             (true, false) => (Class::Ack, true),
@@ -334,7 +335,7 @@ impl EgressScheduler for Kalampoukas {
         popped
     }
 
-    /// Step 16: the difference is charged, or given back as far as the account goes.
+    /// Step 16: charges the difference, or refunds it as far as the account allows.
     fn repriced(&mut self, now: Instant, packet: &Descriptor, len: u32) {
         let class = Class::of(packet.class);
         let share = &self.params.share;
@@ -359,7 +360,7 @@ impl EgressScheduler for Kalampoukas {
         }
     }
 
-    /// Step 24: what is taken away was not sent; the accounts stay.
+    /// Step 24: removed packets were not sent; the accounts stay unchanged.
     fn forget(&mut self, now: Instant, which: Forget) {
         self.data.get_mut().forget(now, which);
         self.acks.get_mut().forget(now, which);
@@ -379,7 +380,7 @@ impl EgressScheduler for Kalampoukas {
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
         let new = self.params.with(params)?;
         if new.share != self.params.share {
-            // Step 22: a debt in weighted bytes would be mispriced by other weights.
+            // Step 22: a debt in weighted bytes is wrong under other weights.
             self.reset();
         }
         if new.intra != self.params.intra {

@@ -1,17 +1,17 @@
-//! Egress schedulers for ackline, and the shaper that gives them something to decide.
+//! Egress schedulers for ackline, and the shaper that makes them effective.
 //!
 //! | name | what leaves next | use it for |
 //! |---|---|---|
-//! | `fifo` | what was queued first | no slow uplink, or to see what the others are good for |
-//! | `kalampoukas` | data and ACKs by their share of the bytes | a slow uplink with both uploads and downloads |
+//! | `fifo` | what was queued first | a fast uplink, or as a baseline for the others |
+//! | `kalampoukas` | data and ACKs by their share of bytes | a slow uplink with uploads and downloads |
 //! | `ack-priority` | ACKs first | downloads that matter more than any upload |
-//! | `backpressure` | what was queued first, of a queue that is kept short | the same if the peer sends few ACKs |
-//! | `drr` | connections in turn | fairness among connections, whatever they send |
+//! | `backpressure` | what was queued first, from a queue kept short | the same if the peer sends few ACKs |
+//! | `drr` | connections in turn | fairness between connections, whatever they send |
 //!
-//! Every scheduler of the table takes the [queue]'s and the [shaper]'s parameters too:
-//! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below that of the device, the queue stands in the host,
-//! where the scheduler can act on it; without one a packet goes straight through. [`SCHED`] is the table from which
-//! such names are resolved. A scheduler of your own gets the same parameters from [`entry::shaped`].
+//! Every scheduler in the table also takes the parameters of the [queue] and the [shaper]:
+//! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below the device's, the queue builds up in the
+//! host, where the scheduler can act on it; without a rate packets go straight through. [`SCHED`] is the
+//! table that resolves such names. Your own scheduler gets the same parameters from [`entry::shaped`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![no_std]
 #![forbid(unsafe_code)]

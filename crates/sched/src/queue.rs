@@ -1,12 +1,12 @@
-//! The queue of any scheduler: how much may wait in it, and what becomes of the ACKs that do.
+//! The queue of a scheduler: how much may wait in it, and how queued ACKs are treated.
 //!
-//! **Limit.** So many packets with data may wait, and as many others. Data beyond that is deferred before TCP builds
-//! it, so nothing is lost; its connections ask again in turn when there is room. Of the others, an ACK that keeps its
-//! number and a packet of no connection are dropped, as on any full queue.
+//! **Limit.** This many packets with data may wait, and as many others. Data beyond the limit is deferred
+//! before TCP builds it, so nothing is lost; its connections ask again in turn when there is room. Of the
+//! others, ACKs that keep their numbers and packets without a connection are dropped, as on any full queue.
 //!
-//! **ACKs.** With `acks=newest` a queued pure ACK gets its numbers when it leaves, so one that waits always says the
-//! latest and no second one need wait. With `acks=kept` each keeps the numbers that it was made with, as in a queue
-//! below IP; `thin=on` then lets a newer ACK take the place of an older one if the peer misses nothing by it
+//! **ACKs.** With `acks=newest` a queued pure ACK gets its numbers when it is sent, so a waiting ACK is
+//! always up to date and a second one is not needed. With `acks=kept` each keeps its original numbers, as in
+//! a queue below IP; `thin=on` then lets a newer ACK replace an older one if the peer loses no information
 //! (RFC 3449, section 5.2.1, lists the hazards).
 
 use crate::waiters::Waiters;
@@ -21,20 +21,20 @@ use ackline_tcp_core::{ConnId, Duration, Instant};
 /// The largest limit.
 const MAX_LIMIT: usize = 1_000_000;
 
-/// What the queue can be set to.
+/// The parameters of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct QueueParams {
-    /// Packets with data that may wait, and other packets that may; 1 to 1,000,000 of each.
+    /// Maximum packets with data, and maximum other packets; 1 to 1,000,000 each.
     pub limit: usize,
-    /// Queued ACKs keep the numbers that they were made with.
+    /// Queued ACKs keep their original numbers.
     pub keep_acks: bool,
-    /// Of ACKs that keep their numbers, a newer one may take the place of an older one.
+    /// If ACKs keep their numbers, a newer one may replace an older one.
     pub thin: bool,
 }
 
 impl Default for QueueParams {
-    /// 1000 packets; ACKs get their numbers when they leave.
+    /// 1000 packets; ACKs get their numbers when they are sent.
     fn default() -> Self {
         Self { limit: 1_000, keep_acks: false, thin: false }
     }
@@ -43,7 +43,7 @@ impl Default for QueueParams {
 const ACKS: [&str; 2] = ["newest", "kept"];
 
 impl QueueParams {
-    /// What [`Self::with`] takes; schedulers append these to their own.
+    /// The parameters of [`Self::with`]; schedulers append these to their own.
     pub const TABLE: &[ParamInfo] = &[
         ParamInfo {
             name: "limit",
@@ -101,21 +101,21 @@ impl QueueParams {
 
 /// A scheduler with a limited queue.
 ///
-/// It goes by the name of the scheduler, reports its metrics beside its own, and hands on the parameters that
-/// are not the queue's.
+/// It has the name of the inner scheduler, reports its metrics in addition to its own, and passes on
+/// parameters that are not the queue's.
 #[derive(Clone, Debug)]
 pub struct LimitedQueue<S> {
     inner: S,
     params: QueueParams,
-    /// Packets with data that wait.
+    /// Queued packets with data.
     data: usize,
     /// Connections whose data found the queue full.
     waiting: Waiters,
-    /// Connections that were let in since a packet left, and may not have pushed yet.
+    /// Connections resumed since a packet left that may not have pushed yet.
     let_in: usize,
-    /// Times that data found the queue full.
+    /// Number of times data found the queue full.
     deferred: u64,
-    /// Other packets that did, and are lost.
+    /// Other packets that found it full, and are lost.
     dropped: u64,
 }
 
@@ -126,19 +126,19 @@ impl<S: EgressScheduler> LimitedQueue<S> {
         Self { inner, params, data: 0, waiting: Waiters::default(), let_in: 0, deferred: 0, dropped: 0 }
     }
 
-    /// What the queue is set to.
+    /// The queue's parameters.
     #[must_use]
     pub const fn params(&self) -> &QueueParams {
         &self.params
     }
 
-    /// The scheduler.
+    /// The inner scheduler.
     #[must_use]
     pub const fn inner(&self) -> &S {
         &self.inner
     }
 
-    /// Packets without data that wait.
+    /// Queued packets without data.
     fn others(&self) -> usize {
         self.inner.backlog(Scope::All).packets.saturating_sub(self.data)
     }
@@ -155,7 +155,7 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
     }
 
     fn admit(&mut self, now: Instant, ask: &Ask) -> Admission {
-        // The scheduler first, so that a connection waits in one place only.
+        // Ask the scheduler first, so that a connection only waits in one place.
         let admission = self.inner.admit(now, ask);
         if ask.class.is_data() {
             let Some(conn) = ask.conn else { return admission };
@@ -203,8 +203,8 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
     }
 
     fn poll_resume(&mut self) -> Option<ConnId> {
-        // No more than there is room for, or all would come for one place; but with nothing queued nobody leaves
-        // who could let in those that are left.
+        // No more than there is room for, or all would come for one place. But if nothing is queued, no
+        // departure could resume the rest.
         if self.data == 0 || self.data + self.let_in < self.params.limit {
             let resumed = self.waiting.pop();
             if resumed.is_some() {

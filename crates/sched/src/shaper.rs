@@ -1,7 +1,7 @@
 //! The shaper: any scheduler behind a token bucket.
 //!
-//! The bucket decides *when* a packet may leave, the scheduler *which*, and it decides at that moment: no packet
-//! is taken out of the scheduler before its time, so an urgent one that arrives later still goes first.
+//! The bucket decides *when* a packet may leave; the scheduler decides *which*, at that moment. No packet is
+//! taken out of the scheduler early, so an urgent one that arrives later still goes first.
 
 use crate::bucket::TokenBucket;
 use ackline_tcp_core::policy::sched::{
@@ -18,36 +18,36 @@ const MAX_BURST: u64 = 1 << 30;
 /// The longest burst.
 const MAX_BURST_TIME: Duration = Duration::from_secs(10);
 
-/// The longest lateness that can be made up for.
+/// The longest lateness that can be compensated.
 const MAX_LATE: Duration = Duration::from_secs(1);
 
-/// How much an idle time saves up.
+/// How much an idle period saves up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Burst {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// What the rate gives in this time.
+    /// The bytes that the rate gives in this time.
     Time(Duration),
 }
 
-/// What the shaper can be set to.
+/// The shaper's parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShaperParams {
-    /// The rate; `None`: nothing is held back.
+    /// The rate; `None`: unlimited.
     pub rate: Option<Rate>,
-    /// What an idle time saves up, at most 1 GiB or 10 s.
+    /// What an idle period saves up, at most 1 GiB or 10 s.
     pub burst: Burst,
-    /// The longest lateness of the driver that is made up for, at most 1 s. A driver that wakes so much later than it was to, while
-    /// packets wait, sends at once what the rate would have given meanwhile, beyond the burst; what it is late beyond this
-    /// costs rate.
+    /// The longest compensated lateness of the driver, at most 1 s. A driver that wakes up late while packets
+    /// wait sends at once what the rate would have allowed meanwhile, beyond the burst; lateness above this
+    /// limit costs rate.
     pub late: Duration,
-    /// Bytes that each wire packet costs beyond its price, at most 1000: headers of layers below.
+    /// Bytes added to each wire packet's price, at most 1000: headers of lower layers.
     pub overhead: u32,
 }
 
 impl Default for ShaperParams {
-    /// No rate; once there is one, a burst of 1 ms, up to 100 ms of lateness made up for, and no overhead.
+    /// No rate; with one, a burst of 1 ms, up to 100 ms of compensated lateness, and no overhead.
     fn default() -> Self {
         Self {
             rate: None,
@@ -59,7 +59,7 @@ impl Default for ShaperParams {
 }
 
 impl ShaperParams {
-    /// What [`Self::with`] takes; schedulers append these to their own.
+    /// The parameters of [`Self::with`]; schedulers append these to their own.
     pub const TABLE: &[ParamInfo] = &[
         ParamInfo {
             name: "rate",
@@ -133,19 +133,19 @@ fn burst(param: &Param<'_>) -> Result<Burst, SpecError> {
 
 /// A scheduler behind a token bucket. Without a rate it costs one branch.
 ///
-/// It goes by the name of the scheduler, reports its metrics beside its own, and hands on the parameters that
-/// are not the shaper's.
+/// It has the name of the inner scheduler, reports its metrics in addition to its own, and passes on
+/// parameters that are not the shaper's.
 #[derive(Clone, Debug)]
 pub struct Shaped<S> {
     inner: S,
     params: ShaperParams,
     bucket: Option<TokenBucket>,
-    /// The bucket must take over the present `params`.
+    /// The bucket has yet to adopt `params`.
     changed: bool,
     lateness: Lateness,
 }
 
-/// How late the driver was, and what was made up for.
+/// How late the driver was, and how much was compensated.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lateness {
     wake_ups: u64,
@@ -161,13 +161,13 @@ impl<S: EgressScheduler> Shaped<S> {
         Self { inner, params, bucket, changed: false, lateness: Lateness::default() }
     }
 
-    /// What the shaper is set to.
+    /// The shaper's parameters.
     #[must_use]
     pub const fn params(&self) -> &ShaperParams {
         &self.params
     }
 
-    /// Takes over parameters that `configure` could not, because it does not know the time.
+    /// Adopts parameters that `configure` could not, because it has no timestamp.
     fn reconfigure(&mut self, now: Instant) {
         self.changed = false;
         let Some(rate) = self.params.rate else { return };
@@ -250,7 +250,8 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
     fn properties(&self) -> SchedulerProperties {
         let inner = self.inner.properties();
         let Some(rate) = self.params.rate else { return inner };
-        // What the rate gives in a millisecond: as long may an urgent packet wait behind one that is leaving.
+        // What the rate gives in a millisecond: an urgent packet may wait that long behind one that is being
+        // sent.
         let quantum = u32::try_from(rate.bytes_per_second() / 1_000).unwrap_or(u32::MAX);
         inner.with_bypass(Bypass::Never).with_largest_packet(quantum.min(inner.largest_packet))
     }
@@ -280,7 +281,7 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
         self.changed |= new != self.params;
         self.params = new;
         if new.rate.is_none() {
-            // From now on packets may go past the shaper, which then would not find out.
+            // From now on packets may bypass the shaper without its notice.
             (self.bucket, self.changed) = (None, false);
         }
         Ok(())

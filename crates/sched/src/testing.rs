@@ -1,4 +1,4 @@
-//! Loads for tests: packets by name, and what leaves.
+//! Test loads: packets with names, and the order in which they leave.
 
 use crate::SCHED;
 use ackline_tcp_core::policy::conformance;
@@ -13,7 +13,8 @@ use std::vec::Vec;
 /// A link that takes any packet.
 pub(crate) const ANY: LinkView = LinkView::new(u32::MAX);
 
-/// What every scheduler of the table must stand: alone, shaped, with a short queue, with kept and thinned ACKs.
+/// Conformance of every scheduler in the table: alone, shaped, with a short queue, with kept and thinned
+/// ACKs.
 pub(crate) fn conform(name: &str) {
     let common =
         ["limit=1000", "rate=10mbit", "rate=100kbit,burst=0,limit=2", "limit=1,acks=kept", "thin=on,limit=5"];
@@ -26,7 +27,7 @@ pub(crate) fn conform(name: &str) {
     }
 }
 
-/// A scheduler under test and the names of what it was given. Names that begin with `d` or `e` are data of
+/// A scheduler under test and the names of its packets. Names that start with `d` or `e` are data of
 /// connection 0, those with `a`, `b` or `A` are ACKs of connection 1.
 pub(crate) struct Load<S> {
     pub(crate) scheduler: S,
@@ -38,7 +39,7 @@ impl<S: EgressScheduler> Load<S> {
         Self { scheduler, names: Vec::new() }
     }
 
-    /// The next packet, of the given class, connection and length.
+    /// Creates a packet of the given class, connection and length.
     pub(crate) fn packet(&mut self, name: &str, class: SegmentClass, conn: u32, len: u32) -> Descriptor {
         let serial = self.names.len() as u64;
         self.names.push(name.to_string());

@@ -1,10 +1,10 @@
-//! Connections that wait, longest first, each once.
+//! A queue of waiting connections, longest waiting first, without duplicates.
 
 use ackline_tcp_core::ConnId;
 use alloc::collections::VecDeque;
 use hashbrown::HashMap;
 
-/// A queue of connections from which any one can be taken out. All is O(1), amortised.
+/// A queue of connections with removal from the middle. All operations are amortised O(1).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiters {
     /// In order of arrival. An entry counts if its ticket is the one in `tickets`.
@@ -14,7 +14,7 @@ pub(crate) struct Waiters {
 }
 
 impl Waiters {
-    /// The connection waits from here on, unless it does already.
+    /// Adds the connection unless it is already waiting.
     pub(crate) fn insert(&mut self, conn: ConnId) {
         let ticket = self.next;
         if self.tickets.try_insert(conn, ticket).is_ok() {
@@ -23,7 +23,7 @@ impl Waiters {
         }
     }
 
-    /// The connection waits no longer; false if it did not.
+    /// Removes the connection; false if it was not waiting.
     pub(crate) fn remove(&mut self, conn: ConnId) -> bool {
         let waited = self.tickets.remove(&conn).is_some();
         if self.order.len() > 2 * self.tickets.len() + 16 {
@@ -33,7 +33,7 @@ impl Waiters {
         waited
     }
 
-    /// Takes out the one that waits longest.
+    /// Removes the one that has waited longest.
     pub(crate) fn pop(&mut self) -> Option<ConnId> {
         loop {
             let (conn, ticket) = self.order.pop_front()?;
@@ -44,7 +44,7 @@ impl Waiters {
         }
     }
 
-    /// Those that wait.
+    /// Number of waiting connections.
     pub(crate) fn len(&self) -> usize {
         self.tickets.len()
     }

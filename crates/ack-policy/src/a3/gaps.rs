@@ -1,7 +1,8 @@
 //! Step 11: the inter-packet arrival time (IPAT).
 //!
-//! Of five gaps the shortest and the longest are dropped, and the mean of the others is the estimate. The groups do not
-//! overlap, and every segment with data counts, in a sampling or not; a super-packet is one arrival.
+//! Of five gaps the shortest and the longest are dropped; the estimate is the mean of the others. The groups
+//! do not overlap, and every segment with data counts, during a sampling or not; a super-packet is one
+//! arrival.
 
 use ackline_tcp_core::{Duration, Instant};
 
@@ -12,7 +13,7 @@ const GROUP: usize = 5;
 pub(super) struct Gaps {
     /// When data last arrived; `None` before the first.
     last: Option<Instant>,
-    /// The group that is being gathered; the first `count` are in use.
+    /// The current group; the first `count` are in use.
     gaps: [Duration; GROUP],
     count: usize,
     mean: Option<Duration>,

@@ -1,6 +1,7 @@
 //! Steps 14 and 30: how many data segments pass between two samplings.
 //!
-//! While the samples agree the interval becomes longer, so that their cost vanishes; when they change it becomes short.
+//! While the samples agree the interval grows, so that their cost vanishes; when they change it becomes
+//! short.
 
 /// The longest interval, in segments.
 const LONGEST: u32 = 65_535;
@@ -12,7 +13,7 @@ pub(super) struct Interval {
     shortest: u32,
     /// `ISP_t`, in segments.
     length: u32,
-    /// Segments left of this interval.
+    /// Segments left in this interval.
     left: u32,
 }
 
@@ -21,7 +22,7 @@ impl Interval {
         Self { shortest, length: shortest, left: shortest }
     }
 
-    /// Step 14: so many data segments arrived.
+    /// Step 14: `segments` data segments arrived.
     pub(super) const fn count(&mut self, segments: u32) {
         self.left = self.left.saturating_sub(segments);
     }
@@ -30,18 +31,18 @@ impl Interval {
         self.left == 0
     }
 
-    /// Counts from the beginning.
+    /// Restarts the count.
     pub(super) const fn restart(&mut self) {
         self.left = self.length;
     }
 
-    /// Step 30: the sample is like the one before. `fewer`: four times as long, instead of three times.
+    /// Step 30: the sample matches the previous one. `fewer`: multiplies by four instead of three.
     pub(super) fn lengthen(&mut self, fewer: bool) {
         let factor = if fewer { 4 } else { 3 };
         self.length = self.length.saturating_mul(factor).min(LONGEST);
     }
 
-    /// Steps 29 and 30: the sample is a new one. By a divisor, or to the shortest.
+    /// Steps 29 and 30: the sample differs. Divides by a divisor, or resets to the shortest.
     pub(super) fn shorten(&mut self, divisor: Option<u32>) {
         let shorter = divisor.and_then(|divisor| self.length.checked_div(divisor)).unwrap_or(0);
         self.length = shorter.max(self.shortest);

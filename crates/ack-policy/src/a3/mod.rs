@@ -1,10 +1,12 @@
-//! `a3` and `csa3`: a receiver that finds out how much its sender can send without an ACK, and acknowledges before that
-//! is used up (Chang, Chan and Yeung, "Deadlock-Free TCP Over High-Speed Internet", sections 15.3 and 15.4).
+//! `a3` and `csa3`: a receiver that measures how much its sender can send without an ACK, and acknowledges
+//! before that is used up (Chang, Chan and Yeung, "Deadlock-Free TCP Over High-Speed Internet", sections 15.3
+//! and 15.4).
 //!
-//! A sender with Nagle's algorithm may wait for an ACK while the receiver waits for more data; only a timer frees them. Now
-//! and then the receiver is silent for a round trip and a half, a *sampling*. What arrives meanwhile is the maximum
-//! unacknowledged data of the sender (MUDS), and 35 % of it is worth an ACK from then on. CSA3 also learns from signs of
-//! congestion that the sender's window fell, and lets MUDS grow again as slow start does.
+//! A sender with Nagle's algorithm may wait for an ACK while the receiver waits for more data; only a timer
+//! resolves the deadlock. Now and then the receiver stays silent for a round trip and a half, a *sampling*.
+//! What arrives meanwhile is the maximum unacknowledged data of the sender (MUDS), and from then on 35 % of
+//! it triggers an ACK. CSA3 also infers from signs of congestion that the sender's window fell, and lets MUDS
+//! grow again as slow start does.
 //!
 //! ```text
 //!             count down by data segments (14)                        silent (16)
@@ -19,7 +21,8 @@
 //!
 //! | steps | |
 //! |---|---|
-//! | 1 to 6 | the sender: not here, but in the core's output rule and in the simulator's writer |
+//! | 1 to 6 | the sender: not here, but in the core's output rule and in the simulator's writing application
+//! |
 //! | 7 to 9 | before the first estimate: `sunos.rs` |
 //! | 10, 12 to 18 | a segment with data arrives: [`Adaptive::decide`] |
 //! | 11 | the gaps between arrivals: `gaps.rs` |
@@ -31,12 +34,14 @@
 //! | 42 | the cap of the threshold: [`Adaptive::cap`] |
 //! | 43 | a closed window is told at once: the core's obligation |
 //!
-//! Beyond the paper: quick ACKs at the start, samplings only when needed, and a cap; `profile=paper` switches these off.
+//! In addition to the paper: quick ACKs at the start, sampling only when needed, and a cap; `profile=paper`
+//! switches these off.
 //!
-//! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender stops, so it must be rare; what
-//! a sender without Nagle's algorithm sends is not limited by small segments, and A3 then only acknowledges less often.
+//! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender stops, so it
+//! must be rare. A sender without Nagle's algorithm is not limited by small segments, and A3 then only
+//! acknowledges less often.
 //!
-//! The core counts nanoseconds, and so do these; a fraction of one is dropped.
+//! The core counts nanoseconds, and so does this code; fractions are dropped.
 
 mod congestion;
 mod gaps;
@@ -90,36 +95,36 @@ fn maker(name: &'static str, settings: Settings) -> Result<Arc<NewAckPolicy>, Sp
 pub(crate) struct Adaptive {
     name: &'static str,
     settings: Settings,
-    /// The longest that the core lets an ACK wait.
+    /// Longest time that the core lets an ACK wait.
     hold_limit: Duration,
-    /// MUDS: what the sender can have outstanding, in bytes; `None` before the first sampling.
+    /// MUDS: how much the sender can have outstanding, in bytes; `None` before the first sampling.
     muds: Option<u32>,
-    /// `MUDS_previous`: what the last sampling saw, in bytes.
+    /// `MUDS_previous`: the result of the last sampling, in bytes.
     last_sample: Option<u32>,
     interval: Interval,
     sampling: Option<Sampling>,
     gaps: Gaps,
     rtt: Rtt,
-    /// The round trip in use.
+    /// The current round-trip estimate.
     round_trip: Duration,
     edge: Edge,
     congestion: Congestion,
     /// When the delayed ACK is due; `None` if none is planned.
     due: Option<Instant>,
-    /// Wire segments out of order that were answered since RCV.NXT moved.
+    /// Out-of-order wire segments that were answered since RCV.NXT moved.
     out_of_order: u32,
-    /// The peer's stream has an end.
+    /// The peer's FIN was seen.
     fin_seen: bool,
-    /// Data segments that are still acknowledged at once, as the connection has just begun.
+    /// Data segments still to be acknowledged at once at the start of the connection.
     quick: u32,
     /// An ACK waited for its delay since the last sampling.
     waited: bool,
-    /// Samplings that were completed, and those that were given up.
+    /// Samplings completed, and samplings aborted.
     samples: u64,
     aborted: u64,
 }
 
-/// What is to be done, and why.
+/// What to do, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decision {
     /// An ACK at once.
@@ -174,14 +179,14 @@ impl Adaptive {
 
     /// A segment with data arrived: steps 10 to 18, in this order.
     fn decide(&mut self, view: &RecvView, data: &DataArrival) -> Decision {
-        // Step 15: what is no part of the stream is answered; it tells nothing of the sender.
+        // Step 15: a segment that is not part of the stream is answered; it says nothing about the sender.
         if matches!(data.class, DataClass::Probe | DataClass::Unacceptable) {
             self.abort();
             return Decision::Ack(Why::Probe);
         }
         self.rtt.on_data(view, data);
         self.round_trip = self.rtt.current(view, self.settings.rtt);
-        // Step 10: asked for when data ends the pause, since nothing is decided while it lasts.
+        // Step 10: evaluated when data ends the pause, since nothing is decided during it.
         if let Some(csa3) = self.settings.csa3
             && self.congestion.is_pause(&csa3, view.now, self.gaps.last(), self.round_trip)
         {
@@ -197,13 +202,13 @@ impl Adaptive {
                 self.congested(view, Trigger::ThirdDupAck);
             }
         }
-        // A sender in slow start grows by the ACKs that it gets, so at first each arrival has one. They tell nothing of MUDS, and
-        // the interval does not begin before they are over.
+        // A sender in slow start grows with the ACKs it gets, so at first each arrival gets one. They say
+        // nothing about MUDS, and the interval only starts after them.
         if self.quick > 0 && data.class == DataClass::New && !data.fin {
             self.quick = self.quick.saturating_sub(data.segments);
             return Decision::Ack(Why::Quick);
         }
-        // Step 14. A super-packet counts as the segments that were on the wire.
+        // Step 14. A super-packet counts as its wire segments.
         let frozen = self.congestion.is_recovering();
         if self.sampling.is_none() && !frozen {
             self.interval.count(data.segments);
@@ -239,8 +244,8 @@ impl Adaptive {
         Decision::Delay(due)
     }
 
-    /// Step 12: segments out of order since RCV.NXT last moved. True if the third of them came. (The sender counts
-    /// the ACKs that they cause; in a silent sampling there are none.)
+    /// Step 12: counts out-of-order segments since RCV.NXT last moved. True on the third one. (The sender
+    /// counts the ACKs they cause; in a silent sampling there are none.)
     fn count_out_of_order(&mut self, data: &DataArrival) -> bool {
         let before = self.out_of_order;
         match data.class {
@@ -253,13 +258,13 @@ impl Adaptive {
         before < 3 && self.out_of_order >= 3
     }
 
-    /// In a sampling that is silent whatever arrives.
+    /// True during a sampling that is silent whatever arrives.
     const fn is_silent(&self) -> bool {
         self.settings.silent && self.sampling.is_some()
     }
 
-    /// Step 15, as the paper has it: a sampling that says nothing of duplicate and out-of-order data, and ends when one
-    /// segment comes three times in a row.
+    /// Step 15, as in the paper: a sampling that does not report duplicate and out-of-order data, and ends
+    /// when one segment arrives three times in a row.
     fn stay_silent(&mut self, view: &RecvView, data: &DataArrival, why: Why) -> Option<Decision> {
         let silent = self.is_silent() && matches!(why, Why::Duplicate | Why::OutOfOrder);
         let sampling = self.sampling.as_mut().filter(|_| silent)?;
@@ -284,27 +289,27 @@ impl Adaptive {
         })
     }
 
-    /// A sampling stops the sender for a round trip, and what leaves at its end is a burst: in slow start that costs more than it
-    /// tells. With `when=need` it comes only after an ACK had to wait for its delay, which is how a deadlock shows, or if MUDS
-    /// asks for more ACKs than the cap, which may have become too many.
+    /// A sampling stops the sender for a round trip and ends in a burst: in slow start that costs more than
+    /// it is worth. With `when=need` it only happens after an ACK had to wait for its delay, which indicates
+    /// a deadlock, or if MUDS demands more ACKs than the cap, possibly too many.
     fn is_worth_it(&self, view: &RecvView) -> bool {
         let cap = self.cap(self.settings.host.mss(view));
         !self.settings.on_need || self.waited || self.muds.is_some_and(|muds| sunos::share_of(muds) < cap)
     }
 
-    /// Step 21: the buffer has room for what a sampling is to see, and there is more to come. What has just come may be read
-    /// before the ACK leaves; whether it was is seen then.
+    /// Step 21: the buffer has room for what a sampling may receive, and more data is to come. The data that
+    /// just arrived may be read before the ACK is sent; that is checked then.
     fn may_sample(&self, view: &RecvView, data: &DataArrival) -> bool {
         view.free.saturating_add(data.end.saturating_distance_from(data.start)) >= self.least_window(view)
             && !self.fin_seen
     }
 
-    /// Steps 21 and 23: the sender's own silly window avoidance keeps it from sending into less.
+    /// Steps 21 and 23: the sender's own silly window avoidance sends nothing into a smaller window.
     fn least_window(&self, view: &RecvView) -> u32 {
         self.settings.host.mss(view).min(view.buffer / 2)
     }
 
-    /// A sampling ends, and all is acknowledged.
+    /// Ends a sampling, and acknowledges everything.
     fn finish(&mut self, view: &RecvView, why: Why) -> Decision {
         if let Some(sampling) = self.sampling.take() {
             self.learn(view, sampling.got());
@@ -312,10 +317,10 @@ impl Adaptive {
         Decision::Ack(why)
     }
 
-    /// Steps 28 to 31: what a sampling tells.
+    /// Steps 28 to 31: evaluates a sampling.
     fn learn(&mut self, view: &RecvView, got: u32) {
         if got == 0 {
-            // Step 28: an application that sends nothing is not a small sender.
+            // Step 28: an application that sends nothing does not make a small sender.
             self.interval.restart();
             self.aborted += 1;
             return;
@@ -336,21 +341,22 @@ impl Adaptive {
                 }
             }
         }
-        // Step 31: the one before is the last sample, even if it did not change MUDS. So a small sample lets a later
-        // one bring MUDS down, which is how it recovers from an estimate that is too large.
+        // Step 31: this becomes the last sample, even if it did not change MUDS. So a small sample lets a
+        // later one bring MUDS down, which corrects an estimate that is too large.
         self.last_sample = Some(got);
         self.interval.restart();
         self.samples += 1;
     }
 
-    /// Step 30: samples that differ by less than a segment. With a cap (step 42) also those for both of which it decides: on a
-    /// fast path no two samples are within a segment, and it would be sampled all the time for nothing.
+    /// Step 30: samples that differ by less than a segment. With a cap (step 42) also samples that are both
+    /// above it: on a fast path no two samples are within a segment, and constant sampling would gain
+    /// nothing.
     fn are_alike(&self, got: u32, last: u32, mss: u32) -> bool {
         let cap = self.cap(mss);
         got.abs_diff(last) < mss || sunos::share_of(got.min(last)) >= cap
     }
 
-    /// Steps 15, 26, 27 and 35: a sampling is given up without an estimate.
+    /// Steps 15, 26, 27 and 35: aborts a sampling without an estimate.
     fn abort(&mut self) {
         if self.sampling.take().is_some() {
             self.interval.restart();
@@ -369,7 +375,7 @@ impl Adaptive {
         }
     }
 
-    /// Bytes from which on an ACK is sent at once: 35 % of MUDS, or step 7 before there is one.
+    /// Number of unacknowledged bytes that triggers an ACK: 35 % of MUDS, or step 7 before there is one.
     fn threshold(&self, view: &RecvView) -> u32 {
         let mss = self.settings.host.mss(view);
         let Some(muds) = self.muds else { return sunos::threshold(view.buffer, mss) };
@@ -387,8 +393,8 @@ impl Adaptive {
     }
 }
 
-/// Steps 15 and 18: why the segment is answered at once. (PSH is set on every segment that empties a BSD sender's buffer, and
-/// means nothing here.)
+/// Steps 15 and 18: why the segment is answered at once. (PSH is set on every segment that empties a BSD
+/// sender's buffer, and is ignored here.)
 const fn at_once(data: &DataArrival) -> Option<Why> {
     match data.class {
         _ if data.fin => Some(Why::Fin),
@@ -436,17 +442,18 @@ impl AckPolicy for Adaptive {
         }
         let least = self.least_window(view);
         match self.sampling.as_mut() {
-            // Step 21, with the window that the ACK really showed. The count stays at 0.
+            // Step 21, with the window that the ACK really advertised. The count stays at 0.
             Some(sampling) if sampling.is_pending() && window_left(view) < least => {
                 self.sampling = None;
                 AckPlan::Keep
             }
-            // Step 19: the ACK that begins it has left. One that does not cover all is followed by another.
+            // Step 19: the ACK that starts the sampling has been sent. If it does not cover everything,
+            // another one follows.
             Some(sampling) if sampling.is_pending() => {
                 let covers_all = view.unacked() == 0;
                 if covers_all { AckPlan::Withhold { until: sampling.begin(view.now) } } else { AckPlan::Keep }
             }
-            // Steps 26 and 27: whatever it was sent for, an ACK ends the silence.
+            // Steps 26 and 27: any ACK, whatever its reason, ends the silence.
             _ => {
                 self.abort();
                 AckPlan::Keep
@@ -455,15 +462,15 @@ impl AckPolicy for Adaptive {
     }
 
     fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
-        // Step 27; the core re-opens a closed window all the same. Step 9.
+        // Step 27; the core re-opens a closed window regardless. Step 9.
         let worth_it = self.sampling.is_none() && self.edge.gain(view) >= self.threshold(view);
         if worth_it { self.settings.host.ack() } else { AckPlan::Keep }
     }
 
-    /// Step 41: the timer is that of the sampling, if there is one.
+    /// Step 41: the timer belongs to the sampling, if there is one.
     fn on_timeout(&mut self, view: &RecvView) -> AckPlan {
         match self.sampling {
-            // The ACK that begins it did not leave yet.
+            // The ACK that starts it has not been sent yet.
             Some(sampling) if sampling.is_pending() => AckPlan::Keep,
             Some(sampling) if view.now < sampling.deadline() => {
                 AckPlan::Withhold { until: sampling.deadline() }
@@ -481,7 +488,7 @@ impl AckPolicy for Adaptive {
         }
     }
 
-    /// Step 25 with the core's bound: what the sampling saw up to here counts.
+    /// Step 25 with the core's bound: what was sampled so far counts.
     fn on_hold_truncated(&mut self, view: &RecvView) {
         match self.sampling.take_if(|sampling| !sampling.is_pending()) {
             Some(sampling) => self.learn(view, sampling.got()),

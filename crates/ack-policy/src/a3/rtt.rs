@@ -1,4 +1,4 @@
-//! Step 40: the round trip as a receiver can know it. The paper needs one and names no source.
+//! Step 40: the round trip as far as a receiver can measure it. The paper needs one and names no source.
 //!
 //! | source | error |
 //! |---|---|
@@ -7,7 +7,8 @@
 //! | from an edge of the window to the first byte beyond it, smoothed by 1/8 | an upper bound: the sender need not fill the window |
 //! | this side's own SRTT, if it sends | |
 //!
-//! The smallest is used: a sampling that is too short is prolonged by what arrives, one that is too long costs throughput.
+//! The smallest is used: arrivals prolong a sampling that is too short, while one that is too long costs
+//! throughput.
 
 use ackline_tcp_core::policy::ack::{DataArrival, RecvView};
 use ackline_tcp_core::{Duration, Instant, SeqNum};
@@ -15,15 +16,15 @@ use ackline_tcp_core::{Duration, Instant, SeqNum};
 /// The default before the first sample.
 pub(super) const UNKNOWN: Duration = Duration::from_millis(200);
 const LEAST: Duration = Duration::from_millis(1);
-/// So that one and a half round trips stay below 500 ms.
+/// Keeps one and a half round trips below 500 ms.
 const MOST: Duration = Duration::from_millis(333);
-/// Samples of which the least counts.
+/// Number of samples whose minimum is used.
 const SAMPLES: usize = 8;
 
 /// Which round trip a policy uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// The smallest of all that are known.
+    /// The smallest known one.
     Auto,
     /// That of the handshake.
     Handshake,
@@ -33,18 +34,18 @@ pub(super) enum Source {
     Fixed(Duration),
 }
 
-/// What the arrivals tell of the round trip.
+/// Round-trip estimates from arrivals.
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
-    /// The window that is being measured: its edge, and when it began.
+    /// The window being measured: its edge, and when it was opened.
     window: Option<(SeqNum, Instant)>,
     /// From an edge to the first byte beyond it, smoothed; `MAX` before the first sample.
     windows: Duration,
     /// Samples from TSecr; `MAX` if there are none yet.
     samples: [Duration; SAMPLES],
-    /// Where the next goes.
+    /// Index of the next one.
     next: usize,
-    /// The least of them.
+    /// The smallest of them.
     least: Duration,
 }
 

@@ -117,24 +117,24 @@ pub(super) struct Settings {
     pub(super) delay: Duration,
     /// The longest wait in a sampling, unless `delay` is shorter.
     bound: Duration,
-    /// Full segments that are acknowledged at once.
+    /// Number of full segments that are acknowledged at once.
     pub(super) cap: Option<u32>,
     /// The shortest `ISP_t`, in segments.
     pub(super) interval: u32,
-    /// Samplings only if they may change something.
+    /// Sample only if it may change something.
     pub(super) on_need: bool,
     /// The variant with fewer samplings.
     pub(super) fewer: bool,
     /// Data segments acknowledged at once at the start.
     pub(super) quick: u32,
     pub(super) rtt: Source,
-    /// In a sampling nothing is said of duplicate and out-of-order data.
+    /// Do not report duplicate and out-of-order data during a sampling.
     pub(super) silent: bool,
     /// What CSA3 adds; `None` for A3.
     pub(super) csa3: Option<Csa3>,
 }
 
-/// The signs of congestion that CSA3 knows.
+/// The signs of congestion that CSA3 uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Csa3 {
     pub(super) pause: Pause,
@@ -152,7 +152,7 @@ pub(super) enum Pause {
 }
 
 impl Pause {
-    /// The shortest pause that counts; `None` if none does.
+    /// The shortest pause that counts; `None` if pauses are ignored.
     pub(super) fn threshold(self, auto: impl FnOnce() -> Duration) -> Option<Duration> {
         match self {
             Self::Off => None,
@@ -197,7 +197,7 @@ impl Settings {
         settings
     }
 
-    /// The settings with `params` taken over, for the policy called `name`. A profile sets all that is not given.
+    /// Applies `params` for the policy called `name`. A profile sets everything that is not given.
     pub(super) fn with(mut self, name: &str, params: &Params) -> Result<Self, SpecError> {
         if let Some(profile) = params.get(PROFILE.name) {
             self = Self::of(Profile::read(profile)?, self.csa3.map(|_| Csa3::DEFAULT));

@@ -1,4 +1,4 @@
-//! The controls that ACWAP wraps beside HSTCP and Scalable TCP: Reno and CUBIC as a(w) and b(w).
+//! Controls that ACWAP can wrap besides HSTCP and Scalable TCP: Reno and CUBIC as a(w) and b(w).
 
 use crate::CubicParams;
 use crate::aimd::{Avoidance, Growth, Reduction};
@@ -36,13 +36,13 @@ impl Growth for Reno {
     }
 }
 
-/// CUBIC (RFC 9438) with its usual parameters: a(w) is what the curve, or Reno's window beside it, adds in a round
-/// trip. Time does not stop while growth is held back, so that the curve resumes where it would have been.
+/// CUBIC (RFC 9438) with its usual parameters: a(w) is what the curve, or the parallel Reno window, adds in a
+/// round trip. Time continues while growth is held back, so the curve resumes where it would have been.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cubic {
     params: CubicParams,
     epoch: Option<Epoch>,
-    /// Bytes before the last reduction, less what fast convergence gave up.
+    /// Bytes before the last reduction, less the share released by fast convergence.
     w_max: Option<f64>,
     /// Bytes when `ssthresh` was last set.
     cwnd_prior: f64,

@@ -1,28 +1,29 @@
-//! ACWAP (F. Su, X. Pan, J. Wang, Z. Wan, "An algorithm for reducing loss rate of high-speed TCP", 2006): growth that
-//! heeds the queue, and pacing, around a control that fills it.
+//! ACWAP (F. Su, X. Pan, J. Wang, Z. Wan, "An algorithm for reducing loss rate of high-speed TCP", 2006):
+//! wraps a control that fills the queue; holds its growth back when the queue is nearly full, and paces.
 //!
-//! A window that grows by dozens of segments per round trip loses as many when the queue overflows. While the RTT is
-//! in the upper 1 - beta of the range that it is known to have, the queue is nearly full: there the window grows by
-//! one segment per round trip, as Reno's does, and a congestion event costs one or two packets. What departures in
-//! bursts would add to the queue, pacing avoids.
+//! A window that grows by dozens of segments per round trip loses as many when the queue overflows. While the
+//! RTT is in the upper 1 - beta of its known range, the queue is nearly full: there the window grows by one
+//! segment per round trip, like Reno's, and a congestion event costs one or two packets. Pacing avoids what
+//! bursts would add to the queue.
 //!
 //! | step | rule | where |
 //! |---|---|---|
 //! | W1 | r_c, the control's own smoothed RTT, from every sample | `range` |
 //! | W2 | on an ACK in congestion avoidance: interval, rtt_min, rtt_max, Eq. (3), growth | `Acwap::on_ack`, `aimd` |
-//! | W3 | slow start lowers rtt_min, too; rtt_max rises in congestion avoidance only | `range` |
+//! | W3 | slow start also lowers rtt_min; rtt_max rises in congestion avoidance only | `range` |
 //! | W4 | no conclusion from a range that is noise | `Acwap::least_range` |
 //! | W5 | congestion: numofcon, r_c := rtt_min | `range` |
 //! | W6 | beta = 1 still holds growth back at the maximum; `clamp=off` does not | [`AcwapParams`] |
-//! | W7 | Eq. (3) is asked on every ACK: no hysteresis | `Acwap::on_ack` |
+//! | W7 | Eq. (3) is evaluated on every ACK: no hysteresis | `Acwap::on_ack` |
 //! | W8 | the range is the connection's; `windowed` lets it forget | `windowed` |
 //! | P1 to P6 | pacing | `pacing` |
 //!
-//! The steps W3, W4 and the condition in W5 are not in the paper: without them a loss in the first slow start copies
-//! the initial rtt_min, which is no RTT, into rtt_max, and Eq. (3) never holds again. `literal=on` does that.
+//! The steps W3, W4 and the condition in W5 are not in the paper. Without them a loss in the first slow start
+//! copies the initial rtt_min, which is not an RTT, into rtt_max, and Eq. (3) never holds again. `literal=on`
+//! does that.
 //!
-//! Where it fails: one outlier among the RTTs raises rtt_max for good, and growth is held back too late or never;
-//! beside flows that fill the queue without looking it gets less than they.
+//! Where it fails: one outlier among the RTTs raises rtt_max for good, and growth is held back too late or
+//! never; next to flows that fill the queue blindly it gets less than its share.
 
 mod inner;
 mod pacing;
@@ -66,7 +67,7 @@ fn make<C>(params: &Params, inner: C) -> Result<Arc<NewCongestionControl>, SpecE
 where
     C: Growth + Sync + 'static,
 {
-    // Not to be set once the control is chosen.
+    // `inner` cannot change once the control is chosen.
     let (_, params) = params.split(&[params::INNER_INFO]);
     window::make(Aimd::new(AimdParams::default(), Acwap::new(AcwapParams::default(), inner)), &params)
 }
@@ -80,9 +81,9 @@ pub(crate) struct Acwap<C> {
     pace: Pace,
     /// Granularity of the driver's clock.
     granularity: Duration,
-    /// How far r_c is in the upper part of the range, 0 to 1; none below it.
+    /// Position of r_c in the upper part of the range, 0 to 1; `None` below it.
     upper: Option<f64>,
-    /// The last a, as it was used; bytes of a segment. For [`Growth::metrics`].
+    /// The last a that was used, and the bytes of a segment. For [`Growth::metrics`].
     a: f64,
     smss: u32,
 }
@@ -94,7 +95,7 @@ impl<C: Growth> Acwap<C> {
         Self { inner, params, range, pace, granularity: Duration::ZERO, upper: None, a: 0.0, smss: 0 }
     }
 
-    /// W4: the least width of the range that means anything: four ticks of the clock, two packets' times.
+    /// W4: the smallest meaningful width of the range: four ticks of the clock, two packets' times.
     fn least_range(&self, segments: f64) -> Duration {
         let r_c = self.range.smoothed().unwrap_or(Duration::ZERO).as_nanos() as f64;
         let packet = Duration::from_nanos((r_c / segments) as u64);
@@ -118,7 +119,7 @@ impl<C: Growth> Growth for Acwap<C> {
         let a = self.inner.increase(at);
         self.a = match self.upper {
             Some(share) if self.params.taper => a.min(1.0 + (a - 1.0) * (1.0 - share)),
-            // A control that grows by less of its own accord (CUBIC on its plateau) is not pushed.
+            // A control that grows by less on its own (CUBIC on its plateau) is not pushed.
             Some(_) => a.min(1.0),
             None => a,
         };

@@ -1,12 +1,14 @@
-//! ACWAP's pacing: w leaves evenly over r_c, for a burst within the RTT would fill the queue before the RTT shows it.
+//! ACWAP's pacing: spreads w evenly over r_c, since a burst within the RTT would fill the queue before the
+//! RTT shows it.
 //!
 //! | step | rule | where |
 //! |---|---|---|
 //! | P1 | interval = r_c / w; a departure waits for the last one's interval | here; the core's pacer |
 //! | P2 | when | [`PacingMode`] |
 //! | P3 | retransmissions are paced, too; probes are not | the core |
-//! | P4 | an empty pacer saves nothing beyond its slack | `Revise` |
-//! | P5 | if the interval is below the timer's granularity, several segments leave at once | the core's pacer |
+//! | P4 | an idle pacer accumulates no more than its slack | `Revise` |
+//! | P5 | if the interval is below the timer's granularity, several segments are sent at once | the core's
+//! pacer |
 //! | P6 | the interval is a ratio, its remainder carried: no drift | [`Pacing::Gap`] |
 
 use super::params::{AcwapParams, PacingMode};
@@ -14,13 +16,14 @@ use crate::aimd::Stage;
 use ackline_tcp_core::policy::cc::{Pacing, Revise};
 use ackline_tcp_core::{Duration, Window};
 
-/// Windows per r_c in slow start, in thousandths, with [`PacingMode::Stack`]: the window doubles in a round trip.
+/// Windows per r_c in slow start with [`PacingMode::Stack`], in thousandths: the window doubles in a round
+/// trip.
 const SLOW_START_GAIN: u32 = 2000;
 
-/// The interval in force.
+/// The current interval.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pace {
-    /// r_c, and the bytes that leave in it; none if nothing is paced.
+    /// r_c, and the bytes sent in it; `None` if nothing is paced.
     gap: Option<(Duration, Window)>,
     /// Thousandths of the window in these bytes.
     gain: u32,
@@ -32,7 +35,7 @@ impl Pace {
         let slow_start = matches!(stage, Stage::FirstSlowStart | Stage::SlowStart);
         let gain = match params.pacing {
             PacingMode::Off => None,
-            // As published the interval is set in congestion avoidance only.
+            // As published, the interval is only set in congestion avoidance.
             PacingMode::Paper if params.literal && stage != Stage::Avoidance => return,
             PacingMode::Paper if stage == Stage::FirstSlowStart => None,
             PacingMode::Paper => Some(1000),
@@ -48,7 +51,7 @@ impl Pace {
         };
     }
 
-    /// The window became `cwnd`; the interval follows.
+    /// The window became `cwnd`: adapts the interval.
     pub(super) fn on_jump(&mut self, cwnd: Window) {
         if let Some((_, over)) = &mut self.gap {
             *over = scaled(cwnd, self.gain);
@@ -60,12 +63,12 @@ impl Pace {
             None => Pacing::Unpaced,
             Some((time, over)) => Pacing::Gap { time, over },
         };
-        // P1: slack is zero as published; P4: else at most one quantum.
+        // P1: slack is zero as published; P4: otherwise at most one quantum.
         let revise = if mode == PacingMode::Stack { Revise::Banked } else { Revise::NextDeparture };
         (pacing, revise)
     }
 
-    /// The time between departures of `smss` bytes; none if nothing is paced.
+    /// The time between departures of `smss` bytes; `None` if nothing is paced.
     pub(super) fn interval(&self, smss: u32) -> Option<Duration> {
         let (time, over) = self.gap?;
         Some(time.mul_ratio(Window::from_bytes(u64::from(smss)).raw(), over.raw()))

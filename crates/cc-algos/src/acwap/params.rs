@@ -1,18 +1,18 @@
-//! What can be set about ACWAP.
+//! The parameters of ACWAP.
 
 use crate::aimd::{MAX_SSTHRESH, RTO};
 use crate::hstcp::{AW, LOW_P_INFO};
 use ackline_tcp_core::policy::SpecError;
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 
-/// When departures keep a distance (P2).
+/// When to pace (P2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacingMode {
-    /// From the end of the first slow start on, r_c / w; a late departure delays all later ones.
+    /// After the first slow start, at r_c / w; a late departure delays all later ones.
     Paper,
-    /// Always: r_c / (2 w) in slow start, r_c / (gain w) beyond it; what a late departure cost is made up for.
+    /// Always: at r_c / (2 w) in slow start, otherwise r_c / (gain w); late departures are made up for.
     Stack,
-    /// Data leaves as soon as the window allows.
+    /// Data is sent as soon as the window allows.
     Off,
 }
 
@@ -20,19 +20,20 @@ pub enum PacingMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AcwapParams {
-    /// Millionths of the known range of the RTT below which growth is as the inner control says, 0 to 1,000,000.
+    /// Position in the known RTT range, in millionths, below which the inner control grows freely, 0 to
+    /// 1,000,000.
     pub beta: u32,
     /// Grow by one segment per round trip in the upper part of the range (W2).
     pub clamp: bool,
-    /// When departures keep a distance.
+    /// When to pace.
     pub pacing: PacingMode,
     /// Thousandths of w per r_c at which [`PacingMode::Stack`] paces in congestion avoidance, 500 to 4000.
     pub gain: u32,
-    /// As published, with what the guards W3, W4 and W5 mend.
+    /// As published, including the flaws that the guards W3, W4 and W5 fix.
     pub literal: bool,
-    /// Forget the range: the minimum after 10 s, the maximum at every eighth congestion (W8).
+    /// Forget the range: the minimum after 10 s, the maximum at every eighth congestion event (W8).
     pub windowed: bool,
-    /// Let a fall from a(w) to 1 across the upper part of the range, not at once.
+    /// Reduce a from a(w) to 1 gradually across the upper part of the range, not at once.
     pub taper: bool,
 }
 
@@ -53,7 +54,7 @@ impl Default for AcwapParams {
 /// The names of the controls that can be wrapped.
 pub(super) const INNER: [&str; 4] = ["hstcp", "scalable", "reno", "cubic"];
 
-/// `inner` as tables show it.
+/// `inner` in tables.
 pub(super) const INNER_INFO: ParamInfo = ParamInfo {
     name: "inner",
     default: "hstcp",

@@ -1,4 +1,4 @@
-//! What ACWAP knows of the path: its own smoothed RTT `r_c`, the range in which that moved, and Eq. (3).
+//! ACWAP's view of the path: its own smoothed RTT `r_c`, the range in which it has moved, and Eq. (3).
 //!
 //! ```text
 //!   rtt_min                                 rtt_min + beta (rtt_max - rtt_min)      rtt_max
@@ -10,15 +10,15 @@ use super::windowed::WindowedMin;
 use ackline_tcp_core::{Duration, Instant};
 use alloc::boxed::Box;
 
-/// Fraction bits of a nanosecond in what follows.
+/// Fraction bits of a nanosecond.
 const BITS: u32 = 16;
-/// Longest sample that is believed: 18 minutes.
+/// Longest sample accepted: 18 minutes.
 const LONGEST_SAMPLE: u64 = 1 << 40;
-/// The first `rtt_min` as published, read as seconds; no RTT reaches it.
+/// The published initial `rtt_min`, taken as seconds; no RTT reaches it.
 const PUBLISHED_MIN: Duration = Duration::from_secs(10_000);
-/// W8: the maximum is forgotten at every so many congestion events.
+/// W8: the maximum is forgotten after this many congestion events.
 const EVENTS_PER_MAX: u32 = 8;
-/// Congestion events before Eq. (3) is believed: the first one sets the range, the second one confirms it.
+/// Congestion events before Eq. (3) is used: the first one sets the range, the second one confirms it.
 const LEAST_EVENTS: u32 = 2;
 
 /// All times in 2^-16 ns.
@@ -26,13 +26,13 @@ const LEAST_EVENTS: u32 = 2;
 pub(super) struct RttRange {
     /// `r_c`; none before a sample.
     pub(super) smoothed: Option<u64>,
-    /// `rtt_min`; none before a value, but in the literal mode.
+    /// `rtt_min`; `None` before a value, except in literal mode.
     pub(super) min: Option<u64>,
     /// `rtt_max`; zero before a value.
     pub(super) max: u64,
     /// `numofcon`: congestion events since the connection began.
     pub(super) events: u32,
-    /// W8, if it is wanted.
+    /// W8, if enabled.
     pub(super) windowed: Option<Box<WindowedMin>>,
     pub(super) literal: bool,
 }
@@ -57,8 +57,8 @@ impl RttRange {
         }
     }
 
-    /// W1: r_c := m, then r_c + (m - r_c) / 8. `longest`: the longest RTT that a pace should follow; the paper knows no path
-    /// that stands still for minutes, after which r_c / w would be minutes, too.
+    /// W1: r_c := m, then r_c + (m - r_c) / 8. `longest`: the longest RTT to pace by; the paper does not
+    /// consider a path that stalls for minutes, after which r_c / w would be minutes, too.
     pub(super) fn on_sample(&mut self, rtt: Duration, longest: Duration) {
         let longest = longest.as_nanos().min(LONGEST_SAMPLE) << BITS;
         let m = (rtt.as_nanos().min(LONGEST_SAMPLE) << BITS).min(longest);
@@ -93,9 +93,9 @@ impl RttRange {
         });
     }
 
-    /// W5: one more event; the smoothed RTT falls to the minimum, if there is one: the reduction empties the
-    /// queue, and many samples would pass before the mean shows it. As published, a minimum that no RTT has set
-    /// yet counts, too.
+    /// W5: one more event. The smoothed RTT falls to the minimum, if there is one: the reduction empties the
+    /// queue, and many samples would pass before the mean shows it. As published, a minimum that no RTT has
+    /// set yet counts, too.
     pub(super) fn on_congestion(&mut self) {
         self.events = self.events.saturating_add(1);
         if self.min.is_some() {
@@ -106,7 +106,7 @@ impl RttRange {
         }
     }
 
-    /// The last congestion was none.
+    /// The last congestion was spurious.
     pub(super) fn take_back(&mut self, before: &Self) {
         self.events = before.events;
     }
@@ -117,9 +117,9 @@ impl RttRange {
         }
     }
 
-    /// Eq. (3): the position of r_c in the upper part of the range, 0 at its lower end and 1 at
-    /// `rtt_max`; `None` below it. `beta` in millionths. W4: nothing is concluded from a range narrower than
-    /// `least`; as published, from any.
+    /// Eq. (3): the position of r_c in the upper part of the range, 0 at its lower end and 1 at `rtt_max`;
+    /// `None` below it. `beta` in millionths. W4: a range narrower than `least` is ignored; as published, it
+    /// is not.
     pub(super) fn upper_part(&self, beta: u32, least: Duration) -> Option<f64> {
         let (r_c, min) = (self.smoothed?, self.min?);
         if self.events < LEAST_EVENTS {
@@ -129,7 +129,7 @@ impl RttRange {
         if !self.literal && (width <= 0 || width < i128::from(fixed(least))) {
             return None;
         }
-        // In millionths, so that a threshold in whole nanoseconds is met exactly.
+        // In millionths, so that a threshold in whole nanoseconds is exact.
         let above = (i128::from(r_c) - i128::from(min)) * 1_000_000 - i128::from(beta) * width;
         if above < 0 {
             return None;

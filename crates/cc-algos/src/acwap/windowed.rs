@@ -1,5 +1,5 @@
-//! A minimum that forgets (W8): of the last ten seconds, kept as the best, second and third best of them in the order
-//! in which they came (Kathleen Nichols's filter).
+//! A windowed minimum (W8) over the last ten seconds: keeps the best, second and third best values in order
+//! of arrival (Kathleen Nichols's filter).
 
 use ackline_tcp_core::{Duration, Instant};
 
@@ -8,12 +8,12 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct WindowedMin {
-    /// Rising values at rising times; all the same after a new minimum. None before the first value.
+    /// Increasing values at increasing times; all equal after a new minimum. `None` before the first value.
     best: Option<[(Instant, u64); 3]>,
 }
 
 impl WindowedMin {
-    /// Takes `value` and gives the minimum.
+    /// Adds `value` and returns the minimum.
     pub(super) fn update(&mut self, now: Instant, value: u64) -> u64 {
         let new = (now, value);
         let Some([first, second, third]) = &mut self.best else {
@@ -36,7 +36,8 @@ impl WindowedMin {
                 (*first, *second) = (*second, *third);
             }
         } else if second.0 == first.0 && age > WINDOW.div(4) {
-            // A quarter has passed without a second best: take one, so that there is one when the best is too old.
+            // A quarter of the window has passed without a second best: take this one, so that there is one
+            // when the best expires.
             (*second, *third) = (new, new);
         } else if third.0 == second.0 && age > WINDOW.div(2) {
             *third = new;

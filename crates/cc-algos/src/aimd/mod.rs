@@ -1,4 +1,5 @@
-//! Additive increase by a(w), multiplicative decrease by b(w): the window that HSTCP, Scalable TCP and ACWAP share.
+//! Additive increase by a(w), multiplicative decrease by b(w): the window shared by HSTCP, Scalable TCP and
+//! ACWAP.
 //!
 //! ```text
 //!   w < ssthresh:     w += 1 per segment acknowledged, limited above max_ssthresh     slow start (H9)
@@ -7,11 +8,12 @@
 //!   timeout:          ssthresh = flight / 2, w as the RTO response proposes           (H8)
 //! ```
 //!
-//! What a control grows and gives up is its [`Growth`]; [`Aimd`] makes of it a [`WindowGrowth`], to which the core's
-//! adapter adds the rest. A control that wraps another one (ACWAP) is a [`Growth`] that holds a [`Growth`].
+//! A control's a(w) and b(w) are its [`Growth`]; [`Aimd`] turns it into a [`WindowGrowth`], and the core's
+//! adapter adds the rest. A control that wraps another one (ACWAP) is a [`Growth`] that contains a
+//! [`Growth`].
 //!
-//! Factors are `f64`, of which only operations that IEEE 754 rounds exactly are used, and the `libm` crate: every machine
-//! computes the same.
+//! Factors are `f64`; only operations that IEEE 754 rounds exactly are used, and the `libm` crate, so every
+//! machine computes the same.
 
 mod slow_start;
 
@@ -24,11 +26,11 @@ use ackline_tcp_core::policy::{Metrics, Params, SpecError};
 use ackline_tcp_core::{Duration, Instant, Window};
 use core::fmt::Debug;
 
-/// How a control grows in congestion avoidance and what it gives up.
+/// How a control grows in congestion avoidance and how much it gives up.
 ///
-/// Called by [`Aimd`]: [`on_ack`](Self::on_ack) for every ACK, then [`increase`](Self::increase) if it finds the
-/// flow in congestion avoidance; [`decrease`](Self::decrease), then [`on_congestion`](Self::on_congestion) at a loss
-/// or mark, the latter alone at a timeout.
+/// Called by [`Aimd`]: [`on_ack`](Self::on_ack) for every ACK, then [`increase`](Self::increase) if the flow
+/// is in congestion avoidance; at a loss or mark [`decrease`](Self::decrease), then
+/// [`on_congestion`](Self::on_congestion); at a timeout only the latter.
 pub(crate) trait Growth: Clone + Debug + Send {
     /// The name under which the control is chosen.
     fn name(&self) -> &'static str;
@@ -38,36 +40,36 @@ pub(crate) trait Growth: Clone + Debug + Send {
         let _ = init;
     }
 
-    /// a(w): segments by which the window grows while one window of data is acknowledged.
+    /// a(w): segments by which the window grows per acknowledged window of data.
     fn increase(&mut self, at: &Avoidance) -> f64;
 
-    /// b(w): the part of a window of `segments` that a loss costs, 0 to 1.
+    /// b(w): the fraction of a window of `segments` that a loss costs, 0 to 1.
     fn decrease(&self, segments: f64) -> f64;
 
-    /// An ACK arrived; `seen` is what it shows, before congestion avoidance grows.
+    /// An ACK arrived; called before congestion avoidance grows.
     fn on_ack(&mut self, seen: &AckSummary) {
         let _ = seen;
     }
 
-    /// Congestion: the window was `before` bytes and is `after`.
+    /// Congestion: the window fell from `before` to `after` bytes.
     fn on_congestion(&mut self, seen: &Reduction) {
         let _ = seen;
     }
 
-    /// Up to `now` the window did not limit the flow, or the flow was idle.
+    /// Until `now` the window did not limit the flow, or the flow was idle.
     fn on_unused(&mut self, now: Instant) {
         let _ = now;
     }
 
-    /// The window became `w` by a restart, an undo, a repeated timeout or another segment size.
+    /// The window became `w` by a restart, an undo, a repeated timeout or a change of segment size.
     fn on_jump(&mut self, w: &Windows) {
         let _ = w;
     }
 
-    /// The last congestion was none; `before` is the state from before it.
+    /// The last congestion was spurious; `before` is the state before it.
     fn undo(&mut self, before: &Self);
 
-    /// The least distance of departures, and what a new one does to a pending departure.
+    /// The least distance between departures, and what changing it does to a pending departure.
     fn pacing(&self) -> (Pacing, Revise) {
         (Pacing::Unpaced, Revise::NextDeparture)
     }
@@ -77,10 +79,10 @@ pub(crate) trait Growth: Clone + Debug + Send {
         let _ = report;
     }
 
-    /// Takes one parameter of its own; `None` if the key is not one of its own.
+    /// Sets one parameter of its own; `None` if the key is not one of them.
     fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError>;
 
-    /// The parameters that the control takes, those of [`AimdParams`] among them.
+    /// The control's parameters, including those of [`AimdParams`].
     fn table(&self) -> &'static [ParamInfo];
 }
 
@@ -105,7 +107,7 @@ impl Avoidance {
     }
 }
 
-/// Where a flow is when an ACK arrives.
+/// The state of a flow when an ACK arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// Before the first congestion.
@@ -118,7 +120,7 @@ pub(crate) enum Stage {
     Other,
 }
 
-/// What an ACK shows.
+/// The contents of an ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckSummary {
     pub(crate) now: Instant,
@@ -126,23 +128,23 @@ pub(crate) struct AckSummary {
     pub(crate) windows: Windows,
     /// Round-trip time of the newest covered segment that was never retransmitted.
     pub(crate) rtt: Option<Duration>,
-    /// The longest round trip that a pace should follow.
+    /// The longest round trip to pace by.
     pub(crate) longest_paced_rtt: Duration,
 }
 
 /// A congestion event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reduction {
-    /// A timeout, not a loss that ACKs proved or a mark.
+    /// A timeout, as opposed to a loss detected from ACKs or a mark.
     pub(crate) timeout: bool,
     pub(crate) before: Windows,
     pub(crate) after: Windows,
 }
 
-/// What can be set of the window itself.
+/// Parameters of the window itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AimdParams {
-    /// Segments above which slow start is limited (RFC 3742); `None`: it never is.
+    /// Window in segments above which slow start is limited (RFC 3742); `None`: never.
     pub(crate) max_ssthresh: Option<u32>,
     /// At a timeout `ssthresh` is w (1 - b(w)) (Linux), not half the flight (RFC 5681, equation 4).
     pub(crate) rto_by_b: bool,
@@ -154,7 +156,7 @@ impl Default for AimdParams {
     }
 }
 
-/// `max_ssthresh` as tables show it.
+/// `max_ssthresh` in tables.
 pub(crate) const MAX_SSTHRESH: ParamInfo = ParamInfo {
     name: "max_ssthresh",
     default: "100",
@@ -162,7 +164,7 @@ pub(crate) const MAX_SSTHRESH: ParamInfo = ParamInfo {
     summary: "segments above which slow start is limited to half of it per round trip (RFC 3742)",
 };
 
-/// `rto` as tables show it.
+/// `rto` in tables.
 pub(crate) const RTO: ParamInfo = ParamInfo {
     name: "rto",
     default: "half",
@@ -171,7 +173,7 @@ pub(crate) const RTO: ParamInfo = ParamInfo {
 };
 
 impl AimdParams {
-    /// Takes one parameter; `None` if the key is not one of these.
+    /// Sets one parameter; `None` if the key is not one of these.
     pub(crate) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
         match param.key() {
             "max_ssthresh" if param.text() == "off" => self.max_ssthresh = None,
@@ -186,12 +188,12 @@ impl AimdParams {
     }
 }
 
-/// A window that grows by a(w) and decreases by b(w) of `G`.
+/// A window with a(w) and b(w) of `G`.
 #[derive(Clone, Debug)]
 pub(crate) struct Aimd<G> {
     params: AimdParams,
     growth: G,
-    /// Losses, marks and first timeouts; and the bytes of the window at the last one.
+    /// Losses, marks and first timeouts; and the window in bytes at the last one.
     reductions: u32,
     reduced_from: f64,
 }

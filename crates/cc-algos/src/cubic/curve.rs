@@ -19,21 +19,21 @@ use ackline_tcp_core::{Duration, Instant};
 /// One stage of congestion avoidance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Epoch {
-    /// When the stage began, moved on by the time in which the window was not used.
+    /// Start of the stage, moved forward by the time in which the window was not used.
     start: Instant,
-    /// The last time at which the curve was followed.
+    /// The last time the curve was evaluated.
     last: Instant,
-    /// Seconds that the curve takes back to `w_max`.
+    /// Seconds until the curve is back at `w_max`.
     k: f64,
     /// Bytes: the plateau.
     w_max: f64,
-    /// Bytes: the window of a Reno flow in the same place.
+    /// Bytes: the window that Reno would have.
     w_est: f64,
 }
 
 impl Epoch {
-    /// A stage that begins with the window `cwnd`. `w_max` is the window before the last reduction; `None`
-    /// if there was none or a timeout voided it.
+    /// A stage that starts with the window `cwnd`. `w_max` is the window before the last reduction; `None` if
+    /// there was none or a timeout voided it.
     pub(crate) fn new(now: Instant, cwnd: f64, w_max: Option<f64>, smss: f64, params: &CubicParams) -> Self {
         let (k, w_max) = match w_max {
             // RFC 9438, section 4.2: K = cbrt((W_max - cwnd_epoch) / C), windows in segments.
@@ -56,7 +56,7 @@ impl Epoch {
         self.w_est
     }
 
-    /// W_cubic at `after` past `now`.
+    /// W_cubic `after` from `now`.
     fn w_cubic(&self, now: Instant, after: Duration, smss: f64, params: &CubicParams) -> f64 {
         let t = (now.since(self.start) + after).as_secs_f64() - self.k;
         self.w_max + params.c * smss * t * t * t
@@ -86,7 +86,7 @@ impl Epoch {
     }
 }
 
-/// What [`Epoch::grow`] has to know.
+/// The input of [`Epoch::grow`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) now: Instant,

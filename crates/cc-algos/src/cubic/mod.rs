@@ -11,10 +11,10 @@
 //! Where it fails: it needs a loss (or CE) per epoch, so deep buffers are filled; with very short RTTs it is
 //! Reno ([section 4.3](https://www.rfc-editor.org/rfc/rfc9438#section-4.3)).
 //!
-//! Deviations from the RFC: a reduction starts from the window if the window limits the flow, and
-//! from the flight size elsewhere. (An ACK that covers many segments leaves a small flight behind until the
-//! window is filled again, and what limited transmit adds does not count: RFC 5681, section 3.2.) It never
-//! raises a window that a restart cut. Growth per ACK is scaled by the bytes that it acknowledges.
+//! Deviations from the RFC: a reduction starts from the window if the window limits the flow, otherwise from
+//! the flight size. (An ACK that covers many segments leaves a small flight until the window is filled again,
+//! and what limited transmit adds does not count: RFC 5681, section 3.2.) A reduction never raises a window
+//! that a restart cut. Growth per ACK is scaled by the bytes that it acknowledges.
 
 mod curve;
 mod params;
@@ -46,10 +46,10 @@ pub struct Cubic {
     params: CubicParams,
     /// Window in bytes at which `ssthresh` was last set: `cwnd_prior` of the RFC.
     cwnd_prior: f64,
-    /// Window in bytes before the last reduction, less what fast convergence gave up. `None` before one, and
-    /// after a timeout.
+    /// Window in bytes before the last reduction, less the share released by fast convergence. `None` before
+    /// one, and after a timeout.
     w_max: Option<f64>,
-    /// The stage of congestion avoidance; `None` outside of one.
+    /// The current stage of congestion avoidance, if any.
     epoch: Option<Epoch>,
     hystart: HyStart,
 }
@@ -65,7 +65,7 @@ impl Cubic {
         Self { params, cwnd_prior: 0.0, w_max: None, epoch: None, hystart: HyStart::default() }
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     #[must_use]
     pub const fn params(&self) -> &CubicParams {
         &self.params
@@ -76,7 +76,7 @@ impl Cubic {
         self.params.hystart && w.ssthresh() == Window::MAX
     }
 
-    /// The stage of congestion avoidance, which begins with the first ACK in it.
+    /// The stage of congestion avoidance; starts one on the first ACK in it.
     fn epoch(&mut self, now: Instant, w: &Windows) -> &mut Epoch {
         let Self { params, w_max, epoch, .. } = self;
         let epoch =
@@ -111,7 +111,7 @@ impl WindowGrowth for Cubic {
 
     /// RFC 9438, sections 4.6 and 4.7.
     fn decrease(&mut self, cx: &DecreaseCx<'_>, w: &mut Windows) {
-        // RFC 8511, section 3.1: the milder factor is for marks in congestion avoidance.
+        // RFC 8511, section 3.1: the smaller reduction is for marks in congestion avoidance.
         let abe = cx.signal == Signal::Ecn && self.params.abe && !w.in_slow_start();
         let beta = if abe { self.params.beta.max(BETA_ECN) } else { self.params.beta };
         let cwnd = w.bytes();
@@ -141,8 +141,8 @@ impl WindowGrowth for Cubic {
             self.cwnd_prior = w.bytes();
             return cx.ack.acked;
         }
-        // At most so many segments per ACK: RFC 9406, section 4.3, in the first slow start; RFC 3465, section
-        // 2.3, in later ones, and after a timeout.
+        // Limit of segments per ACK: RFC 9406, section 4.3, in the first slow start; RFC 3465, section 2.3,
+        // in later ones, and after a timeout.
         let used = f64::from(cx.at_most(match cx.view.phase {
             Phase::Loss => 1,
             _ if !uses_hystart => 2,
@@ -156,12 +156,12 @@ impl WindowGrowth for Cubic {
         rest as u32
     }
 
-    /// RFC 9438, section 5.8: time in which the application limited the flow is not part of the curve's.
+    /// RFC 9438, section 5.8: time in which the application limited the flow does not count for the curve.
     fn unused(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
         self.epoch(cx.view.now, w).skip_to(cx.view.now);
     }
 
-    /// RFC 9438, section 5.8: nor is idle time.
+    /// RFC 9438, section 5.8: nor does idle time.
     fn idle(&mut self, now: Instant) {
         if let Some(epoch) = &mut self.epoch {
             epoch.skip_to(now);
@@ -170,10 +170,10 @@ impl WindowGrowth for Cubic {
 
     fn moved(&mut self, by: MovedBy, _before: &Windows, _w: &Windows) {
         match by {
-            // RFC 9438, section 4.8: the next stage begins at its own plateau.
+            // RFC 9438, section 4.8: the next stage starts at its own plateau.
             MovedBy::Timeout { .. } => (self.w_max, self.epoch) = (None, None),
             MovedBy::Restart => (self.epoch, self.hystart) = (None, HyStart::default()),
-            // RFC 9438, section 4.9: all is as it was.
+            // RFC 9438, section 4.9: everything is restored.
             MovedBy::Undo(Undo::All) => {}
             // The restored curve passes through another window, and the curve is one of segments over time.
             MovedBy::Undo(Undo::To { .. }) | MovedBy::SegmentSize => self.epoch = None,
@@ -185,7 +185,7 @@ impl WindowGrowth for Cubic {
             return (Pacing::Unpaced, Revise::NextDeparture);
         }
         let gain = if w.cwnd() < w.ssthresh().mul_ratio(1, 2) { 512 } else { 307 };
-        // Make up for late timers: with short gaps they would otherwise set the rate.
+        // Make up for late timers: with short gaps they would otherwise determine the rate.
         (Pacing::WindowOverRtt { gain }, Revise::Banked)
     }
 

@@ -1,9 +1,9 @@
-//! What can be set about CUBIC.
+//! The parameters of CUBIC.
 
 use ackline_tcp_core::policy::spec::ParamInfo;
 use ackline_tcp_core::policy::{Params, SpecError};
 
-/// What is left of the window after a mark with ABE (RFC 8511, section 3.1, for CUBIC).
+/// Remaining fraction of the window after a mark with ABE (RFC 8511, section 3.1, for CUBIC).
 pub const BETA_ECN: f64 = 0.85;
 
 /// CUBIC's parameters.
@@ -31,7 +31,7 @@ impl Default for CubicParams {
 }
 
 impl CubicParams {
-    /// What [`Self::with`] takes.
+    /// The parameters of [`Self::with`].
     pub const TABLE: &[ParamInfo] = &[
         ParamInfo {
             name: "beta",

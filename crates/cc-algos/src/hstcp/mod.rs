@@ -1,7 +1,9 @@
-//! HSTCP (RFC 3649): up to 38 segments Reno; beyond, the larger the window the more it grows per round trip and the
-//! less of it a loss costs, so that a window of 83,000 segments needs a loss rate of 10^-7, and not of 2 * 10^-10.
+//! HSTCP (RFC 3649): Reno up to 38 segments; beyond that, the larger the window, the more it grows per round
+//! trip and the less of it a loss costs, so that a window of 83,000 segments needs a loss rate of 10^-7
+//! instead of 2 * 10^-10.
 //!
-//! Beside the table and the formulas of the RFC it is slow start and recovery as for Reno. The steps are numbered:
+//! In addition to the table and the formulas of the RFC: slow start and recovery as for Reno. The steps are
+//! numbered:
 //!
 //! | step | rule | where |
 //! |---|---|---|
@@ -15,8 +17,8 @@
 //! | H8 | timeout | `aimd` |
 //! | H9 | slow start, limited (RFC 3742) | `aimd`, [`limited_step`] |
 //!
-//! Where it fails: a drop-tail queue that overflows costs about a(w) packets at once, spread over the round trip, which
-//! hits the other flows too: they lose together, and those with long round trips starve.
+//! Where it fails: an overflow of a drop-tail queue costs about a(w) packets at once, spread over the round
+//! trip, which also hits other flows: they lose together, and those with long round trips starve.
 
 mod params;
 mod response;
@@ -44,11 +46,11 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     })
 };
 
-/// a(w) and b(w) of HSTCP. a(w) is that of the whole segments of w, and worked out when their number changes.
+/// a(w) and b(w) of HSTCP. a(w) is computed for the whole segments of w, when their number changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Hstcp {
     params: HstcpParams,
-    /// Whole segments, and their a.
+    /// Whole segments, and their a(w).
     known: (u64, f64),
 }
 

@@ -1,15 +1,15 @@
-//! What can be set about HSTCP.
+//! The parameters of HSTCP.
 
 use super::response::LOW_P;
 use crate::aimd::{MAX_SSTHRESH, RTO};
 use ackline_tcp_core::policy::SpecError;
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 
-/// Where a(w) comes from (H5).
+/// The source of a(w) (H5).
 ///
-/// The RFC gives a(w) three times, and no two agree: as a formula over a line through two points, with that line
-/// rounded, and as a table made by a program that drifts. A loss event in a drop-tail queue costs about a(w)
-/// packets, so the choice is visible.
+/// The RFC gives a(w) three times, and no two agree: as a formula over a line through two points, with that
+/// line rounded, and as a table made by a program that drifts. A loss event in a drop-tail queue costs about
+/// a(w) packets, so the choice is visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AwMode {
     /// p(w) is the line through (38, `low_p`) and (83000, 10^-7) in the logarithms of both (RFC 3649, section 5);
@@ -17,9 +17,9 @@ pub enum AwMode {
     LogLog,
     /// p(w) = 1 / (12.8 w^1.2), the line as the program in RFC 3649, appendix B rounds it.
     Rfc,
-    /// The last row of the table in RFC 3649, appendix B whose window is not above w.
+    /// The last row of the table in RFC 3649, appendix B, with a window of at most w.
     TableFloor,
-    /// The first row of that table whose window is not below w, as Linux reads it.
+    /// The first row of that table with a window of at least w, as in Linux.
     TableCeil,
 }
 
@@ -29,7 +29,7 @@ const MODES: [AwMode; 4] = [AwMode::LogLog, AwMode::Rfc, AwMode::TableFloor, AwM
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct HstcpParams {
-    /// Where a(w) comes from.
+    /// The source of a(w).
     pub aw: AwMode,
     /// Loss rate at 38 segments, for [`AwMode::LogLog`], 10^-4 to 10^-2: 1.5 / 38^2, at which HSTCP meets Reno's
     /// response function, or the 10^-3 of RFC 3649, section 5.
@@ -42,7 +42,7 @@ impl Default for HstcpParams {
     }
 }
 
-/// `aw` as tables show it.
+/// `aw` in tables.
 pub(crate) const AW: ParamInfo = ParamInfo {
     name: "aw",
     default: "table-floor",
@@ -50,7 +50,7 @@ pub(crate) const AW: ParamInfo = ParamInfo {
     summary: "where HSTCP's a(w) comes from: formula, rounded formula, or table read down or up",
 };
 
-/// `low_p` as tables show it.
+/// `low_p` in tables.
 pub(crate) const LOW_P_INFO: ParamInfo = ParamInfo {
     name: "low_p",
     default: "0.001038781163434903",
@@ -62,7 +62,7 @@ impl HstcpParams {
     /// The parameters of `hstcp`.
     pub const TABLE: &[ParamInfo] = &[AW, LOW_P_INFO, MAX_SSTHRESH, RTO];
 
-    /// Takes one parameter; `None` if the key is not one of these.
+    /// Sets one parameter; `None` if the key is not one of these.
     pub(crate) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
         match param.key() {
             "aw" => {

@@ -6,7 +6,7 @@ use libm::{log, pow};
 
 /// Up to this window HSTCP is Reno.
 pub const LOW_WINDOW: f64 = 38.0;
-/// The window that HSTCP is to reach ...
+/// The window that HSTCP should reach ...
 pub const HIGH_WINDOW: f64 = 83_000.0;
 /// ... at this loss rate.
 pub const HIGH_P: f64 = 1e-7;
@@ -14,11 +14,11 @@ pub const HIGH_P: f64 = 1e-7;
 const HIGH_DECREASE: f64 = 0.1;
 /// Loss rate at [`LOW_WINDOW`] by Reno's response function.
 pub(super) const LOW_P: f64 = 1.5 / (LOW_WINDOW * LOW_WINDOW);
-/// The least that a loss costs, however large the window: with b = 0 no loss would ever free bandwidth.
+/// The smallest decrease, however large the window: with b = 0 a loss would never free bandwidth.
 const LEAST_DECREASE: f64 = 0.05;
 
-/// H1. b(w): the part of a window of `w` segments that a loss costs: a half up to 38 segments, a tenth at 83,000, and
-/// a line in the logarithm of w (RFC 3649, section 5), but never less than a twentieth.
+/// H1. b(w): the fraction of a window of `w` segments that a loss costs: a half up to 38 segments, a tenth at
+/// 83,000, linear in the logarithm of w between them (RFC 3649, section 5), but never less than a twentieth.
 #[must_use]
 pub fn decrease(w: f64) -> f64 {
     if w <= LOW_WINDOW {
@@ -27,8 +27,8 @@ pub fn decrease(w: f64) -> f64 {
     ((HIGH_DECREASE - 0.5) * position(w) + 0.5).max(LEAST_DECREASE)
 }
 
-/// H3. a(w): the segments by which a window of `w` segments grows per round trip: w^2 p(w) 2 b(w) / (2 - b(w)), and
-/// at least one (RFC 3649, section 5). `low_p` is for [`AwMode::LogLog`].
+/// H3. a(w): segments by which a window of `w` segments grows per round trip: w^2 p(w) 2 b(w) / (2 - b(w)),
+/// and at least one (RFC 3649, section 5). `low_p` only applies to [`AwMode::LogLog`].
 #[must_use]
 pub fn increase(mode: AwMode, low_p: f64, w: f64) -> f64 {
     if w <= LOW_WINDOW {
@@ -45,8 +45,8 @@ pub fn increase(mode: AwMode, low_p: f64, w: f64) -> f64 {
     (w * w * p * 2.0 * b / (2.0 - b)).max(1.0)
 }
 
-/// H4. The window in segments that HSTCP has on average at a loss rate of `p`: (p / `low_p`)^S 38, where S is the
-/// slope of the line in [`AwMode::LogLog`]; above `low_p` Reno's sqrt(1.5 / p).
+/// H4. HSTCP's average window in segments at a loss rate of `p`: (p / `low_p`)^S 38, where S is the slope of
+/// the line in [`AwMode::LogLog`]; above `low_p` Reno's sqrt(1.5 / p).
 #[must_use]
 pub fn response(low_p: f64, p: f64) -> f64 {
     if p >= low_p {
@@ -56,7 +56,7 @@ pub fn response(low_p: f64, p: f64) -> f64 {
     pow(p / low_p, slope) * LOW_WINDOW
 }
 
-/// Where the logarithm of `w` lies between those of 38 (0) and 83,000 (1).
+/// Position of the logarithm of `w` between those of 38 (0) and 83,000 (1).
 fn position(w: f64) -> f64 {
     (log(w) - log(LOW_WINDOW)) / (log(HIGH_WINDOW) - log(LOW_WINDOW))
 }

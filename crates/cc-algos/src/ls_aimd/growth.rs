@@ -11,8 +11,8 @@
 //!    └──────────────────────────── S
 //! ```
 //!
-//! Windows and results are Q9: unsigned counts of 1/512 byte. `lg` is C. S. Turner's bit-by-bit logarithm, low by less
-//! than 3.89 units of its last place, so that every platform gives the same bits.
+//! Windows and results are Q9: unsigned counts of 1/512 byte. `lg` is C. S. Turner's bit-by-bit logarithm,
+//! too low by less than 3.89 units of its last place, so every platform gives the same bits.
 
 /// Fraction bits of windows here.
 pub const Q9: u32 = 9;
@@ -20,10 +20,10 @@ pub const Q9: u32 = 9;
 pub const C_BITS: u32 = 16;
 /// C = 1.
 pub const C_ONE: u32 = 1 << C_BITS;
-/// Largest threshold of which the logarithm is taken, in Q9: 2^38 bytes.
+/// Largest threshold for the logarithm, in Q9: 2^38 bytes.
 const LARGEST: u64 = 1 << (38 + Q9);
 
-/// log2 of `x`, which has `precision` fraction bits as the result has, and must be at least 1.
+/// log2 of `x`. Both `x` and the result have `precision` fraction bits; `x` must be at least 1.
 ///
 /// Each squaring of the normalised number shifts the next bit of its logarithm into the integer part.
 #[must_use]
@@ -55,7 +55,7 @@ pub struct Growth {
 }
 
 impl Growth {
-    /// Powers of two that fit segments of `smss` bytes: k0 = 2^floor(lg(smss) - 2.25), which is 256 for 1,448 and
+    /// Powers of two for segments of `smss` bytes: k0 = 2^floor(lg(smss) - 2.25), which is 256 for 1,448 and
     /// 1,024 for 8,948 (Table 6.1). `precision` (9 to 24) is the number of fraction bits of the logarithm.
     #[must_use]
     pub fn powers_of_two(smss: u32, precision: u32) -> Self {
@@ -65,7 +65,8 @@ impl Growth {
         Self::from_k0(1 << (shift + Q9), precision)
     }
 
-    /// The curve of 1,448-byte segments, stretched: the increase in segments depends only on the threshold in segments.
+    /// The curve of 1,448-byte segments, stretched: the increase in segments only depends on the threshold in
+    /// segments.
     #[must_use]
     pub fn scale_free(smss: u32, precision: u32) -> Self {
         Self::from_k0((u64::from(smss) << (8 + Q9)) / 1448, precision)
@@ -92,8 +93,8 @@ impl Growth {
         (log * self.k0) >> self.precision
     }
 
-    /// What one round trip adds at the threshold `ssthresh` (Q9) with the scale factor `c` (in 2^-16): at least 1/512
-    /// byte, so that a flow on the floor leaves it.
+    /// The increase per round trip at the threshold `ssthresh` (Q9) with the scale factor `c` (in 2^-16): at
+    /// least 1/512 byte, so that a flow can leave the floor.
     #[must_use]
     pub fn add(&self, ssthresh: u64, c: u32) -> u64 {
         (((u128::from(self.unscaled(ssthresh)) * u128::from(c)) >> C_BITS) as u64).max(1)

@@ -1,6 +1,6 @@
-//! The estimate of the share of marked data, as DCTCP keeps it (thesis, section 6.5.2; RFC 8257, section 3.3).
+//! The estimate of the fraction of marked data, as in DCTCP (thesis, section 6.5.2; RFC 8257, section 3.3).
 //!
-//! The estimate is kept divided by the gain g, a power of two, so that no remainder is lost however small the share.
+//! Stored divided by the gain g, a power of two, so that no remainder is lost however small the fraction.
 
 use ackline_tcp_core::SeqNum;
 
@@ -9,21 +9,21 @@ pub const ALPHA_BITS: u32 = 20;
 /// Alpha if all data is marked.
 pub const ONE: u64 = 1 << ALPHA_BITS;
 
-/// Share of marked data, smoothed over rounds.
+/// The fraction of marked data, smoothed over rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marking {
     /// alpha / g in 2^-20, at most `ONE / g`.
     upscaled: u64,
     /// g = 2^-gain.
     gain: u32,
-    /// A round ends when this is acknowledged; none before the first ACK, which ends one.
+    /// A round ends when this is acknowledged; `None` before the first ACK, which ends one.
     round_end: Option<SeqNum>,
     acked: u64,
     marked: u64,
 }
 
 impl Marking {
-    /// Begins at `alpha` (0 to 1, in 2^-20) with g = 2^-`gain`.
+    /// Starts at `alpha` (0 to 1, in 2^-20) with g = 2^-`gain`.
     #[must_use]
     pub const fn new(alpha: u64, gain: u32) -> Self {
         Self::with_upscaled(alpha << gain, gain)
@@ -47,8 +47,8 @@ impl Marking {
         self.upscaled
     }
 
-    /// `acked` bytes were acknowledged, `marked` of them with a mark, up to `snd_una`; the next round ends at
-    /// `snd_nxt` where this one has ended. True if it has.
+    /// `acked` bytes were acknowledged, `marked` of them marked, up to `snd_una`; if this round has ended,
+    /// the next one ends at `snd_nxt`. True if it has.
     pub fn on_ack(&mut self, snd_una: SeqNum, snd_nxt: SeqNum, acked: u32, marked: u32) -> bool {
         self.acked += u64::from(acked);
         self.marked += u64::from(marked.min(acked));

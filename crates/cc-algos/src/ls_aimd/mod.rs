@@ -1,9 +1,9 @@
-//! LS-AIMD: windows below one segment, clocked by departures, that grow by a logarithm (A. S. Ahmed, "Extending TCP for Low
-//! Round Trip Delay", master's thesis, University of Oslo, 2019).
+//! LS-AIMD: windows below one segment on a departure clock, with logarithmic growth (A. S. Ahmed, "Extending
+//! TCP for Low Round Trip Delay", master's thesis, University of Oslo, 2019).
 //!
-//! If the base RTT is tiny, a sender that keeps two segments in flight keeps a queue that no AQM can remove. Here the
-//! window W is a fraction of bytes with a floor of two; below `delta` segments a full segment leaves every
-//! `segment * RTT / W`, counted from the last departure, whether or not an ACK came.
+//! If the base RTT is tiny, a sender that keeps two segments in flight builds a queue that no AQM can remove.
+//! Here the window W is fractional with a floor of two bytes; below `delta` segments a full segment is sent
+//! every `segment * RTT / W`, counted from the last departure, whether or not an ACK arrived.
 //!
 //! ```text
 //!   W >= delta segments      the window releases data, on the ACK clock                              (section 7.6)
@@ -19,16 +19,18 @@
 //! |---|---|
 //! | `growth.rs` | add(S): the logarithm in fixed point |
 //! | `marking.rs` | alpha |
-//! | `params.rs` | what can be set |
+//! | `params.rs` | the parameters |
 //!
-//! One Q9 byte window serves both modes, so that a change of mode converts nothing. On one ACK: alpha, then the reduction,
-//! then growth (also on a marked ACK), then the mode. The clock itself is the core's: the decision names the gap, and
-//! [`Revise::Retroactive`] moves a pending departure with every ACK, earlier or later.
+//! One window in Q9 bytes serves both modes, so that a change of mode converts nothing. On each ACK: alpha,
+//! then the reduction, then growth (also on a marked ACK), then the mode. The clock itself is in the core:
+//! the decision gives the gap, and [`Revise::Retroactive`] moves a pending departure with every ACK, earlier
+//! or later.
 //!
-//! Where it fails: with C = 1, a path whose windows lie below about 0.9 segments (0.5 to 0.8 with jumbo frames) is marked
-//! without end, since one ACK brings the increase of several round trips and one decrease; C = 2^-7 avoids that and wastes
-//! capacity instead. `c=auto` scales the increase by the share of unmarked data. Against a receiver with classic ECN
-//! (RFC 3168), which echoes a mark until it hears CWR, alpha of the dctcp variant reads too high and it halves.
+//! Where it fails: with C = 1, a path whose windows are below about 0.9 segments (0.5 to 0.8 with jumbo
+//! frames) is marked permanently, since one ACK brings the increase of several round trips and one decrease;
+//! C = 2^-7 avoids that but wastes capacity. `c=auto` scales the increase by the fraction of unmarked data.
+//! With a classic ECN receiver (RFC 3168), which echoes a mark until it receives CWR, alpha of the dctcp
+//! variant is too high and it halves.
 //!
 //! [`Revise::Retroactive`]: ackline_tcp_core::policy::cc::Revise::Retroactive
 
@@ -79,7 +81,7 @@ pub(crate) const DCTCP: Entry<NewCongestionControl> = Entry {
 
 /// No threshold yet.
 const UNLIMITED: u64 = u64::MAX;
-/// Largest window in Q9: 2^46 bytes, far above what can be used, so that products fit 128 bits.
+/// Largest window in Q9: 2^46 bytes, far above any usable window, so that products fit 128 bits.
 const LARGEST: u64 = 1 << (46 + Q9);
 
 /// How far a mark reduces the window.
@@ -100,7 +102,7 @@ impl Variant {
     }
 }
 
-/// What an episode of congestion may have to give back.
+/// State to restore if a congestion episode is undone.
 #[derive(Clone, Copy, Debug)]
 struct Checkpoint {
     w: u64,
@@ -124,11 +126,11 @@ pub struct LsAimd {
     /// Remainder of the last division by W: less than W was then.
     carry: u64,
     marking: Marking,
-    /// SND.NXT at the last reduction: the next one waits for an acknowledgment beyond it.
+    /// SND.NXT at the last reduction: the next one must wait until more than this is acknowledged.
     reduced_until: Option<SeqNum>,
-    /// W lies below `delta` segments.
+    /// W is below `delta` segments.
     submss: bool,
-    /// Smoothed RTT without the receiver's delay: the departure clock's.
+    /// Smoothed RTT without the receiver's delay, for the departure clock.
     srtt_pace: Option<Duration>,
     before: Checkpoint,
 }
@@ -177,7 +179,7 @@ impl LsAimd {
         self.add
     }
 
-    /// The departure clock rules: W lies below `delta` segments.
+    /// True if the departure clock is in use: W is below `delta` segments.
     #[must_use]
     pub const fn is_submss(&self) -> bool {
         self.submss
@@ -206,7 +208,7 @@ impl LsAimd {
         self.params.c.at(self.marking.alpha())
     }
 
-    /// Eq. 6.3 and 6.4 switch at `delta` segments: exactly so many are on the ACK clock.
+    /// Eq. 6.3 and 6.4 switch at `delta` segments: exactly that many are on the ACK clock.
     fn update_mode(&mut self) {
         let border = u64::from(self.params.delta) * self.segment();
         let hysteresis = if self.submss { 0 } else { u64::from(self.params.mode_hyst) << Q9 };
@@ -218,7 +220,7 @@ impl LsAimd {
         self.carry = 0;
     }
 
-    /// At most `w`, which somebody else demands, and which may lie below the floor.
+    /// Limits the window to `w`, which comes from outside and may be below the floor.
     fn limit_window(&mut self, w: u64) {
         (self.w, self.carry) = (self.w.min(w).max(1), 0);
     }
@@ -228,7 +230,7 @@ impl LsAimd {
         self.update_add();
     }
 
-    /// S = `ssthresh`, W = S, and nothing that is outstanding reduces again.
+    /// S = `ssthresh`, W = S, and outstanding data causes no further reduction.
     fn reduce_to(&mut self, view: &FlowView, ssthresh: u64) {
         self.set_ssthresh(ssthresh);
         self.limit_window(self.ssthresh);
@@ -236,7 +238,7 @@ impl LsAimd {
         self.update_mode();
     }
 
-    /// What a reduction starts from: W, or what the flow used if it is ACK-clocked and application-limited.
+    /// The start of a reduction: W, or what the flow used if it is ACK-clocked and application-limited.
     fn base(&self, view: &FlowView, used: u32) -> u64 {
         if self.submss || view.cwnd_limited { self.w } else { self.w.min(u64::from(used) << Q9) }
     }
@@ -246,7 +248,7 @@ impl LsAimd {
         match self.variant {
             Variant::Reno => base / 2,
             Variant::Dctcp => {
-                // Rounded half up, so that the reduction has no bias.
+                // Rounded half up, so that the reduction is unbiased.
                 let cut = u128::from(base) * u128::from(self.marking.alpha()) + (1 << ALPHA_BITS);
                 base - (cut >> (ALPHA_BITS + 1)) as u64
             }
@@ -269,7 +271,8 @@ impl LsAimd {
     fn grow(&mut self, n: u32) {
         let n = u64::from(n) << Q9;
         if self.w < self.ssthresh {
-            // In submss at most a doubling per feedback round, and never a segment onto a fraction of one.
+            // Below one segment at most a doubling per feedback round, and never a whole segment on top of a
+            // fraction of one.
             let most = if self.submss {
                 self.segment().min(self.w)
             } else {
@@ -280,7 +283,7 @@ impl LsAimd {
         }
         let amount = u128::from(self.add) * u128::from(n) + u128::from(self.carry);
         let w = u128::from(self.w);
-        // At most a segment for each segment acknowledged.
+        // At most one segment for each acknowledged one.
         let growth = u64::try_from(amount / w).unwrap_or(u64::MAX).min(n);
         self.w = self.w.saturating_add(growth).min(LARGEST);
         self.carry = (amount % w) as u64;
@@ -302,7 +305,7 @@ impl CongestionControl for LsAimd {
             decision.clock = Clock::Departure { max_outstanding: self.params.delta };
             decision.pacing = Pacing::Gap { time, over: window };
             decision.revise = Revise::Retroactive;
-            // The clock lets one segment out per gap: nothing else has to hold recovery back.
+            // The clock releases one segment per gap: recovery needs no other limit.
             decision.recovery = Recovery::Own;
         }
         decision
@@ -326,8 +329,8 @@ impl CongestionControl for LsAimd {
 
     fn on_congestion(&mut self, view: &FlowView, event: &CongestionEvent) {
         match *event {
-            // One reduction per window of data, whatever the signals: what is lost left after the last one where all
-            // before it is acknowledged.
+            // One reduction per window of data, whatever the signals: lost data was sent after the last one
+            // if everything before it is acknowledged.
             CongestionEvent::Loss { .. }
                 if self.reduced_until.is_some_and(|until| view.snd_una.lt(until)) => {}
             CongestionEvent::Loss { prior_pipe } => {
@@ -343,7 +346,7 @@ impl CongestionControl for LsAimd {
                     }
                     SsthreshRule::ByCc => {}
                 }
-                // The customary loss window of one segment must not raise a window below it.
+                // The usual loss window of one segment must not raise a smaller window.
                 let own = self.segment().min(self.ssthresh).min(self.w);
                 self.limit_window(own.min(from_window(window)));
                 self.reduced_until = Some(view.snd_nxt);

@@ -1,4 +1,4 @@
-//! What can be set about LS-AIMD.
+//! The parameters of LS-AIMD.
 
 use super::growth::{C_BITS, C_ONE};
 use super::marking::ONE;
@@ -9,15 +9,15 @@ use alloc::format;
 /// The factor that scales the additive increase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// The same all the time, in 2^-16. The thesis measures 1 and 2^-7.
+    /// Constant, in 2^-16. The thesis measures 1 and 2^-7.
     Fixed(u32),
-    /// C = min(1, (1 - alpha) / alpha): growth shrinks as marking nears saturation, and is whole while at most half of
-    /// the data is marked.
+    /// C = min(1, (1 - alpha) / alpha): reduces growth as marking approaches saturation, and leaves it alone
+    /// while at most half of the data is marked.
     Auto,
 }
 
 impl Scale {
-    /// C in 2^-16 if the share of marked data is `alpha` (in 2^-20).
+    /// C in 2^-16 if the fraction of marked data is `alpha` (in 2^-20).
     #[must_use]
     pub fn at(self, alpha: u64) -> u32 {
         match self {
@@ -38,7 +38,7 @@ impl Scale {
             Some(power) => power.parse().ok().map(|power: i32| libm::exp2(-f64::from(power))),
             None => text.parse().ok(),
         };
-        // Below this C would be nought in its fixed point.
+        // A smaller C would be zero in fixed point.
         let smallest = 1.0 / f64::from(C_ONE);
         match number {
             Some(c) if (smallest..=1.0).contains(&c) => Ok(Self::Fixed((c * f64::from(C_ONE)) as u32)),
@@ -55,20 +55,22 @@ impl Scale {
 pub struct LsAimdParams {
     /// Scale factor of the additive increase.
     pub c: Scale,
-    /// Segments after which the receiver is taken to acknowledge, 1 to 64: below so many, the departure clock runs, and
-    /// keeps at most so many in flight (thesis: 2).
+    /// Number of segments that the receiver is assumed to wait for before it acknowledges, 1 to 64: the
+    /// departure clock runs below this many, and keeps at most as many in flight (thesis: 2).
     pub delta: u16,
-    /// The share of a round in alpha is 2^-gain, 1 to 10 (thesis: 4, g = 1/16).
+    /// The weight of a round in alpha is 2^-gain, 1 to 10 (thesis: 4, g = 1/16).
     pub gain: u32,
-    /// Bytes by which the window must fall below `delta` segments before the departure clock takes over again (thesis: 0).
+    /// Hysteresis: bytes by which the window must fall below `delta` segments before the departure clock
+    /// starts again (thesis: 0).
     pub mode_hyst: u32,
-    /// One curve of growth in segments for all segment sizes, instead of powers of two in bytes.
+    /// Use one growth curve in segments for all segment sizes, instead of powers of two in bytes.
     pub scale_free: bool,
     /// Smallest window in bytes, 2 to 2^20 (thesis: 2).
     pub floor: u32,
-    /// Fraction bits of the logarithm, 9 to 24. The thesis' 9 loses the increase of jumbo frames near the floor.
+    /// Fraction bits of the logarithm, 9 to 24. With the thesis' 9 the increase of jumbo frames near the
+    /// floor vanishes.
     pub precision: u32,
-    /// Segments that one ACK may add in slow start, 1 to 64 (RFC 3465's L).
+    /// Maximum segments added per ACK in slow start, 1 to 64 (RFC 3465's L).
     pub abc: u32,
 }
 
@@ -88,7 +90,7 @@ impl Default for LsAimdParams {
 }
 
 impl LsAimdParams {
-    /// What [`Self::with`] takes.
+    /// The parameters of [`Self::with`].
     pub const TABLE: &[ParamInfo] = &[
         ParamInfo {
             name: "c",
@@ -135,7 +137,7 @@ impl LsAimdParams {
         },
     ];
 
-    /// The same with the given changes. `policy` is the name for errors.
+    /// The same with the given changes. `policy` is the name used in errors.
     ///
     /// # Errors
     /// Names the parameter that is unknown or out of range.

@@ -1,5 +1,5 @@
-//! Eifel: the timestamp of the first ACK after a timeout tells which transmission it answers (detection: RFC 3522), and
-//! a spurious timeout gets its window back (response: RFC 4015).
+//! Eifel: the timestamp of the first ACK after a timeout tells which transmission it answers (detection: RFC
+//! 3522), and a spurious timeout restores the window (response: RFC 4015).
 //!
 //! ```text
 //!   timeout ──► go-back-N's first step, RetransmitTS = its timestamp
@@ -11,8 +11,9 @@
 //!
 //! Steps are those of RFC 4015, section 3. Without timestamps it is go-back-N.
 //!
-//! Where it fails: everything that the stall held back is acknowledged at once, and the restored window follows into a
-//! path that others have filled meanwhile. `restore=full` is the draft of 2002, which gave back all of the window at once.
+//! Where it fails: all data delayed by the stall is acknowledged at once, and the restored window goes into a
+//! path that others have filled meanwhile. `restore=full` is the draft of 2002, which restored the whole
+//! window at once.
 
 use super::{go_back_n, pipe_prev, reports_twice, reversed_window};
 use ackline_tcp_core::policy::cc::{Phase, Undo};
@@ -54,13 +55,13 @@ fn with(mut restore: Restore, params: &Params) -> Result<Restore, SpecError> {
     Ok(restore)
 }
 
-/// What becomes of the window after a timeout found spurious.
+/// The window after a spurious timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Restore {
     /// FlightSize + min(bytes_acked, IW) (RFC 4015, section 3, step 8).
     #[default]
     Rfc4015,
-    /// What it was before the timeout, in a burst (the draft of 2002).
+    /// Its value before the timeout, in a burst (the draft of 2002).
     Full,
 }
 
@@ -68,7 +69,7 @@ pub enum Restore {
 enum EifelPhase {
     /// No episode.
     Open,
-    /// The head was sent again, and no ACK has advanced SND.UNA since. `sent`: SND.NXT at the timeout.
+    /// The head was retransmitted, and no ACK has advanced SND.UNA since. `sent`: SND.NXT at the timeout.
     Waiting { sent: SeqNum },
     /// The timeout was genuine: go-back-N up to here.
     Repair { recovery_point: SeqNum },
@@ -87,14 +88,14 @@ pub struct Eifel {
     srtt_prev: Option<Duration>,
     /// Step 0: RTTVAR.
     rttvar_prev: Duration,
-    /// First sequence number of what the timeout sent again, while a DSACK for it would be news.
+    /// First sequence number of what the timeout retransmitted, while a DSACK for it would still be news.
     late: Option<SeqNum>,
-    /// SND.NXT at the spurious verdict: the first sample of what lies beyond sets the RTO (step 11).
+    /// SND.NXT at the spurious verdict: the first sample of later data sets the RTO (step 11).
     sample_beyond: Option<SeqNum>,
 }
 
 impl Eifel {
-    /// Eifel that restores so much.
+    /// Eifel with this response.
     #[must_use]
     pub const fn new(restore: Restore) -> Self {
         Self {
@@ -109,10 +110,11 @@ impl Eifel {
         }
     }
 
-    /// RFC 3522, section 3.2, steps 4 to 6, with the order of RFC 4015: is the ACK that of an original?
+    /// RFC 3522, section 3.2, steps 4 to 6, in the order of RFC 4015: true if the ACK is for an original
+    /// transmission.
     fn is_spurious(view: &RtoView, ack: &AckFacts) -> bool {
-        // An ACK of everything may be that of the last original, and the ACKs before it lost (RFC 3522, section 3.3);
-        // a peer that sends DSACKs would have said so.
+        // An ACK of everything may be for the last original, with earlier ACKs lost (RFC 3522, section 3.3);
+        // a peer that sends DSACKs would have reported that.
         let tells = view.dsack_seen || ack.ack.lt(view.flow.snd_nxt);
         ack.echoes_original == Some(true) && ack.dsack.is_none() && tells
     }
@@ -140,7 +142,7 @@ impl Eifel {
         self.state = EifelPhase::Open;
         self.late = None;
         self.sample_beyond = Some(view.flow.snd_nxt);
-        // Step 7: transmission goes on with new data.
+        // Step 7: continue with new data.
         let mut step = RtoStep::consume();
         step.tags = RtoTags::Unmark;
         step.cc = self.reversal(view, ack);
@@ -194,7 +196,7 @@ impl RtoResponse for Eifel {
             self.state = EifelPhase::Open;
         }
         if !waiting && step.is_none() && self.late.take_if(|seq| reports_twice(ack, *seq)).is_some() {
-            // SpuriousRecovery = LATE_SPUR_TO: transmission has gone on long since, only step 8 is left.
+            // SpuriousRecovery = LATE_SPUR_TO: transmission has long continued, so only step 8 is left.
             let mut step = RtoStep::pass();
             step.cc = self.reversal(view, ack);
             step.verdict = Some(RtoVerdict::Spurious);

@@ -1,5 +1,5 @@
-//! F-RTO in its SACK form (RFC 5682, section 3): after a timeout send the oldest segment again, then new data, and see
-//! what the ACKs acknowledge.
+//! F-RTO with SACK (RFC 5682, section 3): after a timeout retransmit the oldest segment, then send new data,
+//! and see what the ACKs acknowledge.
 //!
 //! ```text
 //!   timeout ──► (1) head again ──► (2) first ACK that advances ──► two new segments ──► (3) next ACK
@@ -11,8 +11,9 @@
 //! Steps are those of RFC 5682, section 3.1. If the peer has no SACK, the basic form (section 2.1) follows from the
 //! same steps, with one more branch: a duplicate ACK in step 2 is go-back-N at once.
 //!
-//! Where it fails: without new data, or with a full receive window, it is go-back-N; and data that a stall has merely
-//! delayed is acknowledged like any other, so that a window restored in full goes out into a path that others have filled.
+//! Where it fails: without new data, or with a full receive window, it is go-back-N; and data merely delayed
+//! by a stall is acknowledged like any other, so that a fully restored window goes into a path that others
+//! have filled.
 
 use super::{go_back_n, halved, pipe_prev, reversed_window};
 use ackline_tcp_core::policy::cc::{SsthreshRule, Undo};
@@ -57,15 +58,15 @@ fn with(mut spurious: Spurious, params: &Params) -> Result<Spurious, SpecError> 
     Ok(spurious)
 }
 
-/// What becomes of the window after a timeout found spurious.
+/// The window after a spurious timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Spurious {
-    /// RFC 4015: FlightSize + min(bytes_acked, IW), and `ssthresh` as it was (or the flight at the timeout if that
-    /// is more).
+    /// RFC 4015: FlightSize + min(bytes_acked, IW), and the previous `ssthresh` (or the flight at the timeout
+    /// if that is more).
     #[default]
     Rfc4015,
-    /// Window and `ssthresh` at half of the flight at the timeout: congestion avoidance from there, as the variant of
-    /// 2002 had it.
+    /// Window and `ssthresh` are half the flight at the timeout: congestion avoidance from there, as in the
+    /// variant of 2002.
     Halve,
 }
 
@@ -73,7 +74,8 @@ pub enum Spurious {
 enum FrtoPhase {
     /// No episode.
     Open,
-    /// The head was sent again: step 2 waits for an ACK that advances SND.UNA. `sent`: SND.NXT at the timeout.
+    /// The head was retransmitted: step 2 waits for an ACK that advances SND.UNA. `sent`: SND.NXT at the
+    /// timeout.
     First { sent: SeqNum },
     /// New data was sent: step 3 waits for an ACK.
     Second { recovery_point: SeqNum },
@@ -99,13 +101,14 @@ impl FRto {
         Self { spurious, state: FrtoPhase::Open, pipe_prev: Window::ZERO, flight_prev: 0 }
     }
 
-    /// Go-back-N from here on; the ACK counts like every other one. `most`: segments that the window may have before
-    /// the ACK has grown it.
+    /// Continues with go-back-N; the ACK is processed as usual. `most`: maximum window in segments before the
+    /// ACK increases it.
     fn genuine(&mut self, view: &RtoView, recovery_point: SeqNum, most: u32) -> RtoStep {
         self.state = FrtoPhase::Repair { recovery_point };
         let mut step = RtoStep::pass();
         step.verdict = Some(RtoVerdict::Lossy);
-        // Steps 2a and 3a: no more than two (three) segments. One ACK that stands for many may have grown more.
+        // Steps 2a and 3a: at most two (three) segments. One ACK that covers many may have grown the window
+        // by more.
         let window = Window::from_bytes(u64::from(most * view.flow.smss));
         if view.window > window {
             step.cc = RtoCc::Timeout { window, ssthresh: SsthreshRule::Keep };
@@ -137,7 +140,7 @@ impl FRto {
         step
     }
 
-    /// Step 3. None for an ACK that says nothing.
+    /// Step 3. `None` for an ACK without information.
     fn on_second(&mut self, view: &RtoView, ack: &AckFacts, recovery_point: SeqNum) -> Option<RtoStep> {
         let sacks = ack.sack.iter().take(usize::from(ack.sack_count));
         let beyond = ack.ack.gt(recovery_point) || sacks.clone().any(|block| block.1.gt(recovery_point));
@@ -149,7 +152,7 @@ impl FRto {
         below.then(|| self.spurious(view, ack))
     }
 
-    /// Step 3b: data from before the timeout arrived without having been sent again.
+    /// Step 3b: data from before the timeout arrived without having been retransmitted.
     fn spurious(&mut self, view: &RtoView, ack: &AckFacts) -> RtoStep {
         self.state = FrtoPhase::Open;
         let mut step = RtoStep::consume();
@@ -179,7 +182,7 @@ impl RtoResponse for FRto {
 
     fn on_rto(&mut self, view: &RtoView) -> RtoStep {
         let sent = view.flow.snd_nxt;
-        // Step 1. The scoreboard is reset; a repeated expiry begins anew.
+        // Step 1. The scoreboard is reset; a repeated timeout starts over.
         let mut step = go_back_n::step(view, false, go_back_n::ssthresh(view));
         let repairing = match self.state {
             FrtoPhase::Open => view.in_recovery,
@@ -202,7 +205,7 @@ impl RtoResponse for FRto {
     }
 
     fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
-        // What is older than SND.UNA has been judged already.
+        // Anything older than SND.UNA has already been judged.
         let old = ack.ack.lt(ack.prior_una);
         let step = match self.state {
             FrtoPhase::First { sent } if !old => Some(self.on_first(view, ack, sent)),

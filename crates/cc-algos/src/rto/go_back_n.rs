@@ -1,8 +1,10 @@
-//! Go-back-N (RFC 5681 section 3.1, RFC 6675 section 5.1, RFC 6298 section 5): the timeout means that everything is
-//! lost. The window falls to one segment, and what is not SACKed goes out again in slow start.
+//! Go-back-N (RFC 5681 section 3.1, RFC 6675 section 5.1, RFC 6298 section 5): a timeout means that
+//! everything is lost. The window falls to one segment, and everything not SACKed is retransmitted in slow
+//! start.
 //!
-//! Where it fails: a timeout that was only a delay has a whole window sent twice, each copy released by the ACK of an
-//! original, twice as fast as the path drains; the copies and what they release overflow the queue that others share.
+//! Where it fails: a timeout that was only a delay retransmits a whole window, each copy released by the ACK
+//! of an original, twice as fast as the path drains; the copies and what they release overflow the shared
+//! queue.
 
 use super::halved;
 use ackline_tcp_core::SeqNum;
@@ -55,9 +57,9 @@ pub(super) fn ssthresh(view: &RtoView) -> SsthreshRule {
 /// Go-back-N.
 #[derive(Clone, Debug)]
 pub struct GoBackN {
-    /// What is SACKed is not sent again.
+    /// Do not retransmit what is SACKed.
     keep_sack: bool,
-    /// RecoveryPoint: SND.MAX at the last expiry; none if all of it is acknowledged.
+    /// RecoveryPoint: SND.MAX at the last timeout; `None` once all of it is acknowledged.
     recovery_point: Option<SeqNum>,
 }
 

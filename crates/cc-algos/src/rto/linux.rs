@@ -1,16 +1,18 @@
-//! Today's practice: go-back-N's first step, and three ways to find out that it was wrong and to take it back.
+//! Current practice: go-back-N's first step, with three ways to find out that it was wrong and undo it.
 //!
 //! | evidence | from |
 //! |---|---|
 //! | an ACK echoes a timestamp from before the first retransmission | RFC 3522 |
 //! | every retransmission is reported as received twice | RFC 2883, RFC 3708 |
-//! | data that was never sent again is acknowledged: at once, or after new data was sent | RFC 5682, section 3 |
+//! | data that was not retransmitted is acknowledged: at once, or after new data was sent | RFC 5682, section
+//! 3 |
 //!
-//! Undo restores window and `ssthresh` if they were higher, and unmarks what was marked lost. Beside it work tail
-//! loss probes, RACK and proportional rate reduction, which are the core's.
+//! Undo restores window and `ssthresh` if they were higher, and unmarks what was marked lost. Tail loss
+//! probes, RACK and proportional rate reduction complement it; they are in the core.
 //!
-//! `ssthresh` is congestion control's own rule's. A timeout in fast recovery does not lower it again. What the peer
-//! SACKed stays so, unless the head is SACKed, too: then the peer has reneged, and the core has cleared these tags before.
+//! `ssthresh` follows congestion control's own rule. A timeout in fast recovery does not lower it again. SACK
+//! information is kept, unless the head is SACKed, too: then the peer has reneged, and the core has already
+//! cleared these tags.
 
 use super::go_back_n;
 use ackline_tcp_core::policy::cc::{Phase, SsthreshRule, Undo};
@@ -55,7 +57,7 @@ pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
 enum LossState {
     /// No episode.
     Open,
-    /// Repair up to here.
+    /// Repair up to `high_seq`.
     Loss { high_seq: SeqNum },
 }
 
@@ -70,29 +72,30 @@ enum Test {
     Second,
 }
 
-/// What an undo needs to know.
+/// The state needed for an undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Marker {
-    /// SND.UNA at the timeout: DSACKs below it are of older days.
+    /// SND.UNA at the timeout: DSACKs below it are older.
     una: SeqNum,
     /// Segments that the connection had retransmitted before.
     retransmitted: u64,
     /// Segments since then that the peer reported as received twice.
     twice: u64,
-    /// The episode began with this timeout, so that timestamps tell its retransmissions from the originals.
+    /// The episode started with this timeout, so timestamps distinguish its retransmissions from the
+    /// originals.
     whole: bool,
 }
 
-/// Today's practice.
+/// Current practice.
 #[derive(Clone, Debug)]
 pub struct Linux {
     frto: bool,
     undo: bool,
     state: LossState,
     test: Test,
-    /// When the timer fired last.
+    /// Time of the last timeout.
     expired_at: Instant,
-    /// While the episode may still be taken back.
+    /// Present while the episode can still be undone.
     marker: Option<Marker>,
 }
 
@@ -121,7 +124,7 @@ impl Linux {
         Ok(self)
     }
 
-    /// Every retransmission of the episode was one too many (RFC 3708, section 2).
+    /// True if every retransmission of the episode was unnecessary (RFC 3708, section 2).
     fn all_came_twice(&mut self, view: &RtoView, ack: &AckFacts) -> bool {
         let (Some(marker), Some((start, end))) = (self.marker.as_mut(), ack.dsack) else { return false };
         if start.lt(marker.una) {
@@ -132,7 +135,7 @@ impl Linux {
         sent_again > 0 && marker.twice >= sent_again
     }
 
-    /// The episode is taken back.
+    /// Undoes the episode.
     fn take_back(&mut self) -> RtoStep {
         let mut step = RtoStep::pass();
         if self.state != LossState::Open {
@@ -146,7 +149,7 @@ impl Linux {
         step
     }
 
-    /// F-RTO has found nothing in favour of the timeout being spurious.
+    /// F-RTO found no evidence that the timeout was spurious.
     fn give_up_test(&mut self) -> RtoStep {
         self.test = Test::None;
         let mut step = RtoStep::pass();
@@ -154,8 +157,8 @@ impl Linux {
         step
     }
 
-    /// RFC 5682, section 3.1, steps 2 and 3, with one difference that practice makes: data that was never sent again
-    /// proves its case in step 2 already.
+    /// RFC 5682, section 3.1, steps 2 and 3, with one difference from practice: data that was not
+    /// retransmitted is proof already in step 2.
     fn test(&mut self, view: &RtoView, ack: &AckFacts, high_seq: SeqNum) -> Option<RtoStep> {
         if self.test == Test::None {
             return None;
@@ -211,7 +214,7 @@ impl RtoResponse for Linux {
 
     fn on_ack(&mut self, view: &RtoView, ack: &AckFacts) -> Option<RtoStep> {
         if view.flow.phase == Phase::Recovery || view.ecn_reduced && self.state == LossState::Open {
-            // A reduction that is not the timeout's must stand.
+            // A reduction not caused by the timeout must stand.
             self.marker = None;
         }
         if self.all_came_twice(view, ack) {

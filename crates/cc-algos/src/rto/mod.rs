@@ -1,18 +1,22 @@
-//! Responses to a retransmission timeout: what to send, what to hold for lost, what becomes of the window.
+//! Responses to a retransmission timeout: what to send, what counts as lost, what happens to the window.
 //!
 //! | name | idea | after a timeout that lost nothing | needs |
 //! |---|---|---|---|
-//! | `linux` | go-back-N, taken back when timestamps, DSACK or F-RTO show that it was wrong | everything restored | |
-//! | `dclor` | one probe above all that is outstanding; what the peer says of it tells what is lost | restart from two segments, `ssthresh` kept | SACK |
-//! | `frto` | two segments of new data after the first ACK decide | window as RFC 4015 has it, or half | new data |
-//! | `eifel` | the timestamp of the first ACK decides | window as RFC 4015 has it, or all of it | timestamps |
-//! | `go-back-n` | whatever is not SACKed is lost | a window sent again | |
-//! | `conventional` | the core's own: as `go-back-n`, with congestion control's rule for `ssthresh` | a window sent again | |
+//! | `linux` | go-back-N, undone when timestamps, DSACK or F-RTO show that it was wrong | everything restored
+//! | |
+//! | `dclor` | one probe above all outstanding data; what the peer reports about it tells what is lost |
+//! restart from two segments, `ssthresh` kept | SACK |
+//! | `frto` | two segments of new data after the first ACK decide | window as in RFC 4015, or half | new data
+//! |
+//! | `eifel` | the timestamp of the first ACK decides | window as in RFC 4015, or all of it | timestamps |
+//! | `go-back-n` | everything not SACKed is lost | a window sent again | |
+//! | `conventional` | the core's own: like `go-back-n`, with congestion control's rule for `ssthresh` | a
+//! window sent again | |
 //!
-//! Which one when: `linux` is right for almost every path. `dclor` is for paths whose packets are held up for seconds
-//! (cellular, satellite hand-over): it sends nothing twice but a probe, and leaves the rest of the path the room that it
-//! found when it came back; if a path stalls briefly and carries nothing else, that costs a slow start. `frto` and
-//! `eifel` stand for themselves for comparison; `linux` contains both ideas.
+//! Which one to use: `linux` is right for almost every path. `dclor` is for paths that delay packets for
+//! seconds (cellular, satellite hand-over): it retransmits nothing but a probe, and leaves the capacity of
+//! the returning path to others; if a path stalls briefly and carries nothing else, that costs a slow start.
+//! `frto` and `eifel` are separate for comparison; `linux` includes both ideas.
 
 pub mod dclor;
 pub mod eifel;
@@ -69,7 +73,7 @@ fn pipe_prev(view: &RtoView) -> Window {
     view.ssthresh.max(Window::from_bytes(u64::from(view.flow.flight_size)))
 }
 
-/// The DSACK of an ACK reports the octet `seq` as received twice.
+/// True if the DSACK of an ACK reports that the octet `seq` was received twice.
 fn reports_twice(ack: &AckFacts, seq: SeqNum) -> bool {
     ack.dsack.is_some_and(|(start, end)| seq.within(start, end))
 }

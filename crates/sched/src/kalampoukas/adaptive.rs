@@ -1,8 +1,8 @@
-//! `f=auto`: a share that lets upload and download use the same part of their links.
+//! `f=auto`: a share with which upload and download use the same fraction of their links.
 //!
-//! With all of the uplink in use, the upload gets `F_i = f` of it, and the download `F_j = (1 - f) * beta / alpha` of
-//! its own (equation 6.5), where `alpha / beta` is the time of an ACK on the uplink over that of the data that it
-//! answers on the downlink. Both are equal at
+//! If the uplink is fully used, the upload gets `F_i = f` of it, and the download `F_j = (1 - f) * beta /
+//! alpha` of its own link (equation 6.5), where `alpha / beta` is the time of an ACK on the uplink over that
+//! of the acknowledged data on the downlink. Both are equal at
 //!
 //! ```text
 //!            beta              U                   U   rate of the uplink, measured while packets wait
@@ -10,25 +10,25 @@
 //!        alpha + beta    U + r * DOWN           DOWN   rate of the downlink, given
 //! ```
 //!
-//! What fails: until a second of backlog and some ACKs were seen, `f` is what it was before; a downlink that is slower
-//! than said leaves ACKs more than they need, which data then uses.
+//! Where it fails: `f` stays as it was until a second of backlog and some ACKs have been seen; if the
+//! downlink is slower than configured, ACKs get more than they need, which data then uses.
 
 use super::Share;
 use ackline_tcp_core::policy::sched::Descriptor;
 use ackline_tcp_core::{ConnId, Duration, Instant, Rate, SeqNum};
 
-/// Connections whose acknowledgment numbers are followed at once; a collision costs a measurement.
+/// Number of connections whose acknowledgment numbers are tracked; a collision costs a measurement.
 const FOLLOWED: usize = 64;
-/// Time of backlog between two decisions.
+/// Backlogged time between two decisions.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// ACKs between two decisions.
 const MIN_ACKS: u64 = 16;
-/// A larger step is no acknowledgment of what came since the one before.
+/// A larger step does not count as an acknowledgment of new data.
 const MAX_ADVANCE: u32 = 1 << 24;
-/// Shares are whole per cents, and leave something to both.
+/// Shares are whole per cents, and never all for one class.
 const PERCENT: core::ops::RangeInclusive<u128> = 5..=95;
 
-/// What is measured, with the past counting half as much at each decision.
+/// Measurements; each decision halves the weight of the past.
 #[derive(Debug)]
 pub(super) struct Adaptive {
     /// Latest acknowledgment number of each connection, by its index.
@@ -37,10 +37,10 @@ pub(super) struct Adaptive {
     acks: u64,
     ack_bytes: u64,
     acknowledged: u64,
-    /// Bytes that left while others waited, and the time that they took.
+    /// Bytes sent while others waited, and the time they took.
     sent: u64,
     busy: Duration,
-    /// When a packet of this length left with others behind it.
+    /// When a packet was last popped with others behind it, and its length.
     last: Option<(Instant, u32)>,
 }
 
@@ -85,7 +85,7 @@ impl Adaptive {
         self.last = more.then_some((now, len));
     }
 
-    /// The share for a downlink of this rate, if enough was seen since the last decision.
+    /// The share for a downlink of this rate, if there are enough measurements since the last decision.
     pub(super) fn decide(&mut self, down: Rate) -> Option<Share> {
         if self.busy < INTERVAL || self.acks < MIN_ACKS || self.acknowledged == 0 {
             return None;

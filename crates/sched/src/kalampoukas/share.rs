@@ -1,20 +1,20 @@
-//! A share of a link as an exact fraction, and the weights that give it (step 19).
+//! A share of a link as an exact fraction, and the resulting weights (step 19).
 
 use ackline_tcp_core::policy::SpecError;
 use alloc::format;
 use core::fmt;
 use core::str::FromStr;
 
-/// The largest denominator of a fraction that is given as one.
+/// The largest denominator of a fraction.
 const MAX_DENOMINATOR: u32 = 65_535;
-/// The largest denominator that a decimal is turned into.
+/// The largest denominator when a decimal is converted.
 const MAX_DECIMAL_DENOMINATOR: u64 = 1_000;
-/// Digits of a decimal that are looked at: more than any `f64` has, and its products fit a u64.
+/// Maximum digits used of a decimal: more than any `f64` has, and its products fit a u64.
 const MAX_DIGITS: usize = 17;
 
 /// The share of data in a link's bytes, `f = p/q` in lowest terms, `0 < p < q <= 65535`.
 ///
-/// Read from `9/50` exactly; from `0.18` as the nearest fraction with a denominator up to 1000.
+/// Parses `9/50` exactly, and `0.18` as the nearest fraction with a denominator up to 1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     p: u32,
@@ -33,13 +33,13 @@ impl Share {
         if q > MAX_DENOMINATOR { None } else { Some(Self { p, q }) }
     }
 
-    /// What a byte of data costs: `q - p`.
+    /// Cost of a byte of data: `q - p`.
     #[must_use]
     pub const fn data_weight(&self) -> u32 {
         self.q - self.p
     }
 
-    /// What a byte of an ACK costs: `p`.
+    /// Cost of a byte of an ACK: `p`.
     #[must_use]
     pub const fn ack_weight(&self) -> u32 {
         self.p
@@ -99,7 +99,7 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Reads a decimal without rounding, as `(numerator, denominator)`; digits beyond the 17th are cut off.
+/// Parses a decimal without rounding, as `(numerator, denominator)`; digits after the 17th are dropped.
 fn decimal(text: &str) -> Option<(u64, u64)> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,6 +1,6 @@
-//! DCLOR, de-correlated loss recovery (Y. Swami, K. Le: "DCLOR: De-correlated Loss Recovery using SACK option for
-//! spurious timeouts", draft-swami-tsvwg-tcp-dclor-00, 2002): first find out what the network lost, then decide how much
-//! and what to send.
+//! DCLOR, de-correlated loss recovery (Y. Swami, K. Le: "DCLOR: De-correlated Loss Recovery using SACK option
+//! for spurious timeouts", draft-swami-tsvwg-tcp-dclor-00, 2002): first determine what the network lost, then
+//! decide how much and what to send.
 //!
 //! ```text
 //!                      ┌───────── stale ACKs: tags only ────────┐
@@ -11,10 +11,10 @@
 //!                                                                        only the holes are sent again
 //! ```
 //!
-//! SS_PTR is the probe's first sequence number. The steps are numbered as follows; the draft's own numbers are in
-//! parentheses (section 4).
+//! SS_PTR is the probe's first sequence number. Steps are numbered as follows, with the draft's own numbers
+//! (section 4) in parentheses.
 //!
-//! | step | what |
+//! | step | rule |
 //! |---|---|
 //! | R1 (1) | before the handshake is complete nothing changes: the core's |
 //! | R2 (section 6) | without SACK, with nothing but a FIN outstanding, or after too many probes: go-back-N |
@@ -24,33 +24,38 @@
 //! | R6 (4, 5) | the probe: new data; else the highest outstanding segment; repeated: the same |
 //! | R7 (4), R8 | SS_PTR; the timer backs off; one segment per expiry |
 //! | A1 (6) | what the ACK and its SACK blocks cover is tagged: the core's |
-//! | A2, A3 (7) | the ACK covers SS_PTR: clean exit; a SACK block does: lossy exit |
-//! | A4 (6, 7) | else it is stale: nothing is sent, sampled or counted; the timer restarts on progress |
+//! | A2, A3 (7) | the ACK covers SS_PTR: clean exit; a SACK block covers it: lossy exit |
+//! | A4 (6, 7) | otherwise it is stale: nothing is sent, sampled or counted; the timer restarts on progress |
 //! | A5 | if both cover SS_PTR, A2 wins |
-//! | A6 (section 6) | the probe was new data, and comes back as a duplicate ACK without SACK: the peer sends none |
-//! | L1 to L5 (8 to 10) | lossy exit: what is not SACKed is lost; `ssthresh` = saved / 2; window 2; repair |
-//! | C1 to C3 (10) | clean exit: window 2; new data; the probe's ACK is the episode's one RTT sample |
-//! | P1 to P4 | repair: slow start; no second reduction; a timeout begins a new episode |
+//! | A6 (section 6) | the probe was new data and causes a duplicate ACK without SACK: the peer does not send
+//! SACK |
+//! | L1 to L5 (8 to 10) | lossy exit: everything not SACKed is lost; `ssthresh` = saved / 2; window 2; repair
+//! |
+//! | C1 to C3 (10) | clean exit: window 2; new data; the probe's ACK gives the episode's only RTT sample |
+//! | P1 to P4 | repair: slow start; no second reduction; a timeout starts a new episode |
 //!
-//! If the draft is ambiguous or wrong:
+//! Where the draft is ambiguous or wrong:
 //!
 //! - I-1, A2: the octet SS_PTR itself must be covered; an ACK *of* SS_PTR is stale (I-8: one octet is enough).
 //! - I-2: pipe or flight size is saved ([`SavedWindow`]). I-3: repeated timeouts keep the first value.
-//! - I-4: less than a segment of new data will do, if it fits the peer's window whole. I-5: a FIN rides on it, alone it is
-//!   no probe. I-6: repeated probes are the same segment ([`ProbeRepeat`]). I-7: their number is limited.
-//! - I-9: stale ACKs that bring something restart the timer, backed off as it is. I-10: `ssthresh` is at least two
-//!   segments. I-11: the sample counts as RFC 4015, section 3, step 11, has it ([`ProbeRtt`]).
-//! - I-12: if ECE came and the window was not reduced for it, a clean exit reduces `ssthresh` and sends CWR.
+//! - I-4: less than a segment of new data is enough, if it fits the peer's window completely. I-5: a FIN
+//!   rides on it, but is no probe by itself. I-6: repeated probes are the same segment ([`ProbeRepeat`]).
+//!   I-7: their number is limited.
+//! - I-9: stale ACKs that make progress restart the timer, with its back-off. I-10: `ssthresh` is at least
+//!   two segments. I-11: the sample is used as in RFC 4015, section 3, step 11 ([`ProbeRtt`]).
+//! - I-12: if ECE arrived and the window was not reduced for it, a clean exit reduces `ssthresh` and sends
+//!   CWR.
 //! - I-13: a timeout in Repair does not raise `ssthresh`.
-//! - I-14: a probe that was a retransmission may have repaired the only loss itself, so that its ACK proves nothing
-//!   ([`FallbackClean`]). A DSACK for it that comes later gives `ssthresh` back.
-//! - I-15: the draft's advice to wait for a first SACK block would keep DCLOR from flows that only stall
+//! - I-14: a probe that was a retransmission may itself have repaired the only loss, so its ACK proves
+//!   nothing ([`FallbackClean`]). A later DSACK for it restores `ssthresh`.
+//! - I-15: the draft's advice to wait for a first SACK block would prevent DCLOR on flows that only stall
 //!   (`require_sack_seen`).
 //!
-//! RFC 8961, section 4, has a timeout send one packet and back off; which one is not prescribed.
+//! RFC 8961, section 4, requires a timeout to send one packet and back off; it does not say which packet.
 //!
-//! Where it fails: every spurious timeout costs the window, to be regained in slow start, even if the path would have
-//! taken it; when a whole window is lost, delivery waits one round trip longer than with go-back-N (section 5).
+//! Where it fails: every spurious timeout costs the window, which slow start must regain, even if the path
+//! could have carried it; if a whole window is lost, delivery takes one round trip longer than with go-back-N
+//! (section 5).
 
 mod params;
 
@@ -88,9 +93,9 @@ pub(crate) const ENTRY: Entry<NewRtoResponse> = Entry {
 pub struct Dclor {
     params: DclorParams,
     phase: RtoPhase,
-    /// First sequence number of the probe, in Probe.
+    /// First sequence number of the probe, in the Probe phase.
     ss_ptr: SeqNum,
-    /// The probe was data never sent before.
+    /// The probe was new data.
     ss_ptr_is_new: bool,
     /// Bytes in the network just before the episode's first timeout.
     saved: u64,
@@ -98,38 +103,38 @@ pub struct Dclor {
     probe_count: u32,
     /// Transmissions of the segment at SS_PTR since the episode began.
     probe_tx: u32,
-    /// SND.NXT at the lossy exit, in Repair.
+    /// SND.NXT at the lossy exit, in the Repair phase.
     recovery_point: SeqNum,
-    /// ECE came in Probe.
+    /// ECE arrived in the Probe phase.
     ece_in_probe: bool,
     /// The window had been reduced for ECN before the episode.
     ecn_reduced: bool,
     /// Stale ACKs opened the window, under [`StalePolicy::Revert`] and [`StalePolicy::Halve`].
     opened: bool,
-    /// RTO periods of the episode without any ACK.
+    /// RTOs of the episode without any ACK.
     silent_periods: u32,
-    /// An ACK came since the last timeout.
+    /// An ACK arrived since the last timeout.
     heard: bool,
-    /// `ssthresh` may not rise above this: the episode began in Repair.
+    /// Upper limit of `ssthresh`: the episode started in Repair.
     cap: Option<Window>,
     /// SRTT and RTTVAR before the episode.
     srtt_prev: (Duration, Duration),
-    /// Go-back-N has the episode.
+    /// Go-back-N has taken over the episode.
     go_back_n: bool,
     /// The peer does not send SACK: go-back-N for the rest of the connection.
     unable: bool,
-    /// A clean exit that was taken for a lossy one for want of proof.
+    /// A clean exit treated as a lossy one for lack of proof.
     unproved: Option<Unproved>,
 }
 
-/// I-14: what a DSACK for the probe would give back.
+/// I-14: what a DSACK for the probe would restore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Unproved {
     /// SS_PTR of a probe that was a retransmission.
     ss_ptr: SeqNum,
     /// `ssthresh` before it was reduced.
     ssthresh: Window,
-    /// SND.NXT at the exit. What left later is acknowledged after the DSACK; then none will come.
+    /// SND.NXT at the exit. When later data is acknowledged, the DSACK can no longer arrive.
     until: SeqNum,
 }
 
@@ -159,7 +164,7 @@ impl Dclor {
         }
     }
 
-    /// The parameters in force.
+    /// The current parameters.
     #[must_use]
     pub const fn params(&self) -> &DclorParams {
         &self.params
@@ -180,7 +185,7 @@ impl Dclor {
             || worn_out
     }
 
-    /// Go-back-N takes the episode.
+    /// Hands the episode over to go-back-N.
     fn delegate(&mut self, view: &RtoView) -> RtoStep {
         let ssthresh = if self.phase == RtoPhase::Probe {
             SsthreshRule::AtMost(self.reduced(view))
@@ -203,7 +208,7 @@ impl Dclor {
         self.probe_count = 0;
     }
 
-    /// R3: what a new episode begins with.
+    /// R3: the start of a new episode.
     fn begin(&mut self, view: &RtoView) {
         self.saved = u64::from(match self.params.saved_window {
             SavedWindow::Pipe => view.flow.pipe,
@@ -222,7 +227,7 @@ impl Dclor {
         self.unproved = None;
     }
 
-    /// R6 and R7: the probe, and where it lies.
+    /// R6 and R7: the probe, and its position.
     fn choose_probe(&mut self, view: &RtoView) -> RtoSend {
         if self.phase == RtoPhase::Probe && self.params.probe_repeat == ProbeRepeat::Same {
             self.probe_tx += 1;
@@ -248,7 +253,7 @@ impl Dclor {
         self.cap.map_or(half, |cap| half.min(cap))
     }
 
-    /// What stale ACKs have opened, or may open.
+    /// The window that stale ACKs have opened, or may open.
     fn stale_window(&self, view: &RtoView) -> Window {
         let least = restart_window(view);
         let bytes = match self.params.stale_policy {
@@ -273,7 +278,7 @@ impl Dclor {
         }
     }
 
-    /// C3, I-11: Karn's algorithm leaves the sample of a probe that was new data and left once.
+    /// C3, I-11: Karn's algorithm only leaves the sample of a probe that was new data and was sent once.
     fn sample(&self, ack: &AckFacts) -> RtoRtt {
         let takes = self.params.probe_rtt == ProbeRtt::Rfc4015;
         if takes && self.ss_ptr_is_new && self.probe_tx == 1 && ack.covers(self.ss_ptr) {
@@ -304,7 +309,7 @@ impl Dclor {
     fn lossy(&mut self, view: &RtoView, ack: &AckFacts) -> RtoStep {
         let mut step = RtoStep::consume();
         step.tags = if self.opened {
-            // What left after the probe says nothing yet.
+            // The fate of data sent after the probe is unknown.
             RtoTags::LostBefore(self.ss_ptr.max(view.flow.snd_una))
         } else {
             RtoTags::UnsackedLost
@@ -358,7 +363,8 @@ impl Dclor {
     fn on_ack_in_probe(&mut self, view: &RtoView, ack: &AckFacts) -> RtoStep {
         self.heard = true;
         self.ece_in_probe |= ack.ece;
-        // A2, A5. If the peer shrank its window before the probe left, everything may be acknowledged without it.
+        // A2, A5. If the peer shrank its window before the probe was sent, everything may be acknowledged
+        // without it.
         if ack.ack.gt(self.ss_ptr) || ack.ack.ge(view.flow.snd_nxt) {
             return self.clean(view, ack);
         }
@@ -369,7 +375,7 @@ impl Dclor {
         if self.peer_sends_no_sack(view, ack) {
             self.unable = true;
             let mut step = self.delegate(view);
-            // It is no expiry: the head goes out within the window of one segment, and nothing backs off.
+            // Not a timeout: the head is sent within a window of one segment, and there is no back-off.
             step.send = RtoSend::Nothing;
             step.timer = RtoTimer::Restart;
             step.verdict = Some(RtoVerdict::Lossy);

@@ -1,55 +1,56 @@
-//! What can be set about DCLOR.
+//! The parameters of DCLOR.
 
 use super::NAME;
 use ackline_tcp_core::policy::spec::ParamInfo;
 use ackline_tcp_core::policy::{Params, SpecError};
 
-/// What stale ACKs do (section 4.2, NOTE-1 and NOTE-2).
+/// The effect of stale ACKs (section 4.2, NOTE-1 and NOTE-2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StalePolicy {
-    /// Nothing: the window stays closed, and the exit has two segments.
+    /// None: the window stays closed, and is two segments at the exit.
     Silent,
     /// The first one opens a window of the saved pipe for new data.
     Revert,
     /// The first one opens half of that.
     Halve,
-    /// Nothing; the exit has the saved pipe, halved for each RTO period without an ACK, and at least two segments.
+    /// None; at the exit the window is the saved pipe, halved for each RTO without an ACK, and at least two
+    /// segments.
     Decay,
 }
 
-/// What a second timeout sends while the first one's probe is out.
+/// What a second timeout sends while the first probe is unanswered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeRepeat {
     /// The same segment again.
     Same,
-    /// New data again, or the highest outstanding segment; SS_PTR moves.
+    /// New data, or the highest outstanding segment; SS_PTR moves.
     New,
 }
 
-/// What half of becomes `ssthresh` when data was lost.
+/// The value whose half becomes `ssthresh` if data was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SavedWindow {
     /// Pipe (RFC 6675) before the first timeout of the episode.
     Pipe,
-    /// FlightSize (RFC 5681) then.
+    /// FlightSize (RFC 5681) at that time.
     FlightSize,
 }
 
-/// What a clean exit makes of a probe that was itself a retransmission, and so may have repaired the only loss.
+/// How a clean exit treats a probe that was a retransmission, which may itself have repaired the only loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FallbackClean {
-    /// `ssthresh` stays, as the draft has it.
+    /// `ssthresh` is kept, as in the draft.
     Literal,
     /// `ssthresh` is reduced unless a timestamp or a DSACK proves that the original had arrived.
     Conservative,
 }
 
-/// What the ACK of a probe that was new data, and left once, tells of the round trip.
+/// How the ACK of a probe that was new data, and was sent once, is used as an RTT sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeRtt {
-    /// A sample, taken as RFC 4015, section 3, step 11, has it: the timeout grows by what held the probe up.
+    /// As in RFC 4015, section 3, step 11: the RTO grows by the probe's delay.
     Rfc4015,
-    /// Nothing.
+    /// Not at all.
     Skip,
 }
 
@@ -57,36 +58,36 @@ pub enum ProbeRtt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DclorParams {
-    /// What stale ACKs do.
+    /// The effect of stale ACKs.
     pub stale_policy: StalePolicy,
     /// What a repeated timeout sends.
     pub probe_repeat: ProbeRepeat,
-    /// A timeout clears what the peer has SACKed (RFC 2018, section 8, has it cleared; practice keeps it).
+    /// A timeout clears the peer's SACK information (as RFC 2018, section 8, says; practice keeps it).
     pub sack_reset_on_rto: bool,
-    /// What half of becomes `ssthresh`.
+    /// The value whose half becomes `ssthresh`.
     pub saved_window: SavedWindow,
     /// What a probe that was a retransmission proves.
     pub fallback_clean: FallbackClean,
     /// Go-back-N before the peer has sent its first SACK block (section 6).
     pub require_sack_seen: bool,
-    /// Probes in a row before go-back-N takes over; 0: no limit (but for that of the connection).
+    /// Consecutive probes before go-back-N takes over; 0: no limit (other than the connection's).
     pub max_probes: u32,
     /// An unanswered tail loss probe becomes the probe of the first timeout.
     pub reuse_tlp: bool,
-    /// What a probe's ACK tells of the round trip.
+    /// How a probe's ACK is used as an RTT sample.
     pub probe_rtt: ProbeRtt,
 }
 
 impl Default for DclorParams {
-    /// What is best in practice: [`Self::paper`], but careful about probes that were retransmissions, and with a limit
-    /// of three probes.
+    /// Best for practice: [`Self::paper`], but cautious about probes that were retransmissions, and limited
+    /// to three probes.
     fn default() -> Self {
         Self { fallback_clean: FallbackClean::Conservative, max_probes: 3, ..Self::paper() }
     }
 }
 
 impl DclorParams {
-    /// What [`Self::parse`] takes.
+    /// The parameters of [`Self::parse`].
     pub const TABLE: &[ParamInfo] = &[
         ParamInfo {
             name: "profile",
@@ -166,7 +167,7 @@ impl DclorParams {
         }
     }
 
-    /// The profile that is named among `params`, or the default one, with the other changes.
+    /// The profile named in `params`, or the default one, with the other changes.
     ///
     /// # Errors
     /// Names the parameter that is unknown or out of range.
