@@ -1,4 +1,4 @@
-//! What is to happen, in one total order: by time, then by creation.
+//! Future events in one total order: by time, then by creation.
 
 use ackline_tcp_core::Instant;
 use std::cmp::Ordering;
@@ -14,13 +14,13 @@ pub struct Order {
 }
 
 impl Order {
-    /// The same order as one number, which is compared without a branch that nobody can predict.
+    /// The same order as one number, which is compared without an unpredictable branch.
     const fn key(self) -> u128 {
         (self.at.as_nanos() as u128) << 64 | self.serial as u128
     }
 }
 
-/// The future: events that wait for their time.
+/// The queue of future events.
 #[derive(Debug)]
 pub struct EventQueue<E> {
     heap: BinaryHeap<Entry<E>>,
@@ -61,8 +61,8 @@ impl<E> Default for EventQueue<E> {
 }
 
 impl<E> EventQueue<E> {
-    /// Takes the next place in the order, for an event whose owner keeps it in a queue of its own and
-    /// [schedules](Self::schedule_in_order) only the first.
+    /// Reserves the next position in the order, for an event whose owner keeps it in its own queue and only
+    /// [schedules](Self::schedule_in_order) the first.
     pub fn reserve(&mut self, at: Instant) -> Order {
         self.created += 1;
         Order { at, serial: self.created }
@@ -74,7 +74,7 @@ impl<E> EventQueue<E> {
         self.schedule_in_order(order, event);
     }
 
-    /// Adds an event at a place that was reserved.
+    /// Adds an event at a reserved position.
     pub fn schedule_in_order(&mut self, order: Order, event: E) {
         self.heap.push(Entry { order, event });
     }
@@ -90,13 +90,13 @@ impl<E> EventQueue<E> {
         self.heap.pop().map(|entry| (entry.order, entry.event))
     }
 
-    /// Events that wait.
+    /// Number of pending events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.heap.len()
     }
 
-    /// True if nothing is to happen any more.
+    /// True if there are no pending events.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()

@@ -1,4 +1,4 @@
-//! A host: one endpoint, its applications, and the loop that drives it by the core's contract.
+//! A host: an endpoint, its applications, and the loop that drives them by the core's contract.
 
 use crate::app::{App, AppCx, AppEvent, Owners};
 use crate::observe::Traces;
@@ -17,8 +17,8 @@ pub enum Egress {
     /// Everything that TCP sends goes to the link's queue at once.
     #[default]
     Queued,
-    /// The link has no queue: it takes one packet when it is idle and reports its departure, so that the endpoint's egress
-    /// scheduler decides what waits. For hosts with one outgoing link.
+    /// The link has no queue: it takes one packet when idle and reports its departure, so the endpoint's
+    /// egress scheduler decides what waits. For hosts with one outgoing link.
     Fed,
 }
 
@@ -27,30 +27,30 @@ pub enum Egress {
 pub(crate) struct Slot {
     pub(crate) app: Box<dyn App>,
     pub(crate) rng: SimRng,
-    /// Its place among all applications of the simulation.
+    /// Its index among all applications of the simulation.
     pub(crate) place: u32,
 }
 
-/// A host at work.
+/// The state of a host.
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) egress: Egress,
-    /// The links that leave it.
+    /// Its outgoing links.
     pub(crate) links: Vec<LinkId>,
     pub(crate) apps: Vec<Slot>,
     pub(crate) owners: Owners,
-    /// Timers that applications asked for during the last call.
+    /// Timers set by applications during the last call.
     pub(crate) timers: Vec<(Instant, u32, u64)>,
-    /// Packets that applications sent past TCP during the last call.
+    /// Packets sent past TCP by applications during the last call.
     pub(crate) raw: Vec<Vec<u8>>,
     /// When the simulation wakes the endpoint next.
     pub(crate) timer_at: Instant,
-    /// News that wait until the endpoint has transmitted.
+    /// Events to deliver after the endpoint has transmitted.
     news: Vec<(u32, ConnId, AppEvent)>,
-    /// Packets that wait to be carried to a link.
+    /// Packets to be passed to a link.
     pub(crate) outbox: Vec<Packet>,
-    /// What its connections trace, if an observer wants to hear of it.
+    /// Trace events of its connections, if an observer wants them.
     pub(crate) traces: Option<Traces>,
 }
 
@@ -88,9 +88,9 @@ impl Host {
         f(slot.app.as_mut(), &mut cx);
     }
 
-    /// What follows every input: readers read, TCP sends, then writers write and TCP sends again.
+    /// Follows every input: readers read, TCP sends, then writers write and TCP sends again.
     ///
-    /// `room` says how many packets the links take: without limit, or one if an idle link is fed.
+    /// `room` is the number of packets that the links take: unlimited, or one if an idle link is fed.
     pub(crate) fn settle(&mut self, now: Instant, mut room: usize, pool: &mut PacketPool, number: &mut u64) {
         self.send_raw(now, pool, number);
         loop {
@@ -120,7 +120,7 @@ impl Host {
         }
     }
 
-    /// Readable comes to the application before TCP sends, everything else after.
+    /// Applications are told of readable data before TCP sends, of everything else after.
     fn take_news(&mut self, now: Instant) {
         while let Some(event) = self.endpoint.poll_event() {
             let conn = event.conn();

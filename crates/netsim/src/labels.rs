@@ -1,4 +1,4 @@
-//! Words for what the core says in enums, for records and captures.
+//! Text for the core's enums, for records and captures.
 
 use ackline_tcp_core::info::Blocked;
 use ackline_tcp_core::packet::SendReason;
@@ -33,7 +33,7 @@ pub const fn send_reason(reason: SendReason) -> &'static str {
     }
 }
 
-/// What kind of packet it is.
+/// The kind of a packet.
 #[must_use]
 pub const fn segment_class(class: SegmentClass) -> &'static str {
     match class {
@@ -59,7 +59,7 @@ pub const fn phase(phase: Phase) -> &'static str {
     }
 }
 
-/// Where the response to a timeout stands.
+/// The phase of the response to a timeout.
 #[must_use]
 pub const fn rto_phase(phase: RtoPhase) -> &'static str {
     match phase {
@@ -69,7 +69,7 @@ pub const fn rto_phase(phase: RtoPhase) -> &'static str {
     }
 }
 
-/// What it found out.
+/// The verdict of the response.
 #[must_use]
 pub const fn rto_verdict(verdict: RtoVerdict) -> &'static str {
     match verdict {

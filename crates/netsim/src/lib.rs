@@ -1,5 +1,5 @@
-//! A deterministic network simulator in virtual time. Its hosts are ackline endpoints, its packets the octets that they
-//! build and parse; nothing is modelled twice.
+//! A deterministic network simulator in virtual time. Its hosts are ackline endpoints, and its packets the
+//! real octets that they build and parse; there is no second model of TCP.
 //!
 //! ```text
 //!   Sim ── hosts (endpoint + applications) ── links (queue, rate, impairments, delay) ── routers

@@ -4,7 +4,8 @@
 //!   queue ──► serialise at the rate ──► impairments ──► propagate for the delay ──► the other end
 //! ```
 //!
-//! Packets that propagate stand in a queue of the link's own, so that the simulation's heap holds one event for all of them.
+//! Packets in propagation are in a queue of the link, so the simulation's heap only holds one event for all
+//! of them.
 
 use crate::event::Order;
 use crate::impair::Impairment;
@@ -16,7 +17,7 @@ use crate::topology::NodeId;
 use ackline_tcp_core::{Duration, Instant};
 use std::collections::VecDeque;
 
-/// What a link is made of.
+/// The parameters of a link.
 #[derive(Debug)]
 pub struct LinkSpec {
     /// How fast it serialises.
@@ -25,9 +26,9 @@ pub struct LinkSpec {
     pub delay: Duration,
     /// Bytes added to each packet on this link (Ethernet: 38 with preamble and gap).
     pub framing: u32,
-    /// What stands before it. Not used if the sending host [feeds the link](crate::Egress::Fed) itself.
+    /// The queue before it. Not used if the sending host [feeds the link](crate::Egress::Fed) itself.
     pub queue: Box<dyn Queue>,
-    /// What happens to packets on the way, in this order.
+    /// Impairments, in this order.
     pub impairments: Vec<Box<dyn Impairment>>,
 }
 
@@ -58,16 +59,16 @@ impl LinkSpec {
     }
 }
 
-/// What a link has seen. Every packet offered is, in the end, delivered or dropped, and duplicates are counted apart:
-/// `offered + duplicated = delivered + dropped + on the link`.
+/// Counters of a link. Every packet offered is eventually delivered or dropped, and duplicates are counted
+/// separately: `offered + duplicated = delivered + dropped + on the link`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LinkStats {
-    /// Packets that came to the queue (or that the host fed to the link).
+    /// Packets that arrived at the queue (or that the host fed to the link).
     pub offered: u64,
-    /// Packets that arrived at the other end.
+    /// Packets delivered to the far node.
     pub delivered: u64,
-    /// Bytes of them, by price and framing.
+    /// Their bytes, by price and framing.
     pub delivered_bytes: u64,
     /// Packets dropped because the buffer was full.
     pub overflows: u64,
@@ -99,7 +100,7 @@ impl LinkStats {
     }
 }
 
-/// A link at work.
+/// The state of a link.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) from: NodeId,
@@ -107,21 +108,21 @@ pub(crate) struct Link {
     pub(crate) spec: LinkSpec,
     /// The sending host feeds packets one by one.
     pub(crate) fed: bool,
-    /// An observer watches the last bits of packets leave.
+    /// An observer watches departures.
     pub(crate) watched: bool,
     /// Nothing is serialised while it is down or stalled.
     pub(crate) stopped: bool,
     /// The packet being serialised.
     pub(crate) in_service: Option<Packet>,
-    /// The place, among all events, of the end of what is being serialised or was last.
+    /// Position, among all events, of the end of the current or last serialisation.
     pub(crate) done: Order,
-    /// An event stands at `done`.
+    /// An event is scheduled at `done`.
     pub(crate) done_scheduled: bool,
-    /// The arrival of the packet in service, if nothing can happen to it on the way.
+    /// The arrival of the packet being serialised, if nothing can happen to it on the way.
     pub(crate) arrives: Option<Order>,
     /// The delay when that packet's first bit left.
     pub(crate) delay: Duration,
-    /// Packets that propagate, in the order of their arrival.
+    /// Packets in propagation, in order of arrival.
     flying: VecDeque<(Order, Packet)>,
     last_arrival: Instant,
     pub(crate) rng: SimRng,
@@ -154,7 +155,8 @@ impl Link {
         self.in_service.is_some() || self.done > current
     }
 
-    /// True if nothing happens to a packet when its last bit leaves: its arrival is known when its first bit does.
+    /// True if nothing happens to a packet when its last bit leaves: its arrival is known when its first bit
+    /// leaves.
     pub(crate) fn is_plain(&self) -> bool {
         !self.fed && self.spec.impairments.is_empty()
     }
@@ -169,7 +171,7 @@ impl Link {
         self.spec.queue.packets() + usize::from(self.in_service.is_some()) + self.flying.len()
     }
 
-    /// When a packet that left at `now` arrives.
+    /// When a packet that left at `now` will arrive.
     pub(crate) fn arrival(&mut self, now: Instant, extra: Duration, reorders: bool) -> Instant {
         let at = now + self.delay.saturating_add(extra);
         if reorders {
@@ -179,7 +181,7 @@ impl Link {
         self.last_arrival
     }
 
-    /// The packet propagates. True if it is the next to arrive.
+    /// Starts the propagation of a packet. True if it is the next to arrive.
     pub(crate) fn fly(&mut self, order: Order, packet: Packet) -> bool {
         if self.flying.back().is_none_or(|(last, _)| *last < order) {
             self.flying.push_back((order, packet));

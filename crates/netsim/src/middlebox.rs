@@ -1,4 +1,4 @@
-//! A node between hosts that is more than a router: it decides when, and whether, a packet goes on.
+//! A node between hosts that is more than a router: it decides when, and whether, to forward a packet.
 
 use crate::packet::Packet;
 use crate::queue::DropReason;
@@ -6,36 +6,36 @@ use ackline_tcp_core::Instant;
 use std::any::Any;
 use std::fmt::Debug;
 
-/// A node of the simulation that takes packets in and gives them out when it wants to. What it gives out follows the routes, as
-/// behind a router.
+/// A node of the simulation that receives packets and forwards them when it wants to. Forwarded packets
+/// follow the routes, as from a router.
 ///
 /// The simulation calls [`arrive`](Self::arrive) for each packet, and [`timeout`](Self::timeout) when the instant of
 /// [`next_timeout`](Self::next_timeout), asked after each call, has come.
 pub trait Middlebox: Debug + Send + Any {
-    /// A packet arrives. It is kept, or goes to `cx` at once.
+    /// A packet arrives. Keep it, or pass it to `cx`.
     fn arrive(&mut self, cx: &mut MiddleboxCx<'_>, packet: Packet);
 
-    /// When it wants to be called.
+    /// When to call [`timeout`](Self::timeout).
     fn next_timeout(&self) -> Option<Instant>;
 
     /// That instant has come.
     fn timeout(&mut self, cx: &mut MiddleboxCx<'_>);
 }
 
-/// The surroundings of one call.
+/// The context of one call.
 #[derive(Debug)]
 pub struct MiddleboxCx<'a> {
     /// The time.
     pub now: Instant,
-    /// The simulation's seed, for random numbers of the middlebox's own.
+    /// The simulation's seed, for the middlebox's own random numbers.
     pub seed: u64,
-    /// Packets that go on, in this order.
+    /// Packets to forward, in this order.
     pub out: &'a mut Vec<Packet>,
-    /// Packets that end here. They are counted on the link by which they would have left.
+    /// Packets dropped. They are counted on the link that they would have taken.
     pub dropped: &'a mut Vec<(Packet, DropReason)>,
 }
 
-/// A middlebox at work.
+/// The state of a middlebox.
 #[derive(Debug)]
 pub(crate) struct Placed {
     pub(crate) middlebox: Box<dyn Middlebox>,

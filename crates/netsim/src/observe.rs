@@ -1,4 +1,4 @@
-//! Who watches a simulation: recorders, captures, tests.
+//! Observers of a simulation: recorders, captures, tests.
 
 use crate::packet::Packet;
 use crate::queue::DropReason;
@@ -10,23 +10,23 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
-/// What happened to a packet on a link.
+/// An event of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PacketEvent {
-    /// It came to the link, before any decision about it.
+    /// It arrived at the link, before any decision about it.
     Offered,
     /// Its first bit leaves: it waited from [`Packet::queued_at`] until now.
     Started,
-    /// Its last bit left the sending end.
+    /// Its last bit left the sending node.
     Left,
-    /// It arrived at the other end.
+    /// It arrived at the far node.
     Delivered,
     /// It was dropped.
     Dropped(DropReason),
 }
 
 impl PacketEvent {
-    /// The event as a word, or the reason of a drop.
+    /// The event as a word, or the reason for a drop.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -39,15 +39,15 @@ impl PacketEvent {
     }
 }
 
-/// Watches a simulation. All methods do nothing by default.
+/// Observes a simulation. All methods do nothing by default.
 pub trait Observer: Debug + Send + Any {
-    /// True if it keeps octets whose transport checksums must be right.
+    /// True if it keeps octets and needs valid transport checksums.
     fn needs_checksums(&self) -> bool {
         false
     }
 
-    /// False if it does nothing when a packet's last bit leaves `link`. Links whose departures nobody watches take
-    /// fewer events, and [`PacketEvent::Left`] may be missing there; nothing else changes.
+    /// False if it ignores the departure of last bits from `link`. Links whose departures are not watched
+    /// need fewer events, and may not report [`PacketEvent::Left`]; nothing else changes.
     fn watches_departures(&self, link: LinkId) -> bool {
         let _ = link;
         true
@@ -58,35 +58,35 @@ pub trait Observer: Debug + Send + Any {
         let _ = (now, link, event, packet);
     }
 
-    /// True if it wants to hear of what happens inside connections.
+    /// True if it wants trace events of connections.
     fn needs_traces(&self) -> bool {
         false
     }
 
-    /// Something happened inside a connection of the host `node`: while a timer was served, or while a packet was taken
-    /// in, before that is reported as delivered.
+    /// A trace event of a connection on the host `node`: while a timer was served, or while a packet was
+    /// processed, before that packet is reported as delivered.
     fn trace(&mut self, now: Instant, node: NodeId, conn: ConnId, event: &TraceEvent) {
         let _ = (now, node, conn, event);
     }
 
-    /// A sampling instant: everything can be looked at.
+    /// A sampling instant: the whole simulation can be inspected.
     fn sample(&mut self, now: Instant, view: &mut View<'_>) {
         let _ = (now, view);
     }
 }
 
-/// An observer's place.
+/// Identifies an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ObserverId(pub(crate) usize);
 
-/// What an endpoint traces, until the simulation tells its observers.
+/// Trace events of an endpoint, until the simulation passes them to its observers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Traces(Arc<Mutex<Vec<(ConnId, TraceEvent)>>>);
 
 impl Traces {
-    /// Takes what has come.
+    /// Takes the pending events.
     pub(crate) fn take(&self) -> Vec<(ConnId, TraceEvent)> {
-        // Whoever holds the lock does nothing that could panic.
+        // Nothing that runs under the lock can panic.
         self.0.lock().map_or_else(|_| Vec::new(), |mut traces| std::mem::take(&mut *traces))
     }
 }
@@ -99,7 +99,7 @@ impl Tracer for Traces {
     }
 }
 
-/// Stands where an observer was taken out.
+/// Placeholder for an observer that was taken out.
 #[derive(Debug)]
 pub(crate) struct Nobody;
 

@@ -1,4 +1,4 @@
-//! Packets on their way: the real octets that the core built, and what an observer knows beside them.
+//! Packets in transit: the real octets that the core built, with metadata for observers.
 
 use crate::topology::NodeId;
 use ackline_tcp_core::packet::SendReason;
@@ -9,25 +9,25 @@ use std::net::IpAddr;
 /// One IP packet inside the simulated network.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// The packet, from the IP header's first octet. The hop limit is counted down in it only if checksums are
+    /// The packet, from the first octet of the IP header. Its hop limit is only decremented if checksums are
     /// [computed](crate::Checksums).
     pub bytes: Vec<u8>,
-    /// Bytes that a link serialises for it, framing apart, by the sender's pricing.
+    /// Bytes that a link serialises for it, without framing, by the sender's pricing.
     pub price: u32,
     /// When it left its host.
     pub sent_at: Instant,
-    /// When it entered the queue in which it is, or was last.
+    /// When it entered its current or last queue.
     pub queued_at: Instant,
-    /// Number of the packet within the simulation; a duplicate has the number of its original.
+    /// Number of the packet within the simulation; duplicates have the number of their original.
     pub number: u64,
-    /// The host that sent it; `None` before it came to a link.
+    /// The host that sent it; `None` before it reaches a link.
     pub from: Option<NodeId>,
-    /// The node that its destination address belongs to, as its sender saw it; `None` if nobody knows (any more), and
-    /// routers must look into the octets.
+    /// The node of its destination address, as determined by its sender; `None` if unknown, so that routers
+    /// must look at the octets.
     pub to: Option<NodeId>,
-    /// Its sender computed the transport checksum, so its receiver verifies it.
+    /// The sender computed the transport checksum, so the receiver verifies it.
     pub checksummed: bool,
-    /// Routers that may still pass it on.
+    /// Number of routers that may still forward it.
     pub(crate) hops_left: u8,
     /// Who sent it, for recorders.
     pub origin: Origin,
@@ -38,7 +38,7 @@ pub struct Packet {
 pub struct Origin {
     /// The connection at the sending host, if there is one.
     pub conn: Option<ConnId>,
-    /// What kind of packet it is.
+    /// Its kind.
     pub class: SegmentClass,
     /// Why it was sent.
     pub reason: SendReason,
@@ -58,7 +58,7 @@ pub enum EcnField {
 }
 
 impl Packet {
-    /// Destination address; `None` if the octets are no IP packet (any more).
+    /// Destination address; `None` if the octets are not (or no longer) an IP packet.
     #[must_use]
     pub fn destination(&self) -> Option<IpAddr> {
         match self.bytes.first()? >> 4 {
@@ -68,7 +68,7 @@ impl Packet {
         }
     }
 
-    /// Source address; `None` if the octets are no IP packet (any more).
+    /// Source address; `None` if the octets are not (or no longer) an IP packet.
     #[must_use]
     pub fn source(&self) -> Option<IpAddr> {
         match self.bytes.first()? >> 4 {
@@ -78,7 +78,7 @@ impl Packet {
         }
     }
 
-    /// What follows the IP header, if that is plain (IPv6 without extension headers).
+    /// Everything after the IP header, if that is plain (IPv6 without extension headers).
     #[must_use]
     pub fn transport(&self) -> Option<&[u8]> {
         match self.bytes.first()? >> 4 {
@@ -132,7 +132,7 @@ impl Packet {
         true
     }
 
-    /// Where the hop limit stands.
+    /// Offset of the hop limit.
     fn hop_limit_at(&self) -> Option<usize> {
         match self.bytes.first()? >> 4 {
             4 => Some(8),
@@ -141,7 +141,7 @@ impl Packet {
         }
     }
 
-    /// Counts the hop limit down. False if it is used up.
+    /// Decrements the hop limit. False if it is exhausted.
     pub fn hop(&mut self) -> bool {
         let Some(at) = self.hop_limit_at() else { return false };
         let Some(limit) = self.bytes.get(at).copied().filter(|limit| *limit > 1) else { return false };
@@ -157,7 +157,7 @@ impl Packet {
         true
     }
 
-    /// The same if nobody looks into the packet on its way, and its octets need not be touched.
+    /// The same without touching the octets, if nobody looks at them in transit.
     pub(crate) const fn hop_unseen(&mut self) -> bool {
         self.hops_left = self.hops_left.saturating_sub(1);
         self.hops_left > 0
@@ -174,7 +174,7 @@ impl Packet {
     }
 }
 
-/// Octets of packets that are no more, so that a long run allocates only as many as were ever on their way at once.
+/// Recycled packet buffers, so that a long run only allocates as many as were ever in transit at once.
 #[derive(Debug, Default)]
 pub(crate) struct PacketPool {
     free: Vec<Vec<u8>>,
@@ -211,7 +211,7 @@ impl PacketPool {
         packet
     }
 
-    /// The packet is not needed any more.
+    /// Recycles a packet.
     pub(crate) fn give(&mut self, packet: Packet) {
         self.free.push(packet.bytes);
     }

@@ -1,9 +1,9 @@
-//! The data that applications send: octets that follow from their place in the stream, so that a reader notices every one that
-//! is wrong, missing or out of place, without keeping a copy.
+//! The data that applications send: each octet is a function of its position in the stream, so that a reader
+//! detects any that is wrong, missing or misplaced, without keeping a copy.
 
 use std::sync::LazyLock;
 
-/// Length of the pattern: a prime, so that no shift by a buffer, a window or a segment goes unnoticed.
+/// Length of the pattern: a prime, so that any shift by a buffer, a window or a segment is detected.
 const PERIOD: usize = 65_521;
 
 static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
@@ -21,7 +21,7 @@ static PATTERN: LazyLock<Vec<u8>> = LazyLock::new(|| {
     octets
 });
 
-/// At least one, at most `max` octets of the stream from `offset` on, in one piece.
+/// At least one and at most `max` octets of the stream from `offset` on, in one slice.
 #[must_use]
 pub fn piece(offset: u64, max: usize) -> &'static [u8] {
     let start = (offset % PERIOD as u64) as usize;
@@ -38,7 +38,7 @@ pub fn fill(offset: u64, buf: &mut [u8]) {
     }
 }
 
-/// True if `octets` are those of the stream from `offset` on.
+/// True if `octets` match the stream from `offset` on.
 #[must_use]
 pub fn check(offset: u64, octets: &[u8]) -> bool {
     let mut done = 0;

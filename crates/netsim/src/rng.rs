@@ -1,5 +1,5 @@
-//! Randomness of a simulation: one seed, and a stream of its own for each part, so that a part which draws more
-//! does not change what the others see.
+//! Random numbers of a simulation: one seed, and a separate stream for each part, so that a part that draws
+//! more does not affect the others.
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};

@@ -1,12 +1,12 @@
-//! The way from each node to each: fewest links, and among equals the links that were made first.
+//! Routes between all nodes: fewest links; ties go to the links created first.
 
 use crate::topology::{LinkId, NodeId};
 use std::collections::VecDeque;
 
 /// The next link from each node to each other.
 ///
-/// A host with one link to a router and one back (a leaf) is reached where its router is, so only the other nodes (the
-/// core) stand in the table: memory is quadratic in routers, and linear in hosts.
+/// A host with one link to a router and one back (a leaf) is reached through its router, so only the other
+/// nodes (the core) are in the table: memory is quadratic in routers, and linear in hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Routes {
     places: Vec<Place>,
@@ -24,8 +24,8 @@ enum Place {
 }
 
 impl Routes {
-    /// Routes over `links`, each given as its two ends, or `None` if it is down. `routers` says of each node whether it
-    /// is one.
+    /// Computes routes over `links`, each given by its two nodes, or `None` if it is down. `routers` tells
+    /// for each node whether it is a router.
     pub(crate) fn compute(routers: &[bool], links: &[Option<(NodeId, NodeId)>]) -> Self {
         let up_links: Vec<_> = links
             .iter()
@@ -80,7 +80,7 @@ impl Routes {
         Self { places, core: core.len(), next }
     }
 
-    /// The link that leads from `at` to `to`; `None` if there is no way, or `at` is `to`.
+    /// The next link from `at` to `to`; `None` if there is no route, or `at` is `to`.
     pub(crate) fn next(&self, at: NodeId, to: NodeId) -> Option<LinkId> {
         if at == to {
             return None;

@@ -1,9 +1,9 @@
-//! How fast a link serialises: at a rate, or whenever a recorded trace of deliveries says.
+//! How fast a link serialises: at a rate, or by a recorded trace of deliveries.
 
 use ackline_tcp_core::{Duration, Instant};
 use thiserror::Error;
 
-/// When the last bit of a packet leaves.
+/// Determines when the last bit of a packet leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Service {
     /// Bits per second.
@@ -15,7 +15,7 @@ pub enum Service {
 }
 
 impl Service {
-    /// The rate in bits per second, over a whole period of a trace; `u64::MAX` if no time is taken.
+    /// The rate in bits per second, over a whole period of a trace; `u64::MAX` if it takes no time.
     #[must_use]
     pub fn rate(&self) -> u64 {
         match self {
@@ -25,8 +25,8 @@ impl Service {
         }
     }
 
-    /// When a packet of `bytes` whose first bit is ready at `now` has left. A fraction of a nanosecond counts as a
-    /// whole one.
+    /// When the last bit of a packet of `bytes` leaves, if its first bit is ready at `now`. Rounded up to the
+    /// nanosecond.
     pub(crate) fn done_at(&mut self, now: Instant, bytes: u64) -> Instant {
         match self {
             Self::Rate(rate) => now + serialisation(*rate, bytes),
@@ -49,37 +49,37 @@ pub fn serialisation(rate: u64, bytes: u64) -> Duration {
 /// Bytes that one line of a trace delivers: mahimahi's MTU.
 pub const DELIVERY: u64 = 1_504;
 
-/// A packet-delivery trace in mahimahi's format: each line is a time in milliseconds at which 1,504 bytes can leave. The
-/// last line is the period after which the trace begins again. What nothing uses is lost.
+/// A packet-delivery trace in mahimahi's format: each line is a time in milliseconds at which 1,504 bytes can
+/// leave. The last line is the period after which the trace repeats. Unused deliveries are lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     lines: Vec<u64>,
     /// Deliveries used up so far, over all periods.
     position: u64,
-    /// What is left of the delivery at `left_at`.
+    /// Bytes left of the delivery at `left_at`.
     left: u64,
     left_at: Instant,
 }
 
-/// Why a trace cannot be read.
+/// Why a trace is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum TraceError {
-    /// A line is no number.
+    /// A line is not a number.
     #[error("line {line}: `{text}` is no time in whole milliseconds")]
     NotANumber {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What stands there.
+        /// The text of the line.
         text: String,
     },
-    /// Time goes back.
+    /// A time is before the previous one.
     #[error("line {line}: {time} ms comes after {before} ms; times must not go back")]
     Backwards {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
         /// The line's time.
         time: u64,
-        /// The time before it.
+        /// The previous time.
         before: u64,
     },
     /// There is no delivery, or the period is zero.
@@ -88,7 +88,7 @@ pub enum TraceError {
 }
 
 impl Trace {
-    /// Reads a trace.
+    /// Parses a trace.
     ///
     /// # Errors
     /// See [`TraceError`].

@@ -24,15 +24,15 @@ use std::net::IpAddr;
 /// A change of the network at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// The link serialises otherwise from the next packet on.
+    /// Changes the link's service, from the next packet on.
     Service(LinkId, Service),
-    /// Packets whose first bit leaves from then on take this long.
+    /// Changes the delay of packets whose first bit leaves from then on.
     Delay(LinkId, Duration),
     /// The link stops serialising; its queue fills, and routes stay.
     Stall(LinkId),
-    /// A stalled link goes on.
+    /// A stalled link continues.
     Resume(LinkId),
-    /// The link goes down: routes avoid it, what is queued waits.
+    /// The link goes down: routes avoid it, queued packets wait.
     Down(LinkId),
     /// The link comes up again.
     Up(LinkId),
@@ -41,13 +41,13 @@ pub enum Change {
 /// Whether hosts compute and verify transport checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
-    /// If it can matter: when an impairment [damages](crate::impair::Impairment::corrupts) packets, or an observer
-    /// [keeps](Observer::needs_checksums) their octets. Elsewhere nothing happens to a packet that a checksum would find.
+    /// Only if it can matter: if an impairment [corrupts](crate::impair::Impairment::corrupts) packets, or an
+    /// observer [keeps](Observer::needs_checksums) their octets. Otherwise no packet can be corrupted.
     #[default]
     Auto,
     /// Always.
     Computed,
-    /// Never, so that damage reaches the applications.
+    /// Never, so corruption reaches the applications.
     Omitted,
 }
 
@@ -55,13 +55,13 @@ pub enum Checksums {
 enum Event {
     /// The link has serialised a packet.
     LinkDone(LinkId),
-    /// A packet arrives at the link's other end.
+    /// A packet arrives at the far node of the link.
     LinkArrival(LinkId),
     /// The endpoint asked to be woken.
     HostTimer(NodeId),
     /// The middlebox asked to be called.
     MiddleboxTimer(NodeId),
-    /// Applications by their place in the simulation.
+    /// Applications by their index in the simulation.
     AppStart(u32),
     AppTimer(u32, u64),
     Change(usize),
@@ -76,7 +76,7 @@ enum Node {
     Middlebox(Box<Placed>),
 }
 
-/// An application's place.
+/// Identifies an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AppId {
     node: NodeId,
@@ -91,13 +91,13 @@ impl AppId {
     }
 }
 
-/// A network of hosts and links in virtual time. Nothing happens outside [`run_until`](Self::run_until), and the same calls with
-/// the same seed give the same octets in the same nanoseconds.
+/// A network of hosts and links in virtual time. Nothing happens outside [`run_until`](Self::run_until), and
+/// the same calls with the same seed give the same octets at the same nanoseconds.
 #[derive(Debug)]
 pub struct Sim {
     seed: u64,
     now: Instant,
-    /// The place of the event that happens.
+    /// The position of the current event.
     current: Order,
     nodes: Vec<Node>,
     /// Applications, in the order in which they were added.
@@ -111,10 +111,10 @@ pub struct Sim {
     events: EventQueue<Event>,
     changes: Vec<Change>,
     observers: Vec<Box<dyn Observer>>,
-    /// Observers or links have come or gone since it was asked who watches what.
+    /// Observers or links were added or removed since the last check of who watches what.
     watched_stale: bool,
     checksums: Checksums,
-    /// Checksums are computed, because somebody looks at the octets.
+    /// Checksums are computed, because the octets are looked at.
     computes: bool,
     sample_every: Option<Duration>,
     pool: PacketPool,
@@ -122,7 +122,7 @@ pub struct Sim {
     processed: u64,
     unroutable: u64,
     dropped: Vec<(Packet, DropReason)>,
-    /// Packets that a middlebox gave out.
+    /// Packets forwarded by a middlebox.
     passed: Vec<Packet>,
 }
 
@@ -132,7 +132,7 @@ const STREAM_LINK: u64 = 2 << 32;
 const STREAM_APP: u64 = 3 << 32;
 
 impl Sim {
-    /// An empty network. All randomness follows from `seed`.
+    /// An empty network. All random numbers derive from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -167,7 +167,8 @@ impl Sim {
         self.add_node(Node::Router)
     }
 
-    /// Adds a host whose endpoint has this configuration and scheduler. `config.addresses` are the host's.
+    /// Adds a host whose endpoint has this configuration and scheduler. `config.addresses` are the host's
+    /// addresses.
     pub fn add_host(
         &mut self,
         config: EndpointConfig,
@@ -182,7 +183,7 @@ impl Sim {
         node
     }
 
-    /// Adds a middlebox. Routes lead through it as through a router.
+    /// Adds a middlebox. It forwards along routes, like a router.
     pub fn add_middlebox(&mut self, middlebox: impl Middlebox) -> NodeId {
         let timer_at = Instant::FAR_FUTURE;
         self.add_node(Node::Middlebox(Box::new(Placed { middlebox: Box::new(middlebox), timer_at })))
@@ -213,7 +214,7 @@ impl Sim {
     /// Adds an application that starts at `start`.
     ///
     /// # Panics
-    /// If `node` is no host.
+    /// If `node` is not a host.
     pub fn add_app(&mut self, node: NodeId, start: Instant, app: impl App) -> AppId {
         let seed = self.seed;
         let Node::Host(host) = &mut self.nodes[node.index()] else {
@@ -249,7 +250,7 @@ impl Sim {
         observer.downcast_ref()
     }
 
-    /// Takes an observer out, with what it has gathered; `None` if it is no `T`, or was taken before.
+    /// Removes an observer and returns it with its data; `None` if it is not a `T`, or was already removed.
     pub fn take_observer<T: Observer>(&mut self, id: ObserverId) -> Option<Box<T>> {
         self.observer::<T>(id)?;
         self.watched_stale = true;
@@ -259,36 +260,36 @@ impl Sim {
         observer.downcast().ok()
     }
 
-    /// Says whether hosts compute and verify transport checksums; [`Checksums::Auto`] if nobody says.
+    /// Sets whether hosts compute and verify transport checksums; the default is [`Checksums::Auto`].
     pub const fn set_checksums(&mut self, checksums: Checksums) {
         self.checksums = checksums;
     }
 
-    /// Calls [`Observer::sample`] every `interval` from `first` on.
+    /// Calls [`Observer::sample`] every `interval`, starting at `first`.
     pub fn sample_every(&mut self, first: Instant, interval: Duration) {
         self.sample_every = Some(interval);
         self.events.schedule(first, Event::Sample);
     }
 
-    /// The time up to which everything has happened.
+    /// The time up to which the simulation has run.
     #[must_use]
     pub const fn now(&self) -> Instant {
         self.now
     }
 
-    /// Packets that hosts have sent.
+    /// Number of packets sent by hosts.
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Events that have happened.
+    /// Number of events processed.
     #[must_use]
     pub const fn processed(&self) -> u64 {
         self.processed
     }
 
-    /// Packets that no route led to.
+    /// Number of packets without a route.
     #[must_use]
     pub const fn unroutable(&self) -> u64 {
         self.unroutable
@@ -301,7 +302,7 @@ impl Sim {
         app.downcast_ref()
     }
 
-    /// The application, whatever it is.
+    /// The application, of whatever type.
     #[must_use]
     pub fn any_app(&self, id: AppId) -> Option<&dyn App> {
         Some(self.host(id.node)?.apps.get(id.app as usize)?.app.as_ref())
@@ -315,12 +316,12 @@ impl Sim {
         middlebox.downcast_ref()
     }
 
-    /// What can be looked at from outside.
+    /// A view for inspection from outside.
     pub fn view(&mut self) -> View<'_> {
         View { now: self.now, nodes: &mut self.nodes, links: &self.links }
     }
 
-    /// Lets everything happen up to and including `end`.
+    /// Runs all events up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
         self.update_routes();
         self.update_checksums();
@@ -368,7 +369,7 @@ impl Sim {
         let now = self.now;
         let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) else { return };
         if host.timer_at != now {
-            // It was moved; another event stands for it.
+            // It was moved; another event is scheduled for it.
             return;
         }
         host.timer_at = Instant::FAR_FUTURE;
@@ -396,7 +397,7 @@ impl Sim {
         }
     }
 
-    /// Calls a middlebox, and carries on what it gives out.
+    /// Calls a middlebox, and forwards its packets.
     fn call_middlebox(&mut self, node: NodeId, call: impl FnOnce(&mut dyn Middlebox, &mut MiddleboxCx<'_>)) {
         let now = self.now;
         let Some(Node::Middlebox(placed)) = self.nodes.get_mut(node.index()) else { return };
@@ -427,9 +428,9 @@ impl Sim {
         self.passed = passed;
     }
 
-    /// A router or middlebox sends a packet on, if its hop limit lets it.
+    /// A router or middlebox forwards a packet, if its hop limit allows it.
     fn pass_on(&mut self, node: NodeId, mut packet: Packet) {
-        // If octets are recorded or damaged, they are what counts.
+        // If octets are recorded or corrupted, the packet's own hop limit counts.
         let passes = if self.computes { packet.hop() } else { packet.hop_unseen() };
         if passes {
             self.route(node, packet);
@@ -439,7 +440,7 @@ impl Sim {
         }
     }
 
-    /// The host has had its input: applications and TCP react, packets go to their links, timers are set.
+    /// After an input to the host: applications and TCP react, packets go to their links, timers are set.
     fn settle(&mut self, node: NodeId) {
         let now = self.now;
         let Some(Node::Host(host)) = self.nodes.get_mut(node.index()) else { return };
@@ -458,7 +459,7 @@ impl Sim {
         }
         if let Some(wakeup) = host.endpoint.poll_timeout() {
             let at = wakeup.at.max(now);
-            // A later deadline waits for the event that stands; that one then finds the new deadline.
+            // A later deadline waits for the scheduled event, which then finds the new deadline.
             if at < host.timer_at {
                 host.timer_at = at;
                 self.events.schedule(at, Event::HostTimer(node));
@@ -502,7 +503,7 @@ impl Sim {
         self.serve_next(id);
     }
 
-    /// Takes what the queue dropped out of the world.
+    /// Removes packets dropped by the queue from the simulation.
     fn after_queue(&mut self, id: LinkId) {
         for (packet, reason) in self.dropped.drain(..) {
             self.links[id.index()].stats.count_drop(reason);
@@ -542,7 +543,7 @@ impl Sim {
         if is_plain {
             link.arrives = Some(self.events.reserve(link.arrival(done, Duration::ZERO, false)));
         }
-        // If nobody watches the last bit leave and nothing waits for it, it needs no event.
+        // If the departure of the last bit is not watched and nothing waits for it, no event is needed.
         link.done_scheduled = !is_plain || link.watched || link.spec.queue.packets() > 0;
         if link.done_scheduled {
             self.events.schedule_in_order(link.done, Event::LinkDone(id));
@@ -739,7 +740,7 @@ fn notify(
     }
 }
 
-/// Tells what has happened inside the host's connections.
+/// Passes trace events of the host's connections to the observers.
 fn tell_traces(observers: &mut [Box<dyn Observer>], now: Instant, node: NodeId, host: &Host) {
     let Some(traces) = &host.traces else { return };
     for (conn, event) in traces.take() {
@@ -766,7 +767,7 @@ fn with_queue<R>(
     f(link.spec.queue.as_mut(), &mut cx)
 }
 
-/// A packet whose arrival is known propagates.
+/// Starts the propagation of a packet whose arrival is known.
 fn take_off(link: &mut Link, events: &mut EventQueue<Event>, id: LinkId, packet: Packet) {
     if let Some(order) = link.arrives.take()
         && link.fly(order, packet)
@@ -789,7 +790,7 @@ fn fly(
     }
 }
 
-/// Everything that can be looked at while a simulation stands still.
+/// A view of a paused simulation.
 #[derive(Debug)]
 pub struct View<'a> {
     now: Instant,
@@ -806,7 +807,7 @@ impl View<'_> {
         }
     }
 
-    /// The connections that applications of `node` have, with the number of the application.
+    /// The connections of applications on `node`, with the application's number.
     #[must_use]
     pub fn conns(&self, node: NodeId) -> Vec<(ConnId, u32)> {
         match self.nodes.get(node.index()) {
@@ -825,7 +826,7 @@ impl View<'_> {
             .collect()
     }
 
-    /// Links, in the order in which they were made.
+    /// Links, in order of creation.
     #[must_use]
     pub fn links(&self) -> Vec<LinkId> {
         (0..self.links.len() as u32).map(LinkId).collect()
@@ -837,7 +838,7 @@ impl View<'_> {
         self.links[link.index()].spec.queue.as_ref()
     }
 
-    /// What a link has seen up to this instant.
+    /// The counters of a link at this instant.
     #[must_use]
     pub fn stats(&self, link: LinkId) -> LinkStats {
         let link = &self.links[link.index()];
@@ -846,21 +847,21 @@ impl View<'_> {
         stats
     }
 
-    /// The two ends of a link.
+    /// The two nodes of a link.
     #[must_use]
     pub fn ends(&self, link: LinkId) -> (NodeId, NodeId) {
         let link = &self.links[link.index()];
         (link.from, link.to)
     }
 
-    /// Bits per second that a link serialises, over a whole period if it follows a trace; `u64::MAX` if it takes
-    /// no time.
+    /// Bits per second that a link serialises, over a whole period if it follows a trace; `u64::MAX` if it
+    /// takes no time.
     #[must_use]
     pub fn rate(&self, link: LinkId) -> u64 {
         self.links[link.index()].spec.service.rate()
     }
 
-    /// Packets that are queued before, serialised by or propagating on a link.
+    /// Packets queued before a link, being serialised, or in propagation.
     #[must_use]
     pub fn inside(&self, link: LinkId) -> usize {
         self.links[link.index()].inside()

@@ -1,7 +1,7 @@
-//! The usual networks, made in one call, with their nodes and links named by what they are for.
+//! Common topologies, built in one call, with nodes and links named by their role.
 //!
-//! Hosts get addresses by side and place: the n-th host of side s (both from 0) has 10.s.h.l; h and l are the octets
-//! of n + 1.
+//! Host addresses depend on side and index: the n-th host of side s (both from 0) has 10.s.h.l, where h and l
+//! are the octets of n + 1.
 
 use crate::host::Egress;
 use crate::link::LinkSpec;
@@ -12,7 +12,7 @@ use ackline_tcp_core::policy::EgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;
 use std::net::{IpAddr, Ipv4Addr};
 
-/// What a host is made of. Its address is set by the topology.
+/// The parameters of a host. The topology sets its address.
 #[derive(Debug)]
 pub struct HostSpec {
     /// The endpoint's configuration.
@@ -37,7 +37,7 @@ impl Default for HostSpec {
 /// Both directions of a link.
 #[derive(Debug)]
 pub struct Duplex {
-    /// From the first node that is named to the second: from hosts to routers, from left to right.
+    /// From the first node to the second: from hosts to routers, from left to right.
     pub there: LinkSpec,
     /// The other direction.
     pub back: LinkSpec,
@@ -66,17 +66,17 @@ pub struct HostAt {
     pub node: NodeId,
     /// Its address.
     pub address: IpAddr,
-    /// Its link: `there` leaves it.
+    /// Its link; `there` is outgoing.
     pub access: Wire,
 }
 
-/// Which host or link of a topology is being made.
+/// The position of a host or link while a topology is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The side: 0 for senders, 1 for receivers; in a [parking lot](parking_lot) the senders of hop h are side 2 h + 2, its
-    /// receivers 2 h + 3; in a [star] all are side 0.
+    /// The side: 0 for senders, 1 for receivers; in a [parking lot](parking_lot) the senders of hop h are on
+    /// side 2 h + 2, its receivers on 2 h + 3; in a [star] all are on side 0.
     pub side: u8,
-    /// The place on that side, from 0.
+    /// The index on that side, from 0.
     pub index: usize,
 }
 
@@ -89,7 +89,7 @@ impl Place {
     }
 }
 
-/// Makes the hosts of a topology and their access links, by their places.
+/// Makes the hosts of a topology and their access links, by position.
 #[expect(missing_debug_implementations, reason = "two functions")]
 pub struct Edge<'a> {
     /// The host at a place.
@@ -124,7 +124,7 @@ fn wire(sim: &mut Sim, first: NodeId, second: NodeId, duplex: Duplex) -> Wire {
 pub struct Pair {
     /// The host on side 0.
     pub sender: HostAt,
-    /// The host on side 1; its `access` is the same wire as the sender's, seen from this end.
+    /// The host on side 1; its `access` is the sender's wire, seen from this host.
     pub receiver: HostAt,
 }
 
@@ -150,7 +150,7 @@ pub struct Chain {
     pub senders: Vec<HostAt>,
     /// Hosts on side 1, at the last router.
     pub receivers: Vec<HostAt>,
-    /// The routers, from the senders to the receivers.
+    /// The routers, from the senders' side to the receivers'.
     pub routers: Vec<NodeId>,
     /// The links between them.
     pub hops: Vec<Wire>,
@@ -202,9 +202,9 @@ fn spine(sim: &mut Sim, hops: Vec<Duplex>) -> (Vec<NodeId>, Vec<Wire>) {
 /// See [`parking_lot`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParkingLot {
-    /// Those whose packets cross every hop, and the chain itself.
+    /// The pairs that cross every hop, and the chain itself.
     pub long: Chain,
-    /// For each hop the senders whose packets cross only it.
+    /// For each hop, the senders that only cross that hop.
     pub cross_senders: Vec<Vec<HostAt>>,
     /// Their receivers.
     pub cross_receivers: Vec<Vec<HostAt>>,

@@ -1,4 +1,4 @@
-//! Nodes and links, by their places.
+//! Identifiers of nodes and links.
 
 /// A node: a host or a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,7 +9,7 @@ pub struct NodeId(pub(crate) u32);
 pub struct LinkId(pub(crate) u32);
 
 impl NodeId {
-    /// Position among all nodes, in the order in which they were made.
+    /// Index among all nodes, in order of creation.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -17,7 +17,7 @@ impl NodeId {
 }
 
 impl LinkId {
-    /// Position among all links, in the order in which they were made.
+    /// Index among all links, in order of creation.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize

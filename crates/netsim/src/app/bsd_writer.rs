@@ -1,14 +1,15 @@
-//! The socket layer of a BSD sender of the 1990s, which copies an endless stream in chunks. It decides how much TCP has when
-//! an acknowledgment comes, and so whether Nagle's algorithm and delayed acknowledgments wait for each other.
+//! The socket layer of a BSD sender of the 1990s, which copies an endless stream in chunks. It determines how
+//! much data TCP has when an acknowledgment arrives, and so whether Nagle's algorithm and delayed
+//! acknowledgments wait for each other.
 //!
 //! ```text
 //!   ACK ─► free the bytes ─► TCP output ─► wake the writer ─► copy a chunk ─► TCP output ─► copy a chunk ...
 //!                                          └ cost per wake-up ┘└ cost per KB ┘
 //! ```
 //!
-//! The writer is woken when its [copy rule](CopyRule) lets it copy, after TCP has sent what the ACK released. Each chunk is given
-//! to TCP at once, in one piece, and may be smaller than the rule's unit only if the buffer has no more room. Costs of
-//! the host pass before the copy is done: first the wake-up, then the copying.
+//! The writer is woken when its [copy rule](CopyRule) allows a copy, after TCP has sent what the ACK
+//! released. Each chunk is given to TCP at once, in one piece, and is only smaller than the rule's unit if
+//! the buffer has no more room. The host's costs delay the copy: first the wake-up, then the copying.
 
 use super::{App, AppCx, AppEvent, HostCosts};
 use crate::pattern;
@@ -16,21 +17,21 @@ use ackline_tcp_core::config::ConnConfig;
 use ackline_tcp_core::{ConnId, Duration, Instant, Target};
 use std::sync::Arc;
 
-/// When a writer whose buffer was full may copy again.
+/// When a blocked writer may copy again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyRule {
-    /// When there is room for a whole chunk of so many bytes (4096), or what is left of the stream. If the buffer is
-    /// smaller, all of it is a chunk.
+    /// When there is room for a whole chunk of this many bytes (4096), or for the rest of the stream. A
+    /// smaller buffer is one chunk.
     Whole(u32),
-    /// When so many bytes (512) are free or the buffer is empty. Chunks are of at most [`CHUNK`] bytes.
+    /// When this many bytes (512) are free or the buffer is empty. Chunks have at most [`CHUNK`] bytes.
     Partial(u32),
 }
 
-/// Bytes that are copied before TCP output is called.
+/// Bytes copied before TCP output is called.
 pub const CHUNK: u32 = 4_096;
 
 impl CopyRule {
-    /// The free bytes from which on a copy may begin, and the most that it copies.
+    /// The free bytes needed for a copy, and its maximum size.
     fn limits(self, buffer: u32) -> (usize, usize) {
         let (from, most) = match self {
             Self::Whole(unit) => (unit.min(buffer), unit.min(buffer)),
@@ -51,9 +52,9 @@ pub struct BsdWriter {
     total: u64,
     conn: Option<ConnId>,
     written: u64,
-    /// A copy is under way, or a wake-up.
+    /// A copy or a wake-up is in progress.
     is_busy: bool,
-    /// Bytes of the copy under way.
+    /// Bytes of the copy in progress.
     chunk: usize,
     wake_ups: u64,
     copies: u64,
@@ -62,12 +63,12 @@ pub struct BsdWriter {
     finished: Option<Instant>,
 }
 
-/// Timers: the writer runs; it has copied.
+/// Timers: the writer runs; it has finished a copy.
 const AWAKE: u64 = 0;
 const COPIED: u64 = 1;
 
 impl BsdWriter {
-    /// Writes `total` bytes (`None`: without end) to `to`. The send buffer is that of `config`.
+    /// Writes `total` bytes (`None`: endless) to `to`. The send buffer is that of `config`.
     #[must_use]
     pub fn new(
         to: Target,
@@ -100,24 +101,24 @@ impl BsdWriter {
         self.written
     }
 
-    /// Times that the writer was blocked and woken.
+    /// Number of times the writer was blocked and woken.
     #[must_use]
     pub const fn wake_ups(&self) -> u64 {
         self.wake_ups
     }
 
-    /// From the start to the acknowledgment of the last byte and the FIN.
+    /// Time from the start to the acknowledgment of the last byte and the FIN.
     #[must_use]
     pub fn completion_time(&self) -> Option<Duration> {
         self.finished.map(|at| at.since(self.started))
     }
 
-    /// What is left of the stream.
+    /// The rest of the stream.
     fn left(&self) -> usize {
         usize::try_from(self.total - self.written).unwrap_or(usize::MAX)
     }
 
-    /// Begins the next copy, or blocks until the rule allows it.
+    /// Starts the next copy, or blocks until the rule allows it.
     fn go_on(&mut self, cx: &mut AppCx<'_>) {
         let now = cx.now();
         let left = self.left();
@@ -157,7 +158,7 @@ impl BsdWriter {
             }
         }
         self.copies += 1;
-        // TCP output comes before the next copy, even if that costs nothing.
+        // TCP output precedes the next copy, even if that costs nothing.
         self.chunk = 0;
         cx.set_timer(cx.now(), AWAKE);
     }

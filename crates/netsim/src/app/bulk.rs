@@ -11,13 +11,13 @@ use std::sync::Arc;
 pub enum Amount {
     /// This many bytes.
     Bytes(u64),
-    /// What can be written in this time.
+    /// As much as can be written in this time.
     For(Duration),
     /// Until the simulation ends.
     Endless,
 }
 
-/// Timers: the next transfer begins; and from here on, by the number of the transfer, its time is over.
+/// Timers: the next transfer starts; higher numbers, by transfer: its time is over.
 const BEGIN: u64 = 0;
 const END: u64 = 1;
 
@@ -60,7 +60,8 @@ impl Bulk {
         }
     }
 
-    /// The same, `transfers` times, each on a connection of its own and `wait` seconds after the end of the one before.
+    /// The same, `transfers` times, each on its own connection, `wait` seconds after the end of the previous
+    /// one.
     #[must_use]
     pub fn repeated(self, transfers: u64, wait: Draw) -> Self {
         Self { transfers, wait, ..self }
@@ -72,13 +73,13 @@ impl Bulk {
         self.written_before + self.written
     }
 
-    /// From the start of the last transfer that is complete to the acknowledgment of its last byte and the FIN.
+    /// Time from the start of the last completed transfer to the acknowledgment of its last byte and the FIN.
     #[must_use]
     pub fn completion_time(&self) -> Option<Duration> {
         self.completions.last().map(|(_, time)| *time)
     }
 
-    /// When each transfer was complete, and how long it took.
+    /// When each transfer completed, and how long it took.
     #[must_use]
     pub fn completions(&self) -> &[Timed] {
         &self.completions

@@ -1,4 +1,4 @@
-//! Downloads: a client opens a connection, the server sends a file and closes, the client waits and comes again.
+//! Downloads: a client opens a connection, the server sends a file and closes; the client waits and repeats.
 
 use super::stream::{Incoming, Outgoing, PerConn};
 use super::{App, AppCx, AppEvent, Draw, Timed};
@@ -6,7 +6,7 @@ use ackline_tcp_core::config::{AcceptConfig, ConnConfig};
 use ackline_tcp_core::{ConnId, Instant, ListenOn, Target};
 use std::sync::Arc;
 
-/// Fetches files.
+/// Downloads files.
 #[derive(Debug)]
 pub struct Downloader {
     to: Target,
@@ -26,7 +26,8 @@ pub struct Downloader {
 const BEGIN: u64 = 0;
 
 impl Downloader {
-    /// Fetches `count` files (`None`: without end) from the [`FileServer`] at `to`, waiting for `wait` seconds after each.
+    /// Downloads `count` files (`None`: endless) from the [`FileServer`] at `to`, waiting `wait` seconds
+    /// after each.
     #[must_use]
     pub const fn new(to: Target, config: Arc<ConnConfig>, wait: Draw, count: Option<u64>) -> Self {
         Self {
@@ -45,13 +46,13 @@ impl Downloader {
         }
     }
 
-    /// When each download was complete, and how long it took from the SYN to the last byte and the FIN.
+    /// When each download completed, and how long it took from the SYN to the last byte and the FIN.
     #[must_use]
     pub fn completions(&self) -> &[Timed] {
         &self.completions
     }
 
-    /// Reads that found an octet which was never sent there.
+    /// Reads that found an octet that was never sent there.
     #[must_use]
     pub const fn wrong(&self) -> u64 {
         self.wrong
@@ -124,21 +125,21 @@ impl App for Downloader {
     }
 }
 
-/// Sends a file to whoever connects, and closes.
+/// Sends a file on each accepted connection, and closes it.
 #[derive(Debug)]
 pub struct FileServer {
     on: ListenOn,
     accept: AcceptConfig,
     size: Draw,
     streams: PerConn<Outgoing>,
-    /// Those whose files are written and not acknowledged.
+    /// Connections whose files are written but not acknowledged.
     flushing: PerConn<()>,
     served: u64,
     failed: u64,
 }
 
 impl FileServer {
-    /// Sends files of `size` bytes to whoever connects to `on`.
+    /// Sends a file of `size` bytes on each connection accepted at `on`.
     #[must_use]
     pub fn new(on: ListenOn, accept: AcceptConfig, size: Draw) -> Self {
         Self {

@@ -1,20 +1,20 @@
-//! Times and sizes that are drawn at random, or not.
+//! Random or fixed times and sizes.
 
 use crate::rng::SimRng;
 use ackline_tcp_core::Duration;
 
-/// How to draw a number that is not negative.
+/// The distribution of a non-negative number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Draw {
-    /// Always this one.
+    /// Always this number.
     Fixed(f64),
-    /// Uniform between two.
+    /// Uniform between the two.
     Uniform(f64, f64),
     /// Exponential with this mean.
     Exponential(f64),
-    /// Pareto with this smallest value and this shape; the mean is infinite for shapes up to 1.
+    /// Pareto with this minimum and shape; the mean is infinite for shapes up to 1.
     Pareto {
-        /// The smallest value.
+        /// The minimum.
         scale: f64,
         /// The shape: the smaller, the heavier the tail.
         shape: f64,
@@ -22,7 +22,7 @@ pub enum Draw {
 }
 
 impl Draw {
-    /// Nothing, always.
+    /// Always zero.
     pub const ZERO: Self = Self::Fixed(0.0);
 
     /// Draws a number.
@@ -36,7 +36,7 @@ impl Draw {
         number.max(0.0)
     }
 
-    /// Draws a time, the number being in seconds.
+    /// Draws a time in seconds.
     pub fn time(&self, rng: &mut SimRng) -> Duration {
         // `as` saturates.
         Duration::from_nanos(libm::round(self.number(rng) * 1e9) as u64)
@@ -47,7 +47,7 @@ impl Draw {
         (libm::round(self.number(rng)) as u64).max(1)
     }
 
-    /// The mean in the long run.
+    /// The mean.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match *self {

@@ -1,4 +1,4 @@
-//! Applications: what writes and reads at the ends.
+//! Applications: they write and read on hosts.
 
 mod bsd_writer;
 mod bulk;
@@ -27,24 +27,25 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// An application on a host. Each call belongs to one instant; what it writes leaves at that instant.
+/// An application on a host. Each call takes place at one instant; what it writes is sent at that instant.
 pub trait App: Debug + Send + Any {
     /// Its start time has come.
     fn start(&mut self, cx: &mut AppCx<'_>);
 
-    /// Something happened to one of its connections.
+    /// An event on one of its connections.
     fn event(&mut self, cx: &mut AppCx<'_>, conn: ConnId, event: AppEvent);
 
-    /// A timer that it set has come, by the number that it gave. Timers are never cancelled: an application that does not need
-    /// one any more ignores it.
+    /// A timer has expired; `number` is the one given when it was set. Timers are never cancelled: ignore one
+    /// that is no longer needed.
     fn timer(&mut self, cx: &mut AppCx<'_>, number: u64) {
         let _ = (cx, number);
     }
 
-    /// Reports what it measured, by name. Units stand in the names: `completion_s`, `received_bytes`; else they are counts.
+    /// Reports measurements by name. The name includes the unit (`completion_s`, `received_bytes`); otherwise
+    /// the value is a count.
     fn metrics(&self, report: &mut dyn FnMut(&str, f64));
 
-    /// Reports times that it measured one by one, by name: when each ended, and how long it was.
+    /// Reports individual times by name: when each ended, and how long it was.
     fn samples(&self, report: &mut dyn FnMut(&str, &[Timed])) {
         let _ = report;
     }
@@ -53,41 +54,41 @@ pub trait App: Debug + Send + Any {
 /// When something ended, and how long it took.
 pub type Timed = (Instant, Duration);
 
-/// What a host's work costs in time.
+/// The time that a host's work takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCosts {
-    /// To wake a process that waits.
+    /// To wake a waiting process.
     pub wake_up: Duration,
     /// To copy 1,024 bytes.
     pub copy_kb: Duration,
 }
 
 impl HostCosts {
-    /// The time to copy so many bytes.
+    /// The time to copy `bytes` bytes.
     #[must_use]
     pub const fn copy(&self, bytes: usize) -> Duration {
         self.copy_kb.mul_ratio(bytes as u64, 1_024)
     }
 }
 
-/// What happened to a connection of an application.
+/// An event on an application's connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AppEvent {
-    /// A connection that it opened is established.
+    /// A connection that it opened has been established.
     Connected,
-    /// A listener of its own took this connection.
+    /// One of its listeners accepted this connection.
     Accepted,
-    /// There is something to read, or the stream has ended.
+    /// There is data to read, or the stream has ended.
     Readable,
     /// The send buffer has room again.
     Writable,
-    /// All that was written, and the FIN, is acknowledged.
+    /// Everything written and the FIN have been acknowledged.
     Flushed,
-    /// The connection is over.
+    /// The connection has ended.
     Closed(Option<ConnError>),
 }
 
-/// An application's access to its host, for the time of one call.
+/// An application's access to its host during one call.
 #[derive(Debug)]
 pub struct AppCx<'a> {
     pub(crate) now: Instant,
@@ -111,7 +112,7 @@ impl AppCx<'_> {
         self.rng
     }
 
-    /// Opens a connection, whose events come to this application.
+    /// Opens a connection; its events are delivered to this application.
     ///
     /// # Errors
     /// Those of [`Endpoint::connect`].
@@ -136,13 +137,14 @@ impl AppCx<'_> {
         self.endpoint.conn(conn)
     }
 
-    /// Lets go of a connection.
+    /// Releases a connection.
     pub fn release(&mut self, conn: ConnId) {
         self.endpoint.release(self.now, conn);
         self.owners.clear(conn);
     }
 
-    /// Sends an IP packet past TCP, at this instant. Not for hosts that [feed](crate::Egress::Fed) their links.
+    /// Sends an IP packet past TCP, at this instant. Not for hosts that [feed](crate::Egress::Fed) their
+    /// links.
     pub fn send_packet(&mut self, packet: Vec<u8>) {
         self.raw.push(packet);
     }
@@ -153,7 +155,7 @@ impl AppCx<'_> {
     }
 }
 
-/// Which application has which connection and listener.
+/// Maps connections and listeners to applications.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     /// By the connection's index.
@@ -183,7 +185,7 @@ impl Owners {
         }
     }
 
-    /// Connections that belong to an application, by index.
+    /// Connections owned by applications, by index.
     pub(crate) fn conns(&self) -> impl Iterator<Item = (ConnId, u32)> + '_ {
         self.conns.iter().copied().flatten()
     }

@@ -1,4 +1,4 @@
-//! Questions and answers: a client that asks, waits for the whole answer, thinks, and asks again.
+//! Requests and responses: a client sends a request, waits for the whole response, thinks, and repeats.
 //!
 //! ```text
 //!   client  ──request──►          ──request──►
@@ -12,7 +12,7 @@ use ackline_tcp_core::config::{AcceptConfig, ConnConfig};
 use ackline_tcp_core::{ConnId, Instant, ListenOn, Target};
 use std::sync::Arc;
 
-/// The sizes on which client and server have agreed, in bytes; both at least 1.
+/// The sizes that client and server have agreed on, in bytes; both at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Bytes of a request.
@@ -26,15 +26,15 @@ pub struct Exchange {
 pub struct ClientOptions {
     /// Sizes.
     pub exchange: Exchange,
-    /// Time from an answer to the next question, in seconds.
+    /// Time from a response to the next request, in seconds.
     pub think: Draw,
-    /// Questions; `None`: without end.
+    /// Number of requests; `None`: endless.
     pub count: Option<u64>,
-    /// A new connection for each question; the latency then includes its handshake.
+    /// Use a new connection for each request; the latency then includes its handshake.
     pub reconnect: bool,
 }
 
-/// Asks.
+/// Sends requests.
 #[derive(Debug)]
 pub struct Client {
     to: Target,
@@ -53,7 +53,7 @@ pub struct Client {
 const ASK: u64 = 0;
 
 impl Client {
-    /// Asks the server at `to`.
+    /// Sends requests to the server at `to`.
     #[must_use]
     pub const fn new(to: Target, config: Arc<ConnConfig>, options: ClientOptions) -> Self {
         Self {
@@ -71,13 +71,13 @@ impl Client {
         }
     }
 
-    /// When each answer was complete, and how long after its question.
+    /// When each response completed, and the latency since its request.
     #[must_use]
     pub fn latencies(&self) -> &[Timed] {
         &self.latencies
     }
 
-    /// Reads that found an octet which was never sent there.
+    /// Reads that found an octet that was never sent there.
     #[must_use]
     pub const fn wrong(&self) -> u64 {
         self.wrong + self.incoming.wrong
@@ -102,7 +102,7 @@ impl Client {
         }
     }
 
-    /// The connection is of no more use.
+    /// The connection is no longer needed.
     fn leave(&mut self, cx: &mut AppCx<'_>) {
         if let Some(conn) = self.conn.take() {
             cx.release(conn);
@@ -124,7 +124,7 @@ impl Client {
         }
         if !self.is_done() {
             let think = self.options.think.time(cx.rng());
-            // The next question leaves after this answer was acknowledged, even without a pause to think.
+            // The next request is sent after this response was acknowledged, even without think time.
             cx.set_timer(cx.now() + think, ASK);
         }
     }
@@ -174,7 +174,7 @@ impl App for Client {
     }
 }
 
-/// Answers.
+/// Sends responses.
 #[derive(Debug)]
 pub struct Server {
     on: ListenOn,
@@ -187,13 +187,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers what comes to `on`.
+    /// Responds to requests on connections accepted at `on`.
     #[must_use]
     pub fn new(on: ListenOn, accept: AcceptConfig, exchange: Exchange) -> Self {
         Self { on, accept, exchange, streams: PerConn::default(), answered: 0, failed: 0, wrong: 0 }
     }
 
-    /// Reads that found an octet which was never sent there.
+    /// Reads that found an octet that was never sent there.
     #[must_use]
     pub const fn wrong(&self) -> u64 {
         self.wrong

@@ -1,4 +1,4 @@
-//! A listener that reads whatever comes, and checks every octet of it.
+//! A listener that reads everything it receives, and checks every octet.
 
 use super::stream::PerConn;
 use super::{App, AppCx, AppEvent, HostCosts};
@@ -9,16 +9,16 @@ use ackline_tcp_core::{ConnId, Duration, Instant, ListenOn};
 /// How fast to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// All there is, the moment it arrives: the ACK shows the window that the read opened.
+    /// Everything, at the moment it arrives: the ACK already shows the window opened by the read.
     Instant,
     /// At most `bytes` every `interval`.
     Slow {
-        /// Bytes of one read.
+        /// Bytes per read.
         bytes: usize,
         /// Time between two reads.
         interval: Duration,
     },
-    /// All there is, after the host has woken the reader and copied it, at these costs.
+    /// Everything, after the host has woken the reader and copied the data, at these costs.
     Copying(HostCosts),
 }
 
@@ -29,11 +29,11 @@ struct Stream {
     waiting: bool,
     /// The number of its timers.
     number: Option<u64>,
-    /// Bytes of the copy under way.
+    /// Bytes of the copy in progress.
     copying: usize,
 }
 
-/// Accepts connections, reads and checks them, and closes each after its peer.
+/// Accepts connections, reads and checks their data, and closes each after its peer has.
 #[derive(Debug)]
 pub struct Sink {
     on: ListenOn,
@@ -51,7 +51,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Reads what comes to `on`.
+    /// Reads from connections accepted at `on`.
     #[must_use]
     pub fn new(on: ListenOn, accept: AcceptConfig, reading: Reading) -> Self {
         Self {
@@ -75,13 +75,13 @@ impl Sink {
         self.received
     }
 
-    /// Streams that ended in order, each octet as it was sent.
+    /// Streams that ended in order, with every octet as sent.
     #[must_use]
     pub const fn complete(&self) -> u64 {
         self.complete
     }
 
-    /// Reads that found an octet which was never sent there.
+    /// Reads that found an octet that was never sent there.
     #[must_use]
     pub const fn wrong(&self) -> u64 {
         self.wrong
@@ -127,7 +127,7 @@ impl Sink {
         cx.set_timer(cx.now() + time, number);
     }
 
-    /// Begins to copy all there is, `after` a time.
+    /// Starts to copy everything available, after the time `after`.
     fn copy(&mut self, cx: &mut AppCx<'_>, id: ConnId, costs: HostCosts, after: Duration) {
         let there: usize = cx.conn(id).map_or(0, |conn| conn.peek().iter().map(|octets| octets.len()).sum());
         if let Some(stream) = self.streams.get_mut(&id) {

@@ -1,20 +1,20 @@
-//! What writers and readers of the pattern share.
+//! Shared by writers and readers of the pattern.
 
 use super::AppCx;
 use crate::pattern;
 use ackline_tcp_core::ConnId;
 
-/// The outgoing half of a stream: where in it the writer is, and how far it may go.
+/// The outgoing half of a stream: how much was written, and how much there is.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outgoing {
-    /// Bytes that TCP took.
+    /// Bytes accepted by TCP.
     pub(super) written: u64,
-    /// Bytes that the application has for it.
+    /// Bytes that the application wants to write.
     pub(super) goal: u64,
 }
 
 impl Outgoing {
-    /// Writes what there is, as far as TCP takes it. False if the connection takes nothing any more.
+    /// Writes as much as TCP accepts. False if the connection accepts nothing any more.
     pub(super) fn push(&mut self, cx: &mut AppCx<'_>, id: ConnId) -> bool {
         let now = cx.now();
         let Some(mut conn) = cx.conn(id) else { return false };
@@ -35,12 +35,12 @@ impl Outgoing {
 pub(super) struct Incoming {
     /// Bytes read.
     pub(super) received: u64,
-    /// Reads that found an octet which was never sent there.
+    /// Reads that found an octet that was never sent there.
     pub(super) wrong: u64,
 }
 
 impl Incoming {
-    /// Reads all there is. True if the stream has ended.
+    /// Reads everything available. True if the stream has ended.
     pub(super) fn pull(&mut self, cx: &mut AppCx<'_>, id: ConnId) -> bool {
         let now = cx.now();
         let Some(mut conn) = cx.conn(id) else { return true };
@@ -57,7 +57,7 @@ impl Incoming {
     }
 }
 
-/// Something for each connection, found by the connection's place.
+/// A value per connection, found by the connection's index.
 #[derive(Clone, Debug)]
 pub(super) struct PerConn<T>(Vec<Option<(ConnId, T)>>);
 

@@ -1,9 +1,9 @@
-//! Damage: bits of the real packet flip, so that checksums are what finds it.
+//! Corruption: flips bits of the real packet, to be detected by checksums.
 
 use super::{Fate, ImpairCx, Impairment};
 use crate::packet::Packet;
 
-/// With a probability per packet, flips a random number of 1 to `bits` random bits.
+/// With a given probability per packet, flips 1 to `bits` random bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Corrupt {
     probability: f64,
@@ -11,7 +11,7 @@ pub struct Corrupt {
 }
 
 impl Corrupt {
-    /// Damages packets with `probability`, at most `bits` bits of each.
+    /// Corrupts packets with `probability`, at most `bits` bits each.
     #[must_use]
     pub const fn new(probability: f64, bits: u32) -> Self {
         Self { probability, bits }

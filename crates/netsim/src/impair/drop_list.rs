@@ -1,29 +1,29 @@
-//! Loss that is written down: these packets, and no others.
+//! Scripted loss: drops exactly the chosen packets.
 
 use super::{Fate, ImpairCx, Impairment};
 use crate::packet::Packet;
 use ackline_tcp_core::Instant;
 use std::fmt;
 
-/// Drops chosen packets, so that a scenario repeats one exact pattern of loss.
+/// Drops chosen packets, so that a scenario can repeat one exact loss pattern.
 pub struct DropList {
     which: Which,
-    /// Packets that the predicate chose from, so far.
+    /// Number of packets the predicate has seen.
     seen: u64,
 }
 
-/// Says whether a packet is dropped, by its place among all, counted from 1.
+/// Decides whether to drop a packet, given its number among all, counted from 1.
 pub type Choose = Box<dyn FnMut(u64, &Packet) -> bool + Send>;
 
 /// Which packets to drop.
 pub enum Which {
     /// The n-th packets of the link, counted from 1.
     Nth(Vec<u64>),
-    /// The n-th packets that carry payload of a stream, counted from 1.
+    /// The n-th packets with stream payload, counted from 1.
     NthData(Vec<u64>),
-    /// All that leave the link from the first instant up to, and without, the second.
+    /// All packets that leave the link from the first instant until before the second.
     Between(Instant, Instant),
-    /// Those for which a function says so.
+    /// Those selected by a function.
     Predicate(Choose),
 }
 

@@ -1,10 +1,11 @@
-//! An impairment for a time.
+//! An impairment for a limited time.
 
 use super::{Fate, ImpairCx, Impairment};
 use crate::packet::Packet;
 use ackline_tcp_core::Instant;
 
-/// Another impairment, from one instant to a second one. Before and after, packets pass it untouched and it draws nothing.
+/// Applies another impairment between two instants. Before and after, packets pass untouched and no random
+/// numbers are drawn.
 #[derive(Debug)]
 pub struct During {
     from: Instant,
@@ -13,7 +14,7 @@ pub struct During {
 }
 
 impl During {
-    /// `inner` from `from` on and before `until`.
+    /// Applies `inner` from `from` until before `until`.
     #[must_use]
     pub fn new(from: Instant, until: Instant, inner: Box<dyn Impairment>) -> Self {
         Self { from, until, inner }

@@ -1,10 +1,10 @@
-//! Packets that come late, twice, or out of order.
+//! Packets that arrive late, twice, or out of order.
 
 use super::{Fate, ImpairCx, Impairment};
 use crate::packet::Packet;
 use ackline_tcp_core::Duration;
 
-/// Adds a random delay, uniform up to a limit, to each packet. Order is kept unless it says otherwise.
+/// Adds a random delay, uniform up to a limit, to each packet. Keeps the order unless told otherwise.
 #[derive(Clone, Copy, Debug)]
 pub struct Jitter {
     limit: Duration,
@@ -12,7 +12,7 @@ pub struct Jitter {
 }
 
 impl Jitter {
-    /// Up to `limit` more delay; packets overtake each other only if `reorders` is set.
+    /// Adds up to `limit`; packets only overtake each other if `reorders` is set.
     #[must_use]
     pub const fn new(limit: Duration, reorders: bool) -> Self {
         Self { limit, reorders }
@@ -27,7 +27,7 @@ impl Impairment for Jitter {
     }
 }
 
-/// Holds back some packets, so that those behind overtake them.
+/// Delays some packets, so that later ones overtake them.
 #[derive(Clone, Copy, Debug)]
 pub struct Reorder {
     probability: f64,
@@ -35,7 +35,7 @@ pub struct Reorder {
 }
 
 impl Reorder {
-    /// With `probability`, a packet comes `by` later.
+    /// Delays a packet by `by` with `probability`.
     #[must_use]
     pub const fn new(probability: f64, by: Duration) -> Self {
         Self { probability, by }
@@ -58,7 +58,7 @@ pub struct Duplicate {
 }
 
 impl Duplicate {
-    /// Doubles packets with `probability`.
+    /// Duplicates packets with `probability`.
     #[must_use]
     pub const fn new(probability: f64) -> Self {
         Self { probability }

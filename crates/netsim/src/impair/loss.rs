@@ -23,7 +23,8 @@ impl Impairment for Loss {
     }
 }
 
-/// Gilbert and Elliott's model: a good and a bad state, each with its loss, and a chance to change before each packet.
+/// Gilbert and Elliott's model: a good and a bad state, each with its own loss, and a possible change of
+/// state before each packet.
 #[derive(Clone, Copy, Debug)]
 pub struct GilbertElliott {
     /// Chance to go from good to bad.
@@ -44,7 +45,7 @@ impl GilbertElliott {
         Self { to_bad, to_good, good, bad, is_bad: false }
     }
 
-    /// The share of packets lost in the long run.
+    /// The long-term loss rate.
     #[must_use]
     pub fn mean_loss(&self) -> f64 {
         let share_bad = self.to_bad / (self.to_bad + self.to_good);

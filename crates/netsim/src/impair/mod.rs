@@ -1,5 +1,5 @@
-//! What a path does to packets, beside making them wait: each impairment looks at every packet that a link has serialised,
-//! in the order in which the link lists them.
+//! Impairments of a path, other than queueing: each one sees every packet that a link has serialised, in the
+//! order in which the link lists them.
 
 mod corrupt;
 mod drop_list;
@@ -20,16 +20,17 @@ use std::fmt::Debug;
 
 /// One impairment of a link.
 pub trait Impairment: Debug + Send {
-    /// Decides about `packet`; `fate` says what those before it decided. Not called for packets that are lost.
+    /// Decides about `packet`; `fate` is the result of the impairments before it. Not called for lost
+    /// packets.
     fn apply(&mut self, cx: &mut ImpairCx<'_>, packet: &mut Packet, fate: &mut Fate);
 
-    /// True if it damages octets, so that only checksums tell what is intact.
+    /// True if it corrupts octets, so that checksums are needed.
     fn corrupts(&self) -> bool {
         false
     }
 }
 
-/// The surroundings of one packet.
+/// The context of one packet.
 #[derive(Debug)]
 pub struct ImpairCx<'a> {
     /// When the packet's last bit left the link.
@@ -43,10 +44,10 @@ pub struct ImpairCx<'a> {
 pub struct Fate {
     /// It does not arrive.
     pub lost: bool,
-    /// More copies that arrive with it.
+    /// Number of additional copies that arrive with it.
     pub copies: u32,
     /// Time added to the link's delay.
     pub delay: Duration,
-    /// The packet may overtake, or be overtaken by, others.
+    /// The packet may overtake others, or be overtaken.
     pub reorders: bool,
 }

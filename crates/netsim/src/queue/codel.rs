@@ -1,5 +1,5 @@
-//! CoDel (RFC 8289): drops or marks when the sojourn time has stayed above a target for an interval, then more often,
-//! by the inverse square root of the number of drops.
+//! CoDel (RFC 8289): drops or marks once the sojourn time has been above a target for an interval, then more
+//! often, by the inverse square root of the number of drops.
 
 use super::{Action, DropReason, Limit, PacketFifo, Queue, QueueCx};
 use crate::packet::Packet;
@@ -12,11 +12,11 @@ pub struct CoDelParams {
     pub limit: Limit,
     /// Acceptable standing sojourn time (RFC 8289, section 4.4: 5 ms).
     pub target: Duration,
-    /// Time in which it must be met (section 4.3: 100 ms).
+    /// Time in which the target must be met (section 4.3: 100 ms).
     pub interval: Duration,
-    /// Bytes at or below which nothing is dropped: one full packet.
+    /// Backlog in bytes up to which nothing is dropped: one full packet.
     pub mtu: u32,
-    /// What happens to a picked packet.
+    /// What to do with a selected packet.
     pub action: Action,
 }
 
@@ -126,7 +126,7 @@ impl Queue for CoDel {
                 None => packet = self.dodequeue(cx).0,
             }
             self.dropping = true;
-            // Section 5.4: go on at the rate that controlled the queue before, if that was not long ago.
+            // Section 5.4: continue at the rate that controlled the queue before, if that was recent.
             let delta = self.count.saturating_sub(self.lastcount);
             let recent = now.since(self.drop_next) < self.params.interval.saturating_mul(16);
             self.count = if delta > 1 && recent { delta } else { 1 };

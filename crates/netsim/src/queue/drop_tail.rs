@@ -1,4 +1,4 @@
-//! Drop-tail: what does not fit is dropped.
+//! Drop-tail: packets that do not fit are dropped.
 
 use super::{DropReason, Limit, PacketFifo, Queue, QueueCx};
 use crate::packet::Packet;

@@ -1,10 +1,10 @@
-//! Packets in the order of their arrival, and the bytes that they are.
+//! Packets in order of arrival, and their bytes.
 
 use super::QueueCx;
 use crate::packet::Packet;
 use std::collections::VecDeque;
 
-/// A first-in first-out store that knows its bytes.
+/// A first-in first-out queue that counts its bytes.
 #[derive(Debug, Default)]
 pub(super) struct PacketFifo {
     packets: VecDeque<Packet>,

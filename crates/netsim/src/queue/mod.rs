@@ -1,7 +1,7 @@
-//! What stands before a link: queues, and the active queue management (AQM) that marks or drops.
+//! Queues before a link, and active queue management (AQM), which marks or drops.
 //!
-//! Decisions at enqueue see the backlog that the arriving packet finds: without it, and without the packet that the link is
-//! serialising.
+//! Decisions at enqueue use the backlog found by the arriving packet: without that packet, and without the
+//! one being serialised.
 
 mod codel;
 mod drop_tail;
@@ -25,16 +25,16 @@ pub trait Queue: Debug + Send {
     /// The name under which it is chosen (`drop-tail`).
     fn name(&self) -> &'static str;
 
-    /// A packet arrives. It is kept, or goes to `cx` as dropped.
+    /// A packet arrives. Keep it, or pass it to `cx` as dropped.
     fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Packet);
 
-    /// The link is idle: the packet that leaves next. Packets dropped on the way go to `cx`.
+    /// The link is idle: returns the next packet. Packets dropped on the way go to `cx`.
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet>;
 
-    /// Packets that wait.
+    /// Number of queued packets.
     fn packets(&self) -> usize;
 
-    /// Bytes that wait, by price and framing.
+    /// Queued bytes, by price and framing.
     fn bytes(&self) -> u64;
 
     /// Reports the queue's own variables, by name.
@@ -43,7 +43,7 @@ pub trait Queue: Debug + Send {
     }
 }
 
-/// The surroundings of one event of a queue.
+/// The context of one event of a queue.
 #[derive(Debug)]
 pub struct QueueCx<'a> {
     /// The time of the event.
@@ -54,9 +54,9 @@ pub struct QueueCx<'a> {
     pub framing: u32,
     /// The queue's random numbers.
     pub rng: &'a mut SimRng,
-    /// Packets that the queue dropped during the event.
+    /// Packets dropped during the event.
     pub dropped: &'a mut Vec<(Packet, DropReason)>,
-    /// Packets that it marked.
+    /// Number of packets marked.
     pub marked: &'a mut u64,
 }
 
@@ -71,7 +71,7 @@ impl QueueCx<'_> {
         u64::try_from(bits / 8).unwrap_or(u64::MAX)
     }
 
-    /// Does with the packet what `action` says. The packet, if it goes on.
+    /// Applies `action` to a packet. Returns the packet unless it is dropped.
     fn signal(&mut self, mut packet: Packet, action: Action) -> Option<Packet> {
         if action != Action::Drop && packet.mark() {
             *self.marked += 1;
@@ -89,7 +89,7 @@ impl QueueCx<'_> {
     }
 }
 
-/// What an AQM does with a packet that it picked.
+/// What an AQM does with a selected packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Action {
     /// Marks it CE if it is ECN-capable (RFC 3168), and drops it otherwise.
@@ -97,7 +97,8 @@ pub enum Action {
     Mark,
     /// Drops it.
     Drop,
-    /// Marks it CE if it is ECN-capable, and lets it pass otherwise: only a full buffer drops (`nodrop` of tc-red).
+    /// Marks it CE if it is ECN-capable, and otherwise lets it pass: only a full buffer drops (`nodrop` of
+    /// tc-red).
     MarkOnly,
 }
 
@@ -107,13 +108,13 @@ pub enum Action {
 pub enum DropReason {
     /// The buffer was full.
     Overflow,
-    /// The AQM picked it.
+    /// The AQM dropped it.
     Aqm,
     /// An impairment lost it.
     Impairment,
-    /// No route leads to its destination, or it is no IP packet any more.
+    /// There is no route to its destination, or it is no longer an IP packet.
     NoRoute,
-    /// Its hop limit was used up.
+    /// Its hop limit was exhausted.
     HopLimit,
 }
 
@@ -131,21 +132,21 @@ impl DropReason {
     }
 }
 
-/// How much a buffer holds.
+/// The capacity of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// Bytes, by price and framing.
     Bytes(u64),
     /// Packets.
     Packets(usize),
-    /// What the link serialises in this time.
+    /// The bytes that the link serialises in this time.
     Time(Duration),
     /// Anything.
     Unlimited,
 }
 
 impl Limit {
-    /// True if `packet` fits behind what waits.
+    /// True if there is room for `packet`.
     fn admits(self, cx: &QueueCx<'_>, queue: &PacketFifo, packet: &Packet) -> bool {
         match self {
             Self::Bytes(limit) => queue.bytes() + cx.cost(packet) <= limit,

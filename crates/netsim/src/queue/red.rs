@@ -1,5 +1,6 @@
-//! Random early detection (Floyd, Jacobson, 1993) as Linux has it: an average with a power-of-two weight that decays while the
-//! queue is empty, marks that are spread uniformly, and an adaptive `max_p` (Floyd, Gummadi, Shenker, 2001).
+//! Random early detection (Floyd, Jacobson, 1993) as in Linux: an average with a power-of-two weight that
+//! decays while the queue is empty, uniformly spread marks, and an adaptive `max_p` (Floyd, Gummadi, Shenker,
+//! 2001).
 //!
 //! ```text
 //!   mark probability
@@ -19,9 +20,9 @@ use ackline_tcp_core::{Duration, Instant};
 pub struct RedParams {
     /// Size of the buffer.
     pub limit: Limit,
-    /// Bytes of average queue below which nothing is marked.
+    /// Average queue in bytes below which nothing is marked.
     pub min: u64,
-    /// Bytes of average queue from which on everything is marked.
+    /// Average queue in bytes from which everything is marked.
     pub max: u64,
     /// Mark probability just below `max`, 0 to 1.
     pub max_p: f64,
@@ -31,11 +32,11 @@ pub struct RedParams {
     pub avpkt: u32,
     /// Whether `max_p` adapts.
     pub adaptive: Option<Adaptive>,
-    /// What happens to a picked packet.
+    /// What to do with a selected packet.
     pub action: Action,
 }
 
-/// How `max_p` adapts: towards an average queue in the middle fifth between `min` and `max`.
+/// How `max_p` adapts: it keeps the average queue in the middle fifth between `min` and `max`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Adaptive {
     /// Time between two steps (0.5 s).
@@ -72,7 +73,7 @@ pub struct Red {
     idle_since: Option<Instant>,
     /// Arrivals since the last mark while the average was between the thresholds; -1: none yet.
     count: i64,
-    /// The draw against which the count runs.
+    /// The random draw that the count is compared with.
     draw: f64,
     adapt_at: Instant,
 }
@@ -99,7 +100,7 @@ impl Red {
 
     fn update_average(&mut self, cx: &QueueCx<'_>) {
         if let Some(since) = self.idle_since.take() {
-            // As many packets as could have passed meanwhile found an empty queue.
+            // The idle time counts as packets that found an empty queue.
             let packet_time = f64::from(self.params.avpkt) * 8.0 / cx.rate.max(1) as f64;
             let missed = cx.now.since(since).as_secs_f64() / packet_time;
             self.average *= libm::pow(1.0 - self.weight(), missed);

@@ -8,14 +8,14 @@ use ackline_tcp_core::{Conn, ConnId, Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// A connection, as one end saw it.
+/// A connection, as seen from one host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnRecord {
-    /// Place of the host among all nodes.
+    /// Index of the host among all nodes.
     pub node: usize,
     /// Number of the application on its host, from 0.
     pub app: u32,
-    /// Place of the connection on its host; it is used again when the connection is gone.
+    /// Index of the connection on its host; reused after the connection is gone.
     pub conn: usize,
     /// Local address and port.
     pub local: String,
@@ -29,11 +29,11 @@ pub struct ConnRecord {
     pub rto_response: String,
     /// The connection at the sampling instants.
     pub samples: Vec<ConnSample>,
-    /// What its policies report, one value per sample.
+    /// Metrics of its policies, one value per sample.
     pub metrics: Vec<Metric>,
 }
 
-/// A connection at one instant. Bytes and segments are totals since its beginning.
+/// A connection at one instant. Bytes and segments are totals since its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConnSample {
     /// When, ns.
@@ -60,7 +60,7 @@ pub struct ConnSample {
     pub min_rtt_ns: Option<u64>,
     /// Retransmission timeout, ns.
     pub rto_ns: u64,
-    /// Pacing rate, bits per second; `None` if nothing is paced.
+    /// Pacing rate, bits per second; `None` if not paced.
     pub pacing_bps: Option<u64>,
     /// Last delivery-rate sample, bits per second.
     pub delivery_bps: Option<u64>,
@@ -80,7 +80,7 @@ pub struct ConnSample {
     pub acks_out: u64,
 }
 
-/// Gathers the samples of one connection.
+/// Collects the samples of one connection.
 #[derive(Debug)]
 pub(super) struct ConnRecorder {
     record: ConnRecord,

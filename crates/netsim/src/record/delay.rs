@@ -1,11 +1,11 @@
-//! How long packets waited.
+//! Queueing delays of packets.
 
 use ackline_tcp_core::{Duration, Instant};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Queueing delays of one queue within the window: from a packet's arrival to its first bit on the link, its own
-/// serialisation not included.
+/// Queueing delays of one queue within the window: from a packet's arrival to its first bit on the link,
+/// without its own serialisation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DelayRecord {
     /// Packets.
@@ -18,16 +18,17 @@ pub struct DelayRecord {
     pub min_ns: u64,
     /// Largest, ns.
     pub max_ns: u64,
-    /// How many packets waited about how long: (ns, packets), ascending. Values are right to a thousandth.
+    /// Histogram: (ns, packets), ascending. Values are accurate to a thousandth.
     pub histogram: Vec<(u64, u64)>,
-    /// The first delays one by one: (when the wait ended, how long it was), ns.
+    /// The first delays individually: (when the wait ended, how long it was), ns.
     pub exact: Vec<(u64, u64)>,
-    /// Delays that stand in the histogram only.
+    /// Delays that are only in the histogram.
     pub omitted: u64,
 }
 
 impl DelayRecord {
-    /// The delay that the share `q` (0 to 1) of packets does not exceed, ns, right to a thousandth; `None` without packets.
+    /// The delay not exceeded by the fraction `q` (0 to 1) of packets, ns, accurate to a thousandth; `None`
+    /// without packets.
     #[must_use]
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         let rank = (libm::ceil(q.clamp(0.0, 1.0) * self.count as f64) as u64).max(1);
@@ -42,7 +43,7 @@ impl DelayRecord {
     }
 }
 
-/// Gathers delays.
+/// Collects delays.
 #[derive(Clone, Debug)]
 pub(super) struct Delays {
     histogram: Option<Histogram<u64>>,

@@ -1,8 +1,9 @@
-//! Records what happens in a simulation, as plain data that can be serialised: connections and queues over time, queueing
+//! Records a simulation as plain data that can be serialised: connections and queues over time, queueing
 //! delays, packets.
 //!
-//! Memory is bounded whatever the length of a run. A series that reaches its limit loses every second point and is sampled half as
-//! often from there on; delays are counted in a histogram; what finds no place is counted.
+//! Memory is bounded whatever the length of a run. A series that reaches its limit drops every second point
+//! and is sampled half as often from then on; delays go into a histogram; anything that exceeds a limit is
+//! counted.
 
 mod conn;
 mod delay;
@@ -26,7 +27,7 @@ use queue::QueueRecorder;
 use serde::{Deserialize, Serialize};
 use trace::Tracer;
 
-/// Which of many.
+/// A selection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Select<T> {
     /// Each.
@@ -50,7 +51,7 @@ impl<T: PartialEq> Select<T> {
     }
 }
 
-/// What to record, and how much of it.
+/// What to record, and how much.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
     /// Hosts whose connections are recorded.
@@ -59,16 +60,17 @@ pub struct RecordOptions {
     pub links: Select<LinkId>,
     /// Points per series, at least 2.
     pub max_points: usize,
-    /// Connections that get a record; further ones are [counted](Record::unrecorded_connections).
+    /// Maximum connections recorded; further ones are [counted](Record::unrecorded_connections).
     pub max_connections: usize,
-    /// Where the window of statistics begins: what is before it (a warm-up) stands in the series, and in no statistic.
+    /// Start of the statistics window: anything before it (a warm-up) is in the series, but not in the
+    /// statistics.
     pub from: Instant,
-    /// Where the window ends.
+    /// End of the window.
     pub until: Instant,
-    /// Queueing delays kept one by one for each queue, beside the histogram; further ones are
+    /// Maximum individual delays per queue, in addition to the histogram; further ones are
     /// [counted](DelayRecord::omitted).
     pub exact_delays: usize,
-    /// Packets one by one.
+    /// Which packets to record individually, if any.
     pub trace: Option<TraceOptions>,
 }
 
@@ -87,12 +89,12 @@ impl Default for RecordOptions {
     }
 }
 
-/// All that was recorded.
+/// Everything recorded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Connections that were alive at a sampling instant, in the order in which they were seen.
+    /// Connections alive at a sampling instant, in the order in which they were first seen.
     pub connections: Vec<ConnRecord>,
-    /// Connections that found no place.
+    /// Connections beyond the limit.
     pub unrecorded_connections: u64,
     /// Queues, in the order of their links.
     pub queues: Vec<QueueRecord>,
@@ -100,15 +102,15 @@ pub struct Record {
     pub trace: Option<PacketTrace>,
 }
 
-/// Records a simulation, sampling whenever [`Sim::sample_every`](crate::Sim::sample_every) says.
+/// Records a simulation, sampling at the instants of [`Sim::sample_every`](crate::Sim::sample_every).
 #[derive(Debug)]
 pub struct Recorder {
     options: RecordOptions,
     connections: Vec<conn::ConnRecorder>,
-    /// Places in `connections`; `None`: there was no place.
+    /// Indices in `connections`; `None` if beyond the limit.
     place_of: HashMap<(NodeId, ConnId), Option<usize>>,
     unrecorded: u64,
-    /// By the link's place.
+    /// By the link's index.
     queues: Vec<Option<QueueRecorder>>,
     trace: Option<Tracer>,
 }
@@ -121,7 +123,7 @@ impl Recorder {
         Self { options, connections: vec![], place_of: HashMap::new(), unrecorded: 0, queues: vec![], trace }
     }
 
-    /// What was recorded so far.
+    /// The record so far.
     #[must_use]
     pub fn record(&self) -> Record {
         Record {

@@ -1,4 +1,4 @@
-//! One link and the queue before it over time.
+//! A link and its queue over time.
 
 use super::RecordOptions;
 use super::delay::{DelayRecord, Delays};
@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 /// A link and its queue.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QueueRecord {
-    /// Place of the link among all links.
+    /// Index of the link among all links.
     pub link: usize,
-    /// Place of the node that it leaves.
+    /// Index of the sending node.
     pub from: usize,
-    /// Place of the node that it leads to.
+    /// Index of the receiving node.
     pub to: usize,
     /// Name of the queue.
     pub queue: String,
-    /// Bits per second when it was sampled last; `None` if it takes no time.
+    /// Bits per second at the last sample; `None` if it takes no time.
     pub rate_bps: Option<u64>,
     /// The queue at the sampling instants.
     pub samples: Vec<QueueSample>,
-    /// What the queue reports, one value per sample.
+    /// Metrics of the queue, one value per sample.
     pub metrics: Vec<Metric>,
     /// Queueing delays within the window.
     pub delay: DelayRecord,
-    /// What happened within the window; `None` if fewer than two sampling instants lie in it.
+    /// Totals within the window; `None` if it contains fewer than two sampling instants.
     pub window: Option<Window>,
 }
 
@@ -37,22 +37,22 @@ pub struct QueueRecord {
 pub struct QueueSample {
     /// When, ns.
     pub at_ns: u64,
-    /// Packets that wait.
+    /// Packets queued.
     pub packets: u64,
-    /// Bytes that wait, by price and framing.
+    /// Bytes queued, by price and framing.
     pub bytes: u64,
-    /// Totals since the beginning.
+    /// Totals since the start.
     pub total: Counters,
 }
 
 /// Totals of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
-    /// Packets that came to the queue.
+    /// Packets that arrived at the queue.
     pub offered: u64,
-    /// Packets that arrived at the other end.
+    /// Packets delivered to the far node.
     pub delivered: u64,
-    /// Bytes of them, by price and framing.
+    /// Their bytes, by price and framing.
     pub delivered_bytes: u64,
     /// Packets dropped because the buffer was full.
     pub overflows: u64,
@@ -85,7 +85,7 @@ impl From<LinkStats> for Counters {
 }
 
 impl Counters {
-    /// What was added since `earlier`.
+    /// The difference from `earlier`.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl Counters {
     }
 }
 
-/// What happened between the first sampling instant of the window and the last.
+/// Totals between the first and the last sampling instant of the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Window {
     /// The first instant, ns.
@@ -116,40 +116,40 @@ pub struct Window {
 }
 
 impl Window {
-    /// What happened.
+    /// The difference of the totals.
     #[must_use]
     pub const fn counters(&self) -> Counters {
         self.end.since(&self.begin)
     }
 
-    /// The share of time that the link was serialising, 0 to 1.
+    /// Fraction of time in which the link was serialising, 0 to 1.
     #[must_use]
     pub fn utilisation(&self) -> f64 {
         self.counters().busy_ns as f64 / (self.until_ns - self.from_ns) as f64
     }
 
-    /// Bits per second that arrived at the other end.
+    /// Bits per second delivered to the far node.
     #[must_use]
     pub fn throughput_bps(&self) -> f64 {
         self.counters().delivered_bytes as f64 * 8e9 / (self.until_ns - self.from_ns) as f64
     }
 }
 
-/// The time between two samples.
+/// The interval between two samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bin {
-    /// Its begin, ns.
+    /// Its start, ns.
     pub from_ns: u64,
     /// Its end, ns.
     pub until_ns: u64,
-    /// The share of it that the link was serialising, 0 to 1.
+    /// Fraction of it in which the link was serialising, 0 to 1.
     pub utilisation: f64,
-    /// What was added.
+    /// What was added to the totals.
     pub counters: Counters,
 }
 
 impl QueueRecord {
-    /// What happened between each two samples.
+    /// The intervals between consecutive samples.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         self.samples.windows(2).map(|pair| {
             let counters = pair[1].total.since(&pair[0].total);
@@ -160,7 +160,7 @@ impl QueueRecord {
     }
 }
 
-/// Gathers the samples of one queue.
+/// Collects the samples of one queue.
 #[derive(Debug)]
 pub(super) struct QueueRecorder {
     record: QueueRecord,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Says which points of a series are kept: every one, then every second, every fourth...
+/// Decides which points of a series to keep: every one, then every second, every fourth...
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thinning {
     limit: usize,
@@ -15,7 +15,7 @@ impl Thinning {
         Self { limit: limit.max(2), every: 1, seen: 0 }
     }
 
-    /// What to do about the next point of a series that has `len` points.
+    /// What to do with the next point of a series of length `len`.
     pub(super) fn next(&mut self, len: usize) -> Next {
         let place = self.seen;
         self.seen += 1;
@@ -48,14 +48,14 @@ pub(super) fn halve<T>(points: &mut Vec<T>) {
     });
 }
 
-/// A variable that a policy or a queue reports about itself, one value per sample of its record.
+/// A metric of a policy or a queue, one value per sample of its record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
-    /// Who reports it: `cc`, `ack`, `rto`, `queue`.
+    /// Its owner: `cc`, `ack`, `rto`, `queue`.
     pub owner: String,
-    /// Its name, with the unit if that is not bytes.
+    /// Its name, with the unit unless that is bytes.
     pub name: String,
-    /// Its values; `None` where it was not reported.
+    /// Its values; `None` if it was not reported.
     pub values: Vec<Option<f64>>,
 }
 

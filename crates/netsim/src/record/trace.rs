@@ -1,4 +1,4 @@
-//! Packets one by one.
+//! Individual packets.
 
 use super::Select;
 use crate::labels;
@@ -13,14 +13,14 @@ use std::borrow::Cow;
 /// Which packets to keep.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// On these links.
+    /// Links to record.
     pub links: Select<LinkId>,
-    /// When they arrive at the other end and when they are dropped, always; and when they come to the queue, and when their
-    /// first and last bit leaves, if this is set.
+    /// Record all events: also when a packet enters the queue, and when its first and last bit leave.
+    /// Arrivals at the far node and drops are always recorded.
     pub all_events: bool,
-    /// Leave arrivals out: drops alone, unless `all_events` is set.
+    /// Leave out arrivals: only drops, unless `all_events` is set.
     pub only_drops: bool,
-    /// Rows kept; further ones are [counted](PacketTrace::omitted).
+    /// Maximum rows; further ones are [counted](PacketTrace::omitted).
     pub limit: usize,
 }
 
@@ -30,31 +30,32 @@ impl Default for TraceOptions {
     }
 }
 
-/// What happened to packets, in order.
+/// Events of packets, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketTrace {
     /// The first rows.
     pub rows: Vec<TraceRow>,
-    /// Rows that found no place.
+    /// Rows beyond the limit.
     pub omitted: u64,
 }
 
-/// One thing that happened to one packet.
+/// One event of one packet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TraceRow {
     /// When, ns.
     pub at_ns: u64,
-    /// Place of the link among all links.
+    /// Index of the link among all links.
     pub link: usize,
-    /// What: `offered`, `started`, `left`, `delivered`, or why it was dropped: `overflow`, `aqm`, `impairment`.
+    /// The event: `offered`, `started`, `left`, `delivered`, or why it was dropped: `overflow`, `aqm`,
+    /// `impairment`.
     pub event: Cow<'static, str>,
-    /// True where it was dropped.
+    /// True if it was dropped.
     pub dropped: bool,
     /// Number of the packet; duplicates share it.
     pub packet: u64,
-    /// Place of the connection on the sending host.
+    /// Index of the connection on the sending host.
     pub conn: Option<usize>,
-    /// What kind of packet.
+    /// The kind of packet.
     pub class: Cow<'static, str>,
     /// Why it was sent.
     pub reason: Cow<'static, str>,
@@ -62,11 +63,11 @@ pub struct TraceRow {
     pub ip_bytes: u32,
     /// ECN field: `not-ect`, `ect`, `ce`.
     pub ecn: Cow<'static, str>,
-    /// What its TCP header says; `None` if there is none (any more).
+    /// Its TCP header; `None` if there is none (any more).
     pub tcp: Option<TcpRow>,
 }
 
-/// The TCP header of a packet, as it stands there.
+/// The TCP header of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpRow {
     /// Source port.

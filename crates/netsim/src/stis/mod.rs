@@ -1,5 +1,6 @@
-//! STIS, a simulator of path impairments: a wireless path as the draft on DCLOR measured it (Swami, "DCLOR: De-correlated Loss
-//! Recovery using SACK option for spurious timeouts", draft-swami-tsvwg-tcp-dclor-00, 2002, its section on simulation results).
+//! STIS, a simulator of path impairments: a wireless path as measured for the DCLOR draft (Swami, "DCLOR:
+//! De-correlated Loss Recovery using SACK option for spurious timeouts", draft-swami-tsvwg-tcp-dclor-00,
+//! 2002, section on simulation results).
 //!
 //! ```text
 //!   arrival ──► stall? ──► admission ──► the flow's queue, ──► route: ──► fixed ──► out
@@ -7,18 +8,20 @@
 //!               its end    buffer         at its own rate      20 ms
 //! ```
 //!
-//! The steps, by the numbers that the comments below use:
+//! The steps, with the numbers used in the comments below:
 //!
-//! 1. Packets arrive over a link of 10 Mbit/s, which is a [link](crate::LinkSpec) of the network and not part of this node.
-//! 2. Stalls. Each flow has a [process of its own](Stalls), independent of its traffic. What arrives in a stall, in either
-//!    direction, arrives at its end.
-//! 3. Admission. A packet is accepted while the bytes that are in the buffer, over all flows and directions, are fewer than the
-//!    limit; its own size does not count. It leaves the buffer when it leaves its queue.
-//! 4. Service. Each flow has a queue in each direction, with a rate of its own.
-//! 5. Delay. A fixed one, and that of the route: before each packet the route changes with a probability, and one of the two
-//!    routes takes longer. Packets of one flow may so overtake each other.
+//! 1. Packets arrive over a link of 10 Mbit/s, which is a [link](crate::LinkSpec) of the network, not part of
+//!    this node.
+//! 2. Stalls. Each flow has its own [stall process](Stalls), independent of its traffic. A packet that
+//!    arrives during a stall, in either direction, counts as arriving at its end.
+//! 3. Admission. A packet is accepted while the bytes in the buffer, over all flows and directions, are below
+//!    the limit; its own size does not count. It leaves the buffer when it leaves its queue.
+//! 4. Service. Each flow has a queue in each direction, with its own rate.
+//! 5. Delay. A fixed delay, plus that of the route: before each packet the route changes with a given
+//!    probability, and one of the two routes takes longer. So packets of one flow may overtake each other.
 //!
-//! The stalls of a flow follow from the seed and the flow's [name](FlowBy) alone: whatever its hosts do, they meet the same ones.
+//! A flow's stalls only depend on the seed and the flow's [name](FlowBy): whatever its hosts do, they meet
+//! the same stalls.
 
 mod stalls;
 #[cfg(test)]
@@ -38,13 +41,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::IpAddr;
 
-/// What packets share a queue in each direction, and stalls.
+/// Which packets share stalls, and a queue in each direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FlowBy {
     /// Those between two hosts.
     Hosts,
-    /// Those between two hosts to and from one port of a service, which is the lower one of a packet's two: one client that opens
-    /// a connection after the other to one listener is one flow.
+    /// Those between two hosts to and from one service port, the lower of a packet's two ports: a client that
+    /// opens one connection after another to one listener is one flow.
     #[default]
     Service,
     /// Those of one TCP connection.
@@ -54,24 +57,24 @@ pub enum FlowBy {
 /// The parameters of the path. The defaults are the draft's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StisParams {
-    /// What is a flow.
+    /// What counts as a flow.
     pub flow: FlowBy,
     /// Bits per second of each flow in each direction.
     pub rate: u64,
-    /// The buffer that all flows share, in bytes.
+    /// The shared buffer of all flows, in bytes.
     pub buffer: u64,
-    /// The delay of every packet.
+    /// The fixed delay.
     pub delay: Duration,
     /// The probability that the route changes before a packet.
     pub route_switch: f64,
-    /// What the longer route adds.
+    /// Additional delay of the longer route.
     pub route_delay: Duration,
-    /// The kinds of stalls; their probabilities sum up to at most 1.
+    /// The kinds of stalls; the sum of their probabilities is at most 1.
     pub stalls: Vec<StallKind>,
-    /// The time between two draws that may begin a stall.
+    /// The time between two draws that may start a stall.
     pub stall_every: Duration,
-    /// A stall stops the service of the flow's two queues, too. Otherwise it only holds back what arrives, and a backlog keeps
-    /// draining.
+    /// A stall also stops the service of the flow's two queues. Otherwise it only delays arriving packets,
+    /// and a backlog keeps draining.
     pub stall_stops_service: bool,
 }
 
@@ -94,18 +97,18 @@ impl Default for StisParams {
     }
 }
 
-/// What has happened at the node.
+/// Counters of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StisStats {
     /// Packets that arrived.
     pub arrived: u64,
-    /// Packets that arrived in a stall.
+    /// Packets that arrived during a stall.
     pub held: u64,
     /// Packets that found the buffer full.
     pub dropped: u64,
-    /// Packets that went on.
+    /// Packets forwarded.
     pub left: u64,
-    /// Most bytes in the buffer.
+    /// Maximum bytes in the buffer.
     pub peak: u64,
 }
 
@@ -115,18 +118,18 @@ pub struct Stis {
     params: StisParams,
     places: HashMap<FlowKey, usize>,
     flows: Vec<Flow>,
-    /// What is to happen to the packets inside.
+    /// Future events of the packets inside.
     pending: EventQueue<Pending>,
     /// Bytes in the buffer.
     backlog: u64,
-    /// When which bytes leave the buffer.
+    /// When bytes leave the buffer, and how many.
     leaving: BinaryHeap<Reverse<(Instant, u64)>>,
     stats: StisStats,
 }
 
 #[derive(Debug)]
 enum Pending {
-    /// The stall in which it arrived is over.
+    /// The stall during which it arrived has ended.
     Admit(Whose, Packet),
     /// It has crossed the path.
     Out(Packet),
@@ -148,7 +151,7 @@ struct FlowKey {
 #[derive(Debug)]
 struct Flow {
     stalls: Stalls,
-    /// There, and backwards.
+    /// Forward and backward direction.
     lanes: [Lane; 2],
 }
 
@@ -175,13 +178,13 @@ impl Stis {
         }
     }
 
-    /// What has happened so far.
+    /// The counters so far.
     #[must_use]
     pub const fn stats(&self) -> StisStats {
         self.stats
     }
 
-    /// What was due at or before `now`, in its order.
+    /// Processes everything due at or before `now`, in order.
     fn run(&mut self, cx: &mut MiddleboxCx<'_>) {
         while self.pending.next_at().is_some_and(|at| at <= cx.now) {
             match self.pending.pop() {
@@ -195,7 +198,7 @@ impl Stis {
         }
     }
 
-    /// Steps 3 to 5, for a packet that arrives at `at` by the rule of step 2.
+    /// Steps 3 to 5, for a packet that arrives at `at` according to step 2.
     fn admit(&mut self, cx: &mut MiddleboxCx<'_>, at: Instant, whose: Whose, packet: Packet) {
         while let Some(Reverse((gone, bytes))) = self.leaving.peek().copied()
             && gone <= at
@@ -262,7 +265,8 @@ impl Middlebox for Stis {
 }
 
 impl FlowKey {
-    /// The flow of a packet, and whether it goes from the higher end to the lower one. Packets without addresses are one flow.
+    /// The flow of a packet, and whether it goes from the higher address to the lower. Packets without
+    /// addresses form one flow.
     fn of(packet: &Packet, by: FlowBy) -> (Self, bool) {
         let nobody = IpAddr::from([0; 4]);
         let addresses = [packet.source().unwrap_or(nobody), packet.destination().unwrap_or(nobody)];

@@ -1,4 +1,4 @@
-//! When a flow stands still.
+//! The stalls of a flow.
 //!
 //! ```text
 //!   draw  draw  draw: stall            draw  draw
@@ -6,8 +6,8 @@
 //!    0     T     2T                    2T+D
 //! ```
 //!
-//! At each whole interval while the flow moves, one draw decides whether a stall begins, and of which kind. A stall ends after its
-//! time for sure, and the next draw is at the next whole interval.
+//! At each whole interval outside a stall, one draw decides whether a stall starts, and of which kind. A
+//! stall has a fixed duration, and the next draw is at the next whole interval.
 
 use crate::rng::SimRng;
 use ackline_tcp_core::{Duration, Instant};
@@ -16,40 +16,41 @@ use std::collections::VecDeque;
 /// A kind of stall.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StallKind {
-    /// The probability that a draw begins one.
+    /// The probability that a draw starts one.
     pub probability: f64,
     /// How long it lasts.
     pub lasts: Duration,
 }
 
-/// The stalls of a flow, drawn as far as somebody asks.
+/// The stalls of a flow, drawn as far as needed.
 #[derive(Debug)]
 pub struct Stalls {
     kinds: Vec<StallKind>,
     every: Duration,
     rng: SimRng,
     next_draw: Instant,
-    /// Begin and end of those that are drawn and not forgotten.
+    /// Start and end of those drawn and not yet forgotten.
     pub(super) drawn: VecDeque<(Instant, Instant)>,
 }
 
 impl Stalls {
-    /// Stalls of these kinds, with a draw at each whole multiple of `every`, from the first one after zero on. A draw compares one
-    /// random number with the kinds' probabilities, one above the other in their order.
+    /// Stalls of these kinds, with a draw at each whole multiple of `every`, starting with the first one
+    /// after zero. A draw compares one random number with the cumulative probabilities of the kinds, in
+    /// order.
     #[must_use]
     pub fn new(kinds: Vec<StallKind>, every: Duration, rng: SimRng) -> Self {
         let every = every.max(Duration::from_nanos(1));
         Self { kinds, every, rng, next_draw: Instant::ZERO + every, drawn: VecDeque::new() }
     }
 
-    /// `at`, or the end of the stall in which it lies.
+    /// `at`, or the end of the stall that contains it.
     pub fn released(&mut self, at: Instant) -> Instant {
         self.draw_until(at);
         let stall = self.drawn.iter().find(|(begin, end)| (*begin..*end).contains(&at));
         stall.map_or(at, |(_, end)| *end)
     }
 
-    /// When work that takes `work`, and stands still in stalls, ends, if it may begin at `begin`.
+    /// When work of duration `work`, suspended during stalls, ends if it may start at `begin`.
     pub fn finish(&mut self, begin: Instant, work: Duration) -> Instant {
         let (mut at, mut left) = (begin, work);
         loop {
@@ -64,7 +65,7 @@ impl Stalls {
         }
     }
 
-    /// What ended before `now` will not be asked for again.
+    /// Discards stalls that ended before `now`.
     pub fn forget_before(&mut self, now: Instant) {
         self.draw_until(now);
         while self.drawn.front().is_some_and(|(_, end)| *end <= now) {
