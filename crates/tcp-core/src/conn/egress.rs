@@ -1,4 +1,4 @@
-//! What a connection sends next, how it is built, and what its departure commits.
+//! What a connection sends next, how the packet is built, and what its departure commits.
 //!
 //! ```text
 //!   next() ──► Plan ──► (scheduler) ──► claim() ──► build() ──► device says Ok ──► sent()
@@ -25,12 +25,12 @@ use crate::wire::{
 const SACK_BLOCK_LEN: u32 = 8;
 const SACK_HEAD_LEN: u32 = 4;
 
-/// A packet that was built: what `sent` must commit.
+/// A built packet: what `sent` must commit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Built {
-    /// Headers' length, and what the device must do about the checksum.
+    /// The headers' length, and what the device must do for the checksum.
     pub(crate) emitted: Emitted,
-    /// What the receiving half said in it.
+    /// The receiving half's part of it.
     ack: Option<AckNumbers>,
     flags: TcpFlags,
     /// Acknowledgment number in the header.
@@ -38,9 +38,9 @@ pub(crate) struct Built {
 }
 
 impl Connection {
-    /// What to send next; `None` where nothing may leave. Where the egress scheduler has deferred data,
-    /// everything but that. No packet of several segments is longer than `max_super_packet`, but new data may be a run
-    /// of up to `run` packets, to be split before it leaves.
+    /// What to send next; `None` if nothing may be sent. If the egress scheduler has deferred data,
+    /// everything but that. No super-packet exceeds `max_super_packet`, but new data may be a run of up to
+    /// `run` packets, to be split before it is sent.
     pub(crate) fn next(
         &mut self,
         now: Instant,
@@ -107,7 +107,7 @@ impl Connection {
         Some(Plan::control(SegmentClass::Control(ControlKind::Syn), reason, handshake.iss))
     }
 
-    /// A pure ACK that is due and does not wait in the scheduler already.
+    /// A pure ACK that is due and not already in the scheduler.
     fn ack_due(&self) -> Option<SendReason> {
         self.rcv.ack_wanted(self.acks_queued)
     }
@@ -116,7 +116,7 @@ impl Connection {
         Plan::control(SegmentClass::PureAck, reason, self.seq_without_data())
     }
 
-    /// `plan` is a pure ACK that says nothing which later data or a FIN would not say as well.
+    /// True if `plan` is a pure ACK that later data or a FIN would make redundant.
     pub(crate) fn may_keep(&self, plan: &Plan) -> bool {
         plan.class == SegmentClass::PureAck
             && plan.reason != SendReason::ChallengeAck
@@ -132,14 +132,14 @@ impl Connection {
         let smss = self.snd.smss();
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         let max_payload = max_super_packet.saturating_sub(headers).max(smss);
-        // A run is built as one packet, with one header that has no room for SACK blocks: a small segment at its end
-        // would carry them by itself.
+        // A run is built as one packet, whose header has no room for SACK blocks: a small segment at its end
+        // would be the only one to carry them.
         let run = if self.sack && self.rcv.has_out_of_order() { 1 } else { run };
         let max_run = smss.saturating_mul(run).min(u32::from(u16::MAX) - headers).max(max_payload);
         SendLimits { max_payload, max_run, departure_tick: host.departure_tick }
     }
 
-    /// The packet was queued in the egress scheduler under `serial`.
+    /// The packet was queued in the egress scheduler as `serial`.
     pub(crate) fn reserve(&mut self, plan: &Plan, serial: u64) {
         if plan.is_stream() {
             self.snd.reserve(plan, serial);
@@ -156,13 +156,13 @@ impl Connection {
         }
     }
 
-    /// The acknowledgment number of an ACK that leaves now.
+    /// The acknowledgment number of an ACK sent now.
     pub(crate) const fn ack_number(&self) -> SeqNum {
         self.rcv.rcv_nxt()
     }
 
-    /// The scheduler popped `descriptor`, which was reserved: what is still to be sent of it.
-    /// [`sent`](Self::sent) or [`unclaim`](Self::unclaim) follows.
+    /// The scheduler popped the reserved `descriptor`: returns what is still to be sent of it.
+    /// [`sent`](Self::sent) or [`unclaim`](Self::unclaim) must follow.
     pub(crate) fn claim(&mut self, descriptor: &Descriptor) -> Option<Plan> {
         let id = &descriptor.id;
         let reason = id.reason;
@@ -176,7 +176,7 @@ impl Connection {
         }
         if descriptor.class == SegmentClass::PureAck && reason != SendReason::ChallengeAck {
             self.acks_queued = self.acks_queued.saturating_sub(1);
-            // Data that left meanwhile may have carried it.
+            // Data sent in the meantime may have carried it.
             return self.ack_due().map(|reason| self.pure_ack(reason));
         }
         self.control_queued = false;
@@ -190,15 +190,15 @@ impl Connection {
         due.then_some(plan)
     }
 
-    /// The device refused what was claimed.
+    /// The device refused the claimed packet.
     pub(crate) const fn unclaim(&mut self, plan: &Plan) {
-        // The sender's reservations last until what was reserved has left.
+        // The sender's reservations last until the packet has been sent.
         if !plan.is_stream() {
             self.queue_control(plan);
         }
     }
 
-    /// A reserved retransmission that became void, by its serial.
+    /// The serial of a reserved retransmission that became void.
     pub(crate) fn take_voided(&mut self) -> Option<u64> {
         self.snd.take_voided()
     }
@@ -208,7 +208,7 @@ impl Connection {
         if plan.len == 0 { [&[], &[]] } else { self.snd.payload(plan.seq, plan.len) }
     }
 
-    /// IP bytes of `plan`, for its price before it is built; over all wire segments of a super-packet.
+    /// IP bytes of `plan`, to price it before it is built; for a super-packet, those of all wire segments.
     pub(crate) fn ip_len(&self, plan: &Plan) -> u32 {
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         headers.saturating_mul(plan.segments()).saturating_add(plan.len)
@@ -217,7 +217,7 @@ impl Connection {
     /// Builds the headers of `plan` into `buf`, with a checksum as `checksum` says.
     ///
     /// # Errors
-    /// Where the packet cannot be expressed on the wire.
+    /// If the packet cannot be expressed on the wire.
     pub(crate) fn build(
         &self,
         now: Instant,
@@ -244,7 +244,8 @@ impl Connection {
             }
             if plan.reason == SendReason::Rst {
                 header.flags = header.flags.union(TcpFlags::RST);
-                // RFC 7323, section 3.2: an RST SHOULD carry the timestamps; nothing else matters in it.
+                // RFC 7323, section 3.2: an RST SHOULD carry the timestamps; its other options are
+                // irrelevant.
                 header.options = TcpOptions { timestamps: header.options.timestamps, ..TcpOptions::NONE };
             } else {
                 if numbers.ece {
@@ -284,7 +285,7 @@ impl Connection {
         handshake: &super::handshake::Handshake,
         header: &mut TcpHeader<'_>,
     ) {
-        // Only from SYN-RECEIVED does an abort send anything before ESTABLISHED.
+        // Before ESTABLISHED an abort only sends something from SYN-RECEIVED.
         let answers = self.state == State::SynReceived || plan.reason == SendReason::Rst;
         if answers {
             header.flags = TcpFlags::ACK;
@@ -308,12 +309,12 @@ impl Connection {
         }
     }
 
-    /// The window that our SYN announces, in bytes.
+    /// The window announced by our SYN, in bytes.
     pub(super) fn syn_window(&self) -> u32 {
         rcv::syn_window(&self.config)
     }
 
-    /// SACK blocks that fit beside the payload: a full segment has room for none (RFC 6691, section 3).
+    /// SACK blocks that fit with the payload: a full segment has no room (RFC 6691, section 3).
     fn sack_room(&self, host: &EndpointConfig, plan: &Plan) -> usize {
         if !self.sack || plan.segment_size.is_some() {
             return 0;
@@ -329,8 +330,8 @@ impl Connection {
         (room as usize).min(most)
     }
 
-    /// True where the ACK that was built leaves nothing to tell that a later one of this kind would not tell, too. To
-    /// be asked before [`sent`](Self::sent).
+    /// True if the built ACK contains nothing that a later one would not also say. Call it before
+    /// [`sent`](Self::sent).
     pub(crate) fn is_plain_ack(&self, plan: &Plan, built: &Built) -> bool {
         plan.class == SegmentClass::PureAck
             && plan.reason != SendReason::ChallengeAck

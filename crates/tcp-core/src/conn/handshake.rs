@@ -16,34 +16,34 @@ use crate::wire::{TcpFlags, TcpOptions, TcpSegment};
 
 /// Largest window shift (RFC 7323, section 2.3).
 const MAX_WSCALE: u8 = 14;
-/// Segment size where the peer's SYN names none (RFC 9293, section 3.7.1).
+/// Segment size if the peer's SYN does not give one (RFC 9293, section 3.7.1).
 const DEFAULT_MSS_V4: u16 = 536;
 /// The same for IPv6.
 const DEFAULT_MSS_V6: u16 = 1_220;
-/// Smallest segment size that is taken from a peer or the configuration, if the MTU permits it: smaller ones would only
-/// multiply headers.
+/// Smallest segment size accepted from a peer or the configuration, if the MTU permits it: smaller ones would
+/// only multiply headers.
 const MIN_MSS: u16 = 48;
 
-/// What a connection needs until it is ESTABLISHED.
+/// State needed until the connection is ESTABLISHED.
 #[derive(Debug)]
 pub(super) struct Handshake {
     /// Initial send sequence number.
     pub(super) iss: SeqNum,
-    /// The peer's, once its SYN came.
+    /// The peer's, once its SYN has arrived.
     pub(super) irs: SeqNum,
     /// Opened from LISTEN.
     pub(super) passive: bool,
-    /// Our SYN (or SYN-ACK) is to be transmitted.
+    /// Our SYN (or SYN-ACK) must be transmitted.
     pub(super) due: bool,
-    /// Transmissions of it so far.
+    /// Number of its transmissions.
     pub(super) transmissions: u8,
-    /// How often the timer made it due.
+    /// How often the timer has expired.
     pub(super) expiries: u8,
-    /// When the first transmission left.
+    /// Time of the first transmission.
     first_sent: Option<Instant>,
-    /// When it is transmitted again, or given up.
+    /// When to retransmit it, or give up.
     pub(super) deadline: Instant,
-    /// Time-out in force.
+    /// Current timeout.
     rto: Duration,
     /// The peer's options.
     peer: TcpOptions,
@@ -51,11 +51,11 @@ pub(super) struct Handshake {
     peer_window: u32,
     /// Our shift.
     pub(super) wscale: u8,
-    /// An ECN-setup SYN or SYN-ACK of ours left.
+    /// We sent an ECN-setup SYN or SYN-ACK.
     ecn_offered: bool,
-    /// One that is not left too: RFC 3168, section 6.1.1, forbids to set ECT then.
+    /// We also sent one without ECN setup: RFC 3168, section 6.1.1, forbids ECT then.
     ecn_withdrawn: bool,
-    /// The peer's SYN or SYN-ACK is an ECN-setup one.
+    /// The peer sent an ECN-setup SYN or SYN-ACK.
     peer_ecn: bool,
 }
 
@@ -84,7 +84,7 @@ impl Handshake {
         Self { passive: true, ..Self::active(now, iss, config) }
     }
 
-    /// Takes what the peer's SYN says.
+    /// Records the contents of the peer's SYN.
     pub(super) fn learn(&mut self, syn: &TcpSegment<'_>) {
         self.irs = syn.seq;
         self.peer = syn.options;
@@ -98,19 +98,19 @@ impl Handshake {
         self.peer.timestamps.map(|ts| ts.val)
     }
 
-    /// The peer's SYN came once more: it may have given up on ECN (RFC 3168, section 6.1.1.1).
+    /// The peer repeated its SYN: it may have given up on ECN (RFC 3168, section 6.1.1.1).
     pub(super) fn hear_again(&mut self, flags: TcpFlags) {
         self.peer_ecn &= is_ecn_setup(flags);
     }
 
-    /// What both sides agreed on. RFC 3168, section 6.1.1: who once said no does not set ECT, but echoes marks all the
-    /// same, since the peer may have heard the yes alone.
+    /// What both sides agreed on. RFC 3168, section 6.1.1: a host that declined once does not set ECT, but
+    /// still echoes marks, since the peer may only have received its acceptance.
     fn ecn(&self, mode: Ecn) -> Option<EcnAgreement> {
         let agreed = mode != Ecn::Off && self.ecn_offered && self.peer_ecn;
         agreed.then_some(EcnAgreement { mode, capable: !self.ecn_withdrawn })
     }
 
-    /// The SYN left, as an ECN-setup one or not.
+    /// The SYN was sent, with ECN setup or without.
     pub(super) fn sent(&mut self, now: Instant, max_rto: Duration, ecn_setup: bool) {
         self.ecn_offered |= ecn_setup;
         self.ecn_withdrawn |= !ecn_setup;
@@ -121,24 +121,25 @@ impl Handshake {
             self.rto = self.rto.saturating_mul(2).min(max_rto);
             self.deadline = now + self.rto;
         }
-        // Else it answers a SYN that came again: the timer stands as it is, and nothing backs off.
+        // Otherwise it answers a repeated SYN: the timer keeps running, without back-off.
         self.transmissions = self.transmissions.saturating_add(1);
         self.due = false;
     }
 
-    /// Some transmission of our SYN left `age` ago, or may have, to the millisecond of the timestamp clock.
+    /// True if one of our SYNs was, or may have been, sent `age` ago, to the millisecond of the timestamp
+    /// clock.
     pub(super) fn sent_a_syn_so_long_ago(&self, now: Instant, age: Duration) -> bool {
         self.first_sent.is_some_and(|sent| age <= now.since(sent) + Duration::from_millis(1))
     }
 
-    /// RTT of the handshake; none where the SYN was retransmitted (Karn).
+    /// RTT of the handshake; `None` if the SYN was retransmitted (Karn).
     fn rtt(&self, now: Instant) -> Option<Duration> {
         (self.transmissions == 1).then_some(self.first_sent).flatten().map(|sent| now.since(sent))
     }
 }
 
-/// RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK ECE alone. (Some hosts reflect the
-/// bits of the SYN that they do not know.)
+/// RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK only ECE. (Some hosts
+/// reflect unknown bits of the SYN.)
 fn is_ecn_setup(flags: TcpFlags) -> bool {
     let ece = flags.contains(TcpFlags::ECE);
     ece && flags.contains(TcpFlags::CWR) != flags.contains(TcpFlags::ACK)
@@ -150,14 +151,13 @@ fn wscale_for(buffer: u32) -> u8 {
 }
 
 impl Connection {
-    /// The MSS to announce: what fits the MTU without options (RFC 6691), or less where the configuration
-    /// says so.
+    /// The MSS to announce: what fits the MTU without options (RFC 6691), or less if configured.
     pub(super) fn announced_mss(&self, host: &EndpointConfig) -> u16 {
         let fits = host.mtu.saturating_sub(header_len(&self.tuple.remote().ip())).min(65_495) as u16;
         self.config.mss.map_or(fits, |mss| mss.max(MIN_MSS).min(fits))
     }
 
-    /// The options of our SYN or SYN-ACK. A SYN-ACK only has what the peer's SYN had.
+    /// The options of our SYN or SYN-ACK. A SYN-ACK only has those of the peer's SYN.
     pub(super) fn syn_options(
         &self,
         host: &EndpointConfig,
@@ -185,16 +185,16 @@ impl Connection {
             return TcpFlags::NONE;
         }
         match reason {
-            // RFC 3168, section 6.1.1.1: where no answer comes, the bits may be the reason.
+            // RFC 3168, section 6.1.1.1: if there is no answer, the bits may be the reason.
             SendReason::Syn if handshake.transmissions == 0 => TcpFlags::ECE.union(TcpFlags::CWR),
             SendReason::SynAck if handshake.peer_ecn && !handshake.ecn_withdrawn => TcpFlags::ECE,
             _ => TcpFlags::NONE,
         }
     }
 
-    /// Both SYNs are acknowledged: the halves start to work.
+    /// Both SYNs are acknowledged: starts sender and receiver.
     ///
-    /// `window` is the peer's window in bytes, scaled where the segment that carried it says so.
+    /// `window` is the peer's window in bytes, scaled if the segment that carried it says so.
     pub(super) fn establish(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, seg: &TcpSegment<'_>) {
         let Some(handshake) = self.handshake.take() else { return };
         let peer = &handshake.peer;
@@ -259,8 +259,8 @@ impl Connection {
         if self.ts.enabled() { 12 } else { 0 }
     }
 
-    /// The sender's segment size: the smaller of what the peer takes and what the MTU carries, less the
-    /// options that go on every segment (RFC 6691, section 3).
+    /// The sender's segment size: the smaller of what the peer accepts and what the MTU allows, less the
+    /// options on every segment (RFC 6691, section 3).
     pub(super) fn smss_for(&self, host: &EndpointConfig, peer: Option<u16>) -> u32 {
         let default = match self.tuple.remote().ip() {
             core::net::IpAddr::V4(_) => DEFAULT_MSS_V4,
@@ -284,11 +284,12 @@ impl Connection {
         }
         handshake.expiries += 1;
         handshake.due = true;
-        // The deadline moves on when the retransmission leaves; a full device must not make it fire again.
+        // The deadline is set again when the retransmission is sent; a full device must not make the timer
+        // fire again.
         handshake.deadline = Instant::FAR_FUTURE;
     }
 
-    /// SYN-RECEIVED after a simultaneous open: the SYN is answered, and our own SYN-ACK waits.
+    /// SYN-RECEIVED after a simultaneous open: the SYN is answered; our SYN-ACK is pending.
     pub(super) fn simultaneous_open(&mut self, ctx: &mut Ctx<'_>, syn: &TcpSegment<'_>) {
         if let Some(handshake) = self.handshake.as_mut() {
             handshake.learn(syn);

@@ -7,14 +7,14 @@
 //!   ────────────┴───────┴────────────┴─────────┴───────┴─────────────
 //! ```
 //!
-//! The ranges are disjoint, do not touch each other, and all begin past RCV.NXT. Their number is bounded, so a
-//! peer that sends every second byte costs a fixed amount of memory: a segment that would need one range more
-//! is refused, and the peer sends it again once the hole before it is closed.
+//! The ranges are disjoint, do not touch each other, and all start past RCV.NXT. Their number is limited, so
+//! a peer that sends every second byte costs a fixed amount of memory: a segment that would need another
+//! range is refused, and the peer sends it again once the hole before it is closed.
 //!
 //! The bytes themselves are in the receive buffer (`ByteRing::write_at`). For each acceptable segment with
-//! data the receiver calls [`Assembler::insert`] first, stores the bytes unless it was refused, and makes
-//! [`Insertion::advance`] bytes readable. For an ACK it asks [`Assembler::sack_blocks`], and says
-//! [`Assembler::on_ack_sent`] when that ACK has left.
+//! data the receiver first calls [`Assembler::insert`], stores the bytes unless they were refused, and makes
+//! [`Insertion::advance`] bytes readable. For an ACK it calls [`Assembler::sack_blocks`], and
+//! [`Assembler::on_ack_sent`] once that ACK has been sent.
 
 use crate::seq::SeqNum;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 struct Range {
     start: SeqNum,
     end: SeqNum,
-    /// Number of the latest segment that lies in the block, counted modulo 2^32.
+    /// Number of the latest segment in the block, counted modulo 2^32.
     stamp: u32,
 }
 
@@ -35,52 +35,53 @@ pub(crate) struct Assembler {
     ranges: Vec<Range>,
     /// Segments stamped, modulo 2^32.
     stamp: u32,
-    /// Duplicate data not reported yet (RFC 2883); empty where the ends are equal.
+    /// Duplicate data not reported yet (RFC 2883); empty if the ends are equal.
     duplicate: (SeqNum, SeqNum),
-    /// Most ranges held.
+    /// Maximum number of ranges.
     max_ranges: u16,
     /// Report duplicates.
     dsack: bool,
 }
 
-/// What became of a segment.
+/// What happened to a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// It begins at or before RCV.NXT and reaches past it, and nothing was out of order.
+    /// It starts at or before RCV.NXT and extends past it, and nothing was out of order.
     InOrder,
-    /// As [`Placement::InOrder`], and it closes all or part of the first hole (RFC 5681, section 4.2: to be
-    /// acknowledged at once).
+    /// As [`Placement::InOrder`], and it closes all or part of the first hole (RFC 5681, section 4.2:
+    /// acknowledge at once).
     FillsHole,
-    /// It lies past a hole, and touches nothing that was held.
+    /// It is past a hole, and touches no held range.
     NewRange,
-    /// It lies past a hole, and brought new bytes that touch a range that was held.
+    /// It is past a hole, and has new bytes that touch a held range.
     Extended,
     /// It brought nothing new.
     Duplicate,
-    /// It would need more ranges than are allowed: to be dropped and counted. Nothing changed.
+    /// It would need more ranges than allowed: drop and count it. Nothing changed.
     Refused,
 }
 
-/// What [`Assembler::insert`] found.
+/// The result of [`Assembler::insert`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Insertion {
     /// What became of the segment.
     pub(crate) placement: Placement,
-    /// Bytes by which RCV.NXT advances: not zero for [`Placement::InOrder`] and [`Placement::FillsHole`] only.
+    /// Bytes by which RCV.NXT advances; only non-zero for [`Placement::InOrder`] and
+    /// [`Placement::FillsHole`].
     pub(crate) advance: u32,
     /// Bytes of the segment that had not arrived before.
     pub(crate) new_bytes: u32,
-    /// Bytes of the segment that had arrived before, those already delivered included.
+    /// Bytes of the segment that had arrived before, including those already delivered.
     pub(crate) duplicate_bytes: u32,
 }
 
 impl Assembler {
-    /// An empty set of at most `max_ranges` ranges; it has no memory yet. `dsack`: report duplicates.
+    /// An empty set of at most `max_ranges` ranges, without memory yet. `dsack`: report duplicates.
     pub(crate) const fn new(max_ranges: u16, dsack: bool) -> Self {
         Self { ranges: Vec::new(), stamp: 0, duplicate: (SeqNum(0), SeqNum(0)), max_ranges, dsack }
     }
 
-    /// True where nothing is out of order.
+    /// True if nothing is out of order.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -90,9 +91,9 @@ impl Assembler {
         self.ranges.iter().map(|range| (range.start, range.end))
     }
 
-    /// Enters the data `[start, end)` of a segment. The part past RCV.NXT is within the receive window (the
-    /// caller cuts it), so that all distances are below 2^31. RCV.NXT is the one before this segment; the
-    /// caller adds [`Insertion::advance`] to it.
+    /// Adds the data `[start, end)` of a segment. The part past RCV.NXT must be within the receive window, so
+    /// that all distances are below 2^31. `rcv_nxt` is RCV.NXT before this segment; the caller adds
+    /// [`Insertion::advance`] to it.
     pub(crate) fn insert(&mut self, rcv_nxt: SeqNum, start: SeqNum, end: SeqNum) -> Insertion {
         let mut inserted =
             Insertion { placement: Placement::Duplicate, advance: 0, new_bytes: 0, duplicate_bytes: 0 };
@@ -147,9 +148,9 @@ impl Assembler {
 
     /// The blocks for a SACK option of up to `max` blocks, best first.
     ///
-    /// Where duplicate data waits to be reported, the first block is its range (RFC 2883, section 4). The
-    /// next one holds the latest segment, and then come the blocks reported most recently (RFC 2018,
-    /// section 4), which are those whose latest segments are the newest.
+    /// If duplicate data has to be reported, the first block is its range (RFC 2883, section 4). The next one
+    /// contains the latest segment, followed by the most recently reported blocks (RFC 2018, section 4),
+    /// which are those with the latest segments.
     pub(crate) fn sack_blocks(&self, max: usize) -> impl Iterator<Item = (SeqNum, SeqNum)> + use<> {
         let mut blocks = [(SeqNum(0), SeqNum(0)); MAX_BLOCKS];
         let max = max.min(MAX_BLOCKS);
@@ -176,20 +177,20 @@ impl Assembler {
         blocks.into_iter().take(count)
     }
 
-    /// The duplicate data that the next ACK reports as its first block.
+    /// The duplicate data that the next ACK will report as its first block.
     pub(crate) fn duplicate(&self) -> Option<(SeqNum, SeqNum)> {
         (self.duplicate.0 != self.duplicate.1).then_some(self.duplicate)
     }
 
-    /// An ACK left. Its blocks were those of [`Assembler::sack_blocks`], so the duplicate is reported; each is
+    /// An ACK was sent with the blocks of [`Assembler::sack_blocks`], which reported the duplicate; each is
     /// reported once (RFC 2883, section 4, rule 2).
     pub(crate) fn on_ack_sent(&mut self) {
         self.duplicate.0 = self.duplicate.1;
     }
 
-    /// Remembers the first duplicate piece of a segment for the next ACK. RFC 2883, section 4, reports the most
-    /// recent segment only. We keep an older duplicate until an ACK has reported it, because an ACK policy may
-    /// withhold the ACK for longer than one segment; a newer one takes its place.
+    /// Remembers the first duplicate piece of a segment for the next ACK. RFC 2883, section 4, only reports
+    /// the most recent segment. We keep an older duplicate until an ACK has reported it, because an ACK
+    /// policy may withhold the ACK for longer than one segment; a newer one replaces it.
     fn note_duplicate(&mut self, piece: (SeqNum, SeqNum)) {
         if self.dsack && piece.0 != piece.1 {
             self.duplicate = piece;
@@ -202,7 +203,7 @@ impl Assembler {
     }
 }
 
-/// Blocks that fit a SACK option (RFC 2018, section 3).
+/// Maximum blocks in a SACK option (RFC 2018, section 3).
 const MAX_BLOCKS: usize = 4;
 
 #[cfg(test)]

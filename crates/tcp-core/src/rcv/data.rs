@@ -1,8 +1,7 @@
-//! What becomes of a segment's data and FIN (RFC 9293, section 3.10.7.4: the first, the seventh and the eighth
-//! check).
+//! Processing of a segment's data and FIN (RFC 9293, section 3.10.7.4: the first, seventh and eighth check).
 //!
-//! Nearly every segment is the one that is expected, with nothing out of order: it takes the short way
-//! ([`Receiver::on_expected`]). Everything else is cut to the window, sorted in, and answered.
+//! Nearly every segment is the expected one, with nothing out of order: it takes the short path
+//! ([`Receiver::on_expected`]). Everything else is cut to the window, inserted, and answered.
 
 use super::echo::MarkedArrival;
 use super::obligations::ArrivalFacts;
@@ -21,8 +20,8 @@ use alloc::boxed::Box;
 impl Receiver {
     /// The four cases of RFC 9293, section 3.10.7.4, first check. `len` counts SYN and FIN.
     ///
-    /// One leniency: a segment without data may begin at the edge itself. A peer that has used up its window
-    /// sends its ACKs with that number while data before it is lost or late, and they must count.
+    /// One leniency: a segment without data may start at the edge itself. A peer that has used up its window
+    /// sends its ACKs with that number while earlier data is lost or late, and they must be accepted.
     pub(crate) fn acceptable(&self, seq: SeqNum, len: u32) -> bool {
         let edge = self.window.edge();
         if self.window() == 0 {
@@ -34,14 +33,14 @@ impl Receiver {
         seq.within(self.rcv_nxt, edge) || (seq + (len - 1)).within(self.rcv_nxt, edge)
     }
 
-    /// A segment that is not acceptable, with `len` bytes of data: it is dropped and answered with an ACK.
+    /// An unacceptable segment with `len` bytes of data: dropped and answered with an ACK.
     pub(crate) fn on_unacceptable(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seq: SeqNum, len: u32) {
         if len == 0 {
             self.acks.oblige(SendReason::AckByObligation);
             return;
         }
         let end = seq + len;
-        // A segment from before the stream began repeats nothing: it is not to be reported by DSACK.
+        // A segment from before the start of the stream repeats nothing: DSACK must not report it.
         let old = end.le(self.rcv_nxt) && u64::from(self.rcv_nxt.distance_from(seq)) <= self.bytes_received;
         let class = if (self.window() == 0 && seq == self.rcv_nxt) || (len == 1 && end == self.rcv_nxt) {
             // Sections 3.8.6.1 and 3.8.4: one byte past a closed window, or the byte before RCV.NXT again.
@@ -82,7 +81,7 @@ impl Receiver {
         self.take_other(ctx, config, seg, len)
     }
 
-    /// What a segment tells of round trips and of the peer's segment size.
+    /// Measures round trips and the peer's segment size.
     #[inline]
     fn measure(&mut self, seg: &Incoming<'_>, len: u32) {
         self.srtt = seg.srtt.unwrap_or(self.srtt);
@@ -95,7 +94,7 @@ impl Receiver {
         }
     }
 
-    /// Tells the echo whether the data was marked, before RCV.NXT moves.
+    /// Passes the CE mark to the echo, before RCV.NXT moves.
     #[inline]
     fn take_mark(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>) {
         if let Some(echo) = self.echo.as_deref_mut() {
@@ -105,8 +104,8 @@ impl Receiver {
         }
     }
 
-    /// A segment with `len` bytes from `seq` on, and no FIN, is the next one in order, within the window, with
-    /// nothing waiting past a hole.
+    /// True if a segment with `len` bytes from `seq` on, without FIN, is the next one in order, inside the
+    /// window, and nothing waits past a hole.
     #[inline]
     pub(crate) fn expects(&self, seq: SeqNum, len: u32) -> bool {
         seq == self.rcv_nxt
@@ -143,7 +142,7 @@ impl Receiver {
         let before = self.rcv_nxt;
         let mut hard = seg.fin;
 
-        // What lies past the window, or past a FIN, is cut off, and with it the FIN that follows it.
+        // Data past the window, or past a FIN, is cut off, and with it the FIN that follows.
         let edge = self.window.edge();
         let last = self.fin.map_or(edge, |fin| fin.min(edge));
         if end.gt(last) {
@@ -200,14 +199,14 @@ impl Receiver {
                 self.acks.holds(ctx.now);
                 self.tell_policy(ctx, config, &arrival(seg, seg.seq, end, class), facts);
             }
-            // RFC 9293, section 3.10.7.4, eighth: a FIN is acknowledged at once; and what was wholly cut off is
-            // answered as what is not acceptable.
+            // RFC 9293, section 3.10.7.4, eighth: a FIN is acknowledged at once; a segment that was cut off
+            // completely is answered like an unacceptable one.
             None => self.acks.oblige(SendReason::AckByObligation),
         }
         received
     }
 
-    /// The peer's stream ends at `end`, unless that contradicts what it sent already.
+    /// The peer's stream ends at `end`, unless that contradicts data already received.
     fn learn_fin(&mut self, end: SeqNum) {
         let beyond = self.waiting.as_ref().and_then(|waiting| waiting.iter().last());
         let contradicts = end.lt(self.rcv_nxt) || beyond.is_some_and(|(_, held)| held.gt(end));
@@ -216,7 +215,7 @@ impl Receiver {
         }
     }
 
-    /// Sorts `[start, end)` in.
+    /// Inserts `[start, end)`.
     fn insert(&mut self, config: &ConnConfig, start: SeqNum, end: SeqNum) -> Insertion {
         let rcv_nxt = self.rcv_nxt;
         let none_wait = self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty());
@@ -237,8 +236,8 @@ impl Receiver {
         self.waiting.get_or_insert_with(|| Box::new(Assembler::new(config.max_out_of_order_ranges, dsack)))
     }
 
-    /// Copies data to its place, `offset` bytes past RCV.NXT. It was cut to the window before, and the window
-    /// never promises more than the buffer's limit, so that it always fits.
+    /// Copies data to its place, `offset` bytes past RCV.NXT. It has been cut to the window, and the window
+    /// never exceeds the buffer's limit, so it always fits.
     fn store(&mut self, offset: u32, payload: &Payload<'_>) {
         let mut at = offset as usize;
         for slice in payload.slices() {
@@ -250,19 +249,19 @@ impl Receiver {
         }
     }
 
-    /// The next `n` bytes are there: RCV.NXT moves.
+    /// The next `n` bytes are complete: RCV.NXT moves.
     fn deliver(&mut self, n: u32) {
         self.buf.commit(n as usize);
         self.rcv_nxt += n;
         self.bytes_received += u64::from(n);
     }
 
-    /// Less than `min(RMSS, R/2)` is left of the window: the peer must learn at once how much that is.
+    /// Less than `min(RMSS, R/2)` is left of the window: the peer must be told at once.
     fn nearly_full(&self) -> bool {
         self.window() < self.window.quota(u32::from(self.rmss))
     }
 
-    /// Nothing in a segment was new.
+    /// A segment contained nothing new.
     fn on_duplicate(&self, ctx: &mut Ctx<'_>) {
         ctx.counters.ack_hold_duplicates += u64::from(self.acks.is_holding());
     }
@@ -278,9 +277,9 @@ impl Receiver {
         self.acks.on_data(ctx, &view, data, &facts);
     }
 
-    /// RFC 5681, section 4.2: what counts as a full-sized segment is for the receiver to find out; the largest
-    /// payload seen is the estimate, and RMSS its bound. Segments below the default MSS tell nothing: they may
-    /// be small because the peer had no more to send.
+    /// RFC 5681, section 4.2: the receiver must estimate the size of a full segment; this uses the largest
+    /// payload seen, bounded by RMSS. Segments below the default MSS are ignored: they may be small because
+    /// the peer had no more to send.
     fn estimate_peer_mss(&mut self, len: u32, segments: u32) {
         if len <= u32::from(self.peer_mss) {
             return;

@@ -2,8 +2,8 @@
 //!
 //! RFC 3168, section 6.1.3: after a marked segment every ACK carries ECE, until a segment with CWR arrives.
 //!
-//! RFC 8257, section 3.2: ECE tells the mark of what an ACK covers. An ACK that covers several segments can tell one
-//! mark only, so that none reaches across a change:
+//! RFC 8257, section 3.2: ECE gives the mark of the data that an ACK covers. An ACK for several segments can
+//! only report one mark, so none may span a change:
 //!
 //! ```text
 //!   data    1   2   3ᶜ  4ᶜ  5               (ᶜ: marked)
@@ -11,38 +11,38 @@
 //!   ACKs          2       4ᴱ  5             (ᴱ: with ECE)
 //! ```
 //!
-//! The section gives the two ACKs around a change as a choice; without the first the sender would count what was held
-//! back as the kind that came after it.
+//! The section makes the first of the two ACKs at a change optional; but without it the sender would
+//! attribute held-back data to the kind that came after it.
 
 use crate::config::Ecn;
 use crate::counters::Counters;
 use crate::seq::SeqNum;
 
-/// Changes that may wait for their ACK. Beyond them two runs are reported as one.
+/// Maximum changes waiting for their ACK. Beyond that two runs are reported as one.
 const MAX_TURNS: usize = 8;
 
-/// What the receiver of a connection that uses ECN remembers.
+/// ECN state of a receiver.
 #[derive(Debug)]
 pub(super) struct Echo {
     /// Wire segments with data that were marked.
     pub(super) marked: u64,
-    /// RCV.NXT at each change that no ACK has told yet, oldest first; the first `waiting` are in use.
+    /// RCV.NXT at each change that no ACK has reported yet, oldest first; the first `waiting` are in use.
     turns: [SeqNum; MAX_TURNS],
     waiting: u8,
     /// RFC 8257; otherwise RFC 3168.
     accurate: bool,
-    /// DCTCP.CE of RFC 8257; or a mark waits for CWR.
+    /// DCTCP.CE of RFC 8257; or a mark is waiting for CWR.
     ce: bool,
 }
 
-/// What a data segment says, and where it finds the receiver.
+/// The marks of an arriving data segment, and the receiver's state.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MarkedArrival {
     /// The IP header carried CE.
     pub(super) ce: bool,
     /// CWR was set.
     pub(super) cwr: bool,
-    /// Wire segments that it stands for.
+    /// Number of wire segments.
     pub(super) segments: u32,
     /// RCV.NXT before the segment.
     pub(super) rcv_nxt: SeqNum,
@@ -59,12 +59,13 @@ impl Echo {
         if self.accurate { Ecn::Dctcp } else { Ecn::Classic }
     }
 
-    /// Acceptable data arrived, and RCV.NXT did not move yet. (RFC 3168, section 6.1.5: marks of segments outside the
-    /// window are ignored.)
+    /// Acceptable data arrived; RCV.NXT has not moved yet. (RFC 3168, section 6.1.5: marks of segments
+    /// outside the window are ignored.)
     pub(super) fn on_data(&mut self, counters: &mut Counters, arrival: &MarkedArrival) {
         self.marked += if arrival.ce { u64::from(arrival.segments) } else { 0 };
         if !self.accurate {
-            // RFC 3168, section 6.1.3: CWR ends the echo of older marks, a mark on the segment itself begins the next.
+            // RFC 3168, section 6.1.3: CWR ends the echo of older marks; a mark on the same segment starts a
+            // new one.
             self.ce = arrival.ce || (self.ce && !arrival.cwr);
         } else if arrival.ce != self.ce {
             self.ce = arrival.ce;
@@ -73,13 +74,13 @@ impl Echo {
     }
 
     fn turn(&mut self, counters: &mut Counters, arrival: &MarkedArrival) {
-        // Where nothing waits for an ACK, there is nothing to tell apart.
+        // If nothing waits for an ACK, there is nothing to separate.
         if self.waiting == 0 && arrival.rcv_nxt == arrival.highest_ack {
             return;
         }
         let waiting = usize::from(self.waiting);
         if waiting > 0 && self.turns.get(waiting - 1) == Some(&arrival.rcv_nxt) {
-            // There and back with no data in order between.
+            // Changed and changed back with no in-order data in between.
             self.waiting -= 1;
             return;
         }
@@ -102,7 +103,7 @@ impl Echo {
         }
     }
 
-    /// An ACK up to `ack` left. True where another one has to follow.
+    /// An ACK up to `ack` was sent. True if another one must follow.
     pub(super) fn on_ack_sent(&mut self, ack: SeqNum) -> bool {
         let told = self.waiting > 0 && self.turns.first() == Some(&ack);
         if told {

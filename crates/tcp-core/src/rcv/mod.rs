@@ -13,11 +13,11 @@
 //! | file | holds |
 //! |---|---|
 //! | `mod.rs` | the [`Receiver`] that a connection drives |
-//! | `data.rs` | what becomes of a segment's data and FIN |
+//! | `data.rs` | processing of a segment's data and FIN |
 //! | `assembler.rs` | which bytes past RCV.NXT are present; SACK and DSACK |
 //! | `window.rs` | the window that is advertised, and how it grows |
 //! | `echo.rs` | ECN: which ACKs carry ECE, and up to where they acknowledge |
-//! | `obligations.rs` | host of the ACK policy, and what the core owes whatever the policy says |
+//! | `obligations.rs` | host of the ACK policy, and the ACKs that the core demands regardless of the policy |
 
 pub(crate) mod assembler;
 mod data;
@@ -47,20 +47,20 @@ use window::{Position, RecvWindow};
 
 /// The receiving half of a connection.
 ///
-/// The connection makes it with [`new`](Self::new) and tells it by [`open`](Self::open) what the handshake
-/// agreed on. From there on each segment goes through [`acceptable`](Self::acceptable), and then either to
-/// [`on_data`](Self::on_data) or to [`on_unacceptable`](Self::on_unacceptable). Whenever
-/// [`ack_wanted`](Self::ack_wanted) has a reason, a segment with [`ack_numbers`](Self::ack_numbers) should
-/// leave; for every segment with them that left there is one call of [`ack_sent`](Self::ack_sent).
+/// The connection creates it with [`new`](Self::new) and passes the result of the handshake to
+/// [`open`](Self::open). After that each segment goes through [`acceptable`](Self::acceptable), and then to
+/// [`on_data`](Self::on_data) or [`on_unacceptable`](Self::on_unacceptable). Whenever
+/// [`ack_wanted`](Self::ack_wanted) returns a reason, a segment with [`ack_numbers`](Self::ack_numbers)
+/// should be sent; call [`ack_sent`](Self::ack_sent) once for every segment sent with them.
 #[derive(Debug)]
 pub(crate) struct Receiver {
-    /// Received data: the readable part ends at RCV.NXT, and what waits past a hole is written ahead.
+    /// Received data: the readable part ends at RCV.NXT; data past a hole is written ahead.
     buf: ByteRing,
     window: RecvWindow,
     acks: Acks,
-    /// Out-of-order data; made when the first such segment arrives.
+    /// Out-of-order data; allocated for the first such segment.
     waiting: Option<Box<Assembler>>,
-    /// Echo of marks, where ECN is in use.
+    /// Echo of marks, if ECN is in use.
     echo: Option<Box<Echo>>,
     /// Sequence number of the peer's FIN, once it is known.
     fin: Option<SeqNum>,
@@ -68,9 +68,9 @@ pub(crate) struct Receiver {
     rcv_nxt: SeqNum,
     /// Highest acknowledgment number sent.
     highest_ack: SeqNum,
-    /// RTT of the handshake; `MAX` where it was not measured.
+    /// RTT of the handshake; `MAX` if it was not measured.
     handshake_rtt: Duration,
-    /// This side's own smoothed RTT; `MAX` where it never sent.
+    /// This side's own smoothed RTT; `MAX` if it never sent data.
     srtt: Duration,
     /// Payload bytes received in order.
     bytes_received: u64,
@@ -78,13 +78,13 @@ pub(crate) struct Receiver {
     data_segs_in: u64,
     /// Pure ACKs sent.
     acks_out: u64,
-    /// RMSS: the most payload bytes that this side takes in a segment.
+    /// RMSS: the largest payload that this side accepts in a segment.
     rmss: u16,
     /// Estimate of the payload of the peer's full segments, at most `rmss`.
     peer_mss: u16,
     /// SACK is in use.
     sack: bool,
-    /// The last window shown was closed.
+    /// The last advertised window was closed.
     closed: bool,
 }
 
@@ -93,13 +93,13 @@ pub(crate) struct Receiver {
 pub(crate) struct OpenParams {
     /// The peer's initial sequence number.
     pub(crate) irs: SeqNum,
-    /// Shift of our window field; 0 where scaling is not in use.
+    /// Shift of our window field; 0 if scaling is not in use.
     pub(crate) wscale: u8,
-    /// Most payload bytes of a segment that this side takes, options on every segment deducted.
+    /// Largest payload that this side accepts in a segment, less the options on every segment.
     pub(crate) rmss: u32,
     /// SACK is in use.
     pub(crate) sack: bool,
-    /// RTT of the handshake, where it was measured.
+    /// RTT of the handshake, if measured.
     pub(crate) handshake_rtt: Option<Duration>,
     /// ECN in use.
     pub(crate) ecn: Ecn,
@@ -122,15 +122,15 @@ pub(crate) struct Incoming<'a> {
     pub(crate) ce: bool,
     /// CWR was set.
     pub(crate) cwr: bool,
-    /// Wire segments that it stands for; at least 1.
+    /// Number of wire segments; at least 1.
     pub(crate) segments: u32,
-    /// RTT of this side's segment that TSecr names.
+    /// RTT of this side's segment echoed by TSecr.
     pub(crate) ts_rtt: Option<Duration>,
     /// This side's own smoothed RTT.
     pub(crate) srtt: Option<Duration>,
 }
 
-/// What a segment brought.
+/// The result of processing a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub(crate) struct DataOutcome {
     /// There is more to read than before.
@@ -139,46 +139,46 @@ pub(crate) struct DataOutcome {
     pub(crate) fin: bool,
 }
 
-/// What the receiving half puts into an outgoing segment.
+/// The receiving half's part of an outgoing segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AckNumbers {
     /// Acknowledgment number.
     pub(crate) ack: SeqNum,
     /// The window field, scaled.
     pub(crate) window: u16,
-    /// SACK blocks; a DSACK, where one is due, comes first.
+    /// SACK blocks; a DSACK, if due, comes first.
     pub(crate) sack: SackBlocks,
     /// ECE is set.
     pub(crate) ece: bool,
-    /// The right edge that the window field stands for.
+    /// The right edge given by the window field.
     edge: SeqNum,
 }
 
-/// The window that our SYN announces, in bytes: RFC 7323, section 2.2, does not scale it.
+/// The window announced by our SYN, in bytes: not scaled (RFC 7323, section 2.2).
 pub(crate) fn syn_window(config: &ConnConfig) -> u32 {
     config.initial_recv_window.unwrap_or(u32::MAX).min(config.recv_buffer).min(0xffff)
 }
 
-/// The most bytes that the receive buffer takes.
+/// The maximum number of bytes in the receive buffer.
 fn limit(config: &ConnConfig) -> u32 {
     config.recv_buffer.min(MAX_CAPACITY as u32)
 }
 
-/// A round trip that is kept as `MAX` until it is known: half the size of an `Option`.
+/// A round trip, stored as `MAX` until it is known: half the size of an `Option`.
 fn known(rtt: Duration) -> Option<Duration> {
     (rtt != Duration::MAX).then_some(rtt)
 }
 
-/// Nothing waits past a hole, and nothing is to be reported.
+/// Nothing is waiting past a hole, and there is nothing to report.
 fn is_idle(waiting: &Assembler) -> bool {
     waiting.is_empty() && waiting.duplicate().is_none()
 }
 
-/// A segment size until the peer's is known: RFC 9293's default for IPv4 (section 3.7.1).
+/// Segment size until the peer's is known: RFC 9293's default for IPv4 (section 3.7.1).
 const UNKNOWN_MSS: u32 = 536;
 
 impl Receiver {
-    /// A receiver before the handshake. It takes no memory from the heap.
+    /// A receiver before the handshake. Does not allocate.
     pub(crate) fn new(config: &ConnConfig) -> Self {
         Self {
             buf: ByteRing::new(),
@@ -217,13 +217,13 @@ impl Receiver {
         }
     }
 
-    /// Replaces the ACK policy. What its predecessor held back is acknowledged at once.
+    /// Replaces the ACK policy. Whatever its predecessor held back is acknowledged at once.
     pub(crate) fn swap_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
         let rmss = u32::from(self.peer_mss);
         let mut init = AckInit::new(ctx.now, rmss, known(self.handshake_rtt));
         init.hold_limit = self.acks.hold_limit();
         let policy = make(&init);
-        // RFC 8257, section 3.2: whatever the policy, a change of CE is told at once.
+        // RFC 8257, section 3.2: a change of CE is reported at once, whatever the policy.
         let accurate = self.echo.as_deref().is_some_and(|echo| echo.mode() == Ecn::Dctcp);
         self.acks.install(if accurate { Box::new(CeEcho::around(policy)) } else { policy });
     }
@@ -238,7 +238,7 @@ impl Receiver {
         self.rcv_nxt
     }
 
-    /// Last.ACK.sent of RFC 7323: the highest acknowledgment number that left.
+    /// Last.ACK.sent of RFC 7323: the highest acknowledgment number sent.
     pub(crate) const fn highest_ack(&self) -> SeqNum {
         self.highest_ack
     }
@@ -248,7 +248,7 @@ impl Receiver {
         self.window.left(self.rcv_nxt)
     }
 
-    /// True where data waits past a hole, or a duplicate is to be reported: the next ACK needs room for SACK
+    /// True if data waits past a hole, or a duplicate must be reported: the next ACK needs room for SACK
     /// blocks.
     pub(crate) fn has_out_of_order(&self) -> bool {
         self.waiting
@@ -256,7 +256,7 @@ impl Receiver {
             .is_some_and(|waiting| !waiting.is_empty() || (self.sack && waiting.duplicate().is_some()))
     }
 
-    /// Bytes that can be read.
+    /// Number of readable bytes.
     pub(crate) fn readable(&self) -> usize {
         self.buf.len()
     }
@@ -266,7 +266,7 @@ impl Receiver {
         self.buf.slices(0, usize::MAX)
     }
 
-    /// Moves received data into `out` and returns how many bytes that was.
+    /// Moves received data into `out` and returns the number of bytes.
     pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, out: &mut [u8]) -> usize {
         let read = self.buf.pop_slice(out);
         self.on_read(ctx, config, read);
@@ -280,9 +280,10 @@ impl Receiver {
         self.on_read(ctx, config, read);
     }
 
-    /// The limit of the buffer is another one.
+    /// The buffer's limit has changed.
     pub(crate) fn on_buffer_change(&mut self, config: &ConnConfig) {
-        // Before the connection is established, opening it will see to that; after the FIN no window matters any more.
+        // Before the connection is established, opening it takes care of that; after the FIN the window no
+        // longer matters.
         if !self.acks.has_policy() || self.fin_received() {
             return;
         }
@@ -290,7 +291,7 @@ impl Receiver {
         self.acks.on_window(self.window.update(&self.position(config), self.is_steady()));
     }
 
-    /// Each segment with data is acknowledged when it comes; what is held back is now.
+    /// Each data segment is acknowledged on arrival; a held ACK is sent now.
     pub(crate) fn set_quick_acks(&mut self, on: bool) {
         self.acks.set_quick(on);
     }
@@ -302,7 +303,7 @@ impl Receiver {
 
     /// `n` bytes left the buffer.
     fn on_read(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, n: usize) {
-        // After the FIN no window matters any more.
+        // After the FIN the window no longer matters.
         if n == 0 || self.fin_received() {
             return;
         }
@@ -313,24 +314,24 @@ impl Receiver {
         self.acks.on_app_read(&view, update);
     }
 
-    /// Why an ACK is due beyond the `queued` ones that wait in the egress scheduler.
+    /// Why an ACK is due beyond the `queued` ones in the egress scheduler.
     pub(crate) fn ack_wanted(&self, queued: u8) -> Option<SendReason> {
         self.acks.wanted(queued)
     }
 
-    /// The ACK that is due may be put off by some microseconds: it reports nothing out of order, and it is one that the
-    /// policy lets wait or has no say in, for it acknowledges no data or a FIN.
+    /// True if the due ACK may be delayed by some microseconds: it reports nothing out of order, and the
+    /// policy either lets it wait or has no influence on it, because it acknowledges no data or a FIN.
     pub(crate) fn ack_may_wait(&self) -> bool {
         !self.has_out_of_order()
             && (self.acks.may_wait() || self.fin_received() || self.highest_ack == self.rcv_nxt)
     }
 
-    /// An ACK must leave, for `reason`; no policy can hold it.
+    /// An ACK must be sent for `reason`; no policy can hold it.
     pub(crate) fn oblige(&mut self, reason: SendReason) {
         self.acks.oblige(reason);
     }
 
-    /// What an outgoing segment with ACK says, with at most `sack_room` SACK blocks.
+    /// The ACK fields of an outgoing segment, with at most `sack_room` SACK blocks.
     pub(crate) fn ack_numbers(&self, config: &ConnConfig, sack_room: usize) -> AckNumbers {
         let (window, edge) = self.window.offer(&self.position(config), self.acks.hint(), self.is_steady());
         let sack = match &self.waiting {
@@ -347,9 +348,9 @@ impl Receiver {
         }
     }
 
-    /// True where an ACK with `numbers`, which has not left, moves the acknowledgment number on and does nothing else:
-    /// no duplicate, no SACK or DSACK, no ECE, nothing taken off the window. RFC 3449, section 5.2.1: only such ACKs
-    /// may stand for one another.
+    /// True if an ACK with `numbers`, not sent yet, only advances the acknowledgment number: no duplicate, no
+    /// SACK or DSACK, no ECE, no smaller window. RFC 3449, section 5.2.1: only such ACKs may replace one
+    /// another.
     pub(crate) fn is_plain(&self, numbers: &AckNumbers) -> bool {
         numbers.ack.gt(self.highest_ack)
             && numbers.sack.as_slice().is_empty()
@@ -357,7 +358,7 @@ impl Receiver {
             && numbers.edge.ge(self.window.edge())
     }
 
-    /// A segment with `numbers` left, for `reason`. `pure`: it carried neither data nor FIN.
+    /// A segment with `numbers` was sent, for `reason`. `pure`: without data and FIN.
     pub(crate) fn ack_sent(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -419,13 +420,13 @@ impl Receiver {
         self.acks.on_timeout(&view, update);
     }
 
-    /// True where [`trim`](Self::trim) would give memory back.
+    /// True if [`trim`](Self::trim) would free memory.
     pub(crate) fn has_idle_memory(&self) -> bool {
         let buffer = self.buf.capacity() > 0 && self.buf.is_empty() && self.buf.ahead() == 0;
         buffer || self.waiting.as_ref().is_some_and(|waiting| is_idle(waiting))
     }
 
-    /// Gives back the memory that an idle connection does not need.
+    /// Frees the memory that an idle connection does not need.
     pub(crate) fn trim(&mut self) {
         self.buf.release();
         self.waiting.take_if(|waiting| is_idle(waiting));
@@ -448,7 +449,7 @@ impl Receiver {
         }
     }
 
-    /// Bytes that wait past a hole.
+    /// Bytes past a hole.
     fn out_of_order_bytes(&self) -> u32 {
         self.waiting
             .as_ref()
@@ -460,13 +461,13 @@ impl Receiver {
         self.buf.len() as u32
     }
 
-    /// The peer's FIN and all before it have arrived.
+    /// The peer's FIN and everything before it have arrived.
     pub(crate) fn fin_received(&self) -> bool {
         self.fin.is_some_and(|fin| self.rcv_nxt.gt(fin))
     }
 
-    /// RFC 5681, section 2: a duplicate ACK shows the same window as the ACK before it. A sender without SACK
-    /// counts them, so the window stands still while there is a hole.
+    /// RFC 5681, section 2: a duplicate ACK has the same window as the ACK before it. A sender without SACK
+    /// counts them, so the window is fixed while there is a hole.
     fn is_steady(&self) -> bool {
         !self.sack && self.waiting.as_ref().is_some_and(|waiting| !waiting.is_empty())
     }

@@ -1,16 +1,19 @@
-//! Host of the ACK policy: its plan and timer, what the core owes whatever the plan says, and the ACKs that are
-//! due.
+//! Host of the ACK policy: its plan and timer, the ACKs that the core demands whatever the plan, and the ACKs
+//! that are due.
 //!
-//! For each arrival the policy is asked first. Then, where it did not ask for an ACK itself:
+//! For each arrival the policy is asked first. Then, unless it asked for an ACK itself:
 //!
 //! | what happened | the ACK is |
 //! |---|---|
-//! | unacceptable segment, probe, FIN, less than `min(RMSS, R/2)` left of the window, quick ACKs asked for | due |
-//! | out-of-order, gap-filling or (also in part) duplicate data; two full segments unacknowledged | due, unless the policy waives it and its plan is `Withhold` |
-//! | anything else | due when the policy's timer says so, at the latest at the hold limit |
+//! | unacceptable segment, probe, FIN, less than `min(RMSS, R/2)` left of the window, quick ACKs requested |
+//! due |
+//! | out-of-order, gap-filling or (even partly) duplicate data; two full segments unacknowledged | due,
+//! unless the policy waives it and its plan is `Withhold` |
+//! | anything else | due when the policy's timer expires, at the latest at the hold limit |
 //!
-//! ACKs for data in order merge into one, because the last says all; with SACK those for data out of order do
-//! too. Without SACK they are counted, since the peer's fast retransmit counts them (RFC 5681, section 3.2).
+//! ACKs for in-order data merge into one, because the last one covers everything; with SACK so do those for
+//! out-of-order data. Without SACK the latter are counted, since the peer's fast retransmit counts them (RFC
+//! 5681, section 3.2).
 
 use super::window::Update;
 use crate::ctx::Ctx;
@@ -26,13 +29,13 @@ use alloc::boxed::Box;
 pub(super) struct Acks {
     /// `None` before the connection is established.
     policy: Option<Box<dyn AckPolicy>>,
-    /// The policy's timer; `FAR_FUTURE` where it is not armed.
+    /// The policy's timer; `FAR_FUTURE` if it is not armed.
     timer: Instant,
-    /// When the oldest data arrived that no ACK has answered; `FAR_FUTURE` where none waits.
+    /// Arrival of the oldest data without an ACK; `FAR_FUTURE` if there is none.
     held_since: Instant,
     /// The longest that it may wait.
     hold_limit: Duration,
-    /// ACKs that should have been sent at once, and were not because the policy waives them.
+    /// ACKs that should have been sent at once, but were not because the policy waives them.
     waived: u32,
     /// Why an ACK is due.
     due: Option<SendReason>,
@@ -40,28 +43,28 @@ pub(super) struct Acks {
     duplicates: u8,
     /// What the policy waives.
     waives: SoftObligations,
-    /// The window that the next ACK shows.
+    /// The window that the next ACK advertises.
     hint: WindowHint,
-    /// The plan in force is `Withhold`.
+    /// The current plan is `Withhold`.
     withholding: bool,
-    /// The ACK that is due cuts a hold short.
+    /// The due ACK truncates a hold.
     truncates: bool,
-    /// The application wants data acknowledged at once.
+    /// The application wants immediate ACKs.
     quick: bool,
 }
 
-/// What the core knows about an arrival beyond what it tells the policy.
+/// Facts about an arrival that the policy is not told.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ArrivalFacts {
-    /// An ACK must follow at once.
+    /// An ACK must be sent at once.
     pub(super) hard: bool,
     /// RCV.NXT moved.
     pub(super) advanced: bool,
-    /// Part of the data, or all of it, had arrived before.
+    /// Some or all of the data had arrived before.
     pub(super) repeats: bool,
-    /// Wire segments that lie past a hole.
+    /// Number of wire segments past a hole.
     pub(super) duplicates: u32,
-    /// One ACK with SACK blocks says all about them.
+    /// SACK is in use: one ACK reports all of them.
     pub(super) sack: bool,
 }
 
@@ -83,7 +86,7 @@ impl Acks {
         }
     }
 
-    /// Installs a policy. The plan of the one before is void, and what it held is acknowledged at once.
+    /// Installs a policy. The previous policy's plan is void, and whatever it held is acknowledged at once.
     pub(super) fn install(&mut self, policy: Box<dyn AckPolicy>) {
         self.waives = policy.waives();
         self.policy = Some(policy);
@@ -106,48 +109,48 @@ impl Acks {
         self.policy.as_deref_mut()
     }
 
-    /// The policy has nothing against putting an ACK off by some microseconds.
+    /// True if the policy allows an ACK to be delayed by some microseconds.
     pub(super) fn may_wait(&self) -> bool {
         self.policy.as_deref().is_none_or(AckPolicy::lets_acks_wait)
     }
 
-    /// The longest that an ACK may wait.
+    /// Longest time that an ACK may wait.
     pub(super) const fn hold_limit(&self) -> Duration {
         self.hold_limit
     }
 
-    /// ACKs that should have been sent at once, and were not because the policy waives them.
+    /// ACKs that should have been sent at once, but were not because the policy waives them.
     pub(super) const fn waived(&self) -> u32 {
         self.waived
     }
 
-    /// When the oldest data arrived that no ACK has answered.
+    /// Arrival of the oldest data without an ACK.
     pub(super) fn oldest_unacked(&self) -> Option<Instant> {
         (self.held_since != Instant::FAR_FUTURE).then_some(self.held_since)
     }
 
-    /// Data waits for an ACK that is not due yet.
+    /// True if data is waiting for an ACK that is not due yet.
     pub(super) fn is_holding(&self) -> bool {
         self.due.is_none() && self.held_since != Instant::FAR_FUTURE
     }
 
-    /// The window that the next ACK shows.
+    /// The window that the next ACK advertises.
     pub(super) const fn hint(&self) -> WindowHint {
         self.hint
     }
 
-    /// Why an ACK is due beyond the `queued` ones that are on their way already.
+    /// Why an ACK is due beyond the `queued` ones already on their way.
     pub(super) fn wanted(&self, queued: u8) -> Option<SendReason> {
         self.due.filter(|_| queued < self.duplicates.max(1))
     }
 
-    /// An ACK is owed, for a reason that the policy has no say in.
+    /// An ACK must be sent, for a reason that the policy cannot influence.
     pub(super) fn oblige(&mut self, reason: SendReason) {
         self.truncates |= self.withholding && self.is_holding();
         self.due.get_or_insert(reason);
     }
 
-    /// `TCP_QUICKACK`: data is acknowledged when it comes, and what is held now.
+    /// `TCP_QUICKACK`: data is acknowledged on arrival; a held ACK is sent now.
     pub(super) fn set_quick(&mut self, on: bool) {
         self.quick = on;
         if on && self.is_holding() {
@@ -159,7 +162,7 @@ impl Acks {
         self.quick
     }
 
-    /// Data arrived at `now`; the clock of the hold limit runs from the first.
+    /// Data arrived at `now`; the hold limit counts from the first.
     pub(super) fn holds(&mut self, now: Instant) {
         self.held_since = self.held_since.min(now);
     }
@@ -173,7 +176,7 @@ impl Acks {
         facts: &ArrivalFacts,
     ) {
         if facts.advanced {
-            // The ACK that moves on says more than those that would have repeated the one before.
+            // An ACK that advances says more than those that would have repeated the previous one.
             self.duplicates = 0;
         }
         let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_data(view, data));
@@ -193,11 +196,12 @@ impl Acks {
         }
     }
 
-    /// Whether the core owes an ACK that a policy may waive, and the one in force does not.
+    /// Whether the core must send a waivable ACK that the current policy does not waive.
     fn owes(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, class: DataClass, repeats: bool) -> bool {
         let waives = self.waives;
         let (soft, waived) = match class {
-            // RFC 2883, section 4: the ACK reports the duplicate part, and a peer that has sent it again waits for that.
+            // RFC 2883, section 4: the ACK reports the duplicate part, for which the peer that sent it again
+            // is waiting.
             DataClass::New if repeats => (true, waives.duplicate),
             DataClass::New | DataClass::Probe | DataClass::Unacceptable => (false, true),
             // RFC 5681, section 4.2: out-of-order and gap-filling data SHOULD be acknowledged immediately.
@@ -218,7 +222,7 @@ impl Acks {
         !waived
     }
 
-    /// The application read; `update` is what the window makes of it.
+    /// The application read; `update` is the effect on the window.
     pub(super) fn on_app_read(&mut self, view: &RecvView, update: Update) {
         let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_app_read(view));
         let useful = update != Update::No;
@@ -229,7 +233,7 @@ impl Acks {
         }
     }
 
-    /// The window may open; `update` is what that is worth.
+    /// The window may open; `update` tells whether that is worth an ACK.
     pub(super) fn on_window(&mut self, update: Update) {
         match update {
             Update::Reopens => self.oblige(SendReason::WindowUpdate),
@@ -240,8 +244,8 @@ impl Acks {
         }
     }
 
-    /// The policy's timer, or the hold limit, whichever comes first. The hold limit does not run while an ACK
-    /// is due already.
+    /// The policy's timer or the hold limit, whichever comes first. The hold limit does not run while an ACK
+    /// is already due.
     pub(super) fn next_timeout(&self) -> Option<Instant> {
         let first = match self.due {
             Some(_) => self.timer,
@@ -250,7 +254,7 @@ impl Acks {
         (first != Instant::FAR_FUTURE).then_some(first)
     }
 
-    /// Serves the policy's timer, then (at a tie) the hold limit. `update`: what an ACK would tell of the
+    /// Handles the policy's timer, then (at a tie) the hold limit. `update`: what an ACK would tell about the
     /// window.
     pub(super) fn on_timeout(&mut self, view: &RecvView, update: Update) {
         if self.timer <= view.now {
@@ -258,7 +262,7 @@ impl Acks {
             self.withholding = false;
             let plan = self.policy.as_mut().map_or(AckPlan::Keep, |policy| policy.on_timeout(view));
             let mut asked = self.take_plan(plan);
-            // A timer that has come again already would be served for ever at this instant.
+            // A timer already in the past again would be served forever at this instant.
             if self.timer <= view.now {
                 self.timer = Instant::FAR_FUTURE;
                 self.withholding = false;
@@ -278,13 +282,13 @@ impl Acks {
         }
     }
 
-    /// A segment with an ACK left; `view` is the receiver with that ACK taken into account. `reports`: the
-    /// peer counts it as a duplicate ACK, or reads from its SACK blocks what one would tell.
+    /// A segment with ACK was sent; `view` is the receiver after it. `reports`: the peer counts it as a
+    /// duplicate ACK, or gets the same information from its SACK blocks.
     pub(super) fn on_sent(&mut self, ctx: &mut Ctx<'_>, view: &RecvView, sent: &AckSent, reports: bool) {
         if reports {
             self.duplicates = self.duplicates.saturating_sub(1);
         }
-        // Data that arrived after this ACK was built still waits for its own.
+        // Data that arrived after this ACK was built still needs its own.
         if view.unacked() == 0 {
             self.held_since = Instant::FAR_FUTURE;
             if self.duplicates == 0 {
@@ -305,13 +309,13 @@ impl Acks {
             policy.on_hold_truncated(view);
         }
         let plan = policy.on_ack_sent(view, sent);
-        // RFC 5681, section 4.2: what this ACK said is not said again.
+        // RFC 5681, section 4.2: what this ACK reported is not repeated.
         if self.take_plan(plan) && self.is_holding() {
             self.due = Some(SendReason::AckByPolicy);
         }
     }
 
-    /// Puts a plan in force; true where it asks for an ACK at once.
+    /// Adopts a plan; true if it asks for an ACK at once.
     fn take_plan(&mut self, plan: AckPlan) -> bool {
         match plan {
             AckPlan::Keep => false,

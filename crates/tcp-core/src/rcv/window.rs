@@ -1,5 +1,5 @@
 //! The receive window: what is advertised (RFC 9293, section 3.8.6.2.2), how it is scaled (RFC 7323, section
-//! 2), when a read is worth a window update, and how the window grows with need.
+//! 2), when a read deserves a window update, and how the window is auto-tuned.
 //!
 //! ```text
 //!    unread                 left                  gain
@@ -7,19 +7,18 @@
 //!        RCV.NXT                           edge    RCV.NXT + size - unread
 //! ```
 //!
-//! The edge is a promise: it never moves back, and it never lies further from RCV.NXT than the buffer has room.
-//! On the wire it can only be expressed in units of the window scale. It is rounded up where the buffer has
-//! the room; otherwise down, which RFC 7323 (section 2.4) permits as long as data up to the promised edge is
-//! taken, and it is.
+//! The edge is a promise: it never moves back, and never exceeds the buffer's room past RCV.NXT. On the wire
+//! it can only be expressed in units of the window scale. It is rounded up if the buffer has room; otherwise
+//! down, which RFC 7323 (section 2.4) permits as long as data up to the promised edge is accepted, and it is.
 //!
 //! The size of the window follows the reader ("dynamic right-sizing", Fisk and Feng, 2001): four times what
-//! the application read in a round trip. Twice would do for a sender in steady state, since an ACK shows its
-//! effect one round trip later; a sender in slow start doubles meanwhile. Memory is not taken before data
-//! arrives, so a generous window costs nothing while the reader keeps up.
+//! the application read in a round trip. Twice would be enough for a sender in steady state, since an ACK
+//! takes effect one round trip later; but a sender in slow start doubles meanwhile. Memory is only allocated
+//! when data arrives, so a generous window costs nothing while the reader keeps up.
 //!
-//! The round trip is the longest of three: that of the handshake, which knows no queue yet; this side's own
-//! SRTT, where it sends; and the shortest that TSecr showed in the round before, which is that of data sent on
-//! our ACKs, queue included. Too long a round trip only opens the window sooner.
+//! The round trip is the longest of three: that of the handshake, without queueing; this side's own SRTT, if
+//! it sends; and the shortest one measured with TSecr in the previous round, which is that of data sent in
+//! response to our ACKs, including queueing. Overestimating it only opens the window sooner.
 
 use crate::policy::ack::WindowHint;
 use crate::seq::SeqNum;
@@ -28,37 +27,37 @@ use crate::time::{Duration, Instant};
 /// The largest value of the header's window field.
 const MAX_FIELD: u32 = 0xffff;
 
-/// Reads are counted over at least this long, however short the round trip: a process that is scheduled every
+/// Reads are counted over at least this long, however short the round trip: a process scheduled every
 /// millisecond must be able to leave a millisecond's worth of data in the buffer.
 const MIN_ROUND: Duration = Duration::from_millis(1);
 
-/// Window over what was read in a round trip.
+/// Window as a multiple of what was read in a round trip.
 const HEADROOM: u32 = 4;
 
 /// Segments added to it, so that small transfers never wait for the window.
 const HEADROOM_SEGMENTS: u32 = 16;
 
-/// What a read makes of the window.
+/// The effect of a read on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Update {
-    /// Nothing worth a segment.
+    /// Not worth a segment.
     No,
-    /// The peer may be short of window soon; a policy that withholds ACKs may postpone this one.
+    /// The peer may run out of window soon; a policy that withholds ACKs may delay this one.
     Useful,
-    /// The window was closed, or too small for the peer to send into, and opens again.
+    /// The window was closed, or too small for the peer to send into, and re-opens.
     Reopens,
 }
 
-/// Where the receiver stands when the window is asked.
+/// The receiver's position, for window computations.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Position {
     /// Next sequence number expected.
     pub(super) rcv_nxt: SeqNum,
     /// Bytes in order that the application has not read.
     pub(super) unread: u32,
-    /// RMSS: the most payload bytes that this side takes in a segment.
+    /// RMSS: the largest payload that this side accepts in a segment.
     pub(super) rmss: u32,
-    /// The most bytes that the receive buffer takes.
+    /// The maximum number of bytes in the receive buffer.
     pub(super) limit: u32,
 }
 
@@ -67,22 +66,22 @@ pub(super) struct Position {
 pub(super) struct RecvWindow {
     /// The furthest right edge ever advertised.
     edge: SeqNum,
-    /// What the window may be with nothing unread, in bytes: RFC 9293's RCV.BUFF for this section.
+    /// The window with nothing unread, in bytes: RCV.BUFF in RFC 9293, section 3.8.6.2.2.
     size: u32,
     /// Bytes read by the application since the round began.
     read: u32,
     /// When the round ends.
     round_end: Instant,
-    /// The shortest round trip that TSecr showed in the last round; zero where there was none.
+    /// The shortest round trip measured with TSecr in the last round; zero if there was none.
     rtt: Duration,
-    /// The same for this round, so far; `MAX` where there was none.
+    /// The same for the current round; `MAX` if there was none yet.
     rtt_so_far: Duration,
     /// Shift of the window field.
     shift: u8,
 }
 
 impl RecvWindow {
-    /// A window of `size` bytes that nobody was told yet.
+    /// A window of `size` bytes that has not been advertised.
     pub(super) const fn new(size: u32) -> Self {
         Self {
             edge: SeqNum(0),
@@ -95,7 +94,7 @@ impl RecvWindow {
         }
     }
 
-    /// The handshake is done: the peer knows the right edge `edge`, and `shift` scales from here on.
+    /// The handshake is done: the peer has been told the right edge `edge`, and `shift` applies from now on.
     pub(super) fn open(&mut self, edge: SeqNum, shift: u8, limit: u32) {
         self.edge = edge;
         self.shift = shift.min(14);
@@ -112,14 +111,14 @@ impl RecvWindow {
         self.edge.saturating_distance_from(rcv_nxt)
     }
 
-    /// `min(Fr * RCV.BUFF, MSS)` with Fr = 1/2: a sender that avoids the silly window syndrome sends nothing
-    /// into less, so that a window below this is as good as closed.
+    /// `min(Fr * RCV.BUFF, MSS)` with Fr = 1/2: a sender with silly window avoidance sends nothing into less,
+    /// so a smaller window is as good as closed.
     pub(super) fn quota(&self, rmss: u32) -> u32 {
         rmss.min(self.size / 2)
     }
 
-    /// The header's window field and the right edge that it stands for, which is not before the promised one
-    /// unless the scale forces it. `steady`: the edge must not move (so that ACKs count as duplicates).
+    /// The header's window field and the right edge it expresses, which is not before the promised one unless
+    /// the scale forces it. `steady`: the edge must not move (so that ACKs count as duplicates).
     pub(super) fn offer(&self, at: &Position, hint: WindowHint, steady: bool) -> (u16, SeqNum) {
         let left = self.left(at.rcv_nxt);
         let free = self.size.saturating_sub(at.unread);
@@ -139,21 +138,22 @@ impl RecvWindow {
         (units as u16, at.rcv_nxt + (units << self.shift))
     }
 
-    /// The window field of an ACK up to `ack` that shows the right edge `edge`, and the edge that the field can say.
+    /// The window field of an ACK up to `ack` with the right edge `edge`, and the edge that the field can
+    /// express.
     pub(super) fn seen_from(&self, ack: SeqNum, edge: SeqNum) -> (u16, SeqNum) {
         let units = edge.saturating_distance_from(ack).div_ceil(self.unit()).min(MAX_FIELD);
         (units as u16, ack + (units << self.shift))
     }
 
-    /// An ACK with this right edge left.
+    /// An ACK with this right edge was sent.
     pub(super) fn advertised(&mut self, edge: SeqNum) {
         self.edge = self.edge.max(edge);
     }
 
-    /// Whether the window that a read opened is worth a segment of its own.
+    /// Whether the window opened by a read deserves a segment of its own.
     ///
-    /// It is where the window at least doubles, by two segments or half of the size. A bulk receiver that keeps
-    /// up never sends one: its ACKs refresh the window, so what is left stays above half of the size.
+    /// It does if the window at least doubles, by two segments or half of the size. A bulk receiver that
+    /// keeps up never sends one: its ACKs refresh the window, so more than half of the size is always left.
     pub(super) fn update(&self, at: &Position, steady: bool) -> Update {
         let (left, quota) = (self.left(at.rcv_nxt), self.quota(at.rmss));
         let (_, edge) = self.offer(at, WindowHint::Sws, steady);
@@ -169,13 +169,13 @@ impl RecvWindow {
         }
     }
 
-    /// Data arrived whose TSecr is so old.
+    /// A TSecr gave a round trip of `rtt`.
     pub(super) fn on_rtt(&mut self, rtt: Duration) {
         self.rtt_so_far = self.rtt_so_far.min(rtt);
     }
 
-    /// The application read `n` bytes. `rtt` is the round trip as far as it is known without timestamps; where
-    /// it is not known at all, the window opens fully.
+    /// The application read `n` bytes. `rtt` is the round trip as far as known without timestamps; if it is
+    /// unknown, the window opens fully.
     pub(super) fn on_read(&mut self, now: Instant, n: u32, rmss: u32, rtt: Option<Duration>, limit: u32) {
         let largest = self.largest(limit);
         if self.size >= largest {
@@ -199,8 +199,8 @@ impl RecvWindow {
         self.size = self.size.max(need.min(largest));
     }
 
-    /// The application has chosen the buffer's limit: the window is all of it from here on, as far as the promised edge
-    /// permits, and does not wait for need.
+    /// The application has set the buffer's limit: the window is all of it from now on, as far as the
+    /// promised edge permits, without auto-tuning.
     pub(super) fn resize(&mut self, limit: u32) {
         self.size = self.largest(limit);
     }
@@ -210,7 +210,7 @@ impl RecvWindow {
         limit.min(MAX_FIELD << self.shift)
     }
 
-    /// Bytes that one unit of the window field stands for.
+    /// Bytes per unit of the window field.
     const fn unit(&self) -> u32 {
         1 << self.shift
     }

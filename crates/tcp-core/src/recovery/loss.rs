@@ -1,10 +1,11 @@
-//! What an ACK proves lost.
+//! Losses detected from an ACK.
 //!
-//! With SACK by time, see [`rack`](super::rack). With SACK by count (RFC 6675): data is lost when three ranges, or more than two segments' bytes, are SACKed above it,
-//! or when three duplicate ACKs have come. Without SACK (RFC 5681, RFC 6582): three duplicate ACKs prove the
-//! head lost, and in recovery every partial ACK proves the next head lost. On a path that has proved to reorder more
-//! than that, as many are needed as it has made ([`LossRecovery::on_overtaken`]). A duplicate ACK without SACK takes a
-//! segment off pipe, which is what inflating the window by it amounts to.
+//! With SACK by time, see [`rack`](super::rack). With SACK by count (RFC 6675): data is lost if three ranges,
+//! or more than two segments' bytes, are SACKed above it, or after three duplicate ACKs. Without SACK (RFC
+//! 5681, RFC 6582): three duplicate ACKs mean that the head is lost, and in recovery every partial ACK means
+//! that the next head is lost. On a path known to reorder by more, the threshold is as high as the reordering
+//! it has shown ([`LossRecovery::on_overtaken`]). A duplicate ACK without SACK takes a segment off pipe,
+//! which is equivalent to inflating the window by it.
 
 use super::rack::Clocks;
 use super::{DUP_THRESH, LossRecovery};
@@ -12,17 +13,17 @@ use crate::policy::cc::Phase;
 use crate::scoreboard::{AckCx, Scoreboard};
 use crate::seq::SeqNum;
 
-/// How losses are found on this connection.
+/// How losses are detected on this connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossRules {
     /// SACK is in use.
     pub(crate) sack: bool,
     pub(crate) smss: u32,
-    /// The clocks by which time decides; none: counts decide.
+    /// The clocks for detection by time; `None`: detection by count.
     pub(crate) clocks: Option<Clocks>,
 }
 
-/// What loss detection found.
+/// The result of loss detection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Finding {
     /// Bytes newly marked lost.
@@ -34,7 +35,8 @@ pub(crate) struct Finding {
 }
 
 impl LossRecovery {
-    /// Marks what the ACK, which has left SND.UNA at `una`, proves lost, and keeps the phases below recovery.
+    /// Marks as lost what the ACK proves lost, with SND.UNA now at `una`, and updates the phases below
+    /// recovery.
     pub(crate) fn detect(
         &mut self,
         board: &mut Scoreboard,
@@ -93,17 +95,17 @@ impl LossRecovery {
         finding
     }
 
-    /// Without SACK: the original of a fast retransmission has arrived, after the duplicate ACKs that began the episode and
-    /// those since. The next segment that is as late is not taken for lost: the threshold follows the path, as in
-    /// RFC 4653 and Linux (`tcp_check_reno_reordering`).
+    /// Without SACK: the original of a fast retransmission has arrived, after the duplicate ACKs that started
+    /// the episode and those since. To avoid treating the next segment that is equally late as lost, the
+    /// threshold follows the path, as in RFC 4653 and Linux (`tcp_check_reno_reordering`).
     pub(crate) fn on_overtaken(&mut self) {
         let path = &mut self.rack.path;
         path.set_dup_thresh(path.dup_thresh().saturating_add(self.dup_acks).saturating_add(1));
     }
 
-    /// Without SACK: a timeout had to repair what duplicate ACKs beyond the usual threshold did not prove lost. The threshold
-    /// was too high, unless nothing but [the end of the last episode](Self::counts_duplicates) kept them from proving it (Linux,
-    /// `tcp_enter_loss`, which is in Recovery then).
+    /// Without SACK: a timeout had to repair a loss that duplicate ACKs beyond the usual threshold did not
+    /// reveal. The threshold was too high, unless only [the end of the last episode](Self::counts_duplicates)
+    /// kept them from counting (Linux, `tcp_enter_loss`, which is in Recovery then).
     pub(crate) fn on_timeout_for(&mut self, una: SeqNum, sack: bool) {
         let raised = !sack && self.rack.path.dup_thresh() > DUP_THRESH;
         if raised && !self.in_episode() && self.dup_acks >= DUP_THRESH && self.counts_duplicates(una) {
@@ -111,13 +113,13 @@ impl LossRecovery {
         }
     }
 
-    /// RFC 6582, section 3.2, step 2: duplicate ACKs that the retransmissions of the last episode caused prove nothing; the
-    /// ACK must cover more than `recover`.
+    /// RFC 6582, section 3.2, step 2: duplicate ACKs caused by the retransmissions of the last episode prove
+    /// nothing; the ACK must cover more than `recover`.
     fn counts_duplicates(&self, una: SeqNum) -> bool {
         una.gt(self.recovery_point)
     }
 
-    /// The episode is over: its recovery point is acknowledged. True where the phase changed.
+    /// Ends the episode if its recovery point is acknowledged. True if the phase changed.
     pub(crate) fn end_if_acknowledged(&mut self, una: SeqNum, board: &mut Scoreboard) -> bool {
         if !self.in_episode() || una.lt(self.recovery_point) {
             return false;

@@ -2,16 +2,16 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `rack.rs` | what time proves lost: RACK (RFC 8985) |
-//! | `loss.rs` | what an ACK proves lost: RACK or RFC 6675 with SACK, RFC 6582 (NewReno) without |
+//! | `rack.rs` | losses detected by time: RACK (RFC 8985) |
+//! | `loss.rs` | losses detected from an ACK: RACK or RFC 6675 with SACK, RFC 6582 (NewReno) without |
 //! | `tlp.rs` | tail loss probes (RFC 8985) |
-//! | `prr.rs` | how fast data leaves in recovery: PRR (RFC 9937) |
-//! | `undo.rs` | taking a needless reduction back |
-//! | `next_seg.rs` | what goes out in recovery: RFC 6675's NextSeg |
-//! | `rto_host.rs` | what the host of the RTO response remembers, and the rules that it keeps |
+//! | `prr.rs` | how fast to send in recovery: PRR (RFC 9937) |
+//! | `undo.rs` | undoing an unnecessary reduction |
+//! | `next_seg.rs` | what to send in recovery: RFC 6675's NextSeg |
+//! | `rto_host.rs` | the host of the RTO response: its state, and the rules it enforces |
 //!
-//! These types decide. They look at the [scoreboard](crate::scoreboard) and at the facts of an ACK, and return what is
-//! to be done; the sender (`snd/`) does it, counts it and tells the policies.
+//! These types decide. They look at the [scoreboard](crate::scoreboard) and the facts of an ACK, and return
+//! what to do; the sender (`snd/`) does it, counts it and tells the policies.
 //!
 //! ```text
 //!            SACK or duplicate ACK             loss found (ACK, or RACK's timer)
@@ -46,24 +46,24 @@ pub(crate) const DUP_THRESH: u32 = 3;
 #[derive(Debug)]
 pub(crate) struct LossRecovery {
     pub(crate) phase: Phase,
-    /// RecoveryPoint (RFC 6675) or recover (RFC 6582): SND.NXT when the episode began. Outside of an episode
-    /// it is that of the last one, or before SND.UNA.
+    /// RecoveryPoint (RFC 6675) or recover (RFC 6582): SND.NXT at the start of the episode. Outside an
+    /// episode it is that of the last one, or before SND.UNA.
     pub(crate) recovery_point: SeqNum,
     /// DupAcks: since the last cumulative ACK.
     pub(crate) dup_acks: u32,
-    /// HighRxt: everything before it was retransmitted in this episode where it was a hole.
+    /// HighRxt: all holes before it have been retransmitted in this episode.
     pub(crate) high_rxt: SeqNum,
     /// RescueRxt: RecoveryPoint at the rescue retransmission of this episode.
     pub(crate) rescued: bool,
-    /// The next retransmission does not wait for the window.
+    /// The next retransmission ignores the window.
     pub(crate) forced: bool,
     /// Departure of the first retransmission of this episode.
     pub(crate) first_retransmission: Option<Instant>,
     pub(crate) rack: Rack,
     pub(crate) tlp: Tlp,
-    /// In fast recovery, where it is on.
+    /// In fast recovery, if it is enabled.
     pub(crate) prr: Option<Prr>,
-    /// What may still be taken back: the episode at hand, or the last one.
+    /// The current episode, or the last one, if it can still be undone.
     pub(crate) undo: Option<UndoMark>,
 }
 
@@ -84,7 +84,7 @@ impl LossRecovery {
         }
     }
 
-    /// `probe` left at `now`.
+    /// `probe` was sent at `now`.
     pub(crate) fn on_probe_sent(&mut self, probe: Probe, now: Instant) {
         let open = self.phase == Phase::Open;
         self.tlp.on_sent(probe, open);
@@ -93,7 +93,7 @@ impl LossRecovery {
         }
     }
 
-    /// An episode begins: everything sent so far must be acknowledged before it ends.
+    /// An episode starts: it ends when everything sent so far is acknowledged.
     pub(crate) fn begin(&mut self, phase: Phase, una: SeqNum, nxt: SeqNum) {
         if (self.phase, phase) != (Phase::Loss, Phase::Loss) {
             self.first_retransmission = None;
@@ -111,7 +111,7 @@ impl LossRecovery {
         self.forced = phase == Phase::Recovery;
     }
 
-    /// The episode is over, or taken back.
+    /// The episode has ended, or was undone.
     fn close(&mut self, to: Phase) {
         self.phase = to;
         self.prr = None;
@@ -124,7 +124,7 @@ impl LossRecovery {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
     }
 
-    /// `bytes` left again at `now`.
+    /// `bytes` were retransmitted at `now`.
     pub(crate) fn on_retransmitted(&mut self, bytes: u32, now: Instant) {
         self.first_retransmission.get_or_insert(now);
         if self.in_episode()
@@ -134,7 +134,7 @@ impl LossRecovery {
         }
     }
 
-    /// SND.UNA moved: the marks stay within half the sequence space of it.
+    /// SND.UNA moved: keeps the marks within half the sequence space of it.
     pub(crate) fn on_advance(&mut self, una: SeqNum) {
         self.recovery_point = self.recovery_point.max(una - 1);
         self.high_rxt = self.high_rxt.max(una);

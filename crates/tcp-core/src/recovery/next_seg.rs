@@ -1,11 +1,11 @@
-//! What goes out in recovery: NextSeg of RFC 6675, section 4. Rule 2, new data, is the caller's.
+//! What to send in recovery: NextSeg of RFC 6675, section 4. Rule 2, new data, is left to the caller.
 
 use super::LossRecovery;
 use crate::policy::cc::Phase;
 use crate::scoreboard::Scoreboard;
 use crate::seq::SeqNum;
 
-/// A piece of outstanding data to be sent again.
+/// A piece of outstanding data to retransmit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Retransmission {
     pub(crate) start: SeqNum,
@@ -13,8 +13,8 @@ pub(crate) struct Retransmission {
 }
 
 impl LossRecovery {
-    /// Rules 3 and 4, where there is no lost data left and no new data may leave: data that may be lost, and
-    /// once per episode the end of what is outstanding, whose loss nothing could show. At most `max` bytes.
+    /// Rules 3 and 4, if no lost data is left and no new data may be sent: data that may be lost, and once
+    /// per episode the end of the outstanding data, whose loss nothing could reveal. At most `max` bytes.
     pub(crate) fn speculative(&self, board: &Scoreboard, max: u32) -> Option<Retransmission> {
         if self.phase != Phase::Recovery || board.highest_sacked().is_none() {
             return None;
@@ -29,13 +29,13 @@ impl LossRecovery {
         Some(Retransmission { start, end })
     }
 
-    /// `[start, end)` was sent again, or waits in the egress scheduler.
+    /// `[start, end)` was retransmitted, or is queued in the egress scheduler.
     pub(crate) fn on_retransmission(&mut self, start: SeqNum, end: SeqNum, board: &Scoreboard) {
         self.forced = false;
         if self.phase != Phase::Recovery {
             return;
         }
-        // A rescue lies above everything that SACK reported, or repeats a retransmission. It does not move
+        // A rescue is above everything reported by SACK, or repeats a retransmission. It does not move
         // HighRxt (rule 4).
         if start.lt(self.high_rxt) || board.highest_sacked().is_some_and(|highest| start.ge(highest)) {
             self.rescued = true;

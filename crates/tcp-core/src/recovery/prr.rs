@@ -1,12 +1,13 @@
-//! Proportional Rate Reduction (RFC 9937, section 6): in fast recovery, how much may leave for what has arrived.
+//! Proportional Rate Reduction (RFC 9937, section 6): in fast recovery, how much may be sent for what has
+//! arrived.
 //!
-//! While more is in flight than the congestion control's window, data leaves in the proportion of that window to
-//! the flight at the start, so that the flight shrinks to it over one round trip instead of pausing first. Once
-//! less is in flight, as after heavy losses, no more leaves than arrived (PRR-CRB), or one segment more per ACK
-//! that shows progress and no further loss (PRR-SSRB).
+//! While the flight exceeds the congestion control's window, data is sent in the proportion of that window to
+//! the flight at the start, so that the flight shrinks to it over one round trip instead of pausing first.
+//! Once the flight is smaller, as after heavy losses, no more is sent than arrived (PRR-CRB), or one segment
+//! more per ACK that shows progress and no further loss (PRR-SSRB).
 //!
-//! The window itself stays the congestion control's: this only says what of it may be used. RFC 9937's `ssthresh`
-//! is that window, `cwnd` is [`Prr::window`].
+//! The window itself stays that of the congestion control: PRR only limits how much of it may be used. RFC
+//! 9937's `ssthresh` is that window, `cwnd` is [`Prr::window`].
 
 /// The state of one recovery, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,11 +18,11 @@ pub(crate) struct Prr {
     delivered: u64,
     /// prr_out.
     out: u64,
-    /// The flight up to which data may leave: inflight + SndCnt of the last ACK.
+    /// The flight up to which data may be sent: inflight + SndCnt of the last ACK.
     window: u64,
 }
 
-/// What an ACK in recovery says.
+/// The facts of an ACK in recovery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// DeliveredData: bytes that this ACK newly reports.
@@ -36,8 +37,8 @@ pub(crate) struct Progress {
 }
 
 impl Prr {
-    /// Recovery begins with `recover_fs` bytes not known to have arrived before this ACK, `inflight` of them still
-    /// in the network.
+    /// Recovery starts with `recover_fs` bytes not known to have arrived before this ACK, `inflight` of them
+    /// still in the network.
     pub(crate) fn new(recover_fs: u32, inflight: u32) -> Self {
         Self { recover_fs: u64::from(recover_fs).max(1), delivered: 0, out: 0, window: u64::from(inflight) }
     }
@@ -47,7 +48,7 @@ impl Prr {
         self.window
     }
 
-    /// An ACK in recovery, the one that began it included.
+    /// An ACK in recovery, including the one that started it.
     pub(crate) fn on_ack(&mut self, ack: &Progress) {
         if ack.delivered == 0 {
             return;
@@ -56,7 +57,7 @@ impl Prr {
             (u64::from(ack.delivered), u64::from(ack.inflight), u64::from(ack.smss));
         self.delivered += delivered;
         let count = if inflight > ack.target {
-            // In 128 bits: a peer's window and a stream's length bound the factors by 2^64 only.
+            // In 128 bits: the factors, a peer's window and a stream's length, are only bounded by 2^64.
             let share =
                 (u128::from(self.delivered) * u128::from(ack.target)).div_ceil(u128::from(self.recover_fs));
             u64::try_from(share).unwrap_or(u64::MAX).saturating_sub(self.out)
@@ -67,18 +68,17 @@ impl Prr {
             }
             count.min(ack.target - inflight)
         };
-        // The first retransmission of a recovery leaves whatever the counts say.
+        // The first retransmission of a recovery is always sent.
         let count = if self.out == 0 && count == 0 { smss } else { count };
         self.window = inflight.saturating_add(count);
     }
 
-    /// `bytes` left, new or again.
+    /// `bytes` were sent, new or retransmitted.
     pub(crate) fn on_sent(&mut self, bytes: u32) {
         self.out += u64::from(bytes);
     }
 
-    /// `bytes` were taken off the flight because they are lost, not because they arrived: nothing may leave for
-    /// them.
+    /// `bytes` left the flight because they are lost, not because they arrived: nothing may be sent for them.
     pub(crate) fn on_lost(&mut self, bytes: u32) {
         self.window = self.window.saturating_sub(u64::from(bytes));
     }

@@ -1,8 +1,8 @@
 //! RACK: loss detection by time (RFC 8985, section 6).
 //!
-//! What left before something that has arrived, and is not reported itself although a round trip and a reordering
-//! window have passed since it left, is lost. The rule holds for retransmissions as well, so that one that is lost
-//! again is found without a timeout.
+//! A segment is lost if it was sent before one that has arrived, and is itself unreported although a round
+//! trip and a reordering window have passed since it was sent. This also holds for retransmissions, so that a
+//! lost one is detected without a timeout.
 //!
 //! ```text
 //!        left                     RACK.xmit_ts                 now
@@ -11,12 +11,12 @@
 //!         a segment not reported by now is lost ─────────┘
 //! ```
 //!
-//! Steps 1 to 5 are those of section 6.2. One deviation: where several segments wait for their reordering windows
-//! to pass, step 5 waits for the last of them, and this for the first one, then for the next. No segment is
-//! retransmitted later for that, and the time-ordered queue of the scoreboard gives the first in O(1).
+//! Steps 1 to 5 are those of section 6.2. One deviation: if several segments wait for their reordering
+//! windows, step 5 waits for the last of them; this waits for the first, then for the next. So no segment is
+//! retransmitted later, and the scoreboard's time-ordered queue gives the first in O(1).
 //!
-//! Fails where a path's delay jumps by more than the window: then undo repairs the damage, and DSACK widens the
-//! window for later.
+//! Fails if a path's delay jumps by more than the window: then undo repairs the damage, and DSACK widens the
+//! window for the future.
 
 use crate::scoreboard::{AckCx, OverdueData, Scoreboard, sent_after};
 use crate::seq::SeqNum;
@@ -25,10 +25,10 @@ use core::num::NonZeroU8;
 
 /// Recoveries without DSACK after which a widened window falls back (RACK.reo_wnd_persist).
 const PERSIST: u8 = 16;
-/// SACKed segments from which on no reordering window is granted to a path that never reordered.
+/// Number of SACKed segments from which a path that never reordered gets no reordering window.
 const DUP_THRESH: u32 = super::DUP_THRESH;
 
-/// What loss detection knows of the path, beyond one flight of data.
+/// Loss detection's knowledge of the path, beyond one flight of data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathMemory {
     /// Set if the path was seen to reorder. The value is that of [`dup_thresh`](Self::dup_thresh).
@@ -51,18 +51,18 @@ impl PathMemory {
         self.reordering.is_some()
     }
 
-    /// The path reorders.
+    /// The path was seen to reorder.
     pub(crate) fn see_reordering(&mut self) {
         self.set_dup_thresh(self.dup_thresh());
     }
 
-    /// Duplicate ACKs that prove a loss where SACK is not in use: at least [`DUP_THRESH`], and at most 255 (Linux,
-    /// `tcp_max_reordering`: 300).
+    /// Number of duplicate ACKs that prove a loss without SACK: at least [`DUP_THRESH`], and at most 255
+    /// (Linux, `tcp_max_reordering`: 300).
     pub(crate) fn dup_thresh(&self) -> u32 {
         self.reordering.map_or(DUP_THRESH, |thresh| u32::from(thresh.get()))
     }
 
-    /// The path reorders, and so many duplicate ACKs prove a loss.
+    /// The path reorders, and `thresh` duplicate ACKs prove a loss.
     pub(crate) fn set_dup_thresh(&mut self, thresh: u32) {
         self.reordering = u8::try_from(thresh).map_or(Some(NonZeroU8::MAX), NonZeroU8::new);
     }
@@ -79,14 +79,14 @@ pub(crate) struct Rack {
     fack: SeqNum,
     /// RACK.dsack_round.
     dsack_round: Option<SeqNum>,
-    /// The ACK at hand has widened the window.
+    /// The current ACK has widened the window.
     widened: bool,
     pub(crate) path: PathMemory,
-    /// When the next reordering window is over; [`Instant::FAR_FUTURE`] where none runs.
+    /// When the next reordering window ends; [`Instant::FAR_FUTURE`] if none is running.
     pub(crate) reorder_at: Instant,
 }
 
-/// What the reordering window is made of.
+/// The inputs of the reordering window.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
     pub(crate) now: Instant,
@@ -108,7 +108,7 @@ impl Rack {
         }
     }
 
-    /// Steps 2 and 3: the newest arrival, and whether the path reorders. True where this ACK is the first to
+    /// Steps 2 and 3: the newest arrival, and whether the path reorders. True if this ACK is the first to
     /// show that it does.
     pub(crate) fn on_arrival(&mut self, ack: &AckCx) -> bool {
         let before = self.path.reordering_seen();
@@ -120,10 +120,10 @@ impl Rack {
         if let Some(highest) = ack.rack.highest {
             self.fack = self.fack.max(highest);
         }
-        // Step 2: RACK.rtt is the sample of each segment newly acknowledged in turn, and the RFC leaves open which one is
-        // the last. Here it is the one that took longest: what left with it or later is no later than it was. If it were
-        // the newest departure, an ACK of a retransmission and of late originals would mark lost the originals that come
-        // next.
+        // Step 2: RACK.rtt is set by each newly acknowledged segment in turn, and the RFC leaves open which
+        // one is last. Here it is the one with the longest RTT: segments sent with it or later were not later
+        // than it. With the newest departure instead, an ACK of a retransmission and of late originals would
+        // mark lost the originals that are about to arrive.
         if let Some(oldest) = ack.rack.oldest {
             self.rtt = ack.now.since(oldest);
         }
@@ -135,8 +135,8 @@ impl Rack {
         self.path.reordering_seen() && !before
     }
 
-    /// Step 4, the part that follows DSACK: once per round trip with a DSACK the window grows by a quarter of
-    /// the smallest RTT.
+    /// Step 4, DSACK part: once per round trip with a DSACK the window grows by a quarter of the smallest
+    /// RTT.
     pub(crate) fn on_ack(&mut self, una: SeqNum, nxt: SeqNum, dsack: bool) {
         self.widened = false;
         if self.dsack_round.is_some_and(|round| una.ge(round)) {
@@ -176,12 +176,12 @@ impl Rack {
         clocks.srtt.map_or(window, |srtt| window.min(srtt))
     }
 
-    /// SND.UNA is about to move from `una`: what is covered lies above it.
+    /// SND.UNA is about to move from `una`: newly covered data is above it.
     pub(crate) fn on_advance(&mut self, una: SeqNum) {
         self.fack = self.fack.max(una);
     }
 
-    /// Step 5: marks lost what is overdue, and arms the timer for what will be.
+    /// Step 5: marks overdue segments lost, and arms the timer for the next.
     pub(crate) fn detect(
         &mut self,
         board: &mut Scoreboard,

@@ -1,12 +1,12 @@
-//! The host of the response to a retransmission timeout (RFC 6298, section 5): what it remembers, and its rules.
+//! The host of the response to a retransmission timeout (RFC 6298, section 5): its state and its rules.
 //!
-//! A response proposes, the core disposes. Three rules hold whatever a response wants: each expiry sends at
-//! most one segment and backs off; after [`ConnConfig::max_undecided_rtos`] expiries without a decision the
-//! conventional response takes over, head first; new data stays inside the peer's window. An expiry is decided
-//! where it repeats the head and leaves the window to congestion control; one that repeats the head of the last
-//! expiry, which nothing answered, leaves no more undecided than that did.
+//! The response proposes, the core enforces three rules: each expiry sends at most one segment and backs off;
+//! after [`ConnConfig::max_undecided_rtos`] expiries without a decision the conventional response takes over,
+//! starting with the head; new data stays inside the peer's window. An expiry counts as decided if it
+//! retransmits the head and leaves the window to congestion control; one that repeats the unanswered head of
+//! the previous expiry adds nothing undecided.
 //!
-//! A response hears of ACKs from the first expiry of a connection on: before that it has nothing to judge.
+//! A response is told of ACKs from the connection's first expiry on: before that it has nothing to judge.
 //!
 //! [`ConnConfig::max_undecided_rtos`]: crate::config::ConnConfig::max_undecided_rtos
 
@@ -15,22 +15,23 @@ use crate::policy::rto::{RtoCc, RtoGate, RtoPhase, RtoSend, RtoStep, RtoTags};
 use crate::scoreboard::{LostRange, Scoreboard};
 use crate::units::Window;
 
-/// What the host remembers of timeouts.
+/// The host's state.
 #[derive(Debug)]
 pub(crate) struct RtoHost {
     /// Consecutive expiries without a cumulative ACK.
     pub(crate) expiries: u32,
     /// Consecutive expiries without a decision.
     undecided: u32,
-    /// The conventional response has taken over until the recovery point is acknowledged.
+    /// The conventional response is in charge until the recovery point is acknowledged.
     takeover: bool,
-    /// Congestion control was told of a timeout since SND.UNA advanced last.
+    /// Congestion control has been told of a timeout since SND.UNA last advanced.
     told: bool,
-    /// What an expiry (or a step on an ACK) wants sent, and did not leave yet.
+    /// What an expiry (or a step on an ACK) wants to send and has not sent yet.
     pub(crate) send: Option<RtoSend>,
-    /// What may be sent apart from that.
+    /// What else may be sent.
     gate: RtoGate,
-    /// The last expiry kept its episode from congestion control, whose window has no force while the gate is closed.
+    /// The last expiry kept its episode from congestion control, whose window is ignored while the gate is
+    /// closed.
     suspended: bool,
 }
 
@@ -49,13 +50,13 @@ impl Default for RtoHost {
 }
 
 impl RtoHost {
-    /// The conventional response has taken over: the connection's own hears of nothing.
+    /// The conventional response is in charge: the connection's own is not called.
     pub(crate) const fn has_taken_over(&self) -> bool {
         self.takeover
     }
 
-    /// Where the response to the last timeout stands. `repairing`: the recovery point is not acknowledged. `response`: the
-    /// connection's own, once it was asked.
+    /// The phase of the response to the last timeout. `repairing`: the recovery point is not acknowledged.
+    /// `response`: the connection's own, once it has been called.
     pub(crate) fn phase(&self, repairing: bool, response: Option<&dyn RtoResponse>) -> RtoPhase {
         match response {
             _ if self.takeover && repairing => RtoPhase::Repair,
@@ -64,13 +65,13 @@ impl RtoHost {
         }
     }
 
-    /// What may be sent apart from what an expiry wants sent. Only a response in the middle of an episode may hold
-    /// data back.
+    /// What may be sent apart from what an expiry wants to send. Only a response in the middle of an episode
+    /// may hold data back.
     pub(crate) fn gate(&self, phase: RtoPhase) -> RtoGate {
         if phase == RtoPhase::Open { RtoGate::ByCc } else { self.gate }
     }
 
-    /// The window that is in force: congestion control's, or what the response has put in its place.
+    /// The effective window: congestion control's, or the response's replacement.
     pub(crate) fn gated(&self, phase: RtoPhase, window: Window) -> Window {
         match self.gate(phase) {
             RtoGate::Closed if self.suspended => Window::ZERO,
@@ -86,8 +87,8 @@ impl RtoHost {
         self.gate = RtoGate::ByCc;
     }
 
-    /// What is done of the `step` that the response made of an expiry: the conventional one, if it has left `limit`
-    /// expiries in succession undecided.
+    /// Returns the step to apply: the response's `step` for an expiry, or the conventional one if it has left
+    /// `limit` consecutive expiries undecided.
     pub(crate) fn dispose(
         &mut self,
         step: RtoStep,
@@ -101,7 +102,7 @@ impl RtoHost {
         if head && !probing && step.gate == RtoGate::ByCc {
             self.undecided = 0;
         } else if head && self.expiries > 1 {
-            // Nothing came since the last expiry, so that there was nothing to decide upon.
+            // Nothing arrived since the last expiry, so there was nothing to decide on.
         } else if limit == 0 || self.undecided < limit {
             self.undecided = self.undecided.saturating_add(1);
         } else {
@@ -114,7 +115,7 @@ impl RtoHost {
         disposed
     }
 
-    /// The evidence that the response waited for came before what was to be sent for it had left.
+    /// The evidence arrived before what should have provoked it was sent.
     pub(crate) fn on_evidence(&mut self) {
         self.send = None;
         self.undecided = 0;
@@ -129,19 +130,19 @@ impl RtoHost {
         }
     }
 
-    /// The response that was in `phase` is replaced. An episode under way is none of the new one's, and ends as one that
-    /// was left undecided for too long.
+    /// The response in `phase` is being replaced. An episode in progress does not belong to the new one, and
+    /// ends like one left undecided for too long.
     pub(crate) fn on_swap(&mut self, phase: RtoPhase) {
         (self.undecided, self.gate, self.suspended) = (0, RtoGate::ByCc, false);
         self.takeover |= phase != RtoPhase::Open;
         if phase == RtoPhase::Probe {
-            // What the expiry wanted sent was for evidence that nobody waits for any more.
+            // What the expiry wanted to send was for evidence that is no longer needed.
             self.send = None;
         }
     }
 
-    /// Remembers what a step wants sent. True unless congestion control hears of a timeout, and heard of one since SND.UNA
-    /// advanced last.
+    /// Records what a step wants to send. True unless congestion control is to be told of a timeout, and has
+    /// already been told of one since SND.UNA last advanced.
     pub(crate) fn take_step(&mut self, send: RtoSend, gate: RtoGate, cc: &RtoCc) -> bool {
         self.gate = gate;
         if send != RtoSend::Nothing {
@@ -154,7 +155,7 @@ impl RtoHost {
     }
 }
 
-/// What becomes of the tags. True if what the step holds to be lost ends at SND.NXT.
+/// Changes the tags. True if what the step considers lost ends at SND.NXT.
 pub(crate) fn retag(board: &mut Scoreboard, tags: RtoTags) -> bool {
     let (keep_sacked, lost) = match tags {
         RtoTags::Keep => return false,

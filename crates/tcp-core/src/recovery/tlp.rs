@@ -1,29 +1,29 @@
-//! Tail loss probes (RFC 8985, section 7): where the end of a flight may be lost, and no ACK can tell, one segment
-//! is sent after about two round trips. Its acknowledgment shows RACK what is missing, long before the
-//! retransmission timer would.
+//! Tail loss probes (RFC 8985, section 7): if the end of a flight may be lost, and no ACK can tell, one
+//! segment is sent after about two round trips. Its acknowledgment shows RACK what is missing, long before
+//! the retransmission timer would expire.
 //!
-//! The probe is new data where there is some, whatever the congestion window says, and otherwise the highest
-//! outstanding segment again. In the second case a lost segment may have been repaired without anybody having
-//! noticed the loss: the episode ([`Probe`]) stays open until an ACK tells (section 7.4).
+//! The probe is new data if there is any, regardless of the congestion window, and otherwise the highest
+//! outstanding segment again. In the second case it may have repaired a loss that nobody noticed: the episode
+//! ([`Probe`]) stays open until an ACK tells (section 7.4).
 
 use crate::scoreboard::AckCx;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
-/// TLP.max_ack_delay: how long a peer may hold the ACK of a single segment. A smaller floor of the RTO says that the
-/// peers of this host hold none so long (Linux, `tcp_schedule_loss_probe`).
+/// TLP.max_ack_delay: how long a peer may hold the ACK of a single segment. A smaller floor of the RTO
+/// implies that this host's peers hold none for that long (Linux, `tcp_schedule_loss_probe`).
 pub(crate) const MAX_ACK_DELAY: Duration = Duration::from_millis(200);
 /// The probe timeout before an RTT sample.
 const INITIAL_PTO: Duration = Duration::from_secs(1);
 
-/// A probe that nothing has answered.
+/// An unanswered probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Probe {
     /// First sequence number of the probe.
     pub(crate) start: SeqNum,
-    /// TLP.end_seq: SND.NXT when it had left.
+    /// TLP.end_seq: SND.NXT after it was sent.
     pub(crate) end: SeqNum,
-    /// Not TLP.is_retrans: it was data that had never left.
+    /// Not TLP.is_retrans: it was new data.
     pub(crate) new: bool,
 }
 
@@ -37,9 +37,9 @@ impl Probe {
 /// The state of tail loss probes.
 #[derive(Debug)]
 pub(crate) struct Tlp {
-    /// When the next probe is due; [`Instant::FAR_FUTURE`] where none is.
+    /// When the next probe is due; [`Instant::FAR_FUTURE`] if none is.
     pub(crate) at: Instant,
-    /// The timer fired, and the probe has not left.
+    /// The timer expired, and the probe has not been sent.
     pub(crate) due: bool,
     pub(crate) open: Option<Probe>,
     /// The last probe, answered or not.
@@ -48,8 +48,8 @@ pub(crate) struct Tlp {
     unsampled: bool,
 }
 
-/// TLP_calc_PTO, but for the host's margin and the bound that the retransmission timer sets. `ack_delay`: how long the
-/// peer may hold the ACK.
+/// TLP_calc_PTO, without the host's margin and the bound set by the retransmission timer. `ack_delay`: how
+/// long the peer may hold the ACK.
 pub(crate) fn probe_timeout(srtt: Option<Duration>, ack_delay: Duration) -> Duration {
     srtt.map_or(INITIAL_PTO, |srtt| srtt.saturating_mul(2).saturating_add(ack_delay))
 }
@@ -77,13 +77,13 @@ impl Tlp {
         self.due = false;
     }
 
-    /// The timer fired; `due`: the probe is to leave.
+    /// The timer expired; `due`: the probe is to be sent.
     pub(crate) fn on_timeout(&mut self, due: bool) {
         self.at = Instant::FAR_FUTURE;
         self.due = due;
     }
 
-    /// `probe` left; `open`: it waits for its answer.
+    /// `probe` was sent; `open`: it waits for an answer.
     pub(crate) fn on_sent(&mut self, probe: Probe, open: bool) {
         self.on_timeout(false);
         self.unsampled = true;
@@ -93,13 +93,13 @@ impl Tlp {
         }
     }
 
-    /// The ACK at hand gave an RTT sample.
+    /// The current ACK gave an RTT sample.
     pub(crate) fn on_rtt_sample(&mut self) {
         self.unsampled = false;
     }
 
-    /// TLP_process_ack (section 7.4): what an ACK, which has left SND.UNA at `una`, makes of an open probe. True if the
-    /// probe has repaired a loss: its copy was the only one to arrive.
+    /// TLP_process_ack (section 7.4): how an ACK, with SND.UNA now at `una`, affects an open probe. True if
+    /// the probe repaired a loss: its copy was the only one to arrive.
     pub(crate) fn on_ack(&mut self, ack: &AckCx, una: SeqNum) -> bool {
         let Some(probe) = self.open.filter(|probe| una.ge(probe.end)) else { return false };
         let reported = ack.facts.dsack.is_some_and(|(_, end)| end == probe.end);

@@ -1,33 +1,34 @@
-//! Taking back a reduction that proves needless.
+//! Undoing an unnecessary reduction.
 //!
-//! Two kinds of evidence. The Eifel test (RFC 3522, section 3.2): an ACK that advances SND.UNA echoes a timestamp
-//! older than the first retransmission of the episode, so that the original was only late. And DSACK (RFC 2883,
-//! RFC 3708): every retransmission of the episode is reported as a duplicate, be it after the episode's end.
+//! Two kinds of evidence. The Eifel test (RFC 3522, section 3.2): an ACK that advances SND.UNA echoes a
+//! timestamp older than the first retransmission of the episode, so the original was only late. And DSACK
+//! (RFC 2883, RFC 3708): every retransmission of the episode is reported as a duplicate, even after the
+//! episode's end.
 //!
-//! Then the congestion control returns to its checkpoint, what was marked lost counts as being in the network
-//! again, and RACK knows that the path reorders. In an episode that a timeout began the decision is the RTO
-//! response's, which hears of the same evidence in [`AckCx::facts`].
+//! Then the congestion control returns to its checkpoint, what was marked lost counts as in the network
+//! again, and RACK is told that the path reorders. In an episode started by a timeout the RTO response
+//! decides; it gets the same evidence in [`AckCx::facts`].
 
 use super::LossRecovery;
 use crate::policy::cc::Phase;
 use crate::scoreboard::{AckCx, Scoreboard};
 use crate::seq::SeqNum;
 
-/// The retransmissions of an episode that a DSACK may still report.
+/// The retransmissions of an episode that DSACK may still report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UndoMark {
-    /// SND.UNA when the episode began: what DSACK reports below it belongs to an earlier one.
+    /// SND.UNA at the start of the episode: DSACKs below it belong to an earlier one.
     from: SeqNum,
     /// Bytes retransmitted and not reported as duplicates.
     unreported: u32,
     /// Something was retransmitted.
     any: bool,
-    /// A timeout began the episode: its undoing is the RTO response's.
+    /// A timeout started the episode: the RTO response decides on an undo.
     timeout: bool,
 }
 
 impl UndoMark {
-    /// `bytes` left again.
+    /// `bytes` were retransmitted.
     pub(crate) fn on_retransmitted(&mut self, bytes: u32) {
         self.any = true;
         self.unreported = self.unreported.saturating_add(bytes);
@@ -40,13 +41,13 @@ impl UndoMark {
         }
     }
 
-    /// Every retransmission was needless.
+    /// Every retransmission was unnecessary.
     pub(crate) const fn all_reported(&self) -> bool {
         self.any && self.unreported == 0
     }
 }
 
-/// What shows that fast recovery was needless.
+/// Evidence that fast recovery was unnecessary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UndoEvidence {
     pub(crate) test: UndoTest,
@@ -66,8 +67,8 @@ pub(crate) enum UndoTest {
 }
 
 impl LossRecovery {
-    /// An episode begins at `una`, with `again` bytes of earlier retransmissions in the network; a timeout in the
-    /// middle of one takes it over. Called before [`begin`](Self::begin).
+    /// An episode starts at `una`, with `again` bytes of earlier retransmissions in the network; a timeout in
+    /// the middle of one takes it over. Called before [`begin`](Self::begin).
     pub(crate) fn arm_undo(&mut self, una: SeqNum, again: u32, timeout: bool) {
         let inherits = timeout && self.in_episode();
         match &mut self.undo {
@@ -76,20 +77,20 @@ impl LossRecovery {
         }
     }
 
-    /// The peer received `[start, end)` more than once. True if every retransmission of the episode has been
-    /// reported now.
+    /// The peer received `[start, end)` more than once. True if all retransmissions of the episode have now
+    /// been reported.
     pub(crate) fn on_dsack(&mut self, start: SeqNum, end: SeqNum) -> bool {
         let Some(mark) = &mut self.undo else { return false };
         mark.on_dsack(start, end);
         mark.all_reported()
     }
 
-    /// What of the ACK, which has left SND.UNA at `una`, proves that fast recovery was needless. Asked before loss
+    /// The ACK's evidence, with SND.UNA now at `una`, that fast recovery was unnecessary. Called before loss
     /// detection.
     pub(crate) fn undo_evidence(&self, ack: &AckCx, una: SeqNum) -> Option<UndoEvidence> {
         let mark = self.undo.as_ref().filter(|mark| !mark.timeout && self.phase != Phase::Loss)?;
-        // Only where SND.UNA advances, TSecr is that of the segment that let it (RFC 7323, section 4.3). An ACK that
-        // reports a duplicate may be that of the second copy (RFC 3522, section 3.2, step 6).
+        // Only if SND.UNA advances is TSecr that of the segment that caused it (RFC 7323, section 4.3). An
+        // ACK that reports a duplicate may be for the second copy (RFC 3522, section 3.2, step 6).
         let overtaken = ack.acked() > 0
             && ack.facts.dsack.is_none()
             && self.phase == Phase::Recovery
@@ -106,7 +107,7 @@ impl LossRecovery {
         Some(UndoEvidence { test, overtaken })
     }
 
-    /// The original was overtaken: this path reorders. True if it was not known to.
+    /// The original was overtaken: this path reorders. True if that is news.
     pub(crate) fn on_reordering(&mut self, sack: bool) -> bool {
         let known = self.rack.path.reordering_seen();
         if !sack {
@@ -118,8 +119,8 @@ impl LossRecovery {
         !known
     }
 
-    /// The episode at hand (or the last one) was needless: nothing is held to be lost. The phase that it ends, and the
-    /// one that follows.
+    /// The current episode (or the last one) was unnecessary: nothing counts as lost. Returns the phase that
+    /// ends, and the one that follows.
     pub(crate) fn take_back(&mut self, board: &mut Scoreboard, una: SeqNum) -> Option<(Phase, Phase)> {
         self.undo = None;
         if !self.in_episode() {

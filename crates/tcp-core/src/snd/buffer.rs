@@ -10,7 +10,7 @@
 use crate::ring::ByteRing;
 use crate::seq::SeqNum;
 
-/// The bytes that may still have to be sent.
+/// Bytes that may still have to be sent.
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     ring: ByteRing,
@@ -31,7 +31,7 @@ impl SendBuffer {
         self.start + self.ring.len() as u32
     }
 
-    /// One past everything that is to be sent, the FIN included.
+    /// One past everything to be sent, including the FIN.
     pub(crate) fn limit(&self) -> SeqNum {
         self.end() + u32::from(self.fin)
     }
@@ -49,7 +49,7 @@ impl SendBuffer {
         if self.fin { 0 } else { self.ring.push_slice(data, limit) }
     }
 
-    /// Free memory for at most `max` bytes, in place; it is grown for them as far as `limit` allows.
+    /// Free memory for at most `max` bytes, in place; grown as far as `limit` allows.
     pub(crate) fn writable_slices(&mut self, max: usize, limit: usize) -> [&mut [u8]; 2] {
         if self.fin {
             return [&mut [], &mut []];
@@ -67,7 +67,7 @@ impl SendBuffer {
         if self.fin { 0 } else { limit.saturating_sub(self.ring.len()) }
     }
 
-    /// Stream bytes `seq .. seq + len`, as far as they are held.
+    /// Stream bytes `seq .. seq + len`, as far as they are in the buffer.
     pub(crate) fn payload(&self, seq: SeqNum, len: u32) -> [&[u8]; 2] {
         self.ring.slices(seq.distance_from(self.start) as usize, len as usize)
     }
@@ -80,17 +80,17 @@ impl SendBuffer {
         bytes
     }
 
-    /// Memory is held.
+    /// True if memory is allocated.
     pub(crate) fn has_memory(&self) -> bool {
         self.ring.capacity() > 0
     }
 
-    /// Gives the memory back where nothing is in it.
+    /// Frees the memory if it is empty.
     pub(crate) fn trim(&mut self) {
         self.ring.release();
     }
 
-    /// Forgets every byte.
+    /// Drops every byte.
     pub(crate) fn discard(&mut self) {
         self.ring.clear();
     }

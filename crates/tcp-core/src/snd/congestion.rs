@@ -1,7 +1,8 @@
-//! What congestion control is told, and its decision.
+//! Telling congestion control of events, and its decision.
 //!
-//! The decision is asked for in one place, after each event that congestion control heard of, and is kept until the next
-//! one. Whoever sets parameters on a running connection makes it stale; it is asked for anew before the next event.
+//! The decision is fetched in one place, after each event that congestion control was told of, and cached
+//! until the next one. Changing parameters on a running connection makes it stale; then it is fetched again
+//! before the next event.
 
 use super::flight::Flight;
 use super::stream::Stream;
@@ -11,7 +12,7 @@ use crate::policy::CongestionControl;
 use crate::policy::cc::SendDecision;
 
 impl Stream {
-    /// What congestion control lets the connection do.
+    /// Fetches congestion control's decision.
     pub(super) fn ask_for_decision(&self) -> SendDecision {
         self.cc.decision()
     }
@@ -30,12 +31,12 @@ impl Flight {
         answer
     }
 
-    /// The congestion control is another one, or may be told something behind the sender's back.
+    /// The congestion control was replaced, or may change without the sender's notice.
     pub(super) fn forget_decision(&mut self) {
         self.decision_is_stale = true;
     }
 
-    /// Before an event: the decision is that of the congestion control as it is.
+    /// Before an event: refreshes a stale decision.
     #[inline]
     pub(super) fn refresh_decision(&mut self, snd: &Stream) {
         if self.decision_is_stale {
@@ -44,7 +45,7 @@ impl Flight {
         }
     }
 
-    /// The state after an ACK or a reduction, for whoever listens.
+    /// Traces the state after an ACK or a reduction.
     pub(super) fn trace_congestion(&self, snd: &Stream, ctx: &mut Ctx<'_>) {
         ctx.trace(|| TraceEvent::Congestion {
             cwnd: self.decision.window.bytes(),

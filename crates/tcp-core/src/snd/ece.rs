@@ -1,4 +1,4 @@
-//! What ECE does: see [`ecn`](super::ecn).
+//! The effect of ECE: see [`ecn`](super::ecn).
 
 use super::flight::Flight;
 use super::stream::Stream;
@@ -18,7 +18,7 @@ impl Stream {
         }
     }
 
-    /// The window was reduced, for whatever reason: RFC 3168, section 6.1.2, has CWR sent for each.
+    /// The window was reduced, for whatever reason: RFC 3168, section 6.1.2, requires CWR for each reduction.
     pub(super) fn on_reduction(&mut self) {
         if let Some(ecn) = self.ecn.as_deref_mut() {
             ecn.on_reduction(self.nxt);
@@ -27,7 +27,7 @@ impl Stream {
 }
 
 impl Flight {
-    /// An ACK that is not older than SND.UNA was said ECE.
+    /// An ACK that is not older than SND.UNA carried ECE.
     pub(super) fn on_ece(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, ack: &AckCx) {
         let Some(ecn) = snd.ecn.as_deref_mut() else { return };
         let delivered = u64::from(ack.segments);
@@ -45,8 +45,8 @@ impl Flight {
         snd.on_ecn_reduction(ctx);
     }
 
-    /// The window was reduced already since what is lost had left, and congestion control leaves that account to the
-    /// core.
+    /// The window has already been reduced since the lost data was sent, and congestion control leaves that
+    /// account to the core.
     pub(super) fn is_reduced_for_ecn(&self, snd: &Stream) -> bool {
         let reduced = snd.ecn.as_deref().is_some_and(|ecn| snd.una.lt(ecn.until));
         reduced && self.decision.ecn == EcnUse::PerWindow

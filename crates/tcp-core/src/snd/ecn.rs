@@ -1,4 +1,4 @@
-//! ECN at the sender: what ECE does, once per window of data, and the CWR that tells of it.
+//! ECN at the sender: the effect of ECE, once per window of data, and the CWR that reports it.
 //!
 //! ```text
 //!   ECE ──► reduction, unless one was made in this window (RFC 3168, section 6.1.2)
@@ -6,18 +6,19 @@
 //!   ECE for data before `until` is not heard; that on the first ACK beyond it answers the segment with CWR
 //! ```
 //!
-//! Loss and timeouts reduce the window too: they begin such a window as well, and loss within one that ECE began does
-//! not reduce again. Congestion control that takes every ACK ([`EcnUse::PerAck`](crate::policy::cc::EcnUse::PerAck)) keeps that account itself.
+//! Loss and timeouts reduce the window too: they also start such a window, and a loss within one started by
+//! ECE causes no further reduction. Congestion control that handles every ACK
+//! ([`EcnUse::PerAck`](crate::policy::cc::EcnUse::PerAck)) keeps that account itself.
 
 use crate::config::Ecn;
 use crate::seq::SeqNum;
 
-/// What the sender of a connection that uses ECN remembers.
+/// The sender's ECN state.
 #[derive(Debug)]
 pub(crate) struct EcnSender {
     /// Segments with ECE received.
     pub(super) ece_received: u64,
-    /// Wire segments delivered whose ACK said ECE.
+    /// Wire segments delivered whose ACK carried ECE.
     pub(super) delivered_ce: u64,
     /// SND.NXT at the last reduction, or just before SND.UNA.
     pub(super) until: SeqNum,
@@ -47,7 +48,7 @@ impl EcnSender {
         }
     }
 
-    /// SND.UNA moved: the mark stays within half the sequence space of it.
+    /// SND.UNA moved: keeps the mark within half the sequence space of it.
     pub(super) fn on_advance(&mut self, una: SeqNum) {
         self.until = self.until.max(una - 1);
     }

@@ -1,5 +1,5 @@
-//! An episode of recovery begins, goes on, ends, or is taken back: what it does to the flight, and what congestion
-//! control is told of it. Episodes that a timeout begins are in `rto_response.rs`.
+//! Recovery episodes: start, progress, end and undo, with their effect on the flight and on congestion
+//! control. Episodes started by a timeout are in `rto_response.rs`.
 
 use super::flight::Flight;
 use super::stream::Stream;
@@ -11,7 +11,7 @@ use crate::recovery::{Progress, Prr, UndoTest};
 use crate::scoreboard::AckCx;
 
 impl Flight {
-    /// Fast recovery begins; the ACK at hand reported `delivered` bytes.
+    /// Fast recovery starts; the current ACK reported `delivered` bytes.
     pub(super) fn begin_recovery(
         &mut self,
         snd: &mut Stream,
@@ -27,7 +27,7 @@ impl Flight {
         }
         self.recovery.begin(Phase::Recovery, snd.una, snd.nxt);
         if config.prr {
-            // RFC 9937, section 6.1: what had been SACKed before this ACK is not to be recovered any more.
+            // RFC 9937, section 6.1: data SACKed before this ACK no longer has to be recovered.
             let fresh = tally.outstanding.saturating_sub(tally.sacked).saturating_add(delivered);
             self.recovery.prr = Some(Prr::new(fresh, self.pipe()));
         }
@@ -51,7 +51,7 @@ impl Flight {
         }
     }
 
-    /// RFC 9937: an ACK in recovery has reported `delivered` bytes.
+    /// RFC 9937: an ACK in recovery reported `delivered` bytes.
     pub(super) fn run_prr(&mut self, snd: &Stream, delivered: u32, safe: bool) {
         let inflight = self.pipe();
         if let Some(prr) = &mut self.recovery.prr {
@@ -60,8 +60,8 @@ impl Flight {
         }
     }
 
-    /// Ends the episode whose recovery point is acknowledged. Where loss beyond it is known, the next one
-    /// begins at once.
+    /// Ends the episode whose recovery point is acknowledged. If loss beyond it is known, the next one starts
+    /// at once.
     pub(super) fn end_episode(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         let from = self.recovery.phase;
         if !self.recovery.end_if_acknowledged(snd.una, &mut self.board) {
@@ -77,7 +77,7 @@ impl Flight {
         }
     }
 
-    /// A tail loss probe has repaired a loss: the reduction of a recovery that is over before it began.
+    /// A tail loss probe repaired a loss: the reduction for a recovery that ended before it began.
     pub(super) fn report_repaired_loss(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, prior_pipe: u32) {
         if self.is_reduced_for_ecn(snd) {
             return;
@@ -92,7 +92,7 @@ impl Flight {
         self.trace_congestion(snd, ctx);
     }
 
-    /// Takes fast recovery back where the ACK proves that it was needless. Called before loss detection.
+    /// Undoes fast recovery if the ACK proves that it was unnecessary. Called before loss detection.
     pub(super) fn undo_if_needless(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, ack: &AckCx) {
         let Some(evidence) = self.recovery.undo_evidence(ack, snd.una) else { return };
         match evidence.test {

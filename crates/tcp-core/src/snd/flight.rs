@@ -1,4 +1,4 @@
-//! What a sender with outstanding data needs.
+//! The state of a sender with outstanding data.
 //!
 //! ```text
 //!   Stream ──► ┌ Flight ──────────────────────────────────────────────────────────┐
@@ -8,8 +8,8 @@
 //!              └───────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! It exists from the first departure until the connection has been idle for a while. Its methods are in the files that
-//! hold what they are about.
+//! It exists from the first departure until the connection has been idle for a while. Its methods are in the
+//! files on their subject.
 
 use super::min_rtt::Successors;
 use super::pacer::Pacer;
@@ -34,18 +34,18 @@ pub(super) struct Flight {
     pub(super) rto: RtoHost,
     pub(super) reserved: Reservations,
     pub(super) pacer: Pacer,
-    /// What congestion control decided after the last event.
+    /// Congestion control's decision after the last event.
     pub(super) decision: SendDecision,
-    /// The congestion control has changed since, other than by an event of its sender.
+    /// The congestion control has changed since, other than by an event.
     pub(super) decision_is_stale: bool,
-    /// What the peer's window makes the sender wait for.
+    /// What the sender waits for because of the peer's window.
     pub(super) wait: WindowWait,
-    /// When the pacer permits what waits for it; [`Instant::FAR_FUTURE`] where nothing does.
+    /// When the pacer permits what waits for it; [`Instant::FAR_FUTURE`] if nothing does.
     pub(super) pace_at: Instant,
     /// When the peer counts as reneging; [`Instant::FAR_FUTURE`] unless the head is SACKed.
     pub(super) reneging_at: Instant,
     pub(super) window_use: WindowUse,
-    /// What follows the smallest RTT when that is too old.
+    /// Candidates to replace the smallest RTT when it expires.
     pub(super) min_rtt: Successors,
     /// Payload bytes of the largest packet known to have arrived.
     pub(super) largest_acked: u16,
@@ -78,7 +78,7 @@ impl Flight {
         }
     }
 
-    /// Nothing is outstanding, and nothing waits in the egress scheduler.
+    /// True if nothing is outstanding, and nothing is in the egress scheduler.
     pub(super) fn is_idle(&self) -> bool {
         self.board.is_empty() && self.reserved.is_empty()
     }

@@ -1,4 +1,4 @@
-//! How much congestion control (or the response to a timeout in its place) lets out.
+//! How much congestion control (or the response to a timeout) permits to be sent.
 
 use super::SendLimits;
 use super::flight::Flight;
@@ -13,35 +13,35 @@ use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::units::Window;
 
-/// What the congestion control (or the gate of an RTO response) still lets into the network.
+/// What congestion control (or the gate of an RTO response) still allows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gate {
     /// Bytes.
     pub(super) room: u32,
-    /// Lost data may go out.
+    /// Lost data may be sent.
     pub(super) retransmit: bool,
-    /// Data that may be lost may go out: there is no clock that finds out.
+    /// Data that may be lost may be sent: no clock detects losses.
     pub(super) speculate: bool,
-    /// The congestion window, in bytes; what is beyond it leaves by limited transmit.
+    /// The congestion window, in bytes; anything beyond it is sent by limited transmit.
     pub(super) window: u64,
-    /// The configured cap is below what congestion control allows: it is not its window that holds data back.
+    /// The configured cap is below congestion control's window, so that window is not the limit.
     pub(super) capped: bool,
-    /// No data leaves before.
+    /// No data may be sent before this.
     pub(super) earliest: Instant,
-    /// Departures keep a distance: none is queued behind another.
+    /// Departures are spaced: none is queued behind another.
     pub(super) paced: bool,
-    /// The time since the last departure releases data, not the window.
+    /// Data is released by the time since the last departure, not by the window.
     pub(super) clocked: bool,
-    /// The pace follows from the window: what it holds back, the window would.
+    /// The pace is derived from the window: what it holds back, the window holds back.
     pub(super) window_paced: bool,
-    /// Most payload of one packet.
+    /// Maximum payload of one packet.
     pub(super) max_payload: u32,
-    /// Most payload of new data that leaves at once.
+    /// Maximum payload of new data sent at once.
     pub(super) max_run: u32,
 }
 
 impl Flight {
-    /// What may leave; an error where it is nothing at all.
+    /// What may be sent; an error if nothing at all.
     pub(super) fn gate(
         &self,
         snd: &Stream,
@@ -91,7 +91,7 @@ impl Flight {
                 gate.room = self.room_in(snd, gate.window, pipe, config);
             }
         }
-        // A window below one segment must not stop the flow for good: one segment may always be out.
+        // A window below one segment must not stop the flow forever: one segment may always be outstanding.
         if pipe == 0 {
             gate.room = gate.room.max(smss);
         }
@@ -109,9 +109,8 @@ impl Flight {
         Ok(gate)
     }
 
-    /// The congestion window in bytes, within the configured cap. In recovery PRR says what of it may be used, and
-    /// for how much more than it the flight may shrink gently; an algorithm that limits recovery itself is not
-    /// asked to.
+    /// The congestion window in bytes, within the configured cap. In recovery PRR limits how much of it may
+    /// be used, and how gently the flight may shrink to it, unless the algorithm limits recovery itself.
     fn congestion_window(&self, config: &ConnConfig) -> u64 {
         let window = match &self.recovery.prr {
             Some(prr) if self.decision.recovery == Recovery::Core => prr.window(),
@@ -120,12 +119,12 @@ impl Flight {
         window.min(config.cwnd_cap.unwrap_or(u64::MAX))
     }
 
-    /// Bytes that a congestion window of `window` bytes still takes.
+    /// Bytes that fit into a congestion window of `window` bytes.
     fn room_in(&self, snd: &Stream, window: u64, pipe: u32, config: &ConnConfig) -> u32 {
         let room = clamp(window).saturating_sub(pipe);
         let limited = self.recovery.phase == Phase::Disorder && self.decision.recovery == Recovery::Core;
-        // What a smaller path MTU has dropped is sent again in Disorder, too: the flight that it is part of must not hold it
-        // back.
+        // Data dropped because of a smaller path MTU is also sent again in Disorder: the flight that it is
+        // part of must not hold it back.
         if !limited || self.board.tally().pending > 0 {
             return room;
         }
@@ -144,16 +143,16 @@ impl Flight {
         room.min(clamp(window).saturating_add(extra).saturating_sub(flight_size))
     }
 
-    /// The congestion window takes no further segment. Where a clock or a lower cap lets data out, the window is not
-    /// what holds it back.
+    /// True if the congestion window has no room for another segment. If a clock or a lower cap releases
+    /// data, the window is not the limit.
     pub(super) fn is_window_full(&self, snd: &Stream, config: &ConnConfig) -> bool {
         let window = self.decision.window.bytes();
         let capped = config.cwnd_cap.is_some_and(|cap| cap < window);
         self.decision.clock == Clock::Ack && !capped && window < u64::from(self.pipe()) + u64::from(snd.smss)
     }
 
-    /// An error where the pacer (or a paced packet that waits in the scheduler) holds data back that would leave
-    /// behind `nxt`; `waiting` bytes of it wait.
+    /// An error if the pacer (or a paced packet in the scheduler) holds back data after `nxt`; `waiting`
+    /// bytes of it wait.
     pub(super) fn hold_back(
         &mut self,
         now: Instant,
@@ -164,7 +163,7 @@ impl Flight {
         if gate.earliest > now {
             self.pace_at = gate.earliest;
             self.pacer.hold();
-            // Where less waits than there is room for, it is the application that leaves the window unused.
+            // If less waits than there is room for, it is the application that leaves the window unused.
             if gate.clocked || (gate.window_paced && waiting >= gate.room) {
                 self.window_use.limit(nxt);
             }

@@ -1,13 +1,13 @@
-//! The smallest round-trip time of the last five minutes (RFC 8985, section 6.2, step 1: RACK.min_RTT is the minimum
-//! over a window of time, so that it follows a path that becomes longer).
+//! The smallest round-trip time of the last five minutes (RFC 8985, section 6.2, step 1: RACK.min_RTT is a
+//! windowed minimum, so that it follows a path that becomes longer).
 //!
-//! The filter is that of Kathleen Nichols, which Linux uses (`lib/minmax.c`): it keeps the smallest sample, the
-//! smallest one after that, and the smallest one after that, so that a successor stands ready when a sample becomes too
-//! old. A sample costs a few comparisons. The answer is never older than the window when a sample comes, and is at worst
-//! a sample that is not quite the smallest.
+//! This is Kathleen Nichols's filter, as in Linux (`lib/minmax.c`): it keeps the smallest sample, the
+//! smallest one after that, and the smallest one after that, so that a successor is ready when a sample
+//! expires. A sample costs a few comparisons. After each sample the value is never older than the window, and
+//! at worst not quite the smallest.
 //!
-//! Without samples the value stays: a connection that was idle has nothing better. It keeps the smallest sample alone;
-//! the successors are part of the memory that exists while data is in flight.
+//! Without samples the value stays: an idle connection has nothing better. It only keeps the smallest sample;
+//! the successors are part of the flight's memory.
 
 use crate::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ const RTT_BITS: u32 = 41;
 /// The longest round-trip time that is kept: 18 minutes.
 pub(super) const LONGEST: u64 = 1 << (RTT_BITS - 1);
 
-/// A sample and when it was taken; 0: none.
+/// A sample and its time; 0: none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sample(u64);
 
@@ -45,17 +45,17 @@ impl Sample {
 #[derive(Debug, Default)]
 pub(super) struct MinRtt(Sample);
 
-/// The next smallest samples; each is at least as new as the one before it. None is ready at the beginning.
+/// The next smallest samples; each is at least as new as the one before it. `None` at the start.
 #[derive(Debug, Default)]
 pub(crate) struct Successors([Sample; 2]);
 
 impl MinRtt {
-    /// None before a sample.
+    /// `None` before a sample.
     pub(super) fn get(&self) -> Option<Duration> {
         (self.0 != Sample::default()).then(|| Duration::from_nanos(self.0.rtt()))
     }
 
-    /// A sample of `now`.
+    /// Adds a sample.
     pub(super) fn on_sample(&mut self, successors: &mut Successors, now: Instant, rtt: Duration) {
         const WINDOW_UNITS: u64 = WINDOW.as_nanos() >> 30;
         let sample = Sample::new(now, rtt);
@@ -77,13 +77,13 @@ impl MinRtt {
         }
         let age = first.age(sample);
         if age > WINDOW_UNITS {
-            // The first is too old: the others move up. The second may be too old as well.
+            // The first has expired: the others move up. The second may have expired as well.
             (*first, *second, *third) = (*second, *third, sample);
             if first.age(sample) > WINDOW_UNITS {
                 (*first, *second, *third) = (*second, *third, sample);
             }
         } else if second == first && age > WINDOW_UNITS / 4 {
-            // A quarter of the window has passed without a successor: this one begins.
+            // A quarter of the window has passed without a successor: use this one.
             (*second, *third) = (sample, sample);
         } else if third == second && age > WINDOW_UNITS / 2 {
             *third = sample;

@@ -2,27 +2,27 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `stream.rs` | what lasts as long as the connection: SND.*, what is known of the path, policies, totals |
-//! | `flight.rs` | what exists while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
+//! | `stream.rs` | state of the whole connection: SND.*, path estimates, policies, totals |
+//! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
 //! | `buffer.rs` | the stream's bytes from SND.UNA on |
-//! | `window.rs`, `window_wait.rs` | the peer's window, and what it makes the sender wait for |
+//! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
 //! | `rtt.rs`, `min_rtt.rs`, `rate.rs` | RTT, RTO, smallest RTT, delivery rate |
-//! | `on_ack.rs` | what an ACK says: its facts, and the order in which they are acted upon |
-//! | `episode.rs` | an episode of recovery begins, ends, or is taken back |
+//! | `on_ack.rs` | processing an ACK: its facts, and the order of the actions |
+//! | `episode.rs` | recovery episodes: start, end, undo |
 //! | `probe.rs` | tail loss probes |
-//! | `rto_response.rs` | an expired retransmission timer, and the steps of the response to it |
-//! | `congestion.rs` | what congestion control is told, and its decision |
-//! | `ecn.rs`, `ece.rs` | ECN: what is remembered, and what ECE does |
-//! | `path_mtu.rs`, `packet_too_big.rs` | what ICMP says of the path's MTU |
-//! | `next.rs`, `gate.rs`, `new_data.rs` | what may leave: the choice, the windows, Nagle and SWS avoidance |
-//! | `pacer.rs` | when the next data may leave |
-//! | `reserve.rs`, `reservations.rs` | packets that wait in the egress scheduler |
+//! | `rto_response.rs` | retransmission timeouts, and the steps of the response to them |
+//! | `congestion.rs` | telling congestion control of events, and its decision |
+//! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of ECE |
+//! | `path_mtu.rs`, `packet_too_big.rs` | the path MTU according to ICMP |
+//! | `next.rs`, `gate.rs`, `new_data.rs` | what to send: the choice, the windows, Nagle and SWS avoidance |
+//! | `pacer.rs` | when the next data may be sent |
+//! | `reserve.rs`, `reservations.rs` | packets in the egress scheduler |
 //! | `sent.rs` | what a departure commits |
 //! | `timers.rs` | every deadline of the sender |
 //! | `view.rs` | what policies and `info` see |
 //!
-//! [`Sender`] unwraps the flight once per event. What follows are methods of [`Flight`], which is then there, and of the
-//! types that it owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in [`recovery`](crate::recovery).
+//! [`Sender`] unwraps the flight once per event. The rest are methods of [`Flight`] and of the types that it
+//! owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in [`recovery`](crate::recovery).
 
 mod buffer;
 mod congestion;
@@ -67,7 +67,7 @@ use ecn::{EcnAgreement, EcnSender};
 use flight::Flight;
 use stream::Stream;
 
-/// What the handshake settled for the sender.
+/// The handshake's results for the sender.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenParams {
     /// Payload bytes of a full segment.
@@ -80,27 +80,27 @@ pub(crate) struct OpenParams {
     pub(crate) sack: bool,
     /// Timestamps are in use.
     pub(crate) timestamps: bool,
-    /// RTT of the handshake; none where a SYN was retransmitted.
+    /// RTT of the handshake; `None` if a SYN was retransmitted.
     pub(crate) handshake_rtt: Option<Duration>,
     /// A SYN was retransmitted (RFC 6298, 5.7; RFC 5681, section 3.1).
     pub(crate) syn_retransmitted: bool,
-    /// ECN, where both sides agreed on it.
+    /// ECN, if both sides agreed on it.
     pub(crate) ecn: Option<EcnAgreement>,
 }
 
 /// Limits of one packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SendLimits {
-    /// Most payload bytes in one packet that the device takes; at least the SMSS.
+    /// Maximum payload in one packet that the device accepts; at least the SMSS.
     pub(crate) max_payload: u32,
-    /// Most payload bytes of new data in packets that leave one right after the other, where neither the pacer
-    /// nor a clock has a say; at least `max_payload`.
+    /// Maximum payload of new data in packets sent back to back, if neither the pacer nor a clock limits it;
+    /// at least `max_payload`.
     pub(crate) max_run: u32,
-    /// Time within which the driver does not tell departures apart, for the pacer's quantum.
+    /// Departures closer together than this are treated as one; for the pacer's quantum.
     pub(crate) departure_tick: Duration,
 }
 
-/// What a segment with ACK says to the sender.
+/// The sender's view of a segment with ACK.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AckSegment {
     pub(crate) seq: SeqNum,
@@ -109,11 +109,11 @@ pub(crate) struct AckSegment {
     pub(crate) rcv_nxt: SeqNum,
     /// Window in bytes, scaled.
     pub(crate) window: u32,
-    /// Empty where SACK is not in use.
+    /// Empty if SACK is not in use.
     pub(crate) sack: SackBlocks,
-    /// TSecr, where timestamps are in use.
+    /// TSecr, if timestamps are in use.
     pub(crate) tsecr: Option<u32>,
-    /// What our timestamp clock shows at arrival.
+    /// Our timestamp clock at arrival.
     pub(crate) ts_now: u32,
     pub(crate) ece: bool,
     pub(crate) payload_len: u32,
@@ -132,10 +132,10 @@ pub(crate) struct AckOutcome {
 }
 
 /// The sending half of a connection.
-///
-/// Called by the connection: [`open`](Self::open) once; then [`next`](Self::next) until it gives nothing, after
-/// every other call; [`sent`](Self::sent) for what left; [`on_ack`](Self::on_ack) for every acceptable segment
-/// whose ACK it [accepts](Self::accepts); [`on_timeout`](Self::on_timeout) at [`next_timeout`](Self::next_timeout).
+/// The connection calls [`open`](Self::open) once; then, after every other call, [`next`](Self::next) until
+/// it returns nothing; [`sent`](Self::sent) for each packet sent; [`on_ack`](Self::on_ack) for every
+/// acceptable segment whose ACK it [accepts](Self::accepts); [`on_timeout`](Self::on_timeout) at
+/// [`next_timeout`](Self::next_timeout).
 #[derive(Debug)]
 pub(crate) struct Sender {
     stream: Stream,
@@ -154,14 +154,14 @@ impl Sender {
         self.stream.open(ctx, config, params);
     }
 
-    /// What an event is about, if there is a flight.
+    /// The stream and the flight, if there is one.
     fn in_flight(&mut self) -> Option<(&mut Stream, &mut Flight)> {
         let flight = self.flight.as_deref_mut()?;
         flight.refresh_decision(&self.stream);
         Some((&mut self.stream, flight))
     }
 
-    /// Copies what fits of `data` into the send buffer.
+    /// Copies as much of `data` as fits into the send buffer.
     pub(crate) fn write(&mut self, config: &ConnConfig, data: &[u8]) -> usize {
         self.stream.buffer.write(data, config.send_buffer as usize)
     }
@@ -181,7 +181,7 @@ impl Sender {
         self.stream.buffer.space(config.send_buffer as usize)
     }
 
-    /// A FIN follows what is written.
+    /// A FIN follows the written data.
     pub(crate) fn queue_fin(&mut self) {
         self.stream.buffer.queue_fin();
     }
@@ -207,12 +207,12 @@ impl Sender {
         self.stream.nxt
     }
 
-    /// SEG.SEQ of a segment without data: SND.NXT, unless the peer has taken back so much window that it would
-    /// not accept that number, nor anything else that the segment says; then the window's edge.
+    /// SEG.SEQ of a segment without data: SND.NXT, or the window's edge if the peer has shrunk its window so
+    /// far that it would not accept SND.NXT, nor anything else in the segment.
     ///
-    /// `grain` is the unit in bytes in which the peer states its window: an edge may seem to move back by less
-    /// than that without meaning it. Behind a closed window the peer takes nothing but the edge, and drops
-    /// retransmissions with all that they say.
+    /// `grain` is the unit of the peer's window in bytes: an edge may appear to move back by less than that
+    /// unintentionally. While its window is closed the peer only accepts the edge, and drops retransmissions
+    /// with everything they carry.
     pub(crate) fn seq_without_data(&self, grain: u32) -> SeqNum {
         let snd = &self.stream;
         // Before ESTABLISHED the window is not known.
@@ -224,22 +224,22 @@ impl Sender {
         if taken_back < grain && snd.window.wnd() > 0 { snd.nxt } else { edge.min(snd.nxt) }
     }
 
-    /// Every byte written is acknowledged; the FIN need not be.
+    /// True if every byte written is acknowledged; the FIN need not be.
     pub(crate) fn is_delivered(&self) -> bool {
         self.stream.una.ge(self.stream.buffer.end())
     }
 
-    /// Nothing is unsent or unacknowledged.
+    /// True if nothing is unsent or unacknowledged.
     pub(crate) fn is_empty(&self) -> bool {
         self.stream.is_empty()
     }
 
-    /// What ECN puts into outgoing data; `None` where ECN is not in use.
+    /// ECN state for outgoing data; `None` if ECN is not in use.
     pub(crate) fn ecn(&self) -> Option<&EcnSender> {
         self.stream.ecn.as_deref()
     }
 
-    /// The connection is over: nothing is sent any more, memory is given back.
+    /// The connection has ended: nothing more is sent, memory is freed.
     pub(crate) fn discard(&mut self) {
         let snd = &mut self.stream;
         snd.buffer.discard();
@@ -248,7 +248,7 @@ impl Sender {
         self.flight = None;
     }
 
-    /// Gives back memory that an idle connection does not need.
+    /// Frees memory that an idle connection does not need.
     pub(crate) fn trim(&mut self) {
         self.stream.buffer.trim();
         if let Some(flight) = self.flight.as_deref()
@@ -259,7 +259,7 @@ impl Sender {
         }
     }
 
-    /// Swaps the congestion control.
+    /// Replaces the congestion control.
     pub(crate) fn swap_cc(&mut self, ctx: &Ctx<'_>, make: &NewCongestionControl) {
         if !self.stream.open {
             return;
@@ -272,7 +272,7 @@ impl Sender {
         self.forget_decision();
     }
 
-    /// Replaces the response to timeouts. The new one begins with the next expiry.
+    /// Replaces the response to timeouts. The new one takes effect at the next timeout.
     pub(crate) fn swap_rto_response(
         &mut self,
         ctx: &mut Ctx<'_>,
@@ -288,20 +288,20 @@ impl Sender {
         }
     }
 
-    /// The congestion control, to be looked at or set. `None` before [`open`](Self::open).
+    /// The congestion control, for configuration and metrics. `None` before [`open`](Self::open).
     pub(crate) fn cc(&mut self) -> Option<&mut (dyn CongestionControl + 'static)> {
         self.forget_decision();
         let Stream { cc, open, .. } = &mut self.stream;
         open.then_some(&mut **cc)
     }
 
-    /// The response to timeouts, to be looked at or set. `None` before [`open`](Self::open).
+    /// The response to timeouts, for configuration and metrics. `None` before [`open`](Self::open).
     pub(crate) fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
         let Stream { response, open, .. } = &mut self.stream;
         open.then_some(&mut **response)
     }
 
-    /// The congestion control may have changed: its decision is asked for before the next event.
+    /// The congestion control may have changed: its decision is fetched again before the next event.
     fn forget_decision(&mut self) {
         if let Some(flight) = self.flight.as_deref_mut() {
             flight.forget_decision();

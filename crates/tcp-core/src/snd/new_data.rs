@@ -1,12 +1,12 @@
-//! How much new data may leave: the peer's window, the congestion window, Nagle, cork, and the sender's side of
+//! How much new data to send: the peer's window, the congestion window, Nagle, cork, and the sender's side of
 //! silly window avoidance (RFC 9293, section 3.8.6.2.1).
 //!
-//! With D the data that waits and U the usable part of the peer's window, a segment leaves if
+//! With D the unsent data and U the usable part of the peer's window, a segment is sent if
 //!
 //! 1. min(D, U) is at least a full segment;
 //! 2. or D fits U and Nagle's rule permits a small segment;
-//! 3. or min(D, U) is at least half the largest window that the peer ever had, and Nagle permits it;
-//! 4. or the override timer has fired.
+//! 3. or min(D, U) is at least half the largest window that the peer ever offered, and Nagle permits it;
+//! 4. or the override timer has expired.
 //!
 //! [`Nagle::SunOs`] has rules of its own ([`SizeQuestion::answer_sunos`]).
 
@@ -14,25 +14,25 @@ use crate::config::{Nagle, SunOs};
 use crate::info::Blocked;
 use crate::seq::SeqNum;
 
-/// What decides about the length of a packet of new data.
+/// The inputs for the length of a packet of new data.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SizeQuestion {
-    /// Payload bytes that wait.
+    /// Unsent payload bytes.
     pub(super) data: u32,
-    /// A FIN waits behind them.
+    /// A FIN follows them.
     pub(super) fin: bool,
     /// Bytes that the peer's window still takes.
     pub(super) usable: u32,
-    /// The largest window that the peer ever had.
+    /// The largest window that the peer ever offered.
     pub(super) max_wnd: u32,
     /// Bytes that the congestion window (or the clock) still takes.
     pub(super) room: u32,
-    /// Most payload of what leaves at once; at least `smss`.
+    /// Maximum payload sent at once; at least `smss`.
     pub(super) max_payload: u32,
     pub(super) smss: u32,
-    /// A small segment may leave behind what is outstanding (Nagle's algorithm, cork).
+    /// A small segment may follow outstanding data (Nagle's algorithm, cork).
     pub(super) small: bool,
-    /// But not behind the full segments that leave with it, which it would have to wait for.
+    /// But not full segments sent along with it, which it would have to wait for.
     pub(super) alone: bool,
     /// The SWS override timer has fired.
     pub(super) override_sws: bool,
@@ -48,14 +48,14 @@ pub(super) struct Piece {
 }
 
 impl SizeQuestion {
-    /// The length of the packet, or why none leaves.
+    /// The length of the packet, or why none is sent.
     pub(super) fn answer(&self) -> Result<Piece, Blocked> {
         let Self { data, usable, room, smss, .. } = *self;
         let most = data.min(self.max_payload).min(usable).min(room);
         let whole = most / smss * smss;
         let tail = self.small && !(self.alone && data > smss);
         if most == data && (whole == data || tail || self.fin) {
-            // RFC 9293, section 3.10.4: the FIN rides on the last segment, where the window takes it.
+            // RFC 9293, section 3.10.4: the FIN rides on the last segment, if it fits the window.
             let fin = self.fin && usable > data && room > 0;
             return match data {
                 0 if fin => Ok(Piece { len: 0, fin }),
@@ -86,7 +86,8 @@ impl SizeQuestion {
         Err(Blocked::Nagle)
     }
 
-    /// The rules of SunOS 4.1 for a segment of `most` bytes that is not full, or does not hold all that waits.
+    /// The rules of SunOS 4.1 for a segment of `most` bytes that is not full, or does not hold all unsent
+    /// data.
     fn answer_sunos(&self, rule: SunOs, most: u32) -> Result<Piece, Blocked> {
         if most == 0 {
             let by_cwnd = self.room <= self.usable;
@@ -101,8 +102,8 @@ impl SizeQuestion {
     }
 }
 
-/// Nagle's algorithm lets a small segment leave although `una` to `nxt` is outstanding; `small_end` is the end of the
-/// last small segment sent.
+/// Nagle's algorithm permits a small segment although `una` to `nxt` is outstanding; `small_end` is the end
+/// of the last small segment sent.
 pub(super) fn nagle_permits(nagle: Nagle, una: SeqNum, nxt: SeqNum, small_end: SeqNum) -> bool {
     match nagle {
         Nagle::Off => true,

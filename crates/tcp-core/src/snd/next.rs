@@ -1,8 +1,8 @@
-//! What may leave.
+//! What to send next.
 //!
-//! In this order: the segment of an expired timer; a window probe; a tail loss probe; lost data; new data; and in
-//! recovery, where losses are found by count, what may be lost (RFC 6675, NextSeg). Only probes and the first ignore
-//! the congestion window and the pacer.
+//! In this order: the segment of an expired timer; a window probe; a tail loss probe; lost data; new data;
+//! and in recovery, if losses are detected by count, data that may be lost (RFC 6675, NextSeg). Only probes
+//! and the first ignore the congestion window and the pacer.
 
 use super::flight::Flight;
 use super::gate::Gate;
@@ -20,7 +20,7 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 
 impl Sender {
-    /// What may leave at `now`; `None`: nothing, and `Info::blocked` says why. Pure as far as sequence space is concerned.
+    /// What to send at `now`; `None`: nothing, and `Info::blocked` says why. Does not change sequence space.
     pub(crate) fn next(&mut self, now: Instant, config: &ConnConfig, limits: &SendLimits) -> Option<Plan> {
         let choice = self.choose(now, config, limits);
         self.stream.blocked = choice.err().unwrap_or(Blocked::No);
@@ -82,7 +82,7 @@ impl Flight {
         }
     }
 
-    /// The segment that an expired timer sends, where it did not leave yet.
+    /// The segment of an expired timer, if it has not been sent yet.
     fn next_rto_segment(&mut self, snd: &Stream, send: RtoSend) -> Option<Plan> {
         let Some((start, end)) = self.rto_segment(snd, send) else {
             self.rto.send = None;
@@ -100,9 +100,9 @@ impl Flight {
         (!queued).then_some(out)
     }
 
-    /// A probe of the closed window: an octet that is acknowledged already, which the peer must answer with an
-    /// ACK that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would have an octet of new data
-    /// sent; it would lie beyond the window, and have to be sent again wherever the window stays closed.
+    /// A probe of the closed window: an octet already acknowledged, which the peer must answer with an ACK
+    /// that shows its window (RFC 9293, section 3.10.7.4). Section 3.8.6.1 would send an octet of new data;
+    /// it would be outside the window, and have to be sent again as long as the window stays closed.
     fn window_probe(&self, snd: &Stream) -> Option<Plan> {
         let queued = self.reserved.holds(|reason| reason == SendReason::WindowProbe);
         let class = SegmentClass::Control(ControlKind::Probe);
@@ -141,8 +141,8 @@ impl Flight {
             }
             return Err(Blocked::CongestionWindow);
         }
-        // What does not wait for the window waits for the pacer: beside paced departures it would find the queue full
-        // that has just dropped a packet.
+        // Even data that ignores the window waits for the pacer: besides paced departures it would find the
+        // queue full that has just dropped a packet.
         self.hold_back(now, gate, snd.nxt, pending)?;
         let end = snd.fit_window(start, end).ok_or(Blocked::ReceiveWindow)?;
         Ok(Some(snd.retransmission(start, end, SendReason::FastRetransmit)))
@@ -175,7 +175,7 @@ impl Flight {
             return Err(Blocked::App);
         }
         let data = snd.buffer.end().saturating_distance_from(nxt);
-        // A small segment that was given up in the scheduler is not outstanding.
+        // A small segment that was cancelled in the scheduler is not outstanding.
         self.small_end = self.small_end.min(nxt);
         let overridden = self.wait.cause == WaitCause::Overridden;
         let corked = config.cork && snd.buffer.space(config.send_buffer as usize) > 0 && !overridden;
@@ -225,7 +225,7 @@ impl Flight {
         })
     }
 
-    /// The peer's window, or the cork, keeps the sender from sending although nothing is outstanding.
+    /// The peer's window, or the cork, prevents sending although nothing is outstanding.
     pub(super) fn wait_for_window(&mut self, snd: &mut Stream, now: Instant, config: &ConnConfig) {
         if self.wait.begin(now, snd.window.wnd(), snd.rtt.rto(), config.max_rto) {
             snd.progress_at = now;

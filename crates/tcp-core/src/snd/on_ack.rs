@@ -1,7 +1,8 @@
-//! What a segment with ACK says.
+//! Processing a segment with ACK.
 //!
-//! First its facts are gathered, which tags the scoreboard ([`AckCx`]). Then they are acted upon, in this order: path MTU;
-//! delivery rate; the RTO response, which may consume the ACK; RTT; tail loss probe; undo; loss detection; congestion
+//! First the facts are gathered, which tags the scoreboard ([`AckCx`]). Then they are acted on, in this
+//! order: path MTU; delivery rate; the RTO response, which may consume the ACK; RTT; tail loss probe; undo;
+//! loss detection; congestion control; PRR; the end of an episode; timers. docs/one-ack.md walks through it.
 //! control; PRR; the end of an episode; timers. docs/one-ack.md walks through it.
 
 use super::flight::Flight;
@@ -48,15 +49,15 @@ impl Sender {
                 flight.on_late_ack(snd, ctx, config, seg, same_window);
             }
         } else if reports {
-            // The flight's memory was given back long ago; the peer may still tell what it received twice.
+            // The flight's memory was freed long ago; the peer may still report what it received twice.
             let snd = &mut self.stream;
             Flight::new(snd, config).on_late_ack(snd, ctx, config, seg, same_window);
         }
         self.stream.outcome(0, false)
     }
 
-    /// True where nothing is outstanding, and a segment with data that acknowledges `ack` and shows a window of
-    /// `window` bytes says what is known: [`on_known_ack`](Self::on_known_ack) may take it in place of
+    /// True if nothing is outstanding, and a segment with data that acknowledges `ack` and offers a window of
+    /// `window` bytes tells nothing new: [`on_known_ack`](Self::on_known_ack) may then be called in place of
     /// [`on_ack`](Self::on_ack).
     #[inline]
     pub(crate) fn knows(&self, ack: SeqNum, window: u32) -> bool {
@@ -66,7 +67,7 @@ impl Sender {
             && self.flight.as_deref().is_none_or(|flight| flight.board.is_empty())
     }
 
-    /// A segment arrived whose acknowledgment and window are known.
+    /// A segment arrived whose acknowledgment and window are already known.
     #[inline]
     pub(crate) fn on_known_ack(&mut self, seq: SeqNum, ack: SeqNum, window: u32) {
         let snd = &mut self.stream;
@@ -86,20 +87,21 @@ impl Stream {
             if before > 0 {
                 ctx.counters.tcp_peer_zero_window += 1;
             }
-            // RFC 9293, section 3.8.6.1: a peer that answers probes lives, however long its window is closed.
+            // RFC 9293, section 3.8.6.1: a peer that answers probes is alive, however long its window is
+            // closed.
             self.progress_at = ctx.now;
         }
         wnd > 0 && wnd != before
     }
 
-    /// Where losses are found by time: the clocks that say which.
+    /// The clocks for loss detection by time, if that is in use.
     pub(super) fn clocks(&self, now: Instant, config: &ConnConfig) -> Option<Clocks> {
         let in_use = self.sack && config.loss == LossDetection::Rack;
         in_use.then(|| Clocks { now, min_rtt: self.rtt.min_rtt(), srtt: self.rtt.srtt() })
     }
 }
 
-/// A duplicate in the sense of RFC 5681, section 2, beside `una`.
+/// A duplicate in the sense of RFC 5681, section 2, with SND.UNA at `una`.
 fn is_duplicate(seg: &AckSegment, una: SeqNum, same_window: bool) -> bool {
     seg.ack == una && seg.payload_len == 0 && !seg.fin && same_window
 }
@@ -165,7 +167,7 @@ impl Flight {
         snd.outcome(ack.acked(), ack.freed)
     }
 
-    /// Nothing is outstanding: an ACK still tells what the peer received twice, and what became of a probe.
+    /// Nothing is outstanding: an ACK can still report duplicates, and the fate of a probe.
     fn on_late_ack(
         &mut self,
         snd: &mut Stream,
@@ -221,8 +223,8 @@ impl Flight {
         if snd.response_asked || self.recovery.phase == Phase::Recovery {
             ack.facts.echoes_original = self.echoes_original(ctx.now, seg);
         }
-        // RFC 6298, section 3: an ACK that fills a hole is no measure of what had arrived behind it (Linux,
-        // `FLAG_RETRANS_DATA_ACKED`). SACK would have reported that when it came.
+        // RFC 6298, section 3: an ACK that fills a hole does not measure when the data behind it arrived
+        // (Linux, `FLAG_RETRANS_DATA_ACKED`). SACK would have reported it on arrival.
         let waited = ack.repairs && !snd.sack;
         let sample = |at: Option<Instant>| at.filter(|_| !waited).map(|at| ctx.now.since(at));
         ack.rtt_oldest = sample(ack.facts.original).or_else(|| timestamp_rtt(seg, ack.acked()));
@@ -257,7 +259,7 @@ impl Flight {
                 self.gather_dsack(snd, ctx, block, ack);
                 continue;
             }
-            // A late ACK may report what is acknowledged meanwhile.
+            // A late ACK may report data acknowledged in the meantime.
             if start.lt(end) && end.le(snd.una) {
                 continue;
             }
@@ -298,10 +300,10 @@ impl Flight {
         Some(u64::from(age) > now.as_millis() - first.as_millis() && age < 1 << 31)
     }
 
-    /// RFC 8985, section 6.2, step 4: what DSACK tells of the reordering window.
+    /// RFC 8985, section 6.2, step 4: the effect of DSACK on the reordering window.
     fn adapt_reordering_window(&mut self, snd: &Stream, config: &ConnConfig, ack: &AckCx) {
         if config.loss == LossDetection::Rack {
-            // A duplicate that the network made, or that a tail loss probe risked, says nothing of reordering.
+            // A duplicate made by the network, or risked by a tail loss probe, says nothing about reordering.
             let (probe, retransmitted) = (self.recovery.tlp.last, snd.stats.total_retrans > 0);
             let ours = |end| retransmitted && !probe.is_some_and(|probe| probe.is_reported_by(end));
             let dsack = ack.facts.dsack.is_some_and(|(_, end)| ours(end));
@@ -322,8 +324,8 @@ impl Flight {
             self.recovery.tlp.on_rtt_sample();
         }
         if let Some(rtt) = ack.rtt_newest {
-            // It covers less than a segment, and nothing else was delivered since that left: the peer may have held it
-            // (Linux, `FLAG_ACK_MAYBE_DELAYED`).
+            // It covers less than a segment, and nothing else was delivered since that was sent: the peer may
+            // have held it (Linux, `FLAG_ACK_MAYBE_DELAYED`).
             let acked = ack.acked();
             let held = acked < snd.smss && rate.is_some_and(|rate| rate.delivered == u64::from(acked));
             snd.rtt.on_newest(&mut self.min_rtt, ctx.now, rtt, held);
@@ -371,7 +373,7 @@ impl Flight {
         }
     }
 
-    /// RACK's reordering window has passed for the oldest segment that waits for it.
+    /// The reordering window of the oldest waiting segment has ended.
     pub(super) fn on_reorder_timeout(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         self.recovery.rack.reorder_at = Instant::FAR_FUTURE;
         if self.rto_phase(snd) == RtoPhase::Probe {
@@ -389,7 +391,7 @@ impl Flight {
             self.begin_recovery(snd, ctx, config, prior_pipe, 0);
         }
         self.judge_claim_by_loss(snd, ctx, config);
-        // RFC 8985, section 8: one of the timers runs at a time, this one before that of retransmission.
+        // RFC 8985, section 8: only one of the timers runs at a time, this one before that of retransmission.
         self.restart_rto(snd, ctx.now, config);
     }
 }
@@ -401,20 +403,20 @@ fn note_lost(ctx: &mut Ctx<'_>, bytes: u32, again: u32, by_timer: bool) {
     }
 }
 
-/// When the segment left whose timestamp the ACK echoes, in milliseconds.
+/// When the segment was sent whose timestamp the ACK echoes, in milliseconds.
 fn echoed(now: Instant, seg: &AckSegment) -> Option<u64> {
     let age = seg.ts_now.wrapping_sub(seg.tsecr.filter(|tsecr| *tsecr != 0)?);
     (age < 1 << 31).then(|| now.as_millis().saturating_sub(u64::from(age)))
 }
 
-/// RFC 2883, section 4: the first block reports a duplicate where it lies below the acknowledgment number, or
+/// RFC 2883, section 4: the first block reports a duplicate if it is below the acknowledgment number, or
 /// within the second block.
 fn is_dsack(ack: SeqNum, (start, end): (SeqNum, SeqNum), second: Option<&(SeqNum, SeqNum)>) -> bool {
     start.lt(end) && (end.le(ack) || second.is_some_and(|second| second.0.le(start) && end.le(second.1)))
 }
 
-/// RFC 7323, section 4.1: where only segments that left more than once are acknowledged, TSecr still tells
-/// which departure the ACK answers. None where SND.UNA did not advance. Rounded up to a tick.
+/// RFC 7323, section 4.1: if only segments sent more than once are acknowledged, TSecr still tells which
+/// departure the ACK answers. `None` if SND.UNA did not advance. Rounded up to a tick.
 fn timestamp_rtt(seg: &AckSegment, acked: u32) -> Option<Duration> {
     let tsecr = seg.tsecr.filter(|tsecr| *tsecr != 0 && acked > 0)?;
     let ticks = seg.ts_now.wrapping_sub(tsecr);

@@ -1,8 +1,8 @@
-//! The pacer: when the next data may leave, at the earliest.
+//! The pacer: the earliest time for the next data.
 //!
-//! It stores what left and when, and the gap that was in force then. [`Pacer::earliest`] is pure and is asked
-//! again after every event, so that an ACK can move a departure at once where the congestion control wants
-//! that ([`Revise::Retroactive`]).
+//! It stores the last departure and the gap at that time. [`Pacer::earliest`] is pure and is called after
+//! every event, so that an ACK can move a departure at once if the congestion control wants that
+//! ([`Revise::Retroactive`]).
 //!
 //! ```text
 //!    departure of n bytes                          earliest next one
@@ -10,13 +10,14 @@
 //!         │◄──────────── n * time / over ───────────────►│
 //! ```
 //!
-//! Gaps are ratios of integers, and what a division leaves over is carried to the next one: departures at a constant
-//! rate never drift from it, whatever the rate.
+//! Gaps are ratios of integers, and remainders are carried to the next one: departures at a constant rate
+//! never drift from it, whatever the rate.
 //!
-//! Where one segment's gap is shorter than the driver can tell departures apart, several leave at once, with the gap of
-//! all of them behind them: the *quantum*. What a late timer costs is made up for only with [`Revise::Banked`], only up to
-//! the *slack*, and not at once: departures keep a quarter of their gap at least, so that a late timer makes the next gaps
-//! shorter and no burst. (A half would not do: the timer adds its lateness to the shortened gap, too.) Time in which it was not the pacer that held data back is never made up for.
+//! If one segment's gap is shorter than the driver's resolution, several are sent at once, followed by the
+//! gap of all of them: the *quantum*. Time lost by late timers is only made up for with [`Revise::Banked`],
+//! only up to the *slack*, and not at once: departures keep at least a quarter of their gap, so a late timer
+//! shortens the next gaps without causing a burst. (Half would not be enough: the timer adds its lateness to
+//! the shortened gap, too.) Time in which it was not the pacer that held data back is never made up for.
 //!
 //! ```text
 //!  schedule   │         │         │         │         │         │
@@ -31,14 +32,14 @@ use crate::policy::cc::{Pacing, Revise, SendDecision};
 use crate::time::{Duration, Instant};
 use crate::units::{Rate, Window};
 
-/// The most lateness that [`Revise::Banked`] makes up for, in ticks of the driver's timers: a timer that is often so
-/// late would hold a flow below its rate for good.
+/// Maximum lateness that [`Revise::Banked`] makes up for, in ticks of the driver's timers: a timer that is
+/// often this late would keep a flow below its rate permanently.
 const SLACK_TICKS: u64 = 20;
 
-/// Where [`Revise::Banked`] makes up for lateness, departures keep this part of their gap.
+/// While [`Revise::Banked`] makes up for lateness, departures keep one part in this many of their gap.
 const CLOSEST: u64 = 4;
 
-/// A pending departure waits for at most so many of the gaps that are in force.
+/// A pending departure waits for at most this many of the current gaps.
 const LONGEST: u64 = 8;
 
 /// `over` bytes take `time`.
@@ -48,7 +49,7 @@ pub(crate) struct Gap {
     over: Window,
 }
 
-/// What a division left over: so many parts of a nanosecond, of which `of` make one.
+/// The remainder of a division: `parts` of a nanosecond, of which `of` make one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Carry {
     parts: u64,
@@ -67,8 +68,7 @@ impl Carry {
 }
 
 impl Gap {
-    /// The gap that a decision asks for. None where nothing is paced, or the pace is not known before the
-    /// first RTT sample.
+    /// The gap of a decision. `None` if nothing is paced, or the pace is unknown before the first RTT sample.
     pub(crate) fn of(decision: &SendDecision, srtt: Option<Duration>) -> Option<Self> {
         match decision.pacing {
             Pacing::Unpaced => None,
@@ -82,7 +82,7 @@ impl Gap {
         }
     }
 
-    /// Time that `bytes` take with `carry` added, and what is left over.
+    /// Time of `bytes` plus `carry`, and the remainder.
     fn of_bytes(self, bytes: u32, carry: Carry) -> (Duration, Carry) {
         let over = self.over.raw();
         if over == 0 {
@@ -101,8 +101,8 @@ impl Gap {
         (Duration::from_nanos(nanos), Carry { parts: (product % u128::from(over)) as u64, of: over })
     }
 
-    /// Bytes that one paced departure may carry: whole segments of `smss` bytes, as many as leave within `tick`, the
-    /// time within which the driver does not tell departures apart, and at least one.
+    /// Bytes that one paced departure may carry: as many whole segments of `smss` bytes as the pace gives in
+    /// `tick`, the driver's resolution, and at least one.
     pub(crate) fn quantum(self, smss: u32, tick: Duration) -> u32 {
         let bytes = self.over.mul_ratio(tick.as_nanos(), self.time.as_nanos()).bytes();
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -115,25 +115,25 @@ impl Gap {
     }
 }
 
-/// What left last, and what follows from it.
+/// The last departure and its consequences.
 #[derive(Debug, Default)]
 pub(crate) struct Pacer {
     /// The last departure of data, and its bytes; 0: none yet.
     last: Instant,
     len: u32,
-    /// The schedule's next departure by the gap that was in force at the last one.
+    /// The next scheduled departure by the gap at the last one.
     next: Instant,
-    /// With [`Revise::Banked`] a quarter of that gap after the last departure, the earliest next one where the schedule is
-    /// behind.
+    /// With [`Revise::Banked`]: a quarter of that gap after the last departure, the earliest next one if the
+    /// schedule is behind.
     spaced: Instant,
-    /// What that gap left over.
+    /// The remainder of that gap.
     carry: Carry,
-    /// Since the last departure data has waited for `next`: what leaves after it is late.
+    /// Data has waited for `next` since the last departure: anything sent after it is late.
     held: bool,
 }
 
 impl Pacer {
-    /// When data may leave, at the earliest; [`Instant::ZERO`] where nothing holds it.
+    /// The earliest time for data; [`Instant::ZERO`] if nothing holds it back.
     pub(crate) fn earliest(&self, decision: &SendDecision, srtt: Option<Duration>) -> Instant {
         let Some(gap) = Gap::of(decision, srtt) else { return Instant::ZERO };
         if self.len == 0 {
@@ -146,21 +146,21 @@ impl Pacer {
         }
     }
 
-    /// The latest instant for a departure that stays where it is while decisions change: a gap that was in force at the
-    /// last one and is many times as long as today's was made of a round trip that is over.
+    /// The latest time for a departure that stays in place while decisions change: a gap many times as long
+    /// as the current one was derived from an outdated round trip.
     fn latest(&self, gap: Gap) -> Instant {
         let gap = gap.of_bytes(self.len, Carry::default()).0;
         // What is carried over may add a nanosecond, also to a gap of less than one.
         self.last + gap.saturating_mul(LONGEST).max(gap.saturating_add(Duration::from_nanos(1)))
     }
 
-    /// Data that could leave otherwise waits for [`earliest`](Self::earliest).
+    /// Data that could otherwise be sent waits for [`earliest`](Self::earliest).
     pub(crate) const fn hold(&mut self) {
         self.held = true;
     }
 
-    /// `len` bytes left at `now`; `granularity` is that of the driver's timers. What left before its time (an RTO's
-    /// segment does) delays what follows as if it had waited.
+    /// `len` bytes were sent at `now`; `granularity` is that of the driver's timers. A packet sent early
+    /// (such as an RTO's segment) delays the following ones as if it had waited.
     pub(crate) fn on_departure(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What a sender keeps for the whole connection, also while nothing is outstanding.
+//! A sender's state for the whole connection, even while nothing is outstanding.
 
 use super::buffer::SendBuffer;
 use super::ecn::EcnSender;
@@ -25,38 +25,38 @@ use crate::units::Window;
 use alloc::boxed::Box;
 use core::num::NonZeroU16;
 
-/// Segment size before the handshake has settled one (RFC 9293, section 3.7.1).
+/// Segment size before the handshake has determined one (RFC 9293, section 3.7.1).
 const DEFAULT_SMSS: u32 = 536;
 
-/// SND.*, the send buffer, what is known of the path, the policies and the totals.
+/// SND.*, the send buffer, path estimates, the policies and the totals.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(super) buffer: SendBuffer,
     /// SND.UNA.
     pub(super) una: SeqNum,
-    /// SND.NXT: next sequence number to leave for the first time; what is reserved lies beyond it.
+    /// SND.NXT: the next sequence number to be sent for the first time; reserved data is beyond it.
     pub(super) nxt: SeqNum,
     pub(super) window: PeerWindow,
     /// Payload bytes of a full segment.
     pub(super) smss: u32,
-    /// Where ICMP has spoken of the path's MTU.
+    /// Present if ICMP has reported a path MTU.
     pub(super) path_mtu: Option<Box<PathMtu>>,
     pub(super) cc: Box<dyn CongestionControl>,
     pub(super) response: Box<dyn RtoResponse>,
-    /// Where ECN is in use.
+    /// Present if ECN is in use.
     pub(super) ecn: Option<Box<EcnSender>>,
     pub(super) rtt: Rtt,
     pub(super) delivery: Delivery,
     pub(super) stats: Stats,
-    /// When the retransmission timer expires; [`Instant::FAR_FUTURE`] where it is off.
+    /// When the retransmission timer expires; [`Instant::FAR_FUTURE`] if it is off.
     pub(super) rto_at: Instant,
     /// The last departure of data.
     pub(super) last_sent: Instant,
     /// Since when SND.UNA has not moved although data is outstanding.
     pub(super) progress_at: Instant,
-    /// Congestion control's timer was served and did not move on: it is not served before the next ACK.
+    /// Congestion control's timer was served but did not move on: it is not served again before the next ACK.
     pub(super) cc_timer_stuck: bool,
-    /// Why nothing leaves.
+    /// Why nothing is being sent.
     pub(super) blocked: Blocked,
     /// The handshake is complete, and the policies are the connection's own.
     pub(super) open: bool,
@@ -68,9 +68,9 @@ pub(crate) struct Stream {
     pub(super) sack_seen: bool,
     /// The peer has sent a DSACK block.
     pub(super) dsack_seen: bool,
-    /// The RTO response has been asked at least once.
+    /// The RTO response has been called at least once.
     pub(super) response_asked: bool,
-    /// What RACK learnt of the path in earlier flights.
+    /// RACK's knowledge of the path from earlier flights.
     pub(super) path: PathMemory,
 }
 
