@@ -38,13 +38,13 @@ fn host(sched: &str) -> HostSpec {
     HostSpec { config, scheduler, ..HostSpec::default() }
 }
 
-/// The efficiencies of upload and download between 20 s and 80 s, where the uploading host has this scheduler behind its
+/// The efficiencies of upload and download between 20 s and 80 s, if the uploading host has this scheduler behind its
 /// own shaper, and its link is no bottleneck.
 fn efficiencies(sched: &str) -> (f64, f64) {
     efficiencies_with(sched, "immediate")
 }
 
-/// The same where receivers have this ACK policy.
+/// The same if receivers have this ACK policy.
 fn efficiencies_with(sched: &str, ack_policy: &str) -> (f64, f64) {
     let mut sim = Sim::new(1);
     let duplex = Duplex {
@@ -110,7 +110,7 @@ fn an_adaptive_share_treats_both_directions_alike() {
     }
 }
 
-/// Where a newer ACK takes the place of one that waits, a window of the download needs one ACK, between two packets of
+/// If a newer ACK takes the place of one that waits, a window of the download needs one ACK, between two packets of
 /// the upload: a cycle is the time of both.
 #[test]
 fn fewer_acks_leave_the_uplink_to_data_and_hardly_slow_the_download() {

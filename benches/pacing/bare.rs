@@ -1,7 +1,7 @@
 //! Loops that only wait: for a timerfd, by reading the clock, by tokio's timers.
 //!
 //! They wait for the departures that ackline's pacer has in the same mode: as many segments at once, each behind the one
-//! before it by its gap on the schedule, and by a quarter of it at least where that is behind.
+//! before it by its gap on the schedule, and by a quarter of it at least if that is behind.
 
 use crate::Outcome;
 use crate::case::{Case, Who};
@@ -56,7 +56,7 @@ impl Schedule {
         }
     }
 
-    /// A departure at `at`; true where another one follows.
+    /// A departure at `at`; true if another one follows.
     fn depart(&mut self, at: Instant) -> bool {
         self.waited.late.push(at.since(self.next));
         self.waited.passed.push(Passed { at, segments: self.segments });

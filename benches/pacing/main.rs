@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         SECONDS,
         |_| (),
         |case, length| {
-            // Where the command is killed, its measurements are not to outlive it.
+            // If the command is killed, its measurements are not to outlive it.
             rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
             gain_rights()?;
             match case {

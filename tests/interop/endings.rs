@@ -3,7 +3,7 @@
 //!
 //! Each cell is done twice: with ackline as the *subject* and the kernel as its peer over a TUN device, and with a kernel's socket
 //! as the subject and another one as its peer over the loopback interface. What the kernel's subject and its peer are told is the
-//! expectation. Where ackline differs, [`differences`] says so and why; a difference that is not there, or that is there and does not
+//! expectation. If ackline differs, [`differences`] says so and why; a difference that is not there, or that is there and does not
 //! exist, fails. `-- --nocapture` prints the whole table.
 //!
 //! A cell has three connections, since telling an error once can use it up: one whose ends read, one whose ends write, and one

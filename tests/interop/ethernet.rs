@@ -65,7 +65,7 @@ fn share_address(world: &World) {
     });
 }
 
-/// Loads a ruleset into the near kernel's firewall; why not, where that cannot be done.
+/// Loads a ruleset into the near kernel's firewall; why not, if that cannot be done.
 fn firewall(world: &World, rules: &str) -> Result<(), String> {
     world.near(|| {
         let output = Command::new("nft").args(rules.split(' ')).output();

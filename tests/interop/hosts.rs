@@ -26,7 +26,7 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Pings from the kernel's side with `data`; true where the answer came back within five seconds.
+/// Pings from the kernel's side with `data`; true if the answer came back within five seconds.
 fn ping(to: IpAddr, data: &[u8]) -> bool {
     let (family, protocol, request, reply) = match to {
         IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP, 8, 0),

@@ -158,7 +158,7 @@ pub(super) async fn connects_when_it_is_up(world: World) {
     tokio::join!(write_all(&mut stack, 1, MIB), read_all(&mut kernel, 1, MIB));
 }
 
-/// RFC 9293, section 3.8.3: R2, which also holds where nothing can be sent.
+/// RFC 9293, section 3.8.3: R2, which also holds if nothing can be sent.
 pub(super) async fn down_for_too_long(world: World) {
     let (_kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
     world.set_down();

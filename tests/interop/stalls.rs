@@ -47,7 +47,7 @@ against_kernel! {
         let info = send(&world, 2 * MIB).await;
         let counters = world.stack.counters();
         assert!(info.timeouts > 0, "no timeout: {info:?}");
-        // A timeout sends one segment; a tail loss probe comes before it where one is due.
+        // A timeout sends one segment; a tail loss probe comes before it if one is due.
         let probes = info.timeouts + counters.tcp_loss_probes;
         assert!(info.total_retrans <= probes, "{} retransmissions of {probes} probes", info.total_retrans);
         assert!(counters.tcp_spurious_rtos > 0 && counters.tcp_stale_acks > 0, "{counters:?}");

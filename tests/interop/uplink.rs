@@ -132,14 +132,14 @@ fn a_download_beside_an_upload_is_ten_times_faster_with_shares_than_first_in_fir
             assert!(shared.down >= 10.0 * fifo.down, "{} is not ten times {}", shared.down, fifo.down);
         }
         assert!(fifo.down < 0.05, "the effect is there: {}", fifo.down);
-        // Where every ACK leaves, ACKs use all of their half, and the upload has its own.
+        // If every ACK leaves, ACKs use all of their half, and the upload has its own.
         let payload = 1_448.0 / 1_500.0;
         assert!(
             (shared_kept.up / payload - 0.5).abs() <= 0.05,
             "the upload has not its half: {}",
             shared_kept.up
         );
-        // Where the newest ACK says it all, there are few, and the upload also uses what they leave.
+        // If the newest ACK says it all, there are few, and the upload also uses what they leave.
         assert!(
             shared.up >= fifo.up - 0.1,
             "the upload lost more than ten points: {} to {}",

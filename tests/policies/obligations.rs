@@ -302,7 +302,7 @@ impl Peer {
         }
     }
 
-    /// `at_once`: an ACK is due that no policy may hold; `soft`: one that it may hold only where that is counted.
+    /// `at_once`: an ACK is due that no policy may hold; `soft`: one that it may hold only if that is counted.
     fn check(&mut self, op: Op, at_once: bool, soft: bool) {
         let before = self.acked;
         let sent = self.transmit();

@@ -126,7 +126,7 @@ impl Path {
         }
     }
 
-    /// Runs until the transfer is finished; panics where it is not within `limit`.
+    /// Runs until the transfer is finished; panics if it is not within `limit`.
     pub(crate) fn finish_within(&mut self, limit: Duration) {
         let end = self.now + limit;
         self.run_until(end);

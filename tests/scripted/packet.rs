@@ -62,7 +62,7 @@ fn emit_again(segment: &TcpSegment<'_>, src: SocketAddr, dst: SocketAddr) {
     };
     assert_eq!((again.seq, again.ack, again.flags), (segment.seq, segment.ack, segment.flags));
     assert_eq!((again.window, again.urgent), (segment.window, segment.urgent));
-    // Where there is not enough room, the last SACK blocks are left out.
+    // If there is not enough room, the last SACK blocks are left out.
     let blocks = again.options.sack.len();
     assert_eq!(again.options.sack.as_slice(), &segment.options.sack.as_slice()[..blocks]);
     let mut expected = segment.options;

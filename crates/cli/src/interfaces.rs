@@ -23,7 +23,7 @@ pub(crate) struct Interface {
     pub(crate) addresses: Vec<IpNet>,
     /// `--dev` can use it.
     pub(crate) usable: bool,
-    /// Why not; `None` where it can.
+    /// Why not; `None` if it can.
     pub(crate) problem: Option<String>,
 }
 

@@ -104,7 +104,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::from(failure.exit.code())
         }
         _ => {
-            // Where nobody reads standard error there is nobody to tell.
+            // If nobody reads standard error there is nobody to tell.
             let _ = error.print();
             u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
         }

@@ -20,7 +20,7 @@ pub(crate) fn file() -> io::Result<File> {
     io::stdout().as_fd().try_clone_to_owned().map(File::from)
 }
 
-/// Writes a line to standard error. Where that is closed there is nobody to tell.
+/// Writes a line to standard error. If that is closed there is nobody to tell.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
@@ -70,7 +70,7 @@ pub(crate) fn bytes(count: u64) -> String {
     format!("{value:.2} {}", UNITS[unit])
 }
 
-/// `bytes` over `time`, in 10^9 bits per second; 0 where no time passed.
+/// `bytes` over `time`, in 10^9 bits per second; 0 if no time passed.
 pub(crate) fn gbit_s(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() / 1e9 }
 }

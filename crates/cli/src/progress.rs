@@ -1,4 +1,4 @@
-//! How far a transfer is: counted for time-outs and reports, drawn where a person looks on.
+//! How far a transfer is: counted for time-outs and reports, drawn if a person looks on.
 
 use crate::args::OutputArgs;
 use crate::output;
@@ -22,7 +22,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// `total`: the size, where it is known; then there is an ETA.
+    /// `total`: the size, if it is known; then there is an ETA.
     pub(crate) fn new(label: &str, total: Option<u64>, output: OutputArgs) -> Self {
         let drawn = !output.quiet && std::io::stderr().is_terminal();
         let target = if drawn { ProgressDrawTarget::stderr_with_hz(5) } else { ProgressDrawTarget::hidden() };
@@ -33,10 +33,10 @@ impl Progress {
             }
             None => "{msg} {spinner} {binary_bytes} in {elapsed}, {rate}",
         };
-        // The templates are constants; where one were wrong the default style would do.
+        // The templates are constants; if one were wrong the default style would do.
         if let Ok(style) = ProgressStyle::with_template(template) {
             let rate = |state: &ProgressState, text: &mut dyn fmt::Write| {
-                // Where the bar cannot be drawn there is nobody to tell.
+                // If the bar cannot be drawn there is nobody to tell.
                 let _ = text.write_str(&output::bit_rate(state.per_sec() * 8.0));
             };
             bar.set_style(style.progress_chars("=> ").with_key("rate", rate));

@@ -45,7 +45,7 @@ impl Source {
         &self.name
     }
 
-    /// Its size, where it has one.
+    /// Its size, if it has one.
     pub(crate) fn size(&self) -> Option<u64> {
         self.size
     }

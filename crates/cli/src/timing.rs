@@ -18,7 +18,7 @@ pub(crate) struct Timing {
     timer_lateness: Spread,
     /// For how long the driver waited for departures without sleeping, in seconds.
     awake_s: f64,
-    /// How long before a departure it woke in the end; zero where it does not spin.
+    /// How long before a departure it woke in the end; zero if it does not spin.
     wakes_early_by_us: f64,
 }
 

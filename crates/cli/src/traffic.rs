@@ -62,7 +62,7 @@ pub(crate) struct Path {
     pub(crate) rtt_mean: Option<Duration>,
     /// Congestion window at the end, in bytes.
     pub(crate) cwnd: u64,
-    /// Pacing rate at the end in bits per second; `None` where nothing is paced.
+    /// Pacing rate at the end in bits per second; `None` if nothing is paced.
     pub(crate) pacing: Option<u64>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct PathSampler {
 }
 
 impl PathSampler {
-    /// True where it is time for another [`take`](Self::take).
+    /// True if it is time for another [`take`](Self::take).
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         now >= self.next
     }

@@ -23,12 +23,12 @@ use std::path::PathBuf;
 pub struct RunOptions {
     /// Worker threads; 0: one per core. Results do not depend on it.
     pub threads: usize,
-    /// Folder for results, made where it is not there. Runs that it holds already are not run again. `None`: nothing is
+    /// Folder for results, made if it is not there. Runs that it holds already are not run again. `None`: nothing is
     /// written.
     pub out: Option<PathBuf>,
-    /// Show progress on standard error, where that is a terminal.
+    /// Show progress on standard error, if that is a terminal.
     pub progress: bool,
-    /// Write time series of every run, also where the scenario does not ask for them.
+    /// Write time series of every run, even if the scenario does not ask for them.
     pub series: bool,
     /// Run these points only. `None`: all.
     pub points: Option<PointRange>,

@@ -11,7 +11,7 @@ pub struct ScenarioError {
     pub name: String,
     /// Where.
     pub place: Place,
-    /// The key, as a path from the top: `link.bottleneck.rate`. Empty where the text is no TOML.
+    /// The key, as a path from the top: `link.bottleneck.rate`. Empty if the text is no TOML.
     pub key: String,
     /// What is wrong, what is allowed, and what may have been meant.
     pub message: String,

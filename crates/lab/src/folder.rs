@@ -99,7 +99,7 @@ pub(crate) fn key(identity: &str) -> String {
 }
 
 impl Folder {
-    /// Makes the folder where it is not there.
+    /// Makes the folder if it is not there.
     pub(crate) fn create(root: &Path) -> Result<Self, RunError> {
         let folder = Self::at(root);
         make(root)?;
@@ -233,7 +233,7 @@ pub(crate) fn json<T: Serialize>(value: &T) -> String {
 /// Reads the results of a folder that [`run`](crate::run()) has written.
 ///
 /// # Errors
-/// Where it has no `runs.jsonl`, or one that does not hold results.
+/// If it has no `runs.jsonl`, or one that does not hold results.
 pub fn load(folder: &Path) -> Result<Vec<RunResult>, RunError> {
     let path = folder.join("runs.jsonl");
     let text = fs::read_to_string(&path).map_err(|error| RunError::file("read", &path, error))?;

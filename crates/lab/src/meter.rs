@@ -27,7 +27,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// `framing`: of the links, in order, `None` where a link is not measured; `ports`: of the flows.
+    /// `framing`: of the links, in order, `None` if a link is not measured; `ports`: of the flows.
     pub(crate) fn new(
         from: Instant,
         until: Instant,

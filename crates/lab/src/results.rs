@@ -24,7 +24,7 @@ pub struct RunResult {
     pub window_s: (f64, f64),
     /// Time between two samples, s.
     pub interval_s: f64,
-    /// Length of the bins of [`FlowResult::received_bins`], s; `None` where the scenario asks for none.
+    /// Length of the bins of [`FlowResult::received_bins`], s; `None` if the scenario asks for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bin_s: Option<f64>,
     /// Each flow, in the order of the scenario.
@@ -33,7 +33,7 @@ pub struct RunResult {
     pub queues: Vec<QueueResult>,
     /// Each host.
     pub hosts: Vec<HostResult>,
-    /// Jain's index over the goodputs of [greedy flows](FlowResult::greedy); `None` where there are fewer than two.
+    /// Jain's index over the goodputs of [greedy flows](FlowResult::greedy); `None` if there are fewer than two.
     pub jain: Option<f64>,
     /// Packets that hosts sent.
     pub packets: u64,
@@ -81,13 +81,13 @@ pub struct FlowResult {
     pub srtt_s: Option<Spread>,
     /// Congestion window at these instants, bytes.
     pub cwnd_bytes: Option<Spread>,
-    /// Congestion window at the last of them, bytes, where the scenario asks for it.
+    /// Congestion window at the last of them, bytes, if the scenario asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwnd_end_bytes: Option<u64>,
     /// Times that ended within the window, s: from a transfer's start to the acknowledgment of its last byte, from a download's
     /// start to its last byte, from a request to the end of its response.
     pub times_s: Vec<f64>,
-    /// Each connection by itself, also those of the time before the window, where the scenario asks for it.
+    /// Each connection by itself, also those of the time before the window, if the scenario asks for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transfers: Vec<TransferResult>,
     /// Reads that found an octet which was never sent there: always zero, unless checksums are omitted.
@@ -112,14 +112,14 @@ pub struct TransferResult {
     /// Retransmission timeouts of the sender with data outstanding.
     pub timeouts: u64,
     /// The sender's congestion window in segments, mean over the sampling instants at which it had data outstanding or to send; it
-    /// counts as zero while the response to a timeout probes. `None` where it had none at any of them.
+    /// counts as zero while the response to a timeout probes. `None` if it had none at any of them.
     pub cwnd_segments: Option<f64>,
     /// The sender's segment size in bytes.
     pub mss: u32,
 }
 
 impl TransferResult {
-    /// Redundant bytes over the mean window in bytes; lower is better. `None` where the window is not known, or was zero.
+    /// Redundant bytes over the mean window in bytes; lower is better. `None` if the window is not known, or was zero.
     #[must_use]
     pub fn spectral_efficiency(&self) -> Option<f64> {
         let window = self.cwnd_segments? * f64::from(self.mss);
@@ -134,7 +134,7 @@ pub struct QueueResult {
     pub link: String,
     /// Name of the queue.
     pub queue: String,
-    /// Bits per second at the end; `None` where the link takes no time.
+    /// Bits per second at the end; `None` if the link takes no time.
     pub rate_bps: Option<u64>,
     /// Waiting times of packets, from arrival to the first bit on the link, s. Every packet counts; percentiles are right to a
     /// thousandth.

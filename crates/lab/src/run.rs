@@ -44,7 +44,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The name of the link at a place among all links; empty where its queue is not measured.
+    /// The name of the link at a place among all links; empty if its queue is not measured.
     #[must_use]
     pub fn name_of(&self, link: usize) -> &str {
         let place = self.record.queues.iter().position(|queue| queue.link == link);
@@ -84,7 +84,7 @@ pub(crate) struct CaptureFile {
     pub(crate) snap_length: Option<NonZeroU32>,
 }
 
-/// The error of a capture file, where it could not be written.
+/// The error of a capture file, if it could not be written.
 pub(crate) type Captured = std::io::Result<()>;
 
 /// The same; what passes the measured links, in both directions, goes to a capture as pcapng.
@@ -219,7 +219,7 @@ fn options(setup: &Setup, net: &Network, (from, until): (Instant, Instant)) -> R
         hosts: Select::Only(hosts),
         links: Select::Only(links),
         max_points: 20_000,
-        // Both ends where a host both sends and receives.
+        // Both ends if a host both sends and receives.
         max_connections: setup.measure.flows.saturating_mul(2),
         from,
         until,

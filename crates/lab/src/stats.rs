@@ -85,7 +85,7 @@ pub fn quantile(values: &[f64], q: f64) -> f64 {
     values[below] + (values[above] - values[below]) * (place - below as f64)
 }
 
-/// Jain's fairness index: (sum x)^2 / (n * sum x^2), from 1/n to 1; `None` of fewer than two values, or where all are zero.
+/// Jain's fairness index: (sum x)^2 / (n * sum x^2), from 1/n to 1; `None` of fewer than two values, or if all are zero.
 #[must_use]
 pub fn jain(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().sum();

@@ -114,7 +114,7 @@ pub struct PointSummary {
     pub params: Vec<Param>,
     /// Runs.
     pub runs: usize,
-    /// One estimate per metric; `None` where no run gave the number.
+    /// One estimate per metric; `None` if no run gave the number.
     pub estimates: Vec<Option<Estimate>>,
 }
 
@@ -176,7 +176,7 @@ impl Summary {
         }
     }
 
-    /// The places of the metrics that are shown where room is scarce: all that were asked for, or the main ones that are not zero at
+    /// The places of the metrics that are shown if room is scarce: all that were asked for, or the main ones that are not zero at
     /// every point.
     #[must_use]
     pub fn shown_metrics(&self) -> Vec<usize> {
@@ -283,7 +283,7 @@ impl Summary {
         text
     }
 
-    /// Tables in Markdown: the means, what they mean, and, where there are repetitions, how they are spread.
+    /// Tables in Markdown: the means, what they mean, and, if there are repetitions, how they are spread.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let style = presets::ASCII_MARKDOWN;

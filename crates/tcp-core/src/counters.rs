@@ -162,7 +162,7 @@ mod tests {
     use std::string::String;
     use std::vec::Vec;
 
-    /// The counters of the kernel that runs this, by the names of `nstat`. `None` where there is no such kernel.
+    /// The counters of the kernel that runs this, by the names of `nstat`. `None` if there is no such kernel.
     fn of_the_kernel() -> Option<Vec<String>> {
         let read = |name| fs::read_to_string(name).ok();
         let text = [read("/proc/net/snmp")?, read("/proc/net/netstat")?].concat();

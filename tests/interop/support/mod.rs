@@ -230,7 +230,7 @@ struct Place {
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) stack: Stack,
-    /// The bad path between the two, where there is one.
+    /// The bad path between the two, if there is one.
     pub(crate) path: Option<Monitor>,
     pub(crate) offload: bool,
     connections: Arc<ConnConfig>,
@@ -256,7 +256,7 @@ pub(crate) fn run(name: &str, setup: Setup, test: impl AsyncFnOnce(World) + Send
     });
 }
 
-/// The seed of a test: its own, or the one in the environment. Printed where the test fails.
+/// The seed of a test: its own, or the one in the environment. Printed if the test fails.
 pub(crate) fn seed(own: u64) -> u64 {
     let seed = std::env::var("ACKLINE_TEST_SEED")
         .ok()
@@ -265,7 +265,7 @@ pub(crate) fn seed(own: u64) -> u64 {
     seed
 }
 
-/// Says what the stack counted, where the test fails.
+/// Says what the stack counted, if the test fails.
 struct Report(Stack);
 
 impl Drop for Report {

@@ -1,4 +1,4 @@
-//! Ends the process where a test hangs in a way that no asynchronous timeout can end.
+//! Ends the process if a test hangs in a way that no asynchronous timeout can end.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;

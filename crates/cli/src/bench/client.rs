@@ -50,7 +50,7 @@ impl Target {
         Self { to, addresses: vec![address], from: None, patience: PATIENCE }
     }
 
-    /// The first address that accepts; where none does, why the first one did not.
+    /// The first address that accepts; if none does, why the first one did not.
     async fn connect(&self, bench: &Bench) -> Result<TcpStream, Failure> {
         let mut first_failure = None;
         for &address in &self.addresses {

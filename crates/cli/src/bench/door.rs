@@ -37,7 +37,7 @@ impl Door {
         Ok(Self { stack: stack.clone(), on, config, listener, strangers: JoinSet::new(), arrivals: 0 })
     }
 
-    /// From here on, connections are accepted with these settings. Where that is a change, those that nobody has accepted
+    /// From here on, connections are accepted with these settings. If that is a change, those that nobody has accepted
     /// yet are reset.
     pub(super) fn reopen(self, config: Arc<ConnConfig>) -> Result<Self, Failure> {
         if Arc::ptr_eq(&self.config, &config) {

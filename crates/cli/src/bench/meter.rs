@@ -104,7 +104,7 @@ impl Meter {
         Interval { omitted: self.omitting, streams }
     }
 
-    /// The rest since the last interval, where it is worth a line: as iperf3, not where it is short and empty. Where there
+    /// The rest since the last interval, if it is worth a line: as iperf3, not if it is short and empty. If there
     /// are no intervals, all that counts is one.
     pub(super) fn rest(&mut self, now: Instant, streams: &[DataStream]) -> Option<Interval> {
         if self.interval.is_none() && self.omitting {
@@ -141,7 +141,7 @@ impl Meter {
 impl Sample {
     /// What a sender has in its buffer and never sent does not count: a buffer may hold seconds of a slow path's time.
     fn take(&mut self, stream: &DataStream) {
-        // Where the connection is gone it has come as far as it will.
+        // If the connection is gone it has come as far as it will.
         let Ok(info) = stream.info() else { return };
         let moved = stream.moved();
         self.bytes = if stream.sends { moved.saturating_sub(info.notsent_bytes.into()) } else { moved };

@@ -43,9 +43,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes per write where `-l` is not given.
+/// Bytes per write if `-l` is not given.
 const DEFAULT_BLOCK: u64 = 128 << 10;
-/// Seconds to test where nothing else is said.
+/// Seconds to test if nothing else is said.
 const DEFAULT_TIME: u32 = 10;
 /// Time for the last words on a control connection.
 const CLOSE_WAIT: Duration = Duration::from_millis(500);
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &BenchArgs, registry: &Registry) -> Result<(), Failure> 
     runtime.block_on(execute(args, prepared, style))
 }
 
-/// A failure, after the JSON document that tells of it. Where that cannot be printed, that is the failure.
+/// A failure, after the JSON document that tells of it. If that cannot be printed, that is the failure.
 fn said(screen: &mut Screen, failure: Failure) -> Failure {
     screen.done(Some(&failure)).err().unwrap_or(failure)
 }
@@ -254,7 +254,7 @@ impl Bench {
 /// other end shows.
 async fn say_good_bye(control: &mut Control<TcpStream>, state: TestState) {
     let said = async {
-        // Where that does not arrive, the end of the connection says the same.
+        // If that does not arrive, the end of the connection says the same.
         if control.send(state).await.is_ok() {
             let _ = control.stream_mut().flushed().await;
         }

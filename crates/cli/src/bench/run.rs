@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 const IDLE_LIMIT: Duration = Duration::from_secs(120);
 /// What a client may be late with the end of a test of a known time.
 const OVERDUE: Duration = Duration::from_secs(60);
-/// Where a data connection ends, the control connection has this long to say why.
+/// If a data connection ends, the control connection has this long to say why.
 const EXPLANATION: Duration = Duration::from_secs(1);
 /// Between two looks at whether everything was acknowledged.
 const FLUSH_TICK: Duration = Duration::from_millis(1);
@@ -159,7 +159,7 @@ impl Running {
         self.finished > 0 && self.finished == self.streams.iter().filter(|stream| stream.sends).count()
     }
 
-    /// Does what is due; true where the test is over.
+    /// Does what is due; true if the test is over.
     fn look(&mut self, now: Instant, screen: &mut Screen) -> Result<bool, Failure> {
         if self.omit_until.is_some_and(|until| now >= until) {
             self.omit_until = None;
@@ -199,7 +199,7 @@ impl Running {
         }
     }
 
-    /// The end of a test: a failure where a data connection ended before that, explained or not.
+    /// The end of a test: a failure if a data connection ended before that, explained or not.
     fn over(&mut self) -> Result<(), Failure> {
         self.broken.take().map_or(Ok(()), |(failure, _)| Err(failure))
     }
@@ -246,7 +246,7 @@ impl Running {
         if let Some(rest) = self.meter.rest(now, &self.streams) {
             screen.interval(rest)?;
         }
-        // What did not count is all there is where the test ended that early.
+        // What did not count is all there is if the test ended that early.
         let streams = self.meter.totals(now, &self.streams);
         let congestion =
             self.streams.iter().find_map(|stream| stream.info().ok()).map(|info| info.cc.to_owned());
@@ -281,7 +281,7 @@ fn between_bursts(parameters: &TestParameters) -> Duration {
 
 /// The peer's TCP has everything that was written.
 fn acknowledged(stream: &DataStream) -> bool {
-    // Where the connection is gone, its task says so.
+    // If the connection is gone, its task says so.
     !stream.sends || stream.info().is_ok_and(|info| info.unacked == 0 && info.notsent_bytes == 0)
 }
 

@@ -347,7 +347,7 @@ fn long_parameters_are_not_taken() {
     let (_, server) = with_server(async |bench, _| {
         let mut control = met(bench).await;
         let document = serde_json::json!({"tcp": true, "len": 1, "extra_data": "x".repeat(64 << 10)});
-        // Fails where the server hangs up before it has all.
+        // Fails if the server hangs up before it has all.
         let _ = control.send_json(&document).await;
         control.receive_soon().await
     });

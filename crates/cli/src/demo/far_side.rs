@@ -42,7 +42,7 @@ pub(super) fn kernel(seed: u64, amount: Amount) -> Result<FarSide, Failure> {
         .map_err(|error| Failure::system("listen with a kernel socket", &error))?;
     let (answers, far) = answers();
     spawn("kernel-socket", move || {
-        // Nobody listens any more where the near end has failed: then the process ends.
+        // Nobody listens any more if the near end has failed: then the process ends.
         let _ = answers.received.send(kernel_receives(&listener));
         let _ = answers.sent.send(kernel_sends(seed, amount));
     })?;

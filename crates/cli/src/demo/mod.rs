@@ -32,7 +32,7 @@ const NEAR_PORT: u16 = 5002;
 const FAR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 const FAR_PORT: u16 = 5001;
 
-/// Bytes of each direction where the command line says nothing.
+/// Bytes of each direction if the command line says nothing.
 const DEFAULT_SIZE: u64 = 1 << 30;
 /// Time without progress after which the demo gives up.
 const PATIENCE: Duration = Duration::from_secs(10);

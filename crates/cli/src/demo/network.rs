@@ -36,7 +36,7 @@ enum Ends {
     Channel(Channel, Channel),
 }
 
-/// Takes the calling process away from the machine's network, where the demo needs one. To be called while the
+/// Takes the calling process away from the machine's network, if the demo needs one. To be called while the
 /// process has one thread.
 pub(super) fn isolate(device: DemoDevice) -> Result<(), SetupError> {
     if device == DemoDevice::Channel {
@@ -50,7 +50,7 @@ pub(super) fn isolate(device: DemoDevice) -> Result<(), SetupError> {
     }
 }
 
-/// Opens a TUN device; where rights for it or for the namespace are missing, one in memory.
+/// Opens a TUN device; if rights for it or for the namespace are missing, one in memory.
 pub(super) fn open(args: &DemoArgs, isolated: Result<(), SetupError>) -> Result<Network, Failure> {
     if args.device == DemoDevice::Channel {
         return Ok(in_memory(args, "asked for".to_owned()));

@@ -27,7 +27,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Success where both directions are complete and unharmed.
+    /// Success if both directions are complete and unharmed.
     pub(super) fn verdict(&self) -> Result<(), Failure> {
         if let Some(failure) = &self.error {
             return Err(failure.clone());

@@ -104,7 +104,7 @@ fn describe_params<'a>(text: &mut String, indent: usize, params: impl Iterator<I
     }
 }
 
-/// The parameters that every policy of a kind has, where there are several.
+/// The parameters that every policy of a kind has, if there are several.
 fn common(rows: &[Row]) -> Vec<&ParamRow> {
     let [first, others @ ..] = rows else { return Vec::new() };
     let everywhere = |param: &&ParamRow| others.iter().all(|row| row.params.contains(param));

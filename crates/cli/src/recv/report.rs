@@ -20,7 +20,7 @@ pub(super) struct Transfer {
     pub(super) local: Option<SocketAddr>,
     pub(super) bytes: u64,
     pub(super) time: Duration,
-    /// CPU time of the process; unknown where several transfers share it.
+    /// CPU time of the process; unknown if several transfers share it.
     pub(super) cpu: Option<Duration>,
     /// Of the stack; unknown where several transfers share it.
     pub(super) timing: Option<Timing>,
@@ -28,7 +28,7 @@ pub(super) struct Transfer {
     pub(super) egress: Option<EgressReport>,
     /// The peer was given up before it had sent a byte: nothing was lost.
     pub(super) silent: bool,
-    /// The file, where there is one, or why there is none.
+    /// The file, if there is one, or why there is none.
     pub(super) outcome: Result<Option<PathBuf>, Failure>,
 }
 

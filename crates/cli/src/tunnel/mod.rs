@@ -78,7 +78,7 @@ impl TunnelArgs {
 }
 
 impl TunnelArgs {
-    /// Puts the blame for a transfer that made no progress on the interface, where that is down.
+    /// Puts the blame for a transfer that made no progress on the interface, if that is down.
     pub(crate) fn blame(&self, stack: &Stack, failure: Failure) -> Failure {
         if failure.exit == Exit::Network && stack.device_stats().down {
             let name = self.dev.as_ref().unwrap_or(&self.tun);

@@ -121,7 +121,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
-            // Fails where it has ended.
+            // Fails if it has ended.
             let _ = child.kill();
             let _ = child.wait();
         }
@@ -131,7 +131,7 @@ impl Drop for Running {
 /// Sends a signal to a child that has not been waited for.
 fn send_signal(id: u32, signal: Signal) {
     let id = i32::try_from(id).ok().and_then(Pid::from_raw).expect("a process id");
-    // Fails where it has just ended.
+    // Fails if it has just ended.
     let _ = rustix::process::kill_process(id, signal);
 }
 

@@ -49,7 +49,7 @@ fn start(at: &Namespace, args: &[&str]) -> Running {
     at.run(|| Running::start(&mut ackline(args))).expect("in the namespace")
 }
 
-/// Runs `ackline` in a namespace, where it is to fail with one line and status 3.
+/// Runs `ackline` in a namespace, if it is to fail with one line and status 3.
 fn no_device(at: &Namespace, args: &[&str]) -> String {
     let ended = start(at, args).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");

@@ -1,5 +1,5 @@
 //! The `ackline` binary from outside. Tests of `send`, `recv` and `demo` against the kernel's TCP make network
-//! namespaces of their own; where those may not be made, each says `SKIPPED` with its name.
+//! namespaces of their own; if those may not be made, each says `SKIPPED` with its name.
 
 mod bench;
 mod common;

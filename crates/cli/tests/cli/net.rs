@@ -15,7 +15,7 @@ pub(crate) const KERNEL: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 pub(crate) const STACK: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 pub(crate) const PORT: u16 = 5001;
 
-/// Runs a test inside a network namespace of its own; it is skipped where that or a TUN device cannot be had.
+/// Runs a test inside a network namespace of its own; it is skipped if that or a TUN device cannot be had.
 pub(crate) fn with_tun(name: &str, body: impl FnOnce() + Send) {
     isolated(name, || {
         drop(Tun::create(&TunConfig::new().name("probe"))?);
@@ -83,7 +83,7 @@ pub(crate) fn succeeded(ended: &Ended) {
     assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
-/// Runs `ackline` as a user without any rights; `None` where the test has none to give up.
+/// Runs `ackline` as a user without any rights; `None` if the test has none to give up.
 pub(crate) fn as_nobody(args: &[&str]) -> Option<Ended> {
     let directory = tempfile::tempdir().expect("a directory");
     let program = directory.path().join("ackline");

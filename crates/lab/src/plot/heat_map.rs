@@ -128,7 +128,7 @@ impl HeatMap {
         } else {
             (value - low) / (high - low)
         };
-        // Where all values are the same there is nothing between the ends.
+        // If all values are the same there is nothing between the ends.
         if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
     }
 }

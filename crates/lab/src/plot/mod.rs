@@ -73,7 +73,7 @@ pub struct Line {
     pub label: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
-    /// Confidence bands: x, low, high; empty where there are none.
+    /// Confidence bands: x, low, high; empty if there are none.
     pub band: Vec<(f64, f64, f64)>,
     /// How points are drawn.
     pub style: Style,
@@ -263,7 +263,7 @@ impl Drawing for HeatMap {
 }
 
 impl Chart {
-    /// True where there is nothing to draw.
+    /// True if there is nothing to draw.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.lines.iter().all(|line| line.points.is_empty() && line.band.is_empty())

@@ -338,7 +338,7 @@ impl<'a> Run<'a> {
         Chart { title: "Use of the link".to_owned(), y_range: Some((0.0, 102.0)), ..chart }
     }
 
-    /// What the policies report about themselves, where it changes: first congestion control, then the others.
+    /// What the policies report about themselves, if it changes: first congestion control, then the others.
     fn policy_charts(&self) -> Vec<Chart> {
         let connections = || self.drawn.iter().flat_map(|flow| self.connections(*flow));
         let changes = |metric: &&Metric| {

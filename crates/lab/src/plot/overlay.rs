@@ -8,7 +8,7 @@ use crate::summary::Summary;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Time series that are laid over each other, where the folders have them: column, title, unit, and what a unit is.
+/// Time series that are laid over each other, if the folders have them: column, title, unit, and what a unit is.
 const SERIES: [(&str, &str, &str, f64); 2] = [
     ("cwnd_bytes", "Congestion window over time", "KiB", 1_024.0),
     ("srtt_s", "Smoothed round-trip time over time", "ms", 1e-3),
@@ -18,7 +18,7 @@ const SERIES: [(&str, &str, &str, f64); 2] = [
 /// the first run of each.
 ///
 /// # Errors
-/// Where a folder holds no results.
+/// If a folder holds no results.
 pub fn overlay(folders: &[PathBuf]) -> Result<Vec<Panels>, RunError> {
     let mut sweeps = vec![];
     for folder in folders {

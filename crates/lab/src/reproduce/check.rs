@@ -9,11 +9,11 @@ pub struct Check {
     pub id: String,
     /// What is checked, in words, with the unit.
     pub what: String,
-    /// What the paper gives, where it gives a number.
+    /// What the paper gives, if it gives a number.
     pub paper: Option<f64>,
-    /// The number that is expected; `None` where only bounds are.
+    /// The number that is expected; `None` if only bounds are.
     pub expected: Option<f64>,
-    /// What was measured; `None` where nothing could be, which fails.
+    /// What was measured; `None` if nothing could be, which fails.
     pub measured: Option<f64>,
     /// The smallest number that passes; `None`: any.
     pub low: Option<f64>,
@@ -110,7 +110,7 @@ impl Check {
         Self { reason: Some(reason.into()), ..self }
     }
 
-    /// True where it fails the reproduction.
+    /// True if it fails the reproduction.
     #[must_use]
     pub const fn fails(&self) -> bool {
         !self.ok && !self.optional

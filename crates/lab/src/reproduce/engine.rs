@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub struct Options {
     /// Parts by name; empty: all.
     pub parts: Vec<String>,
-    /// The smaller version, where a study has one.
+    /// The smaller version, if a study has one.
     pub quick: bool,
     /// Seeds per point.
     pub seeds: Option<u32>,
@@ -31,12 +31,12 @@ pub struct Options {
     pub scale: Option<f64>,
     /// Worker threads; 0: one per core. Results do not depend on it.
     pub threads: usize,
-    /// Folder for pages, figures and JSON, made where it is not there. While jobs run, their outputs lie there, too, so that an
+    /// Folder for pages, figures and JSON, made if it is not there. While jobs run, their outputs lie there, too, so that an
     /// interrupted command goes on where it was.
     pub out: Option<PathBuf>,
     /// Keep the outputs of jobs also when all is done.
     pub keep_jobs: bool,
-    /// Show progress on standard error, where that is a terminal.
+    /// Show progress on standard error, if that is a terminal.
     pub progress: bool,
 }
 
@@ -54,11 +54,11 @@ pub struct StudyResult {
     pub files: Vec<PathBuf>,
 }
 
-/// Repeats studies. Options that a study does not understand are an error where it is the only one, and left out where there are
+/// Repeats studies. Options that a study does not understand are an error if it is the only one, and left out where there are
 /// several.
 ///
 /// # Errors
-/// Where something is asked for that a study does not have, a job cannot be run, or a file cannot be written. Checks that fail are
+/// If something is asked for that a study does not have, a job cannot be run, or a file cannot be written. Checks that fail are
 /// no error.
 pub fn reproduce(
     studies: &[&'static dyn Study],
@@ -172,7 +172,7 @@ fn run(plans: &[Plan], options: &Options) -> Result<BTreeMap<usize, JobOutputs>,
     Ok(outputs)
 }
 
-/// A job's output, from the folder where it is there.
+/// A job's output, from the folder if it is there.
 fn one(plan: &Plan, job: &Job) -> Result<(Value, bool), ReproduceError> {
     if let Some(value) = plan.folder.as_ref().and_then(|folder| folder.finished(job)) {
         return Ok((value, true));
@@ -204,7 +204,7 @@ impl Plan {
             return Err(fault(message));
         }
         let mut done = StudyResult { study, request, reproduction, resumed, files: vec![] };
-        // Made also where nothing is written: a page with a mistake is found by every run.
+        // Made even if nothing is written: a page with a mistake is found by every run.
         let page = page::to_markdown(&done).map_err(fault)?;
         if let Some(folder) = folder {
             done.files = folder.conclude(&done, &page, options.keep_jobs)?;

@@ -92,7 +92,7 @@ impl Outputs {
     /// The output of a job, as the type that its work gave.
     ///
     /// # Errors
-    /// Where no job had this id, or its output is of another type.
+    /// If no job had this id, or its output is of another type.
     pub fn get<T: DeserializeOwned>(&self, id: &str) -> Result<T, ReproduceError> {
         let fault = |message| ReproduceError::Study { study: self.study.clone(), message };
         let value = self.values.get(id).ok_or_else(|| fault(format!("there was no job {id:?}")))?;

@@ -157,7 +157,7 @@ fn image(done: &StudyResult, figure: &Figure) -> String {
     format!("![{}]({}/{}.svg)\n", figure.title(), done.study.paper().stem, figure.name())
 }
 
-/// A table of checks behind its count; open where one of them was missed.
+/// A table of checks behind its count; open if one of them was missed.
 fn folded(checks: &[&Check]) -> String {
     let missed = checks.iter().filter(|check| !check.ok).count();
     let open = if missed > 0 { " open" } else { "" };

@@ -12,7 +12,7 @@ pub const STUDIES: &[&dyn Study] =
 /// The study called `name`.
 ///
 /// # Errors
-/// Where there is none; says which there are.
+/// If there is none; says which there are.
 pub fn study(name: &str) -> Result<&'static dyn Study, ReproduceError> {
     let names = || STUDIES.iter().map(|study| study.paper().name);
     STUDIES.iter().find(|study| study.paper().name == name).copied().ok_or_else(|| {

@@ -15,7 +15,7 @@ pub struct Paper {
     pub title: &'static str,
     /// Its authors.
     pub authors: &'static str,
-    /// When it appeared; `None` where it does not say.
+    /// When it appeared; `None` if it does not say.
     pub year: Option<u16>,
 }
 
@@ -31,7 +31,7 @@ impl Paper {
 /// A table or a group of figures that can be chosen by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What `--table` calls it: the number in the paper where it has one.
+    /// What `--table` calls it: the number in the paper if it has one.
     pub name: &'static str,
     /// What it shows, in a line.
     pub what: &'static str,
@@ -42,7 +42,7 @@ pub struct Part {
 pub enum Knob {
     /// `--quick`: a smaller version that takes seconds; the study says which checks it leaves out.
     Quick,
-    /// `--seeds N`: so many runs with different seeds where the paper gives means.
+    /// `--seeds N`: so many runs with different seeds if the paper gives means.
     Seeds,
     /// `--scale X`: the paper's durations or volumes times X.
     Scale,
@@ -63,18 +63,18 @@ impl Knob {
 /// What was asked of a study, checked against what it has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// Chosen parts, in the study's order; never empty where the engine made it.
+    /// Chosen parts, in the study's order; never empty if the engine made it.
     pub parts: Vec<&'static str>,
     /// The smaller version.
     pub quick: bool,
-    /// Seeds per point, where the study's own number is not wanted.
+    /// Seeds per point, if the study's own number is not wanted.
     pub seeds: Option<u32>,
-    /// Factor on durations or volumes, where the study's own are not wanted.
+    /// Factor on durations or volumes, if the study's own are not wanted.
     pub scale: Option<f64>,
 }
 
 impl Request {
-    /// True where the part is wanted.
+    /// True if the part is wanted.
     #[must_use]
     pub fn wants(&self, part: &str) -> bool {
         self.parts.contains(&part)
@@ -102,12 +102,12 @@ pub trait Study: Sync {
     /// The jobs of the wanted parts. A job that two parts need is given once or twice under one id, and run once.
     ///
     /// # Errors
-    /// Where a scenario cannot be read.
+    /// If a scenario cannot be read.
     fn plan(&self, request: &Request) -> Result<Vec<Job>, ReproduceError>;
 
     /// Tables, checks and figures of the wanted parts.
     ///
     /// # Errors
-    /// Where an output is not there or not what it should be.
+    /// If an output is not there or not what it should be.
     fn evaluate(&self, request: &Request, outputs: &Outputs) -> Result<Reproduction, ReproduceError>;
 }

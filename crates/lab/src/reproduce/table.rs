@@ -85,7 +85,7 @@ impl Cell {
         self
     }
 
-    /// With the paper's emphasis, where `emphasised`.
+    /// With the paper's emphasis, if `emphasised`.
     #[must_use]
     pub fn marked(mut self, emphasised: bool) -> Self {
         if let Self::Beside { marked, .. } = &mut self {

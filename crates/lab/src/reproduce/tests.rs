@@ -210,7 +210,7 @@ fn what_is_not_there_is_refused_with_what_is() {
         refused(&TINY, &Options { seeds: Some(3), ..options(&[]) }),
         "tiny has no --seeds; it has --quick"
     );
-    // Where there are several papers, each takes what it understands.
+    // If there are several papers, each takes what it understands.
     let two = reproduce(&[&TINY, &TINY], &Options { seeds: Some(3), quick: true, ..options(&[]) }).unwrap();
     assert!(two.iter().all(|done| done.request.seeds.is_none() && done.request.quick));
     let error = study("a4").err().expect("refused").to_string();

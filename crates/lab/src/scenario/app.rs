@@ -186,17 +186,17 @@ pub(crate) struct Wiring {
 }
 
 impl AppKind {
-    /// True where data flows from the one who accepts to the one who opens.
+    /// True if data flows from the one who accepts to the one who opens.
     pub(crate) const fn pulls(&self) -> bool {
         matches!(self, Self::Request { .. } | Self::Download { .. })
     }
 
-    /// True where it sends one stream as fast as TCP takes it.
+    /// True if it sends one stream as fast as TCP takes it.
     pub(crate) const fn is_greedy(&self) -> bool {
         matches!(self, Self::Bulk { transfers: 1, .. } | Self::Bsd { .. })
     }
 
-    /// Bytes of one answer, where received bytes are counted in answers.
+    /// Bytes of one answer, if received bytes are counted in answers.
     pub(crate) const fn answer(&self) -> Option<u64> {
         match self {
             Self::Request { options } => Some(options.exchange.response),

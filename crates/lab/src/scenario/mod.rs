@@ -185,7 +185,7 @@ impl Scenario {
         &self.given
     }
 
-    /// The title; the name where there is none.
+    /// The title; the name if there is none.
     #[must_use]
     pub fn title(&self) -> &str {
         if self.base.title.is_empty() { &self.source.name } else { &self.base.title }
@@ -197,7 +197,7 @@ impl Scenario {
         &self.base.description
     }
 
-    /// Points of the sweep; one where nothing is swept.
+    /// Points of the sweep; one if nothing is swept.
     #[must_use]
     pub fn points(&self) -> usize {
         self.axes.iter().map(|axis| axis.values.len()).product()
@@ -241,7 +241,7 @@ impl Scenario {
         given + self.text()
     }
 
-    /// True where it asks for time series.
+    /// True if it asks for time series.
     pub(crate) fn wants_series(&self) -> bool {
         self.base.measure.series
     }

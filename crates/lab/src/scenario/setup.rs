@@ -65,7 +65,7 @@ impl fmt::Debug for HostSetup {
 /// One direction of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkSetup {
-    /// `bottleneck`, `bottleneck.back`, or `left>right` where nobody named it.
+    /// `bottleneck`, `bottleneck.back`, or `left>right` if nobody named it.
     pub(crate) name: String,
     pub(crate) is_named: bool,
     /// Places of nodes.

@@ -178,7 +178,7 @@ fn set_origin(node: &mut Node, origin: &Arc<str>) {
 }
 
 /// Puts `value` at `path`: keys, and in lists the `name` of the table that is meant, or its place from 0, or `*` for every
-/// one. Tables on the way are made where they are missing; lists are not. The error says what is wrong.
+/// one. Tables on the way are made if they are missing; lists are not. The error says what is wrong.
 pub(crate) fn set(root: &mut Node, path: &str, value: &Node) -> Result<(), String> {
     let keys: Vec<&str> = path.split('.').map(str::trim).collect();
     if keys.iter().any(|key| key.is_empty()) {

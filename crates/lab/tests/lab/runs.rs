@@ -410,7 +410,7 @@ conn.mss = [256, 512, 1500]
     }
 }
 
-/// Answers of nine segments make room for eighteen; the summary says so where the scenario asks.
+/// Answers of nine segments make room for eighteen; the summary says so if the scenario asks.
 #[test]
 fn the_window_with_which_a_flow_ends_is_a_column_on_demand() {
     for asked in [true, false] {

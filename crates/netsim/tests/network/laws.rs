@@ -43,8 +43,8 @@ fn random_arrivals_wait_as_pollaczek_and_khinchine_say() {
     }
 }
 
-/// Mathis, Semke, Mahdavi and Ott (1997): window = C / sqrt(p) segments. C is sqrt(3/2) = 1.22 where losses come at equal distances, and
-/// 1.31 where they come at random (Ott, Kemperman, Mathis, 1996), as they do here; recoveries, in which the window
+/// Mathis, Semke, Mahdavi and Ott (1997): window = C / sqrt(p) segments. C is sqrt(3/2) = 1.22 if losses come at equal distances, and
+/// 1.31 if they come at random (Ott, Kemperman, Mathis, 1996), as they do here; recoveries, in which the window
 /// does not grow, take a little of it.
 #[test]
 fn reno_follows_the_square_root_law() {

@@ -74,7 +74,7 @@ impl Endpoint {
 
     /// The connection at `index` has ended: segments no longer find it. If the application holds it, it stays
     /// so that remaining data can be read.
-    /// what is left, where it knows of it.
+    /// what is left, if it knows of it.
     fn finish(&mut self, now: Instant, index: u32) {
         self.wheel.cancel(index);
         let id = self.slots.id(index);

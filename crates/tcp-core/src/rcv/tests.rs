@@ -170,7 +170,7 @@ impl Bench {
         self
     }
 
-    /// Bytes `from..to` of the stream arrive in one segment; with a FIN where `fin`.
+    /// Bytes `from..to` of the stream arrive in one segment; with a FIN if `fin`.
     fn arrive_with(&mut self, from: u32, to: u32, fin: bool, segments: u32) -> DataOutcome {
         let data = stream(from, to);
         let seq = START + from;
@@ -351,7 +351,7 @@ fn duplicates_are_reported_once_by_dsack() {
     assert_eq!(bench.blocks(), []);
 }
 
-/// RFC 2883, section 4: the report of a duplicate does not wait for more data, also where a part of the segment is new.
+/// RFC 2883, section 4: the report of a duplicate does not wait for more data, even if a part of the segment is new.
 #[test]
 fn a_duplicate_in_front_of_new_data_is_reported_at_once() {
     let mut bench = Bench::delayed(config(), params());

@@ -149,8 +149,8 @@ mod tests {
         }
     }
 
-    /// 15 of 20 are lost: with five in flight, far below ssthresh, each ACK lets two segments go where it is safe,
-    /// and one where not.
+    /// 15 of 20 are lost: with five in flight, far below ssthresh, each ACK lets two segments go if it is safe,
+    /// and one if not.
     #[test]
     fn heavy_loss_is_bounded_by_what_arrives() {
         let start = || Run { prr: Prr::new(20 * SMSS, 5 * SMSS), pipe: 5 * SMSS, target: 10 * SMSS };

@@ -53,7 +53,7 @@ impl Scoreboard {
     pub(crate) fn mark_head_lost(&mut self, smss: u32) -> u32 {
         self.split_after(0, smss);
         let Some(record) = self.records.front_mut() else { return 0 };
-        // A head that was sent again is lost again only where the caller has proof.
+        // A head that was sent again is lost again only if the caller has proof.
         self.next_lost = self.next_lost.min(record.start);
         Self::mark_lost(&mut self.tally, record)
     }

@@ -58,7 +58,7 @@ use sacked::SackedRanges;
 pub(crate) struct Scoreboard {
     records: VecDeque<Record>,
     sacked: SackedRanges,
-    /// Departures in order of time, where losses are found by time.
+    /// Departures in order of time, if losses are found by time.
     order: Option<VecDeque<Departure>>,
     tally: Tally,
     /// No record before it wants to be sent again.
@@ -338,7 +338,7 @@ impl Scoreboard {
         }
     }
 
-    /// Cuts the `i`-th record after its first `len` bytes, where it is longer.
+    /// Cuts the `i`-th record after its first `len` bytes, if it is longer.
     fn split_after(&mut self, i: usize, len: u32) {
         if let Some(record) = self.records.get(i)
             && record.len() > len

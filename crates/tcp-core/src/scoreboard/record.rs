@@ -17,7 +17,7 @@ pub(super) mod tag {
     pub(crate) const RESERVED: u8 = 1 << 4;
     /// It left while the application limited the flow.
     pub(crate) const APP_LIMITED: u8 = 1 << 5;
-    /// A SACK block has covered it, also where the tag was cleared since: it counts as delivered.
+    /// A SACK block has covered it, even if the tag was cleared since: it counts as delivered.
     pub(crate) const EVER_SACKED: u8 = 1 << 6;
 }
 

@@ -72,7 +72,7 @@ impl Scoreboard {
         self.sacked.highest()
     }
 
-    /// True where everything in `[start, end)` is SACKed.
+    /// True if everything in `[start, end)` is SACKed.
     pub(crate) fn is_sacked(&self, start: SeqNum, end: SeqNum) -> bool {
         !self.sacked.is_empty() && self.sacked.first_gap(start, end).is_none()
     }

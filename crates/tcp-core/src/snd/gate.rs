@@ -130,12 +130,12 @@ impl Flight {
         }
         let reorders = self.recovery.rack.path.dup_thresh() > DUP_THRESH;
         // RFC 3042: one new segment for each of the first two duplicate ACKs; without limited
-        // transmit, nothing beyond the window (RFC 5681, section 3.2). Where time decides, a reordering
+        // transmit, nothing beyond the window (RFC 5681, section 3.2). If time decides, a reordering
         // path makes more than two, and each lets a segment go (RFC 6675, section 5, step 3.3).
         let extra = match config.loss {
             _ if !config.limited_transmit => 0,
             LossDetection::Rack if snd.sack => return room,
-            // RFC 4653, section 3.2: where more are waited for, each of them lets a segment go.
+            // RFC 4653, section 3.2: if more are waited for, each of them lets a segment go.
             _ if reorders => return room,
             _ => 2 * snd.smss,
         };

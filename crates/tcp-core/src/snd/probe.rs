@@ -17,7 +17,7 @@ use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
 impl Flight {
-    /// Section 7.2: (re)starts the probe timer where a probe may be needed, and stops it otherwise. Called after
+    /// Section 7.2: (re)starts the probe timer if a probe may be needed, and stops it otherwise. Called after
     /// new data has left and after an ACK that reported something.
     pub(super) fn schedule_probe(&mut self, snd: &mut Stream, ctx: &Ctx<'_>, config: &ConnConfig) {
         let permitted = config.tlp && self.may_probe(snd);
@@ -47,7 +47,7 @@ impl Flight {
     }
 
     /// When the ACK of a single segment that is outstanding may come at the latest, if the peer may hold it for `delay`;
-    /// [`Instant::ZERO`] where more is outstanding, or no RTT sample tells.
+    /// [`Instant::ZERO`] if more is outstanding, or no RTT sample tells.
     fn ack_due(&self, snd: &Stream, delay: Duration) -> Instant {
         match (self.board.oldest_departure(), snd.rtt.srtt()) {
             (Some(left), Some(srtt)) if !delay.is_zero() => left + srtt.saturating_add(delay),

@@ -36,7 +36,7 @@ impl Delivery {
         }
     }
 
-    /// A segment leaves at `now`; `idle` where nothing is outstanding.
+    /// A segment leaves at `now`; `idle` if nothing is outstanding.
     pub(crate) fn on_sent(&mut self, now: Instant, idle: bool) -> Stamp {
         if idle {
             self.first_sent_at = now;
@@ -60,7 +60,7 @@ impl Delivery {
         self.app_limited != 0
     }
 
-    /// Closes the sample of one ACK. None where it covered nothing, or where the interval is too short to be
+    /// Closes the sample of one ACK. None if it covered nothing, or if the interval is too short to be
     /// believed (below the smallest RTT).
     pub(crate) fn on_ack(&mut self, ack: &AckCx) -> Option<RateSample> {
         if ack.delivered == 0 {

@@ -57,7 +57,7 @@ impl Reservations {
     }
 
     /// The packet that leaves in the slot `serial`: the one that was reserved under it, or the oldest new data
-    /// where that is new data. Both exchange their slots then.
+    /// if that is new data. Both exchange their slots then.
     pub(crate) fn find(&mut self, serial: u64) -> Option<Reservation> {
         // The common scheduler pops in the order in which packets were pushed.
         if let Some(first) = self.queue.front()

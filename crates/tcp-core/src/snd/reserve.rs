@@ -16,7 +16,7 @@ impl Sender {
     }
 
     /// The packet that was reserved under `serial` is about to leave: what is still to be sent. May be asked
-    /// again where the device refused the packet.
+    /// again if the device refused the packet.
     pub(crate) fn claim(&mut self, serial: u64) -> Option<Plan> {
         let (snd, flight) = self.in_flight()?;
         flight.claim(snd, serial)
@@ -59,7 +59,7 @@ impl Flight {
             self.reserved.remove(out.end(), false);
             return None;
         }
-        // Where the path MTU fell meanwhile, a packet that was planned as one segment is planned anew.
+        // If the path MTU fell meanwhile, a packet that was planned as one segment is planned anew.
         let too_large = out.segment_size.is_none() && out.len > snd.smss;
         if entry.new {
             // RFC 9293, section 3.8.6: a window that shrank takes no new data beyond its edge.
@@ -70,7 +70,7 @@ impl Flight {
             return Some(Plan { segment_size: snd.segment_size(out.len), ..out });
         }
         let (start, end) = (out.seq.max(snd.una), out.end());
-        // What an expiry sends is a question to the peer, also where the peer has reported it as received.
+        // What an expiry sends is a question to the peer, even if the peer has reported it as received.
         let settled = self.board.is_sacked(start, end) && !out.reason.is_rto();
         if too_large || start.ge(end) || settled {
             self.reserved.remove(end, false);

@@ -56,7 +56,7 @@ impl Flight {
         self.rto.phase(repairing, snd.asked_response())
     }
 
-    /// The window in force, where congestion control's is `window`.
+    /// The window in force, if congestion control's is `window`.
     pub(super) fn gated(&self, snd: &Stream, window: Window) -> Window {
         self.rto.gated(self.rto_phase(snd), window)
     }
@@ -230,7 +230,7 @@ impl Flight {
         rtt: Samples,
     ) {
         let RtoStep { send, tags, gate, cc, rtt: sample, timer, cwr, pass: _, verdict } = *step;
-        // Where there is no new data to probe with, that is settled here: the response counts on it.
+        // If there is no new data to probe with, that is settled here: the response counts on it.
         let send = match send {
             RtoSend::NewElseHighest if snd.new_probe().is_none() => RtoSend::Again(self.highest_data(snd)),
             send => send,
@@ -296,12 +296,12 @@ impl Flight {
         }
     }
 
-    /// First sequence number of the highest outstanding segment with data; SND.UNA where there is only a FIN.
+    /// First sequence number of the highest outstanding segment with data; SND.UNA if there is only a FIN.
     pub(super) fn highest_data(&self, snd: &Stream) -> SeqNum {
         self.board.highest_before(snd.buffer.end()).unwrap_or(snd.una)
     }
 
-    /// The segment that an expiry wants sent: `[start, end)`. None where it is acknowledged meanwhile.
+    /// The segment that an expiry wants sent: `[start, end)`. None if it is acknowledged meanwhile.
     pub(super) fn rto_segment(&self, snd: &Stream, send: RtoSend) -> Option<(SeqNum, SeqNum)> {
         let from = match send {
             RtoSend::Nothing => return None,
@@ -316,7 +316,7 @@ impl Flight {
             let (start, end) = self.board.segment_at(seq, snd.smss)?;
             snd.fit_window(start, end).map(|end| (start, end))
         };
-        // Where the peer has taken the window back from what was asked for, the head can still leave.
+        // If the peer has taken the window back from what was asked for, the head can still leave.
         fitting(from).or_else(|| fitting(snd.una))
     }
 }

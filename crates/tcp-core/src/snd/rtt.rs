@@ -92,7 +92,7 @@ impl Rtt {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
-    /// RFC 6298, 5.7: where the SYN was retransmitted, the timeout for data starts at 3 s.
+    /// RFC 6298, 5.7: if the SYN was retransmitted, the timeout for data starts at 3 s.
     pub(crate) fn after_syn_timeout(&mut self, config: &ConnConfig) {
         self.rto = Duration::from_secs(3).max(self.rto).min(config.max_rto);
         self.backoff = 0;
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(rtt.srtt(), Some(ms(150)));
     }
 
-    /// A stall of minutes is over in the pacer's estimate as soon as it is over on the path, also where it gave the first
+    /// A stall of minutes is over in the pacer's estimate as soon as it is over on the path, even if it gave the first
     /// sample of all.
     #[test]
     fn a_sample_of_minutes_does_not_set_the_pace() {

@@ -171,10 +171,10 @@ impl Stream {
         self.una + self.window.wnd()
     }
 
-    /// The end of a retransmission of `[start, end)` that the peer can take where it has taken back window: old
+    /// The end of a retransmission of `[start, end)` that the peer can take if it has taken back window: old
     /// data inside the window is retransmitted, and the rest is not (RFC 9293, section 3.8.6, SHLD-16; a peer
     /// may drop a segment that ends beyond the edge as a whole). The head goes out into a closed window too, as
-    /// its probe. `None` where nothing of it can be sent.
+    /// its probe. `None` if nothing of it can be sent.
     pub(super) fn fit_window(&self, start: SeqNum, end: SeqNum) -> Option<SeqNum> {
         let edge = self.wnd_end();
         if end.le(edge) {
@@ -189,7 +189,7 @@ impl Stream {
     }
 
     /// One past the last octet of new data that one segment may carry beside the windows of congestion control: an
-    /// SMSS, or all that is unsent, with the FIN behind it. `None` where it is none, or does not fit the peer's window
+    /// SMSS, or all that is unsent, with the FIN behind it. `None` if it is none, or does not fit the peer's window
     /// whole.
     pub(super) fn new_probe(&self) -> Option<SeqNum> {
         let unsent = self.buffer.end().saturating_distance_from(self.nxt);
@@ -216,7 +216,7 @@ impl Stream {
         }
     }
 
-    /// Payload bytes per wire segment of a packet with `len` bytes, where it is a super-packet.
+    /// Payload bytes per wire segment of a packet with `len` bytes, if it is a super-packet.
     pub(super) fn segment_size(&self, len: u32) -> Option<NonZeroU16> {
         if len > self.smss { u16::try_from(self.smss).ok().and_then(NonZeroU16::new) } else { None }
     }

@@ -128,7 +128,7 @@ impl Stream {
 }
 
 impl Flight {
-    /// Starts the retransmission timer anew, or stops it where nothing is outstanding (RFC 6298, 5.2, 5.3).
+    /// Starts the retransmission timer anew, or stops it if nothing is outstanding (RFC 6298, 5.2, 5.3).
     pub(super) fn restart_rto(&self, snd: &mut Stream, now: Instant, config: &ConnConfig) {
         snd.rto_at = if self.board.is_empty() {
             Instant::FAR_FUTURE

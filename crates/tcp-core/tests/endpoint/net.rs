@@ -327,7 +327,7 @@ impl Net {
     /// A packet is on the link.
     fn launch(&mut self, from: usize, wire: Wire) {
         let mut hasher = std::hash::DefaultHasher::new();
-        // Without the identification and its checksum, which mean nothing where DF is set (RFC 6864).
+        // Without the identification and its checksum, which mean nothing if DF is set (RFC 6864).
         (self.digest, &wire.bytes[..4], &wire.bytes[12..]).hash(&mut hasher);
         self.digest = hasher.finish();
         self.left[from] += 1;
@@ -373,7 +373,7 @@ impl Net {
 }
 
 impl Host {
-    /// Takes events and does what they ask for; true where something may have to be transmitted.
+    /// Takes events and does what they ask for; true if something may have to be transmitted.
     fn work(&mut self, now: Instant) -> bool {
         let mut worked = false;
         while let Some(event) = self.endpoint.poll_event() {

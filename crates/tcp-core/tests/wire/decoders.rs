@@ -95,7 +95,7 @@ pub(crate) fn etherparse(packet: &[u8]) -> Decoded {
     decoded
 }
 
-/// As etherparse reads it, and whether both checksums are right; `None` where it finds no TCP.
+/// As etherparse reads it, and whether both checksums are right; `None` if it finds no TCP.
 pub(crate) fn etherparse_unverified(packet: &[u8]) -> Option<(Decoded, bool)> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
     let Some(TransportSlice::Tcp(tcp)) = sliced.transport else { return None };

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
-/// Longest wait for the peer's next step, where that is not the end of the test.
+/// Longest wait for the peer's next step, if that is not the end of the test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Longest JSON document that is sent, or taken from a server, whose results may hold all that it showed; in bytes.
 pub(crate) const MAX_JSON: usize = 16 << 20;
@@ -63,7 +63,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
         self.send_all(&message).await
     }
 
-    /// Waits for the peer to say what comes next, however long that takes. Where this is dropped, nothing is lost.
+    /// Waits for the peer to say what comes next, however long that takes. If this is dropped, nothing is lost.
     pub(crate) async fn receive(&mut self) -> Result<TestState, Failure> {
         let mut octet = [0];
         match self.stream.read(&mut octet).await {
@@ -121,7 +121,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Control<S> {
         self.send_all(&message).await
     }
 
-    /// True where a document is not too long to be sent.
+    /// True if a document is not too long to be sent.
     pub(crate) fn fits(document: &Value) -> bool {
         serde_json::to_vec(document).is_ok_and(|text| text.len() <= MAX_JSON)
     }

@@ -13,7 +13,7 @@ pub(crate) struct Results {
     /// This end sends on at least one stream.
     pub(crate) sends: bool,
     pub(crate) congestion: Option<String>,
-    /// What a server showed its user, where the client wants to see that.
+    /// What a server showed its user, if the client wants to see that.
     pub(crate) server_output: Option<ServerOutput>,
     pub(crate) streams: Vec<StreamResult>,
 }

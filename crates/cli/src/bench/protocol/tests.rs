@@ -20,7 +20,7 @@ fn hears<T>(octets: &[u8], act: impl AsyncFnOnce(&mut Control<DuplexStream>) -> 
         let (near, mut far) = duplex(1 << 20);
         let octets = octets.to_vec();
         let writer = tokio::spawn(async move {
-            // Fails where nobody reads to the end.
+            // Fails if nobody reads to the end.
             let _ = far.write_all(&octets).await;
         });
         let outcome = act(&mut Control::new(near, peer())).await;

@@ -13,7 +13,7 @@ pub(super) fn number(value: &Value) -> Option<u64> {
     })
 }
 
-/// A number of at most `most`; 0 where there is none; the error says which is wrong.
+/// A number of at most `most`; 0 if there is none; the error says which is wrong.
 pub(super) fn bounded(document: &Value, name: &str, most: u64) -> Result<u64, String> {
     match document.get(name) {
         None | Some(Value::Null) => Ok(0),

@@ -282,7 +282,7 @@ impl SumDoc {
     }
 }
 
-/// Empty where the test was cut short.
+/// Empty if the test was cut short.
 #[derive(Serialize)]
 struct EndDoc<'a> {
     #[serde(flatten)]
@@ -330,7 +330,7 @@ impl<'a> KnownEnd<'a> {
     }
 }
 
-/// What a sender has told; where it has not, nothing, over the time that the receiver took.
+/// What a sender has told; if it has not, nothing, over the time that the receiver took.
 fn sent_or_nothing(stream: &StreamTotal) -> Total {
     stream.sent.unwrap_or_else(|| silence(stream.received))
 }
@@ -438,7 +438,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// 0 where no time passed.
+/// 0 if no time passed.
 pub(super) fn bits_per_second(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() }
 }

@@ -2,7 +2,7 @@
 //!
 //! The engine tells a [`Reporter`] what happens, in the order `begin`, `connected` for each stream, `started`,
 //! `interval` for each interval, `end`, `done`; and `failed` instead of what a failure keeps from happening. Each gives
-//! the text to print, which is empty where it has to wait for the JSON document.
+//! the text to print, which is empty if it has to wait for the JSON document.
 
 mod json;
 pub(crate) mod record;
@@ -160,7 +160,7 @@ impl Reporter {
         text
     }
 
-    /// The lines with the title, or nothing where there is JSON in the end.
+    /// The lines with the title, or nothing if there is JSON in the end.
     fn styled(&self, write: impl FnOnce(Text) -> String) -> String {
         let text = Text { rate: self.style.rate, verbose: self.style.verbose };
         match &self.style {

@@ -15,19 +15,19 @@ use std::time::{Duration, SystemTime};
 #[derive(Clone, Debug)]
 pub(crate) struct Record {
     pub(crate) software: Software,
-    /// Absent where the control connection failed.
+    /// Absent if the control connection failed.
     pub(crate) setup: Option<Setup>,
     pub(crate) streams: Vec<Connected>,
     /// Kept for the JSON document only.
     pub(crate) intervals: Vec<Interval>,
     /// By stream.
     extremes: BTreeMap<u32, Extremes>,
-    /// Absent where the test was cut short.
+    /// Absent if the test was cut short.
     pub(crate) end: Option<End>,
     /// What the client asked to be repeated in both ends' JSON.
     pub(crate) title: Option<String>,
     pub(crate) extra_data: Option<String>,
-    /// The server's own output, where the client asked for it.
+    /// The server's own output, if the client asked for it.
     pub(crate) server_output: Option<ServerOutput>,
     pub(crate) error: Option<String>,
     pub(crate) own: Option<Own>,
@@ -67,7 +67,7 @@ pub(crate) enum Contact {
 /// Socket buffers, in bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Buffers {
-    /// What `-w` asks for; 0 where it is not given.
+    /// What `-w` asks for; 0 if it is not given.
     pub(crate) requested: u64,
     pub(crate) send: u64,
     pub(crate) receive: u64,
@@ -136,7 +136,7 @@ pub(crate) struct Measured {
     pub(crate) end: Duration,
     /// Sent or received by this end's application.
     pub(crate) bytes: u64,
-    /// Present exactly where this end sends.
+    /// Present exactly if this end sends.
     pub(crate) sender: Option<SenderState>,
 }
 
@@ -272,7 +272,7 @@ impl Record {
         self.streams.iter().any(|stream| stream.id == id && stream.sends)
     }
 
-    /// A sender's state over the intervals that count; zeros where this end does not send on the stream.
+    /// A sender's state over the intervals that count; zeros if this end does not send on the stream.
     pub(crate) fn extremes(&self, id: u32) -> Extremes {
         self.extremes.get(&id).copied().unwrap_or_default()
     }

@@ -235,7 +235,7 @@ fn heading(record: &Record, retransmits: bool, window: bool) -> String {
     format!("[ ID]{role} Interval           Transfer     Bitrate{sender}\n")
 }
 
-/// Which way a stream goes, where both are tested.
+/// Which way a stream goes, if both are tested.
 fn role(record: &Record, sends: bool) -> &'static str {
     match (record.is_bidirectional(), record.is_client(), sends) {
         (false, ..) => "",
@@ -265,7 +265,7 @@ fn cpu(record: &Record, local: Cpu, remote: Option<Cpu>) -> String {
     text
 }
 
-/// At most nine characters: `80 us`, `1.35 ms`, `2.10 s`; a dash where nothing was measured.
+/// At most nine characters: `80 us`, `1.35 ms`, `2.10 s`; a dash if nothing was measured.
 fn round_trip(time: Duration) -> String {
     match time {
         Duration::ZERO => "-".to_owned(),

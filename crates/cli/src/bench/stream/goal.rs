@@ -42,7 +42,7 @@ impl Goal {
         self.counts.store(true, Ordering::Relaxed);
     }
 
-    /// True where one more block of `block` bytes is to be sent.
+    /// True if one more block of `block` bytes is to be sent.
     pub(super) fn claim(&self, block: u64) -> bool {
         let Some(bytes) = self.bytes.filter(|_| self.counts.load(Ordering::Relaxed)) else { return true };
         self.claimed.fetch_add(block, Ordering::Relaxed) < bytes

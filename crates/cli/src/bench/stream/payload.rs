@@ -18,7 +18,7 @@ pub(super) fn put(room: [&mut [u8]; 2], max: usize) -> usize {
     put
 }
 
-/// True where the first or last octets are zeros, as in memory that was never written; noise has none there.
+/// True if the first or last octets are zeros, as in memory that was never written; noise has none there.
 fn is_blank(piece: &[u8]) -> bool {
     let blank = |end: Option<&[u8]>| end.is_none_or(|end| end.iter().all(|octet| *octet == 0));
     blank(piece.first_chunk::<4>().map(<[u8; 4]>::as_slice))

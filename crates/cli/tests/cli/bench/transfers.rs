@@ -73,7 +73,7 @@ fn many_streams(world: &World) {
 
 fn both_directions(world: &World) {
     for options in [&["--bidir"][..], &["--bidir", "-P", "2"]] {
-        // Long enough that both ends have some time also where others keep the processors busy.
+        // Long enough that both ends have some time even if others keep the processors busy.
         let options = [&["-t", "2", "-b", "20M"], options].concat();
         for (both, arrived) in both_roles(world, &options) {
             assert_eq!(arrived.len(), 2, "{both:#?}");

@@ -17,7 +17,7 @@ pub(crate) const STACK6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0
 /// iperf3's own port, as of `ackline bench`.
 pub(crate) const PORT: u16 = 5201;
 
-/// The stack's interface and the kernel's, where they are two.
+/// The stack's interface and the kernel's, if they are two.
 const NEAR: &str = "near0";
 const FAR: &str = "far0";
 

@@ -96,7 +96,7 @@ impl Buffers {
         }
     }
 
-    /// True where A3 must wait for its timer after a timeout: MUDS, which is at most min(S, R), is so large that one segment, which
+    /// True if A3 must wait for its timer after a timeout: MUDS, which is at most min(S, R), is so large that one segment, which
     /// is all that the sender then sends, does not reach 35 % of it.
     pub(super) fn stalls_after_timeout(self) -> bool {
         35 * self.send.min(self.receive) * 1_024 > 100 * MSS

@@ -63,7 +63,7 @@ fn cells(copies: Copies, measured: &Matrix) -> Vec<Check> {
         };
         checks.push(check.paper(paper));
     }
-    // Class III locks only where residues are multiples of the copy; 24/48 is optional above.
+    // Class III locks only if residues are multiples of the copy; 24/48 is optional above.
     let wrong = Buffers::all().filter(|at| {
         (*at != Buffers { send: 24, receive: 48 }) && (at.of(measured) < LOCKED) != is_bold(*at)
     });

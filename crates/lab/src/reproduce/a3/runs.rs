@@ -102,7 +102,7 @@ impl Copies {
     }
 }
 
-/// KB per second of a transfer, from its start to its last acknowledgment; `None` where it did not end.
+/// KB per second of a transfer, from its start to its last acknowledgment; `None` if it did not end.
 fn rate(outcome: &Outcome) -> Option<f64> {
     let flow = outcome.result.flows.first()?;
     let seconds = flow.app_metrics.get("completion_s")?;
@@ -243,7 +243,7 @@ impl Episodes {
 pub(super) enum Receiver {
     A3,
     Csa3,
-    /// CSA3 whose pause counts from its own last ACK, where that is later than the data.
+    /// CSA3 whose pause counts from its own last ACK, if that is later than the data.
     Csa3FromAck,
 }
 

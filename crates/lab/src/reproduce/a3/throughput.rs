@@ -43,7 +43,7 @@ pub(super) fn score(measured: &Matrix, paper: &Matrix) -> f64 {
     mean(&distances)
 }
 
-/// True where delayed acknowledgments bring less than half of what A3 does.
+/// True if delayed acknowledgments bring less than half of what A3 does.
 pub(super) fn is_locked(delayed: f64, a3: f64) -> bool {
     delayed < 0.5 * a3
 }
@@ -258,7 +258,7 @@ enum Tolerance {
     Rounded(f64, f64),
 }
 
-/// Half a unit where a rounded number is compared.
+/// Half a unit if a rounded number is compared.
 fn rounding(policy: Policy, at: Buffers) -> f64 {
     if matches!(Tolerance::of(policy, at), Tolerance::Rounded(..)) { 0.5 } else { 0.0 }
 }

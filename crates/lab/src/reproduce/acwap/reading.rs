@@ -35,7 +35,7 @@ pub(super) struct Flow {
     pub(super) drops: u64,
     /// Distances in packets between the losses of one event.
     pub(super) spacing: Vec<f64>,
-    /// Losses of each event that began within the window, where events are more than a second apart.
+    /// Losses of each event that began within the window, if events are more than a second apart.
     pub(super) bursts: Vec<f64>,
     /// Seconds and segments, over the whole run.
     pub(super) window: Vec<(f64, f64)>,
@@ -102,7 +102,7 @@ pub(super) fn read(outcome: Outcome) -> Reading {
     Reading { flows, utilisation, queue }
 }
 
-/// The window in segments before each reduction: as the congestion control itself reports it, or, where it does not, in the last
+/// The window in segments before each reduction: as the congestion control itself reports it, or, if it does not, in the last
 /// sample before `ssthresh` changed.
 fn reductions(conn: &ConnRecord, inside: impl Fn(u64) -> bool) -> Vec<f64> {
     let values = |name: &str| {

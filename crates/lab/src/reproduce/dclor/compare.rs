@@ -38,7 +38,7 @@ impl Reading {
         }
     }
 
-    /// True where the draft's table of this number is to be made.
+    /// True if the draft's table of this number is to be made.
     fn wants(self, request: &Request, table: &str) -> bool {
         self == Self::Apart || request.wants(table)
     }
@@ -304,11 +304,11 @@ pub(super) struct Order {
     pub(super) table: &'static str,
     pub(super) id: String,
     what: String,
-    /// For each seed: positive, or above `least`, where it came out.
+    /// For each seed: positive, or above `least`, if it came out.
     pub(super) values: Vec<f64>,
     pub(super) least: f64,
     paper: f64,
-    /// Why it does not come out, where it does not.
+    /// Why it does not come out, if it does not.
     reason: &'static str,
 }
 

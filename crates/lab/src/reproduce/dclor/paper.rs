@@ -14,7 +14,7 @@ pub(super) struct Row {
     pub(super) files: u64,
     /// Connections at a time.
     pub(super) connections: u64,
-    /// Tables 3 to 5, and this row of Table 6; `None` where the draft prints nothing.
+    /// Tables 3 to 5, and this row of Table 6; `None` if the draft prints nothing.
     pub(super) printed: Option<Printed>,
 }
 

@@ -114,7 +114,7 @@ impl Line {
         (self.window_j / self.data_j).floor()
     }
 
-    /// `F_i + F_j * alpha / beta`: 1 where the slow direction is never idle.
+    /// `F_i + F_j * alpha / beta`: 1 if the slow direction is never idle.
     #[must_use]
     pub fn balance(&self, of: Efficiency) -> f64 {
         of.slow + of.fast * self.alpha() / self.beta()
@@ -190,7 +190,7 @@ impl Line {
         Efficiency { slow: 1.0 - printed.fast * self.alpha() / self.beta(), ..printed }
     }
 
-    /// (4.2) to (4.4) ACKs first: how many leave between two data packets. `None` where they never end.
+    /// (4.2) to (4.4) ACKs first: how many leave between two data packets. `None` if they never end.
     #[must_use]
     pub fn priority_burst(&self) -> Option<AckBurst> {
         if !self.acks_fit() {
@@ -201,7 +201,7 @@ impl Line {
         Some(AckBurst { during, all, time: all * self.ack_time() })
     }
 
-    /// (5.12) and (5.13), which are (5.5) and (5.6) where `threshold` is 1: at most so many data packets of i are with IP.
+    /// (5.12) and (5.13), which are (5.5) and (5.6) if `threshold` is 1: at most so many data packets of i are with IP.
     #[must_use]
     pub fn backpressure_printed(&self, threshold: u32) -> Efficiency {
         let (alpha, beta, window, b) = (self.alpha(), self.beta(), self.packets_j(), f64::from(threshold));
@@ -266,7 +266,7 @@ impl Line {
         }
     }
 
-    /// (6.1) ACKs per data packet where data gets the share `f` of the slow direction.
+    /// (6.1) ACKs per data packet if data gets the share `f` of the slow direction.
     #[must_use]
     pub fn allocation_ratio(&self, f: f64) -> f64 {
         (1.0 - f) * self.beta() / f
@@ -440,7 +440,7 @@ mod tests {
                 assert!((line.balance(of) - 1.0).abs() < 1e-9, "{line:?}: {of:?}");
             }
             let of = line.allocation(equal);
-            // Where the windows allow it, the equal share is the same of both directions.
+            // If the windows allow it, the equal share is the same of both directions.
             if line.priority().slow < equal {
                 assert!((of.slow - of.fast).abs() < 1e-9, "{of:?}");
             }

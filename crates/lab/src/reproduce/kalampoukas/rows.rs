@@ -16,7 +16,7 @@ pub(crate) enum Discipline {
 }
 
 impl Discipline {
-    /// ACKs between two data packets of the slow direction, as the formulas have it: (4.3), (5.1) to (5.4), (6.1). `None` where
+    /// ACKs between two data packets of the slow direction, as the formulas have it: (4.3), (5.1) to (5.4), (6.1). `None` if
     /// there are no data packets.
     pub(crate) fn acks_per_data(self, line: &Line) -> Option<f64> {
         let first = line.priority_burst().map(|burst| burst.all);
@@ -78,7 +78,7 @@ pub(crate) struct Row {
     pub(crate) model: Option<Efficiency>,
     /// By how much the simulation may differ from it.
     pub(crate) tolerance: Efficiency,
-    /// The paper's band for `F_i` and `F_j`, where it is one.
+    /// The paper's band for `F_i` and `F_j`, if it is one.
     pub(crate) band: Option<[(f64, f64); 2]>,
 }
 

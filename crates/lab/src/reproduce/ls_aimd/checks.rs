@@ -182,7 +182,7 @@ impl<R: Results> Of<'_, R> {
     }
 }
 
-/// The smallest step down of a series that is to fall: negative where it rises somewhere.
+/// The smallest step down of a series that is to fall: negative if it rises somewhere.
 fn least_fall(values: &[f64]) -> f64 {
     values.windows(2).map(|pair| pair[0] - pair[1]).fold(f64::INFINITY, f64::min)
 }

@@ -86,7 +86,7 @@ impl Experiment {
         self.rate_mbit * us / 8
     }
 
-    /// Eq. 2.3: segments per flow and round trip where the queue is `queue_us`.
+    /// Eq. 2.3: segments per flow and round trip if the queue is `queue_us`.
     pub(super) fn window_segments(&self, queue_us: u32) -> f64 {
         f64::from(self.rate_mbit) * f64::from(self.base_us + queue_us)
             / f64::from(self.flows * self.frame() * 8)

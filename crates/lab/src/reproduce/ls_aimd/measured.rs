@@ -76,7 +76,7 @@ pub(super) struct Measured {
     pub(super) marked: f64,
     /// Mean over flows and time, us.
     pub(super) srtt_us: f64,
-    /// The same of the smoothed RTT that feeds the departure clock, us; 0 where there is none.
+    /// The same of the smoothed RTT that feeds the departure clock, us; 0 if there is none.
     pub(super) srtt_pace_us: f64,
     /// Coefficient of variation of the flows' goodputs.
     pub(super) spread: f64,
@@ -139,7 +139,7 @@ impl Measured {
     }
 }
 
-/// The coefficient of variation; 0 where there is no mean.
+/// The coefficient of variation; 0 if there is no mean.
 fn variation(values: &[f64]) -> f64 {
     let spread = Spread::of(values.to_vec());
     spread.filter(|spread| spread.mean > 0.0).map_or(0.0, |spread| spread.sd / spread.mean)

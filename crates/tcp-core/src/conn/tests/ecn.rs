@@ -137,7 +137,7 @@ fn agreed(mode: Mode) -> Bench {
     bench
 }
 
-/// `n` segments of data arrive from `offset` on, with CE where `marked`.
+/// `n` segments of data arrive from `offset` on, with CE if `marked`.
 fn data(bench: &mut Bench, offset: u32, n: u32, marked: bool, flags: TcpFlags) {
     let payload = [0; 500];
     for i in 0..n {

@@ -101,7 +101,7 @@ fn acknowledged(state: State) -> bool {
     matches!(state, State::FinWait2 | State::TimeWait)
 }
 
-/// What [`Bench::end`] must say where the connection ends with `error`.
+/// What [`Bench::end`] must say if the connection ends with `error`.
 fn told(state: State, left: Leftover, error: Option<ConnError>, reset: bool) -> String {
     let unread = if left == Leftover::Unread { "6 bytes, " } else { "" };
     let error = error.map_or_else(|| "in order".into(), |error| format!("{error}"));

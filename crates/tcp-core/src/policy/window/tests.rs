@@ -83,7 +83,7 @@ struct Flow {
 }
 
 impl Flow {
-    /// With a window of `cwnd` segments, and `ssthresh` where it is given.
+    /// With a window of `cwnd` segments, and `ssthresh` if it is given.
     fn new(cwnd: f64, ssthresh: Option<f64>) -> Self {
         let now = Instant::from_secs(1);
         let mut init = CcInit::new(now, SMSS, segments(cwnd));

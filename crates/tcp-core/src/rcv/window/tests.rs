@@ -95,7 +95,7 @@ fn without_scaling_the_window_is_at_most_65535() {
     assert_eq!(window.size, 65_535 << 4, "an unknown round trip opens it fully, as far as the field can say");
 }
 
-/// RFC 7323, section 2.4: the scale may force the edge back by less than one unit, and only where the buffer is
+/// RFC 7323, section 2.4: the scale may force the edge back by less than one unit, and only if the buffer is
 /// full. What was promised is remembered.
 #[test]
 fn the_scale_rounds_up_where_there_is_room() {

@@ -179,7 +179,7 @@ proptest! {
         }
     }
 
-    /// The same where the window moves before every departure; each change costs less than a millionth of a
+    /// The same if the window moves before every departure; each change costs less than a millionth of a
     /// nanosecond, for windows of a byte and more.
     #[test]
     fn a_moving_rate_does_not_drift(

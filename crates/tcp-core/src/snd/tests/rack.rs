@@ -1,4 +1,4 @@
-//! RACK (RFC 8985, section 6). The RTT is 100 ms, so that the reordering window is 25 ms where there is one.
+//! RACK (RFC 8985, section 6). The RTT is 100 ms, so that the reordering window is 25 ms if there is one.
 
 use super::bench::{Bench, SMSS, Setup, ms};
 use crate::events::WakeReason::Reorder;
@@ -213,7 +213,7 @@ fn originals_as_late_as_others_are_not_lost_when_a_copy_arrives() {
     assert_eq!(bench.drain(), [(7000, 1000, FastRetransmit)]);
 }
 
-/// The same where what is newer than the late originals is SACKed by the ACK that covers them.
+/// The same if what is newer than the late originals is SACKed by the ACK that covers them.
 #[test]
 fn originals_as_late_as_others_are_not_lost_when_newer_data_is_sacked() {
     let mut bench = out(10);

@@ -1,4 +1,4 @@
-//! A flight of which everything is lost: what asking first costs where there was nothing to ask.
+//! A flight of which everything is lost: what asking first costs if there was nothing to ask.
 
 use super::super::super::check::Check;
 use super::super::super::error::ReproduceError;
