@@ -40,15 +40,16 @@ pub struct ClassStats {
     pub packets: u64,
     /// Their IP bytes; a super-packet counts one header.
     pub bytes: u64,
-    /// Packets that went through the scheduler's queue, of which the delays tell; a super-packet counts once.
+    /// Packets that went through the scheduler's queue, to which the delays apply; a super-packet counts
+    /// once.
     pub queued: u64,
-    /// Half of these waited for no longer than this.
+    /// Median delay.
     pub delay_p50: Duration,
-    /// 90 % waited for no longer than this.
+    /// 90th percentile of the delay.
     pub delay_p90: Duration,
-    /// 99 % waited for no longer than this.
+    /// 99th percentile of the delay.
     pub delay_p99: Duration,
-    /// The longest wait.
+    /// Longest delay.
     pub delay_max: Duration,
 }
 
