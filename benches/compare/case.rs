@@ -99,7 +99,7 @@ const fn contestant(name: &'static str, label: &'static str, who: Who, link: Lin
     Contestant { name, label, who, link, kernel_cc: Some(KERNEL_CC) }
 }
 
-/// Where the kernel's TCP has the congestion control that is this machine's default.
+/// If the kernel's TCP has the congestion control that is this machine's default.
 const fn with_default_cc(name: &'static str, contestant: Contestant) -> Contestant {
     Contestant { name, kernel_cc: None, ..contestant }
 }
@@ -185,7 +185,7 @@ impl Case {
     fn makes_sense(&self) -> bool {
         let Contestant { who, link, kernel_cc, .. } = self.contestant;
         if kernel_cc.is_none() {
-            // Only where the kernel sends bulk data it matters.
+            // It matters only if the kernel sends bulk data.
             return match self.act {
                 Act::Send { flows: 1 } => who == Who::Kernel,
                 Act::Receive { flows: 1 } => who != Who::Kernel,

@@ -83,7 +83,7 @@ pub(crate) fn run(
     }
 }
 
-/// True where all went well.
+/// True if all went well.
 fn measure_all(options: &Options, seconds: f64, prepare: impl FnOnce(&mut Vec<Case>)) -> Outcome<bool> {
     let mut chosen = chosen(&options.only)?;
     if options.list {

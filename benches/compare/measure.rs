@@ -26,7 +26,7 @@ pub(crate) fn check_rights() -> Outcome<()> {
 
 /// The threads go on when this returns: the process is to end.
 pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
-    // Where the command is killed, its measurements are not to outlive it.
+    // If the command is killed, its measurements are not to outlive it.
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
     net::gain_rights()?;
     let Net { peer, here } = Net::new(&case)?;
@@ -136,7 +136,7 @@ fn pause(ended: &Receiver<String>, length: Duration) -> Outcome<()> {
     }
 }
 
-/// Of sorted nanoseconds, in microseconds; not a number where there are none.
+/// Of sorted nanoseconds, in microseconds; not a number if there are none.
 fn quantile(sorted: &[u32], share: f64) -> f64 {
     let at = (sorted.len() as f64 * share) as usize;
     sorted.get(at).map_or(f64::NAN, |&nanos| f64::from(nanos) * 1e-3)

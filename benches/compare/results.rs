@@ -33,7 +33,7 @@ pub(crate) struct Setting {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) setting: Setting,
-    /// By the case's name; one sample per round, `None` where the measurement failed.
+    /// By the case's name; one sample per round, `None` if the measurement failed.
     cases: BTreeMap<String, Vec<Option<Sample>>>,
 }
 
@@ -54,12 +54,12 @@ impl Results {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// `None` where no round has it.
+    /// `None` if no round has it.
     pub(crate) fn summary(&self, case: &Case, metric: Metric) -> Option<Summary> {
         Summary::of(self.rounds(case, metric).flatten())
     }
 
-    /// Medians compared, and the range of the rounds' own ratios; `None` where one has no result.
+    /// Medians compared, and the range of the rounds' own ratios; `None` if one has no result.
     pub(crate) fn ratio(&self, above: &Case, below: &Case, metric: Metric) -> Option<Summary> {
         let pairs = self.rounds(above, metric).zip(self.rounds(below, metric));
         let each = Summary::of(pairs.filter_map(|(above, below)| Some(above? / below?)))?;

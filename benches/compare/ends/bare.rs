@@ -24,9 +24,9 @@ const SEGMENTS: usize = (65_535 - 40) / MSS as usize;
 /// About 4 MiB of different memory is sent from, since a TCP must keep what is not acknowledged yet, and cannot send
 /// what is in the cache anyway.
 const RING: usize = 64 * SEGMENTS * MSS as usize;
-/// What is offered to the kernel is 65,535 bytes shifted by this: 1 GiB where it sends super-packets.
+/// What is offered to the kernel is 65,535 bytes shifted by this: 1 GiB if it sends super-packets.
 const WINDOW_SCALE: u8 = 14;
-/// 512 KiB where it sends single packets: fewer than the 500 that wait in a TUN device before it drops one, from which
+/// 512 KiB if it sends single packets: fewer than the 500 that wait in a TUN device before it drops one, from which
 /// a loop without selective acknowledgments recovers badly.
 const PLAIN_WINDOW_SCALE: u8 = 3;
 /// Bytes read in one go: an ACK for every so many, so that the kernel never waits for one.

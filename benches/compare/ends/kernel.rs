@@ -1,4 +1,4 @@
-//! The kernel's TCP, with blocking calls where one connection is busy, and epoll (through tokio) for many.
+//! The kernel's TCP, with blocking calls if one connection is busy, and epoll (through tokio) for many.
 
 use super::{CHUNK, Meter, all, end, some};
 use crate::case::{Act, Wait};

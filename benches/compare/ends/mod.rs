@@ -105,12 +105,12 @@ pub(crate) async fn first<F: Future<Output = io::Result<()>> + Send + 'static>(
     tasks.join_next().await.unwrap_or(Ok(Ok(())))?
 }
 
-/// What was read, where there must be something.
+/// What was read; there must be something.
 pub(crate) fn some(read: usize) -> io::Result<usize> {
     if read == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(read) }
 }
 
-/// What was read, where there must be nothing more.
+/// What was read; there must be nothing more.
 pub(crate) fn end(read: usize) -> io::Result<()> {
     if read == 0 { Ok(()) } else { Err(io::ErrorKind::InvalidData.into()) }
 }

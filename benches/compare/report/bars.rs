@@ -1,4 +1,4 @@
-//! The picture of throughput: a panel of bars for each kind of packets, as SVG that is dark where the reader's screen is.
+//! The picture of throughput: a panel of bars for each kind of packets, as SVG that is dark if the reader's screen is.
 
 use super::tables::{RECEIVE, SEND};
 use super::text::number;

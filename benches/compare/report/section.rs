@@ -33,7 +33,7 @@ pub(crate) fn marked(sections: &[Section]) -> String {
 /// A document with the sections at their places. Places of other sections stay as they are.
 ///
 /// # Errors
-/// Where a section has no place, or a place has no end.
+/// If a section has no place, or a place has no end.
 pub(crate) fn update(document: &str, sections: &[Section]) -> Result<String, String> {
     let mut out = document.to_owned();
     for Section { name, text, .. } in sections {

@@ -5,7 +5,7 @@ use ackline::core::Duration;
 use ackline::runtime::stats::{Distribution, Stats};
 use serde::Serialize;
 
-/// What the driver measured of itself, in JSON; times in microseconds but where a name says otherwise.
+/// What the driver measured of itself, in JSON; times in microseconds unless a name says otherwise.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Timing {
     /// Times between departures of packets.

@@ -184,7 +184,7 @@ impl<'a> Batch<'a> {
         Extras { plots, ..self.extras }
     }
 
-    /// One run, or its result where it was finished before.
+    /// One run, or its result if it was finished before.
     fn one(&self, point: usize, repetition: u32) -> Result<(RunResult, bool), RunError> {
         let Some(folder) = &self.folder else {
             let (outcome, _) = simulate(self.scenario, point, repetition, Wanted::default())?;

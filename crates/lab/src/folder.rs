@@ -6,7 +6,7 @@
 //!   runs/           one JSON file per finished run, by point and repetition
 //!   runs.jsonl      all of them, one per line
 //!   flows.csv queues.csv summary.csv summary.md summary.txt
-//!   series/ plots/ pcap/ report.html   where asked for
+//!   series/ plots/ pcap/ report.html   if asked for
 //! ```
 
 use crate::error::RunError;

@@ -8,7 +8,7 @@ use ackline_tcp_core::config::Target;
 use ackline_tcp_core::{Duration, Instant};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// A simulation that has not begun, and where everything of the scenario is in it.
+/// A simulation that has not begun, in which everything of the scenario is in it.
 pub(crate) struct Network {
     pub(crate) sim: Sim,
     pub(crate) nodes: Vec<NodeId>,

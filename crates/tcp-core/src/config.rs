@@ -1,4 +1,4 @@
-//! Settings of an endpoint, a listener and a connection. Where an RFC leaves the choice open, the defaults
+//! Settings of an endpoint, a listener and a connection. If an RFC leaves the choice open, the defaults
 //! are those of a modern Linux host.
 
 mod nagle;

@@ -346,7 +346,7 @@ mod tests {
             let _ = (parse_time(&text), parse_rate(&text), parse_amount(&text));
         }
 
-        /// Whole numbers are exact, where floating point would not be.
+        /// Whole numbers are exact, as floating point would not be.
         #[test]
         fn whole_numbers_are_exact(number in 0..=u64::MAX >> 20) {
             prop_assert_eq!(SIZE.parse(&alloc::format!("{number}M")), Ok(number << 20));

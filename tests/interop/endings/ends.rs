@@ -20,7 +20,7 @@ use tokio::time::Instant;
 const MUCH: usize = 100_000;
 const LITTLE: usize = 1_000;
 
-/// Of the subject where it is the event's.
+/// Of the subject if it is the event's.
 const USER_TIMEOUT: Duration = Duration::from_millis(500);
 /// `SO_LINGER` knows whole seconds.
 const LINGER: Duration = Duration::from_secs(1);

@@ -153,7 +153,7 @@ fn host_address(address: IpAddr) -> Result<(), String> {
     Ok(())
 }
 
-/// An IPv4 network's first or last address where it has hosts between them.
+/// An IPv4 network's first or last address if it has hosts between them.
 fn is_whole_network(net: &IpNet) -> bool {
     match net {
         IpNet::V4(v4) if v4.prefix_len() < 31 => v4.addr() == v4.network() || v4.addr() == v4.broadcast(),

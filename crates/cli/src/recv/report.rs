@@ -22,9 +22,9 @@ pub(super) struct Transfer {
     pub(super) time: Duration,
     /// CPU time of the process; unknown if several transfers share it.
     pub(super) cpu: Option<Duration>,
-    /// Of the stack; unknown where several transfers share it.
+    /// Of the stack; unknown if several transfers share it.
     pub(super) timing: Option<Timing>,
-    /// What the stack sent; not told where several transfers share it.
+    /// What the stack sent; not told if several transfers share it.
     pub(super) egress: Option<EgressReport>,
     /// The peer was given up before it had sent a byte: nothing was lost.
     pub(super) silent: bool,

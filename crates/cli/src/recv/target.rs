@@ -179,7 +179,7 @@ impl Sink {
         if let Place::Exactly(old) = &place
             && let Ok(metadata) = fs::metadata(old)
         {
-            // As an overwritten file would keep them. Where that is refused, the data matters more.
+            // As an overwritten file would keep them. If that is refused, the data matters more.
             let _ = file.set_permissions(metadata.permissions());
         }
         let kind = match temporary {
@@ -250,7 +250,7 @@ impl Place {
             }
             // A link replaces nothing, but a rename does.
             Self::Exactly(path) => {
-                // Nobody takes it for a leftover while it has a temporary name. Where locks fail, nobody can take it for one.
+                // Nobody takes it for a leftover while it has a temporary name. If locks fail, nobody can take it for one.
                 let _ = file.try_lock();
                 let temporary = loop {
                     let name = unfinished::temporary_name(&self.directory().join(TEMPORARY));

@@ -32,7 +32,7 @@ pub(super) async fn receive(
     // Before this side closes: a sender that waits for that knows that the file is there.
     let path = sink.finish()?;
     let _ = stream.set_linger(None);
-    // Fails where the sender is gone already, which takes nothing away from the file.
+    // Fails if the sender is gone already, which takes nothing away from the file.
     let _ = stream.shutdown().await;
     Ok(path)
 }

@@ -225,7 +225,7 @@ enum Early {
     Signal(EndSignal),
 }
 
-/// Connects and exchanges everything. Where this is dropped or fails, the receiver gets a reset: it must not take a
+/// Connects and exchanges everything. If this is dropped or fails, the receiver gets a reset: it must not take a
 /// part for the whole.
 async fn transfer(
     stack: &Stack,
@@ -274,7 +274,7 @@ async fn transfer(
     }
 }
 
-/// The first of the addresses that accepts; where none does, why the first one did not.
+/// The first of the addresses that accepts; if none does, why the first one did not.
 async fn connect(stack: &Stack, args: &SendArgs, targets: &[SocketAddr]) -> Result<TcpStream, Failure> {
     let mut first_error = None;
     for &target in targets {

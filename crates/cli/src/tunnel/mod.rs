@@ -116,7 +116,7 @@ impl Tunnel {
         }
     }
 
-    /// Opens the device; a TUN interface is made where there is none of its name.
+    /// Opens the device; a TUN interface is made if there is none of its name.
     pub(crate) fn open(&self) -> Result<Box<dyn Device>, Failure> {
         match &self.device {
             Kind::Tun(tun) => Ok(Box::new(tun.open()?)),

@@ -9,7 +9,7 @@ use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The stack's address where the command line names none: from the block for benchmarks (RFC 2544, appendix
+/// The stack's address if the command line names none: from the block for benchmarks (RFC 2544, appendix
 /// C.2.2), which no one else routes.
 const DEFAULT_LOCAL: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
 const DEFAULT_PREFIX_V4: u8 = 24;
@@ -75,7 +75,7 @@ impl Tun {
         &self.name
     }
 
-    /// Opens the interface, or makes it where there is none of that name.
+    /// Opens the interface, or makes it if there is none of that name.
     pub(super) fn open(&self) -> Result<device::Tun, Failure> {
         match Netlink::open()?.interface(&self.name) {
             Ok(existing) if !existing.up => Err(Failure::new(

@@ -52,7 +52,7 @@ pub(crate) fn run(args: &[&str]) -> Ended {
     Running::start(&mut ackline(args)).end()
 }
 
-/// A command that runs; it is killed where the test forgets it or fails.
+/// A command that runs; it is killed if the test forgets it or fails.
 pub(crate) struct Running {
     child: Option<Child>,
 }
@@ -100,7 +100,7 @@ impl Running {
         })
     }
 
-    /// Waits for it; kills it where it takes too long.
+    /// Waits for it; kills it if it takes too long.
     pub(crate) fn end(mut self) -> Ended {
         let mut child = self.child.take().expect("there until the end");
         drop(child.stdin.take());

@@ -218,7 +218,7 @@ macro_rules! figures {
                 self.element()
             }
 
-            /// The figure as a file of its own. An SVG is dark where the reader's screen is.
+            /// The figure as a file of its own. An SVG is dark if the reader's screen is.
             #[must_use]
             pub fn to_file(&self, options: &PlotOptions) -> Vec<u8> {
                 self.file(options)

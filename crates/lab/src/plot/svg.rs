@@ -31,7 +31,7 @@ pub(super) fn element(canvas: &Canvas, title: &str, size: Option<Size>) -> Strin
     writer.text + "</svg>\n"
 }
 
-/// The element as a file of its own, which is dark where the reader's screen is.
+/// The element as a file of its own, which is dark if the reader's screen is.
 pub(super) fn file(element: &str) -> String {
     let style = "<style>svg{color:#1d2228;background:#fff}\
                  @media(prefers-color-scheme:dark){svg{color:#d8dde3;background:#15181c}}\

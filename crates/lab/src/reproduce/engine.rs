@@ -54,7 +54,7 @@ pub struct StudyResult {
     pub files: Vec<PathBuf>,
 }
 
-/// Repeats studies. Options that a study does not understand are an error if it is the only one, and left out where there are
+/// Repeats studies. Options that a study does not understand are an error if it is the only one, and ignored if there are
 /// several.
 ///
 /// # Errors

@@ -8,7 +8,7 @@
 //! | `{{figure NAME}}` | the figure, as an image from the study's folder |
 //! | `{{checks PREFIX}}` | a table of the checks whose ids begin so, folded; without PREFIX all that stand nowhere else |
 //! | `{{notes}}` | the notes of this run |
-//! | `{{part NAME}}` ... `{{end}}` | what stands between, where the part was asked for |
+//! | `{{part NAME}}` ... `{{end}}` | what stands between, if the part was asked for |
 //!
 //! Within a line, `{{measured ID}}` becomes what the check measured, and `{{count}}` how many checks passed. What the page
 //! has no place for is appended. A placeholder that names nothing is an error.

@@ -150,7 +150,7 @@ impl Source {
     }
 }
 
-/// Reads a value as it stands on a command line: TOML where it is TOML (`3`, `true`, `["a", "b"]`), a text else.
+/// Reads a value as it stands on a command line: TOML if it parses as TOML (`3`, `true`, `["a", "b"]`), otherwise a text.
 pub(crate) fn given(text: &str, origin: &Arc<str>) -> Node {
     let line = format!("v = {text}");
     let parsed = DeTable::parse(&line).ok().and_then(|table| {

@@ -96,7 +96,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::vec::Vec;
 
-    /// The names of `number` from 0 to 2^32 - 1: IPv4 if it is even, IPv6 where it is odd.
+    /// The names of `number` from 0 to 2^32 - 1: IPv4 if it is even, IPv6 if it is odd.
     fn tuple(number: u32) -> FourTuple {
         let [a, b, c, d] = number.to_be_bytes();
         let (low, port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));

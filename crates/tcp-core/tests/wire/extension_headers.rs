@@ -157,7 +157,7 @@ proptest! {
         let headers = packet.len() - segment.payload.len();
         for len in 0..packet.len() {
             prop_assert!(parse(&RxPacket::new(&packet[..len])).is_err());
-            // The same, where the length says so too; after the headers that is another packet.
+            // The same, if the length says so too; after the headers that is another packet.
             if (40..headers).contains(&len) {
                 let mut short = packet[..len].to_vec();
                 short[4..6].copy_from_slice(&(len as u16 - 40).to_be_bytes());

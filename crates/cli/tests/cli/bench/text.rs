@@ -39,7 +39,7 @@ fn forms(ended: &Ended) -> Vec<String> {
 #[ignore = "slow"]
 fn lines_are_iperf3s_with_the_rtt_behind_them() {
     with("bench::text::lines_are_iperf3s_with_the_rtt_behind_them", Link::Tun, |world| {
-        // One interval for the whole test: where there are more, the two ends of a test may differ by a short last one.
+        // One interval for the whole test: with more, the two ends of a test may differ by a short last one.
         let whole = ["-t", "1", "-b", "20M", "-i", "0"];
         let omitting = ["-t", "1", "-b", "20M", "-O", "1"];
         for (length, options) in [

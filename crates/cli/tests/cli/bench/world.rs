@@ -35,7 +35,7 @@ pub(crate) struct World {
     there: Option<Namespace>,
 }
 
-/// Runs a test's `body` in a world of its own; it is skipped where that or iperf3 cannot be had.
+/// Runs a test's `body` in a world of its own; it is skipped if that or iperf3 cannot be had.
 pub(crate) fn with(name: &str, link: Link, body: impl FnOnce(&World) + Send) {
     if let Err(error) = Command::new("iperf3").arg("--version").stdout(Stdio::null()).status() {
         return skip(name, &format_args!("iperf3 (apt-get install iperf3): {error}"));

@@ -12,7 +12,7 @@ use super::responses::{RESPONSES, Response};
 use crate::plot::{Chart, Kind, Line};
 use crate::stats::{self, Estimate, Spread, quantile};
 
-/// Seeds where nobody says.
+/// Seeds by default.
 const SEEDS: u32 = 5;
 const QUICK_SEEDS: u32 = 2;
 

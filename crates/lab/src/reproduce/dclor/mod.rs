@@ -8,7 +8,7 @@
 //! | `ideal.rs`, `floor.rs` | what the path alone costs, by a model and by the stack |
 //! | `compare.rs` | Tables 3 to 6, distributions, the orders that must come out |
 //! | `settings.rs` | DCLOR's own settings over the same traffic |
-//! | `assumptions.rs` | the same orders where the draft's gaps are filled otherwise |
+//! | `assumptions.rs` | the same orders with the draft's gaps filled in other ways |
 //! | `further/` | experiments that the draft does not have |
 
 mod assumptions;

@@ -179,7 +179,7 @@ impl Line {
         Efficiency::new(1.0 - alpha / beta, fast.min(1.0))
     }
 
-    /// (4.1) is what is left to data where the fast direction is full; where the window of j does not fill it, data has the
+    /// (4.1) is what is left to data if the fast direction is full; if the window of j does not fill it, data has the
     /// rest of the ACKs' time, too: `F_i = 1 - F_j * alpha / beta`.
     #[must_use]
     pub fn priority(&self) -> Efficiency {
@@ -235,7 +235,7 @@ impl Line {
         Efficiency::new(data / cycle, (acks * self.data_time_fast() / cycle).min(1.0))
     }
 
-    /// (5.1) The time that ACKs before data packet `number` take, from 1 on, where the window has no end: (5.2) in closed form.
+    /// (5.1) The time that ACKs before data packet `number` take, from 1 on, with an unlimited window: (5.2) in closed form.
     #[must_use]
     pub fn accumulation(&self, number: u32) -> f64 {
         (0..number)

@@ -48,10 +48,10 @@ impl Discipline {
         }
     }
 
-    /// What they give where they are put right.
+    /// What they give once they are put right.
     pub(crate) fn corrected(self, line: &Line) -> Efficiency {
         match self {
-            // Nothing is held back where a whole window may be with IP.
+            // Nothing is held back if a whole window may be with IP.
             Self::Fifo => line.backpressure(line.packets_i() as u32),
             Self::AckPriority => line.priority(),
             Self::Backpressure(b) => line.backpressure(b),

@@ -1,7 +1,7 @@
 //! What counts as repeated.
 //!
-//! The model is exact where the thesis' hosts are not, so that bounds differ by regime: a closed form where AIMD is saturated; the
-//! thesis' means within an eighth where LS-AIMD has more than a segment per round trip; factors and orders where it has less.
+//! The model is exact and the thesis' hosts are not, so that bounds differ by regime: a closed form if AIMD is saturated; the
+//! thesis' means within an eighth if LS-AIMD has more than a segment per round trip; factors and orders if it has less.
 
 use super::experiment::{Aqm, Case, EXPERIMENTS, Experiment, Sender};
 use super::measured::Measured;
@@ -103,7 +103,7 @@ pub(super) fn of_case(case: &Case, measured: &Measured, whole: bool) -> Vec<Chec
     checks
 }
 
-/// Spread and percentiles where LS-AIMD has more than a segment per round trip.
+/// Spread and percentiles if LS-AIMD has more than a segment per round trip.
 fn deviation(
     case: &Case,
     measured: &Measured,
@@ -280,7 +280,7 @@ fn claims_of_aqm(results: &impl Results, aqm: Aqm, whole: bool, checks: &mut Vec
     }
 }
 
-/// S5 and S7: where LS-AIMD has more than a segment per round trip.
+/// S5 and S7: if LS-AIMD has more than a segment per round trip.
 fn marking_order(results: &impl Results, checks: &mut Vec<Check>) {
     let read = |of: &Experiment, aqm, get: fn(&Measured) -> f64| {
         results.get(&Case { of: *of, aqm, sender: Sender::Full }).map_or(f64::NAN, get)

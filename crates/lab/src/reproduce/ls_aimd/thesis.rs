@@ -10,7 +10,7 @@ const MODEL: &str = include_str!("model.csv");
 /// Statistics, as the tables have them.
 pub(super) const STATISTICS: [&str; 6] = ["min", "max", "mean", "sd", "p95", "p99"];
 
-/// The value of a statistic in Tables 9.1 to 9.3; `None` where it was not run.
+/// The value of a statistic in Tables 9.1 to 9.3; `None` if it was not run.
 pub(super) fn thesis(case: &Case, statistic: &str) -> Option<f64> {
     let column = EXPERIMENTS.iter().position(|of| of.name == case.of.name)?;
     let mut rows = TABLES.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());

@@ -454,7 +454,7 @@ fn delivery_rate() {
     assert!(view.cwnd_limited);
 }
 
-/// A flight limits the flow from where the window takes no further segment; a cap or a clock in the window's place, and
+/// A flight limits the flow once the window takes no further segment; a cap or a clock in the window's place, and
 /// a burst, are no limit of the window.
 #[test]
 fn a_flight_that_fills_the_window_is_limited_by_it() {
