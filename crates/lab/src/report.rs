@@ -197,6 +197,7 @@ const SCRIPT: &str = include_str!("report/zoom.js");
 #[must_use]
 pub fn html(scenario: &Scenario, summary: &Summary, pictures: &Pictures) -> String {
     let title = escaped(scenario.title());
+    let name = if scenario.name() == "-" { "standard input" } else { scenario.name() };
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n\
@@ -208,7 +209,7 @@ pub fn html(scenario: &Scenario, summary: &Summary, pictures: &Pictures) -> Stri
     let _ = writeln!(
         text,
         "<p class=\"dim\">{}: {}, {}, seeds from {}. ackline {}.</p>",
-        escaped(scenario.name()),
+        escaped(name),
         count(scenario.points(), "point"),
         count(scenario.runs(), "run"),
         scenario.seed(0),
@@ -242,7 +243,7 @@ pub fn html(scenario: &Scenario, summary: &Summary, pictures: &Pictures) -> Stri
     let _ = writeln!(
         text,
         "<h2>Scenario</h2>\n<details open><summary>{}</summary><pre>{}</pre></details>",
-        escaped(scenario.name()),
+        escaped(name),
         escaped(&scenario.to_toml())
     );
     // Without plots over time there is nothing to zoom.

@@ -1,4 +1,5 @@
-//! Plots of a sweep: each metric over one axis, with lines for the values of a second one, and a panel for each value of the others.
+//! Plots of a sweep: each quantity over one axis, with lines for the values of a second one, and a panel for each value of the others.
+//! If several flows or links have the quantity, they are an axis too: one figure has them all.
 
 use super::{Chart, Kind, Line, Panels, Style};
 use crate::scenario::quantity::{Unit, quantity};
@@ -68,16 +69,58 @@ pub fn sweep_charts(summary: &Summary) -> Vec<Panels> {
 
 /// The metrics called `names` of several sweeps, each with a name, which is an axis, too.
 pub(super) fn figures(sweeps: &[(String, &Summary)], names: &[&str], layout: &Layout) -> Vec<Panels> {
-    let table = Table::new(sweeps);
-    if table.rows.len() < 2 {
+    if sweeps.iter().map(|(_, sweep)| sweep.points.len()).sum::<usize>() < 2 {
         return vec![];
     }
-    let roles = Roles::choose(&table.axes, layout);
-    names.iter().flat_map(|name| table.figures(name, &roles)).collect()
+    let figures = groups(sweeps, names).into_iter().flat_map(|group| {
+        let table = Table::new(sweeps, &group.members);
+        let roles = Roles::choose(&table.axes, layout);
+        table.figures(&group.title, &roles)
+    });
+    figures.collect()
 }
 
 /// The name of the axis that tells sweeps apart.
 const FOLDER: &str = "folder";
+/// The name of the axis that tells flows or links apart.
+const OWNER: &str = "of";
+
+/// A metric, and the flow or link that it is of.
+#[derive(Clone, Copy)]
+struct Member<'a> {
+    owner: &'a str,
+    name: &'a str,
+}
+
+/// Metrics that share a figure.
+struct Group<'a> {
+    title: String,
+    members: Vec<Member<'a>>,
+}
+
+/// Puts the metrics together that are the same quantity of several flows or links: `first goodput`, `second goodput`.
+fn groups<'a>(sweeps: &[(String, &Summary)], names: &[&'a str]) -> Vec<Group<'a>> {
+    let kind = |name: &str| {
+        let metric = sweeps.iter().flat_map(|(_, sweep)| &sweep.metrics).find(|metric| metric.name == name);
+        metric.map(|metric| (metric.unit, metric.what))
+    };
+    let mut groups: Vec<Group<'a>> = vec![];
+    for name in names {
+        let (owner, quantity) = name.split_once(' ').unwrap_or(("", name));
+        let is_same =
+            |group: &&mut Group<'_>| group.title == quantity && kind(group.members[0].name) == kind(name);
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.members.push(Member { owner, name }),
+            None => groups.push(Group { title: quantity.to_owned(), members: vec![Member { owner, name }] }),
+        }
+    }
+    for group in &mut groups {
+        if let [only] = group.members.as_slice() {
+            group.title = only.name.to_owned();
+        }
+    }
+    groups
+}
 
 /// Something that is varied.
 struct Axis {
@@ -97,12 +140,13 @@ impl Axis {
             let unit = units().find(|unit| *unit != Unit::One).unwrap_or(Unit::One);
             units().all(|other| other == unit || (unit, other) == (Unit::Bytes, Unit::One)).then_some(unit)
         };
-        let numbers = found.filter(|found| path != FOLDER && found.len() > 1).and_then(|found| {
-            let largest = found.iter().map(|(number, _)| number.abs()).fold(0.0, f64::max);
-            let (size, unit) = prefixed(unit(&found)?, largest);
-            let label = if unit.is_empty() { path.clone() } else { format!("{path} [{unit}]") };
-            Some((found.iter().map(|(number, _)| number / size).collect(), label))
-        });
+        let numbers =
+            found.filter(|found| path != FOLDER && path != OWNER && found.len() > 1).and_then(|found| {
+                let largest = found.iter().map(|(number, _)| number.abs()).fold(0.0, f64::max);
+                let (size, unit) = prefixed(unit(&found)?, largest);
+                let label = if unit.is_empty() { path.clone() } else { format!("{path} [{unit}]") };
+                Some((found.iter().map(|(number, _)| number / size).collect(), label))
+            });
         Self { path, values, numbers }
     }
 
@@ -181,10 +225,11 @@ impl Roles {
         let count = |axis: &usize| axes[*axis].values.len();
         let with_numbers = |axis: &usize| axes[*axis].numbers.is_some();
         let free = || (0..axes.len()).filter(|axis| is_free(*axis));
+        let varied = || free().filter(|axis| axes[*axis].path != OWNER);
         // The last of equals varies fastest, and so is read as belonging together.
         let x = x
-            .or_else(|| free().filter(with_numbers).max_by_key(count))
-            .or_else(|| free().max_by_key(count))
+            .or_else(|| varied().filter(with_numbers).max_by_key(count))
+            .or_else(|| varied().max_by_key(count))
             .unwrap_or(0);
         let rest = || free().filter(move |axis| *axis != x);
         let few = |axis: &usize| count(axis) <= MAX_LINES;
@@ -197,22 +242,23 @@ impl Roles {
     }
 }
 
-/// A point of a sweep.
+/// A metric at a point of a sweep.
 struct Row<'a> {
     /// The place of its value on each axis.
     at: Vec<usize>,
     summary: &'a Summary,
     point: &'a PointSummary,
+    metric: &'a str,
 }
 
-/// All points, by axis.
+/// A group of metrics at all points, by axis.
 struct Table<'a> {
     axes: Vec<Axis>,
     rows: Vec<Row<'a>>,
 }
 
 impl<'a> Table<'a> {
-    fn new(sweeps: &'a [(String, &'a Summary)]) -> Self {
+    fn new(sweeps: &'a [(String, &'a Summary)], members: &[Member<'a>]) -> Self {
         let mut values: Vec<(String, Vec<String>)> = vec![];
         let mut seen = |path: &str, value: &str| {
             let axis = values.iter().position(|(known, _)| known == path).unwrap_or_else(|| {
@@ -244,19 +290,24 @@ impl<'a> Table<'a> {
                 known.push("-".to_owned());
             }
         }
+        values.push((OWNER.to_owned(), members.iter().map(|member| member.owner.to_owned()).collect()));
         let axes: Vec<Axis> = values.into_iter().map(|(path, values)| Axis::new(path, values)).collect();
-        let rows = rows().map(|(name, summary, point)| {
-            let place = |axis: &Axis| {
-                let value = value(name, point, &axis.path);
-                axis.values.iter().position(|known| known == value).unwrap_or(0)
+        let rows = rows().flat_map(|(name, summary, point)| {
+            let row = |(number, member): (usize, &Member<'a>)| {
+                let place = |axis: &Axis| {
+                    let value = value(name, point, &axis.path);
+                    axis.values.iter().position(|known| known == value).unwrap_or(0)
+                };
+                let at = axes.iter().map(|axis| if axis.path == OWNER { number } else { place(axis) });
+                Row { at: at.collect(), summary, point, metric: member.name }
             };
-            Row { at: axes.iter().map(place).collect(), summary, point }
+            members.iter().enumerate().map(row).collect::<Vec<_>>()
         });
         let rows = rows.collect();
         Self { axes, rows }
     }
 
-    /// The figures of a metric: one, unless there are too many panels.
+    /// The figures of the group: one, unless there are too many panels.
     fn figures(&self, name: &str, roles: &Roles) -> Vec<Panels> {
         let counts: Vec<usize> = roles.facets.iter().map(|axis| self.axes[*axis].values.len()).collect();
         // Axes from the left leave the figure until the panels of the others fit in.
@@ -285,7 +336,7 @@ impl<'a> Table<'a> {
                 charts.push(chart);
             }
             charts.retain(|chart| !chart.is_empty());
-            let from_zero = reaches_far_down(&charts);
+            let from_zero = starts_at_zero(&charts);
             charts.iter_mut().for_each(|chart| chart.from_zero = from_zero);
             let of = self.values_in_words(&outer_values);
             let file = |text: &str| text.replace([' ', '.', '/', '>', '='], "-");
@@ -315,7 +366,8 @@ impl<'a> Table<'a> {
 
     fn values_in_words(&self, values: &[(usize, usize)]) -> String {
         let words = values.iter().map(|(axis, value)| {
-            format!("{} = {}", self.axes[*axis].short(), self.axes[*axis].values[*value])
+            let (axis, value) = (&self.axes[*axis], &self.axes[*axis].values[*value]);
+            if axis.path == OWNER { value.clone() } else { format!("{} = {value}", axis.short()) }
         });
         words.collect::<Vec<_>>().join(", ")
     }
@@ -335,7 +387,7 @@ impl<'a> Table<'a> {
             labels.into_iter().map(|label| Line { label, style, ..Line::default() }).collect();
         let mut unit = "";
         for row in self.rows.iter().filter(|row| values.iter().all(|(axis, value)| row.at[*axis] == *value)) {
-            let Some(place) = row.summary.metrics.iter().position(|metric| metric.name == name) else {
+            let Some(place) = row.summary.metrics.iter().position(|metric| metric.name == row.metric) else {
                 continue;
             };
             unit = row.summary.metrics[place].unit;
@@ -362,13 +414,17 @@ impl<'a> Table<'a> {
     }
 }
 
-/// True if the lowest value is less than half of the highest. Else an axis from zero would hide how the values differ.
-fn reaches_far_down(charts: &[Chart]) -> bool {
-    let values =
-        || charts.iter().flat_map(|chart| &chart.lines).flat_map(|line| &line.points).map(|point| point.1);
+/// True if the lowest value is less than half of the highest, or all are the same within two per cent. Otherwise an axis from zero
+/// would hide how the values differ.
+fn starts_at_zero(charts: &[Chart]) -> bool {
+    let lines = || charts.iter().flat_map(|chart| &chart.lines);
+    let values = || {
+        let ends = lines().flat_map(|line| &line.band).flat_map(|band| [band.1, band.2]);
+        lines().flat_map(|line| &line.points).map(|point| point.1).chain(ends)
+    };
     let (lowest, highest) =
         (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
-    lowest < highest / 2.0
+    lowest < highest / 2.0 || highest - lowest < 0.02 * highest
 }
 
 #[cfg(test)]
@@ -422,6 +478,48 @@ mod tests {
         // CUBIC's last point is the last of all.
         assert_eq!(last.lines[1].points[3], (40.0, 23.5));
         assert!(last.lines[1].band.len() == 4 && last.lines[1].band[3].2 > 23.5);
+    }
+
+    #[test]
+    fn a_quantity_of_several_flows_is_one_figure() {
+        let with_flows = |axes: &[(&str, &[&str])]| {
+            let mut summary = sweep(axes);
+            let metric = |name: &str| Metric { name: name.to_owned(), ..summary.metrics[0].clone() };
+            let metrics = ["first goodput", "second goodput"].map(metric);
+            summary.metrics = metrics.to_vec();
+            for point in &mut summary.points {
+                point.estimates.push(Some(Estimate { mean: 100.0, ..point.estimates[0].unwrap() }));
+            }
+            sweep_charts(&summary)
+        };
+        let labels = |chart: &Chart| chart.lines.iter().map(|line| line.label.clone()).collect::<Vec<_>>();
+        let figures = with_flows(&[CC]);
+        let [figure] = figures.as_slice() else { panic!("{figures:?}") };
+        assert_eq!((figure.name.as_str(), figure.title.as_str()), ("sweep-goodput", "goodput"));
+        assert_eq!(
+            (figure.charts.len(), labels(&figure.charts[0])),
+            (1, vec!["first".into(), "second".into()])
+        );
+        assert_eq!(figure.charts[0].x, Kind::Names(vec!["reno".to_owned(), "cubic".to_owned()]));
+        assert_eq!(figure.charts[0].lines[1].points, [(0.0, 100.0), (1.0, 100.0)]);
+        // Lines are taken already: each flow has a panel.
+        let figures = with_flows(&[CC, LIMIT]);
+        let [figure] = figures.as_slice() else { panic!("{figures:?}") };
+        let titles: Vec<&str> = figure.charts.iter().map(|chart| chart.title.as_str()).collect();
+        assert_eq!(
+            (titles, labels(&figure.charts[0])),
+            (vec!["first", "second"], vec!["reno".into(), "cubic".into()])
+        );
+    }
+
+    #[test]
+    fn an_axis_begins_at_zero_unless_that_hides_differences() {
+        let chart = |values: &[f64]| {
+            let points = values.iter().map(|value| (0.0, *value)).collect();
+            [Chart { lines: vec![Line { points, ..Line::default() }], ..Chart::default() }]
+        };
+        assert!(starts_at_zero(&chart(&[99.98, 100.0])) && starts_at_zero(&chart(&[1.0, 10.0])));
+        assert!(!starts_at_zero(&chart(&[80.0, 100.0])));
     }
 
     #[test]
