@@ -100,7 +100,7 @@ impl CongestionControl for Gentle {
             CongestionEvent::Timeout { first, window, ssthresh, .. } => {
                 match ssthresh {
                     SsthreshRule::ByCc if first => self.cut(view),
-                    SsthreshRule::AtMost(most) => self.ssthresh = most,
+                    SsthreshRule::To(value) => self.ssthresh = value,
                     SsthreshRule::ByCc | SsthreshRule::Keep => {}
                 }
                 self.window = self.window.min(window);

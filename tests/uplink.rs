@@ -96,17 +96,32 @@ fn each_scheduler_divides_the_uplink_as_its_closed_form_says() {
     }
 }
 
-/// `f=auto`: both directions get the same part of their links, beta / (alpha + beta), whatever an ACK costs and answers.
+/// `f=auto`: both directions get the same part of their links, beta / (alpha + beta), whatever an ACK costs and answers,
+/// if the downlink's rate is given and if it is estimated.
 #[test]
 fn an_adaptive_share_treats_both_directions_alike() {
     for (ack_policy, per_ack) in [("immediate", 1.0), ("delayed:segments=2,delay=400ms", 2.0)] {
         let ratio = 50.0 * f64::from(ACK) / f64::from(DATA) / per_ack;
         let fair = 1.0 / (1.0 + ratio);
-        let (up, down) = efficiencies_with("kalampoukas:f=auto,down=5mbit,acks=kept", ack_policy);
-        assert!(
-            (up - fair).abs() <= 0.02 && (down - fair).abs() <= 0.02,
-            "{ack_policy}: {up}, {down}, not {fair}"
-        );
+        for down in ["5mbit", "auto"] {
+            let sched = format!("kalampoukas:f=auto,down={down},acks=kept");
+            let (up, down) = efficiencies_with(&sched, ack_policy);
+            assert!(
+                (up - fair).abs() <= 0.02 && (down - fair).abs() <= 0.02,
+                "{sched}, {ack_policy}: {up}, {down}, not {fair}"
+            );
+        }
+    }
+}
+
+/// `f=auto,goal=G`: downloads get this part of their link, and uploads what its ACKs leave.
+#[test]
+fn an_adaptive_share_gives_downloads_the_part_that_is_asked_for() {
+    let ratio = 50.0 * f64::from(ACK) / f64::from(DATA);
+    for goal in [0.2, 0.7] {
+        let (up, down) = efficiencies(&format!("kalampoukas:f=auto,goal={goal},acks=kept"));
+        let rest = 1.0 - goal * ratio;
+        assert!((up - rest).abs() <= 0.02 && (down - goal).abs() <= 0.02, "{goal}: {up}, {down}, not {rest}");
     }
 }
 

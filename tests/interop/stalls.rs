@@ -4,8 +4,8 @@
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
 use ackline::Registry;
+use ackline_runtime::Info;
 use ackline_runtime::device::impair::{ImpairConfig, Impairment, Stall};
-use ackline_tcp_core::info::Info;
 use ackline_tcp_core::{ConnConfig, Duration, Rate};
 
 const MIB: u64 = 1 << 20;

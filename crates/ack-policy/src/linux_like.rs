@@ -226,9 +226,10 @@ impl AckPolicy for LinuxLike {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("quick", f64::from(self.quick));
-        report.report("delay_ms", self.delay.as_secs_f64() * 1e3);
-        report.report("interactive", f64::from(u8::from(self.interactive)));
+        report.number("quick", self.quick);
+        report.millis("delay_ms", self.delay);
+        report.flag("interactive", self.interactive);
+        report.flag("planned", self.due.is_some());
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -188,7 +188,7 @@ impl AckPolicy for SunOsDelayed {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("delay_ms", self.settings.delay.as_secs_f64() * 1e3);
+        report.millis("delay_ms", self.settings.delay);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -189,7 +189,7 @@ impl WindowGrowth for Dctcp {
     }
 
     fn metrics(&self, _w: &Windows, report: &mut Metrics<'_>) {
-        report.report("alpha", self.alpha());
+        report.number("alpha", self.alpha());
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

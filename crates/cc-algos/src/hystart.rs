@@ -15,7 +15,9 @@
 //! Fails if RTT samples are rare (no check with fewer than eight per round) or if another flow keeps the
 //! queue full from the start (the RTT does not rise).
 
-use ackline_tcp_core::{Duration, SeqNum};
+use ackline_tcp_core::policy::cc::Phase;
+use ackline_tcp_core::policy::window::{GrowthCx, Windows};
+use ackline_tcp_core::{Duration, SeqNum, Window};
 
 /// RFC 9406, section 4.3: least RTT rise that counts.
 pub const MIN_RTT_THRESH: Duration = Duration::from_millis(4);
@@ -31,6 +33,11 @@ pub const CSS_GROWTH_DIVISOR: u32 = 4;
 pub const CSS_ROUNDS: u32 = 5;
 /// RFC 9406, section 4.3: maximum segments by which one ACK may open the window of a flow that is not paced.
 pub const L: u32 = 8;
+
+/// True in the first slow start, the only one that HyStart++ is for (RFC 9406, section 4.3).
+pub(crate) fn is_first(w: &Windows) -> bool {
+    w.in_slow_start() && w.ssthresh() == Window::MAX
+}
 
 /// The detector, for the first slow start of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -86,6 +93,28 @@ impl HyStart {
             Stage::Conservative { .. } => Growth::Conservative,
             Stage::Over => Growth::Exit,
         }
+    }
+
+    /// An ACK in the first slow start: opens the window, or ends slow start by setting `ssthresh` to it. Returns
+    /// the bytes left for congestion avoidance. `step`: the part of a segment by which slow start grows for each one
+    /// acknowledged, 1 unless it is limited. `paced`: departures are spread, so an ACK may open the window by any
+    /// number of segments.
+    pub(crate) fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows, step: f64, paced: bool) -> u32 {
+        let share = match self.on_ack(cx.view.snd_una, cx.view.snd_nxt, cx.ack.rtt) {
+            Growth::Full => 1.0,
+            Growth::Conservative => 1.0 / f64::from(CSS_GROWTH_DIVISOR),
+            Growth::Exit => {
+                w.set_ssthresh(w.cwnd());
+                return cx.ack.acked;
+            }
+        };
+        // RFC 9406, section 4.3; after a timeout RFC 3465, section 2.3.
+        let used = cx.at_most(match cx.view.phase {
+            Phase::Loss => 1,
+            _ if paced => u32::MAX,
+            _ => L,
+        });
+        w.open(f64::from(used) * share * step) as u32
     }
 
     /// True in conservative slow start.

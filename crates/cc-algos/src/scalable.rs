@@ -9,9 +9,10 @@
 //!
 //! Where it fails: two flows that lose together never converge to equal shares.
 
-use crate::aimd::{Aimd, AimdParams, Avoidance, Growth, MAX_SSTHRESH, RTO};
+use crate::aimd::{Aimd, AimdParams, Avoidance, Growth, HYSTART, MAX_SSTHRESH, RTO};
 use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
-use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError, window};
+use ackline_tcp_core::policy::window::{self, Windows};
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["stcp"],
@@ -64,6 +65,7 @@ impl ScalableParams {
             summary: "segments up to which it is Reno",
         },
         MAX_SSTHRESH,
+        HYSTART,
         RTO,
     ];
 
@@ -89,6 +91,11 @@ impl Scalable {
         Self { params }
     }
 
+    /// What a round trip adds to a window of `segments`, in segments.
+    fn a(&self, segments: f64) -> f64 {
+        if self.is_reno(segments) { 1.0 } else { self.params.a * segments }
+    }
+
     fn is_reno(&self, segments: f64) -> bool {
         segments <= self.params.lwnd as f64
     }
@@ -100,8 +107,7 @@ impl Growth for Scalable {
     }
 
     fn increase(&mut self, at: &Avoidance) -> f64 {
-        let segments = at.segments();
-        if self.is_reno(segments) { 1.0 } else { self.params.a * segments }
+        self.a(at.segments())
     }
 
     fn decrease(&self, segments: f64) -> f64 {
@@ -110,7 +116,10 @@ impl Growth for Scalable {
 
     fn undo(&mut self, _before: &Self) {}
 
-    fn metrics(&self, _report: &mut Metrics<'_>) {}
+    fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
+        report.number("a", self.a(w.segments()));
+        report.number("b", self.decrease(w.segments()));
+    }
 
     fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
         self.params.set(param)

@@ -1,11 +1,11 @@
 //! What the egress scheduler did, for people and for programs.
 
 use crate::output;
-use ackline::core::policy::Metrics;
+use crate::policies;
 use ackline::core::queueing::ClassStats;
 use ackline::runtime::Stack;
+use ackline::runtime::info::MetricList;
 use serde::Serialize;
-use serde_json::{Map, Value};
 use std::time::Duration;
 
 /// What left a stack, by kind of packet.
@@ -14,7 +14,7 @@ pub(crate) struct EgressReport {
     scheduler: &'static str,
     classes: Vec<ClassReport>,
     /// The scheduler's own variables.
-    metrics: Map<String, Value>,
+    metrics: MetricList,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -49,16 +49,14 @@ impl EgressReport {
     /// What `stack` has sent so far.
     pub(crate) fn of(stack: &Stack) -> Self {
         let stats = stack.stats().egress;
-        let mut metrics = Map::new();
-        let scheduler = stack.with_scheduler(|scheduler| {
-            let mut visit = |name: &'static str, value: f64| {
-                metrics.insert(name.to_owned(), Value::from(value));
-            };
-            scheduler.metrics(&mut Metrics::new(&mut visit));
-            scheduler.name()
-        });
+        let scheduler = stack.scheduler();
         let classes = stats.iter().map(|(class, stats)| ClassReport::new(class, stats)).collect();
-        Self { scheduler, classes, metrics }
+        Self { scheduler: scheduler.name, classes, metrics: scheduler.metrics }
+    }
+
+    /// The scheduler with its variables.
+    pub(crate) fn scheduler_lines(&self) -> Vec<String> {
+        policies::lines(self.scheduler, &self.metrics)
     }
 
     /// A table of how long each kind of packet waited; nothing if the scheduler had nothing to choose from.
@@ -101,7 +99,7 @@ mod tests {
         let mut report = EgressReport {
             scheduler: "ack-priority",
             classes: ["ack", "data", "retransmit", "control"].map(class).to_vec(),
-            metrics: Map::new(),
+            metrics: MetricList::default(),
         };
         let lines = report.lines();
         assert_eq!(lines.len(), 5);

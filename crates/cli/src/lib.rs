@@ -35,6 +35,7 @@ mod new;
 mod output;
 mod peer;
 mod plot;
+mod policies;
 mod progress;
 mod recv;
 mod report;

@@ -2,11 +2,12 @@
 
 use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
-use crate::output::print;
-use ackline_lab::reproduce::{
-    Options, ReproduceError, Reproduction, STUDIES, Study, StudyResult, listing, reproduce, study, to_json,
-    to_text,
+use crate::output::{print, say};
+use ackline_papers::{
+    Options, ReproduceError, STUDIES, Study, StudyResult, listing, reproduce, study, to_json, to_text,
 };
+use std::env;
+use std::path::PathBuf;
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     let Some(name) = args.paper.as_deref() else { return show(&listing(STUDIES)) };
@@ -21,18 +22,47 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         scale: args.scale,
         threads: usize::from(args.jobs.unwrap_or(0)),
         out: args.out.clone(),
-        keep_jobs: args.keep_jobs,
+        cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
+        from: args.from.clone(),
+        plot: args.figures.options(),
         progress: !args.output.quiet,
     };
     let all = reproduce(&studies, &options)?;
     show(&text(&all, args))?;
-    let sum = |of: fn(&Reproduction) -> usize| all.iter().map(|done| of(&done.reproduction)).sum::<usize>();
-    let failed = if args.allow_known { sum(Reproduction::unexplained) } else { sum(Reproduction::failed) };
-    if failed > 0 && !args.report_only {
-        let checks = sum(|found| found.checks.len());
-        return Err(Failure::new(Exit::Incomplete, format!("{failed} of {checks} checks failed")));
+    if !args.output.quiet {
+        for done in all.iter().filter(|done| !done.origin.is_current()) {
+            let name = done.study.paper().name;
+            say(&format!(
+                "note: the data of {name} are of other sources than this program; a run may differ"
+            ));
+        }
     }
-    Ok(())
+    if args.report_only { Ok(()) } else { verdict(&all, args.strict) }
+}
+
+/// Where outputs are kept if nobody says; `None` if the environment has no home.
+fn default_cache() -> Option<PathBuf> {
+    let folder = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")))?;
+    Some(cache.join("ackline"))
+}
+
+/// An error if a check is not as it should be: by name as far as a line can hold it.
+fn verdict(all: &[StudyResult], strict: bool) -> Result<(), Failure> {
+    const NAMED: usize = 8;
+    let failures: Vec<String> = all.iter().flat_map(|done| done.failures(strict)).collect();
+    if failures.is_empty() {
+        return Ok(());
+    }
+    let mut named = failures.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if failures.len() > NAMED {
+        named += &format!(", and {} more", failures.len() - NAMED);
+    }
+    let checks: usize = all.iter().map(|done| done.counts().checks).sum();
+    let failed =
+        if failures.len() == 1 { "1 failure".to_owned() } else { format!("{} failures", failures.len()) };
+    let message = format!("{failed} in {checks} checks: {named}");
+    Err(Failure::new(Exit::Incomplete, message))
 }
 
 fn text(all: &[StudyResult], args: &ReproduceArgs) -> String {
@@ -61,6 +91,86 @@ impl From<ReproduceError> for Failure {
             ReproduceError::Run(error) => error.into(),
             ReproduceError::Request(_) => Self::usage(error.to_string()),
             _ => Self::new(Exit::Incomplete, error.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackline_papers::{Check, Paper, Part, Reproduction, no_jobs};
+
+    /// A study whose one check measures 9 where 1 passes, and its pins.
+    struct Missed(&'static str);
+
+    impl Study for Missed {
+        fn paper(&self) -> &Paper {
+            &Paper { name: "missed", stem: "missed", title: "", authors: "", year: None }
+        }
+
+        fn parts(&self) -> &[Part] {
+            &[Part {
+                name: "one",
+                what: "",
+                plan: no_jobs,
+                evaluate: |_, _| {
+                    let checks =
+                        vec![Check::at_most("low", "", 9.0, 1.0), Check::at_most("high", "", 9.0, 10.0)];
+                    Ok(Reproduction { checks, ..Reproduction::default() })
+                },
+            }]
+        }
+
+        fn page(&self) -> &str {
+            ""
+        }
+
+        fn pins(&self) -> &str {
+            self.0
+        }
+    }
+
+    macro_rules! pin {
+        ($check:literal, $low:literal, $high:literal) => {
+            concat!(
+                "[[pin]]\ncheck = '",
+                $check,
+                "'\nlow = ",
+                $low,
+                "\nhigh = ",
+                $high,
+                "\nreason = 'r'\nevidence = 'low'\n"
+            )
+        };
+    }
+
+    fn of(study: &'static Missed, strict: bool) -> Result<(), String> {
+        let all = reproduce(&[study], &Options::default()).unwrap();
+        verdict(&all, strict).map_err(|failure| {
+            assert_eq!(failure.exit, Exit::Incomplete);
+            failure.to_string()
+        })
+    }
+
+    #[test]
+    fn a_pinned_miss_is_status_0_and_1_if_strict() {
+        static PINNED: Missed = Missed(pin!("low", 8, 10));
+        assert_eq!(of(&PINNED, false), Ok(()));
+        assert_eq!(of(&PINNED, true), Err("1 failure in 2 checks: missed low missed (pinned)".to_owned()));
+    }
+
+    #[test]
+    fn a_miss_without_its_pin_or_outside_of_it_is_status_1_and_so_is_a_pin_that_passes() {
+        static PLAIN: Missed = Missed("");
+        static OUTSIDE: Missed = Missed(pin!("low", 8, 8.5));
+        static STALE: Missed = Missed(concat!(pin!("low", 8, 10), pin!("high", 11, 12)));
+        for (study, end) in [
+            (&PLAIN, "missed low failed"),
+            (&OUTSIDE, "missed low left the bounds of its pin"),
+            (&STALE, "missed high passes now: remove its pin"),
+        ] {
+            let message = of(study, false).unwrap_err();
+            assert_eq!(message, format!("1 failure in 2 checks: {end}"));
         }
     }
 }

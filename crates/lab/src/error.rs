@@ -96,7 +96,9 @@ pub enum RunError {
 }
 
 impl RunError {
-    pub(crate) fn file(what: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
+    /// A file that cannot be read or written, as in "cannot `what` PATH".
+    #[must_use]
+    pub fn file(what: &'static str, path: &std::path::Path, source: std::io::Error) -> Self {
         Self::File { what, path: path.to_owned(), source }
     }
 }

@@ -40,13 +40,14 @@ mod error;
 mod examples;
 mod folder;
 mod goodput;
+pub mod grid;
 mod merge;
 mod meter;
 mod network;
 pub mod plot;
 mod points;
+mod policy_metrics;
 pub mod report;
-pub mod reproduce;
 pub mod results;
 mod run;
 pub mod scenario;
@@ -72,7 +73,7 @@ pub use run::{Outcome, run_one, simulation};
 pub use scenario::{Param, Scenario};
 pub use scene::{QueueLimit, Scene, SceneLink};
 pub use sequence::{ReceivedAck, SentBytes, TimeSequence};
-pub use summary::{Metric, PointSummary, PolicyUse, Summary, UsedPolicy};
+pub use summary::{Metric, PointSummary, PolicyUse, Summary, UsedPolicy, short};
 pub use wrap::{WIDTH, wrap};
 
 /// The README's example compiles.

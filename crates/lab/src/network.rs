@@ -21,17 +21,11 @@ pub(crate) struct FlowPlace {
     pub(crate) ends: Ends,
     /// Node and number of the application that sends the data.
     pub(crate) sender: (NodeId, u32),
+    /// Of the one that receives it.
+    pub(crate) receiver: (NodeId, u32),
     pub(crate) start: Instant,
     /// Port of the one who accepts; no other flow has it.
     pub(crate) port: u16,
-}
-
-impl FlowPlace {
-    /// The node that receives the data.
-    pub(crate) fn receiver(&self) -> NodeId {
-        let (opener, acceptor) = (self.ends.opener.node(), self.ends.acceptor.node());
-        if self.sender.0 == opener { acceptor } else { opener }
-    }
 }
 
 /// The first flow's port.
@@ -91,9 +85,9 @@ impl Network {
                     accept: flow.accept.clone(),
                 },
             );
-            let (acceptor, opener) = (number(flow.to), number(flow.from));
-            let sender = if flow.kind.pulls() { (to, acceptor) } else { (from, opener) };
-            flows.push(FlowPlace { ends, sender, start, port });
+            let (acceptor, opener) = ((to, number(flow.to)), (from, number(flow.from)));
+            let (sender, receiver) = if flow.kind.pulls() { (acceptor, opener) } else { (opener, acceptor) };
+            flows.push(FlowPlace { ends, sender, receiver, start, port });
         }
         for change in &setup.changes {
             for place in &change.links {

@@ -94,6 +94,20 @@ pub struct FlowResult {
     pub wrong_reads: u64,
     /// What the two applications report about themselves.
     pub app_metrics: BTreeMap<String, f64>,
+    /// What its policies show of themselves at the end of the window. `None` if no connection was there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<PolicyMetrics>,
+}
+
+/// Variables of the policies of one connection, by name; [`Unit`](ackline_tcp_core::policy::Unit) says what names tell of units.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PolicyMetrics {
+    /// Of the sender's congestion control.
+    pub cc: BTreeMap<String, f64>,
+    /// Of the receiver's ACK policy.
+    pub ack: BTreeMap<String, f64>,
+    /// Of the sender's response to a timeout.
+    pub rto: BTreeMap<String, f64>,
 }
 
 /// One connection of a flow.
@@ -114,6 +128,8 @@ pub struct TransferResult {
     /// The sender's congestion window in segments, mean over the sampling instants at which it had data outstanding or to send; it
     /// counts as zero while the response to a timeout probes. `None` if it had none at any of them.
     pub cwnd_segments: Option<f64>,
+    /// The same mean, in which the window while the response probes counts as it was before the timeout.
+    pub cwnd_before_segments: Option<f64>,
     /// The sender's segment size in bytes.
     pub mss: u32,
 }
@@ -122,7 +138,17 @@ impl TransferResult {
     /// Redundant bytes over the mean window in bytes; lower is better. `None` if the window is not known, or was zero.
     #[must_use]
     pub fn spectral_efficiency(&self) -> Option<f64> {
-        let window = self.cwnd_segments? * f64::from(self.mss);
+        self.redundant_over(self.cwnd_segments?)
+    }
+
+    /// The same over the mean in which a probing sender's window counts as it was before the timeout.
+    #[must_use]
+    pub fn spectral_efficiency_before(&self) -> Option<f64> {
+        self.redundant_over(self.cwnd_before_segments?)
+    }
+
+    fn redundant_over(&self, segments: f64) -> Option<f64> {
+        let window = segments * f64::from(self.mss);
         (window > 0.0).then(|| self.redundant_bytes as f64 / window)
     }
 }

@@ -4,7 +4,8 @@ use crate::error::ScenarioError;
 use crate::goodput::{Destination, GoodputMeter, GoodputSeries};
 use crate::meter::Meter;
 use crate::network::Network;
-use crate::results::{FlowResult, HostResult, QueueResult, RunResult, Waits};
+use crate::policy_metrics;
+use crate::results::{FlowResult, HostResult, PolicyMetrics, QueueResult, RunResult, Waits};
 use crate::scenario::Scenario;
 use crate::scenario::setup::{FlowSetup, NodeSetup, Setup};
 use crate::scene::Scene;
@@ -15,7 +16,6 @@ use ackline_netsim::app::Timed;
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
 use ackline_netsim::{AppId, LinkStats, Sim};
-use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::policy::ack::AckInit;
 use ackline_tcp_core::policy::cc::CcInit;
 use ackline_tcp_core::{Duration, Instant, Window};
@@ -135,6 +135,7 @@ pub(crate) fn simulate(
     bins.run_until(&mut net, window.1);
     let after = Snapshot::take(&setup, &mut net);
     let hosts = hosts(&setup, &mut net);
+    let shown = policy_metrics::of_flows(&mut net);
     bins.run_until(&mut net, Instant::ZERO + setup.duration);
     let end = Snapshot::take(&setup, &mut net);
 
@@ -151,8 +152,16 @@ pub(crate) fn simulate(
     let sequence = sequence.and_then(|id| net.sim.take_observer::<SequenceRecorder>(id));
     let sequence = sequence.map(|recorder| recorder.into_sequence());
     let bins = bins.received;
-    let reading =
-        Reading { setup: &setup, net: &net, window, before: &before, after: &after, end: &end, bins: &bins };
+    let reading = Reading {
+        setup: &setup,
+        net: &net,
+        window,
+        before: &before,
+        after: &after,
+        end: &end,
+        bins: &bins,
+        shown: &shown,
+    };
     let flow_of = reading.flow_of(&record);
     let link_names = record.queues.iter().map(|queue| setup.links[queue.link].name.clone()).collect();
     let flows = reading.flows(&record, &flow_of, meter.as_deref(), transfers.as_deref());
@@ -182,7 +191,7 @@ pub(crate) fn simulate(
 fn watch_transfers(setup: &Setup, net: &Network, window: (Instant, Instant)) -> Transfers {
     let flows = net.flows.iter().map(|flow| {
         let sender = flow.sender.0;
-        Seen { port: flow.port, sender, receiver: flow.receiver() }
+        Seen { port: flow.port, sender, receiver: flow.receiver.0 }
     });
     let ends = setup.links.iter().map(|link| (net.nodes[link.from], net.nodes[link.to]));
     Transfers::new(window, flows.collect(), ends.collect())
@@ -196,7 +205,7 @@ fn watch_sequence(setup: &Setup, net: &Network) -> Option<SequenceRecorder> {
 
 fn watch_goodput(setup: &Setup, net: &Network) -> GoodputMeter {
     let flows = net.flows.iter().take(setup.measure.flows);
-    let flows = flows.map(|flow| Destination { port: flow.port, receiver: flow.receiver() });
+    let flows = flows.map(|flow| Destination { port: flow.port, receiver: flow.receiver.0 });
     let ends = setup.links.iter().map(|link| net.nodes[link.to]);
     GoodputMeter::new(setup.duration, setup.measure.interval, flows.collect(), ends)
 }
@@ -318,14 +327,11 @@ fn hosts(setup: &Setup, net: &mut Network) -> Vec<HostResult> {
             (name.to_owned(), Waits { queued: class.queued, p50, p90, p99, max })
         });
         let waits: BTreeMap<String, Waits> = waits.collect();
-        let scheduler = endpoint.scheduler();
         let mut metrics = BTreeMap::new();
-        scheduler.metrics(&mut Metrics::new(&mut |name, value| {
-            metrics.insert(name.to_owned(), value);
-        }));
+        endpoint.scheduler_metrics(&mut |metric| policy_metrics::insert(&mut metrics, metric));
         hosts.push(HostResult {
             host: setup.nodes[node.index()].name.clone(),
-            scheduler: scheduler.name().to_owned(),
+            scheduler: endpoint.scheduler_name().to_owned(),
             waits,
             metrics,
         });
@@ -400,6 +406,8 @@ struct Reading<'a> {
     end: &'a Snapshot,
     /// What each flow's receiver read in each bin.
     bins: &'a [Vec<u64>],
+    /// What each flow's policies showed at the end of the window.
+    shown: &'a [Option<PolicyMetrics>],
 }
 
 impl Reading<'_> {
@@ -480,6 +488,7 @@ impl Reading<'_> {
                     transfers: transfers.map(|transfers| transfers.of_flow(place)).unwrap_or_default(),
                     wrong_reads: wrong as u64,
                     app_metrics: metrics,
+                    metrics: self.shown[place].clone(),
                 }
             })
             .collect()

@@ -1,10 +1,11 @@
 //! Summaries: for each point of a sweep, each number over its repetitions.
 
+use crate::grid::{align, trimmed};
 use crate::plot::Layout;
 use crate::results::RunResult;
 use crate::scenario::Param;
 use crate::stats::Estimate;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableStyle, presets};
+use comfy_table::{ContentArrangement, Table, TableStyle, presets};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -364,21 +365,6 @@ impl Summary {
     }
 }
 
-/// Numbers to the right.
-pub(crate) fn align(table: &mut Table) {
-    let count = table.column_count();
-    for place in 1..count {
-        if let Some(column) = table.column_mut(place) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-}
-
-/// As text, without blanks at the ends of lines.
-pub(crate) fn trimmed(table: &Table) -> String {
-    table.to_string().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
-}
-
 /// Columns of a terminal that a summary fits in.
 const WIDTH: usize = 100;
 
@@ -433,8 +419,9 @@ fn plus_minus(estimate: &Estimate) -> String {
     format!("{mean} ±{half}")
 }
 
-/// About four digits.
-pub(crate) fn short(number: f64) -> String {
+/// A number with about four digits.
+#[must_use]
+pub fn short(number: f64) -> String {
     let size = number.abs();
     let text = match size {
         _ if size == 0.0 => return "0".to_owned(),

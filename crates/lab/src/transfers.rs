@@ -47,8 +47,14 @@ struct Transfer {
     sent: u64,
     again: u64,
     timeouts: u64,
-    /// Sum of the windows seen, in segments, and how many they are.
-    windows: (f64, u64),
+    /// Sum of the windows seen, in segments.
+    windows: f64,
+    /// The same with the window before the timeout while the response probes.
+    windows_before: f64,
+    /// How many windows were seen.
+    seen: u64,
+    /// The last window seen outside of the Probe phase, in segments.
+    last_window: f64,
     mss: u32,
 }
 
@@ -83,7 +89,7 @@ impl Transfers {
 
 impl Transfer {
     fn result(&self) -> TransferResult {
-        let (sum, count) = self.windows;
+        let mean = |sum: f64| (self.seen > 0).then(|| sum / self.seen as f64);
         TransferResult {
             begun_s: self.begun.as_nanos() as f64 / 1e9,
             bytes: self.arrived.bytes(),
@@ -91,7 +97,8 @@ impl Transfer {
             data_packets: self.sent,
             retransmits: self.again,
             timeouts: self.timeouts,
-            cwnd_segments: (count > 0).then(|| sum / count as f64),
+            cwnd_segments: mean(self.windows),
+            cwnd_before_segments: mean(self.windows_before),
             mss: self.mss,
         }
     }
@@ -103,9 +110,12 @@ impl Transfer {
         self.timeouts = info.timeouts;
         self.mss = info.snd_mss;
         if info.unacked > 0 || info.notsent_bytes > 0 {
-            let window = if probes { 0.0 } else { info.snd_cwnd as f64 / f64::from(info.snd_mss.max(1)) };
-            self.windows.0 += window;
-            self.windows.1 += 1;
+            if !probes {
+                self.last_window = info.snd_cwnd as f64 / f64::from(info.snd_mss.max(1));
+                self.windows += self.last_window;
+            }
+            self.windows_before += self.last_window;
+            self.seen += 1;
         }
         true
     }
@@ -189,7 +199,10 @@ impl Transfer {
             sent: 0,
             again: 0,
             timeouts: 0,
-            windows: (0.0, 0),
+            windows: 0.0,
+            windows_before: 0.0,
+            seen: 0,
+            last_window: 0.0,
             mss: 0,
         }
     }

@@ -55,6 +55,7 @@
 
 pub mod device;
 pub mod error;
+pub mod info;
 mod io_error;
 #[cfg(target_os = "linux")]
 pub mod kernel;
@@ -82,6 +83,7 @@ pub mod timer;
 
 pub use device::Device;
 pub use error::Error;
+pub use info::Info;
 pub use listener::TcpListener;
 #[cfg(feature = "stream")]
 pub use listener::TcpListenerStream;

@@ -8,12 +8,12 @@
 use crate::class::Class;
 use crate::entry;
 use ackline_tcp_core::Instant;
-use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
     Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
 };
 use ackline_tcp_core::policy::spec::Entry;
+use ackline_tcp_core::policy::{Metrics, NewEgressScheduler};
 
 pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     summary: "ACKs before data, without a bound: the fastest downloads, and uploads may starve",
@@ -63,6 +63,11 @@ impl EgressScheduler for AckPriority {
     fn backlog(&self, scope: Scope) -> Backlog {
         let (acks, data) = (self.acks.backlog(scope), self.data.backlog(scope));
         Backlog { packets: acks.packets + data.packets, bytes: acks.bytes.saturating_add(data.bytes) }
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.count("ack_packets", self.acks.backlog(Scope::All).packets as u64);
+        report.count("data_packets", self.data.backlog(Scope::All).packets as u64);
     }
 }
 

@@ -179,9 +179,9 @@ impl EgressScheduler for Backpressure {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("b", f64::from(self.limit));
-        report.report("suspended", self.suspended.len() as f64);
-        report.report("backpressure_deferred", self.deferred as f64);
+        report.number("b", self.limit);
+        report.count("suspended", self.suspended.len() as u64);
+        report.count("backpressure_deferred", self.deferred);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -11,7 +11,7 @@ use ackline_tcp_core::policy::sched::{
     Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::{NewEgressScheduler, Params, SpecError};
+use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
 use ackline_tcp_core::{ConnId, Instant};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -234,6 +234,11 @@ impl EgressScheduler for Drr {
             },
             Scope::Class(_) => self.count(scope),
         }
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.bytes("turn", self.quantum.max(self.largest));
+        report.count("backlogged_connections", self.active.len() as u64);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -138,8 +138,8 @@ mod tests {
     use crate::Fifo;
     use ackline_tcp_core::policy::Metrics;
     use ackline_tcp_core::policy::sched::{
-        Backlog, Bypass, Descriptor, DescriptorId, Forget, LinkView, Popped, QueuedAcks, SchedulerProperties,
-        Scope, SegmentClass,
+        Arrival, Backlog, Bypass, Descriptor, DescriptorId, Forget, LinkView, Popped, QueuedAcks,
+        SchedulerProperties, Scope, SegmentClass,
     };
     use ackline_tcp_core::{ConnId, Duration, Instant, SeqNum};
     use std::string::ToString;
@@ -152,6 +152,7 @@ mod tests {
         late: u32,
         repriced: u32,
         departed: u32,
+        arrived: u32,
         forgotten: u32,
         depth: u64,
     }
@@ -165,6 +166,7 @@ mod tests {
                 .with_bypass(Bypass::Always)
                 .with_acks(QueuedAcks::Kept)
                 .with_largest_packet(9_000)
+                .with_arrivals(true)
         }
         fn push(&mut self, now: Instant, packet: Descriptor) {
             self.inner.push(now, packet);
@@ -181,6 +183,9 @@ mod tests {
         fn departed(&mut self, _now: Instant, _packet: &Descriptor) {
             self.departed += 1;
         }
+        fn arrived(&mut self, _now: Instant, arrival: &Arrival) {
+            self.arrived += arrival.segments;
+        }
         fn forget(&mut self, now: Instant, which: Forget) {
             self.forgotten += 1;
             self.inner.forget(now, which);
@@ -189,11 +194,12 @@ mod tests {
             self.inner.backlog(scope)
         }
         fn metrics(&self, report: &mut Metrics<'_>) {
-            let told = [self.late, self.repriced, self.departed, self.forgotten];
-            for (name, count) in ["late", "repriced", "departed", "forgotten"].into_iter().zip(told) {
-                report.report(name, f64::from(count));
+            let told = [self.late, self.repriced, self.departed, self.arrived, self.forgotten];
+            let names = ["late", "repriced", "departed", "arrived", "forgotten"];
+            for (name, count) in names.into_iter().zip(told) {
+                report.number(name, count);
             }
-            report.report("depth", self.depth as f64);
+            report.count("depth", self.depth);
         }
         fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
             for param in params.iter() {
@@ -215,13 +221,8 @@ mod tests {
     }
 
     fn metrics(scheduler: &dyn EgressScheduler, names: &[&str]) -> Vec<f64> {
-        let mut found = std::vec![f64::NAN; names.len()];
-        scheduler.metrics(&mut Metrics::new(&mut |name, value| {
-            if let Some(place) = names.iter().position(|wanted| *wanted == name) {
-                found[place] = value;
-            }
-        }));
-        found
+        let find = |name: &&str| Metrics::find(name, |report| scheduler.metrics(report)).unwrap();
+        names.iter().map(find).collect()
     }
 
     #[test]
@@ -236,9 +237,10 @@ mod tests {
             assert_eq!(scheduler.pop(now, &LinkView::new(u32::MAX)), Popped::Packet(packet));
             scheduler.repriced(now, &packet, 52);
             scheduler.departed(now, &packet);
+            scheduler.arrived(now, &Arrival::new(ConnId::for_test(0, 0), 1_500));
             scheduler.forget(now, Forget::Packet(1));
-            let names = ["late", "repriced", "departed", "forgotten", "depth"];
-            assert_eq!(metrics(&*scheduler, &names), [1.0, 1.0, 1.0, 1.0, 3.0], "{params}");
+            let names = ["late", "repriced", "departed", "arrived", "forgotten", "depth"];
+            assert_eq!(metrics(&*scheduler, &names), [1.0, 1.0, 1.0, 1.0, 1.0, 3.0], "{params}");
         }
     }
 
@@ -251,8 +253,11 @@ mod tests {
             ("rate=8mbit", Bypass::Never, QueuedAcks::Kept, 1_000),
             ("rate=1gbit", Bypass::Never, QueuedAcks::Kept, 9_000),
         ] {
-            let expected =
-                SchedulerProperties::new().with_bypass(bypass).with_acks(acks).with_largest_packet(largest);
+            let expected = SchedulerProperties::new()
+                .with_bypass(bypass)
+                .with_acks(acks)
+                .with_largest_packet(largest)
+                .with_arrivals(true);
             assert_eq!(told(params).unwrap().properties(), expected, "{params}");
         }
     }

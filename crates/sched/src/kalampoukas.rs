@@ -15,11 +15,13 @@
 //! (equation 6.5), where `alpha` is the ratio of the transmission times of data on the two links and `beta`
 //! the ratio of a data packet to an ACK on the uplink. ACK thinning at the source goes beyond that, and
 //! `f=auto` adapts the share to what ACKs cost and acknowledge, so that both directions use the same fraction
-//! of their links.
+//! of their links, or downloads the part that is asked for.
 
 mod adaptive;
+mod downlink;
 mod share;
 
+pub use adaptive::Goal;
 pub use share::Share;
 
 use crate::class::Class;
@@ -27,28 +29,35 @@ use crate::drr::Drr;
 use crate::entry;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
-    Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
-    SegmentClass,
+    Arrival, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties,
+    Scope,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
 use ackline_tcp_core::{Instant, Rate};
 use adaptive::Adaptive;
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 
-const OWN: [ParamInfo; 3] = [
+const OWN: [ParamInfo; 4] = [
     ParamInfo {
         name: "f",
         default: "1/2",
         range: "0<f<1, as P/Q up to 65535 or as a decimal; auto",
-        summary: "share of the uplink's bytes that data is guaranteed; auto: as much of it as downloads get of theirs",
+        summary: "share of the uplink's bytes that data is guaranteed; auto: what meets the goal",
+    },
+    ParamInfo {
+        name: "goal",
+        default: "equal",
+        range: "equal|0.001..0.999",
+        summary: "for f=auto: uploads and downloads get equal parts of their links, or downloads this part",
     },
     ParamInfo {
         name: "down",
-        default: "off",
-        range: "off|8bit..1000000gbit",
-        summary: "rate of the downlink, for f=auto",
+        default: "auto",
+        range: "auto|8bit..1000000gbit",
+        summary: "rate of the downlink, for f=auto; auto: estimated from what arrives",
     },
     ParamInfo {
         name: "intra",
@@ -88,10 +97,11 @@ const INTRA: [&str; 2] = ["fifo", "drr"];
 pub struct KalampoukasParams {
     /// The share of data, `f`; one half by default. The initial share if it adapts.
     pub share: Share,
-    /// Adapt the share to measurements, so that upload and download use the same fraction of their links.
-    /// Needs [`down`](Self::down).
+    /// Adapt the share to measurements, so that downloads and uploads meet the goal.
     pub adaptive: bool,
-    /// Rate of the downlink.
+    /// The goal of an adaptive share.
+    pub goal: Goal,
+    /// Rate of the downlink, for an adaptive share; `None`: estimated.
     pub down: Option<Rate>,
     /// The order within a class.
     pub intra: Intra,
@@ -107,19 +117,20 @@ impl KalampoukasParams {
             match param.key() {
                 "f" if param.text() == "auto" => self.adaptive = true,
                 "f" => (self.share, self.adaptive) = (param.text().parse()?, false),
-                "down" if param.text() == "off" => self.down = None,
+                "goal" => self.goal = Goal::parse(&param)?,
+                "down" if param.text() == "auto" => self.down = None,
                 "down" => self.down = Some(param.rate()?),
                 "intra" => self.intra = if param.choice(&INTRA)? == 0 { Intra::Fifo } else { Intra::Drr },
                 _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
             }
         }
-        if !self.adaptive && params.get("down").is_some_and(|down| down.text() != "off") {
-            return Err(SpecError::new("down= has a meaning with f=auto only; add that, or leave down= out"));
-        }
-        if self.adaptive && self.down.is_none() {
-            return Err(SpecError::new(
-                "f=auto must know how fast the downlink is; add down=RATE, such as down=5mbit",
-            ));
+        if !self.adaptive
+            && let Some(param) = ["goal", "down"].into_iter().find_map(|name| params.get(name))
+        {
+            let key = param.key();
+            return Err(SpecError::new(format!(
+                "{key}= only has a meaning with f=auto; add that, or leave {key}= out"
+            )));
         }
         Ok(self)
     }
@@ -251,18 +262,26 @@ impl Kalampoukas {
         self.largest_ack = 0;
     }
 
-    /// Changes the share, if there are enough measurements.
-    fn adapt(&mut self, now: Instant, len: u32) {
+    /// Measures a packet that leaves, and changes the share if there are enough measurements.
+    fn adapt(&mut self, now: Instant, class: Class, len: u32, alone: bool) {
         let more = !self.data.is_empty() || !self.acks.is_empty();
         let Some(measured) = &mut self.measured else { return };
-        measured.on_pop(now, len, more);
-        if let Some(share) = self.params.down.and_then(|down| measured.decide(down))
-            && share != self.params.share
-        {
-            // Step 22.
-            self.params.share = share;
-            self.reset();
+        measured.on_pop(now, class, len, alone, more);
+        if let Some(share) = measured.decide(self.params.goal, self.params.down, self.params.share) {
+            self.reweigh(share);
         }
+    }
+
+    /// Adopts a new share, with debts of as many bytes as before. Step 22 would cancel them, which favours data
+    /// by half a packet on average: too much for a share that changes twice per second.
+    fn reweigh(&mut self, share: Share) {
+        let old = core::mem::replace(&mut self.params.share, share);
+        let data = u64::from(self.largest_data) * u64::from(share.data_weight());
+        let ack = u64::from(self.largest_ack) * u64::from(share.ack_weight());
+        let most = data.max(ack);
+        let reweighed = |account: u64, old: u32, new: u32| account * u64::from(new) / u64::from(old);
+        self.data_bytes = reweighed(self.data_bytes, old.data_weight(), share.data_weight()).min(most);
+        self.ack_bytes = reweighed(self.ack_bytes, old.ack_weight(), share.ack_weight()).min(most);
     }
 
     /// Reorders the queued packets by `intra`.
@@ -294,20 +313,15 @@ impl EgressScheduler for Kalampoukas {
         ENTRY.name
     }
 
+    /// An adaptive share depends on all that leaves and arrives.
     fn properties(&self) -> SchedulerProperties {
-        SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
+        let bypass = if self.params.adaptive { Bypass::Never } else { Bypass::UntilDeviceFull };
+        SchedulerProperties::new().with_bypass(bypass).with_arrivals(self.params.adaptive)
     }
 
     fn push(&mut self, now: Instant, packet: Descriptor) {
         match Class::of(packet.class) {
-            Class::Ack => {
-                if let Some(measured) = &mut self.measured
-                    && packet.class == SegmentClass::PureAck
-                {
-                    measured.on_ack(&packet);
-                }
-                self.acks.get_mut().push(now, packet);
-            }
+            Class::Ack => self.acks.get_mut().push(now, packet),
             Class::Data => self.data.get_mut().push(now, packet),
         }
     }
@@ -330,9 +344,15 @@ impl EgressScheduler for Kalampoukas {
         let popped = line.get_mut().pop(now, link);
         if let Popped::Packet(packet) = &popped {
             self.charge(class, packet.len, alone);
-            self.adapt(now, packet.len);
+            self.adapt(now, class, packet.len, alone);
         }
         popped
+    }
+
+    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        if let Some(measured) = &mut self.measured {
+            measured.on_arrival(now, arrival.len);
+        }
     }
 
     /// Step 16: charges the difference, or refunds it as far as the account allows.
@@ -356,7 +376,12 @@ impl EgressScheduler for Kalampoukas {
         self.check_bounds();
         match class {
             Class::Data => self.data.get_mut().repriced(now, packet, len),
-            Class::Ack => self.acks.get_mut().repriced(now, packet, len),
+            Class::Ack => {
+                self.acks.get_mut().repriced(now, packet, len);
+                if let Some(measured) = &mut self.measured {
+                    measured.on_repriced(packet.len, len);
+                }
+            }
         }
     }
 
@@ -372,9 +397,13 @@ impl EgressScheduler for Kalampoukas {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("f", self.params.share.as_f64());
-        report.report("data_account", self.data_bytes as f64);
-        report.report("ack_account", self.ack_bytes as f64);
+        report.number("f", self.params.share.as_f64());
+        report.number("data_account", self.data_bytes as f64);
+        report.number("ack_account", self.ack_bytes as f64);
+        let down = self.measured.as_ref().and_then(|measured| self.params.down.or(measured.downlink.rate()));
+        if let Some(down) = down {
+            report.rate("downlink_bit", down);
+        }
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -11,7 +11,7 @@
 
 use crate::waiters::Waiters;
 use ackline_tcp_core::policy::sched::{
-    Admission, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, QueuedAcks,
+    Admission, Arrival, Ask, Backlog, Descriptor, EgressScheduler, Forget, LinkView, Popped, QueuedAcks,
     SchedulerProperties, Scope, SegmentClass,
 };
 use ackline_tcp_core::policy::spec::ParamInfo;
@@ -202,6 +202,10 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
         self.inner.departed(now, packet);
     }
 
+    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        self.inner.arrived(now, arrival);
+    }
+
     fn poll_resume(&mut self) -> Option<ConnId> {
         // No more than there is room for, or all would come for one place. But if nothing is queued, no
         // departure could resume the rest.
@@ -239,10 +243,10 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
     fn metrics(&self, report: &mut Metrics<'_>) {
         self.inner.metrics(report);
         let all = self.inner.backlog(Scope::All);
-        report.report("queued_packets", all.packets as f64);
-        report.report("queued_bytes", all.bytes as f64);
-        report.report("limit_deferred", self.deferred as f64);
-        report.report("limit_dropped", self.dropped as f64);
+        report.count("queued_packets", all.packets as u64);
+        report.bytes("queued_bytes", all.bytes as f64);
+        report.count("limit_deferred", self.deferred);
+        report.count("limit_dropped", self.dropped);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

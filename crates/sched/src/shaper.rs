@@ -5,7 +5,7 @@
 
 use crate::bucket::TokenBucket;
 use ackline_tcp_core::policy::sched::{
-    Admission, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped,
+    Admission, Arrival, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped,
     SchedulerProperties, Scope,
 };
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
@@ -235,6 +235,10 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
         self.inner.departed(now, packet);
     }
 
+    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        self.inner.arrived(now, arrival);
+    }
+
     fn poll_resume(&mut self) -> Option<ConnId> {
         self.inner.poll_resume()
     }
@@ -264,13 +268,13 @@ impl<S: EgressScheduler> EgressScheduler for Shaped<S> {
     fn metrics(&self, report: &mut Metrics<'_>) {
         self.inner.metrics(report);
         if let Some(bucket) = &self.bucket {
-            report.report("shaper_rate_bit", bucket.rate().bits_per_second() as f64);
-            report.report("shaper_burst", bucket.burst() as f64);
-            report.report("shaper_tokens", bucket.tokens());
+            report.rate("shaper_rate_bit", bucket.rate());
+            report.bytes("shaper_burst", bucket.burst() as f64);
+            report.bytes("shaper_tokens", bucket.tokens());
             let Lateness { wake_ups, longest, bytes } = self.lateness;
-            report.report("shaper_late", wake_ups as f64);
-            report.report("shaper_late_max_ms", longest.as_nanos() as f64 / 1e6);
-            report.report("shaper_made_up", bytes as f64);
+            report.count("shaper_late", wake_ups);
+            report.millis("shaper_late_max_ms", longest);
+            report.bytes("shaper_made_up", bytes as f64);
         }
     }
 

@@ -8,7 +8,7 @@
 
 use ackline::core::policy::spec::{Entry, ParamInfo};
 use ackline::core::policy::window::{self, DecreaseCx, GrowthCx, WindowGrowth, Windows};
-use ackline::core::policy::{NewCongestionControl, Params, SpecError};
+use ackline::core::policy::{Metrics, NewCongestionControl, Params, SpecError};
 
 pub const ENTRY: Entry<NewCongestionControl> = Entry {
     summary: "grows by 1 / w^k per round trip, shrinks by w^l / 2 at a loss",
@@ -26,13 +26,20 @@ struct Binomial {
     l: f64,
 }
 
+impl Binomial {
+    /// What a round trip adds, in segments.
+    fn per_round(&self, w: &Windows) -> f64 {
+        1.0 / w.segments().powf(self.k)
+    }
+}
+
 impl WindowGrowth for Binomial {
     fn name(&self) -> &'static str {
         "binomial"
     }
 
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
-        let per_round = f64::from(w.smss()) / w.segments().powf(self.k);
+        let per_round = f64::from(w.smss()) * self.per_round(w);
         w.grow(per_round * f64::from(cx.acked) / w.bytes());
     }
 
@@ -40,6 +47,10 @@ impl WindowGrowth for Binomial {
         let segment = f64::from(w.smss());
         let used = cx.used(w) / segment;
         w.reduce_to(segment * (used - 0.5 * used.powf(self.l)));
+    }
+
+    fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
+        report.number("segments_per_round", self.per_round(w));
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -84,7 +84,7 @@ impl CongestionControl for KnownRate {
         if let CongestionEvent::Timeout { first, window, ssthresh, .. } = *event {
             match ssthresh {
                 SsthreshRule::ByCc if first => self.ssthresh = self.ssthresh.min(self.window),
-                SsthreshRule::AtMost(most) => self.ssthresh = most,
+                SsthreshRule::To(value) => self.ssthresh = value,
                 SsthreshRule::ByCc | SsthreshRule::Keep => {}
             }
             self.window = self.window.min(window);

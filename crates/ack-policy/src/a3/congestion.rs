@@ -11,7 +11,7 @@ use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::{Duration, Instant};
 
 /// The default floor of `T_inact`.
-const LEAST_PAUSE: Duration = Duration::from_millis(200);
+pub(super) const LEAST_PAUSE: Duration = Duration::from_millis(200);
 
 /// Step 33: a sign of congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +110,12 @@ impl Congestion {
 
     pub(super) fn metrics(&self, report: &mut Metrics<'_>) {
         let [dupacks, pauses, duplicates] = self.reductions;
-        report.report("recovering", f64::from(u8::from(self.episode.is_some())));
-        report.report("r_ss", f64::from(self.episode.map_or(0, |episode| episode.r_ss)));
-        report.report("target", f64::from(self.episode.map_or(0, |episode| episode.target)));
-        report.report("reductions_by_dupacks", dupacks as f64);
-        report.report("reductions_by_pauses", pauses as f64);
-        report.report("reductions_by_duplicates", duplicates as f64);
+        report.flag("recovering", self.episode.is_some());
+        report.bytes("r_ss", self.episode.map_or(0, |episode| episode.r_ss));
+        report.bytes("target", self.episode.map_or(0, |episode| episode.target));
+        report.count("reductions_by_dupacks", dupacks);
+        report.count("reductions_by_pauses", pauses);
+        report.count("reductions_by_duplicates", duplicates);
     }
 
     #[cfg(test)]

@@ -34,16 +34,22 @@
 //! | 42 | the cap of the threshold: [`Adaptive::cap`] |
 //! | 43 | a closed window is told at once: the core's obligation |
 //!
-//! In addition to the paper: quick ACKs at the start, sampling only when needed, and a cap; `profile=paper`
-//! switches these off.
+//! In addition to the paper, so that no sender of today loses by it; `profile=paper` switches all of this off:
+//!
+//! - quick ACKs at the start, after a pause and after a duplicate;
+//! - an ACK soon after pushed data was read: a sender that has nothing more to send pushes, and that is most of what a
+//!   sampling looks for ([`Adaptive::on_pushed_read`], `flow.rs`);
+//! - a sampling only after an ACK had to wait for its delay, only if it is no longer than that delay, and not so long that
+//!   the sender's loss probe fires ([`Adaptive::is_worth_it`], [`Linger`]);
+//! - a cap.
 //!
 //! Where it fails: a sampling costs a round trip without ACKs, in which a window-limited sender stops, so it
-//! must be rare. A sender without Nagle's algorithm is not limited by small segments, and A3 then only
-//! acknowledges less often.
+//! must be rare.
 //!
 //! The core counts nanoseconds, and so does this code; fractions are dropped.
 
 mod congestion;
+mod flow;
 mod gaps;
 mod interval;
 mod rtt;
@@ -64,11 +70,12 @@ use ackline_tcp_core::{Duration, Instant};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use congestion::{Congestion, Trigger};
+use flow::Flow;
 use gaps::Gaps;
 use interval::Interval;
 use rtt::Rtt;
 use sampling::{Sampling, Step, window_left};
-use settings::{A3_TABLE, CSA3_TABLE, Settings};
+use settings::{A3_TABLE, CSA3_TABLE, Linger, Settings};
 
 const SOURCE: &str = "Chang, Chan and Yeung, Deadlock-Free TCP Over High-Speed Internet";
 
@@ -90,6 +97,9 @@ fn maker(name: &'static str, settings: Settings) -> Result<Arc<NewAckPolicy>, Sp
     Ok(Arc::new(move |init: &AckInit| Box::new(Adaptive::new(name, settings, init))))
 }
 
+/// Fewest quick ACKs, however small the window; none if `quick=0`.
+const LEAST_QUICK: u32 = 2;
+
 /// A3 or CSA3.
 #[derive(Clone, Debug)]
 pub(crate) struct Adaptive {
@@ -104,6 +114,7 @@ pub(crate) struct Adaptive {
     interval: Interval,
     sampling: Option<Sampling>,
     gaps: Gaps,
+    flow: Flow,
     rtt: Rtt,
     /// The current round-trip estimate.
     round_trip: Duration,
@@ -113,9 +124,11 @@ pub(crate) struct Adaptive {
     due: Option<Instant>,
     /// Out-of-order wire segments that were answered since RCV.NXT moved.
     out_of_order: u32,
+    /// The peer pushed data that is not acknowledged.
+    pushed: bool,
     /// The peer's FIN was seen.
     fin_seen: bool,
-    /// Data segments still to be acknowledged at once at the start of the connection.
+    /// Arrivals still to be acknowledged at once, at the start or after a pause.
     quick: u32,
     /// An ACK waited for its delay since the last sampling.
     waited: bool,
@@ -163,14 +176,16 @@ impl Adaptive {
             interval: Interval::new(settings.interval),
             sampling: None,
             gaps: Gaps::default(),
+            flow: Flow::default(),
             rtt: Rtt::default(),
             round_trip: rtt::UNKNOWN,
             edge: Edge::NEW,
             congestion: Congestion::default(),
             due: None,
             out_of_order: 0,
+            pushed: false,
             fin_seen: false,
-            quick: settings.quick,
+            quick: 0,
             waited: false,
             samples: 0,
             aborted: 0,
@@ -185,14 +200,16 @@ impl Adaptive {
             return Decision::Ack(Why::Probe);
         }
         self.rtt.on_data(view, data);
-        self.round_trip = self.rtt.current(view, self.settings.rtt);
+        self.round_trip = self.rtt.current(view, self.settings.rtt, self.settings.least_rtt);
         // Step 10: evaluated when data ends the pause, since nothing is decided during it.
         if let Some(csa3) = self.settings.csa3
             && self.congestion.is_pause(&csa3, view.now, self.gaps.last(), self.round_trip)
         {
             self.congested(view, Trigger::Pause);
         }
+        self.restart_quick(view, data);
         self.gaps.arrived(view.now);
+        self.flow.on_data(view, self.round_trip);
         let third = self.count_out_of_order(data);
         // Steps 13 and 33.
         if let Some(csa3) = self.settings.csa3 {
@@ -205,7 +222,7 @@ impl Adaptive {
         // A sender in slow start grows with the ACKs it gets, so at first each arrival gets one. They say
         // nothing about MUDS, and the interval only starts after them.
         if self.quick > 0 && data.class == DataClass::New && !data.fin {
-            self.quick = self.quick.saturating_sub(data.segments);
+            self.quick -= 1;
             return Decision::Ack(Why::Quick);
         }
         // Step 14. A super-packet counts as its wire segments.
@@ -214,6 +231,7 @@ impl Adaptive {
             self.interval.count(data.segments);
         }
         self.fin_seen |= data.fin;
+        self.pushed |= data.psh;
         if let Some(why) = at_once(data) {
             if let Some(decision) = self.stay_silent(view, data, why) {
                 return decision;
@@ -238,10 +256,22 @@ impl Adaptive {
         let first = view.oldest_unacked.unwrap_or(view.now);
         let due = *self.due.get_or_insert(first + self.delay());
         if due <= view.now {
-            self.waited = true;
+            self.note_wait(view);
             return Decision::Ack(Why::Timer);
         }
         Decision::Delay(due)
+    }
+
+    /// A sender that begins, paused, or sent something again has a small window and needs ACKs without delay; one that
+    /// hears of congestion, too. There is one for two segments of the receive window, as in Linux.
+    fn restart_quick(&mut self, view: &RecvView, data: &DataArrival) {
+        let pause = self.round_trip.saturating_mul(2).max(congestion::LEAST_PAUSE);
+        let paused = self.gaps.last().is_none_or(|last| view.now.since(last) >= pause);
+        if paused || data.ce || data.class == DataClass::Duplicate {
+            let window = view.edge.saturating_distance_from(view.highest_ack);
+            let pairs = window / self.settings.host.mss(view).saturating_mul(2);
+            self.quick = self.quick.max(self.settings.quick.min(pairs.max(LEAST_QUICK)));
+        }
     }
 
     /// Step 12: counts out-of-order segments since RCV.NXT last moved. True on the third one. (The sender
@@ -282,7 +312,12 @@ impl Adaptive {
         let sampling = self.sampling.as_mut()?;
         sampling.note(data.start);
         let bound = self.settings.bound(self.hold_limit);
-        Some(match sampling.on_data(view, least, self.gaps.mean(), bound) {
+        let gaps = self.gaps.mean().map(|ipat| ipat.mul_ratio(13, 10));
+        let wait = match self.settings.linger {
+            Linger::Gaps => gaps,
+            Linger::HalfRoundTrip => gaps.map(|gaps| gaps.min(self.round_trip.div(2))),
+        };
+        Some(match sampling.on_data(view, least, wait, bound) {
             Step::Full => self.finish(view, Why::SampleFull),
             Step::Over => self.finish(view, Why::SampleEnd),
             Step::Until(deadline) => Decision::Hold(deadline),
@@ -291,10 +326,15 @@ impl Adaptive {
 
     /// A sampling stops the sender for a round trip and ends in a burst: in slow start that costs more than
     /// it is worth. With `when=need` it only happens after an ACK had to wait for its delay, which indicates
-    /// a deadlock, or if MUDS demands more ACKs than the cap, possibly too many.
+    /// a deadlock, or if MUDS demands more ACKs than the cap, possibly too many; and only if it is no longer
+    /// than that delay.
     fn is_worth_it(&self, view: &RecvView) -> bool {
+        if !self.settings.on_need {
+            return true;
+        }
         let cap = self.cap(self.settings.host.mss(view));
-        !self.settings.on_need || self.waited || self.muds.is_some_and(|muds| sunos::share_of(muds) < cap)
+        let needed = self.waited || self.muds.is_some_and(|muds| sunos::share_of(muds) < cap);
+        needed && Sampling::length(self.round_trip) <= self.delay()
     }
 
     /// Step 21: the buffer has room for what a sampling may receive, and more data is to come. The data that
@@ -364,6 +404,11 @@ impl Adaptive {
         }
     }
 
+    /// A timer sends the ACK: notes whether its delay ran out. Pushed data waits for less.
+    fn note_wait(&mut self, view: &RecvView) {
+        self.waited |= view.oldest_unacked.is_none_or(|first| first + self.delay() <= view.now);
+    }
+
     /// Steps 33 to 36.
     fn congested(&mut self, view: &RecvView, trigger: Trigger) {
         let (mss, rtt) = (self.settings.host.mss(view), self.round_trip);
@@ -373,6 +418,23 @@ impl Adaptive {
             self.abort();
             self.muds = Some(reduced);
         }
+    }
+
+    /// Pushed data that was read completely is the end of a message, or of what the sender's buffer holds: the sender
+    /// may wait for the ACK. It waits for a small part of a round trip at most, and not at all if it is more than that
+    /// part of what arrives in one: so a sender with much outstanding gets fewer ACKs, and none loses by it.
+    fn on_pushed_read(&mut self, view: &RecvView) -> Option<AckPlan> {
+        let part = self.settings.push?;
+        if !self.pushed || view.free < view.buffer || view.unacked() == 0 {
+            return None;
+        }
+        if view.unacked() > self.flow.per_round_trip() / part {
+            return Some(self.settings.host.ack());
+        }
+        let due = view.now + self.round_trip.div(part.into());
+        let due = self.due.map_or(due, |earlier| earlier.min(due));
+        self.due = Some(due);
+        Some(AckPlan::By(due))
     }
 
     /// Number of unacknowledged bytes that triggers an ACK: 35 % of MUDS, or step 7 before there is one.
@@ -432,6 +494,7 @@ impl AckPolicy for Adaptive {
     fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
         // Step 32.
         self.due = None;
+        self.pushed = false;
         self.edge.on_ack_sent(view);
         self.congestion.on_ack_sent(view.now);
         // Steps 37 and 38.
@@ -463,8 +526,13 @@ impl AckPolicy for Adaptive {
 
     fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
         // Step 27; the core re-opens a closed window regardless. Step 9.
-        let worth_it = self.sampling.is_none() && self.edge.gain(view) >= self.threshold(view);
-        if worth_it { self.settings.host.ack() } else { AckPlan::Keep }
+        if self.sampling.is_some() {
+            return AckPlan::Keep;
+        }
+        if self.edge.gain(view) >= self.threshold(view) {
+            return self.settings.host.ack();
+        }
+        self.on_pushed_read(view).unwrap_or(AckPlan::Keep)
     }
 
     /// Step 41: the timer belongs to the sampling, if there is one.
@@ -482,7 +550,7 @@ impl AckPolicy for Adaptive {
             }
             None => {
                 self.due = None;
-                self.waited = true;
+                self.note_wait(view);
                 self.settings.host.ack()
             }
         }
@@ -497,16 +565,16 @@ impl AckPolicy for Adaptive {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("muds", f64::from(self.muds.unwrap_or(0)));
-        report.report("last_sample", f64::from(self.last_sample.unwrap_or(0)));
-        report.report("isp_t", f64::from(self.interval.length()));
-        report.report("isp_cnt", f64::from(self.interval.left()));
-        report.report("quick", f64::from(self.quick));
-        report.report("sampling", f64::from(u8::from(self.sampling.is_some())));
-        report.report("samples", self.samples as f64);
-        report.report("aborted_samples", self.aborted as f64);
-        report.report("ipat_us", self.gaps.mean().map_or(0.0, |mean| mean.as_secs_f64() * 1e6));
-        report.report("rtt_us", self.round_trip.as_secs_f64() * 1e6);
+        report.bytes("muds", self.muds.unwrap_or(0));
+        report.bytes("last_sample", self.last_sample.unwrap_or(0));
+        report.number("isp_t", self.interval.length());
+        report.number("isp_cnt", self.interval.left());
+        report.number("quick", self.quick);
+        report.flag("sampling", self.sampling.is_some());
+        report.count("samples", self.samples);
+        report.count("aborted_samples", self.aborted);
+        report.micros("ipat_us", self.gaps.mean().unwrap_or(Duration::ZERO));
+        report.micros("rtt_us", self.round_trip);
         if self.settings.csa3.is_some() {
             self.congestion.metrics(report);
         }

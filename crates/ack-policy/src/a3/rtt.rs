@@ -15,7 +15,6 @@ use ackline_tcp_core::{Duration, Instant, SeqNum};
 
 /// The default before the first sample.
 pub(super) const UNKNOWN: Duration = Duration::from_millis(200);
-const LEAST: Duration = Duration::from_millis(1);
 /// Keeps one and a half round trips below 500 ms.
 const MOST: Duration = Duration::from_millis(333);
 /// Number of samples whose minimum is used.
@@ -84,8 +83,8 @@ impl Rtt {
         }
     }
 
-    /// The round trip from `source`, between 1 and 333 ms.
-    pub(super) fn current(&self, view: &RecvView, source: Source) -> Duration {
+    /// The round trip from `source`, between `least` and 333 ms.
+    pub(super) fn current(&self, view: &RecvView, source: Source, least: Duration) -> Duration {
         let known = match source {
             Source::Fixed(rtt) => Some(rtt),
             Source::Handshake => view.handshake_rtt,
@@ -95,7 +94,7 @@ impl Rtt {
                 .flatten()
                 .min(),
         };
-        known.unwrap_or(UNKNOWN).clamp(LEAST, MOST)
+        known.unwrap_or(UNKNOWN).clamp(least, MOST)
     }
 }
 
@@ -112,6 +111,10 @@ mod tests {
         Duration::from_millis(ms)
     }
 
+    fn current(rtt: &Rtt, view: &RecvView, source: Source) -> Duration {
+        rtt.current(view, source, ms(1))
+    }
+
     /// Data up to `end` arrives at `at` ms; the window's edge is `edge`.
     fn arrive(rtt: &mut Rtt, at: u64, end: u32, edge: u32, ts: Option<u64>) -> RecvView {
         let mut view = RecvView::new(Instant::from_millis(at), SeqNum(end), 10_000, 1_000);
@@ -126,17 +129,17 @@ mod tests {
     fn the_smallest_that_is_known_counts_within_bounds() {
         let mut rtt = Rtt::default();
         let mut view = arrive(&mut rtt, 0, 1_000, 10_000, None);
-        assert_eq!(rtt.current(&view, Source::Auto), ms(200), "nothing is known");
+        assert_eq!(current(&rtt, &view, Source::Auto), ms(200), "nothing is known");
         view.handshake_rtt = Some(ms(90));
-        assert_eq!(rtt.current(&view, Source::Auto), ms(90));
-        assert_eq!(rtt.current(&view, Source::Timestamps), ms(200));
+        assert_eq!(current(&rtt, &view, Source::Auto), ms(90));
+        assert_eq!(current(&rtt, &view, Source::Timestamps), ms(200));
         view.srtt = Some(ms(50));
-        assert_eq!(rtt.current(&view, Source::Auto), ms(50));
-        assert_eq!(rtt.current(&view, Source::Handshake), ms(90));
-        assert_eq!(rtt.current(&view, Source::Fixed(ms(70))), ms(70));
+        assert_eq!(current(&rtt, &view, Source::Auto), ms(50));
+        assert_eq!(current(&rtt, &view, Source::Handshake), ms(90));
+        assert_eq!(current(&rtt, &view, Source::Fixed(ms(70))), ms(70));
         view.srtt = Some(Duration::from_micros(10));
-        assert_eq!(rtt.current(&view, Source::Auto), ms(1));
-        assert_eq!(rtt.current(&view, Source::Fixed(ms(1_000))), ms(333));
+        assert_eq!(current(&rtt, &view, Source::Auto), ms(1));
+        assert_eq!(current(&rtt, &view, Source::Fixed(ms(1_000))), ms(333));
     }
 
     #[test]
@@ -144,11 +147,11 @@ mod tests {
         let mut rtt = Rtt::default();
         arrive(&mut rtt, 0, 1_000, 10_000, None);
         let view = arrive(&mut rtt, 100, 10_000, 15_000, None);
-        assert_eq!(rtt.current(&view, Source::Auto), ms(200), "the edge itself is still the first window");
+        assert_eq!(current(&rtt, &view, Source::Auto), ms(200), "the edge itself is still the first window");
         let view = arrive(&mut rtt, 160, 11_000, 16_000, None);
-        assert_eq!(rtt.current(&view, Source::Auto), ms(160));
+        assert_eq!(current(&rtt, &view, Source::Auto), ms(160));
         let view = arrive(&mut rtt, 240, 17_000, 20_000, None);
-        assert_eq!(rtt.current(&view, Source::Auto), ms(150), "160 - 160/8 + 80/8");
+        assert_eq!(current(&rtt, &view, Source::Auto), ms(150), "160 - 160/8 + 80/8");
     }
 
     #[test]
@@ -156,12 +159,12 @@ mod tests {
         let mut rtt = Rtt::default();
         arrive(&mut rtt, 0, 1_000, 10_000, Some(30));
         let mut view = arrive(&mut rtt, 1, 2_000, 11_000, Some(5));
-        assert_eq!(rtt.current(&view, Source::Timestamps), ms(30), "the second of a window does not count");
+        assert_eq!(current(&rtt, &view, Source::Timestamps), ms(30), "the second of a window does not count");
         for i in 1..=8 {
             let end = 1_000 + i * 20_000;
             view = arrive(&mut rtt, 100, end, end + 10_000, Some(40 + u64::from(i)));
             let expected = if i < 8 { 30 } else { 41 };
-            assert_eq!(rtt.current(&view, Source::Timestamps), ms(expected));
+            assert_eq!(current(&rtt, &view, Source::Timestamps), ms(expected));
         }
     }
 }

@@ -41,9 +41,14 @@ pub(super) fn window_left(view: &RecvView) -> u32 {
 }
 
 impl Sampling {
+    /// Step 19: how long a sampling lasts if no arrival prolongs it.
+    pub(super) fn length(rtt: Duration) -> Duration {
+        rtt.mul_ratio(3, 2)
+    }
+
     /// Step 20: at least one and a half round trips from `now` on.
     pub(super) fn new(now: Instant, rtt: Duration) -> Self {
-        Self { deadline: now + rtt.mul_ratio(3, 2), got: 0, pending: true, last: None, times: 0 }
+        Self { deadline: now + Self::length(rtt), got: 0, pending: true, last: None, times: 0 }
     }
 
     /// The ACK has been sent. Returns the end.
@@ -79,12 +84,13 @@ impl Sampling {
     }
 
     /// Steps 22 to 25: in-order data arrived. `least`: the smallest window into which the sender would send;
-    /// `bound`: the longest time that data may wait for its ACK.
+    /// `wait`: by how much the arrival prolongs the sampling; `bound`: the longest time that data may wait for its
+    /// ACK.
     pub(super) fn on_data(
         &mut self,
         view: &RecvView,
         least: u32,
-        ipat: Option<Duration>,
+        wait: Option<Duration>,
         bound: Duration,
     ) -> Step {
         if self.pending {
@@ -99,11 +105,10 @@ impl Sampling {
         }
         // Step 24: near the end, the next arrival of the burst decides. Otherwise the sampling lasts as
         // planned.
-        if let Some(ipat) = ipat {
-            let wait = ipat.mul_ratio(13, 10);
-            if self.deadline.since(view.now) <= wait {
-                self.deadline = view.now + wait;
-            }
+        if let Some(wait) = wait
+            && self.deadline.since(view.now) <= wait
+        {
+            self.deadline = view.now + wait;
         }
         let deadline = self.cap(view, bound);
         if deadline <= view.now { Step::Over } else { Step::Until(deadline) }

@@ -13,7 +13,7 @@ pub(super) const A3_TABLE: &[ParamInfo] = &[
     PROFILE,
     ParamInfo {
         name: "delay",
-        default: "200ms",
+        default: "40ms",
         range: "1ms..500ms",
         summary: "T_d: longest wait of the first unacknowledged byte (paper: 500ms); the hold limit caps it",
     },
@@ -48,10 +48,22 @@ pub(super) const A3_TABLE: &[ParamInfo] = &[
         summary: "fewer samplings: the interval grows fourfold, and is halved instead of set back",
     },
     ParamInfo {
+        name: "linger",
+        default: "half",
+        range: "half|ipat",
+        summary: "an arrival prolongs a sampling by 1.3 IPAT: at most half a round trip, or (paper) without a limit",
+    },
+    ParamInfo {
+        name: "push",
+        default: "64",
+        range: "1..1000|off",
+        summary: "pushed data that was read waits for 1/N of a round trip and of what arrives in one; off (paper): PSH has no effect",
+    },
+    ParamInfo {
         name: "quick",
         default: "16",
         range: "0..1000",
-        summary: "data segments acknowledged at once at the start, before the algorithm begins (paper: 0)",
+        summary: "most ACKs without delay at the start, after a pause and after a duplicate (paper: 0)",
     },
     ParamInfo {
         name: "rtt",
@@ -125,13 +137,28 @@ pub(super) struct Settings {
     pub(super) on_need: bool,
     /// The variant with fewer samplings.
     pub(super) fewer: bool,
-    /// Data segments acknowledged at once at the start.
+    pub(super) linger: Linger,
+    /// The part of a round trip that pushed data waits once it was read; `None` if PSH has no effect.
+    pub(super) push: Option<u32>,
+    /// Arrivals acknowledged at once at the start, after a pause and after a duplicate.
     pub(super) quick: u32,
     pub(super) rtt: Source,
+    /// The shortest round trip that is believed.
+    pub(super) least_rtt: Duration,
     /// Do not report duplicate and out-of-order data during a sampling.
     pub(super) silent: bool,
     /// What CSA3 adds; `None` for A3.
     pub(super) csa3: Option<Csa3>,
+}
+
+/// Step 24: how far an arrival prolongs a sampling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Linger {
+    /// By 1.3 IPAT, however long that is.
+    Gaps,
+    /// By half a round trip at most. A sender with RACK-TLP (RFC 8985, section 7.2) retransmits two round trips after its last
+    /// segment left, which is one and a half after it arrived; the ACK that ends the sampling takes another half.
+    HalfRoundTrip,
 }
 
 /// The signs of congestion that CSA3 uses.
@@ -176,14 +203,17 @@ impl Settings {
     const fn of(profile: Profile, csa3: Option<Csa3>) -> Self {
         let mut settings = Self {
             host: Host::new(profile),
-            delay: Duration::from_millis(200),
+            delay: Duration::from_millis(40),
             bound: Duration::from_millis(450),
             cap: Some(2),
             interval: 10,
             on_need: true,
             fewer: false,
+            linger: Linger::HalfRoundTrip,
+            push: Some(64),
             quick: 16,
             rtt: Source::Auto,
+            least_rtt: Duration::from_micros(10),
             silent: false,
             csa3,
         };
@@ -191,6 +221,9 @@ impl Settings {
             settings.delay = LONGEST_DELAY;
             settings.bound = LONGEST_DELAY;
             settings.cap = None;
+            settings.least_rtt = Duration::from_millis(1);
+            settings.linger = Linger::Gaps;
+            settings.push = None;
             settings.quick = 0;
             settings.on_need = false;
         }
@@ -208,15 +241,12 @@ impl Settings {
                 "profile" => {}
                 "delay" => self.delay = param.duration(short..=LONGEST_DELAY)?,
                 "bound" => self.bound = param.duration(short..=LONGEST_DELAY)?,
-                "cap" => {
-                    let number = || integer(param, 1, 1_000);
-                    self.cap = match param.text() {
-                        "off" => None,
-                        _ => Some(
-                            number().map_err(|_| param.expected("off or a whole number from 1 to 1000"))?,
-                        ),
-                    };
+                "cap" => self.cap = number_or_off(param)?,
+                "linger" => {
+                    let gaps = param.choice(&["half", "ipat"])? == 1;
+                    self.linger = if gaps { Linger::Gaps } else { Linger::HalfRoundTrip };
                 }
+                "push" => self.push = number_or_off(param)?,
                 "interval" => self.interval = integer(param, 10, 65_535)?,
                 "when" => self.on_need = param.choice(&["need", "always"])? == 0,
                 "fewer" => self.fewer = param.switch()?,
@@ -270,6 +300,16 @@ impl Csa3 {
             _ => return Err(param.unknown(name, CSA3_TABLE)),
         }
         Ok(())
+    }
+}
+
+/// A number from 1 to 1000, or `off`.
+fn number_or_off(param: Param<'_>) -> Result<Option<u32>, SpecError> {
+    match param.text() {
+        "off" => Ok(None),
+        _ => integer(param, 1, 1_000)
+            .map(Some)
+            .map_err(|_| param.expected("off or a whole number from 1 to 1000")),
     }
 }
 

@@ -3,10 +3,10 @@
 use crate::CubicParams;
 use crate::aimd::{Avoidance, Growth, Reduction};
 use crate::cubic::{Epoch, Step};
+use ackline_tcp_core::Instant;
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 use ackline_tcp_core::policy::window::Windows;
-use ackline_tcp_core::policy::{Metrics, SpecError};
-use ackline_tcp_core::{Duration, Instant};
+use ackline_tcp_core::policy::{Metrics, SpecError, Unit};
 
 /// Reno: a(w) = 1, b(w) = 1/2 (RFC 5681).
 #[derive(Clone, Debug)]
@@ -100,9 +100,9 @@ impl Growth for Cubic {
         self.clone_from(before);
     }
 
-    fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("w_max", self.w_max.unwrap_or(0.0));
-        report.report("k_ms", self.epoch.map_or(Duration::ZERO.as_secs_f64(), |epoch| epoch.k()) * 1e3);
+    fn metrics(&self, _w: &Windows, report: &mut Metrics<'_>) {
+        report.bytes("w_max", self.w_max.unwrap_or(0.0));
+        report.report("k_ms", self.epoch.map_or(0.0, |epoch| epoch.k() * 1e3), Unit::Millis);
     }
 
     fn set(&mut self, _param: &Param<'_>) -> Result<Option<()>, SpecError> {

@@ -180,15 +180,14 @@ impl<C: Growth> Growth for Acwap<C> {
         self.pace.decision(self.params.pacing)
     }
 
-    fn metrics(&self, report: &mut Metrics<'_>) {
-        let micros = |time: Option<Duration>| time.map_or(0.0, |time| time.as_nanos() as f64 / 1e3);
-        report.report("a", self.a);
-        report.report("clamped", f64::from(u8::from(self.upper.is_some())));
-        report.report("numofcon", f64::from(self.range.events()));
-        report.report("r_c_us", micros(self.range.smoothed()));
-        report.report("rtt_min_us", micros(self.range.min()));
-        report.report("rtt_max_us", micros(Some(self.range.max())));
-        report.report("interval_us", micros(self.pace.interval(self.smss)));
+    fn metrics(&self, _w: &Windows, report: &mut Metrics<'_>) {
+        report.number("a", self.a);
+        report.flag("clamped", self.upper.is_some());
+        report.number("numofcon", self.range.events());
+        report.micros("r_c_us", self.range.smoothed().unwrap_or(Duration::ZERO));
+        report.micros("rtt_min_us", self.range.min().unwrap_or(Duration::ZERO));
+        report.micros("rtt_max_us", self.range.max());
+        report.micros("interval_us", self.pace.interval(self.smss).unwrap_or(Duration::ZERO));
     }
 
     fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {

@@ -1,6 +1,6 @@
 //! The parameters of ACWAP.
 
-use crate::aimd::{MAX_SSTHRESH, RTO};
+use crate::aimd::{HYSTART, MAX_SSTHRESH, RTO};
 use crate::hstcp::{AW, LOW_P_INFO};
 use ackline_tcp_core::policy::SpecError;
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
@@ -106,6 +106,7 @@ impl AcwapParams {
         AW,
         LOW_P_INFO,
         MAX_SSTHRESH,
+        HYSTART,
         RTO,
     ];
 

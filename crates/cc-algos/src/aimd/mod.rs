@@ -3,6 +3,7 @@
 //!
 //! ```text
 //!   w < ssthresh:     w += 1 per segment acknowledged, limited above max_ssthresh     slow start (H9)
+//!                     the first slow start with hystart=on also ends when the RTT rises (RFC 9406)
 //!   otherwise:        w += a(w) / w per segment acknowledged                          congestion avoidance (H6)
 //!   loss or ECN:      ssthresh = max(2, floor(w (1 - b(w)))), w = w (1 - b(w))        once per window (H7)
 //!   timeout:          ssthresh = flight / 2, w as the RTO response proposes           (H8)
@@ -19,6 +20,7 @@ mod slow_start;
 
 pub use slow_start::limited_step;
 
+use crate::hystart::{self, HyStart};
 use ackline_tcp_core::policy::cc::{CcInit, FlowView, Pacing, Phase, Revise};
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 use ackline_tcp_core::policy::window::{DecreaseCx, GrowthCx, MovedBy, Signal, WindowGrowth, Windows};
@@ -75,8 +77,8 @@ pub(crate) trait Growth: Clone + Debug + Send {
     }
 
     /// Reports its variables.
-    fn metrics(&self, report: &mut Metrics<'_>) {
-        let _ = report;
+    fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
+        let _ = (w, report);
     }
 
     /// Sets one parameter of its own; `None` if the key is not one of them.
@@ -148,11 +150,14 @@ pub(crate) struct AimdParams {
     pub(crate) max_ssthresh: Option<u32>,
     /// At a timeout `ssthresh` is w (1 - b(w)) (Linux), not half the flight (RFC 5681, equation 4).
     pub(crate) rto_by_b: bool,
+    /// The first slow start ends when the RTT rises (RFC 9406). Above `max_ssthresh` it is limited as well: the window
+    /// grows on for six round trips after the queue has begun to build, and by doubling it would overflow.
+    pub(crate) hystart: bool,
 }
 
 impl Default for AimdParams {
     fn default() -> Self {
-        Self { max_ssthresh: Some(100), rto_by_b: false }
+        Self { max_ssthresh: Some(100), rto_by_b: false, hystart: false }
     }
 }
 
@@ -172,6 +177,14 @@ pub(crate) const RTO: ParamInfo = ParamInfo {
     summary: "ssthresh after a timeout: half the flight, or what b(w) leaves",
 };
 
+/// `hystart` in tables.
+pub(crate) const HYSTART: ParamInfo = ParamInfo {
+    name: "hystart",
+    default: "off",
+    range: "on|off",
+    summary: "leave the first slow start when the RTT rises (HyStart++, RFC 9406)",
+};
+
 impl AimdParams {
     /// Sets one parameter; `None` if the key is not one of these.
     pub(crate) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {
@@ -182,6 +195,7 @@ impl AimdParams {
                 self.max_ssthresh = u32::try_from(segments).ok();
             }
             "rto" => self.rto_by_b = param.choice(&["half", "b"])? == 1,
+            "hystart" => self.hystart = param.switch()?,
             _ => return Ok(None),
         }
         Ok(Some(()))
@@ -193,6 +207,7 @@ impl AimdParams {
 pub(crate) struct Aimd<G> {
     params: AimdParams,
     growth: G,
+    hystart: HyStart,
     /// Losses, marks and first timeouts; and the window in bytes at the last one.
     reductions: u32,
     reduced_from: f64,
@@ -200,8 +215,8 @@ pub(crate) struct Aimd<G> {
 
 impl<G: Growth> Aimd<G> {
     /// A flow before its start.
-    pub(crate) const fn new(params: AimdParams, growth: G) -> Self {
-        Self { params, growth, reductions: 0, reduced_from: 0.0 }
+    pub(crate) fn new(params: AimdParams, growth: G) -> Self {
+        Self { params, growth, hystart: HyStart::default(), reductions: 0, reduced_from: 0.0 }
     }
 
     fn stage(view: &FlowView, acked: u32, w: &Windows) -> Stage {
@@ -273,9 +288,13 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
 
     /// H9.
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
+        let share = self.params.max_ssthresh.map_or(1.0, |max| limited_step(w.segments(), max));
+        if self.params.hystart && hystart::is_first(w) {
+            let paced = self.growth.pacing().0 != Pacing::Unpaced;
+            return self.hystart.slow_start(cx, w, share, paced);
+        }
         // RFC 3465, section 2.3: at most 2 SMSS per ACK, 1 SMSS after a timeout.
         let used = cx.at_most(if cx.view.phase == Phase::Loss { 1 } else { 2 });
-        let share = self.params.max_ssthresh.map_or(1.0, |max| limited_step(w.segments(), max));
         (w.open(f64::from(used) * share) / share) as u32
     }
 
@@ -298,6 +317,9 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
     }
 
     fn moved(&mut self, by: MovedBy, before: &Windows, w: &Windows) {
+        if by == MovedBy::Restart {
+            self.hystart = HyStart::default();
+        }
         match by {
             MovedBy::Timeout { first: true } => {
                 self.count_reduction(before);
@@ -311,6 +333,7 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
     }
 
     fn undo(&mut self, before: &Self) {
+        self.hystart = before.hystart;
         self.growth.undo(&before.growth);
     }
 
@@ -318,10 +341,11 @@ impl<G: Growth> WindowGrowth for Aimd<G> {
         self.growth.pacing()
     }
 
-    fn metrics(&self, _w: &Windows, report: &mut Metrics<'_>) {
-        report.report("reductions", f64::from(self.reductions));
-        report.report("reduced_from", self.reduced_from);
-        self.growth.metrics(report);
+    fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
+        report.flag("css", w.in_slow_start() && self.hystart.is_conservative());
+        report.number("reductions", self.reductions);
+        report.bytes("reduced_from", self.reduced_from);
+        self.growth.metrics(w, report);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -105,7 +105,7 @@ impl Growth for Fixed {
         Ok(None)
     }
     fn table(&self) -> &'static [ParamInfo] {
-        &[MAX_SSTHRESH, RTO]
+        &[MAX_SSTHRESH, HYSTART, RTO]
     }
 }
 
@@ -220,5 +220,81 @@ fn an_unknown_parameter_leaves_the_others_as_they_were() {
     assert!(std::format!("{error}").contains("speed"), "{error}");
     assert_eq!(cc.growth().params, AimdParams::default());
     cc.configure(&"max_ssthresh=off,rto=b".parse().unwrap()).unwrap();
-    assert_eq!(cc.growth().params, AimdParams { max_ssthresh: None, rto_by_b: true });
+    assert_eq!(cc.growth().params, AimdParams { max_ssthresh: None, rto_by_b: true, hystart: false });
+}
+
+/// A window of ACKs, each of one segment and with the same RTT.
+fn round(flow: &mut Flow<Fixed>, rtt_ms: u64) {
+    for _ in 0..flow.w() as u32 {
+        flow.ack(1, Some(Duration::from_millis(rtt_ms)));
+    }
+}
+
+/// The rounds until slow start ends, if the RTT stays at 57 ms after a round of 50; checks that each grows by at most `most`
+/// of the window, or `by` segments.
+fn rounds_to_the_exit(flow: &mut Flow<Fixed>, most: f64, by: f64) -> u32 {
+    round(flow, 50);
+    round(flow, 50);
+    let mut rounds = 0;
+    // Five rounds, which begin with the second ACK of these.
+    while flow.cc.windows().in_slow_start() {
+        let before = flow.w();
+        round(flow, 57);
+        rounds += 1;
+        assert!(flow.w() < before + (before * most).min(by) + 8.0, "{before} became {}", flow.w());
+        assert!(rounds <= 6);
+    }
+    assert_eq!(flow.cc.growth().reductions, 0, "nothing was lost");
+    rounds
+}
+
+#[test]
+fn hystart_ends_slow_start_when_the_rtt_rises() {
+    let params = AimdParams { hystart: true, max_ssthresh: None, ..AimdParams::default() };
+    let mut flow = Flow::new(200.0, params, Fixed);
+    // A quarter of the growth, from the eighth sample on.
+    assert!(rounds_to_the_exit(&mut flow, 0.26, f64::INFINITY) >= 5);
+    assert!(flow.ssthresh() > 1000.0, "doubled twice before: {}", flow.ssthresh());
+}
+
+#[test]
+fn hystart_ends_a_limited_slow_start() {
+    let mut flow = Flow::new(200.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed);
+    // A quarter of 50 segments per round.
+    assert!(rounds_to_the_exit(&mut flow, 1.0, 13.0) >= 5);
+    assert!((300.0..400.0).contains(&flow.ssthresh()), "50 twice, then 13 five times: {}", flow.ssthresh());
+}
+
+#[test]
+fn later_slow_starts_are_not_hystarts() {
+    let mut flow = Flow::new(400.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed);
+    flow.time_out(true);
+    flow.cc.windows_mut().set_bytes(50.0 * f64::from(SMSS));
+    for rtt in [50, 60, 70] {
+        assert!(flow.cc.windows().in_slow_start());
+        round(&mut flow, rtt);
+    }
+    assert!(flow.w() > 190.0, "until ssthresh, half of 400: {}", flow.w());
+}
+
+#[test]
+fn without_hystart_the_first_slow_start_is_limited_whatever_the_rtt() {
+    let mut flow = Flow::new(200.0, AimdParams::default(), Fixed);
+    for rtt in [50, 60, 70, 80, 90, 100, 110, 120] {
+        let before = flow.w();
+        round(&mut flow, rtt);
+        assert!((45.0..=51.0).contains(&(flow.w() - before)), "{before} became {}", flow.w());
+    }
+    assert!(flow.cc.windows().in_slow_start());
+}
+
+/// RFC 9406, section 4.3: without pacing an ACK opens the window by at most L = 8 segments.
+#[test]
+fn an_ack_of_many_segments_opens_the_window_by_eight_of_them() {
+    let mut flow = Flow::new(50.0, AimdParams { hystart: true, ..AimdParams::default() }, Fixed);
+    let mut ack = AckSample::new(10 * SMSS, 2);
+    ack.rtt = None;
+    flow.view.snd_una += ack.acked;
+    flow.cc.on_ack(&flow.view, &ack);
+    near(flow.w(), 58.0);
 }

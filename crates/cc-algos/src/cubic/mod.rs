@@ -23,13 +23,13 @@ mod tests;
 
 pub use params::{BETA_ECN, CubicParams};
 
-use crate::hystart::{self, Growth, HyStart};
+use crate::hystart::{self, HyStart};
 use ackline_tcp_core::policy::cc::{CcInit, Pacing, Phase, Revise, Undo};
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::policy::window::{
     self, DecreaseCx, GrowthCx, MovedBy, Signal, WindowControl, WindowGrowth, Windows,
 };
-use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError, Unit};
 use ackline_tcp_core::{Duration, Instant, Window};
 pub(crate) use curve::{Epoch, Step};
 
@@ -69,11 +69,6 @@ impl Cubic {
     #[must_use]
     pub const fn params(&self) -> &CubicParams {
         &self.params
-    }
-
-    /// RFC 9406, section 4.3: HyStart++ is for the first slow start only.
-    fn uses_hystart(&self, w: &Windows) -> bool {
-        self.params.hystart && w.ssthresh() == Window::MAX
     }
 
     /// The stage of congestion avoidance; starts one on the first ACK in it.
@@ -130,30 +125,16 @@ impl WindowGrowth for Cubic {
     }
 
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
-        let uses_hystart = self.uses_hystart(w);
-        let growth = if uses_hystart {
-            self.hystart.on_ack(cx.view.snd_una, cx.view.snd_nxt, cx.ack.rtt)
-        } else {
-            Growth::Full
-        };
-        if growth == Growth::Exit {
-            w.set_ssthresh(w.cwnd());
-            self.cwnd_prior = w.bytes();
-            return cx.ack.acked;
+        if self.params.hystart && hystart::is_first(w) {
+            let rest = self.hystart.slow_start(cx, w, 1.0, self.params.pacing);
+            if !w.in_slow_start() {
+                self.cwnd_prior = w.bytes();
+            }
+            return rest;
         }
-        // Limit of segments per ACK: RFC 9406, section 4.3, in the first slow start; RFC 3465, section 2.3,
-        // in later ones, and after a timeout.
-        let used = f64::from(cx.at_most(match cx.view.phase {
-            Phase::Loss => 1,
-            _ if !uses_hystart => 2,
-            _ if self.params.pacing => u32::MAX,
-            _ => hystart::L,
-        }));
-        let rest = w.open(match growth {
-            Growth::Conservative => used / f64::from(hystart::CSS_GROWTH_DIVISOR),
-            Growth::Full | Growth::Exit => used,
-        });
-        rest as u32
+        // RFC 3465, section 2.3.
+        let used = f64::from(cx.at_most(if cx.view.phase == Phase::Loss { 1 } else { 2 }));
+        w.open(used) as u32
     }
 
     /// RFC 9438, section 5.8: time in which the application limited the flow does not count for the curve.
@@ -190,10 +171,10 @@ impl WindowGrowth for Cubic {
     }
 
     fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
-        report.report("w_max", self.w_max.unwrap_or(0.0));
-        report.report("w_est", self.epoch.map_or(0.0, |epoch| epoch.w_est()));
-        report.report("k_ms", self.epoch.map_or(0.0, |epoch| epoch.k() * 1e3));
-        report.report("css", f64::from(u8::from(w.in_slow_start() && self.hystart.is_conservative())));
+        report.bytes("w_max", self.w_max.unwrap_or(0.0));
+        report.bytes("w_est", self.epoch.map_or(0.0, |epoch| epoch.w_est()));
+        report.report("k_ms", self.epoch.map_or(0.0, |epoch| epoch.k() * 1e3), Unit::Millis);
+        report.flag("css", w.in_slow_start() && self.hystart.is_conservative());
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

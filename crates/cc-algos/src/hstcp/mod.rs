@@ -15,7 +15,7 @@
 //! | H6 | w += a(w) / w per segment acknowledged | `aimd` |
 //! | H7 | loss or mark: w (1 - b(w)) | `aimd` |
 //! | H8 | timeout | `aimd` |
-//! | H9 | slow start, limited (RFC 3742) | `aimd`, [`limited_step`] |
+//! | H9 | slow start, limited (RFC 3742); with HyStart++ if asked for (RFC 9406) | `aimd`, [`limited_step`] |
 //!
 //! Where it fails: an overflow of a drop-tail queue costs about a(w) packets at once, spread over the round
 //! trip, which also hits other flows: they lose together, and those with long round trips starve.
@@ -33,7 +33,8 @@ pub use response::{HIGH_P, HIGH_WINDOW, LOW_WINDOW, decrease, increase, response
 
 use crate::aimd::{Aimd, AimdParams, Avoidance, Growth};
 use ackline_tcp_core::policy::spec::{Entry, Param, ParamInfo};
-use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError, window};
+use ackline_tcp_core::policy::window::{self, Windows};
+use ackline_tcp_core::policy::{Metrics, NewCongestionControl, SpecError};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
     aliases: &["highspeed"],
@@ -79,9 +80,9 @@ impl Growth for Hstcp {
 
     fn undo(&mut self, _before: &Self) {}
 
-    fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("a", self.known.1);
-        report.report("b", decrease(self.known.0 as f64));
+    fn metrics(&self, _w: &Windows, report: &mut Metrics<'_>) {
+        report.number("a", self.known.1);
+        report.number("b", decrease(self.known.0 as f64));
     }
 
     fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {

@@ -1,7 +1,7 @@
 //! The parameters of HSTCP.
 
 use super::response::LOW_P;
-use crate::aimd::{MAX_SSTHRESH, RTO};
+use crate::aimd::{HYSTART, MAX_SSTHRESH, RTO};
 use ackline_tcp_core::policy::SpecError;
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 
@@ -60,7 +60,7 @@ pub(crate) const LOW_P_INFO: ParamInfo = ParamInfo {
 
 impl HstcpParams {
     /// The parameters of `hstcp`.
-    pub const TABLE: &[ParamInfo] = &[AW, LOW_P_INFO, MAX_SSTHRESH, RTO];
+    pub const TABLE: &[ParamInfo] = &[AW, LOW_P_INFO, MAX_SSTHRESH, HYSTART, RTO];
 
     /// Sets one parameter; `None` if the key is not one of these.
     pub(crate) fn set(&mut self, param: &Param<'_>) -> Result<Option<()>, SpecError> {

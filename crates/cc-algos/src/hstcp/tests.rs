@@ -152,7 +152,7 @@ fn limited_slow_start() {
         flow.ack(1, None);
         assert_eq!(flow.w(), w + 1.0);
     }
-    let mut flow = Flow::new(8400.0, AimdParams { max_ssthresh: None, rto_by_b: false }, loglog());
+    let mut flow = Flow::new(8400.0, AimdParams { max_ssthresh: None, ..AimdParams::default() }, loglog());
     flow.ack(1, None);
     assert_eq!(flow.w(), 8401.0);
 }

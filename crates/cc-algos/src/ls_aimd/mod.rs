@@ -20,11 +20,16 @@
 //! | `growth.rs` | add(S): the logarithm in fixed point |
 //! | `marking.rs` | alpha |
 //! | `params.rs` | the parameters |
+//! | `lag.rs` | when an ACK is overdue |
+//! | `prototype.rs` | other readings of the thesis, for comparison |
 //!
 //! One window in Q9 bytes serves both modes, so that a change of mode converts nothing. On each ACK: alpha,
 //! then the reduction, then growth (also on a marked ACK), then the mode. The clock itself is in the core:
 //! the decision gives the gap, and [`Revise::Retroactive`] moves a pending departure with every ACK, earlier
 //! or later.
+//!
+//! At most `delta` segments are in flight on that clock. If one of them is lost, no ACK may tell: while data is
+//! reported out of order, or the oldest is older than SRTT + 4 RTTVAR, three more may leave, one per gap.
 //!
 //! Where it fails: with C = 1, a path whose windows are below about 0.9 segments (0.5 to 0.8 with jumbo
 //! frames) is marked permanently, since one ACK brings the increase of several round trips and one decrease;
@@ -35,8 +40,10 @@
 //! [`Revise::Retroactive`]: ackline_tcp_core::policy::cc::Revise::Retroactive
 
 pub mod growth;
+mod lag;
 pub mod marking;
 mod params;
+pub mod prototype;
 #[cfg(test)]
 mod tests;
 
@@ -45,15 +52,17 @@ pub use params::{LsAimdParams, Scale};
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::policy::cc::{
     AckSample, CcInit, Clock, CongestionControl, CongestionEvent, EcnUse, FlowView, Pacing, Phase, Reaction,
-    Recovery, Restart, Revise, SendDecision, SsthreshRule, Undo,
+    Recovery, Restart, Revise, SendDecision, SentSegment, SsthreshRule, Undo,
 };
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError};
-use ackline_tcp_core::{Duration, SeqNum, Window};
+use ackline_tcp_core::{Duration, Instant, SeqNum, Window};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use growth::{C_ONE, Growth, Q9};
+use lag::Lag;
 use marking::{ALPHA_BITS, Marking, ONE};
+use prototype::{ClockRtt, Clocked, Divisor, Reclock, ThesisRtt};
 
 /// LS-AIMD with Reno's decrease.
 pub(crate) const RENO: Entry<NewCongestionControl> = Entry {
@@ -81,6 +90,9 @@ pub(crate) const DCTCP: Entry<NewCongestionControl> = Entry {
 
 /// No threshold yet.
 const UNLIMITED: u64 = u64::MAX;
+/// Segments beyond `delta` that may be in flight while an ACK is overdue, so that enough duplicates come back to find a
+/// loss (section 6.5.1).
+const MORE_OUTSTANDING: u16 = 3;
 /// Largest window in Q9: 2^46 bytes, far above any usable window, so that products fit 128 bits.
 const LARGEST: u64 = 1 << (46 + Q9);
 
@@ -132,6 +144,11 @@ pub struct LsAimd {
     submss: bool,
     /// Smoothed RTT without the receiver's delay, for the departure clock.
     srtt_pace: Option<Duration>,
+    /// The same as the thesis approximates it; only with [`ClockRtt::Thesis`].
+    thesis_rtt: Option<ThesisRtt>,
+    /// W at the last departure, if the departure clock released it.
+    w_departed: Option<u64>,
+    lag: Lag,
     before: Checkpoint,
 }
 
@@ -154,6 +171,9 @@ impl LsAimd {
             reduced_until: None,
             submss: false,
             srtt_pace: None,
+            thesis_rtt: None,
+            w_departed: None,
+            lag: Lag::default(),
             before: Checkpoint { w, ssthresh, reduced_until: None },
         };
         flow.update_add();
@@ -267,8 +287,26 @@ impl LsAimd {
         Reaction::Reduced
     }
 
-    /// Growth by `n` newly acknowledged bytes.
-    fn grow(&mut self, n: u32) {
+    /// The RTT of the departure clock.
+    fn take_rtt(&mut self, view: &FlowView, ack: &AckSample) {
+        self.srtt_pace = match self.params.prototype.clock_rtt {
+            ClockRtt::Newest => view.srtt_pace.or(self.srtt_pace),
+            ClockRtt::Thesis => {
+                if let Some(rtt) = ack.rtt_oldest {
+                    let clocked = self.submss.then(|| Clocked {
+                        w: self.w,
+                        segment: self.segment(),
+                        delta: self.params.delta,
+                    });
+                    self.thesis_rtt = Some(ThesisRtt::on_ack(self.thesis_rtt, rtt, clocked));
+                }
+                self.thesis_rtt.map(ThesisRtt::get).or(self.srtt_pace)
+            }
+        };
+    }
+
+    /// Growth by `n` newly acknowledged bytes: `add` for each `by` of them, which is W in Q9.
+    fn grow(&mut self, n: u32, by: u64) {
         let n = u64::from(n) << Q9;
         if self.w < self.ssthresh {
             // Below one segment at most a doubling per feedback round, and never a whole segment on top of a
@@ -282,7 +320,7 @@ impl LsAimd {
             return;
         }
         let amount = u128::from(self.add) * u128::from(n) + u128::from(self.carry);
-        let w = u128::from(self.w);
+        let w = u128::from(by);
         // At most one segment for each acknowledged one.
         let growth = u64::try_from(amount / w).unwrap_or(u64::MAX).min(n);
         self.w = self.w.saturating_add(growth).min(LARGEST);
@@ -302,26 +340,45 @@ impl CongestionControl for LsAimd {
         if self.submss
             && let Some(time) = self.srtt_pace
         {
-            decision.clock = Clock::Departure { max_outstanding: self.params.delta };
-            decision.pacing = Pacing::Gap { time, over: window };
-            decision.revise = Revise::Retroactive;
+            let extra = if self.lag.is_overdue() { MORE_OUTSTANDING } else { 0 };
+            decision.clock = Clock::Departure { max_outstanding: self.params.delta + extra };
+            let over = match self.params.prototype.reclock {
+                Reclock::Rtt => self.w_departed.map_or(window, to_window),
+                Reclock::Both | Reclock::Off => window,
+            };
+            decision.pacing = Pacing::Gap { time, over };
+            decision.revise = match self.params.prototype.reclock {
+                Reclock::Both | Reclock::Rtt => Revise::Retroactive,
+                Reclock::Off => Revise::NextDeparture,
+            };
             // The clock releases one segment per gap: recovery needs no other limit.
             decision.recovery = Recovery::Own;
         }
         decision
     }
 
+    fn on_sent(&mut self, view: &FlowView, _sent: &SentSegment) {
+        self.w_departed = self.submss.then_some(self.w);
+        self.lag.on_event(view);
+    }
+
     fn on_ack(&mut self, view: &FlowView, ack: &AckSample) -> Reaction {
-        self.srtt_pace = view.srtt_pace.or(self.srtt_pace);
+        self.lag.on_event(view);
+        self.take_rtt(view, ack);
         if self.marking.on_ack(view.snd_una, view.snd_nxt, ack.newly_delivered, ack.ce)
             && self.params.c == Scale::Auto
         {
             self.update_add();
         }
+        let prior = self.w;
         let reaction = self.on_mark(view, ack);
         let may_raise = view.may_raise(to_window(self.w), to_window(self.ssthresh));
         if view.phase != Phase::Recovery && may_raise && ack.newly_delivered > 0 {
-            self.grow(ack.newly_delivered);
+            let by = match self.params.prototype.divisor {
+                Divisor::Reduced => self.w,
+                Divisor::Prior => prior,
+            };
+            self.grow(ack.newly_delivered, by);
             self.update_mode();
         }
         reaction
@@ -340,7 +397,7 @@ impl CongestionControl for LsAimd {
             CongestionEvent::Timeout { flight_size, first, window, ssthresh } => {
                 match ssthresh {
                     SsthreshRule::Keep => {}
-                    SsthreshRule::AtMost(most) => self.set_ssthresh(self.ssthresh.min(from_window(most))),
+                    SsthreshRule::To(value) => self.set_ssthresh(from_window(value)),
                     SsthreshRule::ByCc if first => {
                         self.set_ssthresh(self.base(view, flight_size) / 2);
                     }
@@ -384,17 +441,25 @@ impl CongestionControl for LsAimd {
         self.update_mode();
     }
 
+    fn next_timeout(&self) -> Option<Instant> {
+        if self.submss { self.lag.next_timeout() } else { None }
+    }
+
+    fn on_timeout(&mut self, view: &FlowView) {
+        self.lag.on_event(view);
+    }
+
     fn metrics(&self, report: &mut Metrics<'_>) {
         let bytes = |q9: u64| q9 as f64 / f64::from(1_u32 << Q9);
-        report.report("cwnd", bytes(self.w));
-        report.report("ssthresh", bytes(self.ssthresh));
-        report.report("add", bytes(self.add));
-        report.report("alpha", self.marking.alpha() as f64 / ONE as f64);
-        report.report("c", f64::from(self.scale()) / f64::from(C_ONE));
+        report.bytes("cwnd", bytes(self.w));
+        report.bytes("ssthresh", bytes(self.ssthresh));
+        report.bytes("add", bytes(self.add));
+        report.number("alpha", self.marking.alpha() as f64 / ONE as f64);
+        report.number("c", f64::from(self.scale()) / f64::from(C_ONE));
         if let Some(srtt) = self.srtt_pace {
-            report.report("srtt_pace_us", srtt.as_nanos() as f64 / 1e3);
+            report.micros("srtt_pace_us", srtt);
         }
-        report.report("submss", f64::from(u8::from(self.submss)));
+        report.flag("submss", self.submss);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

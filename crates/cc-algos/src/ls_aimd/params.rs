@@ -2,6 +2,7 @@
 
 use super::growth::{C_BITS, C_ONE};
 use super::marking::ONE;
+use super::prototype::Prototype;
 use ackline_tcp_core::policy::spec::{Param, ParamInfo};
 use ackline_tcp_core::policy::{Params, SpecError};
 use alloc::format;
@@ -72,6 +73,8 @@ pub struct LsAimdParams {
     pub precision: u32,
     /// Maximum segments added per ACK in slow start, 1 to 64 (RFC 3465's L).
     pub abc: u32,
+    /// Other readings of the thesis.
+    pub prototype: Prototype,
 }
 
 impl Default for LsAimdParams {
@@ -85,6 +88,7 @@ impl Default for LsAimdParams {
             floor: 2,
             precision: 24,
             abc: 1,
+            prototype: Prototype::default(),
         }
     }
 }
@@ -135,6 +139,9 @@ impl LsAimdParams {
             range: "1..64",
             summary: "segments that one ACK adds in slow start at most",
         },
+        Prototype::TABLE[0],
+        Prototype::TABLE[1],
+        Prototype::TABLE[2],
     ];
 
     /// The same with the given changes. `policy` is the name used in errors.
@@ -152,6 +159,7 @@ impl LsAimdParams {
                 "floor" => self.floor = param.bytes(2..=1 << 20)? as u32,
                 "precision" => self.precision = param.integer(9..=24)? as u32,
                 "abc" => self.abc = param.integer(1..=64)? as u32,
+                _ if self.prototype.read(&param)? => {}
                 _ => return Err(param.unknown(policy, Self::TABLE)),
             }
         }

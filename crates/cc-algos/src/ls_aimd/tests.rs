@@ -134,7 +134,7 @@ fn vectors_round_of_growth_after_a_decrease() {
         assert_eq!(flow.window_q9(), int(&vector, "ssthresh_q9"));
         assert_eq!(flow.add_q9(), int(&vector, "add_q9"));
         // One round trip's worth of ACKs: the bytes of the window before.
-        flow.grow(1448);
+        flow.grow(1448, flow.window_q9());
         let expected = int(&vector, "w_after_md_and_one_round_ai_q9");
         assert_eq!(flow.window_q9(), expected, "{vector}");
     }
@@ -178,7 +178,7 @@ fn vectors_load_of_the_experiments() {
 }
 
 /// If every ACK is marked, the window settles at the root of `W^2 = 4 s add(W / 2)`: the decrease comes first, and the
-/// increase is sized with what it leaves.
+/// increase is sized with what it leaves. `W^2 = 2 s add(W / 2)` if it is sized with the window before.
 #[test]
 fn vectors_window_of_permanent_marking() {
     for vector in vectors("saturation_window") {
@@ -189,14 +189,20 @@ fn vectors_window_of_permanent_marking() {
         let root =
             libm::sqrt(factor * f64::from(smss) * growth.unscaled((w / 2.0 * 512.0) as u64) as f64 / 512.0);
         assert!((root - w).abs() < 0.1, "{vector}: {root}");
-        for variant in [Variant::Reno, Variant::Dctcp] {
-            let mut flow = flow(variant, smss, u64::from(3 * smss) << Q9, "c=1");
-            let mut view = view(smss);
-            for _ in 0..200 {
-                assert_eq!(acked(&mut flow, &mut view, smss, true), Reaction::Reduced);
+        for text in ["c=1", "c=1,divisor=prior"] {
+            for variant in [Variant::Reno, Variant::Dctcp] {
+                let mut flow = flow(variant, smss, u64::from(3 * smss) << Q9, text);
+                let mut view = view(smss);
+                for _ in 0..200 {
+                    assert_eq!(acked(&mut flow, &mut view, smss, true), Reaction::Reduced);
+                }
+                let settled = flow.window_q9() as f64 / 512.0;
+                assert_eq!(
+                    (settled - w).abs() < 1.0,
+                    factor == if text == "c=1" { 4.0 } else { 2.0 },
+                    "{vector}: {settled}"
+                );
             }
-            let settled = flow.window_q9() as f64 / 512.0;
-            assert_eq!((settled - w).abs() < 1.0, factor == 4.0, "{vector}: {settled}");
         }
     }
 }
@@ -250,7 +256,15 @@ fn every_vector_has_its_test() {
 
 #[test]
 fn keeps_the_rules() {
-    for text in ["", "c=1", "c=2^-7,delta=1", "floor=1448,scale_free=on,mode_hyst=200", "precision=9,abc=8"] {
+    for text in [
+        "",
+        "c=1",
+        "c=2^-7,delta=1",
+        "floor=1448,scale_free=on,mode_hyst=200",
+        "precision=9,abc=8",
+        "reclock=off,divisor=prior,clock_rtt=thesis",
+        "reclock=rtt",
+    ] {
         for entry in [&RENO, &DCTCP] {
             let make = (entry.make)(&text.parse().unwrap()).unwrap();
             for seed in 0..20 {
@@ -332,6 +346,89 @@ fn auto_scale_follows_the_unmarked_share() {
     assert!(flow.add_q9().abs_diff(whole / 4) <= 1);
 }
 
+/// What the last departure left behind it: W = 724, srtt 200 us, so that the next one is 400 us later.
+#[test]
+fn a_new_window_or_a_new_rtt_moves_what_is_pending() {
+    for (text, halved, slower) in [("", 800, 1200), ("reclock=rtt", 400, 600)] {
+        let mut flow = flow(Variant::Reno, 1448, 724 << Q9, text);
+        let gap = |flow: &LsAimd| {
+            let decision = flow.decision();
+            let Pacing::Gap { time, over } = decision.pacing else { panic!("{decision:?}") };
+            assert_eq!(decision.revise, Revise::Retroactive);
+            (u128::from(time.as_nanos()) * (1448 << Window::FRACTION_BITS) / u128::from(over.raw()) / 1000)
+                as u64
+        };
+        let mut view = view(1448);
+        flow.on_sent(&view, &SentSegment::new(view.snd_nxt, 1448, false));
+        assert_eq!(gap(&flow), 400, "{text}");
+        acked_without_growth(&mut flow);
+        assert_eq!(gap(&flow), halved, "{text}: W is halved");
+        view.srtt_pace = Some(Duration::from_micros(300));
+        flow.on_ack(&view, &AckSample::new(0, 0));
+        assert_eq!(gap(&flow), slower, "{text}: the RTT grows by half");
+        flow.on_sent(&view, &SentSegment::new(view.snd_nxt, 1448, false));
+        assert_eq!(gap(&flow), 1200, "{text}: the next departure has the new window");
+    }
+    assert_eq!(flow(Variant::Reno, 1448, 724 << Q9, "reclock=off").decision().revise, Revise::NextDeparture);
+}
+
+/// Two segments may be in flight; three more while the scoreboard has a hole, or the oldest is late.
+#[test]
+fn three_more_segments_leave_while_an_ack_is_overdue() {
+    let most = |flow: &LsAimd| match flow.decision().clock {
+        Clock::Departure { max_outstanding } => max_outstanding,
+        Clock::Ack => panic!("{flow:?}"),
+    };
+    let mut flow = flow(Variant::Dctcp, 1448, 724 << Q9, "");
+    let mut view = view(1448);
+    let us = |us| view.now + Duration::from_micros(us);
+    let (late, later) = (us(400), us(401));
+    (view.srtt, view.rttvar) = (Some(Duration::from_micros(200)), Some(Duration::from_micros(50)));
+    view.oldest_departure = Some(view.now);
+    flow.on_sent(&view, &SentSegment::new(view.snd_nxt, 1448, false));
+    assert_eq!((most(&flow), flow.next_timeout()), (2, Some(late)));
+    view.now = late;
+    flow.on_timeout(&view);
+    assert_eq!((most(&flow), flow.next_timeout()), (5, None), "no ACK after SRTT + 4 RTTVAR");
+    (view.now, view.oldest_departure) = (later, Some(later));
+    acked(&mut flow, &mut view, 1448, false);
+    assert_eq!(most(&flow), 2);
+    for (phase, segments) in [(Phase::Disorder, 5), (Phase::Recovery, 5), (Phase::Loss, 2), (Phase::Open, 2)]
+    {
+        view.phase = phase;
+        flow.on_ack(&view, &AckSample::new(0, 0));
+        assert_eq!(most(&flow), segments, "{phase:?}");
+    }
+}
+
+/// The model's iteration for a true RTT of 200 us, W half a segment, a receiver that waits for two: the thesis' d is short by
+/// a round trip, and the estimate grows by one for ever.
+#[test]
+fn vectors_rtt_of_the_clock() {
+    let rule = |vector: &Value| vector["rule"] == "d = I - SRTT";
+    let vector = vectors("srtt_pace").into_iter().find(rule).unwrap();
+    let (segment, w) = (1448 << Q9, (real(&vector, "w_b") * 512.0) as u64);
+    let clock = Clocked { w, segment, delta: int(&vector, "delta") as u16 };
+    let truth = Duration::from_micros(real(&vector, "true_us") as u64);
+    let mut srtt = truth;
+    for expected in vector["estimates"].as_array().unwrap() {
+        // The oldest segment waits for the next one, which leaves an interval later.
+        let interval = srtt.saturating_mul(2);
+        srtt = clock.without_wait(srtt, truth.saturating_add(interval));
+        assert_eq!(srtt.as_micros() as f64, expected.as_f64().unwrap(), "{vector}");
+    }
+    // A receiver that holds nothing: the estimate is short by d.
+    let clock = Clocked { w: 1000, segment: 1500, delta: 2 };
+    let rtt = Duration::from_micros(200);
+    assert_eq!(clock.without_wait(rtt, rtt), Duration::from_micros(100));
+    let mut estimate = ThesisRtt::on_ack(None, rtt, Some(clock));
+    for _ in 0..200 {
+        estimate = ThesisRtt::on_ack(Some(estimate), rtt, Some(clock));
+    }
+    // x = 200 - x / 2
+    assert_eq!(estimate.get().as_micros(), 133);
+}
+
 #[test]
 fn undo_restores_what_the_checkpoint_holds() {
     let mut flow = flow(Variant::Reno, 1448, 2000 << Q9, "");
@@ -404,7 +501,7 @@ proptest! {
         let mut exact = u128::from(flow.window_q9()) << 40;
         for _ in 0..acks {
             let before = flow.window_q9();
-            flow.grow(n);
+            flow.grow(n, before);
             prop_assert!(flow.window_q9() - before <= u64::from(n) << Q9, "a segment for a segment at most");
             let limited = (((add * (u128::from(n) << Q9)) << 80) / exact).min((u128::from(n) << Q9) << 40);
             exact += limited;

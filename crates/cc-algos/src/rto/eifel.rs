@@ -21,7 +21,7 @@ use ackline_tcp_core::policy::rto::{
     AckFacts, RtoCc, RtoPhase, RtoResponse, RtoRtt, RtoStep, RtoTags, RtoVerdict, RtoView,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::{NewRtoResponse, Params, SpecError};
+use ackline_tcp_core::policy::{Metrics, NewRtoResponse, Params, SpecError};
 use ackline_tcp_core::{Duration, SeqNum, Window};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -173,7 +173,7 @@ impl RtoResponse for Eifel {
             self.cwnd_prev = view.window;
             self.srtt_prev =
                 view.flow.srtt.map(|srtt| srtt.saturating_add(view.granularity.saturating_mul(2)));
-            self.rttvar_prev = view.rttvar.unwrap_or(Duration::ZERO);
+            self.rttvar_prev = view.flow.rttvar.unwrap_or(Duration::ZERO);
             self.late = Some(view.flow.snd_una);
             self.sample_beyond = None;
         }
@@ -212,6 +212,17 @@ impl RtoResponse for Eifel {
     fn on_takeover(&mut self) {
         self.state = EifelPhase::Open;
         self.late = None;
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.flag("waiting", matches!(self.state, EifelPhase::Waiting { .. }));
+        report.flag("repairing", matches!(self.state, EifelPhase::Repair { .. }));
+        report.window("pipe_prev", self.pipe_prev);
+        report.window("cwnd_prev", self.cwnd_prev);
+        if let Some(srtt) = self.srtt_prev {
+            report.micros("srtt_prev_us", srtt);
+            report.micros("rttvar_prev_us", self.rttvar_prev);
+        }
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -21,7 +21,7 @@ use ackline_tcp_core::policy::rto::{
     AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoRtt, RtoStep, RtoTags, RtoVerdict, RtoView,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::{NewRtoResponse, Params, SpecError};
+use ackline_tcp_core::policy::{Metrics, NewRtoResponse, Params, SpecError};
 use ackline_tcp_core::{SeqNum, Window};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -230,6 +230,18 @@ impl RtoResponse for FRto {
 
     fn on_takeover(&mut self) {
         self.state = FrtoPhase::Open;
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        let step: u8 = match self.state {
+            FrtoPhase::First { .. } => 2,
+            FrtoPhase::Second { .. } => 3,
+            FrtoPhase::Open | FrtoPhase::Repair { .. } => 0,
+        };
+        report.number("frto_step", step);
+        report.flag("repairing", matches!(self.state, FrtoPhase::Repair { .. }));
+        report.window("pipe_prev", self.pipe_prev);
+        report.bytes("flight_prev", self.flight_prev);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -11,7 +11,7 @@ use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::policy::cc::SsthreshRule;
 use ackline_tcp_core::policy::rto::{AckFacts, RtoCc, RtoPhase, RtoResponse, RtoStep, RtoTags, RtoView};
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::{NewRtoResponse, Params, SpecError};
+use ackline_tcp_core::policy::{Metrics, NewRtoResponse, Params, SpecError};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 
@@ -50,7 +50,7 @@ pub(super) fn ssthresh(view: &RtoView) -> SsthreshRule {
     if view.expiries > 1 {
         SsthreshRule::Keep
     } else {
-        SsthreshRule::AtMost(halved(u64::from(view.flow.flight_size), view.flow.smss))
+        SsthreshRule::To(halved(u64::from(view.flow.flight_size), view.flow.smss))
     }
 }
 
@@ -102,6 +102,10 @@ impl RtoResponse for GoBackN {
 
     fn on_takeover(&mut self) {
         self.recovery_point = None;
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.flag("repairing", self.recovery_point.is_some());
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

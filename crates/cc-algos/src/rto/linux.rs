@@ -20,7 +20,7 @@ use ackline_tcp_core::policy::rto::{
     AckFacts, RtoCc, RtoGate, RtoPhase, RtoResponse, RtoStep, RtoTags, RtoVerdict, RtoView,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
-use ackline_tcp_core::policy::{NewRtoResponse, Params, SpecError};
+use ackline_tcp_core::policy::{Metrics, NewRtoResponse, Params, SpecError};
 use ackline_tcp_core::{Instant, SeqNum, Window};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -243,6 +243,18 @@ impl RtoResponse for Linux {
         self.state = LossState::Open;
         self.test = Test::None;
         self.marker = None;
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        let step: u8 = match self.test {
+            Test::None => 0,
+            Test::First => 2,
+            Test::Second => 3,
+        };
+        report.number("frto_step", step);
+        report.flag("repairing", self.state != LossState::Open);
+        report.flag("undo_marker", self.marker.is_some());
+        report.count("received_twice", self.marker.map_or(0, |marker| marker.twice));
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -15,6 +15,16 @@ fn paper() -> Setup {
     Setup { rto: "dclor:profile=paper", max_undecided: 0, ..Setup::default() }
 }
 
+/// A repeated probe is the same segment.
+fn same() -> Setup {
+    Setup { rto: "dclor:probe_repeat=same", ..Setup::default() }
+}
+
+/// The probe's ACK is an RTT sample (C3).
+fn sampled() -> Setup {
+    Setup { rto: "dclor:probe_rtt=rfc4015", ..Setup::default() }
+}
+
 /// 20 packets in flight and no more data.
 fn no_new_data(rto: &'static str) -> Setup {
     Setup { rto, packets: 20, ..Setup::default() }
@@ -32,7 +42,7 @@ fn probe_with_new_data(bench: &mut Bench) {
 
 #[test]
 fn example_7_1_timeout_due_to_congestion() {
-    for setup in [paper(), Setup::default()] {
+    for (setup, rto, backoff) in [(paper(), 600, 1), (Setup::default(), 600, 1), (sampled(), 300, 0)] {
         let mut bench = setup.open();
         probe_with_new_data(&mut bench);
         bench.pass(ms(100));
@@ -41,8 +51,8 @@ fn example_7_1_timeout_due_to_congestion() {
         assert_eq!((bench.info().lost, bench.info().sacked), (20 * SMSS, SMSS));
         assert_eq!(bench.phase(), RtoPhase::Repair);
         assert_eq!(bench.verdicts(), [RtoVerdict::Lossy]);
-        // The timer is restarted; the probe's sample (100 ms) has ended the back-off.
-        assert_eq!((bench.time_to_rto(), bench.info().backoff), (ms(300), 0));
+        // The timer is restarted; a sample (100 ms) ends the back-off.
+        assert_eq!((bench.time_to_rto(), bench.info().backoff), (ms(rto), backoff));
         // P1: slow start repairs the holes, in order, and new data follows behind the last one.
         assert_eq!(bench.ack(1).sack(21, 21).arrives(), ["P3r1", "P4r1"]);
         assert_eq!(bench.ack(2).sack(21, 21).arrives(), ["P5r1", "P6r1"]);
@@ -61,7 +71,9 @@ fn example_7_1_timeout_due_to_congestion() {
 
 #[test]
 fn example_7_2_timeout_due_to_pure_packet_stalling() {
-    for setup in [paper(), Setup::default()] {
+    for (setup, rtt, backoff) in
+        [(paper(), None, 1), (Setup::default(), None, 1), (sampled(), Some(ms(100)), 0)]
+    {
         let mut bench = setup.open();
         probe_with_new_data(&mut bench);
         let srtt = bench.info().rtt;
@@ -80,7 +92,7 @@ fn example_7_2_timeout_due_to_pure_packet_stalling() {
         assert_eq!(bench.verdicts(), [RtoVerdict::Spurious]);
         assert_eq!(bench.retransmitted(), 0);
         // C3: the probe's own round trip of 100 ms, and not what the stall added.
-        assert_eq!((bench.info().rtt, bench.info().backoff), (Some(ms(100)), 0));
+        assert_eq!((bench.info().rtt, bench.info().backoff), (rtt.or(srtt), backoff));
         // C2: ordinary slow start follows.
         assert_eq!(bench.ack(22).arrives(), ["P24", "P25"]);
         assert_eq!(bench.state().0, 3);
@@ -112,7 +124,8 @@ fn example_7_3_timeout_due_to_stalling_and_loss() {
 
 #[test]
 fn e1_the_probe_is_lost() {
-    let mut bench = paper().open();
+    let mut bench =
+        Setup { rto: "dclor:profile=paper,probe_repeat=same,probe_rtt=rfc4015", ..paper() }.open();
     probe_with_new_data(&mut bench);
     assert_eq!(bench.rto(), ["P21r1"]);
     assert_eq!(bench.info().backoff, 2);
@@ -124,7 +137,7 @@ fn e1_the_probe_is_lost() {
 
 #[test]
 fn e1b_the_probe_is_lost_and_new_data_follows() {
-    let mut bench = Setup { rto: "dclor:profile=paper,probe_repeat=new", ..paper() }.open();
+    let mut bench = paper().open();
     probe_with_new_data(&mut bench);
     assert_eq!(bench.rto(), ["P22"]);
     // SS_PTR is P22's: P21 alone is stale, and 20 stay saved.
@@ -293,20 +306,29 @@ fn e7_duplicate_acks_do_not_count_in_probe() {
 
 #[test]
 fn e8_the_stalled_window_arrives_and_the_probe_is_lost() {
-    let mut bench = Setup::default().open();
-    probe_with_new_data(&mut bench);
-    for packet in 1..=20 {
-        assert_eq!(bench.ack(packet).arrives(), NOTHING);
-    }
+    let arrived = |setup: Setup| {
+        let mut bench = setup.open();
+        probe_with_new_data(&mut bench);
+        for packet in 1..=20 {
+            assert_eq!(bench.ack(packet).arrives(), NOTHING);
+        }
+        bench
+    };
+    let mut bench = arrived(same());
     assert_eq!(bench.rto(), ["P21r1"]);
     assert_eq!(bench.ack(21).arrives(), ["P22", "P23"]);
     assert_eq!(bench.state(), (2, 40, 2));
+    // The second probe shows that the first is lost: half of the 20 that were saved.
+    let mut bench = arrived(Setup::default());
+    assert_eq!(bench.rto(), ["P22"]);
+    assert_eq!(bench.ack(20).sack(22, 22).arrives(), ["P21r1", "P23"]);
+    assert_eq!(bench.state(), (2, 10, 2));
 }
 
 #[test]
 fn e8_saves_the_pipe_of_the_first_timeout() {
     // As E8, but the second probe shows a loss: half of the 20 of the first timeout, not of the one packet that was left.
-    let mut bench = Setup::default().open();
+    let mut bench = same().open();
     probe_with_new_data(&mut bench);
     for packet in 1..=18 {
         bench.ack(packet).arrives();
@@ -326,7 +348,7 @@ fn e9_a_dsack_is_no_evidence() {
 
 #[test]
 fn e10_after_three_probes_go_back_n_takes_over() {
-    let mut bench = Setup::default().open();
+    let mut bench = same().open();
     probe_with_new_data(&mut bench);
     assert_eq!(bench.rto(), ["P21r1"]);
     assert_eq!(bench.rto(), ["P21r2"]);
@@ -338,21 +360,21 @@ fn e10_after_three_probes_go_back_n_takes_over() {
     assert_eq!(bench.state().1, 10);
     // Literally, the probes have no end.
     let mut bench = paper().open();
-    for copy in ["P21", "P21r1", "P21r2", "P21r3", "P21r4"] {
-        assert_eq!(bench.rto(), [copy]);
+    for probe in ["P21", "P22", "P23", "P24", "P25"] {
+        assert_eq!(bench.rto(), [probe]);
     }
 }
 
 #[test]
 fn e10_the_core_takes_over_where_the_response_does_not() {
     let mut bench = Setup { max_undecided: 3, ..paper() }.open();
-    for copy in ["P21", "P21r1", "P21r2", "P1r1"] {
-        assert_eq!(bench.rto(), [copy]);
+    for sent in ["P21", "P22", "P23", "P1r1"] {
+        assert_eq!(bench.rto(), [sent]);
     }
     assert_eq!(bench.state(), (1, 10, 1), "congestion control's own rule: half of the window");
     // The response has forgotten the episode: the next timeout is a new one.
-    bench.ack(21).arrives();
-    bench.ack(22).arrives();
+    bench.ack(23).arrives();
+    bench.ack(24).arrives();
     let next = bench.rto();
     assert_eq!(next.len(), 1);
     assert!(!next[0].contains('r'), "a probe with new data: {next:?}");
@@ -383,13 +405,45 @@ fn e12_the_peer_never_sends_sack() {
     assert_eq!(bench.rto(), ["P22r1"], "the head");
 }
 
-/// The ACK of a probe that is no sample leaves the back-off where it was (RFC 6298, section 5.7).
+/// L4 and C1: the window of an exit is two segments, also if it was one before (RFC 5681, section 3.1, after a SYN that was
+/// lost).
 #[test]
-fn a_probe_that_shall_be_no_sample_leaves_the_back_off() {
-    let rto = "dclor:probe_rtt=skip";
-    let mut bench = Setup { rto, ..Setup::default() }.open();
+fn an_exit_raises_a_window_of_one_segment() {
+    for rto in ["dclor", "dclor:profile=paper"] {
+        let mut bench = Setup { rto, cwnd: 1, ..Setup::default() }.open();
+        assert_eq!(bench.rto(), ["P2"]);
+        assert_eq!(bench.ack(0).sack(2, 2).arrives(), ["P1r1", "P3"]);
+        assert_eq!(bench.state(), (2, 2, 2), "lossy");
+        let mut bench = Setup { rto, cwnd: 1, ..Setup::default() }.open();
+        assert_eq!(bench.rto(), ["P2"]);
+        assert_eq!(bench.ack(2).arrives(), ["P3", "P4"]);
+        assert_eq!(bench.state(), (2, 40, 2), "clean");
+    }
+}
+
+/// I-14 and I-12: without proof `ssthresh` is half of what was saved, as after a loss, also if that is more than before.
+#[test]
+fn an_unproved_clean_exit_sets_ssthresh_as_a_lossy_one_does() {
+    let avoidance = || Setup { ssthresh: 5, ..no_new_data("dclor") };
+    let mut lossy = avoidance().open();
+    assert_eq!(lossy.rto(), ["P20r1"]);
+    lossy.ack(0).sack(20, 20).arrives();
+    let mut unproved = avoidance().open();
+    assert_eq!(unproved.rto(), ["P20r1"]);
+    unproved.ack(20).arrives();
+    assert_eq!((lossy.state().1, unproved.state().1), (10, 10));
+}
+
+/// I-6: `new` finds the peer's window full, and sends the probe again. It was new data when the episode began, so its ACK proves
+/// that nothing from before the timeout was lost; but it left twice, and is no sample.
+#[test]
+fn a_repeated_probe_of_the_episode_still_counts_as_new() {
+    let mut bench = Setup { rwnd: 21, ..sampled() }.open();
     probe_with_new_data(&mut bench);
+    assert_eq!(bench.rto(), ["P21r1"], "P22 would lie beyond the window");
     bench.pass(ms(100));
-    assert_eq!(bench.ack(0).sack(21, 21).arrives(), ["P1r1", "P2r1"]);
-    assert_eq!(bench.info().backoff, 1);
+    assert_eq!(bench.ack(21).arrives(), ["P22", "P23"]);
+    assert_eq!(bench.state(), (2, 40, 2));
+    assert_eq!(bench.verdicts(), [RtoVerdict::Spurious]);
+    assert_eq!(bench.info().backoff, 2, "Karn");
 }

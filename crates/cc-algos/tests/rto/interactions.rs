@@ -189,13 +189,13 @@ fn decay_halves_the_window_for_each_silent_timeout() {
     assert_eq!(bench.state().0, 0);
     assert_eq!(bench.ack(21).arrives().len(), 10, "20 / 2");
     let mut bench = probing("dclor:stale_policy=decay");
-    assert_eq!(bench.rto(), ["P21r1"]);
-    assert_eq!(bench.ack(21).arrives().len(), 5, "20 / 4");
+    assert_eq!(bench.rto(), ["P22"]);
+    assert_eq!(bench.ack(22).arrives().len(), 5, "20 / 4");
     // An ACK before the second timeout: that period was not silent.
     let mut bench = probing("dclor:stale_policy=decay");
     bench.ack(1).arrives();
-    assert_eq!(bench.rto(), ["P21r1"]);
-    assert_eq!(bench.ack(21).arrives().len(), 10);
+    assert_eq!(bench.rto(), ["P22"]);
+    assert_eq!(bench.ack(22).arrives().len(), 10);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::meter::Meter;
 use super::protocol::{Control, Results, StreamResult, TestParameters, TestState};
-use super::report::record::{Connected, End, Length, StreamTotal, Total};
+use super::report::record::{Connected, End, Length, StreamPolicies, StreamTotal, Total};
 use super::screen::Screen;
 use super::stream::{Bitrate, DataStream, Goal, Restarts, Sending, Stopped};
 use crate::args::limits::MAX_TIME;
@@ -248,9 +248,13 @@ impl Running {
         }
         // What did not count is all there is if the test ended that early.
         let streams = self.meter.totals(now, &self.streams);
-        let congestion =
-            self.streams.iter().find_map(|stream| stream.info().ok()).map(|info| info.cc.to_owned());
+        let known = || self.streams.iter().filter_map(|stream| Some((stream, stream.info().ok()?)));
+        let congestion = known().next().map(|(_, info)| info.cc.to_owned());
+        let policies = known()
+            .map(|(stream, info)| StreamPolicies { socket: stream.shown(), policies: (&info).into() })
+            .collect();
         Ok(Measurements {
+            policies,
             streams: self
                 .streams
                 .iter()
@@ -287,6 +291,7 @@ fn acknowledged(stream: &DataStream) -> bool {
 
 /// What this end measured.
 pub(super) struct Measurements {
+    policies: Vec<StreamPolicies>,
     streams: Vec<OwnTotal>,
     cpu: super::report::record::Cpu,
     congestion: Option<String>,
@@ -345,6 +350,7 @@ impl Measurements {
             remote_cpu: told.map(|told| told.cpu),
             sender_congestion: sender,
             receiver_congestion: receiver,
+            policies: self.policies.clone(),
         }
     }
 }

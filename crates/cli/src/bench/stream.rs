@@ -8,9 +8,8 @@ mod payload;
 pub(super) use goal::Goal;
 pub(super) use pace::{Bitrate, Restarts};
 
-use ackline::core::info::Info;
-use ackline::runtime::TcpStream;
 use ackline::runtime::stream::{OwnedReadHalf, OwnedWriteHalf};
+use ackline::runtime::{Info, TcpStream};
 use pace::Pace;
 use std::io;
 use std::net::SocketAddr;

@@ -2,6 +2,7 @@
 
 use super::payload::{Checker, Payload};
 use super::{ReceivedStream, SentStream};
+use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::traffic::PathSampler;
 use ackline::runtime::{TcpStream, timer};
@@ -51,6 +52,7 @@ pub(super) async fn send(
         digest: payload.sent().digest(),
         started,
         path: sampler.path(),
+        policies: ConnPolicies::of(&stream),
     })
 }
 
@@ -83,6 +85,7 @@ pub(super) async fn receive(mut stream: TcpStream, progress: &Progress) -> io::R
         progress.add(count as u64);
     }
     let finished = timer::now();
+    let policies = ConnPolicies::of(&stream);
     stream.shutdown().await?;
-    Ok(ReceivedStream { bytes: checker.bytes(), digest: checker.digest(), finished })
+    Ok(ReceivedStream { bytes: checker.bytes(), digest: checker.digest(), finished, policies })
 }

@@ -3,6 +3,7 @@
 use super::payload::{Checker, Payload};
 use super::{Amount, FAR, FAR_PORT, NEAR, NEAR_PORT, ReceivedStream, SentStream, ackline_side};
 use crate::failure::{Failure, plain};
+use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::traffic::{Path, PathSampler};
@@ -121,7 +122,12 @@ fn kernel_receives(listener: &TcpListener) -> io::Result<ReceivedStream> {
             count => checker.update(&buffer[..count]),
         }
     }
-    Ok(ReceivedStream { bytes: checker.bytes(), digest: checker.digest(), finished: timer::now() })
+    Ok(ReceivedStream {
+        bytes: checker.bytes(),
+        digest: checker.digest(),
+        finished: timer::now(),
+        policies: ConnPolicies::default(),
+    })
 }
 
 fn kernel_sends(seed: u64, amount: Amount) -> io::Result<SentStream> {
@@ -149,6 +155,7 @@ fn kernel_sends(seed: u64, amount: Amount) -> io::Result<SentStream> {
         digest: payload.sent().digest(),
         started,
         path: sampler.path(),
+        policies: ConnPolicies::default(),
     })
 }
 

@@ -9,6 +9,7 @@ mod report;
 use crate::args::DemoArgs;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure, plain};
+use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::traffic::{Path, Stopwatch};
@@ -50,26 +51,30 @@ struct Amount {
 }
 
 /// What a sender knows in the end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct SentStream {
     bytes: u64,
     digest: Digest,
     /// When the first byte was about to be written.
     started: Instant,
     path: Path,
+    /// If it is ackline's.
+    policies: ConnPolicies,
 }
 
 /// What a receiver knows in the end.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct ReceivedStream {
     bytes: u64,
     digest: Digest,
     /// When the end of the stream had been read.
     finished: Instant,
+    /// If it is ackline's.
+    policies: ConnPolicies,
 }
 
 /// One direction, seen from both ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Direction {
     sent: SentStream,
     received: ReceivedStream,

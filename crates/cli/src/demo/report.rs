@@ -6,10 +6,12 @@ use crate::args::DemoArgs;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
 use crate::output::{self, round_trip};
+use crate::policies::ConnPolicies;
 use crate::report::ErrorReport;
 use crate::settings::PolicyNames;
 use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures};
+use ackline::runtime::info::PolicyMetrics;
 use ackline_lab::wrap;
 use serde::Serialize;
 
@@ -84,13 +86,19 @@ struct DirectionReport {
     cpu_s: f64,
     #[serde(flatten)]
     path: PathFigures,
+    metrics: Option<PolicyMetrics>,
     hash_match: bool,
     hash_sent: String,
     hash_received: String,
 }
 
 impl DirectionReport {
-    fn new(direction: &Direction, sender: &'static str, receiver: &'static str) -> Self {
+    /// `policies`: of ackline's connection.
+    fn new(
+        direction: &Direction,
+        (sender, receiver): (&'static str, &'static str),
+        policies: &ConnPolicies,
+    ) -> Self {
         let Direction { sent, received, cpu } = direction;
         Self {
             sender,
@@ -98,6 +106,7 @@ impl DirectionReport {
             figures: Figures::new(received.bytes, direction.time()),
             cpu_s: cpu.as_secs_f64(),
             path: sent.path.into(),
+            metrics: policies.metrics.clone(),
             hash_match: direction.matches(),
             hash_sent: sent.digest.to_string(),
             hash_received: received.digest.to_string(),
@@ -163,8 +172,14 @@ fn json(args: &DemoArgs, names: &PolicyNames, outcome: &Outcome) -> String {
     let verdict = outcome.verdict();
     output::json(&Report {
         ok: verdict.is_ok(),
-        upload: outcome.upload.as_ref().map(|d| DirectionReport::new(d, "ackline", outcome.far())),
-        download: outcome.download.as_ref().map(|d| DirectionReport::new(d, outcome.far(), "ackline")),
+        upload: outcome
+            .upload
+            .as_ref()
+            .map(|d| DirectionReport::new(d, ("ackline", outcome.far()), &d.sent.policies)),
+        download: outcome
+            .download
+            .as_ref()
+            .map(|d| DirectionReport::new(d, (outcome.far(), "ackline"), &d.received.policies)),
         timing: outcome.timing.clone(),
         egress: outcome.egress.as_ref(),
         error: verdict.as_ref().err().map(ErrorReport::from),
@@ -190,6 +205,18 @@ fn summary(outcome: &Outcome, verbose: bool) -> String {
     if outcome.verdict().is_ok() {
         if verbose {
             lines.extend(outcome.timing.iter().flat_map(Timing::lines));
+            let ends = [
+                ("ackline as sender", outcome.upload.as_ref().map(|upload| &upload.sent.policies)),
+                (
+                    "ackline as receiver",
+                    outcome.download.as_ref().map(|download| &download.received.policies),
+                ),
+            ];
+            for (end, policies) in ends {
+                lines.push(format!("{end}:"));
+                lines.extend(policies.into_iter().flat_map(ConnPolicies::lines));
+            }
+            lines.extend(outcome.egress.iter().flat_map(EgressReport::scheduler_lines));
         }
         lines
             .push("Every byte arrived unharmed: both ends have the same xxh3-128 hash, each way.".to_owned());

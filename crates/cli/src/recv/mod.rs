@@ -8,6 +8,7 @@ mod transfer;
 use crate::args::RecvArgs;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
+use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::signals::Signals;
@@ -136,6 +137,7 @@ async fn once(
         local: stream.as_ref().map(|stream| stream.addresses().0),
         bytes: progress.bytes(),
         time: watch.elapsed(),
+        policies: stream.as_ref().map(ConnPolicies::of).unwrap_or_default(),
         cpu: Some(watch.cpu()),
         timing: Some((&stack.stats()).into()),
         egress: Some(EgressReport::of(stack)),

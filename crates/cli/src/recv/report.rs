@@ -4,6 +4,7 @@ use crate::args::StackOutputArgs;
 use crate::egress::EgressReport;
 use crate::failure::Failure;
 use crate::output;
+use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::report::ErrorReport;
 use crate::timing::Timing;
@@ -20,6 +21,8 @@ pub(super) struct Transfer {
     pub(super) local: Option<SocketAddr>,
     pub(super) bytes: u64,
     pub(super) time: Duration,
+    /// Of the connection at its end.
+    pub(super) policies: ConnPolicies,
     /// CPU time of the process; unknown if several transfers share it.
     pub(super) cpu: Option<Duration>,
     /// Of the stack; unknown if several transfers share it.
@@ -62,6 +65,8 @@ struct TransferReport {
     file: Option<String>,
     #[serde(flatten)]
     figures: Figures,
+    #[serde(flatten)]
+    policies: ConnPolicies,
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_s: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -106,7 +111,8 @@ impl Reporter {
 
     /// One transfer, whole or not.
     pub(super) fn transfer(&self, progress: &Progress, transfer: &Transfer) -> Result<(), Failure> {
-        let Transfer { peer, local, bytes, time, cpu, timing, egress, silent: _, outcome } = transfer;
+        let Transfer { peer, local, bytes, time, policies, cpu, timing, egress, silent: _, outcome } =
+            transfer;
         if self.options.common.json {
             let file = outcome.as_ref().ok().and_then(Option::as_ref);
             return self.print(&TransferReport {
@@ -117,6 +123,7 @@ impl Reporter {
                 local: *local,
                 file: file.map(|file| file.to_string_lossy().into_owned()),
                 figures: Figures::new(*bytes, *time),
+                policies: policies.clone(),
                 cpu_s: cpu.map(|cpu| cpu.as_secs_f64()),
                 timing: timing.clone(),
                 egress: egress.clone(),
@@ -133,6 +140,9 @@ impl Reporter {
             );
             progress.say(&wrap(&received, 2));
             self.say_of_stack(progress, timing.as_ref(), egress.as_ref());
+            for line in policies.lines().iter().filter(|_| self.options.verbose) {
+                progress.say(line);
+            }
         }
         Ok(())
     }
@@ -155,6 +165,7 @@ impl Reporter {
                 local: None,
                 bytes,
                 time,
+                policies: ConnPolicies::default(),
                 cpu: None,
                 timing: None,
                 egress: None,
@@ -206,9 +217,14 @@ impl Reporter {
 
     /// What the stack did with its packets, and with `-v` what it measured of itself.
     fn say_of_stack(&self, progress: &Progress, timing: Option<&Timing>, egress: Option<&EgressReport>) {
-        let timing = timing.into_iter().filter(|_| self.options.verbose).flat_map(Timing::lines);
-        for line in egress.into_iter().flat_map(EgressReport::lines).chain(timing) {
+        for line in egress.into_iter().flat_map(EgressReport::lines) {
             progress.say(&line);
+        }
+        if self.options.verbose {
+            let scheduler = egress.into_iter().flat_map(EgressReport::scheduler_lines);
+            for line in timing.into_iter().flat_map(Timing::lines).chain(scheduler) {
+                progress.say(&line);
+            }
         }
     }
 

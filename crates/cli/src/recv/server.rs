@@ -10,6 +10,7 @@ use crate::args::RecvArgs;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
 use crate::peer;
+use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::signals::Signals;
 use crate::traffic::Stopwatch;
@@ -184,6 +185,7 @@ async fn one(mut stream: TcpStream, target: Target, progress: Arc<Progress>, end
         local: Some(local),
         bytes,
         time: watch.elapsed(),
+        policies: ConnPolicies::of(&stream),
         cpu: None,
         timing: None,
         egress: None,

@@ -7,6 +7,7 @@ use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::peer;
+use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::report::ErrorReport;
 use crate::signals::{EndSignal, Signals};
@@ -15,9 +16,8 @@ use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures, PathSampler, Stopwatch};
 use crate::tunnel;
 use ackline::Registry;
-use ackline::core::info::Info;
 use ackline::runtime::stream::WriteHalf;
-use ackline::runtime::{Device as _, Stack, TcpStream, timer};
+use ackline::runtime::{Device as _, Info, Stack, TcpStream, timer};
 use ackline_lab::wrap;
 use exchange::{Answer, Trouble, exchange};
 use serde::Serialize;
@@ -43,6 +43,8 @@ struct Report<'a> {
     cpu_s: f64,
     #[serde(flatten)]
     path: PathFigures,
+    #[serde(flatten)]
+    policies: ConnPolicies,
     timing: Option<Timing>,
     egress: Option<EgressReport>,
     error: Option<ErrorReport>,
@@ -68,6 +70,8 @@ struct Tally {
     /// When everything had been acknowledged.
     took: Cell<Option<Duration>>,
     path: RefCell<PathSampler>,
+    /// The policies, as last seen.
+    policies: RefCell<ConnPolicies>,
 }
 
 impl Tally {
@@ -78,6 +82,7 @@ impl Tally {
             watch: Cell::new(Stopwatch::of_process()),
             took: Cell::new(None),
             path: RefCell::default(),
+            policies: RefCell::default(),
         }
     }
 
@@ -93,6 +98,7 @@ impl Tally {
     fn learn(&self, info: &Info) {
         self.acknowledged.set(info.bytes_acked);
         self.path.borrow_mut().take_info(timer::now(), info);
+        self.policies.replace(info.into());
     }
 
     fn all_acknowledged(&self) {
@@ -167,6 +173,7 @@ fn report(
 ) -> Result<(), Failure> {
     let (bytes, answered, time) = (tally.acknowledged.bytes(), tally.answered.bytes(), tally.time());
     let path = tally.path.borrow().path();
+    let policies = tally.policies.take();
     if args.output.common.json {
         let report = Report {
             ok: outcome.is_ok(),
@@ -179,6 +186,7 @@ fn report(
             received_bytes: answered,
             cpu_s: tally.watch.get().cpu().as_secs_f64(),
             path: path.into(),
+            policies,
             timing: facts.timing,
             egress: facts.egress,
             error: outcome.as_ref().err().map(ErrorReport::from),
@@ -203,9 +211,15 @@ fn report(
             output::round_trip(path.rtt_min),
         );
         output::say(&wrap(&sent, 2));
-        let timing = facts.timing.iter().filter(|_| args.output.verbose).flat_map(Timing::lines);
-        for line in facts.egress.iter().flat_map(EgressReport::lines).chain(timing) {
+        for line in facts.egress.iter().flat_map(EgressReport::lines) {
             output::say(&line);
+        }
+        if args.output.verbose {
+            let scheduler = facts.egress.iter().flat_map(EgressReport::scheduler_lines);
+            let timing = facts.timing.iter().flat_map(Timing::lines);
+            for line in timing.chain(policies.lines()).chain(scheduler) {
+                output::say(&line);
+            }
         }
     }
     Ok(())

@@ -108,13 +108,16 @@ fn the_demo_needs_no_rights() {
 }
 
 #[test]
-fn the_demo_tells_of_lateness_only_if_asked() {
+fn the_demo_tells_of_lateness_and_policies_only_if_asked() {
     for (options, told) in [(&[][..], false), (&["-v"], true)] {
         let ended = run(&[&["demo", "--device", "channel", "--size", "300k"], options].concat());
         succeeded(&ended);
         let text = String::from_utf8(ended.stdout).expect("UTF-8");
         assert_eq!(text.contains("gaps between data packets"), told, "{text}");
         assert!(told || !text.contains("lateness"), "{text}");
+        for line in ["\ncubic: cwnd ", "\nlinux-like: quick ", "\nlinux: frto_step 0, "] {
+            assert_eq!(text.contains(line), told, "{text}");
+        }
         assert!(text.contains("retransmits"), "{text}");
     }
 }

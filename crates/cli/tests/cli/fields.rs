@@ -75,7 +75,7 @@ fn a_sweep() {
     check(
         "of each flow",
         &runs[0]["flows"][0],
-        &["received_bins", "cwnd_end_bytes", "transfers", "app_metrics"],
+        &["received_bins", "cwnd_end_bytes", "transfers", "app_metrics", "metrics"],
     );
     check("of each queue", &runs[0]["queues"][0], &[]);
     check("of the sweep", summary, &[]);
@@ -88,7 +88,7 @@ fn a_sweep() {
 fn a_paper() {
     let report = run(&["reproduce", "a3", "--table", "equations", "--json"]).json();
     check("of each paper", &report, &["quick", "seeds", "scale"]);
-    check("of each check", &report["checks"][0], &["reason"]);
+    check("of each check", &report["checks"][0], &["widened", "pin"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod common;
 mod demo;
 mod dev;
 mod fields;
+mod metrics;
 mod net;
 mod new;
 mod recv;

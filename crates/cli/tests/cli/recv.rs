@@ -11,7 +11,7 @@ use std::time::Duration;
 #[test]
 fn recv_gives_a_complete_file_its_name() {
     with_tun("recv::recv_gives_a_complete_file_its_name", || {
-        for options in [&[][..], &["--plain"], &["--mtu", "9000"]] {
+        for options in [&[][..], &["--plain"], &["--mtu", "9000", "--ack", "csa3"]] {
             let (directory, path) = scratch("copy");
             let child = receiver(&[&["--json", "-O", text(&path)], options].concat());
             let mut stream = connect();
@@ -31,6 +31,8 @@ fn recv_gives_a_complete_file_its_name() {
                 (&true.into(), &(data.len() + 1).into()),
                 "{report}"
             );
+            let of_policy = if options.contains(&"csa3") { "muds" } else { "interactive" };
+            assert!(report["metrics"]["ack"][of_policy].is_number(), "{report}");
             assert_eq!(Path::new(report["file"].as_str().expect("text")), path);
         }
     });

@@ -35,7 +35,16 @@ fn a_table_is_shown_and_written_whole() {
             .expect("JSON");
     assert_eq!(written, json);
     let left: Vec<_> = fs::read_dir(&out).expect("a folder").collect();
-    assert_eq!(left.len(), 2, "{left:?}");
+    assert_eq!(left.len(), 3, "{left:?}");
+    // The data give the same again.
+    let data = out.join("data");
+    let again = run(&["reproduce", "a3", "--from", text(&data), "--json"]);
+    assert_eq!((again.status, again.json()), (Some(0), json));
+    let complaint = refused(&["reproduce", "a3", "--table", "15.1", "--from", text(&data)], 1);
+    assert!(
+        complaint.contains("the data of a3 have no outputs of \"15.1\" (they have equations)"),
+        "{complaint}"
+    );
 }
 
 #[test]

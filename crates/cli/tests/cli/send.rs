@@ -38,6 +38,16 @@ fn send_brings_a_file_to_the_kernel() {
             let local: SocketAddr = report["local"].as_str().expect("text").parse().expect("an address");
             assert_eq!(local.port(), from.port());
             assert!(report["gbit_s"].as_f64().expect("a number") > 0.0, "{report}");
+            let name = |kind: &str| options.iter().skip_while(|option| **option != kind).nth(1);
+            assert_eq!(report["cc"], *name("--cc").unwrap_or(&"cubic"));
+            let metrics = &report["metrics"];
+            assert_eq!(
+                metrics["cc"]["cwnd"].as_f64().map(f64::floor),
+                report["cwnd_bytes"].as_f64(),
+                "{report}"
+            );
+            let of_response = if name("--rto").is_some() { "saved_pipe" } else { "undo_marker" };
+            assert!(metrics["rto"][of_response].is_number(), "{report}");
             let gaps = &report["timing"]["departure_gaps"];
             assert!(gaps["count"].as_u64().expect("a number") > 10, "{report}");
             assert!(gaps["p10_us"].as_f64() <= gaps["p99_us"].as_f64(), "{report}");

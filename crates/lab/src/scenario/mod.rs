@@ -270,7 +270,8 @@ impl Scenario {
     }
 
     /// Everything on which the results of a run depend, as a text: what is hashed to recognise it.
-    pub(crate) fn identity(&self, point: usize, repetition: u32) -> String {
+    #[must_use]
+    pub fn identity(&self, point: usize, repetition: u32) -> String {
         let params: Vec<String> =
             self.params(point).iter().map(|param| format!("{}={}", param.path, param.value)).collect();
         format!(

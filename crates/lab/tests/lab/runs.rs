@@ -273,6 +273,64 @@ accept = { cc = "cubic", ack = "immediate", rto = "linux" }
     assert!(caption.ends_with(policies), "{caption}");
 }
 
+/// As with their names: of the end that decides, for a flow in each direction.
+#[test]
+fn results_show_what_each_policy_shows_at_the_end_of_the_window() {
+    let text = r#"
+[[app]]
+name = "push"
+kind = "bulk"
+from = "a"
+to = "b"
+conn = { cc = "cubic", ack = "delayed", rto = "eifel" }
+accept = { cc = "reno", ack = "a3", rto = "linux" }
+[[app]]
+name = "pull"
+kind = "download"
+from = "a"
+to = "b"
+size = "10G"
+conn = { cc = "reno", ack = "linux-like", rto = "linux" }
+accept = { cc = "dctcp", ack = "delayed", rto = "frto" }
+[[app]]
+name = "late"
+kind = "bulk"
+from = "a"
+to = "b"
+start = "20s"
+"#;
+    let outcome = run_one(&line(text), 0, 0).unwrap();
+    let flows = &outcome.result.flows;
+    let has = |flow: usize, wanted: [&str; 3]| {
+        let shown = flows[flow].metrics.as_ref().unwrap();
+        let all = [&shown.cc, &shown.ack, &shown.rto];
+        all.iter().zip(wanted).all(|(metrics, name)| metrics.contains_key(name))
+    };
+    assert!(has(0, ["w_max", "muds", "pipe_prev"]), "{:?}", flows[0].metrics);
+    assert!(has(1, ["alpha", "interactive", "flight_prev"]), "{:?}", flows[1].metrics);
+    assert_eq!(flows[2].metrics, None, "it has no connection yet");
+    let shown = flows[0].metrics.as_ref().unwrap();
+    // 1,500 bytes take 1.2 ms, and a round trip at least 20 ms.
+    assert!(
+        (shown.ack["ipat_us"] - 1_200.0).abs() < 1.0 && shown.ack["rtt_us"] > 20_000.0,
+        "{:?}",
+        shown.ack
+    );
+
+    // The recorder reads the sender's policies at the same instant.
+    let sender = outcome.flow_of.iter().position(|flow| *flow == Some(0)).unwrap();
+    let record = &outcome.record.connections[sender];
+    let end = (outcome.result.window_s.1 * 1e9) as u64;
+    let place = record.samples.iter().position(|sample| sample.at_ns == end).unwrap();
+    for (owner, metrics) in [("cc", &shown.cc), ("rto", &shown.rto)] {
+        let recorded = record.metrics.iter().filter(|metric| metric.owner == owner);
+        let recorded = recorded.filter_map(|metric| Some((metric.name.clone(), metric.values[place]?)));
+        assert_eq!(recorded.collect::<std::collections::BTreeMap<_, _>>(), *metrics);
+    }
+    let text = serde_json::to_string(&outcome.result).unwrap();
+    assert_eq!(serde_json::from_str::<ackline_lab::results::RunResult>(&text).unwrap(), outcome.result);
+}
+
 /// Two applications, a sweep and repetitions: a single table would have more than 200 columns.
 #[test]
 fn the_text_of_a_summary_fits_in_a_hundred_columns() {
@@ -452,10 +510,15 @@ for = "2s"
     let text = LINE.replace("from = \"2s\"", "from = \"0s\"") + rest;
     // What comes late must not overflow the buffer.
     let text = text.replace("50p", "1000p");
-    let result = run_one(&Scenario::parse(&text, "line.toml").unwrap(), 0, 0).unwrap().result;
+    let scenario = Scenario::parse(&text, "line.toml").unwrap();
+    let result = run_one(&scenario, 0, 0).unwrap().result;
     let flow = &result.flows[0];
     assert_eq!(result.queues[0].overflows, 0);
     assert_eq!((flow.times_s.len(), flow.transfers.len()), (3, 3));
+    // Most of the first transfer's two seconds it stands still, and a probing sender has no window then.
+    let probing = run_one(&scenario.with_set(["conn.rto=dclor"]).unwrap(), 0, 0).unwrap().result;
+    let probing = probing.flows[0].transfers[0];
+    assert!(probing.cwnd_segments.unwrap() < 0.5 * probing.cwnd_before_segments.unwrap(), "{probing:?}");
     let [first, second, third] = flow.transfers[..] else { unreachable!() };
     for transfer in [first, second, third] {
         assert_eq!((transfer.bytes, transfer.mss), (1_000_000, 1_448));
@@ -470,6 +533,10 @@ for = "2s"
         (efficiency * first.cwnd_segments.unwrap() * 1_448.0 / first.redundant_bytes as f64 - 1.0).abs()
             < 1e-9
     );
+    for transfer in [first, second, third] {
+        assert_eq!(transfer.cwnd_before_segments, transfer.cwnd_segments, "it never probes");
+        assert_eq!(transfer.spectral_efficiency_before(), transfer.spectral_efficiency());
+    }
     for quiet in [second, third] {
         assert_eq!((quiet.retransmits, quiet.redundant_bytes, quiet.timeouts), (0, 0, 0));
         // Ten segments at first, and one more for each that is acknowledged.

@@ -3,7 +3,6 @@
 use super::series::{self, Metric, Next, Thinning};
 use crate::labels;
 use crate::topology::NodeId;
-use ackline_tcp_core::policy::Metrics;
 use ackline_tcp_core::{Conn, ConnId, Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -108,7 +107,7 @@ impl ConnRecorder {
         &self.record
     }
 
-    pub(super) fn sample(&mut self, now: Instant, conn: &mut Conn<'_>) {
+    pub(super) fn sample(&mut self, now: Instant, conn: &Conn<'_>) {
         let record = &mut self.record;
         let next = self.thinning.next(record.samples.len());
         if matches!(next, Next::HalveAndKeep | Next::HalveAndSkip) {
@@ -155,18 +154,9 @@ impl ConnRecorder {
         });
         let place = record.samples.len() - 1;
         let metrics = &mut record.metrics;
-        let mut put = |owner: &str, fill: &mut dyn FnMut(&mut Metrics<'_>)| {
-            fill(&mut Metrics::new(&mut |name, value| series::report(metrics, place, owner, name, value)));
-        };
-        if let Some(cc) = conn.congestion_control() {
-            put("cc", &mut |metrics| cc.metrics(metrics));
-        }
-        if let Some(ack) = conn.ack_policy() {
-            put("ack", &mut |metrics| ack.metrics(metrics));
-        }
-        if let Some(rto) = conn.rto_response() {
-            put("rto", &mut |metrics| rto.metrics(metrics));
-        }
+        conn.metrics(&mut |kind, metric| {
+            series::report(metrics, place, kind.keyword(), metric.name, metric.value);
+        });
         for metric in &mut record.metrics {
             metric.values.resize(place + 1, None);
         }

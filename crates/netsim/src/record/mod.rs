@@ -150,9 +150,9 @@ impl Recorder {
                     Some(connections.len() - 1)
                 });
                 if let Some(place) = place
-                    && let Some(mut conn) = view.endpoint(node).and_then(|endpoint| endpoint.conn(id))
+                    && let Some(conn) = view.endpoint(node).and_then(|endpoint| endpoint.conn(id))
                 {
-                    connections[place].sample(now, &mut conn);
+                    connections[place].sample(now, &conn);
                 }
             }
         }

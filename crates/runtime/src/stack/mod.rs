@@ -9,6 +9,7 @@ pub use builder::Builder;
 pub use driver::Driver;
 
 use crate::device::{Device, DeviceStats};
+use crate::info::SchedulerInfo;
 use crate::io_error;
 use crate::listener::TcpListener;
 use crate::stats::Stats;
@@ -185,7 +186,13 @@ impl Stack {
         self.shard.lock().stats()
     }
 
-    /// Calls `act` with the egress scheduler, to configure or read it. The stack is locked while it runs: it
+    /// The egress scheduler, and what it shows of itself.
+    #[must_use]
+    pub fn scheduler(&self) -> SchedulerInfo {
+        SchedulerInfo::of(&self.shard.lock().endpoint)
+    }
+
+    /// Calls `act` with the egress scheduler, to configure it. The stack is locked while it runs: it
     /// must not block, nor use the stack or its streams.
     pub fn with_scheduler<R>(&self, act: impl FnOnce(&mut dyn EgressScheduler) -> R) -> R {
         self.shard.act(|state, _, _| act(state.endpoint.scheduler()))

@@ -1,11 +1,11 @@
 //! A stream's handle to its connection, and the operations of streams and their halves.
 
+use crate::info::Info;
 use crate::io_error;
 use crate::stack::shard::Anchor;
 use crate::stack::state::{Side, StackState};
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::error::{ConnError, StreamError};
-use ackline_tcp_core::info::Info;
 use ackline_tcp_core::{ConnId, Instant, State};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -89,7 +89,7 @@ impl Handle {
     }
 
     pub(super) fn info(&self) -> io::Result<Info> {
-        self.ask(|conn| conn.info())
+        self.ask(Info::of)
     }
 
     /// As on a socket, shutting down a connection that has already ended does nothing, and is no error.

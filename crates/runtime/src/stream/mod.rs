@@ -15,10 +15,10 @@ mod split;
 pub(crate) use settings::{check_family, check_keepalive, dscp_of_tos, ttl_of};
 pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 
+use crate::info::Info;
 use crate::stack::Stack;
 use crate::stack::shard::Anchor;
 use ackline_tcp_core::endpoint::Conn;
-use ackline_tcp_core::info::Info;
 use ackline_tcp_core::{ConnId, Instant};
 use handle::Handle;
 use std::future::poll_fn;
@@ -84,7 +84,7 @@ impl TcpStream {
         Ok(self.conn.local)
     }
 
-    /// A snapshot of the connection, like Linux's `TCP_INFO`.
+    /// A snapshot of the connection, like Linux's `TCP_INFO`, with what its policies show of themselves.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
@@ -101,7 +101,7 @@ impl TcpStream {
         self.conn.take_error()
     }
 
-    /// Calls `act` with the core's view of the connection, for example to configure or read its policies. The
+    /// Calls `act` with the core's view of the connection, for example to configure its policies. The
     /// stack is locked while it runs: it must not block, nor use the stack or its streams.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! Read and write halves of a stream.
 
 use super::TcpStream;
-use ackline_tcp_core::info::Info;
+use crate::info::Info;
 use bytes::BufMut;
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};

@@ -23,6 +23,16 @@ async fn snapshots_serialize_with_the_names_of_their_fields_and_of_nstat() {
         (&json!(4), &json!("open"), &json!("off"))
     );
 
+    // Beside the fields of `tcp_info`: what the policies show.
+    let metrics = &shown["metrics"];
+    assert_eq!(metrics["cc"]["cwnd"].as_f64(), Some(info.snd_cwnd as f64));
+    assert_eq!(metrics["rto"], json!({ "repairing": 0.0 }));
+    assert_eq!(metrics["ack"], json!({ "delay_ms": 40.0, "segments": 2.0 }));
+    assert_eq!(info.metrics.ack.to_string(), "delay 40 ms, segments 2");
+    assert_eq!((info.metrics.ack.value("delay_ms"), info.metrics.ack.value("delay")), (Some(40.0), None));
+    let scheduler = to_value(hosts.0.scheduler()).expect("serializes");
+    assert_eq!(scheduler, json!({ "name": "fifo", "metrics": {} }));
+
     let stats = to_value(hosts.0.stats()).expect("serializes");
     assert_eq!(stats["counters"]["TcpActiveOpens"], 1);
     assert_eq!(stats["device"]["tx_packets"], hosts.0.device_stats().tx_packets);

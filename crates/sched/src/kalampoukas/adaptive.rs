@@ -1,151 +1,249 @@
-//! `f=auto`: a share with which upload and download use the same fraction of their links.
+//! `f=auto`: the share with which downloads and uploads meet a goal, whatever ACKs cost and acknowledge.
 //!
-//! If the uplink is fully used, the upload gets `F_i = f` of it, and the download `F_j = (1 - f) * beta /
-//! alpha` of its own link (equation 6.5), where `alpha / beta` is the time of an ACK on the uplink over that
-//! of the acknowledged data on the downlink. Both are equal at
+//! If the uplink is fully used, uploads get `F_i = f` of it, and downloads `F_j = (1 - f) / s` of their own
+//! link (equation 6.5), where `s = alpha / beta` is the share of the uplink that ACKs of a full downlink would
+//! take. Two goals follow:
 //!
 //! ```text
-//!            beta              U                   U   rate of the uplink, measured while packets wait
-//!   f = ------------- = --------------             r   bytes of ACKs over the bytes that they acknowledge, measured
-//!        alpha + beta    U + r * DOWN           DOWN   rate of the downlink, given
+//!   goal=equal   F_i = F_j    f = 1 / (1 + s)           ACKs sent     downlink's rate
+//!   goal=g       F_j = g      f = 1 - g * s       s = ------------- * ---------------
+//!                                                     bytes arrived    uplink's rate
 //! ```
 //!
-//! Where it fails: `f` stays as it was until a second of backlog and some ACKs have been seen; if the
-//! downlink is slower than configured, ACKs get more than they need, which data then uses.
+//! All four are measured: ACKs and the uplink's rate as packets leave, and what [arrives](super::downlink).
+//! If ACKs that wait are merged, `s` falls as `f` grows. A decision that uses the latest `s` then ends
+//! where the goal is met, too: `(1 - f) / s` is what downloads got.
+//!
+//! Where it fails: `f` stays as it was until a second of backlog and some ACKs have been seen; if downloads
+//! cannot use their part, because of their windows or their senders, data uses what ACKs leave.
 
-use super::Share;
-use ackline_tcp_core::policy::sched::Descriptor;
-use ackline_tcp_core::{ConnId, Duration, Instant, Rate, SeqNum};
+use super::downlink::Downlink;
+use super::{Class, Share};
+use ackline_tcp_core::policy::SpecError;
+use ackline_tcp_core::policy::spec::Param;
+use ackline_tcp_core::{Duration, Instant, Rate};
 
-/// Number of connections whose acknowledgment numbers are tracked; a collision costs a measurement.
-const FOLLOWED: usize = 64;
 /// Backlogged time between two decisions.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// ACKs between two decisions.
 const MIN_ACKS: u64 = 16;
-/// A larger step does not count as an acknowledgment of new data.
-const MAX_ADVANCE: u32 = 1 << 24;
-/// Shares are whole per cents, and never all for one class.
-const PERCENT: core::ops::RangeInclusive<u128> = 5..=95;
+/// The finest step of a share, and of a goal.
+const WHOLE: u32 = 1_000;
+/// Neither class gets less than 2 %.
+const SHARES: core::ops::RangeInclusive<u128> = 20..=980;
+
+/// What `f=auto` aims at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Goal {
+    /// Downloads and uploads use the same part of their links.
+    #[default]
+    Equal,
+    /// Downloads get this part of their link, in thousandths from 1 to 999; uploads get the rest of theirs.
+    Download(u32),
+}
+
+impl Goal {
+    /// Parses `equal`, or a number between 0 and 1.
+    pub(super) fn parse(param: &Param<'_>) -> Result<Self, SpecError> {
+        if param.text() == "equal" {
+            return Ok(Self::Equal);
+        }
+        let thousandths = param.number(0.001..=0.999).map_err(|_| {
+            param
+                .expected("equal, or the part of the downlink that downloads shall have, from 0.001 to 0.999")
+        })?;
+        Ok(Self::Download((thousandths * f64::from(WHOLE) + 0.5) as u32))
+    }
+}
 
 /// Measurements; each decision halves the weight of the past.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Adaptive {
-    /// Latest acknowledgment number of each connection, by its index.
-    numbers: [Option<(ConnId, SeqNum)>; FOLLOWED],
-    /// ACKs, their bytes, and the bytes that they acknowledged.
+    pub(super) downlink: Downlink,
+    /// ACKs that left, and their bytes.
     acks: u64,
     ack_bytes: u64,
-    acknowledged: u64,
+    /// Those of them that left although data waited, and all bytes that left.
+    ack_bytes_over_data: u64,
+    all_bytes: u64,
+    /// Bytes that arrived.
+    arrived: u64,
     /// Bytes sent while others waited, and the time they took.
     sent: u64,
     busy: Duration,
     /// When a packet was last popped with others behind it, and its length.
     last: Option<(Instant, u32)>,
-}
-
-impl Default for Adaptive {
-    fn default() -> Self {
-        Self {
-            numbers: [None; FOLLOWED],
-            acks: 0,
-            ack_bytes: 0,
-            acknowledged: 0,
-            sent: 0,
-            busy: Duration::ZERO,
-            last: None,
-        }
-    }
+    /// Packets of data since the last decision that left although an ACK waited, and those that left alone.
+    preferred: u64,
+    alone: u64,
 }
 
 impl Adaptive {
-    /// An ACK is queued.
-    pub(super) fn on_ack(&mut self, packet: &Descriptor) {
-        let Some(conn) = packet.conn else { return };
-        let Some(place) = self.numbers.get_mut(conn.index() % FOLLOWED) else { return };
-        let before = place.replace((conn, packet.id.seq));
-        if let Some((owner, number)) = before
-            && owner == conn
-        {
-            let advance = packet.id.seq.saturating_distance_from(number);
-            if advance <= MAX_ADVANCE {
-                self.acks += 1;
-                self.ack_bytes += u64::from(packet.len);
-                self.acknowledged += u64::from(advance);
-            }
-        }
+    /// A packet of `len` bytes arrives.
+    pub(super) fn on_arrival(&mut self, now: Instant, len: u32) {
+        self.arrived += u64::from(len);
+        self.downlink.on_arrival(now, len);
     }
 
-    /// A packet of `len` bytes is popped; `more`: others wait behind it.
-    pub(super) fn on_pop(&mut self, now: Instant, len: u32, more: bool) {
+    /// A packet of `class` and `len` bytes is popped; `alone`: none of the other class waits; `more`: others wait
+    /// behind it.
+    pub(super) fn on_pop(&mut self, now: Instant, class: Class, len: u32, alone: bool, more: bool) {
         if let Some((at, len)) = self.last.take() {
             self.busy = self.busy + now.since(at);
             self.sent += u64::from(len);
         }
         self.last = more.then_some((now, len));
+        self.all_bytes += u64::from(len);
+        match class {
+            Class::Ack => {
+                self.acks += 1;
+                self.ack_bytes += u64::from(len);
+                self.ack_bytes_over_data += if alone { 0 } else { u64::from(len) };
+            }
+            Class::Data if alone => self.alone += 1,
+            Class::Data => self.preferred += 1,
+        }
     }
 
-    /// The share for a downlink of this rate, if there are enough measurements since the last decision.
-    pub(super) fn decide(&mut self, down: Rate) -> Option<Share> {
-        if self.busy < INTERVAL || self.acks < MIN_ACKS || self.acknowledged == 0 {
+    /// The ACK popped last left with `len` bytes instead of `popped`.
+    pub(super) fn on_repriced(&mut self, popped: u32, len: u32) {
+        self.ack_bytes = (self.ack_bytes + u64::from(len)).saturating_sub(u64::from(popped));
+    }
+
+    /// The share for `goal`, if there are enough measurements since the last decision. `down`: the rate of the
+    /// downlink, if it is given; `share`: the share until now.
+    pub(super) fn decide(&mut self, goal: Goal, down: Option<Rate>, share: Share) -> Option<Share> {
+        if self.busy < INTERVAL || self.acks < MIN_ACKS || self.arrived == 0 {
             return None;
         }
-        let up = u128::from(Rate::from_bytes_over(self.sent, self.busy).bytes_per_second());
-        // U / (U + r * DOWN), both multiplied by the bytes acknowledged.
-        let data = up * u128::from(self.acknowledged);
+        let down = down.or(self.downlink.rate())?;
+        let up = Rate::from_bytes_over(self.sent, self.busy);
+        // s = acks / data.
         let acks = u128::from(down.bytes_per_second()) * u128::from(self.ack_bytes);
-        let percent = (data.saturating_mul(200) + data + acks) / (2 * (data + acks)).max(1);
+        let data = u128::from(up.bytes_per_second()) * u128::from(self.arrived);
+        let whole = u128::from(WHOLE);
+        let wanted = match goal {
+            Goal::Equal => rounded(acks.saturating_mul(whole), data + acks),
+            Goal::Download(part) => rounded(acks.saturating_mul(u128::from(part)), data),
+        };
+        // An ACK that finds nothing before it leaves at once, and its class forgets the debt (step 18), so ACKs
+        // can get more than their share. What they are given is corrected by as much.
+        let given = u128::from(share.data_weight()) * u128::from(self.all_bytes);
+        let got = u128::from(share.data_weight() + share.ack_weight()) * u128::from(self.ack_bytes_over_data);
+        let for_acks = if got > given { rounded(wanted.saturating_mul(given), got) } else { wanted };
+        let share = whole.saturating_sub(for_acks);
+        self.downlink.settle(self.preferred > self.alone);
+        (self.preferred, self.alone) = (0, 0);
         self.acks /= 2;
         self.ack_bytes /= 2;
-        self.acknowledged /= 2;
+        self.ack_bytes_over_data /= 2;
+        self.all_bytes /= 2;
+        self.arrived /= 2;
         self.sent /= 2;
         self.busy = Duration::from_nanos(self.busy.as_nanos() / 2);
-        Share::new(percent.clamp(*PERCENT.start(), *PERCENT.end()) as u32, 100)
+        Share::new(share.clamp(*SHARES.start(), *SHARES.end()) as u32, WHOLE)
     }
+}
+
+/// `a / b`, to the nearest whole number.
+const fn rounded(a: u128, b: u128) -> u128 {
+    let b = if b == 0 { 1 } else { b };
+    a.saturating_add(b / 2) / b
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackline_tcp_core::policy::sched::{DescriptorId, SegmentClass};
 
-    /// An uplink of 12,500 bytes per second that is never idle, with ACKs of `ack` bytes for each `data` bytes.
-    fn share(ack: u32, data: u32, down: u64) -> Option<Share> {
+    const EQUAL: Goal = Goal::Equal;
+
+    /// What is decided on an uplink of 12,500 bytes per second that is never idle, with an ACK of `ack` bytes for
+    /// each `data` bytes that arrive on a downlink of `down` bits per second.
+    fn share(goal: Goal, ack: u32, data: u32, down: u64, given: bool) -> Option<Share> {
+        share_after(Share::new(1, 1000).unwrap(), goal, ack, data, down, given)
+    }
+
+    /// The same if the share was `until_now`.
+    fn share_after(
+        until_now: Share,
+        goal: Goal,
+        ack: u32,
+        data: u32,
+        down: u64,
+        given: bool,
+    ) -> Option<Share> {
         let mut adaptive = Adaptive::default();
-        let conn = Some(ConnId::for_test(3, 1));
         let (mut now, mut decided) = (Instant::ZERO, None);
-        for number in 0_u32..400 {
-            // It wraps around on the way.
-            let seq = SeqNum(u32::MAX - 1000) + number * data;
-            let packet =
-                Descriptor::new(DescriptorId::new(number.into(), seq, 0), conn, SegmentClass::PureAck, ack);
-            adaptive.on_ack(&packet);
-            adaptive.on_pop(now, 125, true);
-            now += Duration::from_millis(10);
-            decided = adaptive.decide(Rate::from_bits_per_second(down)).or(decided);
+        let down = Rate::from_bits_per_second(down);
+        // A burst at the downlink's rate.
+        for number in 0..=8 {
+            adaptive.downlink.on_arrival(now + down.time_for(number * 1_000), 1_000);
+        }
+        for _ in 0..400 {
+            adaptive.on_arrival(now + Duration::from_secs(1), data);
+            adaptive.on_pop(now, Class::Ack, ack, false, true);
+            adaptive.on_pop(now, Class::Data, 125 - ack.min(100), false, true);
+            now += Rate::from_bytes_per_second(12_500).time_for((ack + 125 - ack.min(100)).into());
+            decided = adaptive.decide(goal, given.then_some(down), until_now).or(decided);
         }
         decided
     }
 
     #[test]
     fn both_directions_get_the_same_part_of_their_links() {
-        // alpha = 50, beta = 53.57: beta / (alpha + beta) = 0.517.
-        assert_eq!(share(28, 1500, 5_000_000), Share::new(52, 100));
-        // An ACK for every second packet: 107.1 / 157.1.
-        assert_eq!(share(28, 3000, 5_000_000), Share::new(68, 100));
-        // alpha = 50, beta = 37.5: 37.5 / 87.5 = 0.4286.
-        assert_eq!(share(40, 1500, 5_000_000), Share::new(43, 100));
-        assert_eq!(share(1500, 40, 1_000_000_000), Share::new(5, 100), "data always keeps something");
-        assert_eq!(share(40, 60_000, 100_000), Share::new(95, 100), "so do ACKs");
+        for given in [true, false] {
+            // alpha = 50, beta = 53.57: beta / (alpha + beta) = 0.517.
+            assert_eq!(share(EQUAL, 28, 1500, 5_000_000, given), Share::new(517, 1000), "{given}");
+            // An ACK for every second packet: 107.1 / 157.1.
+            assert_eq!(share(EQUAL, 28, 3000, 5_000_000, given), Share::new(682, 1000), "{given}");
+            // alpha = 50, beta = 37.5: 37.5 / 87.5 = 0.4286.
+            assert_eq!(share(EQUAL, 40, 1500, 5_000_000, given), Share::new(429, 1000), "{given}");
+        }
+        assert_eq!(share(EQUAL, 1500, 40, 1_000_000_000, true), Share::new(20, 1000), "data keeps something");
+        assert_eq!(share(EQUAL, 40, 60_000, 100_000, true), Share::new(980, 1000), "so do ACKs");
+    }
+
+    #[test]
+    fn downloads_get_the_part_that_is_asked_for() {
+        for given in [true, false] {
+            // s = 50 / 107.1 = 0.4667.
+            assert_eq!(share(Goal::Download(900), 28, 3000, 5_000_000, given), Share::new(580, 1000));
+            assert_eq!(share(Goal::Download(100), 28, 3000, 5_000_000, given), Share::new(953, 1000));
+            // s = 1.333: they cannot have it.
+            assert_eq!(share(Goal::Download(900), 40, 1500, 5_000_000, given), Share::new(20, 1000));
+        }
+    }
+
+    #[test]
+    fn what_acks_get_beyond_their_share_is_taken_off() {
+        // ACKs get 40 of 125 bytes: 0.32 instead of 0.2. s = 1.333, so they should have 0.571.
+        let share = share_after(Share::new(4, 5).unwrap(), EQUAL, 40, 1500, 5_000_000, true);
+        // 0.571 * 0.2 / 0.32 = 0.357.
+        assert_eq!(share, Share::new(643, 1000));
     }
 
     #[test]
     fn nothing_is_decided_without_acks_or_without_backlog() {
         let mut adaptive = Adaptive::default();
+        let down = Some(Rate::from_bits_per_second(5_000_000));
         for number in 0..1_000_u64 {
-            adaptive.on_pop(Instant::from_millis(10 * number), 1500, false);
-            assert_eq!(adaptive.decide(Rate::from_bits_per_second(5_000_000)), None);
+            let now = Instant::from_millis(10 * number);
+            adaptive.on_arrival(now, 1500);
+            adaptive.on_pop(now, Class::Data, 1500, true, false);
+            assert_eq!(adaptive.decide(EQUAL, down, Share::default()), None);
         }
         assert_eq!(adaptive.busy, Duration::ZERO, "an idle link tells nothing of its rate");
+        for number in 1_000..2_000_u64 {
+            adaptive.on_pop(Instant::from_millis(10 * number), Class::Data, 1500, true, true);
+            assert_eq!(adaptive.decide(EQUAL, down, Share::default()), None, "no ACKs");
+        }
+    }
+
+    #[test]
+    fn an_ack_counts_as_it_leaves() {
+        let mut adaptive = Adaptive::default();
+        adaptive.on_pop(Instant::ZERO, Class::Ack, 52, true, false);
+        adaptive.on_repriced(52, 64);
+        assert_eq!((adaptive.acks, adaptive.ack_bytes), (1, 64));
     }
 }

@@ -168,9 +168,13 @@ fn k10_an_empty_queue_keeps_the_accounts() {
 
 #[test]
 fn it_keeps_the_rules() {
-    for name in
-        ["kalampoukas", "kalampoukas:f=9/50", "kalampoukas:f=0.8,intra=drr", "kalampoukas:f=auto,down=5mbit"]
-    {
+    for name in [
+        "kalampoukas",
+        "kalampoukas:f=9/50",
+        "kalampoukas:f=0.8,intra=drr",
+        "kalampoukas:f=auto,down=5mbit",
+        "kalampoukas:f=auto,goal=0.9",
+    ] {
         conform(name);
     }
 }
@@ -189,12 +193,37 @@ fn step_22_another_share_empties_the_accounts_and_the_same_one_does_not() {
 }
 
 #[test]
+fn an_adapted_share_keeps_debts_in_bytes() {
+    let mut load = Load::new(scheduler("1/2"));
+    load.push_many("d", 4, 300);
+    load.push_many("a", 9, 100);
+    pop(&mut load, 2);
+    for (f, accounts) in
+        [("1/2", (300, 100)), ("4/5", (300, 400)), ("1/5", (1_200, 100)), ("1/2", (300, 100))]
+    {
+        load.scheduler.reweigh(f.parse().unwrap());
+        assert_eq!(load.scheduler.accounts(), accounts, "{f}");
+    }
+    assert_eq!(pop(&mut load, 2), [at("a1", 300, 200), at("a2", 300, 300)]);
+}
+
+#[test]
 fn a_refused_configure_changes_nothing() {
     let mut subject = scheduler("1/2");
     let before = *subject.params();
-    for text in
-        ["f=0", "f=1", "f=2/1", "intra=lifo", "f=1/3,intra=x", "f=auto", "down=0", "down=5mbit", "g=1"]
-    {
+    for text in [
+        "f=0",
+        "f=1",
+        "f=2/1",
+        "intra=lifo",
+        "f=1/3,intra=x",
+        "goal=0.5",
+        "f=auto,goal=1",
+        "down=0",
+        "down=5mbit",
+        "f=auto,down=0",
+        "g=1",
+    ] {
         subject.configure(&text.parse().unwrap()).unwrap_err();
         assert_eq!(*subject.params(), before, "{text}");
     }

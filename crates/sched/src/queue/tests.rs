@@ -13,13 +13,7 @@ fn ask<S: EgressScheduler>(load: &mut Load<LimitedQueue<S>>, conn: u32, class: S
 }
 
 fn metric<S: EgressScheduler>(queue: &LimitedQueue<S>, wanted: &str) -> f64 {
-    let mut found = None;
-    queue.metrics(&mut Metrics::new(&mut |name, value| {
-        if name == wanted {
-            found = Some(value);
-        }
-    }));
-    found.unwrap()
+    Metrics::find(wanted, |report| queue.metrics(report)).unwrap()
 }
 
 #[test]

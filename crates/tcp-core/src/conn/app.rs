@@ -5,7 +5,8 @@ use crate::State;
 use crate::ctx::Ctx;
 use crate::error::StreamError;
 use crate::info::Info;
-use crate::policy::{AckPolicy, CongestionControl, RtoResponse};
+use crate::policy::spec::PolicyKind;
+use crate::policy::{AckPolicy, CongestionControl, Metric, Metrics, RtoResponse};
 
 impl Connection {
     fn check_writable(&self) -> Result<(), StreamError> {
@@ -134,6 +135,20 @@ impl Connection {
     /// `None` before the connection is established.
     pub(crate) fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
         self.snd.rto_response()
+    }
+
+    /// Calls `visit` with the variables that the policies show.
+    pub(crate) fn metrics(&self, visit: &mut dyn FnMut(PolicyKind, Metric)) {
+        let policies = self.snd.policies();
+        if let Some((cc, _)) = policies {
+            cc.metrics(&mut Metrics::new(&mut |metric| visit(PolicyKind::Cc, metric)));
+        }
+        if let Some(ack) = self.rcv.shown_policy() {
+            ack.metrics(&mut Metrics::new(&mut |metric| visit(PolicyKind::Ack, metric)));
+        }
+        if let Some((_, rto)) = policies {
+            rto.metrics(&mut Metrics::new(&mut |metric| visit(PolicyKind::Rto, metric)));
+        }
     }
 
     /// A snapshot.

@@ -212,6 +212,11 @@ impl Connection {
         matches!(self.state, State::Closed) && !self.rst_due
     }
 
+    /// Wire segments whose data was accepted.
+    pub(crate) const fn data_segments_in(&self) -> u64 {
+        self.rcv.data_segments_in()
+    }
+
     /// Takes the pending notices for the application.
     pub(crate) fn take_notices(&mut self) -> Notices {
         core::mem::take(&mut self.notices)

@@ -99,7 +99,12 @@ impl Egress {
         }
     }
 
-    /// The scheduler, for configuration and statistics.
+    /// The scheduler, to read.
+    pub(super) fn scheduler(&self) -> &dyn EgressScheduler {
+        &*self.scheduler
+    }
+
+    /// The scheduler, for configuration.
     pub(super) fn scheduler_mut(&mut self) -> &mut dyn EgressScheduler {
         self.properties_are_old = true;
         &mut *self.scheduler

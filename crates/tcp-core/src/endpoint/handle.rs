@@ -8,7 +8,8 @@ use crate::ctx::Ctx;
 use crate::error::{ConnError, StreamError};
 use crate::id::ConnId;
 use crate::info::{Blocked, Info};
-use crate::policy::{AckPolicy, CongestionControl, RtoResponse};
+use crate::policy::spec::PolicyKind;
+use crate::policy::{AckPolicy, CongestionControl, Metric, RtoResponse};
 use crate::time::Instant;
 use core::net::SocketAddr;
 
@@ -156,6 +157,13 @@ impl Conn<'_> {
         info
     }
 
+    /// Calls `visit` with each variable that the policies of the connection show: those of the congestion
+    /// control, of the ACK policy, and of the RTO response, in this order. None before the connection is
+    /// established.
+    pub fn metrics(&self, visit: &mut dyn FnMut(PolicyKind, Metric)) {
+        self.conn().metrics(visit);
+    }
+
     /// Local and remote address.
     #[must_use]
     pub fn addresses(&self) -> (SocketAddr, SocketAddr) {
@@ -169,17 +177,17 @@ impl Conn<'_> {
         self.conn().error()
     }
 
-    /// The congestion control, for `configure` and metrics; `None` before the connection is established.
+    /// The congestion control, for `configure`; `None` before the connection is established.
     pub fn congestion_control(&mut self) -> Option<&mut (dyn CongestionControl + 'static)> {
         self.conn_mut().congestion_control()
     }
 
-    /// The ACK policy, for `configure` and metrics; `None` before the connection is established.
+    /// The ACK policy, for `configure`; `None` before the connection is established.
     pub fn ack_policy(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
         self.conn_mut().ack_policy()
     }
 
-    /// The RTO response, for `configure` and metrics; `None` before the connection is established.
+    /// The RTO response, for `configure`; `None` before the connection is established.
     pub fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
         self.conn_mut().rto_response()
     }

@@ -3,10 +3,12 @@
 use super::slots::Flags;
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
+use crate::config::Pricing;
 use crate::conn::{Connection, Disposition, RstSpec};
 use crate::drop_reason::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
+use crate::policy::sched::Arrival;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport};
@@ -96,7 +98,12 @@ impl Endpoint {
         let id = slot.id(index);
         let Some(conn) = slot.conn.as_deref_mut() else { return Ingested::Handled };
         let mut ctx = self.observe.ctx(now, id, &self.config);
+        let accepted = conn.data_segments_in();
         let disposition = conn.on_segment(&mut ctx, &self.config, &mut self.challenges, ip, segment);
+        if self.egress.properties.sees_arrivals && conn.data_segments_in() != accepted {
+            let arrival = arrival(id, ip, segment, self.config.pricing);
+            self.egress.scheduler.arrived(now, &arrival);
+        }
         let over = conn.is_over();
         self.touch(now, index);
         if over {
@@ -228,6 +235,14 @@ impl Endpoint {
 fn named_by(ip: &IpInfo, segment: &TcpSegment<'_>) -> FourTuple {
     let local = SocketAddr::new(ip.dst, segment.dst_port);
     FourTuple::new(local, SocketAddr::new(ip.src, segment.src_port))
+}
+
+/// What the scheduler is told of an accepted segment. The headers of a merged one count once per wire segment.
+fn arrival(conn: ConnId, ip: &IpInfo, segment: &TcpSegment<'_>, pricing: Pricing) -> Arrival {
+    let payload = segment.payload.len() as u32;
+    let headers = ip.total_len.saturating_sub(payload).saturating_mul(segment.wire_segments);
+    let len = pricing.price(headers.saturating_add(payload), payload, segment.wire_segments);
+    Arrival { segments: segment.wire_segments, ..Arrival::new(conn, len) }
 }
 
 /// True if the address can belong to a single host.

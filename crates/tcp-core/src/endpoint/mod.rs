@@ -48,7 +48,7 @@ use crate::error::{ConnError, ConnectError, ListenError};
 use crate::events::{Event, Tracer, WakeReason, Wakeup};
 use crate::id::{ConnId, ListenerId, TxId};
 use crate::packet::{TxBudget, TxPacket, TxReport};
-use crate::policy::EgressScheduler;
+use crate::policy::{EgressScheduler, Metric, Metrics};
 use crate::queueing::EgressStats;
 use crate::rate_limit::RateLimit;
 use crate::time::{Duration, Instant};
@@ -347,7 +347,18 @@ impl Endpoint {
         self.slots.len()
     }
 
-    /// The scheduler, for `configure` and statistics.
+    /// The scheduler's name.
+    #[must_use]
+    pub fn scheduler_name(&self) -> &'static str {
+        self.egress.scheduler().name()
+    }
+
+    /// Calls `visit` with each variable that the scheduler shows.
+    pub fn scheduler_metrics(&self, visit: &mut dyn FnMut(Metric)) {
+        self.egress.scheduler().metrics(&mut Metrics::new(visit));
+    }
+
+    /// The scheduler, for `configure`.
     pub fn scheduler(&mut self) -> &mut dyn EgressScheduler {
         self.egress.scheduler_mut()
     }

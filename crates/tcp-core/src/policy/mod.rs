@@ -18,6 +18,7 @@ pub mod ack;
 pub mod builtin;
 pub mod cc;
 pub mod conformance;
+pub mod metrics;
 pub mod rto;
 pub mod sched;
 pub mod spec;
@@ -25,6 +26,7 @@ pub mod window;
 
 pub use ack::{AckPolicy, NewAckPolicy};
 pub use cc::{CongestionControl, NewCongestionControl};
+pub use metrics::{Metric, Metrics, Unit};
 pub use rto::{NewRtoResponse, RtoResponse};
 pub use sched::{EgressScheduler, NewEgressScheduler};
 pub use spec::{Params, SpecError};
@@ -32,31 +34,6 @@ pub use spec::{Params, SpecError};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::fmt;
-
-/// Receives a policy's internal variables by name: `cwnd`, `alpha`, `muds`.
-///
-/// Put the unit into the name unless it is bytes (`srtt_us`).
-pub struct Metrics<'a> {
-    visit: &'a mut dyn FnMut(&'static str, f64),
-}
-
-impl<'a> Metrics<'a> {
-    /// A receiver that calls `visit` for each variable.
-    pub fn new(visit: &'a mut dyn FnMut(&'static str, f64)) -> Self {
-        Self { visit }
-    }
-
-    /// Reports one variable.
-    pub fn report(&mut self, name: &'static str, value: f64) {
-        (self.visit)(name, value);
-    }
-}
-
-impl fmt::Debug for Metrics<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Metrics")
-    }
-}
 
 /// The makers of a connection's three policies.
 #[derive(Clone)]

@@ -94,8 +94,6 @@ pub struct RtoView {
     pub highest: SeqNum,
     /// The sender was repairing losses when the timer fired or the ACK arrived.
     pub in_recovery: bool,
-    /// RTTVAR (RFC 6298). None before a sample.
-    pub rttvar: Option<Duration>,
     /// Granularity of the driver's clock: RFC 6298's G.
     pub granularity: Duration,
     /// The initial window in bytes (RFC 6928).
@@ -128,7 +126,6 @@ impl RtoView {
             timestamps: true,
             highest: flow.snd_una,
             in_recovery: false,
-            rttvar: None,
             granularity: Duration::ZERO,
             initial_window: 10 * flow.smss as u64,
             dsack_seen: false,

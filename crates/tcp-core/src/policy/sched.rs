@@ -49,6 +49,13 @@ pub trait EgressScheduler: Debug + Send {
         let _ = (now, packet);
     }
 
+    /// A connection accepted a segment with payload. Called once for each that the driver ingests, in order of
+    /// arrival, and only if [`properties`](Self::properties) ask for it
+    /// ([`SchedulerProperties::sees_arrivals`]).
+    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        let _ = (now, arrival);
+    }
+
     /// Returns a deferred connection that may ask again. Called until it returns `None`.
     fn poll_resume(&mut self) -> Option<ConnId> {
         None
@@ -116,6 +123,10 @@ impl<S: EgressScheduler + ?Sized> EgressScheduler for Box<S> {
         (**self).departed(now, packet);
     }
 
+    fn arrived(&mut self, now: Instant, arrival: &Arrival) {
+        (**self).arrived(now, arrival);
+    }
+
     fn poll_resume(&mut self) -> Option<ConnId> {
         (**self).poll_resume()
     }
@@ -156,14 +167,22 @@ pub struct SchedulerProperties {
     /// The largest super-packet, in bytes by pricing, that the core should build; a single segment may be
     /// larger. A scheduler that chooses packet by packet on a slow link wants small ones.
     pub largest_packet: u32,
+    /// The scheduler is told of what arrives ([`EgressScheduler::arrived`]), because it depends on the rate
+    /// of the other direction.
+    pub sees_arrivals: bool,
 }
 
 impl SchedulerProperties {
-    /// Every packet goes through the scheduler, queued ACKs get the latest numbers, and super-packets may
-    /// have any size.
+    /// Every packet goes through the scheduler, queued ACKs get the latest numbers, super-packets may have any
+    /// size, and what arrives is not reported.
     #[must_use]
     pub const fn new() -> Self {
-        Self { bypass: Bypass::Never, acks: QueuedAcks::Newest, largest_packet: u32::MAX }
+        Self {
+            bypass: Bypass::Never,
+            acks: QueuedAcks::Newest,
+            largest_packet: u32::MAX,
+            sees_arrivals: false,
+        }
     }
 
     /// The same with `bypass`.
@@ -184,6 +203,13 @@ impl SchedulerProperties {
     #[must_use]
     pub const fn with_largest_packet(mut self, bytes: u32) -> Self {
         self.largest_packet = bytes;
+        self
+    }
+
+    /// The same, told of what arrives if `sees`.
+    #[must_use]
+    pub const fn with_arrivals(mut self, sees: bool) -> Self {
+        self.sees_arrivals = sees;
         self
     }
 }
@@ -303,6 +329,27 @@ impl DescriptorId {
     #[must_use]
     pub const fn new(serial: u64, seq: SeqNum, payload: u32) -> Self {
         Self { serial, seq, payload, segment_size: None, reason: SendReason::NewData }
+    }
+}
+
+/// A segment with payload that a connection accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Arrival {
+    /// The connection.
+    pub conn: ConnId,
+    /// Bytes on the link by the endpoint's pricing, as of a packet that this endpoint sends. Of a segment that
+    /// the device merged: the sum over its wire segments.
+    pub len: u32,
+    /// Number of wire segments.
+    pub segments: u32,
+}
+
+impl Arrival {
+    /// An arrival of one wire segment of `len` bytes.
+    #[must_use]
+    pub const fn new(conn: ConnId, len: u32) -> Self {
+        Self { conn, len, segments: 1 }
     }
 }
 

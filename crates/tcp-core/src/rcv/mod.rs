@@ -228,7 +228,12 @@ impl Receiver {
         self.acks.install(if accurate { Box::new(CeEcho::around(policy)) } else { policy });
     }
 
-    /// The ACK policy; `None` before the connection is established.
+    /// The ACK policy, to read; `None` before the connection is established.
+    pub(crate) fn shown_policy(&self) -> Option<&(dyn AckPolicy + 'static)> {
+        self.acks.policy()
+    }
+
+    /// The ACK policy, to configure; `None` before the connection is established.
     pub(crate) fn policy(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
         self.acks.policy_mut()
     }
@@ -241,6 +246,11 @@ impl Receiver {
     /// Last.ACK.sent of RFC 7323: the highest acknowledgment number sent.
     pub(crate) const fn highest_ack(&self) -> SeqNum {
         self.highest_ack
+    }
+
+    /// Wire segments with data received.
+    pub(crate) const fn data_segments_in(&self) -> u64 {
+        self.data_segs_in
     }
 
     /// RCV.WND: what is left of the window last advertised, in bytes.

@@ -11,6 +11,7 @@
 //! It exists from the first departure until the connection has been idle for a while. Its methods are in the
 //! files on their subject.
 
+use super::ack_delay::AckDelay;
 use super::min_rtt::Successors;
 use super::pacer::Pacer;
 use super::reservations::Reservations;
@@ -47,6 +48,8 @@ pub(super) struct Flight {
     pub(super) window_use: WindowUse,
     /// Candidates to replace the smallest RTT when it expires.
     pub(super) min_rtt: Successors,
+    /// Recognises ACKs that the peer's delayed-ACK timer released.
+    pub(super) ack_delay: AckDelay,
     /// Payload bytes of the largest packet known to have arrived.
     pub(super) largest_acked: u16,
     /// End of the last segment smaller than the SMSS (Minshall's `snd_sml`).
@@ -72,6 +75,7 @@ impl Flight {
             reneging_at: Instant::FAR_FUTURE,
             window_use: WindowUse::new(snd.una),
             min_rtt: Successors::default(),
+            ack_delay: AckDelay::default(),
             largest_acked: 0,
             small_end: snd.una,
             released: 0,

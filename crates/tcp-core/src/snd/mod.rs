@@ -24,6 +24,7 @@
 //! [`Sender`] unwraps the flight once per event. The rest are methods of [`Flight`] and of the types that it
 //! owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in [`recovery`](crate::recovery).
 
+mod ack_delay;
 mod buffer;
 mod congestion;
 mod ece;
@@ -288,14 +289,14 @@ impl Sender {
         }
     }
 
-    /// The congestion control, for configuration and metrics. `None` before [`open`](Self::open).
+    /// The congestion control, for configuration. `None` before [`open`](Self::open).
     pub(crate) fn cc(&mut self) -> Option<&mut (dyn CongestionControl + 'static)> {
         self.forget_decision();
         let Stream { cc, open, .. } = &mut self.stream;
         open.then_some(&mut **cc)
     }
 
-    /// The response to timeouts, for configuration and metrics. `None` before [`open`](Self::open).
+    /// The response to timeouts, for configuration. `None` before [`open`](Self::open).
     pub(crate) fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
         let Stream { response, open, .. } = &mut self.stream;
         open.then_some(&mut **response)

@@ -141,9 +141,18 @@ impl Flight {
             }
             return Err(Blocked::CongestionWindow);
         }
-        // Even data that ignores the window waits for the pacer: besides paced departures it would find the
-        // queue full that has just dropped a packet.
-        self.hold_back(now, gate, snd.nxt, pending)?;
+        // Even data that ignores the window belongs to the paced stream, and to the reduced one: at the old pace
+        // it would find the queue full that has just dropped a packet. A departure clock's gap is that of its
+        // window already.
+        let mut gate = *gate;
+        if forced
+            && gate.paced
+            && !gate.clocked
+            && let Some(srtt) = snd.rtt.srtt_pace()
+        {
+            gate.earliest = gate.earliest.max(self.pacer.earliest_repair(self.decision.window, srtt));
+        }
+        self.hold_back(now, &gate, snd.nxt, pending)?;
         let end = snd.fit_window(start, end).ok_or(Blocked::ReceiveWindow)?;
         Ok(Some(snd.retransmission(start, end, SendReason::FastRetransmit)))
     }

@@ -328,7 +328,9 @@ impl Flight {
             // have held it (Linux, `FLAG_ACK_MAYBE_DELAYED`).
             let acked = ack.acked();
             let held = acked < snd.smss && rate.is_some_and(|rate| rate.delivered == u64::from(acked));
-            snd.rtt.on_newest(&mut self.min_rtt, ctx.now, rtt, held);
+            if !self.ack_delay.is_timer(ack, rtt, snd.rtt.srtt_pace(), snd.is_fin_acked()) {
+                snd.rtt.on_newest(&mut self.min_rtt, ctx.now, rtt, held);
+            }
         }
         if let Some(rtt) = ack.rtt_oldest {
             snd.rtt.on_oldest(rtt, snd.una, snd.nxt, config, ctx.granularity);

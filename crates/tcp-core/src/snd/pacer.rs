@@ -82,6 +82,11 @@ impl Gap {
         }
     }
 
+    /// Time of one segment of `smss` bytes.
+    pub(crate) fn of_segment(self, smss: u32) -> Duration {
+        self.of_bytes(smss, Carry::default()).0
+    }
+
     /// Time of `bytes` plus `carry`, and the remainder.
     fn of_bytes(self, bytes: u32, carry: Carry) -> (Duration, Carry) {
         let over = self.over.raw();
@@ -144,6 +149,17 @@ impl Pacer {
             Revise::NextDeparture => self.next.min(self.latest(gap)),
             Revise::Banked => self.next.max(self.spaced).min(self.latest(gap)),
         }
+    }
+
+    /// The earliest time for the first retransmission after a loss, if `window` is what the loss left of the
+    /// congestion window: not before that window, spread over the round trip, would send again.
+    ///
+    /// A paced stream that fills a link reaches its full queue as fast as the queue drains. The pending
+    /// departure may therefore come a moment before there is room, as the lost one did. The reduced window in
+    /// a round trip is slower than the link, whatever the size of the queue and the gap of the decision.
+    pub(crate) fn earliest_repair(&self, window: Window, srtt: Duration) -> Instant {
+        let gap = Gap { time: srtt, over: window };
+        self.last + gap.of_bytes(self.len, Carry::default()).0
     }
 
     /// The latest time for a departure that stays in place while decisions change: a gap many times as long

@@ -3,8 +3,9 @@
 //! Two smoothed values are kept. `srtt` comes from the oldest segment that an ACK covers, and so includes the
 //! time that the receiver held its ACK: it feeds the timeout, one sample per round trip (RFC 6298, section 3).
 //! `srtt_pace` comes from the newest covered segment, and so is free of that delay: it feeds the pacer, one
-//! sample per ACK, none longer than what sets a pace ([`longest_paced_rtt`]). Segments that left more than once
-//! give no sample (Karn's algorithm, RFC 6298, section 3).
+//! sample per ACK, none longer than what sets a pace ([`longest_paced_rtt`]), and none of an ACK that the peer's
+//! timer released ([`ack_delay`](super::ack_delay)). Segments that left more than once give no sample (Karn's
+//! algorithm, RFC 6298, section 3).
 
 use super::min_rtt::{self, MinRtt, Successors};
 use crate::config::{ConnConfig, RtoFloor};
@@ -14,6 +15,8 @@ use crate::time::{Duration, Instant};
 
 /// Longest sample that is believed: about 18 minutes, far above every permitted timeout.
 const LONGEST_SAMPLE: u64 = min_rtt::LONGEST;
+/// How long the pacer's estimate outlives the last departure.
+const PACE_MEMORY: Duration = Duration::from_secs(10);
 /// Most doublings that are remembered; the timeout is capped by `max_rto` long before.
 const MAX_BACKOFF: u8 = 32;
 
@@ -34,6 +37,8 @@ pub(crate) struct Rtt {
     next_sample: SeqNum,
     /// Doublings in force (RFC 6298, 5.5).
     backoff: u8,
+    /// The next sample replaces `pace`.
+    pace_is_old: bool,
 }
 
 impl Rtt {
@@ -46,6 +51,7 @@ impl Rtt {
             rto: initial_rto,
             next_sample: una,
             backoff: 0,
+            pace_is_old: false,
         }
     }
 
@@ -124,7 +130,13 @@ impl Rtt {
         let longest = longest_paced_rtt(min).as_nanos().min(LONGEST_SAMPLE);
         let sample = sample.min(longest);
         let pace = self.pace.min(longest << 3);
-        self.pace = if pace == 0 { sample << 3 } else { pace - (pace >> 3) + sample };
+        let first = pace == 0 || core::mem::take(&mut self.pace_is_old);
+        self.pace = if first { sample << 3 } else { pace - (pace >> 3) + sample };
+    }
+
+    /// Nothing was sent for `idle`: after ten seconds the pacer's estimate is used until a sample replaces it.
+    pub(crate) fn on_idle(&mut self, idle: Duration) {
+        self.pace_is_old |= idle > PACE_MEMORY;
     }
 
     /// The oldest segment never retransmitted that an ACK covers had the round-trip time `rtt`. Taken once per
@@ -292,6 +304,21 @@ mod tests {
         assert_eq!(rtt.srtt_pace(), Some(ms(60_000)), "nothing else is known");
         rtt.on_newest(&mut next, now, ms(100), false);
         assert!(rtt.srtt_pace().unwrap() <= ms(1_000), "{:?}", rtt.srtt_pace());
+    }
+
+    #[test]
+    fn the_first_sample_after_ten_seconds_replaces_the_pace() {
+        let (mut next, now) = (Successors::default(), Instant::from_secs(1));
+        for (idle, pace) in [(10_000, 110), (10_001, 180)] {
+            let mut rtt = Rtt::new(ms(1000), SeqNum(0));
+            rtt.on_newest(&mut next, now, ms(100), false);
+            rtt.on_idle(ms(idle));
+            assert_eq!(rtt.srtt_pace(), Some(ms(100)), "in use until then");
+            rtt.on_newest(&mut next, now, ms(180), false);
+            assert_eq!(rtt.srtt_pace(), Some(ms(pace)), "{idle} ms");
+            rtt.on_newest(&mut next, now, ms(pace), false);
+            assert_eq!(rtt.srtt_pace(), Some(ms(pace)), "the next is smoothed in");
+        }
     }
 
     /// RFC 8985, section 6.2: RACK.min_RTT follows a path that has become longer, but not a peer that holds its ACKs.

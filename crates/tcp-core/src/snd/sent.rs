@@ -54,10 +54,11 @@ impl Flight {
             snd.stats.bytes_sent += u64::from(out.len);
             snd.stats.data_segs_out += u64::from(out.segments());
         }
-        snd.last_sent = now;
         if idle {
+            snd.rtt.on_idle(now.since(snd.last_sent));
             snd.progress_at = now;
         }
+        snd.last_sent = now;
         self.wait.stop();
         if out.len > 0 {
             if self.rto_phase(snd) != RtoPhase::Probe {

@@ -234,8 +234,12 @@ impl Stream {
 
     /// What an ACK changed that advanced SND.UNA by `acked`; `freed`: send buffer was freed.
     pub(super) fn outcome(&self, acked: u32, freed: bool) -> AckOutcome {
-        let fin_acked = self.buffer.has_fin() && self.una.gt(self.buffer.end());
-        AckOutcome { acked, fin_acked, freed }
+        AckOutcome { acked, fin_acked: self.is_fin_acked(), freed }
+    }
+
+    /// The peer has acknowledged the FIN.
+    pub(super) fn is_fin_acked(&self) -> bool {
+        self.buffer.has_fin() && self.una.gt(self.buffer.end())
     }
 }
 

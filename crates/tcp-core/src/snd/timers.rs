@@ -3,6 +3,7 @@
 
 use super::Sender;
 use super::flight::Flight;
+use super::pacer::Gap;
 use super::stream::Stream;
 use super::window_wait::WaitCause;
 use crate::config::ConnConfig;
@@ -13,6 +14,9 @@ use crate::time::{Duration, Instant};
 
 /// An empty sender keeps its memory for so long.
 const TRIM_AFTER: Duration = Duration::from_secs(1);
+
+/// A peer's delayed-ACK timer, as most set it (Linux, `TCP_DELACK_MIN`).
+const ACK_TIMER: Duration = Duration::from_millis(40);
 
 /// The least time for which a SACKed head is given the benefit of the doubt.
 const MIN_RENEGING_DELAY: Duration = Duration::from_millis(10);
@@ -133,16 +137,34 @@ impl Flight {
         snd.rto_at = if self.board.is_empty() {
             Instant::FAR_FUTURE
         } else {
-            now + snd.rtt.backed_off_rto(config).saturating_add(self.clock_wait(snd, now))
+            let rto = snd.rtt.backed_off_rto(config);
+            match self.decision.clock {
+                Clock::Ack => now + rto,
+                Clock::Departure { max_outstanding } => (now + rto.saturating_add(self.clock_wait(snd, now)))
+                    .max(now + self.clocked_rto(snd, max_outstanding.max(1)).min(config.max_rto)),
+            }
         };
     }
 
     /// The wait that a departure clock itself imposes: an ACK cannot come for what it has not let go.
     fn clock_wait(&self, snd: &Stream, now: Instant) -> Duration {
-        match self.decision.clock {
-            Clock::Ack => Duration::ZERO,
-            Clock::Departure { .. } => self.pacer.earliest(&self.decision, snd.rtt.srtt_pace()).since(now),
-        }
+        self.pacer.earliest(&self.decision, snd.rtt.srtt_pace()).since(now)
+    }
+
+    /// The least timeout under a departure clock that keeps `delta` segments in flight: the last of them leaves
+    /// `delta` - 1 gaps after the first, a round trip before the peer's ACK. SRTT and the wait in it lag behind a gap that
+    /// a decrease has just doubled, so that a small minimum of the timeout would let it end before. A peer that waits
+    /// for `delta` segments acknowledges fewer when its timer ends.
+    fn clocked_rto(&self, snd: &Stream, delta: u16) -> Duration {
+        let (Some(pace), Some(rttvar)) = (snd.rtt.srtt_pace(), snd.rtt.rttvar()) else {
+            return Duration::ZERO;
+        };
+        let gap = Gap::of(&self.decision, Some(pace)).map_or(Duration::ZERO, |gap| gap.of_segment(snd.smss));
+        let out = self.board.segments_out(u32::from(delta));
+        let timer = if out < u32::from(delta) { ACK_TIMER } else { Duration::ZERO };
+        pace.saturating_add(gap.saturating_mul(u64::from(delta - 1)))
+            .saturating_add(rttvar.saturating_mul(4))
+            .saturating_add(timer)
     }
 
     /// Serves the deadlines that exist while data is outstanding.

@@ -9,6 +9,7 @@ use crate::ctx::Ctx;
 use crate::info::Info;
 use crate::policy::cc::{FlowView, Phase};
 use crate::policy::rto::RtoView;
+use crate::policy::{CongestionControl, RtoResponse};
 use crate::time::Instant;
 use crate::units::Window;
 
@@ -23,6 +24,7 @@ impl Stream {
         view.delivered = self.delivery.delivered;
         view.srtt_pace = self.rtt.srtt_pace();
         view.srtt = self.rtt.srtt();
+        view.rttvar = self.rtt.rttvar();
         view.min_rtt = self.rtt.min_rtt();
         view.rto = self.rtt.rto();
         view.app_limited = self.delivery.is_app_limited();
@@ -63,7 +65,6 @@ impl Flight {
         view.sack_seen = snd.sack_seen;
         view.timestamps = snd.timestamps;
         view.in_recovery = in_recovery;
-        view.rttvar = snd.rtt.rttvar();
         view.granularity = ctx.granularity;
         view.initial_window = snd.initial_window(config).bytes();
         view.dsack_seen = snd.dsack_seen;
@@ -83,6 +84,12 @@ impl Sender {
             Some(flight) => flight.flow_view(&self.stream, now),
             None => self.stream.flow_view(now),
         }
+    }
+
+    /// The congestion control and the response to timeouts, to read. `None` before [`open`](Self::open).
+    pub(crate) fn policies(&self) -> Option<(&dyn CongestionControl, &dyn RtoResponse)> {
+        let Stream { cc, response, open, .. } = &self.stream;
+        open.then_some((&**cc, &**response))
     }
 
     /// Fills in the sender's fields.

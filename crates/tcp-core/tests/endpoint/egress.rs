@@ -5,8 +5,8 @@ use crate::stray::ping;
 use ackline_tcp_core::events::WakeReason;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
-    Admission, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, QueuedAcks,
-    SchedulerProperties, Scope, SegmentClass,
+    Admission, Arrival, Ask, Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped,
+    QueuedAcks, SchedulerProperties, Scope, SegmentClass,
 };
 use ackline_tcp_core::policy::{Metrics, Params, SpecError};
 use ackline_tcp_core::{ConnConfig, ConnId, Duration, Instant, Target, TxBudget};
@@ -535,9 +535,9 @@ fn a_scheduler_is_told_of_every_byte_that_leaves() {
             self.inner.backlog(scope)
         }
         fn metrics(&self, report: &mut Metrics<'_>) {
-            report.report("acks", self.charged[0] as f64);
-            report.report("others", self.charged[1] as f64);
-            report.report("corrections", self.corrections as f64);
+            report.number("acks", self.charged[0] as f64);
+            report.number("others", self.charged[1] as f64);
+            report.number("corrections", self.corrections as f64);
         }
     }
     // ACKs wait for the link while losses change what they have to say.
@@ -548,14 +548,68 @@ fn a_scheduler_is_told_of_every_byte_that_leaves() {
     for host in [A, B] {
         let stats = net.endpoint(host).egress_stats();
         let mut told = std::collections::BTreeMap::new();
-        net.endpoint(host).scheduler().metrics(&mut Metrics::new(&mut |name, value| {
-            told.insert(name.to_owned(), value);
-        }));
+        net.endpoint(host).scheduler_metrics(&mut |metric| {
+            told.insert(metric.name, metric.value);
+        });
         let others = stats.data.bytes + stats.retransmit.bytes + stats.control.bytes;
         assert_eq!((told["acks"], told["others"]), (stats.ack.bytes as f64, others as f64));
         corrections += told["corrections"];
     }
     assert!(corrections > 10.0, "{corrections}");
+}
+
+#[test]
+fn a_scheduler_is_told_of_what_arrives_if_it_asks() {
+    /// First in, first out; sums up what it is told.
+    #[derive(Debug, Default)]
+    struct Listening {
+        inner: Fifo,
+        asks: bool,
+        segments: u32,
+        bytes: u64,
+    }
+    impl EgressScheduler for Listening {
+        fn name(&self) -> &'static str {
+            "listening"
+        }
+        fn push(&mut self, now: Instant, packet: Descriptor) {
+            self.inner.push(now, packet);
+        }
+        fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
+            self.inner.pop(now, link)
+        }
+        fn arrived(&mut self, _now: Instant, arrival: &Arrival) {
+            self.segments += arrival.segments;
+            self.bytes += u64::from(arrival.len);
+        }
+        fn forget(&mut self, now: Instant, which: Forget) {
+            self.inner.forget(now, which);
+        }
+        fn backlog(&self, scope: Scope) -> Backlog {
+            self.inner.backlog(scope)
+        }
+        fn properties(&self) -> SchedulerProperties {
+            SchedulerProperties::new().with_arrivals(self.asks)
+        }
+        fn metrics(&self, report: &mut Metrics<'_>) {
+            report.number("segments", self.segments);
+            report.count("bytes", self.bytes);
+        }
+    }
+    for asks in [false, true] {
+        let make = move || Box::new(Listening { asks, ..Listening::default() }) as Box<dyn EgressScheduler>;
+        let mut net = transfer(Net::with(12, Link::default(), [host_config(A), host_config(B)], make), MIB);
+        // Nothing is lost, so what one host sends as data arrives at the other one as such.
+        for (from, to) in [(A, B), (B, A)] {
+            let sent = net.endpoint(from).egress_stats().data;
+            let mut told = std::collections::BTreeMap::new();
+            net.endpoint(to).scheduler_metrics(&mut |metric| {
+                told.insert(metric.name, metric.value);
+            });
+            let expected = if asks { (sent.packets as f64, sent.bytes as f64) } else { (0.0, 0.0) };
+            assert_eq!((told["segments"], told["bytes"]), expected, "asks: {asks}");
+        }
+    }
 }
 
 #[test]
@@ -663,14 +717,14 @@ fn a_scheduler_that_lets_packets_past_is_left_out_until_it_is_configured_otherwi
             self.inner.backlog(scope)
         }
         fn metrics(&self, report: &mut Metrics<'_>) {
-            report.report("pushed", self.pushed as f64);
+            report.number("pushed", self.pushed as f64);
         }
     }
     let make = || Box::new(Transparent::default()) as Box<dyn EgressScheduler>;
     let mut net = transfer(Net::with(11, Link::default(), [host_config(A), host_config(B)], make), MIB);
     let pushed = |net: &mut Net| {
         let mut pushed = 0.0;
-        net.endpoint(A).scheduler().metrics(&mut Metrics::new(&mut |_, value| pushed = value));
+        net.endpoint(A).scheduler_metrics(&mut |metric| pushed = metric.value);
         pushed
     };
     assert_eq!((pushed(&mut net), net.left[A] > 1_000), (0.0, true));

@@ -166,6 +166,30 @@ fn a_slow_reader_closes_the_window_and_opens_it_again() {
 }
 
 #[test]
+fn each_policy_of_a_connection_shows_its_variables_in_a_fixed_order() {
+    let mut net = Net::new(6, Link::default());
+    net.listen(B, 80, ConnConfig::default());
+    let id = net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(100_000));
+    let shown = |net: &mut Net| {
+        let mut shown = vec![];
+        net.endpoint(A).conn(id).unwrap().metrics(&mut |kind, metric| {
+            shown.push((kind.keyword(), metric.to_string()));
+        });
+        shown
+    };
+    assert_eq!(shown(&mut net), [], "no policy is there before the handshake is complete");
+    net.run_until(LONG, |net| net.hosts[B].streams.values().any(|stream| stream.read == 100_000));
+    let window = net.endpoint(A).conn(id).unwrap().info().snd_cwnd;
+    let expected = [
+        ("cc", format!("cwnd {window} B")),
+        ("ack", "delay 40 ms".to_owned()),
+        ("ack", "segments 2".to_owned()),
+        ("rto", "repairing no".to_owned()),
+    ];
+    assert_eq!(shown(&mut net), expected);
+}
+
+#[test]
 fn both_sides_are_told_of_an_orderly_close_and_forget_the_connection() {
     let mut net = Net::new(5, Link::default());
     net.listen(B, 80, ConnConfig::default());

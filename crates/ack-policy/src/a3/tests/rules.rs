@@ -19,10 +19,14 @@ struct Receiver {
 
 impl Receiver {
     fn new(name: &str, params: &str) -> Self {
+        Self::made(name, &[params, "delay=200ms,linger=ipat,quick=0,when=always"].join(","))
+    }
+
+    /// With the defaults, but for `params`.
+    fn made(name: &str, params: &str) -> Self {
         let entry = if name == "a3" { A3 } else { CSA3 };
         let mut init = AckInit::new(Instant::ZERO, MSS, None);
         init.hold_limit = Duration::from_millis(180);
-        let params = [params, "quick=0,when=always"].join(",");
         let policy = (entry.make)(&params.parse().unwrap()).unwrap()(&init);
         let mut view = RecvView::new(Instant::ZERO, SeqNum(7), 64_000, MSS);
         view.handshake_rtt = Some(Duration::from_millis(100));
@@ -36,12 +40,28 @@ impl Receiver {
 
     /// Data in order arrives, as one super-packet of full segments. What the policy plans; an ACK leaves at once.
     fn data(&mut self, len: u32) -> AckPlan {
+        self.arrive(len, |_| ())
+    }
+
+    /// The same, pushed, and read completely. What the policy plans when it arrives, or else when it is read.
+    fn message(&mut self, len: u32) -> AckPlan {
+        match self.arrive(len, |data| data.psh = true) {
+            AckPlan::By(_) => self.read(len),
+            plan => {
+                self.view.free += len;
+                plan
+            }
+        }
+    }
+
+    fn arrive(&mut self, len: u32, change: impl Fn(&mut DataArrival)) -> AckPlan {
         let start = self.view.rcv_nxt;
         self.view.rcv_nxt += len;
         self.view.free -= len;
         self.view.oldest_unacked = self.view.oldest_unacked.or(Some(self.view.now));
         let mut data = DataArrival::new(start, self.view.rcv_nxt, DataClass::New);
         data.segments = len.div_ceil(MSS);
+        change(&mut data);
         let plan = self.policy.on_data(&self.view, &data);
         if matches!(plan, AckPlan::Now { .. }) {
             return self.ack(AckCause::Plan);
@@ -73,14 +93,7 @@ impl Receiver {
     }
 
     fn metric(&self, name: &str) -> f64 {
-        let mut found = None;
-        let mut visit = |key: &'static str, value: f64| {
-            if key == name {
-                found = Some(value);
-            }
-        };
-        self.policy.metrics(&mut Metrics::new(&mut visit));
-        found.expect("a metric of that name")
+        Metrics::find(name, |report| self.policy.metrics(report)).expect("a metric of that name")
     }
 
     /// In a sampling that began at 0 and lasts until 150 ms.
@@ -244,4 +257,100 @@ fn a_running_connection_takes_new_parameters() {
     }
     let error = Receiver::new("a3", "").policy.configure(&"pause=off".parse().unwrap()).unwrap_err();
     assert!(error.to_string().contains("a3 has no parameter \"pause\""), "{error}");
+}
+
+#[test]
+fn pushed_data_that_was_read_is_acknowledged_at_once() {
+    let mut receiver = Receiver::made("a3", "quick=0");
+    assert_eq!(receiver.message(700), AckPlan::NOW);
+    receiver.ack(AckCause::Plan);
+    assert_eq!(receiver.data(700), AckPlan::By(Instant::from_millis(40)), "not pushed");
+    assert_eq!(receiver.read(700), AckPlan::Keep);
+    assert_eq!(receiver.message(700), AckPlan::NOW);
+    receiver.ack(AckCause::Plan);
+    receiver.arrive(700, |data| data.psh = true);
+    assert_eq!(receiver.read(600), AckPlan::Keep, "100 bytes are not read");
+}
+
+#[test]
+fn pushed_data_has_no_effect_with_push_off() {
+    let mut receiver = Receiver::made("a3", "quick=0,push=off");
+    assert_eq!(receiver.message(700), AckPlan::Keep);
+}
+
+#[test]
+fn pushed_data_waits_for_a_64th_of_a_round_trip_if_it_is_less_than_a_64th_of_what_arrives_in_one() {
+    let mut receiver = Receiver::made("a3", "quick=0,rtt=64ms");
+    // 64,000 bytes in 64 ms.
+    for i in 0..=32 {
+        receiver.at(2 * i).data(2 * MSS);
+        receiver.read(2 * MSS);
+    }
+    assert_eq!(receiver.message(1_001), AckPlan::NOW);
+    receiver.ack(AckCause::Plan);
+    assert_eq!(receiver.message(900), AckPlan::By(Instant::from_millis(65)));
+    // More arrives meanwhile.
+    receiver.at(64);
+    assert_eq!(receiver.message(100), AckPlan::By(Instant::from_millis(65)));
+    assert_eq!(receiver.message(1), AckPlan::NOW);
+    receiver.ack(AckCause::Plan);
+    assert_eq!(receiver.message(1), AckPlan::By(Instant::from_millis(65)));
+    receiver.at(65).timer();
+    receiver.at(66).data(10);
+    assert_eq!(receiver.metric("sampling"), 0.0, "a wait of a 64th is no reason for a sampling");
+}
+
+#[test]
+fn quick_acks_come_back_after_a_pause_a_duplicate_and_a_mark() {
+    let mut receiver = Receiver::made("a3", "quick=3,rtt=100ms");
+    let quick = |receiver: &mut Receiver| {
+        let number = (0..10).take_while(|_| receiver.data(100) == AckPlan::NOW).count();
+        receiver.ack(AckCause::Piggyback);
+        number
+    };
+    receiver.view.edge = receiver.view.rcv_nxt + 64_000;
+    assert_eq!(quick(&mut receiver), 3);
+    assert_eq!(quick(receiver.at(199)), 0);
+    assert_eq!(quick(receiver.at(399)), 3, "a pause of two round trips");
+    let nxt = receiver.view.rcv_nxt;
+    let old = DataArrival::new(nxt - 100, nxt, DataClass::Duplicate);
+    assert_eq!(receiver.policy.on_data(&receiver.view, &old), AckPlan::NOW);
+    assert_eq!(quick(&mut receiver), 3, "a duplicate");
+    assert_eq!(receiver.arrive(100, |data| data.ce = true), AckPlan::NOW);
+    assert_eq!(quick(&mut receiver), 2, "a mark");
+    receiver.view.free = 5 * MSS;
+    receiver.ack(AckCause::WindowUpdate);
+    assert_eq!(quick(receiver.at(1_000)), 2, "one for two segments of the window");
+}
+
+#[test]
+fn a_sampling_ends_before_the_senders_probe() {
+    // The gaps between arrivals are 200 ms, but an arrival prolongs the sampling by half a round trip only.
+    let mut receiver = Receiver::made("a3", "quick=0,when=always,push=off,rtt=20ms");
+    for i in 0..9 {
+        receiver.at(200 * i).data(100);
+        receiver.at(200 * i + 40).timer();
+    }
+    assert_eq!(receiver.at(1_800).data(100), withhold(1_830));
+    assert_eq!(receiver.at(1_825).data(100), withhold(1_835));
+    let mut receiver = Receiver::made("a3", "quick=0,when=always,push=off,rtt=20ms,linger=ipat");
+    for i in 0..9 {
+        receiver.at(200 * i).data(100);
+        receiver.at(200 * i + 40).timer();
+    }
+    assert_eq!(receiver.at(1_800).data(100), withhold(1_830));
+    assert_eq!(receiver.at(1_825).data(100), withhold(1_865), "1.3 IPAT, up to the delay of 40 ms");
+}
+
+#[test]
+fn no_sampling_is_longer_than_the_wait_that_it_may_save() {
+    for (rtt, sampled) in [("26ms", 1.0), ("27ms", 0.0)] {
+        let mut receiver = Receiver::made("a3", &["quick=0,rtt=", rtt].concat());
+        for i in 0..9 {
+            receiver.at(100 * i).data(100);
+            receiver.at(100 * i + 40).timer();
+        }
+        receiver.at(900).data(100);
+        assert_eq!(receiver.metric("sampling"), sampled, "{rtt}");
+    }
 }

@@ -21,7 +21,7 @@
 //! | R3 (2) | pipe before the episode's first timeout is saved |
 //! | R4 (2) | the window is 0, `ssthresh` stays |
 //! | R5 (3) | tags are cleared |
-//! | R6 (4, 5) | the probe: new data; else the highest outstanding segment; repeated: the same |
+//! | R6 (4, 5) | the probe: new data; else the highest outstanding segment; the same for a repeated one |
 //! | R7 (4), R8 | SS_PTR; the timer backs off; one segment per expiry |
 //! | A1 (6) | what the ACK and its SACK blocks cover is tagged: the core's |
 //! | A2, A3 (7) | the ACK covers SS_PTR: clean exit; a SACK block covers it: lossy exit |
@@ -31,7 +31,7 @@
 //! SACK |
 //! | L1 to L5 (8 to 10) | lossy exit: everything not SACKed is lost; `ssthresh` = saved / 2; window 2; repair
 //! |
-//! | C1 to C3 (10) | clean exit: window 2; new data; the probe's ACK gives the episode's only RTT sample |
+//! | C1 to C3 (10) | clean exit: window 2; new data; at most the probe's ACK gives an RTT sample |
 //! | P1 to P4 | repair: slow start; no second reduction; a timeout starts a new episode |
 //!
 //! Where the draft is ambiguous or wrong:
@@ -39,10 +39,11 @@
 //! - I-1, A2: the octet SS_PTR itself must be covered; an ACK *of* SS_PTR is stale (I-8: one octet is enough).
 //! - I-2: pipe or flight size is saved ([`SavedWindow`]). I-3: repeated timeouts keep the first value.
 //! - I-4: less than a segment of new data is enough, if it fits the peer's window completely. I-5: a FIN
-//!   rides on it, but is no probe by itself. I-6: repeated probes are the same segment ([`ProbeRepeat`]).
-//!   I-7: their number is limited.
+//!   rides on it, but is no probe by itself. I-6: step 5 says "repeat step-2", so a repeated probe is new data
+//!   again ([`ProbeRepeat`]). I-7: their number is limited.
 //! - I-9: stale ACKs that make progress restart the timer, with its back-off. I-10: `ssthresh` is at least
-//!   two segments. I-11: the sample is used as in RFC 4015, section 3, step 11 ([`ProbeRtt`]).
+//!   two segments. I-11: the draft does not say whether the probe's ACK is an RTT sample ([`ProbeRtt`]). It is
+//!   none here: as one it is as long as the stall, and the next genuine loss waits for three of them.
 //! - I-12: if ECE arrived and the window was not reduced for it, a clean exit reduces `ssthresh` and sends
 //!   CWR.
 //! - I-13: a timeout in Repair does not raise `ssthresh`.
@@ -95,14 +96,16 @@ pub struct Dclor {
     phase: RtoPhase,
     /// First sequence number of the probe, in the Probe phase.
     ss_ptr: SeqNum,
-    /// The probe was new data.
+    /// The probe was new data when the episode began.
     ss_ptr_is_new: bool,
+    /// SND.NXT at the episode's first timeout.
+    episode_start: SeqNum,
     /// Bytes in the network just before the episode's first timeout.
     saved: u64,
     /// Consecutive timeouts in Probe.
     probe_count: u32,
-    /// Transmissions of the segment at SS_PTR since the episode began.
-    probe_tx: u32,
+    /// The probe has left once.
+    sent_once: bool,
     /// SND.NXT at the lossy exit, in the Repair phase.
     recovery_point: SeqNum,
     /// ECE arrived in the Probe phase.
@@ -147,9 +150,10 @@ impl Dclor {
             phase: RtoPhase::Open,
             ss_ptr: SeqNum(0),
             ss_ptr_is_new: false,
+            episode_start: SeqNum(0),
             saved: 0,
             probe_count: 0,
-            probe_tx: 0,
+            sent_once: false,
             recovery_point: SeqNum(0),
             ece_in_probe: false,
             ecn_reduced: false,
@@ -188,11 +192,11 @@ impl Dclor {
     /// Hands the episode over to go-back-N.
     fn delegate(&mut self, view: &RtoView) -> RtoStep {
         let ssthresh = if self.phase == RtoPhase::Probe {
-            SsthreshRule::AtMost(self.reduced(view))
+            SsthreshRule::To(self.reduced(view))
         } else {
             match go_back_n::ssthresh(view) {
-                SsthreshRule::AtMost(half) if self.phase == RtoPhase::Repair => {
-                    SsthreshRule::AtMost(half.min(view.ssthresh))
+                SsthreshRule::To(half) if self.phase == RtoPhase::Repair => {
+                    SsthreshRule::To(half.min(view.ssthresh))
                 }
                 rule => rule,
             }
@@ -216,9 +220,10 @@ impl Dclor {
         });
         // P4, I-13.
         self.cap = (self.phase == RtoPhase::Repair).then_some(view.ssthresh);
-        self.srtt_prev = (view.flow.srtt.unwrap_or(Duration::ZERO), view.rttvar.unwrap_or(Duration::ZERO));
+        self.srtt_prev =
+            (view.flow.srtt.unwrap_or(Duration::ZERO), view.flow.rttvar.unwrap_or(Duration::ZERO));
+        self.episode_start = view.flow.snd_nxt;
         self.probe_count = 0;
-        self.probe_tx = 0;
         self.ece_in_probe = false;
         self.ecn_reduced = view.ecn_reduced;
         self.opened = false;
@@ -230,7 +235,7 @@ impl Dclor {
     /// R6 and R7: the probe, and its position.
     fn choose_probe(&mut self, view: &RtoView) -> RtoSend {
         if self.phase == RtoPhase::Probe && self.params.probe_repeat == ProbeRepeat::Same {
-            self.probe_tx += 1;
+            self.sent_once = false;
             return RtoSend::Again(self.ss_ptr);
         }
         if self.phase != RtoPhase::Probe
@@ -238,12 +243,16 @@ impl Dclor {
             && let Some((seq, new)) =
                 view.tlp.filter(|tlp| tlp.0.within(view.flow.snd_una, view.flow.snd_nxt))
         {
-            (self.ss_ptr, self.ss_ptr_is_new, self.probe_tx) = (seq, new, 2);
+            (self.ss_ptr, self.ss_ptr_is_new, self.sent_once) = (seq, new, false);
             return RtoSend::Again(seq);
         }
-        self.ss_ptr_is_new = view.unsent > 0;
-        self.ss_ptr = if self.ss_ptr_is_new { view.flow.snd_nxt } else { view.highest };
-        self.probe_tx = 1;
+        self.sent_once = view.unsent > 0;
+        (self.ss_ptr, self.ss_ptr_is_new) = if self.sent_once {
+            (view.flow.snd_nxt, true)
+        } else {
+            // What an earlier probe of the episode sent as new data remains so.
+            (view.highest, view.highest.ge(self.episode_start))
+        };
         RtoSend::NewElseHighest
     }
 
@@ -281,7 +290,7 @@ impl Dclor {
     /// C3, I-11: Karn's algorithm only leaves the sample of a probe that was new data and was sent once.
     fn sample(&self, ack: &AckFacts) -> RtoRtt {
         let takes = self.params.probe_rtt == ProbeRtt::Rfc4015;
-        if takes && self.ss_ptr_is_new && self.probe_tx == 1 && ack.covers(self.ss_ptr) {
+        if takes && self.sent_once && ack.covers(self.ss_ptr) {
             let (srtt, rttvar) = self.srtt_prev;
             RtoRtt::Rfc4015 { srtt, rttvar }
         } else {
@@ -314,10 +323,8 @@ impl Dclor {
         } else {
             RtoTags::UnsackedLost
         };
-        step.cc = RtoCc::Timeout {
-            window: self.exit_window(view),
-            ssthresh: SsthreshRule::AtMost(self.reduced(view)),
-        };
+        step.cc =
+            RtoCc::Timeout { window: self.exit_window(view), ssthresh: SsthreshRule::To(self.reduced(view)) };
         step.rtt = self.sample(ack);
         step.timer = RtoTimer::Restart;
         step.verdict = Some(RtoVerdict::Lossy);
@@ -338,7 +345,7 @@ impl Dclor {
         step.cc = if proved && !marked {
             RtoCc::CleanTimeout { window }
         } else {
-            RtoCc::Timeout { window, ssthresh: SsthreshRule::AtMost(self.reduced(view).min(view.ssthresh)) }
+            RtoCc::Timeout { window, ssthresh: SsthreshRule::To(self.reduced(view)) }
         };
         step.tags = RtoTags::Unmark;
         step.rtt = self.sample(ack);
@@ -455,9 +462,18 @@ impl RtoResponse for Dclor {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("phase", f64::from(self.phase as u8));
-        report.report("probe_count", f64::from(self.probe_count));
-        report.report("saved_pipe", self.saved as f64);
+        report.number("phase", self.phase as u8);
+        if self.phase == RtoPhase::Probe {
+            report.number("ss_ptr", self.ss_ptr.0);
+            report.flag("ss_ptr_is_new", self.ss_ptr_is_new);
+        }
+        report.bytes("saved_pipe", self.saved as f64);
+        report.number("probe_count", self.probe_count);
+        report.flag("probe_sent_once", self.sent_once);
+        report.number("silent_periods", self.silent_periods);
+        report.flag("opened", self.opened);
+        report.flag("unproved", self.unproved.is_some());
+        report.flag("go_back_n", self.go_back_n || self.unable);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

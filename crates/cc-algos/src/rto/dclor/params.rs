@@ -21,10 +21,10 @@ pub enum StalePolicy {
 /// What a second timeout sends while the first probe is unanswered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeRepeat {
-    /// The same segment again.
-    Same,
     /// New data, or the highest outstanding segment; SS_PTR moves.
     New,
+    /// The same segment again: careful with a small receive window, but all copies except one are redundant.
+    Same,
 }
 
 /// The value whose half becomes `ssthresh` if data was lost.
@@ -48,10 +48,11 @@ pub enum FallbackClean {
 /// How the ACK of a probe that was new data, and was sent once, is used as an RTT sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeRtt {
-    /// As in RFC 4015, section 3, step 11: the RTO grows by the probe's delay.
-    Rfc4015,
     /// Not at all.
     Skip,
+    /// As in RFC 4015, section 3, step 11: the RTO grows by the probe's delay. Fewer timeouts are spurious, but the next
+    /// genuine loss waits for several stalls.
+    Rfc4015,
 }
 
 /// DCLOR's parameters.
@@ -80,7 +81,7 @@ pub struct DclorParams {
 
 impl Default for DclorParams {
     /// Best for practice: [`Self::paper`], but cautious about probes that were retransmissions, and limited
-    /// to three probes.
+    /// to three probes. `ackline reproduce dclor --only settings` measures the other choices of `probe_repeat` and `probe_rtt`.
     fn default() -> Self {
         Self { fallback_clean: FallbackClean::Conservative, max_probes: 3, ..Self::paper() }
     }
@@ -93,7 +94,7 @@ impl DclorParams {
             name: "profile",
             default: "default",
             range: "default|paper",
-            summary: "where the other parameters start from: paper is the draft to the letter",
+            summary: "where the other parameters start from: paper is the draft",
         },
         ParamInfo {
             name: "stale_policy",
@@ -103,8 +104,8 @@ impl DclorParams {
         },
         ParamInfo {
             name: "probe_repeat",
-            default: "same",
-            range: "same|new",
+            default: "new",
+            range: "new|same",
             summary: "what a second timeout sends",
         },
         ParamInfo {
@@ -145,25 +146,26 @@ impl DclorParams {
         },
         ParamInfo {
             name: "probe_rtt",
-            default: "rfc4015",
-            range: "rfc4015|skip",
+            default: "skip",
+            range: "skip|rfc4015",
             summary: "whether the ACK of a probe that was new data is an RTT sample",
         },
     ];
 
-    /// The draft to the letter.
+    /// The draft, as its words and Tables 3 to 6 go together. `probe_repeat` follows its step 5 ("repeat step-2", which sends
+    /// new data). It says nothing about `probe_rtt`: that is a choice which fits the tables.
     #[must_use]
     pub const fn paper() -> Self {
         Self {
             stale_policy: StalePolicy::Silent,
-            probe_repeat: ProbeRepeat::Same,
+            probe_repeat: ProbeRepeat::New,
             sack_reset_on_rto: true,
             saved_window: SavedWindow::Pipe,
             fallback_clean: FallbackClean::Literal,
             require_sack_seen: false,
             max_probes: 0,
             reuse_tlp: false,
-            probe_rtt: ProbeRtt::Rfc4015,
+            probe_rtt: ProbeRtt::Skip,
         }
     }
 
@@ -193,7 +195,7 @@ impl DclorParams {
                 }
                 "probe_repeat" => {
                     self.probe_repeat =
-                        [ProbeRepeat::Same, ProbeRepeat::New][param.choice(&["same", "new"])?];
+                        [ProbeRepeat::New, ProbeRepeat::Same][param.choice(&["new", "same"])?];
                 }
                 "sack_reset_on_rto" => self.sack_reset_on_rto = param.switch()?,
                 "saved_window" => {
@@ -209,7 +211,7 @@ impl DclorParams {
                 "reuse_tlp" => self.reuse_tlp = param.switch()?,
                 "probe_rtt" => {
                     self.probe_rtt =
-                        [ProbeRtt::Rfc4015, ProbeRtt::Skip][param.choice(&["rfc4015", "skip"])?];
+                        [ProbeRtt::Skip, ProbeRtt::Rfc4015][param.choice(&["skip", "rfc4015"])?];
                 }
                 _ => return Err(param.unknown(NAME, Self::TABLE)),
             }

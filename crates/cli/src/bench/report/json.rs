@@ -4,7 +4,7 @@
 
 use super::record::{
     Connected, Contact, Cpu, Direction, Extremes, Interval, Length, Measured, Own, Record, ServerOutput,
-    Setup, StreamTotal, Sum, Total,
+    Setup, StreamPolicies, StreamTotal, Sum, Total,
 };
 use serde::Serialize;
 use std::time::{Duration, UNIX_EPOCH};
@@ -26,7 +26,7 @@ pub(super) struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ackline: Option<&'a Own>,
+    ackline: Option<OwnDoc<'a>>,
 }
 
 impl<'a> From<&'a Record> for Document<'a> {
@@ -50,9 +50,19 @@ impl<'a> From<&'a Record> for Document<'a> {
             server_output_text: text,
             server_output_json: json,
             error: record.error.as_deref(),
-            ackline: record.own.as_ref(),
+            ackline: record
+                .own
+                .as_ref()
+                .map(|own| OwnDoc { own, streams: record.end.as_ref().map_or(&[], |end| &end.policies) }),
         }
     }
+}
+
+#[derive(Serialize)]
+struct OwnDoc<'a> {
+    #[serde(flatten)]
+    own: &'a Own,
+    streams: &'a [StreamPolicies],
 }
 
 #[derive(Serialize)]

@@ -4,6 +4,7 @@
 //! Times are since the start of the test, or of what comes after its omitted part.
 
 use crate::egress::EgressReport;
+use crate::policies::ConnPolicies;
 use crate::settings::PolicyNames;
 use crate::timing::Timing;
 use serde::Serialize;
@@ -166,6 +167,16 @@ pub(crate) struct End {
     pub(crate) remote_cpu: Option<Cpu>,
     pub(crate) sender_congestion: Option<String>,
     pub(crate) receiver_congestion: Option<String>,
+    /// Of each stream's connection at this end.
+    pub(crate) policies: Vec<StreamPolicies>,
+}
+
+/// The policies of one stream, when the test was over.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct StreamPolicies {
+    pub(crate) socket: u32,
+    #[serde(flatten)]
+    pub(crate) policies: ConnPolicies,
 }
 
 /// What one stream did in the whole test, without what was omitted. `None`: that end has not told.

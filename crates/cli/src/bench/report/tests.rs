@@ -85,6 +85,7 @@ fn end(streams: Vec<StreamTotal>) -> End {
         remote_cpu: Some(Cpu { total: 0.1, user: 0.0, system: 0.1 }),
         sender_congestion: Some("cubic".to_owned()),
         receiver_congestion: Some("bbr".to_owned()),
+        policies: vec![],
     }
 }
 

@@ -31,6 +31,16 @@ pub(crate) fn compare_own_part(ours: &Value, what: &str) {
     let told: BTreeSet<String> = part.keys().cloned().collect();
     let page = include_str!("../../../../../docs/bench.md");
     assert_eq!(told, documented(page, "of `ackline`"), "{what}");
+    let connected = ours["start"]["connected"].as_array().expect("an array").iter();
+    let sockets: Vec<_> = connected.map(|stream| &stream["socket"]).collect();
+    let streams = part["streams"].as_array().expect("an array");
+    assert_eq!(streams.iter().map(|stream| &stream["socket"]).collect::<Vec<_>>(), sockets, "{what}");
+    for stream in streams {
+        let told: BTreeSet<String> = stream.as_object().expect("an object").keys().cloned().collect();
+        assert_eq!(told, documented(page, "of each stream of `ackline`"), "{what}");
+        let window = &stream["metrics"]["cc"]["cwnd"];
+        assert!(window.as_f64() > Some(0.0), "{what}: {stream}");
+    }
 }
 
 /// The type of each place in a document; all elements of an array are one place, with the types of all of them.

@@ -66,6 +66,7 @@ impl AckPolicy for CeEcho {
 
     fn metrics(&self, report: &mut Metrics<'_>) {
         self.inner.metrics(report);
+        report.flag("ce", self.ce);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

@@ -2,6 +2,7 @@
 //! section 5.1): everything not SACKed is lost, the window falls to one segment, and lost data is
 //! retransmitted in slow start.
 
+use crate::policy::Metrics;
 use crate::policy::rto::{AckFacts, RtoPhase, RtoResponse, RtoStep, RtoView};
 use crate::seq::SeqNum;
 
@@ -31,5 +32,9 @@ impl RtoResponse for Conventional {
 
     fn phase(&self) -> RtoPhase {
         if self.recovery_point.is_some() { RtoPhase::Repair } else { RtoPhase::Open }
+    }
+
+    fn metrics(&self, report: &mut Metrics<'_>) {
+        report.flag("repairing", self.recovery_point.is_some());
     }
 }

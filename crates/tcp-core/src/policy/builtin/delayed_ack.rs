@@ -108,8 +108,8 @@ impl AckPolicy for DelayedAck {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("delay_ms", self.delay.as_secs_f64() * 1e3);
-        report.report("segments", f64::from(self.segments));
+        report.millis("delay_ms", self.delay);
+        report.number("segments", self.segments);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {

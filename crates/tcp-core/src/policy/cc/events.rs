@@ -119,7 +119,8 @@ pub enum CongestionEvent {
         flight_size: u32,
         /// First timeout for this data; repeated ones must not lower `ssthresh` again.
         first: bool,
-        /// The window proposed by the response; the algorithm takes the smaller of this and its own.
+        /// The window proposed by the response: the most that the flow restarts from. An algorithm keeps a smaller
+        /// window of its own, but may raise one below two segments to two if that much is proposed.
         window: Window,
         /// The proposal for `ssthresh`.
         ssthresh: SsthreshRule,
@@ -131,14 +132,16 @@ pub enum CongestionEvent {
 pub enum SsthreshRule {
     /// Leave it alone.
     Keep,
-    /// This value, which the response derived from the flight at the timeout. It replaces the algorithm's own
-    /// rule (which might give more or less); the algorithm may choose less, not more.
-    AtMost(Window),
+    /// This value, whether it is more or less than before (RFC 5681, equation 4, sets `ssthresh` from the flight
+    /// and does not compare it with the old one). It replaces the algorithm's own rule; an algorithm only keeps
+    /// it above the smallest window that it allows.
+    To(Window),
     /// The algorithm's own rule.
     ByCc,
 }
 
-/// Sending resumes with a window of at most `window`.
+/// Sending resumes with a window of at most `window`. After [`RestartCause::CleanTimeout`] an algorithm may raise a
+/// smaller window to two segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Restart {

@@ -47,6 +47,8 @@ pub struct FlowView {
     pub srtt_pace: Option<Duration>,
     /// Smoothed RTT of RFC 6298, used for the RTO. `None` before a sample.
     pub srtt: Option<Duration>,
+    /// RTTVAR of RFC 6298. `None` before a sample.
+    pub rttvar: Option<Duration>,
     /// Smallest RTT sample of the last five minutes. `None` before a sample.
     pub min_rtt: Option<Duration>,
     /// The current retransmission timeout, without back-off.
@@ -80,6 +82,7 @@ impl FlowView {
             oldest_departure: None,
             srtt_pace: None,
             srtt: None,
+            rttvar: None,
             min_rtt: None,
             rto: Duration::from_secs(1),
             phase: Phase::Open,

@@ -25,8 +25,10 @@ const MAX_FLIGHT: u32 = 1 << 30;
 /// In addition to the rules for [every policy](super):
 /// - the window is never zero, and under [`Clock::Departure`] at least one segment may be outstanding;
 /// - an ACK does not raise a window that the flow does not use ([`FlowView::may_raise`]);
-/// - a congestion signal does not raise the window; after a timeout the window is at most the proposed one,
-///   and `ssthresh` obeys the proposed [`SsthreshRule`]: a repeated expiry does not lower it again;
+/// - a congestion signal does not raise the window, but a timeout may raise one below two segments to two, if
+///   its response proposes that much; after a timeout the window is at most the proposed one,
+///   and `ssthresh` obeys the proposed [`SsthreshRule`]: [`SsthreshRule::To`] sets it, also above its old value,
+///   and a repeated expiry does not lower it again;
 /// - after [`Undo::All`] window and `ssthresh` are at least what they were at the checkpoint, and no undo
 ///   lowers the window;
 /// - after a restart the window is at most [`Restart::window`];
@@ -366,7 +368,7 @@ impl Flow {
         };
         let ssthresh = match self.rng.below(4) {
             0 => SsthreshRule::Keep,
-            1 => SsthreshRule::AtMost(Window::from_bytes(self.rng.between(2, 1 << 24))),
+            1 => SsthreshRule::To(Window::from_bytes(self.rng.between(2, 1 << 24))),
             _ => SsthreshRule::ByCc,
         };
         let flight_size = self.flight();
@@ -375,8 +377,11 @@ impl Flow {
         self.lost = self.flight() - self.sacked;
         let event = CongestionEvent::Timeout { flight_size, first, window, ssthresh };
         self.tell("on_congestion(Timeout)", |cc, view| cc.on_congestion(view, &event));
-        self.check_not_raised(&before);
         let after = self.decision();
+        // The response's restart window may be more than a window of one segment.
+        let two = Window::from_bytes(2 * u64::from(self.smss));
+        let most = before.window.max(if window >= two { two } else { Window::ZERO });
+        self.check_not_raised(&SendDecision { window: most, ..before });
         assert!(
             after.window <= window,
             "{}: window {:?} after a timeout that proposed {window:?}",
@@ -385,7 +390,9 @@ impl Flow {
         );
         let obeyed = match ssthresh {
             SsthreshRule::Keep => after.ssthresh == before.ssthresh,
-            SsthreshRule::AtMost(most) => after.ssthresh <= most,
+            // Below two segments a value is none that RFC 5681 gives, and algorithms differ in their floor.
+            SsthreshRule::To(value) if value.bytes() < 2 * u64::from(self.smss) => true,
+            SsthreshRule::To(value) => after.ssthresh == value,
             SsthreshRule::ByCc if first => after.ssthresh < Window::MAX,
             SsthreshRule::ByCc => after.ssthresh == before.ssthresh,
         };

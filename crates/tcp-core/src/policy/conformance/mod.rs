@@ -18,7 +18,7 @@
 //! | no event makes it panic or overflow (run the tests with overflow checks, as debug builds have them) |
 //! | queries are pure: asking twice gives the same answer |
 //! | two instances given the same events answer the same: no clocks, globals or unseeded randomness |
-//! | metrics have distinct names and finite values |
+//! | metrics have distinct names that end as their units say, the same order every time, and finite values |
 //! | `configure` rejects an unknown parameter, and a rejected `configure` changes nothing |
 //!
 //! Each function lists the rules of its own trait. Passing says nothing about whether an algorithm is any
@@ -37,22 +37,37 @@ pub use cc::congestion_control;
 pub use rto::rto_response;
 pub use sched::egress_scheduler;
 
-use crate::policy::{Metrics, Params, SpecError};
+use crate::policy::{Metric, Metrics, Params, SpecError, Unit};
 use alloc::vec::Vec;
 
 /// A parameter that no policy has.
 const NO_SUCH_PARAMETER: &str = "no-such-parameter=1";
 
-/// Checks a policy's metrics: named, distinct, finite.
+/// Checks a policy's metrics: named, distinct, finite, and twice the same.
 fn check_metrics(who: &str, report: impl Fn(&mut Metrics<'_>)) {
-    let mut names: Vec<&'static str> = Vec::new();
-    let mut visit = |name: &'static str, value: f64| {
+    let mut reported: Vec<Metric> = Vec::new();
+    report(&mut Metrics::new(&mut |metric: Metric| {
+        let Metric { name, value, unit } = metric;
         assert!(!name.is_empty(), "{who}: a metric has no name");
-        assert!(!names.contains(&name), "{who}: metric {name} is reported twice");
+        assert!(reported.iter().all(|other| other.name != name), "{who}: metric {name} is reported twice");
         assert!(value.is_finite(), "{who}: metric {name} is {value}");
-        names.push(name);
-    };
-    report(&mut Metrics::new(&mut visit));
+        for other in Unit::ALL.into_iter().filter(|other| !other.suffix().is_empty()) {
+            let (suffix, ends) = (other.suffix(), name.ends_with(other.suffix()));
+            assert!(
+                ends == (other == unit),
+                "{who}: metric {name} is in {unit:?}: names in {other:?}, and no others, end with {suffix}"
+            );
+        }
+        reported.push(metric);
+    }));
+    let mut again = reported.iter();
+    report(&mut Metrics::new(&mut |metric| {
+        assert!(
+            again.next() == Some(&metric),
+            "{who}: metrics differ from those of a moment ago: {metric:?}"
+        );
+    }));
+    assert!(again.next().is_none(), "{who}: fewer metrics than a moment ago");
 }
 
 /// Checks that `configure` rejects an unknown parameter by name and accepts an empty set.

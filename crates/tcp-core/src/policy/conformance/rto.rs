@@ -100,12 +100,12 @@ impl Sender {
         flow.sacked = self.sacked.map_or(0, |(start, end)| end.distance_from(start));
         flow.pipe = flow.flight_size.saturating_sub(flow.sacked);
         flow.srtt = Some(Duration::from_millis(50));
+        flow.rttvar = Some(Duration::from_millis(10));
         flow.phase = if self.subject.phase() == RtoPhase::Open { Phase::Open } else { Phase::Loss };
         let smss = u64::from(self.smss);
         let mut view = RtoView::new(flow, Window::from_bytes(10 * smss), Window::from_bytes(5 * smss));
         view.expiries = self.expiries;
         view.sack_seen = self.sacked.is_some();
-        view.rttvar = Some(Duration::from_millis(10));
         view.granularity = Duration::from_millis(1);
         view.retransmitted = self.retransmitted;
         view.highest = if flow.flight_size > self.smss { self.nxt - self.smss } else { self.una };

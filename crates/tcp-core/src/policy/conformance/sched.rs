@@ -5,8 +5,8 @@ use super::{check_configure, check_metrics};
 use crate::ConnId;
 use crate::policy::NewEgressScheduler;
 use crate::policy::sched::{
-    Admission, Ask, Backlog, ControlKind, Descriptor, DescriptorId, EgressScheduler, Forget, LinkView,
-    Popped, QueuedAcks, Scope, SegmentClass,
+    Admission, Arrival, Ask, Backlog, ControlKind, Descriptor, DescriptorId, EgressScheduler, Forget,
+    LinkView, Popped, QueuedAcks, Scope, SegmentClass,
 };
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -123,9 +123,10 @@ impl Host {
                 self.pop(room);
             }
             24..26 => self.now += Duration::from_nanos(self.rng.below(1 << 24)),
-            26..28 => {
+            26 => {
                 self.resume();
             }
+            27 => self.arrive(),
             28 => self.forget_packet(),
             29 if self.rng.one_in(4) => self.forget_connection(),
             30 if self.rng.one_in(8) => self.drain(),
@@ -230,6 +231,14 @@ impl Host {
             );
         }
         self.queued.remove(at);
+    }
+
+    /// A segment with payload arrives, alone or merged from several.
+    fn arrive(&mut self) {
+        let segments = self.rng.between32(1, 45);
+        let conn = self.connection();
+        let arrival = Arrival { segments, ..Arrival::new(conn, segments * self.rng.between32(41, 1_518)) };
+        self.ask("arrived", |scheduler, now| scheduler.arrived(now, &arrival));
     }
 
     /// The oldest packet on the wire departs, or becomes void.

@@ -4,7 +4,8 @@ use super::{ack_policy, congestion_control, egress_scheduler, rto_response};
 use crate::policy::ack::{AckInit, AckPlan, AckPolicy, DataArrival, RecvView};
 use crate::policy::builtin::{Conventional, DelayedAck, Fifo, NewReno};
 use crate::policy::cc::{
-    AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
+    AckSample, CcInit, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision,
+    SsthreshRule, Undo,
 };
 use crate::policy::rto::{RtoPhase, RtoResponse, RtoSend, RtoStep, RtoTimer, RtoView};
 use crate::policy::sched::{
@@ -69,11 +70,14 @@ enum CcFault {
     RaisesOnLoss,
     RaisesUnusedWindow,
     IgnoresTheProposal,
+    OnlyLowersSsthresh,
     ForgetsToUndo,
     IgnoresRestart,
     ReducedUnasked,
     EndlessTimer,
     NotFinite,
+    MisnamesATime,
+    CountsItsReaders,
     TakesAnyParameter,
     DiffersPerInstance(bool),
 }
@@ -120,6 +124,14 @@ impl CongestionControl for BrokenCc {
                 self.inner.undo(view, &Undo::To { window, ssthresh: window });
             }
             (CcFault::IgnoresTheProposal, CongestionEvent::Timeout { .. }) => {}
+            (
+                CcFault::OnlyLowersSsthresh,
+                CongestionEvent::Timeout { flight_size, first, window, ssthresh: SsthreshRule::To(value) },
+            ) => {
+                let ssthresh = SsthreshRule::To(value.min(self.inner.windows().ssthresh()));
+                let event = CongestionEvent::Timeout { flight_size, first, window, ssthresh };
+                self.inner.on_congestion(view, &event);
+            }
             _ => self.inner.on_congestion(view, event),
         }
     }
@@ -145,8 +157,14 @@ impl CongestionControl for BrokenCc {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        if self.fault == CcFault::NotFinite {
-            report.report("ratio", f64::NAN);
+        match self.fault {
+            CcFault::NotFinite => report.number("ratio", f64::NAN),
+            CcFault::MisnamesATime => report.millis("delay", Duration::ZERO),
+            CcFault::CountsItsReaders => {
+                self.asked.set(self.asked.get() + 1);
+                report.number("asked", self.asked.get() as f64);
+            }
+            _ => {}
         }
         self.inner.metrics(report);
     }
@@ -164,11 +182,14 @@ fn broken_congestion_controls_are_caught() {
         (CcFault::RaisesOnLoss, "a congestion signal raised the window"),
         (CcFault::RaisesUnusedWindow, "an ACK raised the window"),
         (CcFault::IgnoresTheProposal, "after a timeout that proposed"),
+        (CcFault::OnlyLowersSsthresh, "against To("),
         (CcFault::ForgetsToUndo, "undo gave"),
         (CcFault::IgnoresRestart, "after a restart"),
         (CcFault::ReducedUnasked, "Reaction::Reduced"),
         (CcFault::EndlessTimer, "stays due"),
         (CcFault::NotFinite, "metric ratio is NaN"),
+        (CcFault::MisnamesATime, "metric delay is in Millis"),
+        (CcFault::CountsItsReaders, "metrics differ from those of a moment ago"),
         (CcFault::TakesAnyParameter, "took the unknown parameter"),
     ];
     for (fault, expected) in cases {

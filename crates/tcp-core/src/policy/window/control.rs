@@ -123,7 +123,7 @@ impl<G: WindowGrowth> WindowControl<G> {
         let before = self.windows;
         match ssthresh {
             SsthreshRule::Keep => {}
-            SsthreshRule::AtMost(most) => self.windows.set_ssthresh(most),
+            SsthreshRule::To(value) => self.windows.set_ssthresh(value),
             SsthreshRule::ByCc if first => {
                 self.growth.decrease(cx, &mut self.windows);
                 // The window is proposed by the response.
@@ -131,7 +131,7 @@ impl<G: WindowGrowth> WindowControl<G> {
             }
             SsthreshRule::ByCc => {}
         }
-        self.windows.limit(window);
+        self.windows.restart(window);
         self.growth.moved(MovedBy::Timeout { first }, &before, &self.windows);
     }
 }
@@ -204,14 +204,17 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn on_restart(&mut self, _view: &FlowView, restart: &Restart) {
-        if restart.window >= self.windows.cwnd() {
+        let before = self.windows;
+        match restart.cause {
+            RestartCause::Idle => self.windows.limit(restart.window),
+            RestartCause::CleanTimeout => self.windows.restart(restart.window),
+        }
+        if self.windows.cwnd() == before.cwnd() {
             return;
         }
-        let before = self.windows;
         if restart.cause == RestartCause::Idle && before.ssthresh() != Window::MAX {
             self.windows.set_ssthresh(self.growth.ssthresh_after_idle(&before));
         }
-        self.windows.limit(restart.window);
         self.growth.moved(MovedBy::Restart, &before, &self.windows);
     }
 
@@ -255,8 +258,8 @@ impl<G: WindowGrowth> CongestionControl for WindowControl<G> {
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
-        report.report("cwnd", self.windows.bytes());
-        report.report("ssthresh", self.windows.ssthresh().bytes() as f64);
+        report.bytes("cwnd", self.windows.bytes());
+        report.window("ssthresh", self.windows.ssthresh());
         self.growth.metrics(&self.windows, report);
     }
 

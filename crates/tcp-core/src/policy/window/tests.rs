@@ -186,11 +186,25 @@ fn a_timeout_lowers_ssthresh_once_and_takes_the_window_of_the_response() {
     flow.time_out(false, 1.0, SsthreshRule::ByCc);
     assert_eq!(flow.windows(), (1.0, 75.0));
     assert_eq!(flow.calls(), ["expiry"]);
-    flow.time_out(true, 1.0, SsthreshRule::AtMost(segments(20.0)));
+    flow.time_out(true, 1.0, SsthreshRule::To(segments(20.0)));
     assert_eq!(flow.windows(), (1.0, 20.0));
     flow.time_out(true, 0.5, SsthreshRule::Keep);
     assert_eq!(flow.windows(), (0.5, 20.0));
     assert_eq!(flow.calls(), ["first expiry"; 2]);
+    flow.time_out(true, 1.0, SsthreshRule::To(segments(30.0)));
+    assert_eq!(flow.windows(), (0.5, 30.0), "RFC 5681, equation 4, does not compare");
+}
+
+#[test]
+fn a_restart_window_of_two_segments_raises_a_smaller_one_after_a_timeout_only() {
+    let mut flow = Flow::new(1.0, Some(20.0));
+    flow.time_out(true, 2.0, SsthreshRule::Keep);
+    assert_eq!(flow.windows().0, 2.0);
+    for (cause, expected) in [(RestartCause::Idle, 1.0), (RestartCause::CleanTimeout, 2.0)] {
+        let mut flow = Flow::new(1.0, Some(20.0));
+        flow.cc.on_restart(&flow.view, &Restart::new(cause, segments(10.0), Duration::ZERO));
+        assert_eq!(flow.windows().0, expected, "{cause:?}");
+    }
 }
 
 #[test]

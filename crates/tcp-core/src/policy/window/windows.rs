@@ -116,6 +116,16 @@ impl Windows {
         self.cwnd = self.cwnd.min(from_window(window));
     }
 
+    /// Restarts from `window` after a timeout: the window is at most that. If it was below two segments (RFC 5681,
+    /// section 3.1, after a lost SYN or an earlier timeout), a restart window of two or more raises it to two.
+    pub fn restart(&mut self, window: Window) {
+        let two = Window::from_bytes(2 * u64::from(self.smss));
+        if window >= two {
+            self.raise(two);
+        }
+        self.limit(window);
+    }
+
     /// Raises the window to at least `window`.
     pub fn raise(&mut self, window: Window) {
         self.cwnd = self.cwnd.max(from_window(window));

@@ -3,7 +3,7 @@
 use super::bench::{Bench, SMSS, Setup, ms};
 use crate::events::WakeReason;
 use crate::packet::SendReason::{FastRetransmit, LimitedTransmit, NewData, RtoRetransmit};
-use crate::policy::cc::{CongestionEvent, Pacing, Phase};
+use crate::policy::cc::{CongestionEvent, Pacing, Phase, Revise};
 use crate::units::Window;
 
 /// Ten segments are out, fifty wait.
@@ -48,16 +48,45 @@ fn one_loss_with_sack() {
     assert_eq!(bench.counters.tcp_fast_retrans, 1);
 }
 
+/// The round trip is 100 ms: ten segments in it are one per 10 ms, and the five that a loss leaves one per 20 ms, from
+/// the last departure on. That holds whatever the algorithm makes of the pace: here it stays, or becomes faster because
+/// the algorithm expects an empty queue.
 #[test]
-fn the_first_retransmission_waits_for_the_pacer() {
+fn the_first_retransmission_leaves_at_the_pace_of_the_reduced_window() {
+    let gap = |time| Pacing::Gap { time, over: Window::from_bytes(u64::from(SMSS)) };
+    for (reduced, wait) in
+        [(gap(ms(10)), 20), (gap(ms(6)), 20), (Pacing::WindowOverRtt { gain: 307 }, 20), (Pacing::Unpaced, 0)]
+    {
+        for revise in [Revise::NextDeparture, Revise::Banked] {
+            let mut bench = ten_out(true);
+            bench.decide(|d| (d.pacing, d.revise) = (gap(ms(10)), revise));
+            bench.sack(0, &[(1000, 3000)]);
+            assert_eq!(bench.drain(), [(10_000, 1000, LimitedTransmit)]);
+            bench.sack(0, &[(1000, 4000)]);
+            bench.set_cwnd(5);
+            bench.decide(|d| d.pacing = reduced);
+            if wait > 0 {
+                assert_eq!(bench.drain(), []);
+                assert_eq!(bench.timer(), Some((ms(wait), WakeReason::Pace)), "{reduced:?}, {revise:?}");
+                bench.fire();
+            }
+            assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
+        }
+    }
+}
+
+/// A rate below that of the reduced window is kept.
+#[test]
+fn the_first_retransmission_keeps_to_a_slower_pace() {
     let mut bench = ten_out(true);
-    bench.decide(|d| d.pacing = Pacing::Gap { time: ms(10), over: Window::from_bytes(u64::from(SMSS)) });
+    bench.decide(|d| d.pacing = Pacing::AtRate(crate::Rate::from_bytes_per_second(20_000)));
     bench.sack(0, &[(1000, 3000)]);
     assert_eq!(bench.drain(), [(10_000, 1000, LimitedTransmit)]);
     bench.sack(0, &[(1000, 4000)]);
     bench.set_cwnd(5);
     assert_eq!(bench.drain(), []);
-    assert_eq!(bench.fire(), WakeReason::Pace);
+    assert_eq!(bench.timer(), Some((ms(50), WakeReason::Pace)));
+    bench.fire();
     assert_eq!(bench.drain(), [(0, 1000, FastRetransmit)]);
 }
 

@@ -349,8 +349,8 @@ fn departure_clock_ignores_the_window() {
     assert_eq!(departures(&mut bench, 3), [0, 10_000, 20_000]);
     bench.drain();
     assert_eq!(bench.blocked(), Blocked::CongestionWindow);
-    // From the latest departure, with the clock's own wait.
-    assert_eq!(bench.timer(), Some((ms(310), Rto)));
+    // From the latest departure: SRTT, two gaps, 4 RTTVAR.
+    assert_eq!(bench.timer(), Some((ms(320), Rto)));
     bench.pass(ms(5));
     bench.ack(1000);
     assert_eq!(bench.drain(), []);
@@ -385,6 +385,48 @@ fn the_receivers_wait_does_not_enter_the_clocks_rtt() {
         bench.ack(round * 2 * SMSS);
     }
     assert!(bench.info().rtt.unwrap() > rtt, "it does enter the one that feeds the RTO");
+}
+
+/// A path of 1 ms, a minimum of the timeout of 1 ms, half a segment per round trip, a peer that waits for two segments or
+/// 40 ms: the timeout has room for the second segment's departure, and for the timer if no second one comes.
+#[test]
+fn the_timeout_waits_for_what_the_clock_and_the_peers_timer_hold() {
+    for (written, outstanding, rto) in [(1, 1, 45), (2, 2, 5)] {
+        let mut setup = Setup { rtt: Some(ms(1)), ..Setup::default() };
+        setup.config.min_rto = ms(1);
+        let mut bench = setup.open();
+        bench.decide(|d| {
+            d.clock = Clock::Departure { max_outstanding: 2 };
+            d.pacing = Pacing::Gap { time: ms(1), over: Window::from_bytes(u64::from(SMSS / 2)) };
+        });
+        bench.write(written * SMSS);
+        let mut left = bench.drain().len();
+        while left < outstanding {
+            assert_eq!(bench.timer(), Some((ms(2), Pace)));
+            assert_eq!(bench.fire(), Pace);
+            left += bench.drain().len();
+        }
+        // A round trip, a gap of two, 4 RTTVAR of two.
+        assert_eq!(bench.timer(), Some((ms(rto), Rto)), "{written}");
+    }
+}
+
+/// A peer that acknowledges every second segment holds the ACK of a single one for 40 ms. The pace does not follow.
+#[test]
+fn the_peers_timer_does_not_set_the_pace() {
+    let mut bench = Setup { rtt: Some(ms(1)), ..Setup::default() }.open();
+    bench.write(20 * SMSS);
+    bench.drain();
+    bench.pass(ms(1));
+    bench.ack(2 * SMSS);
+    bench.pass(ms(40));
+    let delivered = |bench: &Bench| bench.script.lock().unwrap().acks.last().unwrap().1.newly_delivered;
+    bench.ack(3 * SMSS);
+    let view = bench.snd.flow_view(bench.now);
+    assert_eq!(view.srtt_pace, Some(ms(1)));
+    assert_eq!(delivered(&bench), SMSS, "the ACK counts otherwise");
+    bench.ack(5 * SMSS);
+    assert!(bench.snd.flow_view(bench.now).srtt_pace > Some(ms(1)), "two segments: the path is slower");
 }
 
 #[test]
@@ -437,7 +479,7 @@ impl RtoResponse for Prober {
                 step.tags = RtoTags::AllLost;
                 step.cc = RtoCc::Timeout {
                     window: Window::from_bytes(u64::from(2 * view.flow.smss)),
-                    ssthresh: SsthreshRule::AtMost(Window::from_bytes(5_000)),
+                    ssthresh: SsthreshRule::To(Window::from_bytes(5_000)),
                 };
                 step.verdict = Some(RtoVerdict::Lossy);
             }

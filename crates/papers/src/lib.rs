@@ -1,0 +1,69 @@
+//! Papers repeated: one engine, a data set for each paper.
+//!
+//! A [`Study`] is what one paper measured: its numbers, the runs that repeat them, and the tolerances within which they count as
+//! repeated. The engine runs the jobs of all chosen studies side by side, asks each study for its [`Reproduction`], and writes
+//! it as text, Markdown, JSON and SVG.
+//!
+//! ```text
+//!   Part::plan(request) ─► jobs ─► rayon, one progress bar ─► Outputs ─► Part::evaluate ─► Reproduction, judged by pins
+//!                             └ kept in a cache, by content                                          │
+//!                                          terminal, NAME.md (from the study's page), NAME.json, NAME/*.svg
+//! ```
+//!
+//! A [`Check`] passes, or fails the command; a miss that is known is pinned ([`pin`]): it fails the command, too, if it leaves its bounds or
+//! passes. A [`Finding`] says what became of a published table, and its verdict follows from checks. Outputs of jobs are cached by
+//! content, and a run's data give its page again ([`Options::cache`], [`Options::from`]).
+//!
+//! To add a paper: a folder in [`studies`] with a type that implements [`Study`], a page in Markdown ([`page`] has its
+//! placeholders), its pins, and a line in [`STUDIES`].
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod archive;
+mod cache;
+mod check;
+mod data;
+mod engine;
+mod error;
+mod finding;
+mod job;
+mod json;
+mod judgement;
+pub mod page;
+pub mod pin;
+mod registry;
+mod reproduction;
+mod scenario;
+mod sources;
+mod store;
+pub mod studies;
+mod study;
+mod table;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod work;
+
+pub use ackline_lab::plot::Figure;
+pub use check::Check;
+pub use data::Origin;
+pub use engine::{Options, StudyResult, reproduce};
+pub use error::ReproduceError;
+pub use finding::Finding;
+pub use job::{Job, Outputs};
+pub use json::to_json;
+pub use judgement::{Counts, Judgement, Verdict};
+pub use pin::{Extent, Pin};
+pub use registry::study;
+pub use reproduction::Reproduction;
+pub use scenario::ScenarioText;
+pub(crate) use scenario::scenario;
+pub use studies::STUDIES;
+pub use study::{Knob, Paper, Part, Request, Study, no_jobs};
+pub use table::{Cell, Table};
+pub use terminal::{listing, to_text};
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
