@@ -122,6 +122,7 @@ impl Flight {
         let restart = Restart::new(RestartCause::Idle, snd.initial_window(config), idle);
         let view = self.flow_view(snd, now);
         self.tell(snd, |cc| cc.on_restart(&view, &restart));
+        snd.rtt.on_idle(idle);
         snd.last_sent = now;
     }
 

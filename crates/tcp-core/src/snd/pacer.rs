@@ -156,10 +156,11 @@ impl Pacer {
     ///
     /// A paced stream that fills a link reaches its full queue as fast as the queue drains. The pending
     /// departure may therefore come a moment before there is room, as the lost one did. The reduced window in
-    /// a round trip is slower than the link, whatever the size of the queue and the gap of the decision.
+    /// a round trip is slower than the link, whatever the size of the queue and the gap of the decision. A
+    /// super-packet may be longer than that window; a round trip after it, it has left the queue.
     pub(crate) fn earliest_repair(&self, window: Window, srtt: Duration) -> Instant {
         let gap = Gap { time: srtt, over: window };
-        self.last + gap.of_bytes(self.len, Carry::default()).0
+        self.last + gap.of_bytes(self.len, Carry::default()).0.min(srtt)
     }
 
     /// The latest time for a departure that stays in place while decisions change: a gap many times as long

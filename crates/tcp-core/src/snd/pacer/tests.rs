@@ -306,3 +306,15 @@ proptest! {
         prop_assert!(departures * 100 <= due * 101 + 100, "{departures} left, {due} were due");
     }
 }
+
+/// The first retransmission has a slot of the reduced window over the round trip, and none of more than a round trip.
+#[test]
+fn the_slot_of_a_repair() {
+    let decision = decide(nanos(1_000_000), Window::from_bytes(10_000), Revise::NextDeparture);
+    let (window, srtt) = (Window::from_bytes(5000), Duration::from_millis(10));
+    for (len, wait) in [(1000, 2), (4000, 8), (5000, 10), (64_000, 10)] {
+        let mut pacer = Pacer::default();
+        pacer.on_departure(START, len, &decision, None, TICK);
+        assert_eq!(pacer.earliest_repair(window, srtt), START + Duration::from_millis(wait), "{len} bytes");
+    }
+}

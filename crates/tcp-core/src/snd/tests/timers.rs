@@ -229,6 +229,25 @@ fn restart_after_idle() {
     assert_eq!(restarts[0].window, Window::from_bytes(10_000), "RFC 6928: min(10 SMSS, max(2 SMSS, 14600))");
 }
 
+#[test]
+fn the_pace_after_a_long_idle_is_the_first_samples_with_or_without_a_restart() {
+    for restart in [true, false] {
+        let mut setup = Setup::default();
+        setup.config.restart_after_idle = restart;
+        let mut bench = setup.open();
+        bench.write(SMSS);
+        bench.drain();
+        bench.pass(ms(100));
+        bench.ack(1000);
+        bench.pass(Duration::from_secs(11));
+        bench.write(SMSS);
+        bench.drain();
+        bench.pass(ms(300));
+        bench.ack(2000);
+        assert_eq!(bench.snd.stream.rtt.srtt_pace(), Some(ms(300)), "restart_after_idle = {restart}");
+    }
+}
+
 fn departures(bench: &mut Bench, count: usize) -> Vec<u64> {
     let start = bench.now;
     let mut times = Vec::new();
