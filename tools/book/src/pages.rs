@@ -28,7 +28,7 @@ pub fn read(root: &Path) -> Result<Vec<Page>> {
     let listed = String::from_utf8(git.stdout).context("a file name that is not UTF-8")?;
     let mut pages = Vec::new();
     for path in listed.split_terminator('\0') {
-        if path.starts_with("crates/lab/src/reproduce/") || !root.join(path).exists() {
+        if path.starts_with("crates/papers/src/studies/") || !root.join(path).exists() {
             continue;
         }
         let text = std::fs::read_to_string(root.join(path)).with_context(|| path.to_owned())?;

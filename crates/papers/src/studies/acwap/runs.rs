@@ -183,10 +183,15 @@ pub(super) struct Span {
     pub(super) until: u32,
 }
 
-/// That of Tables 1 and 2. The paper's ends at 400 s.
-pub(super) const LONG: Span = Span { from: 50, until: 200 };
-/// That of the sweep and of ACWAP's halves.
-pub(super) const SHORT: Span = Span { from: 40, until: 90 };
+/// That of Tables 1 and 2: the paper's. The smaller version has a part of it in which shares move no more.
+pub(super) fn long(request: &Request) -> Span {
+    if request.quick { Span { from: 125, until: 200 } } else { Span { from: 50, until: 400 } }
+}
+
+/// That of ACWAP's halves.
+pub(super) const HALVES: Span = Span { from: 65, until: 90 };
+/// That of the sweep.
+pub(super) const SWEEP: Span = Span { from: 40, until: 90 };
 
 impl Span {
     pub(super) const fn seconds(self) -> u32 {
@@ -215,17 +220,17 @@ pub(super) fn betas(request: &Request) -> Vec<u32> {
 
 /// HSTCP's shares.
 pub(super) fn table_1(request: &Request) -> Result<Vec<Job>, ReproduceError> {
-    shared([Group::Hstcp], request, LONG)
+    shared([Group::Hstcp], request, long(request))
 }
 
 /// ACWAP's shares. Its two ratios are against HSTCP, so both are run.
 pub(super) fn table_2(request: &Request) -> Result<Vec<Job>, ReproduceError> {
-    shared([Group::Hstcp, Group::Acwap], request, LONG)
+    shared([Group::Hstcp, Group::Acwap], request, long(request))
 }
 
 /// ACWAP's halves, beside the whole and HSTCP.
 pub(super) fn ablation(request: &Request) -> Result<Vec<Job>, ReproduceError> {
-    let mut jobs = shared([Group::ClampOnly, Group::PacingOnly], request, SHORT)?;
+    let mut jobs = shared([Group::ClampOnly, Group::PacingOnly], request, HALVES)?;
     jobs.extend(table_2(request)?);
     Ok(jobs)
 }
@@ -257,13 +262,13 @@ pub(super) fn beta(request: &Request) -> Result<Vec<Job>, ReproduceError> {
     let mut jobs = vec![];
     for tenths in betas(request) {
         let cc = acwap("");
-        let mut given = SHORT.set();
+        let mut given = SWEEP.set();
         given.extend([
             format!("app.h1.conn.cc=\"{HSTCP}\""),
             format!("app.h2.conn.cc=\"{cc},beta=0.{tenths}\""),
             "link.way-1.delay=\"120ms\"".to_owned(),
-            format!("app.h3.start=\"{}s\"", SHORT.until),
-            format!("app.r1.start=\"{}s\"", SHORT.until),
+            format!("app.h3.start=\"{}s\"", SWEEP.until),
+            format!("app.r1.start=\"{}s\"", SWEEP.until),
         ]);
         let scenario = SHARED.with_set(given)?;
         jobs.extend(
@@ -296,11 +301,11 @@ pub(super) fn run(id: String, scenario: &Arc<Scenario>, seed: u32, keep: Keep) -
 
 /// How much was run.
 pub(super) fn extent(request: &Request) -> String {
-    let (seeds, betas) = (seeds(request), betas(request).len());
+    let (seeds, betas, tables) = (seeds(request), betas(request).len(), long(request));
     format!(
-        "Tables 1 and 2 are means of {seeds} runs with different seeds, from {} to {} s; the sweep has {betas} values of beta, and it \
-         and ACWAP's halves alone {seeds} runs each, from {} to {} s.",
-        LONG.from, LONG.until, SHORT.from, SHORT.until
+        "Tables 1 and 2 are means of {seeds} runs with different seeds, from {} to {} s; ACWAP's halves alone of {seeds} runs each, from {} to \
+         {} s; the sweep has {betas} values of beta with {seeds} runs each, from {} to {} s.",
+        tables.from, tables.until, HALVES.from, HALVES.until, SWEEP.from, SWEEP.until
     )
 }
 

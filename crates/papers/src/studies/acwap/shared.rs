@@ -1,7 +1,7 @@
 //! Flows of 60, 120 and 180 ms at 1 Gbit/s: Tables 1 and 2 (A3 and A4), and ACWAP's halves alone (A6).
 
 use super::reading::{Flow, Reading};
-use super::runs::{Group, LONG, SHORT, Span, extent, seeds};
+use super::runs::{Group, HALVES, Span, extent, long, seeds};
 use crate::error::ReproduceError;
 use crate::{Cell, Check, Finding, Outputs, Reproduction, Request, Table};
 use ackline_lab::plot::{Chart, Line, Style};
@@ -163,14 +163,14 @@ impl Runs {
         self.runs.iter().filter_map(|run| run.flows.get(flow)).map(number).collect()
     }
 
-    /// Percent of the link, in the second half of the window: in the first the long flows are still on their way to their shares.
+    /// Percent of the link.
     fn utilisation(&self, flow: usize) -> Vec<f64> {
-        self.of(flow, |flow| 100.0 * flow.halves.1 / RATE)
+        self.of(flow, |flow| 100.0 * flow.rate / RATE)
     }
 
-    /// Jain's index of the first three flows in each run, in the second half of the window.
+    /// Jain's index of the first three flows in each run.
     fn fairness(&self) -> Vec<f64> {
-        let rates = |run: &Reading| run.flows.iter().take(3).map(|flow| flow.halves.1).collect::<Vec<_>>();
+        let rates = |run: &Reading| run.flows.iter().take(3).map(|flow| flow.rate).collect::<Vec<_>>();
         self.runs.iter().filter_map(|run| jain(&rates(run))).collect()
     }
 
@@ -190,8 +190,8 @@ impl Runs {
 
 /// HSTCP and Reno.
 pub(super) fn table_1(request: &Request, outputs: &Outputs) -> Result<Reproduction, ReproduceError> {
-    let hstcp = Runs::read(outputs, Group::Hstcp, seeds(request), LONG)?;
-    let title = title("Table 1: HSTCP and Reno at 1 Gbit/s", LONG);
+    let hstcp = Runs::read(outputs, Group::Hstcp, seeds(request), long(request))?;
+    let title = title("Table 1: HSTCP and Reno at 1 Gbit/s", long(request));
     Ok(Reproduction {
         findings: vec![finding("Table 1: HSTCP and Reno", &TABLE_1_ROWS, &hstcp, "table-1/")],
         tables: vec![table("1", &title, &TABLE_1_ROWS, &hstcp)],
@@ -203,8 +203,8 @@ pub(super) fn table_1(request: &Request, outputs: &Outputs) -> Result<Reproducti
 
 /// ACWAP, and what it changes.
 pub(super) fn table_2(request: &Request, outputs: &Outputs) -> Result<Reproduction, ReproduceError> {
-    let hstcp = Runs::read(outputs, Group::Hstcp, seeds(request), LONG)?;
-    let acwap = Runs::read(outputs, Group::Acwap, seeds(request), LONG)?;
+    let hstcp = Runs::read(outputs, Group::Hstcp, seeds(request), long(request))?;
+    let acwap = Runs::read(outputs, Group::Acwap, seeds(request), long(request))?;
     let mut checks = checks("table-2", &TABLE_2_ROWS, &acwap);
     let (drops, fairness) =
         (ratio(&hstcp.drops(), &acwap.drops()), ratio(&acwap.fairness(), &hstcp.fairness()));
@@ -221,7 +221,7 @@ pub(super) fn table_2(request: &Request, outputs: &Outputs) -> Result<Reproducti
         Check::at_least("claims/fairness", "Jain's index of ACWAP by that of HSTCP", fairness, 1.5)
             .paper(0.712 / 0.409),
     );
-    let title = title("Table 2: ACWAP at 1 Gbit/s", LONG);
+    let title = title("Table 2: ACWAP at 1 Gbit/s", long(request));
     let (hstcp_fairness, acwap_fairness) = (mean(&hstcp.fairness()), mean(&acwap.fairness()));
     Ok(Reproduction {
         findings: vec![
@@ -242,7 +242,7 @@ pub(super) fn table_2(request: &Request, outputs: &Outputs) -> Result<Reproducti
 
 fn title(what: &str, span: Span) -> String {
     let Span { from, until } = span;
-    format!("{what}, shares from {} to {until} s, events from {from} to {until} s", from.midpoint(until))
+    format!("{what}, from {from} to {until} s")
 }
 
 fn ratio(above: &[f64], below: &[f64]) -> f64 {
@@ -303,9 +303,8 @@ fn table(id: &str, title: &str, rows: &[Expected], runs: &Runs) -> Table {
         );
     }
     table.note(
-        "Means over seeds with 95 % intervals, the paper's numbers in parentheses; `!` is outside of the tolerance. Shares are those of the \
-         second half of the window; how they differ from those of the first is beside them. Events are counted in the whole window and \
-         given for 350 s, as in the paper.",
+        "Means over seeds with 95 % intervals, the paper's numbers in parentheses; `!` is outside of the tolerance. Events are given for 350 s, \
+         as in the paper.",
     )
 }
 
@@ -389,14 +388,14 @@ pub(super) fn ablation(request: &Request, outputs: &Outputs) -> Result<Reproduct
             "Jain's index",
             "model: utilisation; events; drops/event",
         ]);
-    let mut fairness = vec![];
+    let (whole, mut fairness) = (long(request), vec![]);
     for (group, what, model) in [
         (Group::Hstcp, "HSTCP", "82-87, 6-10, 1-2 %; 75, 53, 39; 36, 4.6, 1.7"),
         (Group::ClampOnly, "clamp", "66, 22, 10 %; 42, 21, 14; 3.6, 2.2, 1.8"),
         (Group::PacingOnly, "pacing", "94, 2.3, 0.4 %; 77, 76, 75; 22, 4.2, 3.0"),
         (Group::Acwap, "both", "64-67, 21-24, 10-11 %; 32, 16, 11; 1.7, 1.6, 1.4"),
     ] {
-        let span = if matches!(group, Group::Hstcp | Group::Acwap) { LONG } else { SHORT };
+        let span = if matches!(group, Group::Hstcp | Group::Acwap) { whole } else { HALVES };
         let runs = Runs::read(outputs, group, seeds(request), span)?;
         let three = |of: &dyn Fn(usize) -> Vec<f64>, digits: usize| {
             let cells = (0..3).map(|flow| Cell::estimate(&of(flow), digits).to_text());
@@ -429,8 +428,10 @@ pub(super) fn ablation(request: &Request, outputs: &Outputs) -> Result<Reproduct
             ),
             "ablation/",
         )],
-        tables: vec![table.note("Means over seeds with 95 % intervals; events in 350 s. HSTCP and both from 50 to 200 s, the halves alone from 40 to 90 s; shares \
-             and Jain's index in the second half of that.")],
+        tables: vec![table.note(format!(
+            "Means over seeds with 95 % intervals; events in 350 s. HSTCP and both from {} to {} s, the halves alone from {} to {} s.",
+            whole.from, whole.until, HALVES.from, HALVES.until
+        ))],
         checks,
         notes: vec![extent(request)],
         ..Reproduction::default()
