@@ -29,7 +29,7 @@ mod times;
 mod together;
 
 use crate::study::{Knob, Paper, Part, Study};
-use further::{all_lost, competing, disorder, subnet};
+use further::{all_lost, competing, disorder, exits, subnet};
 
 /// The study.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +73,12 @@ const PARTS: &[Part] = &[
         what: "Table 6: spectral efficiency",
         plan: efficiency::plan,
         evaluate: efficiency::evaluate,
+    },
+    Part {
+        name: "exits",
+        what: "section 4, steps 8 to 10: windows after a stall and after a loss",
+        plan: exits::plan,
+        evaluate: exits::evaluate,
     },
     Part {
         name: "together",

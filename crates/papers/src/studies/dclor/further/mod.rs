@@ -3,6 +3,7 @@
 pub(super) mod all_lost;
 pub(super) mod competing;
 pub(super) mod disorder;
+pub(super) mod exits;
 pub(super) mod subnet;
 
 use super::responses::{RESPONSES, Response};
