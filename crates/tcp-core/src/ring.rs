@@ -81,7 +81,7 @@ impl ByteRing {
     pub(crate) fn reserve_total(&mut self, total: usize, limit: usize) -> usize {
         let wanted = total.min(limit).min(MAX_CAPACITY);
         if wanted > self.buf.len() {
-            self.grow(wanted);
+            self.reallocate(wanted);
         }
         self.buf.len().min(limit)
     }
@@ -199,13 +199,24 @@ impl ByteRing {
         self.buf.len() - self.index(offset)
     }
 
-    /// Moves the content to a buffer of at least `wanted` bytes, which is more than the capacity and at most
-    /// [`MAX_CAPACITY`], so that it at least doubles.
+    /// Gives back memory if the content takes a quarter of it or less; all of it if there is no content. A ring
+    /// that is shrunk whenever bytes have been consumed copies each byte a constant number of times.
+    pub(crate) fn shrink(&mut self) {
+        let used = self.len() + self.ahead();
+        if used == 0 {
+            self.clear();
+        } else if self.buf.len() > MIN_CAPACITY && used <= self.buf.len() / 4 {
+            self.reallocate(used);
+        }
+    }
+
+    /// Moves the content to a buffer of at least `wanted` bytes, no less than the content and at most
+    /// [`MAX_CAPACITY`]. One that grows at least doubles.
     #[cold]
-    fn grow(&mut self, wanted: usize) {
+    fn reallocate(&mut self, wanted: usize) {
+        let used = self.len() + self.ahead();
         // The allocator returns large blocks zeroed, without touching their pages.
         let mut buf = vec![0; wanted.next_power_of_two().max(MIN_CAPACITY)].into_boxed_slice();
-        let used = self.len() + self.ahead();
         if used > 0 {
             let (at, first) = (self.index(0), used.min(self.until_wrap(0)));
             buf[..first].copy_from_slice(&self.buf[at..at + first]);
@@ -291,6 +302,34 @@ mod tests {
             ring.consume(1448);
         }
         assert!(ring.release());
+        assert_eq!(ring.capacity(), 0);
+    }
+
+    #[test]
+    fn a_shrunk_ring_keeps_its_content_and_less_than_four_times_its_memory() {
+        let mut ring = ByteRing::new();
+        ring.push_slice(&pattern(0, 60_000), 1 << 20);
+        ring.consume(40_000);
+        // It wraps, and has bytes ahead.
+        ring.push_slice(&pattern(60_000, 20_000), 1 << 20);
+        ring.write_at(10, &pattern(80_010, 90), 1 << 20);
+        let (mut position, mut moves) = (40_000, 0);
+        while ring.len() > 0 {
+            let before = ring.capacity();
+            ring.shrink();
+            moves += usize::from(ring.capacity() != before);
+            let used = ring.len() + ring.ahead();
+            assert!(ring.capacity() == MIN_CAPACITY || ring.capacity() < 4 * used, "{ring:?}");
+            assert_eq!(read(&ring, 0, 100), pattern(position, 100.min(ring.len())));
+            let step = 100.min(ring.len());
+            ring.consume(step);
+            position += step;
+        }
+        assert_eq!((moves, ring.ahead()), (3, 100), "65,536 to 16,384, 4,096 and 2,048");
+        ring.commit(100);
+        assert_eq!(read(&ring, 10, 90), pattern(80_010, 90));
+        ring.consume(100);
+        ring.shrink();
         assert_eq!(ring.capacity(), 0);
     }
 

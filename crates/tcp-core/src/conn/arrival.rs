@@ -190,7 +190,11 @@ impl Connection {
             },
         );
         if outcome.freed {
-            self.offer_space();
+            if self.released {
+                self.snd.shrink();
+            } else {
+                self.offer_space();
+            }
         }
         if outcome.fin_acked {
             self.on_fin_acked(ctx);

@@ -93,13 +93,16 @@ impl Connection {
             return;
         }
         self.released = true;
+        let unread = self.rcv.readable() > 0;
+        self.rcv.discard();
         // RFC 9293, section 3.6.1: unread data is lost, and the peer SHOULD be notified by an RST.
-        if self.rcv.readable() > 0 && self.state != State::TimeWait && self.state != State::Closed {
+        if unread && self.state != State::TimeWait && self.state != State::Closed {
             ctx.counters.tcp_abort_on_close += 1;
             self.abort(ctx, ConnError::Aborted);
             return;
         }
         self.shutdown(ctx);
+        self.snd.shrink();
         self.arm_fin_wait_2(ctx);
     }
 }

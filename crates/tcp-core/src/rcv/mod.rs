@@ -442,6 +442,12 @@ impl Receiver {
         self.waiting.take_if(|waiting| is_idle(waiting));
     }
 
+    /// Nobody reads any more: frees what was received, in order or not.
+    pub(crate) fn discard(&mut self) {
+        self.buf.clear();
+        self.waiting = None;
+    }
+
     /// Fills in the receiving half's fields of a snapshot.
     pub(crate) fn info(&self, info: &mut Info) {
         info.ack_policy = self.acks.policy().map_or("", AckPolicy::name);

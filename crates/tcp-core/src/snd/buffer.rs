@@ -85,6 +85,11 @@ impl SendBuffer {
         self.ring.capacity() > 0
     }
 
+    /// Frees memory that the bytes held do not need.
+    pub(crate) fn shrink(&mut self) {
+        self.ring.shrink();
+    }
+
     /// Frees the memory if it is empty.
     pub(crate) fn trim(&mut self) {
         self.ring.release();

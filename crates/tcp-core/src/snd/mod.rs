@@ -249,6 +249,11 @@ impl Sender {
         self.flight = None;
     }
 
+    /// Frees memory that what is unsent or unacknowledged does not need: nothing more will be written.
+    pub(crate) fn shrink(&mut self) {
+        self.stream.buffer.shrink();
+    }
+
     /// Frees memory that an idle connection does not need.
     pub(crate) fn trim(&mut self) {
         self.stream.buffer.trim();

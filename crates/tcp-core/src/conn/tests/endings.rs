@@ -166,7 +166,7 @@ fn by_an_abort() {
     );
 }
 
-/// Unread data resets at once; the rest closes in the background until its time is up.
+/// Unread data resets at once, and is freed; the rest closes in the background until its time is up.
 #[test]
 fn by_letting_go() {
     check(
@@ -180,9 +180,9 @@ fn by_letting_go() {
             bench.conn.abort(ctx!(bench), ConnError::Aborted);
             Some(at_once | bench.resets())
         },
-        |state, left| {
+        |state, _| {
             let lost = state != State::TimeWait;
-            told(state, left, lost.then_some(ConnError::Aborted), lost)
+            told(state, Leftover::Nothing, lost.then_some(ConnError::Aborted), lost)
         },
     );
 }
