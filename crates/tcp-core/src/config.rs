@@ -40,6 +40,14 @@ pub struct EndpointConfig {
     pub ephemeral_ports: core::ops::RangeInclusive<u16>,
     /// Maximum number of connections in any state; further SYNs and connects are refused and counted.
     pub max_connections: u32,
+    /// Maximum number of orphans: connections that the application has released and that still have something
+    /// to deliver, or wait for the peer's FIN. Beyond it, the one whose last progress is the longest ago is
+    /// reset and counted (Linux: `tcp_max_orphans`).
+    pub max_orphans: u32,
+    /// Time after which an orphan is reset if the peer acknowledges nothing new, even if it answers probes of
+    /// its closed window (RFC 9293, section 3.8.6.1, and RFC 6429, section 4, allow it). FIN-WAIT-2 has a limit
+    /// of its own, [`ConnConfig::fin_wait_2`]. `None`: never.
+    pub orphan_timeout: Option<Duration>,
     /// Challenge ACKs per second, over all connections (RFC 5961, section 10).
     pub challenge_acks_per_second: u32,
     /// RSTs per second for segments that belong to no connection.
@@ -84,6 +92,8 @@ impl Default for EndpointConfig {
             default_ttl: 64,
             ephemeral_ports: 32_768..=60_999,
             max_connections: 1 << 20,
+            max_orphans: 1 << 16,
+            orphan_timeout: Some(Duration::from_secs(60)),
             challenge_acks_per_second: 1_000,
             resets_per_second: 1_000,
             answer_ping: true,

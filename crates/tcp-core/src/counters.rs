@@ -125,6 +125,9 @@ counters! {
     tcp_tw_recycled, "AcklineTcpTwRecycled", "TIME-WAIT connections reused by a newer SYN (RFC 6191).";
     tcp_tw_rst_ignored, "AcklineTcpTwRstIgnored", "RSTs ignored in TIME-WAIT (RFC 1337).";
     tcp_abort_on_timeout, "TcpExtTCPAbortOnTimeout", "Connections aborted by a timeout.";
+    tcp_abort_on_memory, "TcpExtTCPAbortOnMemory", "Orphans reset because there were more than the limit.";
+    tcp_orphan_timeouts, "AcklineTcpOrphanTimeouts", "Of the connections aborted by a timeout, orphans without progress.";
+    tcp_curr_orphans, "AcklineTcpCurrOrphans", "Orphans: connections released by the application that still have something to deliver, or wait for the peer's FIN.";
     tcp_abort_on_close, "TcpExtTCPAbortOnClose", "Connections reset because they were dropped with unread data.";
     tcp_abort_on_data, "TcpExtTCPAbortOnData", "Connections reset because data came after the application had closed.";
     tcp_keep_alive, "TcpExtTCPKeepAlive", "Keep-alive probes sent.";

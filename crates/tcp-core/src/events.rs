@@ -104,6 +104,8 @@ pub enum WakeReason {
     TimeWait,
     /// End of FIN-WAIT-2 after the application released the connection.
     FinWait2,
+    /// An orphan has made no progress for too long.
+    Orphan,
     /// User timeout.
     UserTimeout,
     /// The congestion control's own timer.

@@ -212,6 +212,11 @@ impl Connection {
         matches!(self.state, State::Closed) && !self.rst_due
     }
 
+    /// SND.UNA: it moves when the peer acknowledges something new.
+    pub(crate) const fn snd_una(&self) -> SeqNum {
+        self.snd.snd_una()
+    }
+
     /// Wire segments whose data was accepted.
     pub(crate) const fn data_segments_in(&self) -> u64 {
         self.rcv.data_segments_in()

@@ -106,7 +106,7 @@ impl Connection {
     }
 
     /// The peer no longer answers.
-    fn time_out(&mut self, ctx: &mut Ctx<'_>) {
+    pub(crate) fn time_out(&mut self, ctx: &mut Ctx<'_>) {
         ctx.counters.tcp_abort_on_timeout += 1;
         let error = self.soft_error.unwrap_or(ConnError::TimedOut);
         // RFC 5482 and RFC 9293, section 3.8.3: the connection is aborted, which notifies the peer if it is

@@ -174,7 +174,7 @@ impl Endpoint {
             Box::new(Connection::accept(&mut ctx, *tuple, config, iss, ts_offset, syn))
         });
         if let Some(slot) = self.slots.get_mut(id) {
-            slot.listener = Some(number);
+            slot.set_listener(number);
         }
         self.listeners.enter(number);
         self.name(tuple, id);

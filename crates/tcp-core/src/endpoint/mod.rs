@@ -9,6 +9,7 @@
 //! | `transmit.rs` | sending: what to send next, and what its departure commits |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
+//! | `orphans.rs` | limits on connections that the application has released |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
 //! |
 //! | `slots.rs`, `demux.rs`, `wheel.rs` | storage of connections: by handle, by four-tuple, by deadline |
@@ -26,6 +27,7 @@ mod isn;
 mod listen;
 mod observe;
 mod open;
+mod orphans;
 mod ports;
 mod ready;
 mod refuse;
@@ -62,6 +64,7 @@ use egress::Egress;
 use isn::IsnGenerator;
 use listen::Listeners;
 use observe::Observe;
+use orphans::Orphans;
 use ports::PortSelector;
 use rng::Keys;
 use slots::{Flags, Slots};
@@ -83,6 +86,7 @@ pub struct Endpoint {
     /// The earliest deadline of each connection, by its index.
     wheel: TimingWheel,
     egress: Egress,
+    orphans: Orphans,
     /// Connections with events for the application. [`Flags::EVENTS`] marks those in this queue.
     events: VecDeque<u32>,
     /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this list.
@@ -137,6 +141,7 @@ impl Endpoint {
             listeners: Listeners::default(),
             wheel: TimingWheel::new(),
             egress: Egress::new(scheduler, &config),
+            orphans: Orphans::default(),
             events: VecDeque::new(),
             touched: Vec::new(),
             now: Instant::ZERO,
@@ -199,10 +204,10 @@ impl Endpoint {
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         self.now = self.now.max(now);
         let Some(number) = self.listeners.remove(listener) else { return };
-        for index in self.slots.indices_where(|slot| slot.listener == Some(number)) {
+        for index in self.slots.indices_where(|slot| slot.listener() == Some(number)) {
             let id = self.slots.id(index);
             let Some(slot) = self.slots.slot_mut(index) else { continue };
-            slot.listener = None;
+            slot.take_listener();
             slot.notices = Notices::default();
             slot.flags.set(Flags::RELEASED);
             if let Some(conn) = slot.conn.as_deref_mut() {
@@ -278,10 +283,7 @@ impl Endpoint {
             Wakeup::new(at, reason, Some(self.slots.id(index)))
         });
         let shaper = self.egress.wake_up_at().map(|at| Wakeup::new(at, WakeReason::Shaper, None));
-        match (timer, shaper) {
-            (Some(timer), Some(shaper)) => Some(if timer.at <= shaper.at { timer } else { shaper }),
-            (timer, shaper) => timer.or(shaper),
-        }
+        [timer, self.orphan_deadline(), shaper].into_iter().flatten().min_by_key(|wakeup| wakeup.at)
     }
 
     /// The application's side of a connection; `None` if it is gone. The first call for a listener's
@@ -292,7 +294,7 @@ impl Endpoint {
             return None;
         }
         if slot.flags.has(Flags::OFFERED)
-            && let Some(listener) = slot.listener.take()
+            && let Some(listener) = slot.take_listener()
         {
             self.listeners.leave(listener);
         }
@@ -300,7 +302,9 @@ impl Endpoint {
     }
 
     /// Releases a connection: it closes in the background (or is reset, if unread data is lost: RFC 9293,
-    /// section 3.6.1) and is forgotten when it has ended.
+    /// section 3.6.1) and is forgotten when it has ended. Meanwhile it is an orphan, and the endpoint bounds
+    /// how many there are and how long each waits ([`EndpointConfig::max_orphans`],
+    /// [`EndpointConfig::orphan_timeout`]).
     pub fn release(&mut self, now: Instant, id: ConnId) {
         self.now = self.now.max(now);
         self.let_go(now, id);
@@ -345,6 +349,13 @@ impl Endpoint {
     #[must_use]
     pub fn connections(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Number of orphans: connections that the application has released and that still have something to
+    /// deliver, or wait for the peer's FIN.
+    #[must_use]
+    pub fn orphans(&self) -> usize {
+        self.orphans.len()
     }
 
     /// The scheduler's name.

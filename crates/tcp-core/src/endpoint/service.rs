@@ -43,12 +43,13 @@ impl Endpoint {
         if self.touched.is_empty() {
             return;
         }
+        // Settling a connection never touches another one; the list is put back to keep its allocation.
         let mut touched = core::mem::take(&mut self.touched);
         for index in touched.drain(..) {
             self.settle_one(now, index);
         }
-        // Settling a connection never touches another one; the list is put back to keep its allocation.
         self.touched = touched;
+        self.count_orphans();
     }
 
     /// Settles one connection: its notices, its deadline, and whether it has ended.
@@ -59,9 +60,12 @@ impl Endpoint {
         let (notices, deadline, over) = (conn.take_notices(), conn.next_deadline(), conn.is_over());
         if !notices.is_empty() && !slot.flags.has(Flags::RELEASED) {
             slot.notices.add(notices);
-            if !slot.is_orphan() && slot.flags.set(Flags::EVENTS) {
+            if !slot.is_unheld() && slot.flags.set(Flags::EVENTS) {
                 self.events.push_back(index);
             }
+        }
+        if slot.flags.has(Flags::RELEASED) {
+            self.orphans.settle(now, slot);
         }
         if over {
             self.finish(now, index);
@@ -74,7 +78,6 @@ impl Endpoint {
 
     /// The connection at `index` has ended: segments no longer find it. If the application holds it, it stays
     /// so that remaining data can be read.
-    /// what is left, if it knows of it.
     fn finish(&mut self, now: Instant, index: u32) {
         self.wheel.cancel(index);
         let id = self.slots.id(index);
@@ -86,8 +89,8 @@ impl Endpoint {
         {
             self.demux.remove(conn.tuple(), index);
         }
-        if slot.is_orphan() {
-            if let Some(listener) = slot.listener {
+        if slot.is_unheld() {
+            if let Some(listener) = slot.listener() {
                 self.listeners.leave(listener);
             }
             self.slots.remove(index);
@@ -97,6 +100,7 @@ impl Endpoint {
     /// Serves every deadline up to `now`.
     pub(super) fn serve_timers(&mut self, now: Instant) {
         self.settle(now);
+        self.end_overdue_orphans(now);
         while let Some(index) = self.wheel.pop_expired(now) {
             let id = self.slots.id(index);
             let Some(conn) = self.slots.conn_mut(index) else { continue };
@@ -120,7 +124,7 @@ impl Endpoint {
             let event = slot.notices.take_first().and_then(|notice| match notice {
                 Notices::ACCEPTED => {
                     // A connection without a listener was not accepted by one.
-                    let number = slot.listener?;
+                    let number = slot.listener()?;
                     slot.flags.set(Flags::OFFERED);
                     Some(Event::Accepted { listener: ListenerId(number.get()), conn })
                 }
@@ -143,17 +147,18 @@ impl Endpoint {
     /// The application releases a connection.
     pub(super) fn let_go(&mut self, now: Instant, id: ConnId) {
         let Some(slot) = self.slots.get_mut(id) else { return };
+        if let Some(number) = slot.take_listener() {
+            self.listeners.leave(number);
+        }
         if !slot.flags.set(Flags::RELEASED) {
             return;
         }
         slot.notices = Notices::default();
-        if let Some(number) = slot.listener.take() {
-            self.listeners.leave(number);
-        }
         if let Some(conn) = slot.conn.as_deref_mut() {
             conn.release(&mut self.observe.ctx(now, id, &self.config));
         }
         self.touch(now, id.index);
+        self.orphan(now, id.index);
         if self.slots.conn(id.index).is_some_and(|conn| conn.is_over()) {
             self.settle_one(now, id.index);
         }

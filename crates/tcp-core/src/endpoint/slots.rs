@@ -13,8 +13,9 @@ pub(super) struct Slot {
     pub(super) conn: Option<Box<Connection>>,
     /// Part of the handle; different for each connection that uses the slot.
     generation: u32,
-    /// The listener whose backlog the connection counts against until the application accepts it.
-    pub(super) listener: Option<NonZeroU32>,
+    /// What the connection counts against: until the application accepts it, the backlog of the listener with
+    /// this number; once it has [released](Flags::RELEASED) it, the limit of orphans, with this place among them.
+    counts: Option<NonZeroU32>,
     /// Descriptors of the connection in the egress scheduler.
     pub(super) queued: u32,
     /// Pending notices for the application.
@@ -72,10 +73,40 @@ impl Slot {
         ConnId { index, generation: self.generation }
     }
 
+    /// The listener whose backlog the connection counts against.
+    pub(super) const fn listener(&self) -> Option<NonZeroU32> {
+        if self.flags.has(Flags::RELEASED) { None } else { self.counts }
+    }
+
+    /// The connection counts against the backlog of this listener.
+    pub(super) const fn set_listener(&mut self, number: NonZeroU32) {
+        self.counts = Some(number);
+    }
+
+    /// The connection leaves the backlog.
+    pub(super) const fn take_listener(&mut self) -> Option<NonZeroU32> {
+        if self.flags.has(Flags::RELEASED) { None } else { self.counts.take() }
+    }
+
+    /// The connection's place among the orphans.
+    pub(super) const fn place(&self) -> Option<NonZeroU32> {
+        if self.flags.has(Flags::RELEASED) { self.counts } else { None }
+    }
+
+    /// The connection, which the application has released, is an orphan.
+    pub(super) const fn set_place(&mut self, place: NonZeroU32) {
+        self.counts = Some(place);
+    }
+
+    /// The connection is no orphan any more.
+    pub(super) const fn take_place(&mut self) -> Option<NonZeroU32> {
+        if self.flags.has(Flags::RELEASED) { self.counts.take() } else { None }
+    }
+
     /// Only the endpoint refers to the connection: it is forgotten as soon as it has ended.
-    pub(super) const fn is_orphan(&self) -> bool {
+    pub(super) const fn is_unheld(&self) -> bool {
         self.flags.has(Flags::RELEASED)
-            || (self.listener.is_some()
+            || (self.counts.is_some()
                 && !self.flags.has(Flags::OFFERED)
                 && !self.notices.contains(Notices::ACCEPTED))
     }
@@ -117,7 +148,7 @@ impl Slots {
         let slot = self.slots.get_mut(index as usize)?;
         let conn = slot.conn.take()?;
         slot.generation = slot.generation.wrapping_add(1);
-        slot.listener = None;
+        slot.counts = None;
         slot.queued = 0;
         slot.notices = Notices::default();
         slot.flags.clear(Flags::RELEASED | Flags::DEFERRED | Flags::NAMED | Flags::OFFERED);

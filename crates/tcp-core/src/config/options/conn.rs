@@ -1,7 +1,7 @@
 //! The settings of a connection.
 
 use super::ConfigKey;
-use super::value::{Number, Slot, Span, Value, written};
+use super::value::{LONGEST, Number, SHORTEST, Slot, Span, Value, written};
 use crate::config::{ConnConfig, Ecn, KeepAlive, LossDetection, RtoFloor};
 use crate::policy::SpecError;
 use crate::policy::spec::{Param, ParamInfo, PolicySpec};
@@ -13,9 +13,6 @@ type Key = ConfigKey<ConnConfig>;
 
 /// The largest window (RFC 7323, section 2.3).
 const MAX_BUFFER: u64 = 1 << 30;
-/// The longest time that any setting accepts.
-const LONGEST: Duration = Duration::from_secs(365 * 86_400);
-const SHORTEST: Duration = Duration::from_nanos(1);
 
 /// Every setting of [`ConnConfig`] but its policies.
 pub static CONN: &[Key] = &[

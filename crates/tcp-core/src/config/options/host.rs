@@ -1,7 +1,7 @@
 //! The settings of a host.
 
 use super::ConfigKey;
-use super::value::{Slot, Span, Value};
+use super::value::{LONGEST, SHORTEST, Slot, Span, Value};
 use crate::config::{EndpointConfig, Pricing};
 use crate::policy::SpecError;
 use crate::policy::spec::{Param, PolicySpec};
@@ -101,6 +101,23 @@ pub static HOST: &[Key] = &[
     Key {
         summary: "limit of connections, in any state",
         ..Key::integer("max_connections", 1..=MAX_COUNT, |h| Slot::U32(&mut h.max_connections))
+    },
+    Key {
+        summary: "limit of connections that the application has dropped and that are not finished; the one without progress for longest is reset",
+        source: "tcp_max_orphans",
+        ..Key::integer("max_orphans", 0..=MAX_COUNT, |h| Slot::U32(&mut h.max_orphans))
+    },
+    Key {
+        summary: "reset a dropped connection after this long without progress, even if the peer answers window probes",
+        source: "RFC 9293 section 3.8.6.1, RFC 6429; tcp_orphan_retries",
+        ..Key::new(
+            "orphan_timeout",
+            Value::Time {
+                slot: |h| Span::Maybe(&mut h.orphan_timeout),
+                range: SHORTEST..=LONGEST,
+                none: Some("never"),
+            },
+        )
     },
     Key {
         summary: "challenge ACKs per second, over all connections",

@@ -70,6 +70,8 @@ fn every_field_of_a_host_has_a_key() {
         default_ttl,
         ephemeral_ports,
         max_connections,
+        max_orphans,
+        orphan_timeout,
         challenge_acks_per_second,
         resets_per_second,
         answer_ping,

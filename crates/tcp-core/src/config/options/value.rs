@@ -8,6 +8,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::ops::RangeInclusive;
 
+/// The longest time that any setting accepts.
+pub(super) const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+/// The shortest time that is not zero.
+pub(super) const SHORTEST: Duration = Duration::from_nanos(1);
+
 /// A setting's type, and its place in the settings.
 pub(super) enum Value<C> {
     Switch(fn(&mut C) -> &mut bool),

@@ -1,0 +1,232 @@
+//! Orphans: connections that the application has released and that still have something to deliver, or wait for
+//! the peer's FIN.
+//!
+//! Nobody waits for them any more, so the endpoint gives up on them. It ends with an RST
+//!
+//! - those whose peer has acknowledged nothing new for [`EndpointConfig::orphan_timeout`]. A peer that answers
+//!   each probe and keeps its window closed is alive (RFC 9293, section 3.8.6.1), but ending the connection is
+//!   a matter of resources, not of TCP (RFC 6429, section 4).
+//! - the one whose last progress is the longest ago, if there are more than [`EndpointConfig::max_orphans`].
+//!
+//! All orphans have the same timeout, so the order of their last progress is also that of their deadlines: two
+//! linked lists in this order serve both limits, and every operation is O(1). The second list has the orphans in
+//! FIN-WAIT-2. These have delivered everything, and have a [timer](crate::ConnConfig::fin_wait_2) of their own.
+
+use super::Endpoint;
+#[cfg(doc)]
+use super::EndpointConfig;
+use super::slots::Slot;
+use crate::State;
+use crate::conn::Connection;
+use crate::ctx::Ctx;
+use crate::error::ConnError;
+use crate::events::{WakeReason, Wakeup};
+use crate::id::ConnId;
+use crate::seq::SeqNum;
+use crate::time::Instant;
+use alloc::vec::Vec;
+use core::num::NonZeroU32;
+
+/// What an orphan waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// For the ACK of data, of its FIN or of its SYN.
+    ForAck,
+    /// For the peer's FIN, in FIN-WAIT-2.
+    ForFin,
+}
+
+impl Waits {
+    /// `None` if a connection in `state` is no orphan: it has ended, or is in TIME-WAIT.
+    const fn in_state(state: State) -> Option<Self> {
+        match state {
+            State::Closed | State::TimeWait => None,
+            State::FinWait2 => Some(Self::ForFin),
+            _ => Some(Self::ForAck),
+        }
+    }
+}
+
+/// The number of an entry, plus one.
+type Place = NonZeroU32;
+
+/// The orphans of an endpoint. See the [module documentation](self).
+#[derive(Debug, Default)]
+pub(super) struct Orphans {
+    /// Indexed by place; free ones are in `free`.
+    entries: Vec<Entry>,
+    free: Vec<Place>,
+    /// By [`Waits`].
+    lists: [List; 2],
+}
+
+/// First and last entry of a list: the least and the most recent progress.
+#[derive(Clone, Copy, Debug, Default)]
+struct List {
+    first: Option<Place>,
+    last: Option<Place>,
+}
+
+/// One orphan.
+#[derive(Debug)]
+struct Entry {
+    /// Its last progress, or its release.
+    since: Instant,
+    /// Its SND.UNA then.
+    una: SeqNum,
+    /// Its index among the connections.
+    index: u32,
+    /// The entries before and after it in its list.
+    before: Option<Place>,
+    after: Option<Place>,
+    waits: Waits,
+}
+
+impl Orphans {
+    /// Number of orphans.
+    pub(super) const fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// The orphan at `place`, which is not free.
+    fn entry(&mut self, place: Place) -> &mut Entry {
+        &mut self.entries[place.get() as usize - 1]
+    }
+
+    /// A new orphan.
+    fn enter(&mut self, entry: Entry) -> Place {
+        let place = match self.free.pop() {
+            Some(place) => {
+                *self.entry(place) = entry;
+                place
+            }
+            None => {
+                self.entries.push(entry);
+                // There are no more orphans than connections, whose indices are below 2^30.
+                Place::MIN.saturating_add(self.entries.len() as u32 - 1)
+            }
+        };
+        self.append(place);
+        place
+    }
+
+    /// The orphan at `place` is none any more.
+    fn leave(&mut self, place: Place) {
+        self.unlink(place);
+        self.free.push(place);
+    }
+
+    /// Follows the orphan at `place`, which now waits for `waits` with SND.UNA at `una`.
+    fn follow(&mut self, now: Instant, place: Place, waits: Waits, una: SeqNum) {
+        let entry = self.entry(place);
+        if entry.una == una && entry.waits == waits {
+            return;
+        }
+        self.unlink(place);
+        let entry = self.entry(place);
+        (entry.since, entry.una, entry.waits) = (now, una, waits);
+        self.append(place);
+    }
+
+    /// Makes `place` the last of its list.
+    fn append(&mut self, place: Place) {
+        let list = self.entry(place).waits as usize;
+        let last = self.lists[list].last.replace(place);
+        match last {
+            Some(last) => self.entry(last).after = Some(place),
+            None => self.lists[list].first = Some(place),
+        }
+        let entry = self.entry(place);
+        (entry.before, entry.after) = (last, None);
+    }
+
+    /// Takes `place` out of its list.
+    fn unlink(&mut self, place: Place) {
+        let &mut Entry { before, after, waits, .. } = self.entry(place);
+        match before {
+            Some(before) => self.entry(before).after = after,
+            None => self.lists[waits as usize].first = after,
+        }
+        match after {
+            Some(after) => self.entry(after).before = before,
+            None => self.lists[waits as usize].last = before,
+        }
+    }
+
+    /// The orphan that has waited for the longest for `waits`: since when, and its index.
+    fn first(&self, waits: Waits) -> Option<(Instant, u32)> {
+        let place = self.lists[waits as usize].first?;
+        self.entries.get(place.get() as usize - 1).map(|entry| (entry.since, entry.index))
+    }
+
+    /// The index of the orphan whose last progress is the longest ago.
+    fn stalest(&self) -> Option<u32> {
+        let firsts = [Waits::ForAck, Waits::ForFin].into_iter().filter_map(|waits| self.first(waits));
+        firsts.min_by_key(|(since, _)| *since).map(|(_, index)| index)
+    }
+
+    /// Notes what the orphan in `slot` has come to; it may be none any more.
+    pub(super) fn settle(&mut self, now: Instant, slot: &mut Slot) {
+        let Some((place, conn)) = slot.place().zip(slot.conn.as_deref()) else { return };
+        match Waits::in_state(conn.state()) {
+            Some(waits) => self.follow(now, place, waits, conn.snd_una()),
+            None => {
+                slot.take_place();
+                self.leave(place);
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    /// The application has released the connection at `index`.
+    pub(super) fn orphan(&mut self, now: Instant, index: u32) {
+        let Some(slot) = self.slots.slot_mut(index) else { return };
+        let Some(conn) = slot.conn.as_deref() else { return };
+        let Some(waits) = Waits::in_state(conn.state()) else { return };
+        let entry = Entry { since: now, una: conn.snd_una(), index, before: None, after: None, waits };
+        slot.set_place(self.orphans.enter(entry));
+        if self.orphans.len() > self.config.max_orphans as usize
+            && let Some(stalest) = self.orphans.stalest()
+        {
+            self.observe.counters.tcp_abort_on_memory += 1;
+            self.end_orphan(now, stalest, |conn, ctx| conn.abort(ctx, ConnError::Aborted));
+        }
+        self.count_orphans();
+    }
+
+    /// When the next orphan will have waited for too long.
+    pub(super) fn orphan_deadline(&self) -> Option<Wakeup> {
+        let (since, index) = self.orphans.first(Waits::ForAck)?;
+        let at = since + self.config.orphan_timeout?;
+        Some(Wakeup::new(at, WakeReason::Orphan, Some(self.slots.id(index))))
+    }
+
+    /// Ends the orphans that have waited for too long.
+    pub(super) fn end_overdue_orphans(&mut self, now: Instant) {
+        while let Some(Wakeup { conn: Some(ConnId { index, .. }), .. }) =
+            self.orphan_deadline().filter(|wakeup| wakeup.at <= now)
+        {
+            self.observe.counters.tcp_orphan_timeouts += 1;
+            self.end_orphan(now, index, Connection::time_out);
+        }
+    }
+
+    /// Ends the orphan at `index` as `end` does.
+    fn end_orphan(&mut self, now: Instant, index: u32, end: impl FnOnce(&mut Connection, &mut Ctx<'_>)) {
+        let Some(slot) = self.slots.slot_mut(index) else { return };
+        if let Some(place) = slot.take_place() {
+            self.orphans.leave(place);
+        }
+        let id = slot.id(index);
+        if let Some(conn) = slot.conn.as_deref_mut() {
+            end(conn, &mut self.observe.ctx(now, id, &self.config));
+        }
+        self.touch(now, index);
+    }
+
+    /// Shows their number among the counters.
+    pub(super) fn count_orphans(&mut self) {
+        self.observe.counters.tcp_curr_orphans = self.orphans.len() as u64;
+    }
+}
