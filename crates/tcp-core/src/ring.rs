@@ -314,7 +314,7 @@ mod tests {
         ring.push_slice(&pattern(60_000, 20_000), 1 << 20);
         ring.write_at(10, &pattern(80_010, 90), 1 << 20);
         let (mut position, mut moves) = (40_000, 0);
-        while ring.len() > 0 {
+        while !ring.is_empty() {
             let before = ring.capacity();
             ring.shrink();
             moves += usize::from(ring.capacity() != before);

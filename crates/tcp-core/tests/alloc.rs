@@ -203,3 +203,58 @@ fn an_idle_connection_is_small_again_after_use() {
     });
     assert!(counted.bytes_current < 4 * IDLE as i64, "{} bytes stay", counted.bytes_current);
 }
+
+/// An orphan's send buffer shrinks with what the peer has yet to acknowledge.
+#[test]
+fn an_orphan_keeps_what_is_not_acknowledged() {
+    const LEFT: usize = 100_000;
+    let mut pair = Pair::new(false);
+    let mut config = ConnConfig::default();
+    config.recv_buffer = 1 << 16;
+    let config = Arc::new(config);
+    let data = vec![0x5a; 1 << 16];
+    let mut buf = vec![0; 1 << 16];
+    let counted = allocation_counter::measure(|| {
+        let (client, server) = pair.open(1, &config);
+        let mut writer = pair.b.conn(server).expect("open");
+        let mut left = 0;
+        while let Ok(written @ 1..) = writer.write(pair.now, &data) {
+            left += written;
+        }
+        assert_eq!(left, ConnConfig::default().send_buffer as usize);
+        pair.b.release(pair.now, server);
+        while left > LEFT {
+            pair.now += Duration::from_millis(1);
+            pair.b.handle_timeout(pair.now);
+            while pass(pair.now, &mut pair.b, &mut pair.a) + pass(pair.now, &mut pair.a, &mut pair.b) > 0 {}
+            left -= pair.a.conn(client).expect("open").read(pair.now, &mut buf).expect("open");
+        }
+        assert_eq!((pair.b.orphans(), pair.b.connections()), (1, 1));
+    });
+    // The records of both sides, and the peer's receive buffer.
+    let rest = (4 * IDLE + (1 << 16)) as i64;
+    let allowed = 4 * LEFT as i64 + rest;
+    assert!(counted.bytes_current <= allowed, "{} bytes for {LEFT}", counted.bytes_current);
+}
+
+/// What came out of order, and will never be read, goes at once.
+#[test]
+fn an_orphan_has_no_receive_buffer() {
+    let mut pair = Pair::new(false);
+    let (client, server) = pair.open(1, &Arc::default());
+    let now = pair.now;
+    pair.a.conn(client).expect("open").write(now, &[0x5a; 14_000]).expect("open");
+    let mut first = true;
+    let sent = pair.a.transmit(now, TxBudget::UNLIMITED, |packet| {
+        if !std::mem::take(&mut first) {
+            pair.b.ingest(now, RxPacket::new(packet.header).with_more(packet.payload));
+        }
+        Ok::<(), ()>(())
+    });
+    assert!(sent.is_ok_and(|report| report.packets == 10));
+    let info = pair.b.conn(server).expect("open").info();
+    assert!(info.ooo_bytes > 12_000 && info.unread_bytes == 0, "{info:?}");
+    let counted = allocation_counter::measure(|| pair.b.release(now, server));
+    assert!(counted.bytes_current < -16_384 + IDLE as i64, "{counted:?}");
+    assert_eq!(pair.b.orphans(), 1, "nothing was lost yet that the peer was told of");
+}

@@ -230,3 +230,59 @@ impl Endpoint {
         self.observe.counters.tcp_curr_orphans = self.orphans.len() as u64;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec;
+
+    fn entry(at: u64, index: u32, waits: Waits) -> Entry {
+        let since = Instant::from_secs(at);
+        Entry { since, una: SeqNum(0), index, before: None, after: None, waits }
+    }
+
+    /// Against a plain list, sorted by last progress, with every operation in a pseudo-random order.
+    #[test]
+    fn the_lists_are_in_the_order_of_progress() {
+        let mut orphans = Orphans::default();
+        // Place, index, SND.UNA and what it waits for; the stalest first.
+        let mut model: Vec<(Place, u32, u32, Waits)> = vec![];
+        let mut random = 1_u32;
+        for step in 0..20_000 {
+            let mut draw = |below: u32| {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (random >> 16) % below
+            };
+            let now = Instant::from_secs(step);
+            let waits = if draw(3) == 0 { Waits::ForFin } else { Waits::ForAck };
+            let (action, at) = (draw(4), draw(64) as usize);
+            if action == 0 && model.len() < 64 {
+                let index = step as u32;
+                model.push((orphans.enter(entry(step, index, waits)), index, 0, waits));
+            } else if at < model.len() {
+                let (place, index, una, before) = model[at];
+                let una = una + draw(2);
+                match action {
+                    1 => {
+                        orphans.leave(place);
+                        model.remove(at);
+                    }
+                    _ => {
+                        orphans.follow(now, place, waits, SeqNum(una));
+                        if (model[at].2, before) != (una, waits) {
+                            model.remove(at);
+                            model.push((place, index, una, waits));
+                        }
+                    }
+                }
+            }
+            assert_eq!(orphans.len(), model.len());
+            assert_eq!(orphans.stalest(), model.first().map(|it| it.1));
+            for waits in [Waits::ForAck, Waits::ForFin] {
+                let first = model.iter().find(|it| it.3 == waits).map(|it| it.1);
+                assert_eq!(orphans.first(waits).map(|(_, index)| index), first);
+            }
+        }
+        assert!(orphans.entries.len() <= 64, "places are used again");
+    }
+}

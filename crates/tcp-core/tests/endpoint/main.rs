@@ -4,6 +4,7 @@ mod adversary;
 mod egress;
 mod limits;
 mod net;
+mod orphans;
 mod refusals;
 mod stray;
 mod transfer;
