@@ -112,6 +112,9 @@ pub struct Stats {
     pub tx_super_packets: u64,
     /// Connections, in any state.
     pub connections: usize,
+    /// Of these, connections that the application has dropped and that still have something to deliver, or wait
+    /// for the peer's FIN.
+    pub orphans: usize,
     /// Packets sent, by kind, and their time in the egress scheduler's queue.
     pub egress: EgressStats,
     /// The device's counters.

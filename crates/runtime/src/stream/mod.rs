@@ -35,7 +35,8 @@ use tokio::net::ToSocketAddrs;
 /// `poll_shutdown` sends a FIN after the written data; reading continues. Dropping the stream closes it in
 /// the background: written data and a FIN are still delivered. But if received data was not read, or
 /// [`set_linger`](Self::set_linger) says so, the peer gets a RST (RFC 9293, section 3.6.1; RFC 2525, section
-/// 2.17).
+/// 2.17). A peer that acknowledges nothing new for
+/// [`orphan_timeout`](ackline_tcp_core::EndpointConfig::orphan_timeout) gets one, too.
 ///
 /// Its methods are those of [`tokio::net::TcpStream`], and more; [what differs](crate#parity-with-tokionet).
 #[derive(Debug)]

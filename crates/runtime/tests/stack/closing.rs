@@ -170,6 +170,41 @@ async fn the_driver_ends_when_nothing_is_left_to_drive() {
     soon(driver).await.expect("no panic").expect("an orderly end");
 }
 
+/// The far peer answers each probe of its closed window, for as long as it is asked.
+#[tokio::test]
+async fn the_driver_ends_although_a_peer_never_reads() {
+    let (near, far) = Channel::pair(ChannelConfig::default());
+    let near = Stack::builder(near).address([10, 0, 0, 1]).options("orphan_timeout=100ms").expect("right");
+    let (near, driver) = near.build().expect("a timerfd");
+    let driver = tokio::spawn(driver);
+    let far = Stack::builder(far).address(FAR).options("recv_buffer=64k").expect("right");
+    let far = far.spawn().expect("a timerfd");
+    let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
+    let (opened, accepted) = tokio::join!(near.connect((FAR, PORT)), listener.accept());
+    let (mut opened, (mut accepted, _)) = (opened.expect("connected"), accepted.expect("accepted"));
+    opened.write_all(&pattern(1, 1 << 20)).await.expect("fits the send buffer");
+    drop(opened);
+    let stats = near.stats();
+    assert_eq!((stats.connections, stats.orphans), (1, 1));
+    drop(near);
+    soon(driver).await.expect("no panic").expect("an orderly end");
+    let error = soon(read_all(&mut accepted)).await.expect_err("reset");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
+#[tokio::test]
+async fn shutdown_resets_orphans() {
+    let mut config = ConnConfig::default();
+    config.recv_buffer = 65_536;
+    let Connected { mut near, mut far, hosts, .. } = connected(config).await;
+    near.write_all(&pattern(1, 1 << 20)).await.expect("fits the send buffer");
+    drop(near);
+    assert!(!soon(hosts.0.shutdown(Duration::from_millis(50))).await, "the far peer does not read");
+    assert_eq!(hosts.0.stats().orphans, 0);
+    let error = soon(read_all(&mut far)).await.expect_err("reset");
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+}
+
 #[tokio::test]
 async fn an_idle_stack_ends_with_its_last_handle() {
     let (near, _far) = Channel::pair(ChannelConfig::default());

@@ -445,6 +445,7 @@ impl StackState {
             rx_super_packets: *rx_super_packets,
             tx_super_packets: *tx_super_packets,
             connections: self.endpoint.connections(),
+            orphans: self.endpoint.orphans(),
             egress: self.endpoint.egress_stats(),
             device: self.device.device.stats(),
             counters: self.endpoint.counters().clone(),
