@@ -147,7 +147,12 @@ impl FRto {
         let below = ack.acked > 0 || ack.newly_sacked > 0;
         if beyond || (ack.duplicate && !below) {
             // Step 3a.
-            return Some(self.genuine(view, recovery_point, 2));
+            let mut step = self.genuine(view, recovery_point, 2);
+            if !view.sack_permitted {
+                // Section 2.1: what is not acknowledged goes again, the new data, too.
+                step.tags = RtoTags::AllLost;
+            }
+            return Some(step);
         }
         below.then(|| self.spurious(view, ack))
     }

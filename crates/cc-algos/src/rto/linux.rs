@@ -182,7 +182,12 @@ impl Linux {
                 Some(step)
             }
             Test::Second if ack.acked > 0 || ack.newly_sacked > 0 || ack.duplicate => {
-                Some(self.give_up_test())
+                let mut step = self.give_up_test();
+                if !view.sack_permitted {
+                    // Section 2.1, step 3a: what is not acknowledged goes again, the new data, too.
+                    step.tags = RtoTags::AllLost;
+                }
+                Some(step)
             }
             _ => None,
         }

@@ -2,6 +2,7 @@
 
 use crate::bench::{Bench, Setup};
 use ackline_tcp_core::policy::rto::{RtoPhase, RtoVerdict};
+use std::collections::VecDeque;
 
 /// A timeout comes, and then the ACKs of the originals; they echo the originals' timestamps.
 fn stalled(rto: &'static str, timestamps: bool) -> Bench {
@@ -149,6 +150,29 @@ fn linux_keeps_a_reduction_that_was_due() {
         assert_eq!(bench.ack(1).sack(21, 22).tsecr(new).arrives(), again(&[3]));
         assert_eq!(bench.state().1, 10);
         assert_eq!(bench.verdicts(), [RtoVerdict::Lossy]);
+    }
+}
+
+/// RFC 5682, section 2.1, step 3a: without SACK everything that is not acknowledged goes again, also what F-RTO sent to find out. Or else each
+/// timeout leaves two segments behind that only the next one repairs.
+#[test]
+fn a_peer_that_keeps_nothing_out_of_order_costs_one_timeout() {
+    for rto in ["linux", "frto"] {
+        let setup = Setup { rto, sack: false, cwnd: 8, tune: |_| {}, ..Setup::default() };
+        let mut bench = setup.open();
+        let (mut expected, mut timeouts, mut arriving) = (1, 0, VecDeque::new());
+        while expected <= 60 {
+            let Some(name): Option<String> = arriving.pop_front() else {
+                timeouts += 1;
+                arriving.extend(bench.rto());
+                continue;
+            };
+            let packet = name.trim_start_matches('P').split('r').next().map(str::parse::<u32>);
+            expected += u32::from(packet == Some(Ok(expected)));
+            bench.pass(crate::bench::ms(1));
+            arriving.extend(bench.ack(expected - 1).arrives());
+        }
+        assert_eq!(timeouts, 1, "{rto}");
     }
 }
 
