@@ -47,7 +47,7 @@ against_kernel! {
             tokio::join!(write_all(&mut stack, turn, 1000), read_all(&mut kernel, turn, 1000));
             tokio::join!(write_all(&mut kernel, turn, 1000), read_all(&mut stack, turn, 1000));
         }
-        assert_eq!(world.stack.counters().tcp_tw_recycled, 2);
+        assert_eq!(world.stack.counters().tcp_tw_reopened, 2);
     }
 
     fn urgent_bytes_stay_in_the_stream(world) from Setup::offload(); {

@@ -38,7 +38,11 @@ pub struct EndpointConfig {
     pub default_ttl: u8,
     /// Ports for connections that do not ask for one (RFC 6056).
     pub ephemeral_ports: core::ops::RangeInclusive<u16>,
+    /// Maximum number of ports tried for a connection that does not ask for one. The next connection goes on where
+    /// this one ended, so with many ports taken each costs no more than this.
+    pub max_port_probes: u32,
     /// Maximum number of connections in any state; further SYNs and connects are refused and counted.
+    /// Released connections in TIME-WAIT are records, which do not count.
     pub max_connections: u32,
     /// Maximum number of orphans: connections that the application has released and that still have something
     /// to deliver, or wait for the peer's FIN. Beyond it, the one whose last progress is the longest ago is
@@ -48,6 +52,14 @@ pub struct EndpointConfig {
     /// its closed window (RFC 9293, section 3.8.6.1, and RFC 6429, section 4, allow it). FIN-WAIT-2 has a limit
     /// of its own, [`ConnConfig::fin_wait_2`]. `None`: never.
     pub orphan_timeout: Option<Duration>,
+    /// Maximum number of released connections in TIME-WAIT, each a record of about 70 bytes; 0: none waits. The
+    /// one closest to its end makes room for a new one, and is counted. (Linux, `tcp_max_tw_buckets`: half of what its
+    /// table of connections has room for, with much memory as many as here.)
+    pub max_time_wait: u32,
+    /// A connect may use addresses and ports in TIME-WAIT again after a second if both connections have timestamps,
+    /// with which neither side takes an old segment for a new one (RFC 6191). Without a given port, only if several
+    /// others are taken.
+    pub time_wait_reuse: bool,
     /// Challenge ACKs per second, over all connections (RFC 5961, section 10).
     pub challenge_acks_per_second: u32,
     /// RSTs per second for segments that belong to no connection.
@@ -91,9 +103,12 @@ impl Default for EndpointConfig {
             tx_checksum: TxChecksumMode::Complete,
             default_ttl: 64,
             ephemeral_ports: 32_768..=60_999,
+            max_port_probes: 1_024,
             max_connections: 1 << 20,
             max_orphans: 1 << 16,
             orphan_timeout: Some(Duration::from_secs(60)),
+            max_time_wait: 1 << 18,
+            time_wait_reuse: true,
             challenge_acks_per_second: 1_000,
             resets_per_second: 1_000,
             answer_ping: true,
@@ -216,7 +231,7 @@ pub struct ConnConfig {
     pub user_timeout: Option<Duration>,
     /// Keep-alive (RFC 9293, section 3.8.4); `None`: off.
     pub keep_alive: Option<KeepAlive>,
-    /// How long TIME-WAIT lasts. RFC 9293 says 2 MSL = 4 minutes; Linux and the default use 60 s.
+    /// How long TIME-WAIT lasts; longer, if the application keeps the connection meanwhile and then releases it. RFC 9293 says 2 MSL = 4 minutes; Linux and the default use 60 s.
     pub time_wait: Duration,
     /// Duration of FIN-WAIT-2 after the application has released the connection (Linux: 60 s).
     pub fin_wait_2: Duration,

@@ -66,6 +66,8 @@ counters! {
     tcp_rst_limited, "AcklineTcpRstLimited", "RSTs not sent because of the rate limit.";
     listen_overflows, "TcpExtListenOverflows", "SYNs dropped because a listener's backlog was full.";
     listen_drops, "TcpExtListenDrops", "SYNs dropped for any reason.";
+    port_probes, "AcklinePortProbes", "Ports tried for connections that named none.";
+    ports_exhausted, "AcklinePortsExhausted", "Connects refused because no port was free among those tried.";
     connections_refused, "AcklineConnectionsRefused", "SYNs and connects refused because the endpoint is full.";
     tcp_syn_retrans, "TcpExtTCPSynRetrans", "SYNs and SYN-ACKs retransmitted.";
     delayed_acks, "TcpExtDelayedACKs", "ACKs sent by a policy's timer.";
@@ -121,8 +123,11 @@ counters! {
     tcp_ack_unacceptable, "AcklineTcpAckUnacceptable", "ACKs outside the acceptable range (RFC 5961, section 5).";
     tcp_out_of_window, "AcklineTcpOutOfWindow", "Segments dropped as outside the window.";
     tcp_rst_unacceptable, "AcklineTcpRstUnacceptable", "RSTs dropped as not at RCV.NXT (RFC 5961, section 3).";
-    tcp_tw, "TcpExtTW", "Connections that entered TIME-WAIT.";
-    tcp_tw_recycled, "AcklineTcpTwRecycled", "TIME-WAIT connections reused by a newer SYN (RFC 6191).";
+    tcp_tw, "TcpExtTW", "Connections that entered TIME-WAIT, for more than 4 s.";
+    tcp_tw_killed, "TcpExtTWKilled", "Connections that entered TIME-WAIT, for 4 s or less.";
+    tcp_time_wait_overflow, "TcpExtTCPTimeWaitOverflow", "Connections that left TIME-WAIT early, or did not begin it, because its table was full.";
+    tcp_tw_recycled, "TcpExtTWRecycled", "TIME-WAIT connections whose addresses and ports this side used again (RFC 6191).";
+    tcp_tw_reopened, "AcklineTcpTwReopened", "TIME-WAIT connections reused by a newer SYN of the peer (RFC 6191).";
     tcp_tw_rst_ignored, "AcklineTcpTwRstIgnored", "RSTs ignored in TIME-WAIT (RFC 1337).";
     tcp_abort_on_timeout, "TcpExtTCPAbortOnTimeout", "Connections aborted by a timeout.";
     tcp_abort_on_memory, "TcpExtTCPAbortOnMemory", "Orphans reset because there were more than the limit.";

@@ -66,7 +66,7 @@ pub struct Wakeup {
     pub at: Instant,
     /// Why.
     pub reason: WakeReason,
-    /// The connection; `None` for the scheduler.
+    /// The connection; `None` for the scheduler, and for a connection in TIME-WAIT that is only a record.
     pub conn: Option<ConnId>,
 }
 

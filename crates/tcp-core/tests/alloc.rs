@@ -12,6 +12,10 @@ use std::sync::Arc;
 /// Most that an idle established connection may take, in bytes.
 const IDLE: u64 = 768;
 
+/// Most that a released connection in TIME-WAIT may take, in bytes: a record of 64, up to 12 in the hash table, and spare
+/// capacity.
+const TIME_WAIT: u64 = 92;
+
 /// Gives everything that the one has to send to the other.
 type Pass = fn(Instant, &mut Endpoint, &mut Endpoint) -> usize;
 
@@ -173,6 +177,40 @@ fn an_idle_connection_is_small() {
     let bytes = u64::try_from(counted.bytes_current).unwrap() / u64::from(2 * CONNECTIONS);
     println!("{bytes} bytes per idle established connection");
     assert!(bytes <= IDLE, "{bytes} bytes per idle established connection");
+}
+
+#[test]
+fn a_released_connection_in_time_wait_is_small() {
+    const CONNECTIONS: u16 = 6_000;
+    let config = Arc::new(ConnConfig::default());
+    let mut pair = Pair::new(false);
+    // A opens the connection from `port` and closes it, then B.
+    let close = |pair: &mut Pair, port: u16| {
+        let mut target = Target::from(SocketAddr::from(([10, 0, 0, 2], 80)));
+        target.local_port = Some(port);
+        let id = pair.a.connect(pair.now, target, config.clone()).unwrap();
+        let exchange = |pair: &mut Pair| {
+            while pass(pair.now, &mut pair.a, &mut pair.b) + pass(pair.now, &mut pair.b, &mut pair.a) > 0 {}
+        };
+        exchange(pair);
+        pair.a.release(pair.now, id);
+        exchange(pair);
+        while let Some(event) = pair.b.poll_event() {
+            pair.b.release(pair.now, event.conn());
+        }
+        while pair.a.poll_event().is_some() {}
+        exchange(pair);
+    };
+    // What one connection needs at a time is there.
+    close(&mut pair, 999);
+    let counted = allocation_counter::measure(|| {
+        (0..CONNECTIONS).for_each(|number| close(&mut pair, 1_000 + number));
+    });
+    assert_eq!((pair.a.connections(), pair.b.connections()), (0, 0));
+    assert_eq!(pair.a.time_wait_records(), usize::from(CONNECTIONS) + 1);
+    let bytes = u64::try_from(counted.bytes_current).unwrap() / u64::from(CONNECTIONS);
+    println!("{bytes} bytes per released connection in TIME-WAIT");
+    assert!((64..=TIME_WAIT).contains(&bytes), "{bytes} bytes per released connection in TIME-WAIT");
 }
 
 #[test]

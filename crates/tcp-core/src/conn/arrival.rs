@@ -1,5 +1,5 @@
-//! Segment arrival (RFC 9293, section 3.10.7): what a segment does after the [checks](super::checks), with
-//! RFC 6191's reuse of TIME-WAIT and RFC 1337's treatment of RSTs there.
+//! Segment arrival (RFC 9293, section 3.10.7): what a segment does after the [checks](super::checks). TIME-WAIT has
+//! [rules of its own](super::time_wait).
 
 use super::challenge::AckTrigger;
 use super::checks::Verdict;
@@ -92,12 +92,10 @@ impl Connection {
         ip: &IpInfo,
         seg: &TcpSegment<'_>,
     ) -> Disposition {
-        let waiting = self.state == State::TimeWait;
-        if waiting && let Some(disposition) = self.in_time_wait(ctx, seg) {
-            return disposition;
+        if self.state == State::TimeWait {
+            return self.in_time_wait(ctx, challenge, seg);
         }
         match self.judge(ctx.now, seg) {
-            Verdict::Acceptable if waiting => self.take_in_time_wait(ctx, seg),
             Verdict::Acceptable => self.take(ctx, ip, seg),
             Verdict::Unstamped => ctx.dropped(DropReason::NoTimestamp),
             Verdict::Unacknowledging => ctx.dropped(DropReason::NoAck),
@@ -107,9 +105,6 @@ impl Connection {
             }
             Verdict::OutOfWindow => {
                 ctx.dropped(DropReason::OutOfWindow);
-                if waiting {
-                    self.restart_time_wait(ctx, seg);
-                }
                 self.answer_unacceptable(ctx, seg, AckTrigger::OutOfWindow);
             }
             Verdict::AckOnly => {

@@ -3,13 +3,15 @@
 
 use super::Connection;
 use crate::State;
+use crate::counters::Counters;
 use crate::ctx::Ctx;
-use crate::rate_limit::RateLimit;
+use crate::rate_limit::{ConnRateLimit, RateLimit};
+use crate::time::Instant;
 use crate::wire::TcpSegment;
 
 /// The cause of a rate-limited ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AckTrigger {
+pub(crate) enum AckTrigger {
     /// A segment that gets a challenge ACK (RFC 5961).
     Challenge,
     /// A segment dropped by PAWS.
@@ -24,38 +26,42 @@ impl Connection {
         if self.challenges.allow(ctx.now) && global.allow(ctx.now) {
             self.challenge_due = true;
         } else {
-            self.count_skipped_ack(ctx, AckTrigger::Challenge);
+            count_skipped_ack(ctx.counters, self.state, AckTrigger::Challenge);
         }
     }
 
     /// RFC 9293, section 3.10.7.4: a segment that is not acceptable is answered with an ACK.
-    ///
-    /// Two hosts that consider each other's ACKs unacceptable would answer each other forever, as fast as the
-    /// path allows. So segments that occupy no sequence space share the connection's limit of challenge ACKs.
     pub(super) fn answer_unacceptable(
         &mut self,
         ctx: &mut Ctx<'_>,
         seg: &TcpSegment<'_>,
         trigger: AckTrigger,
     ) {
-        if seg.seg_len() == 0 && !self.challenges.allow(ctx.now) {
-            self.count_skipped_ack(ctx, trigger);
+        if !may_answer(&mut self.challenges, ctx.now, seg) {
+            count_skipped_ack(ctx.counters, self.state, trigger);
             return;
         }
         self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
     }
+}
 
-    /// Counts an ACK suppressed by the limits: by state or by cause, as Linux does.
-    fn count_skipped_ack(&self, ctx: &mut Ctx<'_>, trigger: AckTrigger) {
-        let counters = &mut *ctx.counters;
-        let counter = match (self.state, trigger) {
-            (State::SynReceived, _) => &mut counters.tcp_ack_skipped_syn_recv,
-            (_, AckTrigger::Challenge) => &mut counters.tcp_ack_skipped_challenge,
-            (State::FinWait2, _) => &mut counters.tcp_ack_skipped_fin_wait2,
-            (State::TimeWait, _) => &mut counters.tcp_ack_skipped_time_wait,
-            (_, AckTrigger::OldTimestamp) => &mut counters.tcp_ack_skipped_paws,
-            (_, AckTrigger::OutOfWindow) => &mut counters.tcp_ack_skipped_seq,
-        };
-        *counter += 1;
-    }
+/// True if a segment that is not acceptable may be answered at `now`.
+///
+/// Two hosts that consider each other's ACKs unacceptable would answer each other forever, as fast as the path
+/// allows. So segments that occupy no sequence space share the connection's limit of challenge ACKs.
+pub(crate) fn may_answer(limit: &mut ConnRateLimit, now: Instant, seg: &TcpSegment<'_>) -> bool {
+    seg.seg_len() > 0 || limit.allow(now)
+}
+
+/// Counts an ACK suppressed by the limits: by state or by cause, as Linux does.
+pub(crate) fn count_skipped_ack(counters: &mut Counters, state: State, trigger: AckTrigger) {
+    let counter = match (state, trigger) {
+        (State::SynReceived, _) => &mut counters.tcp_ack_skipped_syn_recv,
+        (_, AckTrigger::Challenge) => &mut counters.tcp_ack_skipped_challenge,
+        (State::FinWait2, _) => &mut counters.tcp_ack_skipped_fin_wait2,
+        (State::TimeWait, _) => &mut counters.tcp_ack_skipped_time_wait,
+        (_, AckTrigger::OldTimestamp) => &mut counters.tcp_ack_skipped_paws,
+        (_, AckTrigger::OutOfWindow) => &mut counters.tcp_ack_skipped_seq,
+    };
+    *counter += 1;
 }

@@ -7,10 +7,13 @@
 //!
 //! RST and SYN come first, since each has its own rule for the sequence number and ignores the timestamp.
 //!
-//! [`Connection::judge`] takes `&self`: an attacker who guesses only some of a connection's numbers cannot
+//! [`Expected::judge`] takes `&self`: an attacker who guesses only some of a connection's numbers cannot
 //! change it. [`arrival`](super::arrival) acts on the verdict.
 
 use super::Connection;
+use super::timestamps::TimestampClock;
+use crate::rcv;
+use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{TcpFlags, TcpSegment, Timestamps};
 
@@ -42,18 +45,33 @@ pub(super) enum Verdict {
     Acceptable,
 }
 
-impl Connection {
-    /// Checks a segment in a synchronized state. Changes nothing.
+/// What a connection in a synchronized state expects of a segment: all that the checks need to know of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    /// RCV.NXT.
+    pub(super) rcv_nxt: SeqNum,
+    /// RCV.WND, in bytes.
+    pub(super) window: u32,
+    /// SND.NXT.
+    pub(super) snd_nxt: SeqNum,
+    /// The oldest acceptable acknowledgment number (RFC 5961, section 5.2).
+    pub(super) oldest_ack: SeqNum,
+    /// The timestamp clock, if both sides agreed on timestamps.
+    pub(super) ts: Option<TimestampClock>,
+}
+
+impl Expected {
+    /// Checks a segment. Changes nothing.
     pub(super) fn judge(&self, now: Instant, seg: &TcpSegment<'_>) -> Verdict {
         let flags = seg.flags;
-        let rcv_nxt = self.rcv.rcv_nxt();
+        let acceptable = |len| rcv::acceptable(self.rcv_nxt, self.window, seg.seq, len);
 
         // RST (RFC 5961, section 3.2). Its timestamp (RFC 7323, section 5.2) and content (RFC 9293, section
         // 3.5.2) are ignored.
         if flags.contains(TcpFlags::RST) {
             return match seg.seq {
-                seq if seq == rcv_nxt => Verdict::Reset,
-                seq if self.rcv.acceptable(seq, 0) => Verdict::GuessedReset,
+                seq if seq == self.rcv_nxt => Verdict::Reset,
+                _ if acceptable(0) => Verdict::GuessedReset,
                 _ => Verdict::StrayReset,
             };
         }
@@ -61,18 +79,18 @@ impl Connection {
         if flags.contains(TcpFlags::SYN) {
             return Verdict::Syn;
         }
-        if self.ts.enabled() {
+        if let Some(ts) = &self.ts {
             match seg.options.timestamps {
-                Some(ts) if self.ts.rejects(now, ts.val) => return Verdict::Old,
+                Some(stamp) if ts.rejects(now, stamp.val) => return Verdict::Old,
                 Some(_) => {}
                 None => return Verdict::Unstamped,
             }
         }
-        let acknowledges = flags.contains(TcpFlags::ACK) && self.snd.accepts(seg.ack);
-        if !self.rcv.acceptable(seg.seq, seg.seg_len()) {
+        let acknowledges = flags.contains(TcpFlags::ACK) && self.accepts_ack(seg.ack);
+        if !acceptable(seg.seg_len()) {
             // Section 3.10.7.4: "special allowance should be made to accept valid ACKs" while the window is
             // closed. A peer's segments start at its edge then (Linux checks the same).
-            let at_edge = self.rcv.window() == 0 && seg.seq == rcv_nxt;
+            let at_edge = self.window == 0 && seg.seq == self.rcv_nxt;
             return if at_edge && acknowledges { Verdict::AckOnly } else { Verdict::OutOfWindow };
         }
         // RFC 5961, section 5.2.
@@ -81,6 +99,29 @@ impl Connection {
             (true, false) => Verdict::BadAck,
             (true, true) => Verdict::Acceptable,
         }
+    }
+
+    /// The acknowledgment number is acceptable (RFC 5961, section 5.2).
+    pub(super) const fn accepts_ack(&self, ack: SeqNum) -> bool {
+        ack.le(self.snd_nxt) && ack.ge(self.oldest_ack)
+    }
+}
+
+impl Connection {
+    /// What this connection, in a synchronized state, expects.
+    pub(super) fn expected(&self) -> Expected {
+        Expected {
+            rcv_nxt: self.rcv.rcv_nxt(),
+            window: self.rcv.window(),
+            snd_nxt: self.snd.snd_nxt(),
+            oldest_ack: self.snd.oldest_ack(),
+            ts: self.ts.enabled().then_some(self.ts),
+        }
+    }
+
+    /// Checks a segment in a synchronized state. Changes nothing.
+    pub(super) fn judge(&self, now: Instant, seg: &TcpSegment<'_>) -> Verdict {
+        self.expected().judge(now, seg)
     }
 
     /// The timestamp of an acceptable segment if it may become TS.Recent: its ACK must not be an old one, so

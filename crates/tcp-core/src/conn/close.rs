@@ -4,7 +4,10 @@ use super::{Connection, Notices, transition::Input};
 use crate::State;
 use crate::ctx::Ctx;
 use crate::error::ConnError;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
+
+/// A TIME-WAIT of at most this is counted apart (Linux, `inet_twsk_schedule`).
+const SHORT_TIME_WAIT: Duration = Duration::from_secs(4);
 
 impl Connection {
     /// Ends the connection. Received data stays readable; everything else is freed.
@@ -30,7 +33,11 @@ impl Connection {
 
     /// Both sides have closed, and this side must wait for old duplicates to expire (RFC 9293, section 3.6).
     pub(super) fn enter_time_wait(&mut self, ctx: &mut Ctx<'_>) {
-        ctx.counters.tcp_tw += 1;
+        if self.config.time_wait > SHORT_TIME_WAIT {
+            ctx.counters.tcp_tw += 1;
+        } else {
+            ctx.counters.tcp_tw_killed += 1;
+        }
         self.wait_until = ctx.now + self.config.time_wait;
         self.snd.trim();
         self.rcv.trim();

@@ -108,7 +108,7 @@ impl Connection {
     }
 
     /// A pure ACK that is due and not already in the scheduler.
-    fn ack_due(&self) -> Option<SendReason> {
+    pub(super) fn ack_due(&self) -> Option<SendReason> {
         self.rcv.ack_wanted(self.acks_queued)
     }
 

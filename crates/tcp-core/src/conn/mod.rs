@@ -41,6 +41,8 @@ mod transition;
 mod tests;
 
 pub(crate) use arrival::{Disposition, RstSpec};
+pub(crate) use challenge::{AckTrigger, count_skipped_ack, may_answer};
+pub(crate) use time_wait::{Reaction, Retired, TimeWait};
 
 pub(crate) use icmp::IcmpError;
 pub(crate) use notices::Notices;

@@ -170,6 +170,11 @@ impl Egress {
         }
     }
 
+    /// True if the packet that the device refused is the connection's.
+    pub(super) fn holds(&self, conn: ConnId) -> bool {
+        self.held.is_some_and(|held| held.conn == Some(conn))
+    }
+
     /// True if nothing is queued or on the wire: every request is admitted.
     pub(super) fn is_idle(&self) -> bool {
         self.queued == 0 && self.held.is_none() && self.on_wire.is_empty()

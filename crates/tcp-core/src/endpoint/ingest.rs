@@ -71,6 +71,9 @@ impl Endpoint {
             self.latest = index;
             return self.give_to_conn(now, index, ip, segment);
         }
+        if let Some(name) = self.time_wait.look_up(&tuple) {
+            return self.give_to_time_wait(now, name, &tuple, segment);
+        }
         match self.check_addresses(ip) {
             Some(dropped) => dropped,
             None => self.give_to_listener(now, &tuple, segment, None),
@@ -123,7 +126,7 @@ impl Endpoint {
     }
 
     /// A segment without a connection: RFC 9293, section 3.10.7.2 if there is a listener, otherwise 3.10.7.1.
-    fn give_to_listener(
+    pub(super) fn give_to_listener(
         &mut self,
         now: Instant,
         tuple: &FourTuple,

@@ -12,6 +12,7 @@
 //! | `orphans.rs` | limits on connections that the application has released |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
 //! |
+//! | `time_wait.rs`, `time_wait_table.rs` | TIME-WAIT without a connection: its rules, and its records |
 //! | `slots.rs`, `demux.rs`, `wheel.rs` | storage of connections: by handle, by four-tuple, by deadline |
 //! | `isn.rs`, `ports.rs`, `rng.rs` | values that must not be guessable |
 //!
@@ -36,6 +37,8 @@ mod service;
 mod settings;
 mod slots;
 mod stray;
+mod time_wait;
+mod time_wait_table;
 mod transmit;
 mod wheel;
 
@@ -68,6 +71,7 @@ use orphans::Orphans;
 use ports::PortSelector;
 use rng::Keys;
 use slots::{Flags, Slots};
+use time_wait_table::TimeWaitTable;
 use wheel::TimingWheel;
 
 /// A host's TCP: all its connections, listeners and timers.
@@ -83,6 +87,8 @@ pub struct Endpoint {
     /// The connection of the last segment was at this index; it may be gone.
     latest: u32,
     listeners: Listeners,
+    /// Connections in TIME-WAIT that nobody holds.
+    time_wait: TimeWaitTable,
     /// The earliest deadline of each connection, by its index.
     wheel: TimingWheel,
     egress: Egress,
@@ -139,6 +145,7 @@ impl Endpoint {
             demux: Demux::new(keys.demux),
             latest: 0,
             listeners: Listeners::default(),
+            time_wait: TimeWaitTable::new(keys.time_wait),
             wheel: TimingWheel::new(),
             egress: Egress::new(scheduler, &config),
             orphans: Orphans::default(),
@@ -282,8 +289,13 @@ impl Endpoint {
             let reason = reason.map_or(WakeReason::Policy, |(_, reason)| reason);
             Wakeup::new(at, reason, Some(self.slots.id(index)))
         });
+        let time_wait = self.time_wait.next_end().map(|at| Wakeup::new(at, WakeReason::TimeWait, None));
         let shaper = self.egress.wake_up_at().map(|at| Wakeup::new(at, WakeReason::Shaper, None));
-        [timer, self.orphan_deadline(), shaper].into_iter().flatten().min_by_key(|wakeup| wakeup.at)
+        // The first of those that are equally early.
+        [timer, time_wait, self.orphan_deadline(), shaper]
+            .into_iter()
+            .flatten()
+            .min_by_key(|wakeup| wakeup.at)
     }
 
     /// The application's side of a connection; `None` if it is gone. The first call for a listener's
@@ -310,7 +322,8 @@ impl Endpoint {
         self.let_go(now, id);
     }
 
-    /// The state of a connection, even if it has been released; `None` once it is forgotten.
+    /// The state of a connection, even if it has been released; `None` once it is forgotten. A released connection is
+    /// forgotten in TIME-WAIT, of which only [a record](Self::time_wait_records) remains.
     #[must_use]
     pub fn state(&self, id: ConnId) -> Option<State> {
         self.slots.conn(id.index).filter(|_| self.slots.id(id.index) == id).map(Connection::state)
@@ -345,7 +358,7 @@ impl Endpoint {
         self.settle(now);
     }
 
-    /// Number of connections, in any state.
+    /// Number of connections, in any state; without [`time_wait_records`](Self::time_wait_records).
     #[must_use]
     pub fn connections(&self) -> usize {
         self.slots.len()
@@ -356,6 +369,13 @@ impl Endpoint {
     #[must_use]
     pub fn orphans(&self) -> usize {
         self.orphans.len()
+    }
+
+    /// Number of connections in TIME-WAIT that are only records, because the application has released them: at most
+    /// [`max_time_wait`](EndpointConfig::max_time_wait).
+    #[must_use]
+    pub fn time_wait_records(&self) -> usize {
+        self.time_wait.len()
     }
 
     /// The scheduler's name.

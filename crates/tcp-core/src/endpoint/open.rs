@@ -1,7 +1,11 @@
 //! Choosing addresses and ports for new connections and listeners.
 
 use super::Endpoint;
+use super::demux::Demux;
 use super::ingest::is_unicast;
+use super::ports::PortUsage;
+use super::slots::Slots;
+use super::time_wait_table::TimeWaitTable;
 use crate::config::{ConnConfig, ListenOn, Target};
 use crate::conn::Connection;
 use crate::error::{ConnectError, ListenError};
@@ -11,6 +15,30 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// The four-tuples in use.
+struct Tuples<'a> {
+    slots: &'a Slots,
+    demux: &'a Demux,
+    time_wait: &'a TimeWaitTable,
+    /// The new connection may use those in TIME-WAIT again.
+    reuses: bool,
+}
+
+impl Tuples<'_> {
+    /// What `tuple` is to a new connection.
+    fn usage(&self, now: Instant, tuple: &FourTuple) -> PortUsage {
+        let at = |slot| self.slots.conn(slot).is_some_and(|conn| conn.tuple() == tuple);
+        if self.demux.find(tuple, at).is_some() {
+            return PortUsage::Taken;
+        }
+        match self.time_wait.look_up(tuple) {
+            None => PortUsage::Free,
+            Some(name) if self.reuses && self.time_wait.is_reusable(now, name) => PortUsage::Reusable,
+            Some(_) => PortUsage::Taken,
+        }
+    }
+}
 
 impl Endpoint {
     /// See [`Endpoint::connect`].
@@ -31,27 +59,40 @@ impl Endpoint {
             self.observe.counters.connections_refused += 1;
             return Err(ConnectError::TooManyConnections);
         }
+        let taken = Tuples {
+            slots: &self.slots,
+            demux: &self.demux,
+            time_wait: &self.time_wait,
+            reuses: self.config.time_wait_reuse && config.timestamps,
+        };
         let tuple = match to.local_port {
             Some(port) if port != 0 => {
                 let tuple = FourTuple::new(SocketAddr::new(address, port), to.remote);
-                if self.lookup(&tuple).is_some() {
+                if taken.usage(now, &tuple) == PortUsage::Taken {
                     return Err(ConnectError::InUse);
                 }
                 tuple
             }
             _ => {
-                let (slots, demux) = (&self.slots, &self.demux);
                 let at = |port| FourTuple::new(SocketAddr::new(address, port), to.remote);
-                let is_free = |port| {
-                    let tuple = at(port);
-                    demux
-                        .find(&tuple, |slot| slots.conn(slot).is_some_and(|conn| *conn.tuple() == tuple))
-                        .is_none()
+                let mut probes = 0;
+                let most = self.config.max_port_probes;
+                let port = self.ports.select(address, to.remote, most, |port| {
+                    probes += 1;
+                    taken.usage(now, &at(port))
+                });
+                self.observe.counters.port_probes += probes;
+                let Some(port) = port else {
+                    self.observe.counters.ports_exhausted += 1;
+                    return Err(ConnectError::NoFreePort);
                 };
-                at(self.ports.select(address, to.remote, is_free).ok_or(ConnectError::NoFreePort)?)
+                at(port)
             }
         };
-        let iss = self.isn.isn(now, &tuple);
+        let iss = match self.take_from_time_wait(&tuple) {
+            Some(floor) => self.isn.isn_above(now, &tuple, floor),
+            None => self.isn.isn(now, &tuple),
+        };
         let ts_offset = self.isn.timestamp_offset(&tuple);
         let (host, observe) = (&self.config, &mut self.observe);
         let id = self.slots.insert(|id| {
@@ -72,7 +113,10 @@ impl Endpoint {
         };
         let nobody = SocketAddr::new(address, 0);
         let listeners = &self.listeners;
-        let port = self.ports.select(address, nobody, |port| listeners.is_free(port));
+        let port = self.ports.select(address, nobody, u32::MAX, |port| match listeners.is_free(port) {
+            true => PortUsage::Free,
+            false => PortUsage::Taken,
+        });
         let port = port.ok_or(ListenError::NoFreePort)?;
         Ok(match on {
             ListenOn::Address(address) => ListenOn::Address(SocketAddr::new(address.ip(), port)),

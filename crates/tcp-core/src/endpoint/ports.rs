@@ -22,6 +22,20 @@ pub(crate) struct PortSelector {
     counters: [u16; TABLE_LENGTH],
 }
 
+/// What a port is to a new connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PortUsage {
+    /// Nobody uses it.
+    Free,
+    /// A connection in TIME-WAIT would make way for the new one.
+    Reusable,
+    /// It cannot be used.
+    Taken,
+}
+
+/// Ports tried after the first reusable one, in case one of them is free.
+const PREFERENCE: u32 = 16;
+
 /// Counters of the table (RFC 6056, section 3.3.4: TABLE_LENGTH).
 const TABLE_LENGTH: usize = 64;
 
@@ -38,27 +52,39 @@ impl PortSelector {
         Self { hasher, first, size, counters }
     }
 
-    /// A port for a connection from the address `local` to `remote` that `is_free` accepts. `is_free` is
-    /// called at most once for each port of the range, so it should be quick. `None` if all are taken.
+    /// A port for a connection from the address `local` to `remote` that `usage` calls free or, if the next
+    /// [`PREFERENCE`] are not, one that is reusable. `None` if there is neither among the next `most`.
+    ///
+    /// If a part `f` of the range is taken, a call tries `1 / (1 - f)` ports on average, since each port is tried once
+    /// before any is tried again; and `most` at worst, after which the next call goes on.
     pub(crate) fn select(
         &mut self,
         local: IpAddr,
         remote: SocketAddr,
-        mut is_free: impl FnMut(u16) -> bool,
+        most: u32,
+        mut usage: impl FnMut(u16) -> PortUsage,
     ) -> Option<u16> {
         let hash = self.hash(local, remote);
         let offset = (hash >> 32) as u32 % u32::from(self.size.max(1));
         let counter = &mut self.counters[hash as usize % TABLE_LENGTH];
-        for _ in 0..self.size {
+        let mut reusable = None;
+        for probe in 0..most.min(u32::from(self.size)) {
+            if let Some((port, found)) = reusable
+                && probe - found > PREFERENCE
+            {
+                return Some(port);
+            }
             let step = (offset + u32::from(*counter)) % u32::from(self.size);
             // Always below `size`, so no port is tried twice.
             *counter = (*counter + 1) % self.size;
             let port = self.first + step as u16;
-            if is_free(port) {
-                return Some(port);
+            match usage(port) {
+                PortUsage::Free => return Some(port),
+                PortUsage::Reusable => reusable = reusable.or(Some((port, probe))),
+                PortUsage::Taken => {}
             }
         }
-        None
+        reusable.map(|(port, _)| port)
     }
 
     fn hash(&self, local: IpAddr, remote: SocketAddr) -> u64 {
@@ -90,7 +116,7 @@ impl core::fmt::Debug for PortSelector {
 
 #[cfg(test)]
 mod tests {
-    use super::PortSelector;
+    use super::{PREFERENCE, PortSelector, PortUsage};
     use core::net::{IpAddr, SocketAddr};
     use core::ops::RangeInclusive;
     use proptest::prelude::*;
@@ -107,6 +133,17 @@ mod tests {
         ([10, 0, 1, host], 443).into()
     }
 
+    /// All ports of any range.
+    const ALL: u32 = 65_535;
+
+    fn free_if(free: bool) -> PortUsage {
+        if free { PortUsage::Free } else { PortUsage::Taken }
+    }
+
+    fn take(ports: &mut PortSelector, host: u8) -> Option<u16> {
+        ports.select(local(), remote(host), ALL, |_| PortUsage::Free)
+    }
+
     proptest! {
         #[test]
         fn visits_every_free_port_once(secret: [u8; 16], first: u16, size in 1u16..500, warm in 0usize..700) {
@@ -114,15 +151,15 @@ mod tests {
             let expected: BTreeSet<u16> = (first.max(1)..=last).collect();
             let mut ports = PortSelector::new(secret, first..=last);
             for _ in 0..warm {
-                ports.select(local(), remote(1), |_| true);
+                take(&mut ports, 1);
             }
             let mut taken = BTreeSet::new();
-            while let Some(port) = ports.select(local(), remote(1), |port| !taken.contains(&port)) {
+            while let Some(port) = ports.select(local(), remote(1), ALL, |port| free_if(!taken.contains(&port))) {
                 prop_assert!(taken.insert(port));
             }
             prop_assert_eq!(&taken, &expected);
             let mut asked = Vec::new();
-            prop_assert_eq!(ports.select(local(), remote(1), |port| { asked.push(port); false }), None);
+            prop_assert_eq!(ports.select(local(), remote(1), ALL, |port| { asked.push(port); PortUsage::Taken }), None);
             asked.sort_unstable();
             prop_assert_eq!(asked, expected.into_iter().collect::<Vec<_>>());
         }
@@ -133,7 +170,7 @@ mod tests {
         let mut ports = PortSelector::new([1; 16], 0..=u16::MAX);
         let mut seen = BTreeSet::new();
         for _ in 0..65_535 {
-            assert!(seen.insert(ports.select(local(), remote(1), |_| true).expect("free")));
+            assert!(seen.insert(take(&mut ports, 1).expect("free")));
         }
         assert!(!seen.contains(&0));
     }
@@ -142,8 +179,14 @@ mod tests {
     fn empty_range_has_no_port() {
         #[expect(clippy::reversed_empty_ranges, reason = "a configuration can say so")]
         let reversed = 5000..=4000;
-        assert_eq!(PortSelector::new([1; 16], reversed).select(local(), remote(1), |_| true), None);
-        assert_eq!(PortSelector::new([1; 16], 0..=0).select(local(), remote(1), |_| true), None);
+        assert_eq!(
+            PortSelector::new([1; 16], reversed).select(local(), remote(1), ALL, |_| PortUsage::Free),
+            None
+        );
+        assert_eq!(
+            PortSelector::new([1; 16], 0..=0).select(local(), remote(1), ALL, |_| PortUsage::Free),
+            None
+        );
     }
 
     #[test]
@@ -151,24 +194,103 @@ mod tests {
         let sequence = |others: u8| {
             let mut ports = PortSelector::new([9; 16], DEFAULT_RANGE);
             for host in 2..2 + others {
-                ports.select(local(), remote(host), |_| true);
+                take(&mut ports, host);
             }
-            ports.select(local(), remote(1), |_| true)
+            take(&mut ports, 1)
         };
         // Of 64 counters, few of eight other destinations share this one's.
         let same = (0..8).filter(|others| sequence(*others) == sequence(0)).count();
         assert!(same >= 6, "{same}");
         let mut ports = PortSelector::new([9; 16], DEFAULT_RANGE);
-        let starts: BTreeSet<_> =
-            (0..=255).map(|host| ports.select(local(), remote(host), |_| true)).collect();
+        let starts: BTreeSet<_> = (0..=255).map(|host| take(&mut ports, host)).collect();
         assert!(starts.len() > 240, "starts are spread: {}", starts.len());
+    }
+
+    /// Connections come and go while all but `free` ports of the range are taken.
+    fn probes_with(free: usize, most: u32) -> (Vec<usize>, usize) {
+        let mut ports = PortSelector::new([3; 16], DEFAULT_RANGE);
+        let mut taken: BTreeSet<u16> = DEFAULT_RANGE.collect();
+        // Spread over the range, and never the same for long: each port taken frees another one.
+        let mut next = 0u16;
+        let mut release = |taken: &mut BTreeSet<u16>| {
+            next = (next + 10_007) % DEFAULT_RANGE.len() as u16;
+            taken.remove(&(DEFAULT_RANGE.start() + next));
+        };
+        while taken.len() > DEFAULT_RANGE.len() - free {
+            release(&mut taken);
+        }
+        let (mut probes, mut refused) = (Vec::new(), 0);
+        for _ in 0..5_000 {
+            let mut asked = 0;
+            let port = ports.select(local(), remote(1), most, |port| {
+                asked += 1;
+                free_if(!taken.contains(&port))
+            });
+            probes.push(asked);
+            match port {
+                Some(port) => {
+                    taken.insert(port);
+                    while taken.len() > DEFAULT_RANGE.len() - free {
+                        release(&mut taken);
+                    }
+                }
+                None => refused += 1,
+            }
+        }
+        (probes, refused)
+    }
+
+    #[test]
+    fn a_connect_costs_a_bounded_number_of_probes_however_full_the_range() {
+        const MOST: u32 = 1_024;
+        let size = DEFAULT_RANGE.len();
+        for (free, on_average, at_most_refused) in
+            [(size / 2, 3, 0), (size / 10, 15, 0), (size / 100, 150, 10), (28, 1_024, 3_000)]
+        {
+            let (probes, refused) = probes_with(free, MOST);
+            let average = probes.iter().sum::<usize>() / probes.len();
+            assert!(average <= on_average, "{average} with {free} free");
+            assert!(probes.iter().all(|probes| *probes <= MOST as usize));
+            assert!(refused <= at_most_refused, "{refused} refused with {free} free");
+        }
+        let (probes, refused) = probes_with(0, MOST);
+        assert_eq!((probes, refused), (std::vec![MOST as usize; 5_000], 5_000));
+    }
+
+    #[test]
+    fn a_search_goes_on_where_the_last_one_ended() {
+        let mut ports = PortSelector::new([3; 16], 5_000..=5_999);
+        let mut searches = 0;
+        while ports.select(local(), remote(1), 10, |port| free_if(port == 5_500)).is_none() {
+            searches += 1;
+        }
+        assert!(searches < 100, "{searches} of 10 each");
+    }
+
+    #[test]
+    fn a_free_port_nearby_goes_before_a_reusable_one() {
+        let mut ports = PortSelector::new([3; 16], 5_000..=5_999);
+        let mut asked = 0;
+        let mut select = |free_from: u32| {
+            asked = 0;
+            ports.select(local(), remote(1), ALL, |_| {
+                asked += 1;
+                if asked > free_from { PortUsage::Free } else { PortUsage::Reusable }
+            });
+            asked
+        };
+        assert_eq!(select(0), 1);
+        assert_eq!(select(PREFERENCE), PREFERENCE + 1);
+        assert_eq!(select(PREFERENCE + 1), PREFERENCE + 1, "the first reusable one");
+        let last = ports.select(local(), remote(1), 1, |_| PortUsage::Reusable);
+        assert!(last.is_some(), "rather than none");
     }
 
     #[test]
     fn same_secret_same_ports() {
         let run = |secret| {
             let mut ports = PortSelector::new([secret; 16], DEFAULT_RANGE);
-            (0..50).map(|host| ports.select(local(), remote(host % 7), |_| true)).collect::<Vec<_>>()
+            (0..50).map(|host| take(&mut ports, host % 7)).collect::<Vec<_>>()
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));

@@ -18,6 +18,8 @@ pub(crate) struct Keys {
     pub(crate) rate_limit: [u8; 16],
     /// The same of ICMP errors.
     pub(crate) icmp_limit: [u8; 16],
+    /// Of [`TimeWaitTable`](super::time_wait_table::TimeWaitTable).
+    pub(crate) time_wait: [u8; 16],
 }
 
 impl Keys {
@@ -31,7 +33,14 @@ impl Keys {
             key
         };
         // In this order: any other would change every run with a known seed.
-        Self { isn: key(), ports: key(), demux: key(), rate_limit: key(), icmp_limit: key() }
+        Self {
+            isn: key(),
+            ports: key(),
+            demux: key(),
+            rate_limit: key(),
+            icmp_limit: key(),
+            time_wait: key(),
+        }
     }
 }
 
@@ -48,9 +57,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 5] {
-        let Keys { isn, ports, demux, rate_limit, icmp_limit } = Keys::from_seed(seed);
-        [isn, ports, demux, rate_limit, icmp_limit]
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 6] {
+        let Keys { isn, ports, demux, rate_limit, icmp_limit, time_wait } = Keys::from_seed(seed);
+        [isn, ports, demux, rate_limit, icmp_limit, time_wait]
     }
 
     #[test]
@@ -70,7 +79,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 10);
+            prop_assert_eq!(different.len(), 12);
         }
     }
 }

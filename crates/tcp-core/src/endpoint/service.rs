@@ -6,6 +6,7 @@
 
 use super::Endpoint;
 use super::slots::Flags;
+use crate::State;
 use crate::conn::Notices;
 use crate::events::Event;
 use crate::id::{ConnId, ListenerId};
@@ -27,7 +28,16 @@ impl Endpoint {
         }
     }
 
-    /// The same, for a connection with packets in the scheduler.
+    /// A packet of the connection left that it does not wait for itself.
+    pub(super) fn settle_later(&mut self, conn: ConnId) {
+        if let Some(slot) = self.slots.get_mut(conn)
+            && slot.flags.set(Flags::TOUCHED)
+        {
+            self.touched.push(conn.index);
+        }
+    }
+
+    /// The same as [`touch`](Self::touch), for a connection with packets in the scheduler.
     fn drop_void(&mut self, now: Instant, index: u32) {
         // A void packet must not be popped: the scheduler would account for it as sent.
         while let Some(conn) = self.slots.conn_mut(index)
@@ -58,6 +68,7 @@ impl Endpoint {
         slot.flags.clear(Flags::TOUCHED);
         let Some(conn) = slot.conn.as_deref_mut() else { return };
         let (notices, deadline, over) = (conn.take_notices(), conn.next_deadline(), conn.is_over());
+        let waits = conn.state() == State::TimeWait;
         if !notices.is_empty() && !slot.flags.has(Flags::RELEASED) {
             slot.notices.add(notices);
             if !slot.is_unheld() && slot.flags.set(Flags::EVENTS) {
@@ -67,7 +78,7 @@ impl Endpoint {
         if slot.flags.has(Flags::RELEASED) {
             self.orphans.settle(now, slot);
         }
-        if over {
+        if over || (waits && self.retire(index)) {
             self.finish(now, index);
         } else if let Some((at, _)) = deadline {
             self.wheel.set(index, at);
@@ -101,6 +112,7 @@ impl Endpoint {
     pub(super) fn serve_timers(&mut self, now: Instant) {
         self.settle(now);
         self.end_overdue_orphans(now);
+        self.time_wait.expire(now);
         while let Some(index) = self.wheel.pop_expired(now) {
             let id = self.slots.id(index);
             let Some(conn) = self.slots.conn_mut(index) else { continue };

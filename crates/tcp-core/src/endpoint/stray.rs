@@ -23,6 +23,9 @@ use hashbrown::HashMap;
 /// Maximum RSTs waiting for the device; more are dropped like those over the rate limit.
 const MAX_WAITING_RESETS: usize = 256;
 
+/// Maximum ACKs of records in TIME-WAIT waiting for the device.
+const MAX_WAITING_ANSWERS: usize = 256;
+
 /// Maximum ICMP errors waiting for the device.
 const MAX_WAITING_ERRORS: usize = 64;
 
@@ -50,11 +53,11 @@ pub(super) enum Stray {
         /// The quoted part of the packet that it answers.
         data: Box<[u8]>,
     },
-    /// A connection's pure ACK that [keeps its numbers](crate::policy::sched::QueuedAcks::Kept) in the
-    /// scheduler: it was built, and counted as sent, when it was queued.
+    /// A pure ACK that keeps its numbers in the scheduler: it was built, and counted as sent, when it was queued.
     Ack {
-        /// Its connection.
-        conn: ConnId,
+        /// Its connection, whose scheduler [keeps numbers](crate::policy::sched::QueuedAcks::Kept); `None` for
+        /// one in TIME-WAIT that is only a record.
+        conn: Option<ConnId>,
         /// Its headers.
         header: HeaderBuf,
         /// What the device must still do for its checksum.
@@ -75,6 +78,7 @@ pub(super) struct Strays {
     echoes: usize,
     errors: usize,
     acks: usize,
+    answers: usize,
 }
 
 impl Strays {
@@ -93,6 +97,11 @@ impl Strays {
         self.errors < MAX_WAITING_ERRORS
     }
 
+    /// True if another ACK of a record in TIME-WAIT may wait.
+    pub(super) const fn has_room_for_answer(&self) -> bool {
+        self.answers < MAX_WAITING_ANSWERS
+    }
+
     fn insert(&mut self, serial: u64, stray: Stray) {
         *self.count_of(&stray) += 1;
         self.waiting.insert(serial, stray);
@@ -102,7 +111,7 @@ impl Strays {
     pub(super) fn remove_conn(&mut self, id: ConnId) {
         if self.acks > 0 {
             let before = self.waiting.len();
-            self.waiting.retain(|_, stray| !matches!(stray, Stray::Ack { conn, .. } if *conn == id));
+            self.waiting.retain(|_, stray| !matches!(stray, Stray::Ack { conn, .. } if *conn == Some(id)));
             self.acks -= before - self.waiting.len();
             self.replaceable.remove(&id);
         }
@@ -120,7 +129,7 @@ impl Strays {
     fn remove(&mut self, serial: u64) {
         let Some(stray) = self.waiting.remove(&serial) else { return };
         *self.count_of(&stray) -= 1;
-        if let Stray::Ack { conn, .. } = stray
+        if let Stray::Ack { conn: Some(conn), .. } = stray
             && self.replaceable.get(&conn) == Some(&serial)
         {
             self.replaceable.remove(&conn);
@@ -155,7 +164,8 @@ impl Strays {
             Stray::Reset { .. } => &mut self.resets,
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => &mut self.errors,
             Stray::Icmp { .. } => &mut self.echoes,
-            Stray::Ack { .. } => &mut self.acks,
+            Stray::Ack { conn: Some(_), .. } => &mut self.acks,
+            Stray::Ack { conn: None, .. } => &mut self.answers,
         }
     }
 }
@@ -270,7 +280,7 @@ impl Endpoint {
             self.observe.counters.egress_dropped += 1;
             return None;
         }
-        strays.insert(serial, Stray::Ack { conn: id, header, checksum, reason });
+        strays.insert(serial, Stray::Ack { conn: Some(id), header, checksum, reason });
         if thins {
             strays.note_ack(id, serial, plain);
         }
@@ -324,6 +334,10 @@ impl Endpoint {
             Stray::Ack { .. } => {}
         }
         self.egress.strays.remove(serial);
+        if let Some(conn) = descriptor.conn {
+            // It may have waited for nothing else.
+            self.settle_later(conn);
+        }
         Ok(Some(bytes))
     }
 }

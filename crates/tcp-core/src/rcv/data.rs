@@ -17,22 +17,36 @@ use crate::seq::SeqNum;
 use crate::wire::Payload;
 use alloc::boxed::Box;
 
-impl Receiver {
-    /// The four cases of RFC 9293, section 3.10.7.4, first check. `len` counts SYN and FIN.
-    ///
-    /// One leniency: a segment without data may start at the edge itself. A peer that has used up its window
-    /// sends its ACKs with that number while earlier data is lost or late, and they must be accepted.
-    pub(crate) fn acceptable(&self, seq: SeqNum, len: u32) -> bool {
-        let edge = self.window.edge();
-        if self.window() == 0 {
-            return len == 0 && seq == self.rcv_nxt;
-        }
-        if len == 0 {
-            return self.rcv_nxt.le(seq) && seq.le(edge);
-        }
-        seq.within(self.rcv_nxt, edge) || (seq + (len - 1)).within(self.rcv_nxt, edge)
+/// The four cases of RFC 9293, section 3.10.7.4, first check, for RCV.NXT and RCV.WND. `len` counts SYN and FIN.
+///
+/// One leniency: a segment without data may start at the edge itself. A peer that has used up its window sends
+/// its ACKs with that number while earlier data is lost or late, and they must be accepted.
+pub(crate) fn acceptable(rcv_nxt: SeqNum, window: u32, seq: SeqNum, len: u32) -> bool {
+    let edge = rcv_nxt + window;
+    if window == 0 {
+        return len == 0 && seq == rcv_nxt;
     }
+    if len == 0 {
+        return rcv_nxt.le(seq) && seq.le(edge);
+    }
+    seq.within(rcv_nxt, edge) || (seq + (len - 1)).within(rcv_nxt, edge)
+}
 
+/// True if `len` bytes from `seq` on, which are not acceptable, repeat data of a stream of which `received` bytes
+/// arrived, up to RCV.NXT. A segment from before the start of the stream repeats nothing: DSACK must not report it. Nor
+/// does a [probe](is_keep_alive).
+pub(crate) fn repeats(rcv_nxt: SeqNum, received: u64, seq: SeqNum, len: u32) -> bool {
+    !is_keep_alive(rcv_nxt, seq, len)
+        && (seq + len).le(rcv_nxt)
+        && u64::from(rcv_nxt.distance_from(seq)) <= received
+}
+
+/// Section 3.8.4: the byte before RCV.NXT again.
+fn is_keep_alive(rcv_nxt: SeqNum, seq: SeqNum, len: u32) -> bool {
+    len == 1 && seq + 1 == rcv_nxt
+}
+
+impl Receiver {
     /// An unacceptable segment with `len` bytes of data: dropped and answered with an ACK.
     pub(crate) fn on_unacceptable(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seq: SeqNum, len: u32) {
         if len == 0 {
@@ -40,10 +54,9 @@ impl Receiver {
             return;
         }
         let end = seq + len;
-        // A segment from before the start of the stream repeats nothing: DSACK must not report it.
-        let old = end.le(self.rcv_nxt) && u64::from(self.rcv_nxt.distance_from(seq)) <= self.bytes_received;
-        let class = if (self.window() == 0 && seq == self.rcv_nxt) || (len == 1 && end == self.rcv_nxt) {
-            // Sections 3.8.6.1 and 3.8.4: one byte past a closed window, or the byte before RCV.NXT again.
+        let old = repeats(self.rcv_nxt, self.bytes_received, seq, len);
+        let class = if (self.window() == 0 && seq == self.rcv_nxt) || is_keep_alive(self.rcv_nxt, seq, len) {
+            // Section 3.8.6.1, too: one byte past a closed window.
             DataClass::Probe
         } else if old {
             self.on_duplicate(ctx);

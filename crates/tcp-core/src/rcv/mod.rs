@@ -45,10 +45,12 @@ use echo::Echo;
 use obligations::Acks;
 use window::{Position, RecvWindow};
 
+pub(crate) use data::{acceptable, repeats};
+
 /// The receiving half of a connection.
 ///
 /// The connection creates it with [`new`](Self::new) and passes the result of the handshake to
-/// [`open`](Self::open). After that each segment goes through [`acceptable`](Self::acceptable), and then to
+/// [`open`](Self::open). After that each segment goes through [`acceptable`], and then to
 /// [`on_data`](Self::on_data) or [`on_unacceptable`](Self::on_unacceptable). Whenever
 /// [`ack_wanted`](Self::ack_wanted) returns a reason, a segment with [`ack_numbers`](Self::ack_numbers)
 /// should be sent; call [`ack_sent`](Self::ack_sent) once for every segment sent with them.
@@ -251,6 +253,11 @@ impl Receiver {
     /// Wire segments with data received.
     pub(crate) const fn data_segments_in(&self) -> u64 {
         self.data_segs_in
+    }
+
+    /// Bytes of the stream that have arrived, up to RCV.NXT.
+    pub(crate) const fn bytes_received(&self) -> u64 {
+        self.bytes_received
     }
 
     /// RCV.WND: what is left of the window last advertised, in bytes.

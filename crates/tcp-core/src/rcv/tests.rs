@@ -8,6 +8,7 @@ use crate::policy::ack::{
     AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, NewAckPolicy, RecvView, SoftObligations,
     WindowHint,
 };
+use crate::rcv;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::Payload;
@@ -170,12 +171,17 @@ impl Bench {
         self
     }
 
+    /// RFC 9293, section 3.10.7.4, first check.
+    fn acceptable(&self, seq: SeqNum, len: u32) -> bool {
+        rcv::acceptable(self.rcv.rcv_nxt(), self.rcv.window(), seq, len)
+    }
+
     /// Bytes `from..to` of the stream arrive in one segment; with a FIN if `fin`.
     fn arrive_with(&mut self, from: u32, to: u32, fin: bool, segments: u32) -> DataOutcome {
         let data = stream(from, to);
         let seq = START + from;
         let len = to - from;
-        if !self.rcv.acceptable(seq, len + u32::from(fin)) {
+        if !self.acceptable(seq, len + u32::from(fin)) {
             self.rcv.on_unacceptable(ctx!(self), &self.config, seq, len);
             return DataOutcome::default();
         }
@@ -280,7 +286,7 @@ fn acceptable_follows_section_3_10_7_4() {
         (i64::from(i32::MIN), 10, false),
     ];
     for (offset, len, acceptable) in open {
-        assert_eq!(bench.rcv.acceptable(at(offset), len), acceptable, "{offset} {len}");
+        assert_eq!(bench.acceptable(at(offset), len), acceptable, "{offset} {len}");
     }
     for from in (0..20_000).step_by(1_000) {
         bench.arrive(from, from + 1_000);
@@ -290,7 +296,7 @@ fn acceptable_follows_section_3_10_7_4() {
     for (offset, len, acceptable) in
         [(-1, 0, false), (0, 0, true), (1, 0, false), (0, 1, false), (-1, 2, false)]
     {
-        assert_eq!(bench.rcv.acceptable(at(20_000 + offset), len), acceptable, "closed: {offset} {len}");
+        assert_eq!(bench.acceptable(at(20_000 + offset), len), acceptable, "closed: {offset} {len}");
     }
 }
 
@@ -1008,7 +1014,7 @@ proptest! {
                     // The stream ends at `fin_at`; nothing is sent from before its start.
                     let offset = seq.0.wrapping_sub(start.0) as i32;
                     if offset < 0 || offset as u32 > fin_at {
-                        if !bench.rcv.acceptable(seq, len) {
+                        if !bench.acceptable(seq, len) {
                             bench.rcv.on_unacceptable(ctx!(bench), &bench.config, seq, len);
                             prop_assert_eq!(bench.rcv.rcv_nxt(), rcv_nxt);
                         }
@@ -1018,7 +1024,7 @@ proptest! {
                     let fin = offset + len >= fin_at;
                     len = len.min(fin_at - offset);
                     let data = stream(offset, offset + len);
-                    if !bench.rcv.acceptable(seq, len + u32::from(fin)) {
+                    if !bench.acceptable(seq, len + u32::from(fin)) {
                         bench.rcv.on_unacceptable(ctx!(bench), &bench.config, seq, len);
                         prop_assert_eq!(bench.rcv.rcv_nxt(), rcv_nxt);
                         prop_assert!(bench.rcv.ack_wanted(0).is_some(), "an ACK is owed");

@@ -23,15 +23,14 @@ use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 
 impl Sender {
-    /// The acknowledgment number is acceptable (RFC 5961, section 5.2): at most SND.NXT, and behind SND.UNA by no more
-    /// than the largest window seen, nor by more than was ever acknowledged (Linux, `tcp_ack`).
-    pub(crate) fn accepts(&self, ack: SeqNum) -> bool {
+    /// The oldest acceptable acknowledgment number (RFC 5961, section 5.2): behind SND.UNA by no more than the largest
+    /// window seen, nor by more than was ever acknowledged (Linux, `tcp_ack`).
+    pub(crate) fn oldest_ack(&self) -> SeqNum {
         let snd = &self.stream;
-        let oldest = u64::from(snd.window.max()).min(snd.stats.bytes_acked) as u32;
-        ack.le(snd.nxt) && ack.ge(snd.una - oldest)
+        snd.una - u64::from(snd.window.max()).min(snd.stats.bytes_acked) as u32
     }
 
-    /// A segment with an ACK that is [accepted](Self::accepts) arrived.
+    /// A segment with an ACK that is at least [`oldest_ack`](Self::oldest_ack), and at most SND.NXT, arrived.
     pub(crate) fn on_ack(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &AckSegment) -> AckOutcome {
         let snd = &mut self.stream;
         snd.cc_timer_stuck = false;

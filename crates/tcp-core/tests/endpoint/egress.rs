@@ -293,16 +293,18 @@ fn a_retransmission_that_became_void_at_a_full_device_stops_nothing() {
     assert_eq!((info.bytes_acked, info.pipe), (30_000, 0), "{info:?}");
 }
 
+/// A scheduler whose ACKs keep their numbers.
+pub(crate) fn keeps_numbers() -> Box<dyn EgressScheduler> {
+    let mut scheduler = Metronome::new(Duration::from_micros(100));
+    scheduler.acks = QueuedAcks::Kept;
+    Box::new(scheduler)
+}
+
 #[test]
 fn acks_that_keep_their_numbers_deliver_everything() {
-    let make = || {
-        let mut scheduler = Metronome::new(Duration::from_micros(100));
-        scheduler.acks = QueuedAcks::Kept;
-        Box::new(scheduler) as Box<dyn EgressScheduler>
-    };
     for refused in [0, 200] {
         let link = Link { refused, loss: 5, ..Link::default() };
-        transfer(Net::with(7, link, [host_config(A), host_config(B)], make), MIB / 4);
+        transfer(Net::with(7, link, [host_config(A), host_config(B)], keeps_numbers), MIB / 4);
     }
 }
 

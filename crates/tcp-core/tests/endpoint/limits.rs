@@ -301,7 +301,7 @@ fn a_newer_syn_takes_over_from_time_wait() {
     let second = net.endpoint(A).connect(now, target(5_000), Arc::default()).unwrap();
     net.run(Duration::from_secs(1));
     assert_eq!(net.endpoint(A).conn(second).unwrap().state(), State::CloseWait);
-    assert_eq!(net.endpoint(B).counters().tcp_tw_recycled, 1);
+    assert_eq!(net.endpoint(B).counters().tcp_tw_reopened, 1);
     assert_ne!(first, second, "a handle is never given out twice");
     assert!(net.endpoint(A).conn(first).is_none());
 }

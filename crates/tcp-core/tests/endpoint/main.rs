@@ -7,4 +7,5 @@ mod net;
 mod orphans;
 mod refusals;
 mod stray;
+mod time_wait;
 mod transfer;

@@ -99,6 +99,10 @@ pub static HOST: &[Key] = &[
         )
     },
     Key {
+        summary: "ports tried for a connection that does not name one",
+        ..Key::integer("max_port_probes", 1..=65_535, |h| Slot::U32(&mut h.max_port_probes))
+    },
+    Key {
         summary: "limit of connections, in any state",
         ..Key::integer("max_connections", 1..=MAX_COUNT, |h| Slot::U32(&mut h.max_connections))
     },
@@ -118,6 +122,16 @@ pub static HOST: &[Key] = &[
                 none: Some("never"),
             },
         )
+    },
+    Key {
+        summary: "limit of released connections in TIME-WAIT, beyond which the oldest ends",
+        source: "tcp_max_tw_buckets",
+        ..Key::integer("max_time_wait", 0..=MAX_COUNT, |h| Slot::U32(&mut h.max_time_wait))
+    },
+    Key {
+        summary: "connect from a port in TIME-WAIT after a second, if timestamps permit",
+        source: "RFC 6191; tcp_tw_reuse",
+        ..Key::switch("time_wait_reuse", |h| &mut h.time_wait_reuse)
     },
     Key {
         summary: "challenge ACKs per second, over all connections",

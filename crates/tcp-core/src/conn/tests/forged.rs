@@ -76,7 +76,7 @@ fn a_syn_ends_time_wait_if_it_is_provably_newer() {
         let syn = val.map_or(syn, |val| stamped(&syn, val, 0));
         let expected = if newer { Disposition::NewSyn { iss_floor: ISS + 2 } } else { Disposition::Handled };
         assert_eq!(bench.arrive(&syn), expected, "{offset} {val:?}");
-        assert_eq!(bench.counters.tcp_tw_recycled, u64::from(newer));
+        assert_eq!(bench.counters.tcp_tw_reopened, u64::from(newer));
     }
     // Timestamps that were not agreed on do not count.
     for (offset, val, newer) in [(-100, 5, false), (100, 1 << 31, true)] {
