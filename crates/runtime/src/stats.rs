@@ -110,11 +110,13 @@ pub struct Stats {
     pub rx_super_packets: u64,
     /// Sent packets that the device segments (TSO).
     pub tx_super_packets: u64,
-    /// Connections, in any state.
+    /// Connections, in any state; without those in `time_wait`.
     pub connections: usize,
     /// Of these, connections that the application has dropped and that still have something to deliver, or wait
     /// for the peer's FIN.
     pub orphans: usize,
+    /// Dropped connections in TIME-WAIT, each a record of about 70 bytes.
+    pub time_wait: usize,
     /// Packets sent, by kind, and their time in the egress scheduler's queue.
     pub egress: EgressStats,
     /// The device's counters.

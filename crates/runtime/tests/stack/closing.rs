@@ -10,7 +10,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Waits until `stack` has no connection left, TIME-WAIT included.
 async fn forgotten(stack: &Stack) {
-    until(|| stack.stats().connections == 0).await;
+    let left = || {
+        let stats = stack.stats();
+        stats.connections + stats.time_wait
+    };
+    until(|| left() == 0).await;
 }
 
 fn brief_time_wait() -> ConnConfig {

@@ -446,6 +446,7 @@ impl StackState {
             tx_super_packets: *tx_super_packets,
             connections: self.endpoint.connections(),
             orphans: self.endpoint.orphans(),
+            time_wait: self.endpoint.time_wait_records(),
             egress: self.endpoint.egress_stats(),
             device: self.device.device.stats(),
             counters: self.endpoint.counters().clone(),
