@@ -124,15 +124,14 @@ impl KalampoukasParams {
                 _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
             }
         }
-        if !self.adaptive
-            && let Some(param) = ["goal", "down"].into_iter().find_map(|name| params.get(name))
-        {
-            let key = param.key();
-            return Err(SpecError::new(format!(
+        let moot = [("goal", self.goal != Goal::default()), ("down", self.down.is_some())];
+        let given = |key| params.get(key).is_some() && !self.adaptive;
+        match moot.into_iter().find(|(key, chosen)| *chosen && given(key)) {
+            Some((key, _)) => Err(SpecError::new(format!(
                 "{key}= only has a meaning with f=auto; add that, or leave {key}= out"
-            )));
+            ))),
+            None => Ok(self),
         }
-        Ok(self)
     }
 }
 
