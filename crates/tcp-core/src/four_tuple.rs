@@ -17,6 +17,18 @@ enum Bytes {
 }
 
 impl FourTuple {
+    /// Another one for each number: IPv4 if it is even, IPv6 if it is odd.
+    #[cfg(test)]
+    pub(crate) fn numbered(number: u32) -> Self {
+        let [a, b, c, d] = number.to_be_bytes();
+        let (low, port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
+        let at = |host: u16, port: u16| match number % 2 {
+            0 => SocketAddr::from(([10, 0, host as u8, (host >> 8) as u8], port)),
+            _ => SocketAddr::from((Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host), port)),
+        };
+        Self::new(at(1, 443), at(low, port))
+    }
+
     /// The four-tuple of the connection between `local` and `remote`.
     ///
     /// In every packet both are of one family. If a caller mixes them, the IPv4 address is mapped to IPv6

@@ -91,33 +91,22 @@ impl core::fmt::Debug for Demux {
 #[cfg(test)]
 mod tests {
     use super::{Bucket, Demux, FourTuple};
-    use core::net::{Ipv6Addr, SocketAddr};
+    use core::net::SocketAddr;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
     use std::vec::Vec;
-
-    /// The names of `number` from 0 to 2^32 - 1: IPv4 if it is even, IPv6 if it is odd.
-    fn tuple(number: u32) -> FourTuple {
-        let [a, b, c, d] = number.to_be_bytes();
-        let (low, port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
-        let at = |host: u16, port: u16| match number % 2 {
-            0 => SocketAddr::from(([10, 0, host as u8, (host >> 8) as u8], port)),
-            _ => SocketAddr::from((Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host), port)),
-        };
-        FourTuple::new(at(1, 443), at(low, port))
-    }
 
     #[test]
     fn bucket_is_small_and_memory_follows_the_number_of_connections() {
         assert_eq!(size_of::<Bucket>(), 8);
         let mut demux = Demux::new([1; 16]);
         for number in 0..100_000 {
-            demux.insert(&tuple(number), number);
+            demux.insert(&FourTuple::numbered(number), number);
             let bytes = demux.table.allocation_size();
             assert!(bytes <= 24 * demux.len().max(30), "{bytes} for {}", demux.len());
         }
         for number in 0..100_000 {
-            assert!(demux.remove(&tuple(number), number));
+            assert!(demux.remove(&FourTuple::numbered(number), number));
             assert!(demux.table.allocation_size() <= 200 * demux.len().max(10), "at {number}");
         }
     }
@@ -126,11 +115,11 @@ mod tests {
     fn look_ups_ask_for_hardly_any_connection() {
         let mut demux = Demux::new([2; 16]);
         for number in 0..10_000 {
-            demux.insert(&tuple(number), number);
+            demux.insert(&FourTuple::numbered(number), number);
         }
         let mut asked = 0;
         for number in 0..20_000 {
-            let found = demux.find(&tuple(number), |slot| {
+            let found = demux.find(&FourTuple::numbered(number), |slot| {
                 asked += 1;
                 slot == number
             });
@@ -143,18 +132,18 @@ mod tests {
     #[test]
     fn same_hash_does_not_mean_same_connection() {
         let mut demux = Demux::new([3; 16]);
-        demux.insert(&tuple(7), 1);
-        assert_eq!(demux.find(&tuple(7), |_| false), None);
-        demux.insert(&tuple(7), 2);
-        assert_eq!(demux.find(&tuple(7), |slot| slot == 2), Some(2));
-        assert!(demux.remove(&tuple(7), 1));
-        assert_eq!(demux.find(&tuple(7), |_| true), Some(2));
+        demux.insert(&FourTuple::numbered(7), 1);
+        assert_eq!(demux.find(&FourTuple::numbered(7), |_| false), None);
+        demux.insert(&FourTuple::numbered(7), 2);
+        assert_eq!(demux.find(&FourTuple::numbered(7), |slot| slot == 2), Some(2));
+        assert!(demux.remove(&FourTuple::numbered(7), 1));
+        assert_eq!(demux.find(&FourTuple::numbered(7), |_| true), Some(2));
     }
 
     #[test]
     fn hash_depends_on_the_secret_and_on_every_byte() {
         let hash = |secret, tuple: &FourTuple| Demux::new([secret; 16]).bucket(tuple, 0).hash;
-        assert_ne!(hash(1, &tuple(6)), hash(2, &tuple(6)));
+        assert_ne!(hash(1, &FourTuple::numbered(6)), hash(2, &FourTuple::numbered(6)));
         let (a, b) = (SocketAddr::from(([10, 0, 0, 1], 80)), SocketAddr::from(([10, 0, 0, 2], 80)));
         assert_ne!(hash(1, &FourTuple::new(a, b)), hash(1, &FourTuple::new(b, a)), "not symmetric");
     }
@@ -164,7 +153,7 @@ mod tests {
         fn behaves_as_a_map(steps in prop::collection::vec((any::<bool>(), 0u32..60), 0..600)) {
             let (mut demux, mut model, mut slots) = (Demux::new([4; 16]), BTreeMap::new(), Vec::new());
             for (add, number) in steps {
-                let name = tuple(number);
+                let name = FourTuple::numbered(number);
                 match (add, model.get(&number).copied()) {
                     (true, None) => {
                         let slot = slots.len() as u32;
@@ -182,7 +171,7 @@ mod tests {
                 }
                 prop_assert_eq!(demux.len(), model.len());
                 for number in 0..60 {
-                    let name = tuple(number);
+                    let name = FourTuple::numbered(number);
                     let found = demux.find(&name, |slot| slots[slot as usize] == name);
                     prop_assert_eq!(found, model.get(&number).copied());
                 }

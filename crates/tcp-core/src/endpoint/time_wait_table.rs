@@ -313,20 +313,9 @@ mod tests {
     use crate::four_tuple::FourTuple;
     use crate::rate_limit::ConnRateLimit;
     use crate::time::{Duration, Instant};
-    use core::net::{Ipv6Addr, SocketAddr};
+    use core::net::SocketAddr;
     use proptest::prelude::*;
     use std::vec::Vec;
-
-    /// IPv4 if `number` is even, IPv6 if it is odd.
-    fn tuple(number: u32) -> FourTuple {
-        let [a, b, c, d] = number.to_be_bytes();
-        let (low, port) = (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]));
-        let at = |host: u16, port: u16| match number % 2 {
-            0 => SocketAddr::from(([10, 0, host as u8, (host >> 8) as u8], port)),
-            _ => SocketAddr::from((Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host), port)),
-        };
-        FourTuple::new(at(1, 443), at(low, port))
-    }
 
     fn retired(since: Instant, length: Duration) -> Retired {
         let (answers, ttl) = (ConnRateLimit::default(), Some(64));
@@ -345,7 +334,11 @@ mod tests {
         let mut table = TimeWaitTable::new([1; 16]);
         let (mut total, mut worst) = (0, 0);
         for number in 0..100_000 {
-            table.insert(table.name(&tuple(number)), &retired(Instant::ZERO, Duration::from_secs(60)), 64);
+            table.insert(
+                table.name(&FourTuple::numbered(number)),
+                &retired(Instant::ZERO, Duration::from_secs(60)),
+                64,
+            );
             let bytes = table.bytes() / table.len().max(30);
             total += bytes;
             worst = worst.max(bytes);
@@ -354,7 +347,7 @@ mod tests {
         assert!(worst <= 64 * 5 / 4 + 12, "{worst} bytes");
         assert!((64..=82).contains(&(total / 100_000)), "{} bytes on average", total / 100_000);
         for number in 0..100_000 {
-            table.remove(table.name(&tuple(number)));
+            table.remove(table.name(&FourTuple::numbered(number)));
             assert!(
                 table.bytes() <= 4 * 100 * table.len().max(KEEP),
                 "{} for {}",
@@ -368,7 +361,7 @@ mod tests {
     fn name_depends_on_the_secret_and_on_every_byte() {
         let table = TimeWaitTable::new([1; 16]);
         for number in [6, 7] {
-            let tuple = tuple(number);
+            let tuple = FourTuple::numbered(number);
             let (local, remote) = (tuple.local(), tuple.remote());
             let name = table.name(&tuple);
             assert_eq!(name, table.name(&FourTuple::new(local, remote)));
@@ -416,17 +409,17 @@ mod tests {
                     Step::Insert(number, kept) => {
                         if model.iter().all(|(_, other)| *other != number) {
                             let since = now - Duration::from_secs(kept);
-                            let name = table.name(&tuple(number));
+                            let name = table.name(&FourTuple::numbered(number));
                             table.insert(name, &retired(since, length(number)), 64);
                             push(&mut model, since, number);
                         }
                     }
                     Step::Remove(number) => {
-                        table.remove(table.name(&tuple(number)));
+                        table.remove(table.name(&FourTuple::numbered(number)));
                         model.retain(|(_, other)| *other != number);
                     }
                     Step::Restart(number) => {
-                        table.restart(table.name(&tuple(number)), now);
+                        table.restart(table.name(&FourTuple::numbered(number)), now);
                         if model.iter().any(|(_, other)| *other == number) {
                             model.retain(|(_, other)| *other != number);
                             push(&mut model, now, number);
@@ -444,7 +437,7 @@ mod tests {
                         let end = |&(since, number): &(Instant, u32)| since + length(number);
                         prop_assert_eq!(before, model.iter().map(end).min());
                         // Any of those that end at that time.
-                        model.retain(|&(_, number)| table.look_up(&tuple(number)).is_some());
+                        model.retain(|&(_, number)| table.look_up(&FourTuple::numbered(number)).is_some());
                     }
                 }
                 prop_assert_eq!(table.len(), model.len());
@@ -452,7 +445,7 @@ mod tests {
                 prop_assert_eq!(table.next_end(), model.iter().map(end).min());
                 for number in 0..16 {
                     let known = model.iter().find(|(_, other)| *other == number);
-                    let name = table.look_up(&tuple(number));
+                    let name = table.look_up(&FourTuple::numbered(number));
                     prop_assert_eq!(name.is_some(), known.is_some());
                     let since = name.and_then(|name| table.find(name)).map(|record| record.since);
                     prop_assert_eq!(since, known.map(|(since, _)| *since));
