@@ -7,6 +7,7 @@
 #[macro_use]
 mod support;
 
+mod attacks;
 mod close;
 mod endings;
 mod ethernet;

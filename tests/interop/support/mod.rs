@@ -12,7 +12,7 @@ use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::isolated;
 use ackline_runtime::{Device, Error, Stack};
-use ackline_tcp_core::{AcceptConfig, ConnConfig, ListenOn};
+use ackline_tcp_core::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,6 +51,8 @@ pub(crate) struct Setup {
     pub(crate) mtu: u32,
     pub(crate) impair: Option<ImpairConfig>,
     pub(crate) connections: ConnConfig,
+    /// Changes the settings of the stack's host.
+    pub(crate) host: fn(&mut EndpointConfig),
     /// The egress scheduler's name and parameters.
     pub(crate) scheduler: &'static str,
     /// Files below `/proc/sys/net/ipv4` and what to write into them, for this namespace's kernel.
@@ -68,6 +70,7 @@ impl Setup {
             mtu: 1500,
             impair: None,
             connections: Registry::default().conn_config(),
+            host: |_| {},
             scheduler: ackline::registry::DEFAULT_SCHED,
             sysctls: Vec::new(),
             tunnel: false,
@@ -90,6 +93,10 @@ impl Setup {
     pub(crate) fn connections(mut self, change: impl FnOnce(&mut ConnConfig)) -> Self {
         change(&mut self.connections);
         self
+    }
+
+    pub(crate) fn host(self, host: fn(&mut EndpointConfig)) -> Self {
+        Self { host, ..self }
     }
 
     pub(crate) fn scheduler(self, scheduler: &'static str) -> Self {
@@ -198,7 +205,11 @@ impl Setup {
         path: Option<Monitor>,
     ) -> Result<World, Error> {
         let scheduler = Registry::default().sched(self.scheduler).expect("a scheduler");
-        let mut builder = Stack::builder(device).address(STACK4).address(STACK6).scheduler(scheduler());
+        let mut builder = Stack::builder(device)
+            .address(STACK4)
+            .address(STACK6)
+            .scheduler(scheduler())
+            .configure(self.host);
         if self.tunnel {
             builder = builder.any_address();
         }
