@@ -18,6 +18,8 @@ mod answer;
 mod case;
 mod command;
 mod ends;
+#[path = "../support/ground.rs"]
+mod ground;
 mod measure;
 mod metric;
 mod net;
@@ -27,11 +29,9 @@ mod rounds;
 mod usage;
 
 use case::{Case, Who};
+use ground::Outcome;
 use results::Sample;
 use std::process::ExitCode;
-
-/// How something ended that can go wrong in many ways.
-type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 /// Length of a measurement, in seconds.
 const SECONDS: f64 = 1.0;

@@ -5,6 +5,7 @@ mod section;
 mod tables;
 mod targets;
 mod text;
+mod wanted;
 
 use crate::results::Results;
 pub(crate) use bars::throughput;

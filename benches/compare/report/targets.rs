@@ -1,11 +1,11 @@
-//! What is wanted, and whether it was reached.
+//! What is wanted of ackline beside the others.
 
-use super::text::{Table, number};
+use super::wanted::{self, Bound, Target};
 use crate::case::{
     Act, Case, Contestant, KERNEL, KERNEL_DEFAULT_CC, LOOP_PACKET, LOOP_TUN, PACKET, PLAIN, PLAIN_FEWER_ACKS,
     SMOLTCP, TUN, TUN_DEFAULT_CC, Wait,
 };
-use crate::results::{Metric, Results, Summary};
+use crate::results::{Metric, Results};
 
 const SEND: Act = Act::Send { flows: 1 };
 const RECEIVE: Act = Act::Receive { flows: 1 };
@@ -14,31 +14,9 @@ const fn round_trip(here: Wait, peer: Wait) -> Act {
 }
 const BLOCKING: Act = round_trip(Wait::Blocking, Wait::Blocking);
 
-#[derive(Clone, Copy)]
-enum Bound {
-    AtLeast(f64),
-    AtMost(f64),
-}
-
-struct Target {
-    what: String,
-    bound: Bound,
-    found: Option<Summary>,
-}
-
 /// One row for each target that there are results for.
 pub(super) fn table(results: &Results) -> String {
-    let mut table = Table::new(&["target", "wanted", "measured", "range over the rounds", "met"]);
-    for Target { what, bound, found } in targets(results) {
-        let Some(Summary { median, min, max }) = found else { continue };
-        let (wanted, met) = match bound {
-            Bound::AtLeast(limit) => (format!("at least {limit}"), median >= limit),
-            Bound::AtMost(limit) => (format!("at most {limit}"), median <= limit),
-        };
-        let range = format!("{} to {}", number(min), number(max));
-        table.row([what, wanted, number(median), range, if met { "met" } else { "**missed**" }.to_owned()]);
-    }
-    table.render()
+    wanted::table(targets(results))
 }
 
 fn targets(results: &Results) -> Vec<Target> {

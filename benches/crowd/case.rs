@@ -1,0 +1,136 @@
+//! What is measured: who, doing what.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// The stack that is measured. Its other end is always the kernel's TCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Who {
+    /// The kernel's TCP, over a pair of virtual Ethernet interfaces with segmentation offload.
+    Kernel,
+    /// ackline over a TUN device with super-packets and checksum offload.
+    Tun,
+    /// ackline over a packet socket on one of a pair of virtual Ethernet interfaces, with the same.
+    Packet,
+}
+
+impl Who {
+    pub(crate) const ALL: [Self; 3] = [Self::Kernel, Self::Tun, Self::Packet];
+    /// All but the one that they are compared with.
+    pub(crate) const OURS: [Self; 2] = [Self::Tun, Self::Packet];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Tun => "ackline-tun",
+            Self::Packet => "ackline-packet",
+        }
+    }
+
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel, veth with TSO",
+            Self::Tun => "ackline, TUN",
+            Self::Packet => "ackline, AF_PACKET",
+        }
+    }
+}
+
+/// What the measured end does. It connects; the kernel at the other end listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Act {
+    /// It sends on so many connections at once.
+    Send { flows: usize },
+    /// It receives on so many.
+    Receive { flows: usize },
+    /// It sends a byte, and waits until it comes back, while it sends on [`Act::BESIDE`] other connections.
+    RoundTrip,
+    /// It sends on one connection, with writes of so many bytes.
+    Write { bytes: usize },
+}
+
+/// Bytes of a write and of a read, unless a case says otherwise.
+pub(crate) const CHUNK: usize = 64 << 10;
+/// Bytes of a small write.
+pub(crate) const SMALL: usize = 8 << 10;
+
+impl Act {
+    /// Connections that send beside a round trip.
+    pub(crate) const BESIDE: usize = 10;
+    /// Numbers of busy connections.
+    pub(crate) const FLOWS: [usize; 4] = [1, 100, 1_000, 10_000];
+    /// From this number on, a measurement takes longer.
+    pub(crate) const CROWD: usize = 10_000;
+
+    /// In the order of the measurements.
+    fn all() -> impl Iterator<Item = Self> {
+        let bulk = Self::FLOWS.into_iter().flat_map(|flows| [Self::Send { flows }, Self::Receive { flows }]);
+        bulk.chain([Self::RoundTrip, Self::Write { bytes: SMALL }, Self::Write { bytes: CHUNK }])
+    }
+
+    /// Of the measured end.
+    pub(crate) const fn connections(self) -> usize {
+        match self {
+            Self::Send { flows } | Self::Receive { flows } => flows,
+            Self::RoundTrip => Self::BESIDE + 1,
+            Self::Write { .. } => 1,
+        }
+    }
+
+    /// How long it is measured, if others are for `length`: each flow of a crowd should get many turns.
+    pub(crate) fn length(self, length: Duration) -> Duration {
+        if self.connections() >= Self::CROWD { length * 6 } else { length }
+    }
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send { flows } => write!(f, "send-{flows}"),
+            Self::Receive { flows } => write!(f, "receive-{flows}"),
+            Self::RoundTrip => write!(f, "round-trip"),
+            Self::Write { bytes } => write!(f, "write-{bytes}"),
+        }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) who: Who,
+    pub(crate) act: Act,
+}
+
+impl Case {
+    /// Every case, a contestant's one after the other's for each act.
+    pub(crate) fn all() -> Vec<Self> {
+        let cases = Act::all().flat_map(|act| Who::ALL.map(|who| Self { who, act }));
+        // Between two kernels a direction is like the other.
+        cases.filter(|case| case.who != Who::Kernel || !matches!(case.act, Act::Receive { .. })).collect()
+    }
+
+    /// The kernel's case that it is compared with.
+    pub(crate) fn kernels(self) -> Self {
+        let act = match self.act {
+            Act::Receive { flows } => Act::Send { flows },
+            act => act,
+        };
+        Self { who: Who::Kernel, act }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.who.name(), self.act)
+    }
+}
+
+impl FromStr for Case {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::all().into_iter().find(|case| case.to_string() == name);
+        found.ok_or_else(|| format!("there is no case {name:?} (--list)"))
+    }
+}

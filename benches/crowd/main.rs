@@ -1,0 +1,55 @@
+//! What a host does for a crowd: many busy flows, one byte beside bulk senders, small writes; beside the kernel's TCP.
+//!
+//! ```text
+//! cargo bench --bench crowd                                    # all, three rounds: some ten minutes
+//! cargo bench --bench crowd -- --quick                         # one short round
+//! cargo bench --bench crowd -- --only 1000 --rounds 5          # what has this in its name; --list has all names
+//! cargo bench --bench crowd -- --json FILE --update docs/crowds.md
+//! ```
+//!
+//! The same program of one thread ([`program`]) runs on the kernel's TCP over a pair of veth and on ackline over TUN
+//! and over a packet socket; the other end is always this program on the kernel's TCP. Every measurement is a process of
+//! its own with network namespaces of its own, which the kernel removes when the process ends, however it ends. A round
+//! measures every case once, so that what else happens on the machine falls on all of them alike.
+//!
+//! Needs the right to make network namespaces and TUN devices: root.
+
+mod board;
+mod case;
+#[path = "../compare/command.rs"]
+mod command;
+#[path = "../support/ground.rs"]
+mod ground;
+mod measure;
+mod memory;
+mod metric;
+mod program;
+mod report;
+#[path = "../compare/results.rs"]
+mod results;
+#[path = "../compare/rounds.rs"]
+mod rounds;
+#[path = "../compare/report/section.rs"]
+mod section;
+#[path = "../compare/report/text.rs"]
+mod text;
+#[path = "../compare/report/wanted.rs"]
+mod wanted;
+
+use ground::Outcome;
+use results::Sample;
+use std::process::ExitCode;
+
+/// Length of a measurement, in seconds.
+const SECONDS: f64 = 2.0;
+
+fn main() -> ExitCode {
+    command::run(
+        SECONDS,
+        |_| (),
+        |case, length| match case {
+            None => measure::check_rights().map(|()| Sample::default()),
+            Some(case) => measure::run(case, length),
+        },
+    )
+}

@@ -1,0 +1,196 @@
+//! One measurement: two ends that never stop, and one thread that looks at what comes through.
+
+use crate::board::{Board, jain};
+use crate::case::{Act, Case, Who};
+use crate::ground::{self, HERE, Outcome, PEER, PORT};
+use crate::memory::{self, MEGABYTE};
+use crate::program;
+use crate::results::{Metric, Sample};
+use ackline::{Registry, Stack};
+use ackline_runtime::device::Device;
+use ackline_runtime::netns::Namespace;
+use ackline_runtime::timer;
+use rustix::fd::AsFd;
+use rustix::net::sockopt;
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use rustix::thread::UnshareFlags;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+use tokio::net::{TcpSocket, TcpStream};
+
+/// From the first byte to the measurement: slow start and the growth of buffers are over.
+const WARM_UP: Duration = Duration::from_millis(500);
+/// For the connections to open and the first byte to come.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(5);
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 4_096;
+
+/// The same as ackline's default, at both ends. One that paces by timers (BBR) would be all that is measured.
+const KERNEL_CC: &str = ackline::registry::DEFAULT_CC;
+
+/// Makes and removes everything that a measurement needs.
+pub(crate) fn check_rights() -> Outcome<()> {
+    ground::gain_rights()?;
+    Here::new(Who::Packet, &ground::namespace()?).map(drop)
+}
+
+/// Where the measured end is.
+enum Here {
+    Kernel(Namespace),
+    Device(Box<dyn Device>),
+}
+
+impl Here {
+    fn new(who: Who, peer: &Namespace) -> Outcome<Self> {
+        Ok(match who {
+            Who::Kernel => Self::Kernel(ground::with_kernel(peer)?),
+            Who::Tun => Self::Device(Box::new(ground::tun(peer, |config| config)?)),
+            Who::Packet => Self::Device(Box::new(ground::packet(peer, |config| config)?)),
+        })
+    }
+}
+
+/// The threads go on when this returns: the process is to end.
+pub(crate) fn run(Case { who, act }: Case, length: Duration) -> Outcome<Sample> {
+    // If the command is killed, its measurements are not to outlive it.
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    allow_descriptors();
+    ground::gain_rights()?;
+    let peer = ground::namespace()?;
+    let here = Here::new(who, &peer)?;
+    let board = Arc::new(Board::new(act.connections()));
+    let (report, ended) = mpsc::channel();
+    let resident = memory::resident()?;
+    // Both here, while all threads have the same descriptors: runtimes share some.
+    let (peers_runtime, runtime) = (program::runtime()?, program::runtime()?);
+
+    let (listens, listening) = mpsc::channel();
+    spawn("peer", &report, {
+        let board = board.clone();
+        move || {
+            peer.enter().map_err(io::Error::other)?;
+            own_descriptors()?;
+            peers_runtime.block_on(serve(act, board, &listens))
+        }
+    })?;
+    // If it has failed, the report says why.
+    let _ = listening.recv();
+    spawn("here", &report, {
+        let board = board.clone();
+        move || match here {
+            Here::Kernel(namespace) => {
+                namespace.enter().map_err(io::Error::other)?;
+                runtime.block_on(program::connect(act, board, connect))
+            }
+            Here::Device(device) => runtime.block_on(async {
+                let connections = Registry::default().conn_config();
+                let stack = Stack::builder(device).address(HERE).connections(connections).spawn()?;
+                program::connect(act, board, async || stack.connect((PEER, PORT)).await).await
+            }),
+        }
+    })?;
+
+    let mut waited = Duration::ZERO;
+    while board.total() == 0 {
+        pause(&ended, LOOK)?;
+        waited += LOOK;
+        if waited > PATIENCE {
+            return Err("nothing came through".into());
+        }
+    }
+    pause(&ended, WARM_UP)?;
+    let start = timer::now();
+    board.start(start);
+    pause(&ended, act.length(length))?;
+    let (end, bytes) = (timer::now(), board.bytes());
+    let elapsed = end.since(start).as_secs_f64();
+
+    let mut sample = Sample::default();
+    sample.set(Metric::GbitPerSecond, bytes.iter().sum::<u64>() as f64 * 8e-9 / elapsed);
+    sample.set(Metric::Resident, (memory::most_resident()?.saturating_sub(resident)) as f64 / MEGABYTE);
+    sample.set(Metric::KernelMemory, memory::of_kernel()? as f64 / MEGABYTE);
+    match act {
+        Act::Send { .. } | Act::Receive { .. } => {
+            sample.set(Metric::Jain, jain(&bytes));
+            sample.set(Metric::LongestWait, board.longest_wait(end).as_nanos() as f64 / 1e6);
+        }
+        Act::RoundTrip => {
+            let times = board.times();
+            let at = |share: f64| times.get((times.len() as f64 * share) as usize);
+            for (metric, share) in [(Metric::MedianMicros, 0.5), (Metric::P99Micros, 0.99)] {
+                let time = at(share).ok_or("no byte came back")?;
+                sample.set(metric, time.as_nanos() as f64 / 1e3);
+            }
+        }
+        Act::Write { .. } => {}
+    }
+    Ok(sample)
+}
+
+/// The kernel's end that listens; `listens` is told when it does.
+async fn serve(act: Act, board: Arc<Board>, listens: &Sender<()>) -> io::Result<()> {
+    let socket = socket()?;
+    socket.bind(SocketAddr::from((PEER, PORT)))?;
+    let listener = socket.listen(BACKLOG)?;
+    // Whoever waits for it is there, or the process ends.
+    let _ = listens.send(());
+    program::serve(act, board, async || prompt(listener.accept().await?.0)).await
+}
+
+/// A connection of the kernel's.
+async fn connect() -> io::Result<TcpStream> {
+    prompt(socket()?.connect(SocketAddr::from((PEER, PORT))).await?)
+}
+
+/// Before it is connected, for a connection that began with BBR stays paced. What a listener accepts has it too.
+fn socket() -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    sockopt::set_tcp_congestion(socket.as_fd(), KERNEL_CC)
+        .map_err(|errno| io::Error::other(format!("the kernel's TCP does not take {KERNEL_CC}: {errno}")))?;
+    Ok(socket)
+}
+
+fn prompt(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// As many as the process may have. The peer's thread gets a table of its own, because the limit holds for each table.
+fn allow_descriptors() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Without them, whoever opens a connection says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+}
+
+fn own_descriptors() -> io::Result<()> {
+    // SAFETY: this thread uses no descriptor that another one opens or closes after this.
+    Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) }?)
+}
+
+/// Starts an end. Its end, which is an error, goes to `report`.
+fn spawn(
+    name: &str,
+    report: &Sender<String>,
+    end: impl FnOnce() -> io::Result<()> + Send + 'static,
+) -> Outcome<()> {
+    let (label, report) = (name.to_owned(), report.clone());
+    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let why = end().map_or_else(|error| error.to_string(), |()| "it ended".to_owned());
+        // Whoever waits for it is there, or the process ends.
+        let _ = report.send(format!("{label}: {why}"));
+    })?;
+    Ok(())
+}
+
+/// Waits; an end that ends meanwhile is an error.
+fn pause(ended: &Receiver<String>, length: Duration) -> Outcome<()> {
+    match ended.recv_timeout(length) {
+        Err(RecvTimeoutError::Timeout) => Ok(()),
+        Ok(why) => Err(why.into()),
+        Err(RecvTimeoutError::Disconnected) => Err("both ends are gone".into()),
+    }
+}

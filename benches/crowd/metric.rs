@@ -1,0 +1,22 @@
+//! What is measured.
+
+use serde::{Deserialize, Serialize};
+
+/// A quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Metric {
+    /// Payload that arrived, in Gbit/s.
+    GbitPerSecond,
+    /// Jain's index of the flows' bytes: 1 if all got the same, 1/n if one got everything.
+    Jain,
+    /// The longest time that a flow waited for its next bytes, in milliseconds.
+    LongestWait,
+    /// By how much the resident memory of the process, both ends' buffers outside the kernel, grew at most, in MB.
+    Resident,
+    /// The kernel's memory for TCP at the end, of both ends if both are the kernel's, in MB.
+    KernelMemory,
+    /// Of round trips, in microseconds.
+    MedianMicros,
+    P99Micros,
+}

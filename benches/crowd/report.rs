@@ -1,0 +1,166 @@
+//! The tables of results, and what is wanted.
+
+use crate::case::{Act, CHUNK, Case, SMALL, Who};
+use crate::results::{Metric, Results};
+use crate::section::Section;
+pub(crate) use crate::section::{marked, plain, update};
+use crate::text::{Table, median, with_range};
+use crate::wanted::{self, Bound, Target};
+use clap::Args;
+use std::path::Path;
+
+/// Draws none.
+#[derive(Debug, Args)]
+pub(crate) struct Pictures {}
+
+impl Pictures {
+    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in benches/compare")]
+    pub(crate) fn draw(&self, _: &Results) -> Result<Vec<(&Path, String)>, String> {
+        Ok(Vec::new())
+    }
+}
+
+pub(crate) fn sections(results: &Results) -> Vec<Section> {
+    let section = |name, title, text| Section { name, title, text };
+    let all = [
+        section("crowd-setting", "Setting", setting(results)),
+        section("crowd-targets", "Targets", wanted::table(targets(results))),
+        section("crowd-flows", "Many flows", flows(results)),
+        section("crowd-round-trip", "Round trip of one byte beside ten senders, µs", round_trip(results)),
+        section("crowd-writes", "Small writes, Gbit/s", writes(results)),
+    ];
+    all.into_iter().filter(|section| !section.text.is_empty()).collect()
+}
+
+fn setting(results: &Results) -> String {
+    let setting = &results.setting;
+    format!(
+        "{} rounds of {} s for each case, six times as long for {} flows; {} processors ({}), Linux {}. Medians of the rounds.\n",
+        setting.rounds,
+        setting.seconds,
+        Act::CROWD,
+        setting.processors,
+        setting.processor,
+        setting.kernel
+    )
+}
+
+fn flows(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "busy flows",
+        "Gbit/s",
+        "to kernel",
+        "Jain's index",
+        "longest wait, ms",
+        "process, MB",
+        "kernel's TCP, MB",
+    ]);
+    for flows in Act::FLOWS {
+        for (act, does) in [(Act::Send { flows }, "sends"), (Act::Receive { flows }, "receives")] {
+            for who in Who::ALL {
+                let case = Case { who, act };
+                let rate = with_range(results.summary(&case, Metric::GbitPerSecond));
+                if rate.is_empty() {
+                    continue;
+                }
+                let ratio = median(results.ratio(&case, &case.kernels(), Metric::GbitPerSecond));
+                let rest = [Metric::Jain, Metric::LongestWait, Metric::Resident, Metric::KernelMemory];
+                let rest = rest.map(|metric| median(results.summary(&case, metric)));
+                let label = format!("{flows}: {} {does}", who.label());
+                table.row([label, rate, ratio].into_iter().chain(rest));
+            }
+        }
+    }
+    table.render()
+}
+
+fn round_trip(results: &Results) -> String {
+    let mut table = Table::new(&["who", "p50", "to kernel", "p99", "to kernel", "the senders, Gbit/s"]);
+    for who in Who::ALL {
+        let case = Case { who, act: Act::RoundTrip };
+        let p50 = with_range(results.summary(&case, Metric::MedianMicros));
+        if p50.is_empty() {
+            continue;
+        }
+        let ratio = |metric| median(results.ratio(&case, &case.kernels(), metric));
+        table.row([
+            who.label().to_owned(),
+            p50,
+            ratio(Metric::MedianMicros),
+            with_range(results.summary(&case, Metric::P99Micros)),
+            ratio(Metric::P99Micros),
+            median(results.summary(&case, Metric::GbitPerSecond)),
+        ]);
+    }
+    table.render()
+}
+
+fn writes(results: &Results) -> String {
+    let mut table = Table::new(&["one flow", "8 KiB writes", "to kernel", "64 KiB writes", "8 to 64 KiB"]);
+    for who in Who::ALL {
+        let case = |bytes| Case { who, act: Act::Write { bytes } };
+        let rate = |bytes| with_range(results.summary(&case(bytes), Metric::GbitPerSecond));
+        let ratio = |above: Case, below: Case| median(results.ratio(&above, &below, Metric::GbitPerSecond));
+        let small = rate(SMALL);
+        if !small.is_empty() {
+            table.row([
+                who.label().to_owned(),
+                small,
+                ratio(case(SMALL), case(SMALL).kernels()),
+                rate(CHUNK),
+                ratio(case(SMALL), case(CHUNK)),
+            ]);
+        }
+    }
+    table.render()
+}
+
+fn targets(results: &Results) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for who in Who::OURS {
+        let label = who.label();
+        for flows in Act::FLOWS {
+            for (act, does) in [(Act::Send { flows }, "send"), (Act::Receive { flows }, "receive")] {
+                let case = Case { who, act };
+                let name = format!("{label}: {flows} flows {does}");
+                let mut wanted = |what, bound, found| {
+                    targets.push(Target { what: format!("{name}, {what}"), bound, found });
+                };
+                if let Some(least) = least_rate(flows) {
+                    let ratio = results.ratio(&case, &case.kernels(), Metric::GbitPerSecond);
+                    wanted("to kernel", Bound::AtLeast(least), ratio);
+                }
+                if flows == Act::CROWD {
+                    let found = |metric| results.summary(&case, metric);
+                    wanted("Jain's index", Bound::AtLeast(0.95), found(Metric::Jain));
+                    wanted("longest wait, ms", Bound::AtMost(10_000.0), found(Metric::LongestWait));
+                    wanted("process, MB", Bound::AtMost(1_000.0), found(Metric::Resident));
+                }
+            }
+        }
+        let case = |act| Case { who, act };
+        let trip = |metric| results.ratio(&case(Act::RoundTrip), &case(Act::RoundTrip).kernels(), metric);
+        let (small, large) = (Act::Write { bytes: SMALL }, Act::Write { bytes: CHUNK });
+        for (what, bound, found) in [
+            ("round trip beside ten senders, p50, to kernel", Bound::AtMost(1.0), trip(Metric::MedianMicros)),
+            ("round trip beside ten senders, p99, to kernel", Bound::AtMost(0.5), trip(Metric::P99Micros)),
+            (
+                "8 KiB writes, to 64 KiB writes",
+                Bound::AtLeast(0.45),
+                results.ratio(&case(small), &case(large), Metric::GbitPerSecond),
+            ),
+        ] {
+            targets.push(Target { what: format!("{label}: {what}"), bound, found });
+        }
+    }
+    targets
+}
+
+/// Of the kernel's.
+fn least_rate(flows: usize) -> Option<f64> {
+    match flows {
+        100 => Some(0.95),
+        1_000 => Some(0.9),
+        _ => None,
+    }
+}
