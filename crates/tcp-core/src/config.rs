@@ -244,8 +244,17 @@ pub struct ConnConfig {
     /// Send only full segments until `send_buffer` fills, the cork is removed, or data has waited for 200 ms
     /// with nothing outstanding (`TCP_CORK` of Linux).
     pub cork: bool,
-    /// How long a segment size reduced by ICMP is kept before the full size is tried again. RFC 1191, section
-    /// 6.3: at least 5 minutes, and 10 by default.
+    /// What is done if packets of the segment size do not arrive and no ICMP message says so (RFC 4821).
+    pub path_mtu_probing: PathMtuProbing,
+    /// Payload bytes of a segment that is sent in place of larger ones which do not arrive (Linux, `tcp_base_mss`); over
+    /// IPv6 at least what a packet of 1280 bytes carries.
+    pub base_mss: u16,
+    /// Payload bytes down to which the segment size is halved if that does not arrive either (RFC 4821, section 7.7;
+    /// Linux, `tcp_mtu_probe_floor`, where it is 48). By default what an IPv4 packet of 552 bytes carries, as for ICMP:
+    /// a path that drops so small a packet drops all, and a long outage is no reason for tiny ones.
+    pub mtu_probe_floor: u16,
+    /// How long a reduced segment size is kept before the full size is tried again. RFC 1191, section 6.3: at least 5
+    /// minutes, and 10 by default.
     pub path_mtu_expiry: Duration,
     /// DSCP of outgoing packets, 0 to 63.
     pub dscp: u8,
@@ -289,6 +298,9 @@ impl Default for ConnConfig {
             ack_hold_limit: Duration::from_millis(180),
             restart_after_idle: true,
             cork: false,
+            path_mtu_probing: PathMtuProbing::default(),
+            base_mss: 1_024,
+            mtu_probe_floor: 500,
             path_mtu_expiry: Duration::from_secs(600),
             dscp: 0,
             ttl: None,
@@ -306,6 +318,17 @@ pub enum LossDetection {
     Rack,
     /// By count: three duplicate ACKs, or as much data SACKed above it (RFC 6675).
     DupAck,
+}
+
+/// Packetization layer path MTU discovery (RFC 4821), as `tcp_mtu_probing` of Linux sets it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PathMtuProbing {
+    /// Only ICMP messages lower the segment size.
+    Off,
+    /// Black holes are detected: the segment size is lowered if repeated timeouts end with a smaller segment.
+    #[default]
+    BlackHole,
 }
 
 /// What the floor of the retransmission timeout applies to.

@@ -141,10 +141,11 @@ counters! {
     tcp_from_zero_window_adv, "TcpExtTCPFromZeroWindowAdv", "Times that the advertised window rose from zero.";
     tcp_peer_zero_window, "AcklineTcpPeerZeroWindow", "Times that a peer's window fell to zero.";
     tcp_urgent, "AcklineTcpUrgent", "Segments with URG.";
-    tcp_mtu_reduced, "AcklineTcpMtuReduced", "Segment sizes lowered because of ICMP.";
+    tcp_mtu_reduced, "AcklineTcpMtuReduced", "Segment sizes lowered, because of ICMP or of a black hole.";
+    tcp_mtu_black_holes, "AcklineTcpMtuBlackHoles", "Of these, lowered because larger packets vanished without ICMP.";
     tcp_mtu_refused, "AcklineTcpMtuRefused", "Packet Too Big messages ignored: they quote no packet larger than the MTU that they name.";
     tcp_mtu_refuted, "AcklineTcpMtuRefuted", "Packet Too Big messages that an ACK has shown to be wrong.";
-    tcp_mtu_raised, "AcklineTcpMtuRaised", "Segment sizes raised again to what the handshake had settled, some time after ICMP.";
+    tcp_mtu_raised, "AcklineTcpMtuRaised", "Segment sizes raised again to what the handshake had settled, some time after they were lowered.";
     out_of_window_icmps, "TcpExtOutOfWindowIcmps", "ICMP errors ignored because they name no outstanding data (RFC 5927).";
     tcp_unmatched, "AcklineTcpUnmatched", "TCP segments of no connection that got no answer.";
     tx_refused, "AcklineTxRefused", "Packets that the device refused when they were offered.";

@@ -12,7 +12,7 @@ use crate::seq::SeqNum;
 use crate::snd;
 use crate::snd::ecn::EcnAgreement;
 use crate::time::{Duration, Instant};
-use crate::wire::{TcpFlags, TcpOptions, TcpSegment};
+use crate::wire::{MIN_MTU_V6, TcpFlags, TcpOptions, TcpSegment};
 
 /// Largest window shift (RFC 7323, section 2.3).
 const MAX_WSCALE: u8 = 14;
@@ -227,6 +227,7 @@ impl Connection {
             &config,
             &snd::OpenParams {
                 smss,
+                least_smss: self.least_smss(),
                 snd_wnd,
                 wl1: seg.seq,
                 sack: self.sack,
@@ -268,6 +269,17 @@ impl Connection {
         };
         let peer = peer.unwrap_or(default).max(MIN_MSS);
         u32::from(peer.min(self.announced_mss(host))).saturating_sub(self.option_len()).max(1)
+    }
+
+    /// Payload bytes that every path carries: IPv6 has no smaller packets (RFC 8200, section 5; RFC 4821, section
+    /// 7.7), IPv4 has.
+    fn least_smss(&self) -> u16 {
+        match self.tuple.remote().ip() {
+            core::net::IpAddr::V4(_) => 1,
+            remote @ core::net::IpAddr::V6(_) => {
+                (MIN_MTU_V6 - header_len(&remote) - self.option_len()) as u16
+            }
+        }
     }
 
     /// The handshake's timer fired.

@@ -151,6 +151,12 @@ impl Scoreboard {
         self.records.front().map_or(0, Record::packet_len)
     }
 
+    /// Payload bytes of the largest packet that is SACKed. O(number of records).
+    pub(crate) fn largest_sacked(&self) -> u16 {
+        let sacked = self.records.iter().filter(|record| record.is(tag::SACKED));
+        sacked.map(Record::packet_len).max().unwrap_or(0)
+    }
+
     /// The outstanding octet is held to be lost.
     pub(crate) fn is_lost(&self, seq: SeqNum) -> bool {
         self.records.get(self.index_of(seq)).is_some_and(|record| record.is(tag::LOST))

@@ -56,7 +56,7 @@ impl Flight {
         let inflight = self.pipe();
         if let Some(prr) = &mut self.recovery.prr {
             let target = self.decision.window.bytes();
-            prr.on_ack(&Progress { delivered, safe, inflight, target, smss: snd.smss });
+            prr.on_ack(&Progress { delivered, safe, inflight, target, smss: snd.smss() });
         }
     }
 

@@ -49,7 +49,7 @@ impl Flight {
         limits: &SendLimits,
     ) -> Result<Gate, Blocked> {
         let decision = &self.decision;
-        let smss = snd.smss;
+        let smss = snd.smss();
         let mut gate = Gate {
             room: u32::MAX,
             retransmit: true,
@@ -137,7 +137,7 @@ impl Flight {
             LossDetection::Rack if snd.sack => return room,
             // RFC 4653, section 3.2: if more are waited for, each of them lets a segment go.
             _ if reorders => return room,
-            _ => 2 * snd.smss,
+            _ => 2 * snd.smss(),
         };
         let flight_size = snd.flight_size().saturating_add(self.reserved.new_bytes());
         room.min(clamp(window).saturating_add(extra).saturating_sub(flight_size))
@@ -148,7 +148,9 @@ impl Flight {
     pub(super) fn is_window_full(&self, snd: &Stream, config: &ConnConfig) -> bool {
         let window = self.decision.window.bytes();
         let capped = config.cwnd_cap.is_some_and(|cap| cap < window);
-        self.decision.clock == Clock::Ack && !capped && window < u64::from(self.pipe()) + u64::from(snd.smss)
+        self.decision.clock == Clock::Ack
+            && !capped
+            && window < u64::from(self.pipe()) + u64::from(snd.smss())
     }
 
     /// An error if the pacer (or a paced packet in the scheduler) holds back data after `nxt`; `waiting`

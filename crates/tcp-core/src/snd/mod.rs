@@ -14,6 +14,7 @@
 //! | `congestion.rs` | telling congestion control of events, and its decision |
 //! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of ECE |
 //! | `path_mtu.rs`, `packet_too_big.rs` | the path MTU according to ICMP |
+//! | `black_hole.rs` | packets that vanish because of their size |
 //! | `next.rs`, `gate.rs`, `new_data.rs` | what to send: the choice, the windows, Nagle and SWS avoidance |
 //! | `pacer.rs` | when the next data may be sent |
 //! | `reserve.rs`, `reservations.rs` | packets in the egress scheduler |
@@ -25,6 +26,7 @@
 //! owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in [`recovery`](crate::recovery).
 
 mod ack_delay;
+mod black_hole;
 mod buffer;
 mod congestion;
 mod ece;
@@ -73,6 +75,8 @@ use stream::Stream;
 pub(crate) struct OpenParams {
     /// Payload bytes of a full segment.
     pub(crate) smss: u32,
+    /// Payload bytes that every path carries: no reason to send less.
+    pub(crate) least_smss: u16,
     /// The peer's window in bytes.
     pub(crate) snd_wnd: u32,
     /// Sequence number of the segment that announced it (SND.WL1).
@@ -193,7 +197,7 @@ impl Sender {
     }
 
     pub(crate) const fn smss(&self) -> u32 {
-        self.stream.smss
+        self.stream.smss()
     }
 
     pub(crate) fn srtt(&self) -> Option<Duration> {
@@ -271,7 +275,7 @@ impl Sender {
             return;
         }
         let decision = self.stream.ask_for_decision();
-        let mut init = CcInit::new(ctx.now, self.stream.smss, decision.window);
+        let mut init = CcInit::new(ctx.now, self.stream.smss(), decision.window);
         init.ssthresh = decision.ssthresh;
         init.granularity = ctx.granularity;
         self.stream.cc = make(&init);

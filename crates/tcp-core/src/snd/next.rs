@@ -132,7 +132,7 @@ impl Flight {
         if pending == 0 {
             return Ok(None);
         }
-        let smss = snd.smss;
+        let smss = snd.smss();
         let forced = self.recovery.forced;
         let most = if forced { smss } else { gate.max_payload.min(gate.room / smss * smss) };
         let Some((start, end)) = self.board.next_lost(most.max(smss)) else { return Ok(None) };
@@ -160,7 +160,7 @@ impl Flight {
 
     /// RFC 6675, NextSeg, rules 3 and 4.
     fn next_speculative(&mut self, snd: &Stream, now: Instant, gate: &Gate) -> Result<Option<Plan>, Blocked> {
-        let Some(piece) = self.recovery.speculative(&self.board, snd.smss) else { return Ok(None) };
+        let Some(piece) = self.recovery.speculative(&self.board, snd.smss()) else { return Ok(None) };
         if gate.room < piece.end.distance_from(piece.start) {
             return Err(Blocked::CongestionWindow);
         }
@@ -197,7 +197,7 @@ impl Flight {
             max_wnd: snd.window.max(),
             room: gate.room,
             max_payload: gate.max_run,
-            smss: snd.smss,
+            smss: snd.smss(),
             small: may_be_small,
             alone: matches!(config.nagle, Nagle::Rfc896 | Nagle::SunOs(_)),
             override_sws: overridden,

@@ -326,7 +326,7 @@ impl Flight {
             // It covers less than a segment, and nothing else was delivered since that was sent: the peer may
             // have held it (Linux, `FLAG_ACK_MAYBE_DELAYED`).
             let acked = ack.acked();
-            let held = acked < snd.smss && rate.is_some_and(|rate| rate.delivered == u64::from(acked));
+            let held = acked < snd.smss() && rate.is_some_and(|rate| rate.delivered == u64::from(acked));
             if !self.ack_delay.is_timer(ack, rtt, snd.rtt.srtt_pace(), snd.is_fin_acked()) {
                 snd.rtt.on_newest(&mut self.min_rtt, ctx.now, rtt, held);
             }
@@ -337,7 +337,7 @@ impl Flight {
     }
 
     fn detect_loss(&mut self, snd: &Stream, ctx: &mut Ctx<'_>, config: &ConnConfig, ack: &AckCx) -> Finding {
-        let rules = LossRules { sack: snd.sack, smss: snd.smss, clocks: snd.clocks(ctx.now, config) };
+        let rules = LossRules { sack: snd.sack, smss: snd.smss(), clocks: snd.clocks(ctx.now, config) };
         self.adapt_reordering_window(snd, config, ack);
         if rules.clocks.is_some() && self.recovery.rack.on_arrival(ack) {
             ctx.counters.tcp_sack_reorder += 1;

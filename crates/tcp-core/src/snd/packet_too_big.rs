@@ -1,6 +1,7 @@
 //! Claims that the path carries less, from a Packet Too Big message to the segment size: see [`path_mtu`](super::path_mtu).
 
 use super::Sender;
+use super::black_hole::{base_smss, step_down};
 use super::flight::Flight;
 use super::path_mtu::PathMtu;
 use super::stream::Stream;
@@ -19,13 +20,13 @@ impl Sender {
     /// A Packet Too Big message quotes the packet that begins at `quoted`; the MTU that it names has room for `payload`
     /// bytes of data.
     pub(crate) fn on_packet_too_big(&mut self, ctx: &mut Ctx<'_>, quoted: SeqNum, payload: u32) {
-        if payload == self.stream.smss {
+        if payload == self.stream.smss() {
             // The rest of a flight of larger packets.
             return;
         }
         let claimed = self.in_flight().is_some_and(|(snd, flight)| {
             let packet = flight.board.packet_at(quoted);
-            let packet = packet.filter(|(len, _)| payload < snd.smss.min(*len));
+            let packet = packet.filter(|(len, _)| payload < snd.smss().min(*len));
             if let Some((_, sent_at)) = packet {
                 let initial = payload >= u32::from(flight.largest_acked);
                 snd.take_claim(ctx.now, quoted, payload, sent_at, initial);
@@ -46,7 +47,7 @@ impl Stream {
             Some(srtt) if initial => (sent_at + srtt.saturating_mul(2).max(MIN_WAIT)).max(now),
             _ => Instant::FAR_FUTURE,
         };
-        let full = self.smss;
+        let full = self.smss();
         let path = self.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full)));
         // Of two sizes the larger one is believed first. If it is too large, the path will say so again.
         if path.claim.is_none_or(|claim| claim.payload < payload) {
@@ -76,6 +77,7 @@ impl Flight {
     ) {
         self.largest_acked = self.largest_acked.max(ack.largest_packet);
         let Some(path) = snd.path_mtu.as_deref_mut() else { return };
+        self.judge_cut(path, ack);
         path.fallback.take_if(|size| u32::from(self.largest_acked) > *size);
         if let Some(claim) = path.claim {
             let reported = self.board.is_sacked(claim.quoted, claim.quoted + 1);
@@ -113,19 +115,26 @@ impl Flight {
             self.believe(snd, ctx, config, claim);
             return;
         }
-        let head = self.board.head_packet_len();
-        if let Some(size) = path.fallback.take_if(|size| u32::from(head) > *size) {
+        let head = u32::from(self.board.head_packet_len());
+        if let Some(known) = path.fallback.filter(|size| head > *size) {
+            let size =
+                if path.silent { step_down(head, known, base_smss(snd.least_smss, config)) } else { known };
+            path.fallback.take_if(|known| *known == size);
             path.raise_at = ctx.now + config.path_mtu_expiry;
             ctx.counters.tcp_mtu_reduced += 1;
+            ctx.counters.tcp_mtu_black_holes += u64::from(path.silent);
             self.set_smss(snd, ctx, config, size);
         }
     }
 
     fn believe(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig, claim: Claim) {
+        let smss = snd.smss();
         let Some(path) = snd.path_mtu.as_deref_mut() else { return };
         path.claim = None;
         path.fallback = None;
-        if claim.payload >= snd.smss {
+        path.cut = None;
+        path.silent = false;
+        if claim.payload >= smss {
             return;
         }
         path.raise_at = ctx.now + config.path_mtu_expiry;
@@ -138,7 +147,7 @@ impl Flight {
 
     /// RFC 1191, section 6.3: the path may have widened, and an attacker may have been believed.
     fn try_full_size(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
-        let smss = snd.smss;
+        let smss = snd.smss();
         let Some(path) = snd.path_mtu.as_deref_mut() else { return };
         if path.claim.is_some() || ctx.now < path.raise_at {
             if path.is_settled(smss) {
@@ -155,9 +164,10 @@ impl Flight {
 
     /// The path carries less, or may carry more: segments have `smss` payload bytes from here on.
     pub(super) fn set_smss(&mut self, snd: &mut Stream, ctx: &Ctx<'_>, config: &ConnConfig, smss: u32) {
-        let old = core::mem::replace(&mut snd.smss, smss.max(1));
+        let old = snd.smss();
+        snd.set_smss(smss);
         // RFC 1191, section 5: what was dropped is sent again, and the window stays as it is.
-        self.board.mark_larger_than(snd.smss);
+        self.board.mark_larger_than(snd.smss());
         let view = self.flow_view(snd, ctx.now);
         self.tell(snd, |cc| cc.on_smss_change(&view, old));
         self.restart_rto(snd, ctx.now, config);

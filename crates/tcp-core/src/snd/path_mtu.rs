@@ -12,14 +12,17 @@
 //! A smaller size is not permanent (RFC 1191, section 6.3): after
 //! [`ConnConfig::path_mtu_expiry`](crate::config::ConnConfig::path_mtu_expiry) the full one is tried again.
 //! If the path is still narrow its routers report it again; if they stay silent, the next timeout restores
-//! the smaller size. Path probing (RFC 4821) is not implemented.
+//! the smaller size.
+//!
+//! A path whose routers never say anything is found by [`black_hole`](super::black_hole), which ends in the same way: with
+//! a smaller size to fall back to.
 //!
 //! Sizes are payload bytes of one packet, as for the SMSS.
 
 use crate::scoreboard::Claim;
 use crate::time::Instant;
 
-/// How ICMP has changed a connection's segment size. Exists from the first plausible message.
+/// How the path has changed a connection's segment size. Exists from the first message or suspicion on.
 #[derive(Debug)]
 pub(crate) struct PathMtu {
     /// The segment size from the handshake.
@@ -27,17 +30,21 @@ pub(crate) struct PathMtu {
     pub(super) claim: Option<Claim>,
     /// When the full size is tried again; [`Instant::FAR_FUTURE`] while it is in use.
     pub(super) raise_at: Instant,
-    /// The size in use before the full one was tried again, until a larger packet has arrived.
+    /// The size that is known to arrive while a larger one is tried, until a larger packet has arrived.
     pub(super) fallback: Option<u32>,
+    /// The size to which repeated timeouts have cut the segment that they send, until something arrives.
+    pub(super) cut: Option<u32>,
+    /// Nobody has said that the path carries less: timeouts have shown it.
+    pub(super) silent: bool,
 }
 
 impl PathMtu {
     pub(super) const fn new(full: u32) -> Self {
-        Self { full, claim: None, raise_at: Instant::FAR_FUTURE, fallback: None }
+        Self { full, claim: None, raise_at: Instant::FAR_FUTURE, fallback: None, cut: None, silent: false }
     }
 
     /// The full size is in use, and nothing contradicts it.
     pub(super) const fn is_settled(&self, smss: u32) -> bool {
-        self.full == smss && self.claim.is_none() && self.fallback.is_none()
+        self.full == smss && self.claim.is_none() && self.fallback.is_none() && self.cut.is_none()
     }
 }

@@ -92,7 +92,7 @@ impl Flight {
             plan.class = SegmentClass::Data;
             return Some(plan);
         }
-        let (start, end) = self.board.segment_at(self.board.highest_before(snd.nxt)?, snd.smss)?;
+        let (start, end) = self.board.segment_at(self.board.highest_before(snd.nxt)?, snd.smss())?;
         let end = snd.fit_window(start, end)?;
         Some(snd.retransmission(start, end, SendReason::TailLossProbe))
     }
@@ -118,7 +118,7 @@ impl Flight {
 impl Stream {
     /// How long the peer may hold the ACK of what is outstanding.
     fn ack_delay(&self, config: &ConnConfig) -> Duration {
-        if self.flight_size() <= self.smss { MAX_ACK_DELAY.min(config.min_rto) } else { Duration::ZERO }
+        if self.flight_size() <= self.smss() { MAX_ACK_DELAY.min(config.min_rto) } else { Duration::ZERO }
     }
 }
 

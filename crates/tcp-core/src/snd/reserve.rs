@@ -44,7 +44,7 @@ impl Flight {
     /// Minshall's rule.
     pub(super) fn note_release(&mut self, snd: &Stream, out: &Plan) {
         self.released = self.released.saturating_add(out.segments());
-        if !out.len.is_multiple_of(snd.smss) {
+        if !out.len.is_multiple_of(snd.smss()) {
             self.small_end = out.seq + out.len;
         }
     }
@@ -60,7 +60,7 @@ impl Flight {
             return None;
         }
         // If the path MTU fell meanwhile, a packet that was planned as one segment is planned anew.
-        let too_large = out.segment_size.is_none() && out.len > snd.smss;
+        let too_large = out.segment_size.is_none() && out.len > snd.smss();
         if entry.new {
             // RFC 9293, section 3.8.6: a window that shrank takes no new data beyond its edge.
             if too_large || (snd.nxt + out.len).gt(snd.wnd_end()) {

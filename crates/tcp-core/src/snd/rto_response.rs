@@ -94,6 +94,7 @@ impl Flight {
         let in_episode = self.recovery.in_episode();
         self.recovery.on_timeout_for(snd.una, snd.sack);
         self.rto.on_expiry();
+        self.suspect_black_hole(snd, config);
         if self.rto.expiries == 1 && before != RtoPhase::Probe {
             // RFC 3522, section 3.2, step 1: RetransmitTS is that of what this timeout sends. A probe that is repeated
             // keeps that of its first copy, and so does one that a tail loss probe sent again before.
@@ -103,7 +104,8 @@ impl Flight {
         let view = self.rto_view(snd, ctx, config, self.pipe(), in_episode);
         snd.response_asked = true;
         let step = snd.response.on_rto(&view);
-        let step = self.rto.dispose(step, &mut *snd.response, config.max_undecided_rtos, snd.smss);
+        let smss = snd.smss();
+        let step = self.rto.dispose(step, &mut *snd.response, config.max_undecided_rtos, smss);
         self.enter_loss(snd, ctx, config, first_copy);
         if step.gate != RtoGate::ByCc {
             self.void_reserved_data(snd);
@@ -153,8 +155,11 @@ impl Flight {
         self.rto.on_swap(before);
         if before == RtoPhase::Probe {
             // The head goes out as lost.
-            let step =
-                RtoStep { send: RtoSend::Nothing, timer: RtoTimer::Keep, ..RtoStep::conventional(snd.smss) };
+            let step = RtoStep {
+                send: RtoSend::Nothing,
+                timer: RtoTimer::Keep,
+                ..RtoStep::conventional(snd.smss())
+            };
             self.apply(snd, ctx, config, &step, (None, None));
         }
         self.trace_rto_phase(snd, ctx, before);
@@ -312,8 +317,10 @@ impl Flight {
                 None => self.highest_data(snd),
             },
         };
+        let most =
+            snd.path_mtu.as_deref().and_then(|path| path.cut).map_or(snd.smss(), |cut| cut.min(snd.smss()));
         let fitting = |seq| {
-            let (start, end) = self.board.segment_at(seq, snd.smss)?;
+            let (start, end) = self.board.segment_at(seq, most)?;
             snd.fit_window(start, end).map(|end| (start, end))
         };
         // If the peer has taken the window back from what was asked for, the head can still leave.

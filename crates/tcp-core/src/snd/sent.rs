@@ -88,7 +88,7 @@ impl Flight {
     /// New data left.
     fn commit_new(&mut self, snd: &mut Stream, out: &Plan, stamp: Stamp) {
         let limited = snd.delivery.is_app_limited();
-        self.board.push(snd.nxt, out.end(), stamp, snd.smss, limited);
+        self.board.push(snd.nxt, out.end(), stamp, snd.smss(), limited);
         snd.nxt = out.end();
         if let Some(ecn) = snd.ecn.as_deref_mut()
             && out.len > 0
@@ -107,7 +107,7 @@ impl Flight {
         stamp: Stamp,
     ) {
         let limited = snd.delivery.is_app_limited();
-        self.board.on_retransmitted(start, out.end(), stamp, snd.smss, limited);
+        self.board.on_retransmitted(start, out.end(), stamp, snd.smss(), limited);
         self.recovery.on_retransmitted(out.end().distance_from(start), ctx.now);
         let segments = out.segments();
         snd.stats.bytes_retrans += u64::from(out.len);

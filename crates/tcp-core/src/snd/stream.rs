@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 use core::num::NonZeroU16;
 
 /// Segment size before the handshake has determined one (RFC 9293, section 3.7.1).
-const DEFAULT_SMSS: u32 = 536;
+const DEFAULT_SMSS: u16 = 536;
 
 /// SND.*, the send buffer, path estimates, the policies and the totals.
 #[derive(Debug)]
@@ -38,8 +38,10 @@ pub(crate) struct Stream {
     pub(super) nxt: SeqNum,
     pub(super) window: PeerWindow,
     /// Payload bytes of a full segment.
-    pub(super) smss: u32,
-    /// Present if ICMP has reported a path MTU.
+    pub(super) smss: u16,
+    /// Payload bytes that every path carries.
+    pub(super) least_smss: u16,
+    /// Present if something speaks against the full segment size.
     pub(super) path_mtu: Option<Box<PathMtu>>,
     pub(super) cc: Box<dyn CongestionControl>,
     pub(super) response: Box<dyn RtoResponse>,
@@ -101,6 +103,7 @@ impl Stream {
             nxt: first,
             window: PeerWindow::new(0, SeqNum(0), iss),
             smss: DEFAULT_SMSS,
+            least_smss: 1,
             path_mtu: None,
             cc: Box::new(StandIn),
             response: Box::new(StandIn),
@@ -125,11 +128,21 @@ impl Stream {
 
     /// The handshake is complete.
     pub(super) fn open(&mut self, ctx: &Ctx<'_>, config: &ConnConfig, params: &OpenParams) {
-        let OpenParams { smss, snd_wnd, wl1, sack, timestamps, handshake_rtt, syn_retransmitted, ecn } =
-            *params;
+        let OpenParams {
+            smss,
+            least_smss,
+            snd_wnd,
+            wl1,
+            sack,
+            timestamps,
+            handshake_rtt,
+            syn_retransmitted,
+            ecn,
+        } = *params;
         self.una = self.nxt;
         self.window = PeerWindow::new(snd_wnd, wl1, self.una);
-        self.smss = smss.max(1);
+        self.set_smss(smss);
+        self.least_smss = least_smss;
         self.sack = sack;
         self.timestamps = timestamps;
         self.ecn = ecn.map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
@@ -143,11 +156,11 @@ impl Stream {
         }
         // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
         let window = if syn_retransmitted {
-            Window::from_bytes(u64::from(self.smss))
+            Window::from_bytes(u64::from(self.smss()))
         } else {
             self.initial_window(config)
         };
-        let mut init = CcInit::new(ctx.now, self.smss, window);
+        let mut init = CcInit::new(ctx.now, self.smss(), window);
         init.granularity = ctx.granularity;
         self.cc = (config.policies.cc)(&init);
         self.response = (config.policies.rto)();
@@ -157,8 +170,17 @@ impl Stream {
 
     /// RFC 6928, section 2: min(10 SMSS, max(2 SMSS, 14600)), scaled to the configured number of segments.
     pub(super) fn initial_window(&self, config: &ConnConfig) -> Window {
-        let (smss, segments) = (u64::from(self.smss), u64::from(config.initial_window.max(1)));
+        let (smss, segments) = (u64::from(self.smss()), u64::from(config.initial_window.max(1)));
         Window::from_bytes((segments * smss).min((2 * smss).max(segments * 1460)))
+    }
+
+    /// Payload bytes of a full segment; at least 1.
+    pub(super) const fn smss(&self) -> u32 {
+        self.smss as u32
+    }
+
+    pub(super) fn set_smss(&mut self, smss: u32) {
+        self.smss = u16::try_from(smss).unwrap_or(u16::MAX).max(1);
     }
 
     /// `snd_nxt - snd_una`.
@@ -181,10 +203,10 @@ impl Stream {
             return Some(end);
         }
         match edge.saturating_distance_from(start) {
-            0 if start == self.una => Some(end.min(start + self.smss)),
+            0 if start == self.una => Some(end.min(start + self.smss())),
             0 => None,
-            room if room < self.smss => Some(edge),
-            room => Some(start + room / self.smss * self.smss),
+            room if room < self.smss() => Some(edge),
+            room => Some(start + room / self.smss() * self.smss()),
         }
     }
 
@@ -193,7 +215,7 @@ impl Stream {
     /// whole.
     pub(super) fn new_probe(&self) -> Option<SeqNum> {
         let unsent = self.buffer.end().saturating_distance_from(self.nxt);
-        let end = self.nxt + unsent.min(self.smss);
+        let end = self.nxt + unsent.min(self.smss());
         if unsent == 0 || end.gt(self.wnd_end()) {
             return None;
         }
@@ -218,7 +240,7 @@ impl Stream {
 
     /// Payload bytes per wire segment of a packet with `len` bytes, if it is a super-packet.
     pub(super) fn segment_size(&self, len: u32) -> Option<NonZeroU16> {
-        if len > self.smss { u16::try_from(self.smss).ok().and_then(NonZeroU16::new) } else { None }
+        if len > self.smss() { NonZeroU16::new(self.smss) } else { None }
     }
 
     /// Everything written has left, the FIN included.

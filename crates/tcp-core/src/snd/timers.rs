@@ -159,7 +159,8 @@ impl Flight {
         let (Some(pace), Some(rttvar)) = (snd.rtt.srtt_pace(), snd.rtt.rttvar()) else {
             return Duration::ZERO;
         };
-        let gap = Gap::of(&self.decision, Some(pace)).map_or(Duration::ZERO, |gap| gap.of_segment(snd.smss));
+        let gap =
+            Gap::of(&self.decision, Some(pace)).map_or(Duration::ZERO, |gap| gap.of_segment(snd.smss()));
         let out = self.board.segments_out(u32::from(delta));
         let timer = if out < u32::from(delta) { ACK_TIMER } else { Duration::ZERO };
         pace.saturating_add(gap.saturating_mul(u64::from(delta - 1)))

@@ -16,7 +16,7 @@ use crate::units::Window;
 impl Stream {
     /// The sender as a congestion control sees it while nothing is outstanding.
     fn flow_view(&self, now: Instant) -> FlowView {
-        let mut view = FlowView::new(now, self.smss);
+        let mut view = FlowView::new(now, self.smss());
         view.snd_una = self.una;
         view.snd_nxt = self.nxt;
         view.snd_wnd = self.window.wnd();
@@ -97,7 +97,7 @@ impl Sender {
         let snd = &self.stream;
         info.cc = snd.cc.name();
         info.rto_response = snd.response.name();
-        info.snd_mss = snd.smss;
+        info.snd_mss = snd.smss();
         info.rto = snd.rtt.rto();
         info.backoff = snd.rtt.backoff();
         info.rtt = snd.rtt.srtt();

@@ -5,6 +5,7 @@ mod egress;
 mod limits;
 mod net;
 mod orphans;
+mod path_mtu;
 mod refusals;
 mod stray;
 mod time_wait;

@@ -31,11 +31,21 @@ pub(crate) struct Link {
     pub(crate) refused: u32,
     /// The driver takes one packet at a time, and reports its departure after this long.
     pub(crate) serialise: Option<Duration>,
+    /// Longer IP packets vanish.
+    pub(crate) mtu: usize,
 }
 
 impl Default for Link {
     fn default() -> Self {
-        Self { delay: Duration::from_millis(5), loss: 0, duplicates: 0, late: 0, refused: 0, serialise: None }
+        Self {
+            delay: Duration::from_millis(5),
+            loss: 0,
+            duplicates: 0,
+            late: 0,
+            refused: 0,
+            serialise: None,
+            mtu: usize::MAX,
+        }
     }
 }
 
@@ -56,6 +66,13 @@ impl Wire {
         };
         let bytes = [packet.header, packet.payload[0], packet.payload[1]].concat();
         Self { bytes, segment_size: packet.segment_size, checksum }
+    }
+
+    /// IP bytes of the longest packet on the wire.
+    pub(crate) fn longest(&self) -> usize {
+        let Some(segment) = self.segment_size else { return self.bytes.len() };
+        let ip = if self.bytes[0] >> 4 == 4 { usize::from(self.bytes[0] & 15) * 4 } else { 40 };
+        ip + usize::from(self.bytes[ip + 12] >> 4) * 4 + usize::from(segment.get())
     }
 
     pub(crate) fn rx(&self) -> RxPacket<'_> {
@@ -333,7 +350,7 @@ impl Net {
         self.left[from] += 1;
         self.longest[from] = self.longest[from].max(wire.bytes.len());
         let copies = match () {
-            () if self.chance(self.link.loss) => 0,
+            () if wire.longest() > self.link.mtu || self.chance(self.link.loss) => 0,
             () if self.chance(self.link.duplicates) => 2,
             () => 1,
         };

@@ -57,7 +57,12 @@ static TOP: Section = Section::new(
 
 static CONN: Section = Section {
     options: Some(Scope::Conn),
-    ..Section::new("[conn]", "Settings of every connection. An app's `conn` and `accept` override them.", &[])
+    ..Section::new(
+        "[conn]",
+        "Settings of every connection. An app's `conn` and `accept` override them. Links carry packets of every size, so \
+         `path_mtu_probing` is off here.",
+        &[],
+    )
 };
 
 const EGRESS: Key = Key::or(

@@ -2,7 +2,7 @@
 
 use super::ConfigKey;
 use super::value::{LONGEST, Number, SHORTEST, Slot, Span, Value, written};
-use crate::config::{ConnConfig, Ecn, KeepAlive, LossDetection, RtoFloor};
+use crate::config::{ConnConfig, Ecn, KeepAlive, LossDetection, PathMtuProbing, RtoFloor};
 use crate::policy::SpecError;
 use crate::policy::spec::{Param, ParamInfo, PolicySpec};
 use crate::time::Duration;
@@ -240,7 +240,35 @@ pub static CONN: &[Key] = &[
         ..Key::switch("cork", |c| &mut c.cork)
     },
     Key {
-        summary: "how long a segment size stays lowered after an ICMP message",
+        summary: "detect packets that vanish because of their size, without ICMP",
+        source: "RFC 4821 section 7.7; tcp_mtu_probing",
+        ..Key::new(
+            "path_mtu_probing",
+            Value::Choice {
+                names: &["off", "black-hole"],
+                get: |c| match c.path_mtu_probing {
+                    PathMtuProbing::Off => 0,
+                    PathMtuProbing::BlackHole => 1,
+                },
+                set: |c, at| {
+                    c.path_mtu_probing =
+                        if at == 0 { PathMtuProbing::Off } else { PathMtuProbing::BlackHole };
+                },
+            },
+        )
+    },
+    Key {
+        summary: "segment size in place of one that vanishes, in payload bytes",
+        source: "RFC 4821 section 7.2; tcp_base_mss",
+        ..Key::integer("base_mss", 48..=65_495, |c| Slot::U16(&mut c.base_mss))
+    },
+    Key {
+        summary: "segment size down to which it is halved if that vanishes, too",
+        source: "RFC 4821 section 7.7; tcp_mtu_probe_floor",
+        ..Key::integer("mtu_probe_floor", 48..=65_495, |c| Slot::U16(&mut c.mtu_probe_floor))
+    },
+    Key {
+        summary: "how long a segment size stays lowered, after an ICMP message or a black hole",
         source: "RFC 1191 section 6.3: at least 5 minutes; route mtu_expires",
         ..Key::time("path_mtu_expiry", Duration::from_secs(300)..=LONGEST, |c| {
             Span::Always(&mut c.path_mtu_expiry)

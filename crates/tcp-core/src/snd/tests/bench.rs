@@ -1,6 +1,6 @@
 //! A sender on a test bench: the peer is the test.
 
-use crate::config::{ConnConfig, LossDetection};
+use crate::config::{ConnConfig, LossDetection, PathMtuProbing};
 use crate::counters::Counters;
 use crate::events::WakeReason;
 use crate::info::{Blocked, Info};
@@ -126,6 +126,7 @@ impl Default for Setup {
             tlp: false,
             prr: false,
             undo: false,
+            path_mtu_probing: PathMtuProbing::Off,
             ..ConnConfig::default()
         };
         Self { config, cwnd: Some(10), wnd: 1 << 20, sack: true, rtt: Some(ms(100)) }
@@ -179,6 +180,7 @@ impl Setup {
             &bench.config,
             &OpenParams {
                 smss: SMSS,
+                least_smss: 1,
                 snd_wnd: self.wnd,
                 wl1: SeqNum(1),
                 sack: self.sack,
@@ -216,7 +218,7 @@ impl Bench {
         let ctx = ctx!(self);
         match self.snd.in_flight() {
             Some((snd, flight)) => flight.set_smss(snd, &ctx, &self.config, smss),
-            None => self.snd.stream.smss = smss,
+            None => self.snd.stream.set_smss(smss),
         }
     }
 

@@ -537,6 +537,7 @@ fn initial_window_after_a_lost_syn() {
         let mut snd = Sender::new(&config, ISS);
         let params = OpenParams {
             smss,
+            least_smss: 1,
             snd_wnd: 1 << 20,
             wl1: SeqNum(0),
             sack: true,

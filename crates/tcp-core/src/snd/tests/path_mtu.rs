@@ -1,6 +1,7 @@
-//! ICMP says that a packet was too big: when it is believed, and for how long.
+//! ICMP says that a packet was too big, or nobody says it: when that is believed, and for how long.
 
 use super::bench::{Bench, Left, SMSS, Setup, ctx, ms};
+use crate::config::PathMtuProbing;
 use crate::events::WakeReason;
 use crate::packet::SendReason::{FastRetransmit, RtoRetransmit};
 use crate::policy::cc::Phase;
@@ -207,4 +208,97 @@ fn if_the_full_size_meets_silence_the_smaller_one_comes_back() {
     bench.pass(Duration::from_secs(1));
     bench.ack(first_large + SMSS);
     assert_eq!(bench.info().snd_mss, 1000);
+}
+
+/// Black holes are detected.
+fn detecting() -> Setup {
+    let mut setup = Setup::rack();
+    setup.config.path_mtu_probing = PathMtuProbing::BlackHole;
+    setup
+}
+
+/// What the retransmission timer sends next.
+fn expire(bench: &mut Bench) -> Left {
+    bench.set_cwnd(1);
+    assert_eq!(bench.fire(), WakeReason::Rto);
+    drain(bench)[0]
+}
+
+#[test]
+fn from_the_third_expiry_on_the_head_is_cut() {
+    let mut setup = detecting();
+    setup.config.base_mss = 800;
+    setup.config.mtu_probe_floor = 150;
+    let mut bench = first_flight(setup);
+    let sizes = [(); 7].map(|()| expire(&mut bench).1);
+    assert_eq!(sizes, [1000, 1000, 800, 400, 200, 150, 150], "RFC 4821, section 7.7");
+    assert_eq!((bench.info().snd_mss, counts(&bench)), (1000, (0, 0, 0, 0)), "a suspicion");
+
+    // What is cut arrives, but the full segments behind it do not.
+    bench.ack(150);
+    let again = drain(&mut bench);
+    assert!(again.iter().all(|packet| packet.1 == 1000), "it may have been an outage: {again:?}");
+    let mut sizes = Vec::new();
+    for _ in 0..2 {
+        sizes.push((expire(&mut bench).1, bench.info().snd_mss));
+    }
+    assert_eq!(sizes, [(800, 800), (150, 150)], "by way of the base");
+    assert_eq!((counts(&bench).0, bench.counters.tcp_mtu_black_holes), (2, 2));
+    assert_eq!(expire(&mut bench).1, 150, "not below what has arrived");
+}
+
+#[test]
+fn after_an_outage_the_segment_size_is_what_it_was() {
+    let mut bench = first_flight(detecting());
+    for _ in 0..5 {
+        expire(&mut bench);
+    }
+    bench.ack(500);
+    drain(&mut bench);
+    bench.ack(10 * SMSS);
+    drain(&mut bench);
+    bench.ack(11 * SMSS);
+    drain(&mut bench);
+    // Congestion, from here on.
+    expire(&mut bench);
+    expire(&mut bench);
+    assert_eq!((bench.info().snd_mss, counts(&bench)), (1000, (0, 0, 0, 0)));
+}
+
+#[test]
+fn a_head_that_is_lost_while_others_arrive_is_not_cut() {
+    let mut bench = first_flight(detecting());
+    bench.sack(0, &[(3_000, 4_000)]);
+    drain(&mut bench);
+    let sizes = [(); 5].map(|()| expire(&mut bench).1);
+    assert_eq!(sizes, [1000; 5], "packets as large have arrived");
+
+    // Smaller ones have: that is what a black hole looks like.
+    let mut bench = detecting().open();
+    bench.write(3_100);
+    drain(&mut bench);
+    bench.sack(0, &[(3_000, 3_100)]);
+    drain(&mut bench);
+    let sizes = [(); 3].map(|()| expire(&mut bench).1);
+    assert_eq!(sizes, [1000, 1000, 500]);
+}
+
+#[test]
+fn an_ack_of_the_whole_segment_ends_the_suspicion() {
+    let mut bench = first_flight(detecting());
+    let sizes = [(); 3].map(|()| expire(&mut bench).1);
+    assert_eq!(sizes, [1000, 1000, 500]);
+    // The first copy was late.
+    bench.ack(SMSS);
+    drain(&mut bench);
+    for _ in 0..2 {
+        expire(&mut bench);
+    }
+    assert_eq!((bench.info().snd_mss, counts(&bench)), (1000, (0, 0, 0, 0)));
+}
+
+#[test]
+fn probing_can_be_switched_off() {
+    let mut bench = first_flight(Setup::rack());
+    assert_eq!([(); 5].map(|()| expire(&mut bench).1), [1000; 5]);
 }

@@ -1,0 +1,74 @@
+//! Black holes: packets vanish because of their size, and no ICMP message says so (RFC 2923, section 2.1; RFC 4821,
+//! section 7.7; RFC 8899, section 4.3).
+//!
+//! Repeated timeouts alone show nothing, for an outage looks the same. So they only cut what the timer sends, and the
+//! segment size stays. What arrives then decides:
+//!
+//! ```text
+//!   3rd expiry: head cut to base_mss ──► nothing arrives: cut it in half at each expiry, down to mtu_probe_floor
+//!                     │
+//!                     └─ it arrives: go on with full segments ──┬─ one arrives: it was an outage
+//!                                                               └─ a timeout: the segment size falls
+//! ```
+//!
+//! A connection thus pays for a black hole with one timeout more, and an outage never costs it its segment size.
+//! The size falls to the base first, and only if that is not enough to what has arrived.
+
+use super::flight::Flight;
+use super::path_mtu::PathMtu;
+use super::stream::Stream;
+use crate::config::{ConnConfig, PathMtuProbing};
+use crate::scoreboard::AckCx;
+use alloc::boxed::Box;
+
+/// Expiries without progress from which on smaller segments are tried: the threshold R1 of RFC 9293, section 3.8.3, which is
+/// at least 3 (Linux, `tcp_retries1`).
+const R1: u32 = 3;
+
+/// Payload bytes of the first segment that is sent in place of larger ones, if every path carries `least`.
+pub(super) fn base_smss(least: u16, config: &ConnConfig) -> u32 {
+    u32::from(config.base_mss.max(least))
+}
+
+/// The size that follows if packets of `head` bytes do not arrive and those of `known` bytes do.
+pub(super) fn step_down(head: u32, known: u32, base: u32) -> u32 {
+    if head > base { known.max(base) } else { known }
+}
+
+impl Flight {
+    /// The retransmission timer has fired, as often as [`RtoHost::expiries`](crate::recovery::rto_host::RtoHost::expiries)
+    /// says: what it sends may have to be smaller.
+    pub(super) fn suspect_black_hole(&mut self, snd: &mut Stream, config: &ConnConfig) {
+        if config.path_mtu_probing == PathMtuProbing::Off || self.rto.expiries < R1 {
+            return;
+        }
+        let full = snd.smss();
+        let base = base_smss(snd.least_smss, config);
+        let floor = u32::from(config.mtu_probe_floor.max(snd.least_smss)).min(base);
+        let cut = snd.path_mtu.as_deref().and_then(|path| path.cut);
+        let size = cut.unwrap_or(full).min(u32::from(self.board.head_packet_len()));
+        let next = if size > base { base } else { (size / 2).max(floor) };
+        // Larger packets that left later have arrived: it is not their size.
+        if next >= size || u32::from(self.board.largest_sacked()) > next {
+            return;
+        }
+        snd.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full))).cut = Some(next);
+    }
+
+    /// An ACK has come after the head was cut.
+    pub(super) fn judge_cut(&mut self, path: &mut PathMtu, ack: &AckCx) {
+        if ack.acked() == 0 {
+            return;
+        }
+        let Some(size) = path.cut.take() else { return };
+        // More than the cut segment: an earlier copy, which was whole, has arrived after all.
+        let whole =
+            ack.acked() > size || u32::from(ack.largest_packet.max(self.board.largest_sacked())) > size;
+        if !whole {
+            path.fallback = Some(size);
+            path.silent = true;
+            // What arrived before says nothing of the path as it is.
+            self.largest_acked = self.largest_acked.min(u16::try_from(size).unwrap_or(u16::MAX));
+        }
+    }
+}

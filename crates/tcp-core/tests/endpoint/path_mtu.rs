@@ -1,0 +1,91 @@
+//! Paths that carry less than their ends: what the applications get, and how soon.
+
+use crate::net::{A, B, Link, Net, Plan, host_config, socket};
+use ackline_tcp_core::config::PathMtuProbing;
+use ackline_tcp_core::info::Info;
+use ackline_tcp_core::{ConnConfig, ConnId, Duration};
+use std::net::SocketAddr;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(3_600);
+
+/// A network whose link carries packets of `mtu` bytes, and says nothing of longer ones.
+fn narrow(offloaded: bool, mtu: usize) -> Net {
+    let link = Link { mtu, ..Link::default() };
+    if offloaded { Net::offloaded(1, link) } else { Net::new(1, link) }
+}
+
+/// A connects to `to`, and has `bytes` to send.
+fn sender(net: &mut Net, to: SocketAddr, config: &ConnConfig, bytes: u64) -> ConnId {
+    net.listen(B, 80, config.clone());
+    net.connect(A, to, config.clone(), Plan::send(bytes))
+}
+
+fn info(net: &mut Net, id: ConnId) -> Info {
+    net.endpoint(A).conn(id).unwrap().info()
+}
+
+fn received(net: &Net) -> u64 {
+    net.hosts[B].streams.values().map(|stream| stream.read).sum()
+}
+
+/// B has `bytes` within `limit`.
+fn arrives(net: &mut Net, bytes: u64, limit: Duration) -> bool {
+    net.run_until(limit, |net| received(net) >= bytes)
+}
+
+#[test]
+fn what_a_black_hole_swallows_arrives_in_smaller_segments() {
+    for (offloaded, mtu, payload) in [(false, 1_200, 1_024), (true, 1_200, 1_024), (false, 600, 512)] {
+        let mut net = narrow(offloaded, mtu);
+        let id = sender(&mut net, socket(B, 80), &ConnConfig::default(), 300_000);
+        assert!(arrives(&mut net, 300_000, Duration::from_secs(8)), "MTU {mtu}: {}", received(&net));
+        assert_eq!(info(&mut net, id).snd_mss, payload, "MTU {mtu}");
+        let counters = net.hosts[A].endpoint.counters();
+        assert!(counters.tcp_mtu_black_holes >= 1);
+        assert_eq!(counters.tcp_mtu_black_holes, counters.tcp_mtu_reduced);
+    }
+}
+
+#[test]
+fn over_ipv6_segments_fill_1280_bytes() {
+    let mut net = narrow(false, 1_280);
+    let to = SocketAddr::new(host_config(B).addresses[1], 80);
+    let id = sender(&mut net, to, &ConnConfig::default(), 100_000);
+    assert!(arrives(&mut net, 100_000, Duration::from_secs(8)));
+    assert_eq!(info(&mut net, id).snd_mss, 1_280 - 60 - 12);
+}
+
+#[test]
+fn without_detection_nothing_arrives() {
+    let mut net = narrow(false, 1_200);
+    let mut config = ConnConfig::default();
+    config.path_mtu_probing = PathMtuProbing::Off;
+    sender(&mut net, socket(B, 80), &config, 300_000);
+    assert!(!arrives(&mut net, 1_448, MINUTE.saturating_mul(10)));
+}
+
+#[test]
+fn a_route_that_becomes_narrower_is_noticed() {
+    let mut net = narrow(true, 1_500);
+    let id = sender(&mut net, socket(B, 80), &ConnConfig::default(), 50_000_000);
+    assert!(arrives(&mut net, 5_000_000, MINUTE));
+    net.link.mtu = 1_400;
+    assert!(arrives(&mut net, 50_000_000, MINUTE), "{}", received(&net));
+    assert_eq!(info(&mut net, id).snd_mss, 1_024);
+}
+
+#[test]
+fn an_outage_is_no_black_hole() {
+    for seconds in [1, 3, 10, 30, 100, 300] {
+        let mut net = narrow(true, 1_500);
+        let id = sender(&mut net, socket(B, 80), &ConnConfig::default(), 20_000_000);
+        assert!(arrives(&mut net, 5_000_000, MINUTE));
+        net.link.mtu = 0;
+        net.run(Duration::from_secs(seconds));
+        net.link.mtu = 1_500;
+        assert!(arrives(&mut net, 20_000_000, LONG));
+        let reduced = net.hosts[A].endpoint.counters().tcp_mtu_reduced;
+        assert_eq!((info(&mut net, id).snd_mss, reduced), (1_448, 0), "{seconds} s");
+    }
+}
