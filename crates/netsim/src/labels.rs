@@ -18,6 +18,7 @@ pub const fn send_reason(reason: SendReason) -> &'static str {
         SendReason::RtoRetransmit => "rto-retransmit",
         SendReason::RtoProbe => "rto-probe",
         SendReason::TailLossProbe => "tail-loss-probe",
+        SendReason::PathMtuProbe => "path-mtu-probe",
         SendReason::Fin => "fin",
         SendReason::WindowProbe => "window-probe",
         SendReason::KeepAlive => "keep-alive",

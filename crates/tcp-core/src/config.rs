@@ -326,9 +326,12 @@ pub enum LossDetection {
 pub enum PathMtuProbing {
     /// Only ICMP messages lower the segment size.
     Off,
-    /// Black holes are detected: the segment size is lowered if repeated timeouts end with a smaller segment.
+    /// Black holes are detected: the segment size is lowered if repeated timeouts end with a smaller segment. Then
+    /// probes find how much the path carries, every [`path_mtu_expiry`](ConnConfig::path_mtu_expiry) anew.
     #[default]
     BlackHole,
+    /// The same, and segments begin with [`base_mss`](ConnConfig::base_mss): probes find what the path carries.
+    Always,
 }
 
 /// What the floor of the retransmission timeout applies to.

@@ -143,6 +143,8 @@ counters! {
     tcp_urgent, "AcklineTcpUrgent", "Segments with URG.";
     tcp_mtu_reduced, "AcklineTcpMtuReduced", "Segment sizes lowered, because of ICMP or of a black hole.";
     tcp_mtu_black_holes, "AcklineTcpMtuBlackHoles", "Of these, lowered because larger packets vanished without ICMP.";
+    tcp_mtup_success, "TcpExtTCPMTUPSuccess", "Probes of the path MTU that have arrived.";
+    tcp_mtup_fail, "TcpExtTCPMTUPFail", "Probes of the path MTU that alone were lost.";
     tcp_mtu_refused, "AcklineTcpMtuRefused", "Packet Too Big messages ignored: they quote no packet larger than the MTU that they name.";
     tcp_mtu_refuted, "AcklineTcpMtuRefuted", "Packet Too Big messages that an ACK has shown to be wrong.";
     tcp_mtu_raised, "AcklineTcpMtuRaised", "Segment sizes raised again to what the handshake had settled, some time after they were lowered.";

@@ -96,6 +96,8 @@ pub enum SendReason {
     /// A probe that the expired retransmission timer sends instead: new data, or the highest outstanding
     /// segment.
     RtoProbe,
+    /// New data in a segment larger than the others, to see whether the path carries it (RFC 4821).
+    PathMtuProbe,
     /// FIN without data.
     Fin,
     /// Probe of a closed window (RFC 9293, section 3.8.6.1).

@@ -14,7 +14,7 @@
 //! | `congestion.rs` | telling congestion control of events, and its decision |
 //! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of ECE |
 //! | `path_mtu.rs`, `packet_too_big.rs` | the path MTU according to ICMP |
-//! | `black_hole.rs` | packets that vanish because of their size |
+//! | `black_hole.rs`, `mtu_search.rs` | packets that vanish because of their size, and the search for the largest that does not |
 //! | `next.rs`, `gate.rs`, `new_data.rs` | what to send: the choice, the windows, Nagle and SWS avoidance |
 //! | `pacer.rs` | when the next data may be sent |
 //! | `reserve.rs`, `reservations.rs` | packets in the egress scheduler |
@@ -35,6 +35,7 @@ mod episode;
 mod flight;
 mod gate;
 mod min_rtt;
+mod mtu_search;
 mod new_data;
 mod next;
 mod on_ack;

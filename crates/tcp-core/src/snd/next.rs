@@ -185,6 +185,13 @@ impl Flight {
             return Err(Blocked::App);
         }
         let data = snd.buffer.end().saturating_distance_from(nxt);
+        if snd.path_mtu.is_some()
+            && let Some(probe) = self.next_mtu_probe(snd, now, gate, nxt, data)
+        {
+            let probe = probe?;
+            self.hold_back(now, gate, nxt, data)?;
+            return Ok(probe);
+        }
         // A small segment that was cancelled in the scheduler is not outstanding.
         self.small_end = self.small_end.min(nxt);
         let overridden = self.wait.cause == WaitCause::Overridden;

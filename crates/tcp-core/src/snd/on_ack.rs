@@ -137,7 +137,10 @@ impl Flight {
             self.judge_probe(snd, ctx, ack);
             self.undo_if_needless(snd, ctx, ack);
             let unnamed = self.board.unnamed();
-            let finding = self.detect_loss(snd, ctx, config, ack);
+            let mut finding = self.detect_loss(snd, ctx, config, ack);
+            if finding.begin && snd.path_mtu.is_some() {
+                finding = self.excuse_mtu_probe(snd, ctx, config, finding);
+            }
             let delivered = if snd.sack {
                 ack.delivered
             } else {
@@ -388,7 +391,12 @@ impl Flight {
             prr.on_lost(found.bytes);
         }
         note_lost(ctx, found.bytes, found.lost_again, true);
-        if found.bytes > 0 && !in_episode {
+        let mut finding =
+            Finding { newly_lost: found.bytes, begin: found.bytes > 0 && !in_episode, lost_again: 0 };
+        if finding.begin && snd.path_mtu.is_some() {
+            finding = self.excuse_mtu_probe(snd, ctx, config, finding);
+        }
+        if finding.begin {
             self.begin_recovery(snd, ctx, config, prior_pipe, 0);
         }
         self.judge_claim_by_loss(snd, ctx, config);

@@ -3,6 +3,7 @@
 use super::Sender;
 use super::black_hole::{base_smss, step_down};
 use super::flight::Flight;
+use super::mtu_search::MtuSearch;
 use super::path_mtu::PathMtu;
 use super::stream::Stream;
 use crate::config::ConnConfig;
@@ -78,6 +79,10 @@ impl Flight {
         self.largest_acked = self.largest_acked.max(ack.largest_packet);
         let Some(path) = snd.path_mtu.as_deref_mut() else { return };
         self.judge_cut(path, ack);
+        if path.search.is_some() {
+            self.judge_mtu_probe(snd, ctx, config, ack);
+        }
+        let Some(path) = snd.path_mtu.as_deref_mut() else { return };
         path.fallback.take_if(|size| u32::from(self.largest_acked) > *size);
         if let Some(claim) = path.claim {
             let reported = self.board.is_sacked(claim.quoted, claim.quoted + 1);
@@ -111,6 +116,7 @@ impl Flight {
     /// The retransmission timer has fired, and nothing was sent for it yet.
     pub(super) fn judge_path_by_timeout(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         let Some(path) = snd.path_mtu.as_deref_mut() else { return };
+        self.abandon_mtu_probe(path, ctx.now, config);
         if let Some(claim) = path.claim {
             self.believe(snd, ctx, config, claim);
             return;
@@ -120,7 +126,11 @@ impl Flight {
             let size =
                 if path.silent { step_down(head, known, base_smss(snd.least_smss, config)) } else { known };
             path.fallback.take_if(|known| *known == size);
-            path.raise_at = ctx.now + config.path_mtu_expiry;
+            if path.silent && snd.sack {
+                path.search = Some(MtuSearch::below(head, ctx.now));
+            } else {
+                path.raise_at = ctx.now + config.path_mtu_expiry;
+            }
             ctx.counters.tcp_mtu_reduced += 1;
             ctx.counters.tcp_mtu_black_holes += u64::from(path.silent);
             self.set_smss(snd, ctx, config, size);
@@ -137,7 +147,11 @@ impl Flight {
         if claim.payload >= smss {
             return;
         }
-        path.raise_at = ctx.now + config.path_mtu_expiry;
+        let raise_at = ctx.now + config.path_mtu_expiry;
+        match &mut path.search {
+            Some(search) => *search = MtuSearch::up_to(path.full, raise_at),
+            None => path.raise_at = raise_at,
+        }
         // What arrived before says nothing of the path as it is.
         let most = u16::try_from(claim.payload).unwrap_or(u16::MAX);
         self.largest_acked = self.largest_acked.min(most);

@@ -15,10 +15,12 @@
 //! the smaller size.
 //!
 //! A path whose routers never say anything is found by [`black_hole`](super::black_hole), which ends in the same way: with
-//! a smaller size to fall back to.
+//! a smaller size to fall back to. Such a path is not flooded with segments of the full size: [probes](super::mtu_search) find what
+//! it carries.
 //!
 //! Sizes are payload bytes of one packet, as for the SMSS.
 
+use super::mtu_search::MtuSearch;
 use crate::scoreboard::Claim;
 use crate::time::Instant;
 
@@ -36,11 +38,21 @@ pub(crate) struct PathMtu {
     pub(super) cut: Option<u32>,
     /// Nobody has said that the path carries less: timeouts have shown it.
     pub(super) silent: bool,
+    /// Larger sizes are tried by probes, instead of at `raise_at`.
+    pub(super) search: Option<MtuSearch>,
 }
 
 impl PathMtu {
     pub(super) const fn new(full: u32) -> Self {
-        Self { full, claim: None, raise_at: Instant::FAR_FUTURE, fallback: None, cut: None, silent: false }
+        Self {
+            full,
+            claim: None,
+            raise_at: Instant::FAR_FUTURE,
+            fallback: None,
+            cut: None,
+            silent: false,
+            search: None,
+        }
     }
 
     /// The full size is in use, and nothing contradicts it.

@@ -44,7 +44,7 @@ impl Flight {
     /// Minshall's rule.
     pub(super) fn note_release(&mut self, snd: &Stream, out: &Plan) {
         self.released = self.released.saturating_add(out.segments());
-        if !out.len.is_multiple_of(snd.smss()) {
+        if !out.len.is_multiple_of(snd.smss()) && out.reason != SendReason::PathMtuProbe {
             self.small_end = out.seq + out.len;
         }
     }
@@ -60,14 +60,15 @@ impl Flight {
             return None;
         }
         // If the path MTU fell meanwhile, a packet that was planned as one segment is planned anew.
-        let too_large = out.segment_size.is_none() && out.len > snd.smss();
+        let probe = out.reason == SendReason::PathMtuProbe;
+        let too_large = out.segment_size.is_none() && out.len > snd.smss() && !probe;
         if entry.new {
             // RFC 9293, section 3.8.6: a window that shrank takes no new data beyond its edge.
             if too_large || (snd.nxt + out.len).gt(snd.wnd_end()) {
                 self.reserved.void_new(Some(entry.serial));
                 return None;
             }
-            return Some(Plan { segment_size: snd.segment_size(out.len), ..out });
+            return Some(if probe { out } else { Plan { segment_size: snd.segment_size(out.len), ..out } });
         }
         let (start, end) = (out.seq.max(snd.una), out.end());
         // What an expiry sends is a question to the peer, even if the peer has reported it as received.

@@ -88,7 +88,12 @@ impl Flight {
     /// New data left.
     fn commit_new(&mut self, snd: &mut Stream, out: &Plan, stamp: Stamp) {
         let limited = snd.delivery.is_app_limited();
-        self.board.push(snd.nxt, out.end(), stamp, snd.smss(), limited);
+        let probe = out.reason == SendReason::PathMtuProbe;
+        let segment_size = if probe { out.len } else { snd.smss() };
+        self.board.push(snd.nxt, out.end(), stamp, segment_size, limited);
+        if probe {
+            self.on_mtu_probe_sent(snd, out.seq, out.len);
+        }
         snd.nxt = out.end();
         if let Some(ecn) = snd.ecn.as_deref_mut()
             && out.len > 0

@@ -1,5 +1,6 @@
 //! A sender's state for the whole connection, even while nothing is outstanding.
 
+use super::black_hole::base_smss;
 use super::buffer::SendBuffer;
 use super::ecn::EcnSender;
 use super::path_mtu::PathMtu;
@@ -145,6 +146,7 @@ impl Stream {
         self.least_smss = least_smss;
         self.sack = sack;
         self.timestamps = timestamps;
+        self.begin_mtu_search(ctx.now, config, base_smss(least_smss, config));
         self.ecn = ecn.map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
         self.last_sent = ctx.now;
         self.progress_at = ctx.now;

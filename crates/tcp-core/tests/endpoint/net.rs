@@ -104,7 +104,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) const fn send(bytes: u64) -> Self {
-        Self { send: bytes, read_size: 1 << 16 }
+        Self { send: bytes, read_size: PERIOD as usize }
     }
 }
 

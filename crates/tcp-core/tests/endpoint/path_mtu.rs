@@ -34,16 +34,24 @@ fn arrives(net: &mut Net, bytes: u64, limit: Duration) -> bool {
     net.run_until(limit, |net| received(net) >= bytes)
 }
 
+/// What the search settles for on a path that carries `payload` bytes of a segment.
+fn found(payload: u32) -> std::ops::RangeInclusive<u32> {
+    payload - 8..=payload
+}
+
 #[test]
 fn what_a_black_hole_swallows_arrives_in_smaller_segments() {
-    for (offloaded, mtu, payload) in [(false, 1_200, 1_024), (true, 1_200, 1_024), (false, 600, 512)] {
+    for (offloaded, mtu) in [(false, 1_200), (true, 1_200), (false, 1_450), (true, 600)] {
         let mut net = narrow(offloaded, mtu);
-        let id = sender(&mut net, socket(B, 80), &ConnConfig::default(), 300_000);
-        assert!(arrives(&mut net, 300_000, Duration::from_secs(8)), "MTU {mtu}: {}", received(&net));
-        assert_eq!(info(&mut net, id).snd_mss, payload, "MTU {mtu}");
+        let id = sender(&mut net, socket(B, 80), &ConnConfig::default(), 5_000_000);
+        assert!(arrives(&mut net, 200_000, Duration::from_secs(8)), "MTU {mtu}: {}", received(&net));
+        assert!(arrives(&mut net, 5_000_000, MINUTE), "MTU {mtu}: {}", received(&net));
+        let smss = info(&mut net, id).snd_mss;
+        assert!(found(mtu as u32 - 52).contains(&smss), "{smss} bytes at an MTU of {mtu}");
         let counters = net.hosts[A].endpoint.counters();
         assert!(counters.tcp_mtu_black_holes >= 1);
         assert_eq!(counters.tcp_mtu_black_holes, counters.tcp_mtu_reduced);
+        assert!(counters.tcp_mtup_success >= 1 && counters.tcp_mtup_fail >= 1);
     }
 }
 
@@ -51,8 +59,9 @@ fn what_a_black_hole_swallows_arrives_in_smaller_segments() {
 fn over_ipv6_segments_fill_1280_bytes() {
     let mut net = narrow(false, 1_280);
     let to = SocketAddr::new(host_config(B).addresses[1], 80);
-    let id = sender(&mut net, to, &ConnConfig::default(), 100_000);
+    let id = sender(&mut net, to, &ConnConfig::default(), 1_000_000);
     assert!(arrives(&mut net, 100_000, Duration::from_secs(8)));
+    assert!(arrives(&mut net, 1_000_000, MINUTE));
     assert_eq!(info(&mut net, id).snd_mss, 1_280 - 60 - 12);
 }
 
@@ -72,7 +81,63 @@ fn a_route_that_becomes_narrower_is_noticed() {
     assert!(arrives(&mut net, 5_000_000, MINUTE));
     net.link.mtu = 1_400;
     assert!(arrives(&mut net, 50_000_000, MINUTE), "{}", received(&net));
-    assert_eq!(info(&mut net, id).snd_mss, 1_024);
+    let smss = info(&mut net, id).snd_mss;
+    assert!(found(1_400 - 52).contains(&smss), "{smss}");
+}
+
+fn always() -> ConnConfig {
+    let mut config = ConnConfig::default();
+    config.path_mtu_probing = PathMtuProbing::Always;
+    config
+}
+
+#[test]
+fn a_search_from_the_base_finds_what_the_path_carries() {
+    for offloaded in [false, true] {
+        for mtu in [1_100, 1_280, 1_300, 1_400, 1_499, 1_500] {
+            let mut net = narrow(offloaded, mtu);
+            let id = sender(&mut net, socket(B, 80), &always(), 5_000_000);
+            assert!(arrives(&mut net, 5_000_000, MINUTE));
+            let smss = info(&mut net, id).snd_mss;
+            let expected = if mtu == 1_500 { 1_448..=1_448 } else { found(mtu as u32 - 52) };
+            assert!(expected.contains(&smss), "{smss} bytes at an MTU of {mtu}");
+
+            let counters = net.hosts[A].endpoint.counters();
+            let probes = counters.tcp_mtup_success + counters.tcp_mtup_fail;
+            assert!(probes <= 8, "{probes} probes");
+            assert_eq!(counters.tcp_mtup_fail == 0, mtu == 1_500, "the full size is tried first");
+            let reductions = (counters.tcp_sack_recovery, counters.tcp_timeouts);
+            assert_eq!(reductions, (0, 0), "the loss of a probe is no congestion");
+        }
+    }
+}
+
+#[test]
+fn a_search_survives_losses() {
+    for seed in 0..8 {
+        let link = Link { mtu: 1_350, loss: 20, late: 20, duplicates: 10, ..Link::default() };
+        let mut net = if seed % 2 == 0 { Net::new(seed, link) } else { Net::offloaded(seed, link) };
+        let id = sender(&mut net, socket(B, 80), &always(), 3_000_000);
+        assert!(arrives(&mut net, 3_000_000, LONG));
+        let smss = info(&mut net, id).snd_mss;
+        assert!((1_024..=1_350 - 52).contains(&smss), "{smss}");
+    }
+}
+
+#[test]
+fn ten_minutes_later_a_wider_path_is_used() {
+    let mut net = narrow(true, 1_300);
+    net.link.delay = Duration::from_millis(200);
+    let mut config = ConnConfig::default();
+    config.send_buffer = 20_000;
+    let id = sender(&mut net, socket(B, 80), &config, u64::MAX);
+    net.run(MINUTE);
+    net.link.mtu = 1_500;
+    net.run(MINUTE.saturating_mul(8));
+    let smss = info(&mut net, id).snd_mss;
+    assert!(found(1_300 - 52).contains(&smss), "{smss}");
+    net.run(MINUTE.saturating_mul(3));
+    assert_eq!(info(&mut net, id).snd_mss, 1_448);
 }
 
 #[test]

@@ -240,19 +240,23 @@ pub static CONN: &[Key] = &[
         ..Key::switch("cork", |c| &mut c.cork)
     },
     Key {
-        summary: "detect packets that vanish because of their size, without ICMP",
-        source: "RFC 4821 section 7.7; tcp_mtu_probing",
+        summary: "find packets that vanish because of their size, without ICMP; always: begin with base_mss and search upwards",
+        source: "RFC 4821; tcp_mtu_probing",
         ..Key::new(
             "path_mtu_probing",
             Value::Choice {
-                names: &["off", "black-hole"],
+                names: &["off", "black-hole", "always"],
                 get: |c| match c.path_mtu_probing {
                     PathMtuProbing::Off => 0,
                     PathMtuProbing::BlackHole => 1,
+                    PathMtuProbing::Always => 2,
                 },
                 set: |c, at| {
-                    c.path_mtu_probing =
-                        if at == 0 { PathMtuProbing::Off } else { PathMtuProbing::BlackHole };
+                    c.path_mtu_probing = match at {
+                        0 => PathMtuProbing::Off,
+                        1 => PathMtuProbing::BlackHole,
+                        _ => PathMtuProbing::Always,
+                    };
                 },
             },
         )

@@ -3,7 +3,7 @@
 use super::bench::{Bench, Left, SMSS, Setup, ctx, ms};
 use crate::config::PathMtuProbing;
 use crate::events::WakeReason;
-use crate::packet::SendReason::{FastRetransmit, RtoRetransmit};
+use crate::packet::SendReason::{FastRetransmit, NewData, PathMtuProbe, RtoRetransmit};
 use crate::policy::cc::Phase;
 use crate::time::Duration;
 use alloc::vec::Vec;
@@ -301,4 +301,100 @@ fn an_ack_of_the_whole_segment_ends_the_suspicion() {
 fn probing_can_be_switched_off() {
     let mut bench = first_flight(Setup::rack());
     assert_eq!([(); 5].map(|()| expire(&mut bench).1), [1000; 5]);
+}
+
+/// Segments begin with 600 bytes, of a full size of 1,000.
+fn searching() -> Setup {
+    let mut setup = Setup::rack();
+    setup.config.path_mtu_probing = PathMtuProbing::Always;
+    setup.config.base_mss = 600;
+    setup
+}
+
+fn probes(bench: &Bench) -> (u64, u64) {
+    (bench.counters.tcp_mtup_success, bench.counters.tcp_mtup_fail)
+}
+
+#[test]
+fn the_first_probe_has_the_full_size_and_ends_the_search_if_it_arrives() {
+    let mut bench = searching().open();
+    bench.write(1_000_000);
+    let first = drain(&mut bench);
+    assert_eq!(first[0], (0, 1000, PathMtuProbe));
+    assert!(
+        first[1..].iter().all(|packet| packet.1 == 600 && packet.2 == NewData),
+        "one at a time: {first:?}"
+    );
+    bench.pass(ms(100));
+    bench.ack(1000);
+    assert_eq!((bench.info().snd_mss, probes(&bench)), (1000, (1, 0)));
+    assert!(drain(&mut bench).iter().all(|packet| packet.1 == 1000 && packet.2 == NewData));
+    assert!(bench.events().is_empty());
+}
+
+#[test]
+fn a_probe_that_alone_is_lost_halves_the_range_and_is_no_congestion() {
+    let mut bench = searching().open();
+    bench.write(1_000_000);
+    drain(&mut bench);
+    bench.pass(ms(100));
+    bench.sack(0, &[(1_000, 2_800)]);
+    while probes(&bench).1 == 0 {
+        bench.fire();
+    }
+    assert_eq!((bench.info().snd_mss, bench.info().ca_state), (600, Phase::Disorder));
+    let again: Vec<Left> = drain(&mut bench).into_iter().filter(|packet| packet.0 < 1_000).collect();
+    assert_eq!(again, [(0, 600, FastRetransmit), (600, 400, FastRetransmit)]);
+    let end = Bench::offset(bench.snd.snd_nxt());
+    bench.pass(ms(100));
+    bench.ack(end);
+    assert_eq!(drain(&mut bench)[0], (end, 800, PathMtuProbe), "between 600 and 999");
+    assert!(bench.events().is_empty(), "{:?}", bench.events());
+}
+
+#[test]
+fn a_probe_that_is_lost_with_others_says_nothing() {
+    let mut bench = searching().open();
+    bench.write(1_000_000);
+    drain(&mut bench);
+    bench.pass(ms(100));
+    bench.sack(0, &[(1_600, 4_000)]);
+    while bench.events().is_empty() {
+        bench.fire();
+    }
+    assert_eq!((probes(&bench), bench.info().ca_state), ((0, 0), Phase::Recovery));
+    drain(&mut bench);
+    let end = Bench::offset(bench.snd.snd_nxt());
+    bench.pass(ms(100));
+    bench.ack(end);
+    assert_eq!(drain(&mut bench)[0], (end, 1000, PathMtuProbe), "it is tried again");
+}
+
+#[test]
+fn a_probe_needs_data_and_windows_behind_it() {
+    let opened = |wnd, cwnd| Setup { wnd, cwnd: Some(cwnd), ..searching() }.open();
+    for (data, wnd, cwnd, probe) in [
+        (2_800, 1 << 20, 10, true),
+        (2_799, 1 << 20, 10, false),
+        (100_000, 2_800, 10, true),
+        (100_000, 2_799, 10, false),
+        (100_000, 1 << 20, 3, true),
+        (100_000, 1 << 20, 2, false),
+    ] {
+        let mut bench = opened(wnd, cwnd);
+        bench.write(data);
+        let first = drain(&mut bench)[0];
+        assert_eq!(
+            first.2 == PathMtuProbe,
+            probe,
+            "{data} bytes, {wnd} of window, {cwnd} segments: {first:?}"
+        );
+    }
+    let mut bench = Setup { sack: false, ..searching() }.open();
+    bench.write(100_000);
+    assert_eq!(
+        (drain(&mut bench)[0].1, bench.info().snd_mss),
+        (1000, 1000),
+        "without SACK nothing is searched"
+    );
 }
