@@ -17,20 +17,24 @@
 //! - [`stats`]: the driver's measurements of itself.
 //! # Who does the work
 //!
-//! A write, a read or a close runs the stack at once, in the task that calls it: what may leave leaves before the
 //! A write, a read or a close runs the stack at once, in the task that calls it: packets that may be sent are
 //! sent before the call returns, without a task switch. The [`Driver`](stack::Driver), a task of its own,
 //! does the rest. It receives all waiting packets, up to a limit, with one time stamp, answers them together,
 //! and wakes each application task once.
-//! So driver and applications share one lock, which no waiting system call is made under. A runtime with one thread
+//!
 //! Driver and applications therefore share one lock, and no blocking system call is made under it. A runtime
 //! with one thread never contends for it, and is the fastest for a few busy connections. If applications
 //! compute a lot, give them other threads, and let them read and write by copy
 //! ([`AsyncRead`](tokio::io::AsyncRead)) rather than in place, so that they only hold the lock during the
 //! copy.
+//! # Fair turns
+//!
+//! A task that always finds room to write, or data to read, would keep the driver and all other tasks of its thread
+//! waiting. So the busy connections share 1 MiB for each turn of the driver
+//! ([`Builder::turn`](stack::Builder::turn)). An operation of a connection whose share is used up waits until the
+//! driver has run. A single flow does not notice; with ten bulk senders the driver runs after each 100 KiB of theirs.
 //! # Back-pressure
 //!
-//! A write waits while the send buffer is full; a reader that does not read closes the peer's window. A full device
 //! A write waits while the send buffer is full; if the application does not read, the receive window closes.
 //! If the device is full, packets stay in the endpoint, so nothing is dropped between TCP and the device.
 //! # Features and platforms

@@ -106,6 +106,9 @@ pub struct Stats {
     pub timer_expiries: u64,
     /// Packets that the device refused permanently; TCP sees them as lost.
     pub device_drops: u64,
+    /// Times that an application had to wait until the driver had run, because its connection had used up its share of
+    /// a [turn](crate::stack::Builder::turn).
+    pub turn_waits: u64,
     /// Received packets that represent several segments (GRO, or the TSO of a sender on this machine).
     pub rx_super_packets: u64,
     /// Sent packets that the device segments (TSO).

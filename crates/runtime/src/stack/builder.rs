@@ -2,6 +2,7 @@
 
 use super::shard::{Anchor, Shard};
 use super::state::Waits;
+use super::turns::DEFAULT_TURN;
 use super::{Driver, Stack};
 use crate::device::Device;
 use crate::pacing::Pacing;
@@ -33,6 +34,7 @@ pub struct Builder {
     seed: Option<[u8; 32]>,
     pacing: Pacing,
     busy_poll: Duration,
+    turn: usize,
 }
 
 impl std::fmt::Debug for Builder {
@@ -70,6 +72,7 @@ impl Builder {
             seed: None,
             pacing: Pacing::default(),
             busy_poll: Duration::ZERO,
+            turn: DEFAULT_TURN,
         }
     }
 
@@ -166,6 +169,18 @@ impl Builder {
         self
     }
 
+    /// Sets how many bytes applications may write and read before the driver runs again: the connections that are busy
+    /// share them, and each has at least 64 KiB of them, or `bytes` if that is less. An operation of a connection whose
+    /// share is used up waits for the driver's next turn ([`turn_waits`](crate::stats::Stats::turn_waits)), so that
+    /// packets are received and other tasks run meanwhile. [`try_read`](crate::TcpStream::try_read) and
+    /// [`try_write`](crate::TcpStream::try_write) never wait, but the readiness that is awaited before them does.
+    /// Default: 1 MiB. At least 1; `usize::MAX`: no limit but tokio's, of 128 operations.
+    #[must_use]
+    pub fn turn(mut self, bytes: usize) -> Self {
+        self.turn = bytes.max(1);
+        self
+    }
+
     /// Sets the timer granularity (G of RFC 6298): deadlines are rounded up to multiples of `granularity`, so
     /// that one wake-up serves several. Departures held back by pacing or a shaper are not rounded. Default:
     /// the resolution of the [timer](crate::timer::Timer), 50 µs on Linux, 1 ms elsewhere.
@@ -184,8 +199,18 @@ impl Builder {
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
     pub fn build(self) -> io::Result<(Stack, Driver)> {
-        let Self { device, registry, endpoint, connections, options, scheduler, seed, pacing, busy_poll } =
-            self;
+        let Self {
+            device,
+            registry,
+            endpoint,
+            connections,
+            options,
+            scheduler,
+            seed,
+            pacing,
+            busy_poll,
+            turn,
+        } = self;
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         registry.check().map_err(wrong)?;
         let connections = if options.is_empty() {
@@ -198,7 +223,7 @@ impl Builder {
             None => random::seed()?,
         };
         let endpoint = Endpoint::new(endpoint, scheduler, seed);
-        let waits = Waits { pacing, busy_poll };
+        let waits = Waits { pacing, busy_poll, turn };
         let shard = Arc::new(Shard::new(endpoint, device, Timer::new()?, waits));
         let stack = Stack::new(Arc::new(Anchor::new(shard.clone())), connections);
         Ok((stack, Driver::new(shard)))

@@ -181,6 +181,7 @@ impl StackState {
     fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<DepartureWait>) -> Turn {
         self.meters.driver_runs += 1;
         let outcome = self.try_turn(cx, wakes, hold);
+        self.next_turn(wakes);
         match outcome {
             Err(error) => self.fail(&error, wakes),
             Ok(again) => {

@@ -4,6 +4,7 @@ mod builder;
 mod driver;
 pub(crate) mod shard;
 pub(crate) mod state;
+pub(crate) mod turns;
 
 pub use builder::Builder;
 pub use driver::Driver;

@@ -73,8 +73,8 @@ impl Shard {
             let outcome = act(&mut state, now, &mut wakes);
             let was_full = state.device.is_full();
             let more = state.flush(now, &mut wakes);
-            // The driver waits for room in the device, sends the rest of a long queue, or spins.
-            let more = more || state.spins() || state.is_polling(now);
+            // The driver waits for room in the device, sends the rest of a long queue, spins, or is waited for.
+            let more = more || state.spins() || state.is_polling(now) || state.turns.are_awaited();
             if more || (state.device.is_full() && !was_full) || state.failure().is_some() {
                 wakes.extend(state.driver.take());
             }

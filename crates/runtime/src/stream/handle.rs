@@ -4,6 +4,7 @@ use crate::info::Info;
 use crate::io_error;
 use crate::stack::shard::Anchor;
 use crate::stack::state::{Side, StackState};
+use crate::stack::turns::Exchange;
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::error::{ConnError, StreamError};
 use ackline_tcp_core::{ConnId, Instant, State};
@@ -39,6 +40,17 @@ pub(super) enum Operation {
     Read,
     Write,
     Flush,
+}
+
+/// What to do if an operation has nothing to do yet, or the connection has used up its share of the driver's turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Otherwise<'a> {
+    /// Nothing. The share does not matter.
+    GiveUp,
+    /// The task is woken.
+    Wake(&'a Waker),
+    /// Whoever waits for news of the connection is woken.
+    Tell,
 }
 
 impl Operation {
@@ -123,24 +135,30 @@ impl Handle {
         }
     }
 
-    /// Tries `act` once. If there is nothing to do yet, registers `waker` for news.
+    /// Tries `act` once, within the connection's share of the driver's turn.
     pub(super) fn operate<R>(
         &self,
         operation: Operation,
-        waker: Option<&Waker>,
-        act: impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<R>>,
+        otherwise: Otherwise<'_>,
+        act: impl FnOnce(&mut Conn<'_>, &mut Exchange) -> Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
         self.shard.act(|state: &mut StackState, now, _| {
+            let share = match (operation, otherwise) {
+                (Operation::Flush, _) | (_, Otherwise::GiveUp) => usize::MAX,
+                _ => state.share(self.id, operation.side()),
+            };
             let mut conn = match operation {
                 Operation::Write => state.conn(self.id)?,
                 Operation::Read | Operation::Flush => state.remains(self.id)?,
             };
-            let outcome = act(&mut conn, now);
+            let mut exchange = Exchange::new(now, share.min(COPY_LIMIT));
+            let outcome = if share > 0 { act(&mut conn, &mut exchange) } else { Poll::Pending };
+            state.charge(self.id, &exchange);
             if outcome.is_pending() {
                 if let Some(failure) = state.failure() {
                     return Poll::Ready(Err(failure));
                 }
-                if let Some(waker) = waker {
+                if let Otherwise::Wake(waker) = otherwise {
                     state.await_side(self.id, operation.side(), waker);
                 }
             }
@@ -153,10 +171,10 @@ impl Handle {
         &self,
         cx: &mut Context<'_>,
         operation: Operation,
-        act: impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<R>>,
+        act: impl FnOnce(&mut Conn<'_>, &mut Exchange) -> Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
         let budget = ready!(poll_proceed(cx));
-        let outcome = self.operate(operation, Some(cx.waker()), act);
+        let outcome = self.operate(operation, Otherwise::Wake(cx.waker()), act);
         if outcome.is_ready() {
             budget.made_progress();
         }
@@ -182,12 +200,13 @@ impl Handle {
         }
     }
 
-    /// Calls `use_data` with the received data; it returns how many bytes it consumed.
+    /// Calls `use_data` with the received data and the number of bytes that may be copied; it returns how many bytes
+    /// it consumed.
     pub(super) fn receive<'a, R>(
         &'a self,
-        use_data: impl FnOnce([&[u8]; 2]) -> (usize, R) + 'a,
-    ) -> impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<R>> + 'a {
-        move |conn, now| {
+        use_data: impl FnOnce([&[u8]; 2], usize) -> (usize, R) + 'a,
+    ) -> impl FnOnce(&mut Conn<'_>, &mut Exchange) -> Poll<io::Result<R>> + 'a {
+        move |conn, exchange| {
             let pieces = conn.peek();
             let there = pieces[0].len() + pieces[1].len();
             if there == 0 && !conn.at_end() {
@@ -196,9 +215,10 @@ impl Handle {
                     None => Poll::Pending,
                 };
             }
-            let (used, outcome) = use_data(pieces);
+            let (used, outcome) = use_data(pieces, exchange.left());
             if used > 0 {
-                conn.consume(now, used.min(there));
+                conn.consume(exchange.now, used.min(there));
+                exchange.add(used.min(there));
             }
             Poll::Ready(Ok(outcome))
         }
@@ -208,9 +228,9 @@ impl Handle {
         if buf.remaining() == 0 {
             return Poll::Ready(Ok(()));
         }
-        let copy = |pieces: [&[u8]; 2]| {
+        let copy = |pieces: [&[u8]; 2], most| {
             let before = buf.remaining();
-            for piece in few(pieces) {
+            for piece in few(pieces, most) {
                 buf.put_slice(&piece[..piece.len().min(buf.remaining())]);
             }
             (before - buf.remaining(), ())
@@ -222,13 +242,14 @@ impl Handle {
     pub(super) fn send<'a>(
         &'a self,
         bufs: &'a [IoSlice<'a>],
-    ) -> impl FnOnce(&mut Conn<'_>, Instant) -> Poll<io::Result<usize>> + 'a {
-        move |conn, now| {
+    ) -> impl FnOnce(&mut Conn<'_>, &mut Exchange) -> Poll<io::Result<usize>> + 'a {
+        move |conn, exchange| {
             let mut written = 0;
             for buf in bufs.iter().filter(|buf| !buf.is_empty()) {
-                let wanted = buf.len().min(COPY_LIMIT - written);
-                match conn.write(now, &buf[..wanted]) {
+                let wanted = buf.len().min(exchange.left());
+                match conn.write(exchange.now, &buf[..wanted]) {
                     Ok(taken) => {
+                        exchange.add(taken);
                         written += taken;
                         if taken < buf.len() {
                             break;
@@ -266,7 +287,7 @@ impl Handle {
     ) -> io::Result<R> {
         let mut use_data = Some(use_data);
         poll_fn(|cx| {
-            let once = |pieces: [&[u8]; 2]| {
+            let once = |pieces: [&[u8]; 2], _| {
                 let use_data = use_data.take().expect("a ready future is not polled again");
                 use_data(pieces)
             };
@@ -282,15 +303,19 @@ impl Handle {
     ) -> io::Result<usize> {
         let mut fill = Some(fill);
         poll_fn(|cx| {
-            self.poll_operation(cx, Operation::Write, |conn, now| {
-                let written = conn.write_with(now, max, |room| match fill.take() {
-                    Some(fill) => fill(room),
-                    None => 0,
-                });
+            self.poll_operation(cx, Operation::Write, |conn, exchange| {
+                let written =
+                    conn.write_with(exchange.now, max.min(exchange.left()), |room| match fill.take() {
+                        Some(fill) => fill(room),
+                        None => 0,
+                    });
                 match written {
                     // The core had no room, and noted that a writer waits.
                     Ok(_) if fill.is_some() && max > 0 => Poll::Pending,
-                    Ok(written) => Poll::Ready(Ok(written)),
+                    Ok(written) => {
+                        exchange.add(written);
+                        Poll::Ready(Ok(written))
+                    }
                     Err(error) => Poll::Ready(Err(self.refused(error))),
                 }
             })
@@ -299,9 +324,9 @@ impl Handle {
     }
 }
 
-/// The part of the data that one call copies.
-pub(super) fn few(pieces: [&[u8]; 2]) -> [&[u8]; 2] {
-    let first = pieces[0].len().min(COPY_LIMIT);
-    let second = pieces[1].len().min(COPY_LIMIT - first);
+/// The first `most` bytes.
+pub(super) fn few(pieces: [&[u8]; 2], most: usize) -> [&[u8]; 2] {
+    let first = pieces[0].len().min(most);
+    let second = pieces[1].len().min(most - first);
     [&pieces[0][..first], &pieces[1][..second]]
 }

@@ -5,7 +5,8 @@
 //! ACKs do not wake its task one by one.
 
 use super::TcpStream;
-use super::handle::{Operation, few};
+use super::handle::{Operation, Otherwise, few};
+use crate::stack::turns::Exchange;
 use ackline_tcp_core::State;
 use ackline_tcp_core::endpoint::Conn;
 use bytes::BufMut;
@@ -21,7 +22,8 @@ impl TcpStream {
     pub async fn ready(&self, interest: Interest) -> io::Result<Ready> {
         // Received data can be read without a device; everything else needs it.
         let operation = if interest.is_writable() { Operation::Write } else { Operation::Read };
-        self.conn.when(|| self.conn.operate(operation, None, |conn, _| some(readiness(conn, interest)))).await
+        let look = |conn: &mut Conn<'_>, _: &mut Exchange| some(readiness(conn, interest));
+        self.conn.when(|| self.conn.operate(operation, Otherwise::Tell, look)).await
     }
 
     /// Waits until a read would not block. Several tasks may wait at once.
@@ -46,7 +48,7 @@ impl TcpStream {
     /// # Errors
     /// As [`ready`](Self::ready).
     pub fn poll_read_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let look = |conn: &mut Conn<'_>, _| some(readiness(conn, Interest::READABLE));
+        let look = |conn: &mut Conn<'_>, _: &mut Exchange| some(readiness(conn, Interest::READABLE));
         self.conn.poll_operation(cx, Operation::Read, look).map_ok(drop)
     }
 
@@ -55,7 +57,7 @@ impl TcpStream {
     /// # Errors
     /// As [`ready`](Self::ready).
     pub fn poll_write_ready(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let look = |conn: &mut Conn<'_>, _| some(readiness(conn, Interest::WRITABLE));
+        let look = |conn: &mut Conn<'_>, _: &mut Exchange| some(readiness(conn, Interest::WRITABLE));
         self.conn.poll_operation(cx, Operation::Write, look).map_ok(drop)
     }
 
@@ -72,8 +74,8 @@ impl TcpStream {
     /// # Errors
     /// As [`try_read`](Self::try_read).
     pub fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        self.try_receive(|pieces| {
-            let read = copy(few(pieces), bufs);
+        self.try_receive(|pieces, most| {
+            let read = copy(few(pieces, most), bufs);
             (read, read)
         })
     }
@@ -83,9 +85,9 @@ impl TcpStream {
     /// # Errors
     /// As [`try_read`](Self::try_read).
     pub fn try_read_buf<B: BufMut>(&self, buf: &mut B) -> io::Result<usize> {
-        self.try_receive(|pieces| {
+        self.try_receive(|pieces, most| {
             let mut read = 0;
-            for piece in few(pieces) {
+            for piece in few(pieces, most) {
                 let taken = &piece[..piece.len().min(buf.remaining_mut())];
                 buf.put_slice(taken);
                 read += taken.len();
@@ -107,7 +109,7 @@ impl TcpStream {
     /// # Errors
     /// As [`try_write`](Self::try_write).
     pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        at_once(self.conn.operate(Operation::Write, None, self.conn.send(bufs)))
+        at_once(self.conn.operate(Operation::Write, Otherwise::GiveUp, self.conn.send(bufs)))
     }
 
     /// Waits for data, and copies as much as fits into `buf` without consuming it: the next read returns it
@@ -118,8 +120,9 @@ impl TcpStream {
     pub async fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
         self.conn
             .when(|| {
-                let look = |pieces: [&[u8]; 2]| (0, copy(few(pieces), &mut [IoSliceMut::new(buf)]));
-                self.conn.operate(Operation::Read, None, self.conn.receive(look))
+                let look =
+                    |pieces: [&[u8]; 2], most| (0, copy(few(pieces, most), &mut [IoSliceMut::new(buf)]));
+                self.conn.operate(Operation::Read, Otherwise::Tell, self.conn.receive(look))
             })
             .await
     }
@@ -130,9 +133,9 @@ impl TcpStream {
     /// # Errors
     /// As for reads.
     pub fn poll_peek(&self, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<usize>> {
-        let look = |pieces: [&[u8]; 2]| {
+        let look = |pieces: [&[u8]; 2], most| {
             let before = buf.remaining();
-            for piece in few(pieces) {
+            for piece in few(pieces, most) {
                 buf.put_slice(&piece[..piece.len().min(buf.remaining())]);
             }
             (0, before - buf.remaining())
@@ -140,8 +143,8 @@ impl TcpStream {
         self.conn.poll_operation(cx, Operation::Read, self.conn.receive(look))
     }
 
-    fn try_receive<R>(&self, use_data: impl FnOnce([&[u8]; 2]) -> (usize, R)) -> io::Result<R> {
-        at_once(self.conn.operate(Operation::Read, None, self.conn.receive(use_data)))
+    fn try_receive<R>(&self, use_data: impl FnOnce([&[u8]; 2], usize) -> (usize, R)) -> io::Result<R> {
+        at_once(self.conn.operate(Operation::Read, Otherwise::GiveUp, self.conn.receive(use_data)))
     }
 }
 

@@ -12,4 +12,5 @@ mod pacing;
 mod polling;
 mod printing;
 mod settings;
+mod turns;
 mod waiting;

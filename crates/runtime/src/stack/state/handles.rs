@@ -3,6 +3,7 @@
 use super::{Accepting, Alarm, Side, Slot, StackState};
 use crate::io_error;
 use crate::stack::shard::{Wakes, store};
+use crate::stack::turns::{Account, Turns};
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::policy::sched::Scope;
 use ackline_tcp_core::{
@@ -20,17 +21,22 @@ impl StackState {
         self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn)
     }
 
+    /// The current turn, and what `conn` exchanged in it.
+    pub(in crate::stack) fn account(&mut self, conn: ConnId) -> (&mut Turns, Option<&mut Account>) {
+        let slot = self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn);
+        (&mut self.turns, slot.map(|slot| &mut slot.account))
+    }
+
     /// Allocates the slot for a new connection's wakers.
     pub(super) fn adopt(&mut self, id: ConnId) {
-        let slot = Slot { id, read: None, write: None, news: None, linger: None };
+        let slot = Slot::new(id);
         match self.slots.get_mut(id.index()) {
             Some(old) => *old = slot,
             None => {
                 // Indices are dense: at most one beyond the connections that exist. A gap (a connection that
                 // is not established yet) is filled with slots that match no connection's identity.
                 while self.slots.len() < id.index() {
-                    let filler = Slot { id, read: None, write: None, news: None, linger: None };
-                    self.slots.push(filler);
+                    self.slots.push(Slot::new(id));
                 }
                 self.slots.push(slot);
             }

@@ -4,6 +4,7 @@ mod handles;
 
 use super::driver::Gathering;
 use super::shard::Wakes;
+use super::turns::{Account, Turns};
 use crate::device::Device;
 use crate::pacing::{Pacing, Wait, Waiter};
 use crate::stats::{Meters, Stats};
@@ -54,6 +55,8 @@ pub(crate) struct StackState {
     pub(crate) kept_acks: bool,
     /// Bulk data whose ACKs are among those held.
     pub(crate) gathering: Gathering,
+    /// What applications may exchange before the driver runs.
+    pub(in crate::stack) turns: Turns,
     /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
     slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Accepting>,
@@ -120,6 +123,8 @@ pub(crate) struct Waits {
     pub(crate) pacing: Pacing,
     /// Time after the last packet for which it keeps polling the device.
     pub(crate) busy_poll: Duration,
+    /// Bytes that busy connections exchange with their applications before the driver runs.
+    pub(crate) turn: usize,
 }
 
 /// The driver's finished wait for departures.
@@ -150,6 +155,7 @@ struct Slot {
     /// Wakes the tasks that wait for readiness, any number of them; created for the first.
     news: Option<Arc<Notify>>,
     linger: Option<Duration>,
+    account: Account,
 }
 
 #[derive(Debug)]
@@ -177,7 +183,7 @@ pub(crate) enum Side {
 
 impl StackState {
     pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
-        let Waits { pacing, busy_poll } = waits;
+        let Waits { pacing, busy_poll, turn } = waits;
         let granularity = endpoint.config().granularity;
         Self {
             endpoint,
@@ -193,6 +199,7 @@ impl StackState {
             kept_acks: false,
             gathering: Gathering::default(),
             witness: 0,
+            turns: Turns::new(turn),
             slots: Vec::new(),
             listeners: BTreeMap::new(),
             driver: None,
@@ -374,7 +381,7 @@ impl StackState {
         }
     }
 
-    fn wake(&mut self, conn: ConnId, sides: &[Side], wakes: &mut Wakes) {
+    pub(in crate::stack) fn wake(&mut self, conn: ConnId, sides: &[Side], wakes: &mut Wakes) {
         if let Some(slot) = self.slot(conn) {
             for side in sides {
                 wakes.extend(slot.waker(*side).take());
@@ -442,6 +449,7 @@ impl StackState {
             driver_runs: *driver_runs,
             timer_expiries: *timer_expiries,
             device_drops: *device_drops,
+            turn_waits: self.turns.waits(),
             rx_super_packets: *rx_super_packets,
             tx_super_packets: *tx_super_packets,
             connections: self.endpoint.connections(),
@@ -455,6 +463,10 @@ impl StackState {
 }
 
 impl Slot {
+    fn new(id: ConnId) -> Self {
+        Self { id, read: None, write: None, news: None, linger: None, account: Account::default() }
+    }
+
     fn waker(&mut self, side: Side) -> &mut Option<Waker> {
         match side {
             Side::Read => &mut self.read,
