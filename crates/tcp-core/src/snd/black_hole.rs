@@ -15,7 +15,7 @@
 //! The size falls to the base first, and only if that is not enough to what has arrived.
 
 use super::flight::Flight;
-use super::path_mtu::PathMtu;
+use super::path_mtu::{PathMtu, base_smss};
 use super::stream::Stream;
 use crate::config::{ConnConfig, PathMtuProbing};
 use crate::scoreboard::AckCx;
@@ -24,11 +24,6 @@ use alloc::boxed::Box;
 /// Expiries without progress from which on smaller segments are tried: the threshold R1 of RFC 9293, section 3.8.3, which is
 /// at least 3 (Linux, `tcp_retries1`).
 const R1: u32 = 3;
-
-/// Payload bytes of the first segment that is sent in place of larger ones, if every path carries `least`.
-pub(super) fn base_smss(least: u16, config: &ConnConfig) -> u32 {
-    u32::from(config.base_mss.max(least))
-}
 
 /// The size that follows if packets of `head` bytes do not arrive and those of `known` bytes do.
 pub(super) fn step_down(head: u32, known: u32, base: u32) -> u32 {

@@ -17,7 +17,7 @@
 
 use super::flight::Flight;
 use super::gate::Gate;
-use super::path_mtu::PathMtu;
+use super::path_mtu::{MtuProbe, MtuSearch, PathMtu};
 use super::stream::Stream;
 use crate::config::{ConnConfig, PathMtuProbing};
 use crate::ctx::Ctx;
@@ -31,58 +31,6 @@ use crate::scoreboard::AckCx;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use alloc::boxed::Box;
-
-/// A range that is at most so wide ends the search (Linux, `tcp_probe_threshold`).
-const NARROW: u32 = 8;
-
-/// Which sizes are still to be tried.
-#[derive(Debug)]
-pub(crate) struct MtuSearch {
-    /// Payload bytes of the largest segment that may arrive.
-    high: u32,
-    /// One as large as `high` has not been tried since the search began.
-    untried: bool,
-    /// When the next probe may leave.
-    next_at: Instant,
-    /// The probe that is outstanding.
-    probe: Option<MtuProbe>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct MtuProbe {
-    start: SeqNum,
-    /// Payload bytes.
-    size: u32,
-}
-
-impl MtuSearch {
-    /// Up to `high`, which is to be tried first.
-    pub(super) const fn up_to(high: u32, next_at: Instant) -> Self {
-        Self { high, untried: true, next_at, probe: None }
-    }
-
-    /// Below `size`, which does not arrive.
-    pub(super) const fn below(size: u32, now: Instant) -> Self {
-        Self { high: size - 1, untried: false, next_at: now, probe: None }
-    }
-
-    /// Payload bytes of the next probe, if segments of `smss` arrive.
-    fn next_size(&self, smss: u32) -> Option<u32> {
-        let range = self.high.saturating_sub(smss);
-        match range {
-            0 => None,
-            _ if self.untried => Some(self.high),
-            range if range <= NARROW => None,
-            range => Some(smss + range.div_ceil(2)),
-        }
-    }
-
-    /// The probe does not arrive.
-    fn refute(&mut self, size: u32) {
-        self.high = self.high.min(size - 1);
-        self.untried = false;
-    }
-}
 
 impl Stream {
     /// RFC 4821, section 7.2: with [`PathMtuProbing::Always`] segments begin at the base, and larger ones are searched for.

@@ -1,10 +1,9 @@
 //! Claims that the path carries less, from a Packet Too Big message to the segment size: see [`path_mtu`](super::path_mtu).
 
 use super::Sender;
-use super::black_hole::{base_smss, step_down};
+use super::black_hole::step_down;
 use super::flight::Flight;
-use super::mtu_search::MtuSearch;
-use super::path_mtu::PathMtu;
+use super::path_mtu::{MtuSearch, PathMtu, base_smss};
 use super::stream::Stream;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;

@@ -20,8 +20,9 @@
 //!
 //! Sizes are payload bytes of one packet, as for the SMSS.
 
-use super::mtu_search::MtuSearch;
+use crate::config::ConnConfig;
 use crate::scoreboard::Claim;
+use crate::seq::SeqNum;
 use crate::time::Instant;
 
 /// How the path has changed a connection's segment size. Exists from the first message or suspicion on.
@@ -58,5 +59,63 @@ impl PathMtu {
     /// The full size is in use, and nothing contradicts it.
     pub(super) const fn is_settled(&self, smss: u32) -> bool {
         self.full == smss && self.claim.is_none() && self.fallback.is_none() && self.cut.is_none()
+    }
+}
+
+/// Payload bytes of the first segment that is sent in place of larger ones, if every path carries `least`.
+pub(super) fn base_smss(least: u16, config: &ConnConfig) -> u32 {
+    u32::from(config.base_mss.max(least))
+}
+
+/// A range that is at most so wide ends the search (Linux, `tcp_probe_threshold`).
+const NARROW: u32 = 8;
+
+/// Which sizes are still to be tried.
+#[derive(Debug)]
+pub(crate) struct MtuSearch {
+    /// Payload bytes of the largest segment that may arrive.
+    high: u32,
+    /// One as large as `high` has not been tried since the search began.
+    untried: bool,
+    /// When the next probe may leave.
+    pub(super) next_at: Instant,
+    /// The probe that is outstanding.
+    pub(super) probe: Option<MtuProbe>,
+}
+
+/// A segment that is larger than the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MtuProbe {
+    pub(super) start: SeqNum,
+    /// Payload bytes.
+    pub(super) size: u32,
+}
+
+impl MtuSearch {
+    /// Up to `high`, which is to be tried first.
+    pub(super) const fn up_to(high: u32, next_at: Instant) -> Self {
+        Self { high, untried: true, next_at, probe: None }
+    }
+
+    /// Below `size`, which does not arrive.
+    pub(super) const fn below(size: u32, now: Instant) -> Self {
+        Self { high: size - 1, untried: false, next_at: now, probe: None }
+    }
+
+    /// Payload bytes of the next probe, if segments of `smss` arrive.
+    pub(super) fn next_size(&self, smss: u32) -> Option<u32> {
+        let range = self.high.saturating_sub(smss);
+        match range {
+            0 => None,
+            _ if self.untried => Some(self.high),
+            range if range <= NARROW => None,
+            range => Some(smss + range.div_ceil(2)),
+        }
+    }
+
+    /// The probe does not arrive.
+    pub(super) fn refute(&mut self, size: u32) {
+        self.high = self.high.min(size - 1);
+        self.untried = false;
     }
 }

@@ -1,9 +1,8 @@
 //! A sender's state for the whole connection, even while nothing is outstanding.
 
-use super::black_hole::base_smss;
 use super::buffer::SendBuffer;
 use super::ecn::EcnSender;
-use super::path_mtu::PathMtu;
+use super::path_mtu::{PathMtu, base_smss};
 use super::rate::Delivery;
 use super::rtt::Rtt;
 use super::window::PeerWindow;
