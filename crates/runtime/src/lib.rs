@@ -65,6 +65,7 @@ mod io_error;
 pub mod kernel;
 mod listener;
 pub mod mac;
+mod memory;
 #[cfg(target_os = "linux")]
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "netns"))]
 pub mod netlink;

@@ -120,6 +120,12 @@ pub struct Stats {
     pub orphans: usize,
     /// Dropped connections in TIME-WAIT, each a record of about 70 bytes.
     pub time_wait: usize,
+    /// Bytes of memory held for connections, their buffers and records, and tables.
+    pub memory: u64,
+    /// The budget for it, [`EndpointConfig::max_memory`](ackline_tcp_core::EndpointConfig::max_memory); `None`: no limit.
+    pub max_memory: Option<u64>,
+    /// Memory is [under pressure](ackline_tcp_core::EndpointConfig::memory_pressure).
+    pub memory_pressure: bool,
     /// Packets sent, by kind, and their time in the egress scheduler's queue.
     pub egress: EgressStats,
     /// The device's counters.

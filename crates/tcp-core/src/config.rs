@@ -60,6 +60,13 @@ pub struct EndpointConfig {
     /// with which neither side takes an old segment for a new one (RFC 6191). Without a given port, only if several
     /// others are taken.
     pub time_wait_reuse: bool,
+    /// Budget of memory in bytes, for connections with their buffers and records, and for the endpoint's tables; `None`:
+    /// no limit. (Linux, `tcp_mem`: the highest of its three.)
+    pub max_memory: Option<u64>,
+    /// Memory in use at or below which pressure ends, in percent of the budget (Linux, `tcp_mem`: the first).
+    pub memory_low: u8,
+    /// Memory in use above which it is under pressure, in percent of the budget (Linux, `tcp_mem`: the second).
+    pub memory_pressure: u8,
     /// Challenge ACKs per second, over all connections (RFC 5961, section 10).
     pub challenge_acks_per_second: u32,
     /// RSTs per second for segments that belong to no connection.
@@ -109,6 +116,9 @@ impl Default for EndpointConfig {
             orphan_timeout: Some(Duration::from_secs(60)),
             max_time_wait: 1 << 18,
             time_wait_reuse: true,
+            max_memory: Some(1 << 30),
+            memory_low: 50,
+            memory_pressure: 66,
             challenge_acks_per_second: 1_000,
             resets_per_second: 1_000,
             answer_ping: true,

@@ -133,6 +133,9 @@ counters! {
     tcp_abort_on_memory, "TcpExtTCPAbortOnMemory", "Orphans reset because there were more than the limit.";
     tcp_orphan_timeouts, "AcklineTcpOrphanTimeouts", "Of the connections aborted by a timeout, orphans without progress.";
     tcp_curr_orphans, "AcklineTcpCurrOrphans", "Orphans: connections released by the application that still have something to deliver, or wait for the peer's FIN.";
+    curr_memory, "AcklineCurrMemory", "Bytes of memory held for connections and tables.";
+    tcp_memory_pressures, "TcpExtTCPMemoryPressures", "Times that memory came under pressure.";
+    tcp_memory_pressures_chrono, "TcpExtTCPMemoryPressuresChrono", "Milliseconds that it was under pressure, added when pressure ends.";
     tcp_abort_on_close, "TcpExtTCPAbortOnClose", "Connections reset because they were dropped with unread data.";
     tcp_abort_on_data, "TcpExtTCPAbortOnData", "Connections reset because data came after the application had closed.";
     tcp_keep_alive, "TcpExtTCPKeepAlive", "Keep-alive probes sent.";

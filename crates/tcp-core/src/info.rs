@@ -70,6 +70,8 @@ pub struct Info {
     pub unread_bytes: u32,
     /// Bytes received out of order.
     pub ooo_bytes: u32,
+    /// Bytes of memory that the connection holds, buffers included.
+    pub memory: u64,
     /// Pacing rate; `None` if not paced.
     pub pacing_rate: Option<Rate>,
     /// Last delivery-rate sample.
@@ -142,6 +144,7 @@ impl Info {
             notsent_bytes: 0,
             unread_bytes: 0,
             ooo_bytes: 0,
+            memory: 0,
             pacing_rate: None,
             delivery_rate: None,
             bytes_sent: 0,

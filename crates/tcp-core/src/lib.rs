@@ -22,6 +22,7 @@ pub mod state;
 pub mod time;
 
 // What is counted, measured and sent.
+mod budget;
 mod rate_limit;
 pub mod units;
 mod window_use;

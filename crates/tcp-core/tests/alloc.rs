@@ -296,3 +296,62 @@ fn an_orphan_has_no_receive_buffer() {
     assert!(counted.bytes_current < -16_384 + IDLE as i64, "{counted:?}");
     assert_eq!(pair.b.orphans(), 1, "nothing was lost yet that the peer was told of");
 }
+
+/// What the endpoints say they hold is what the allocator has given them.
+#[test]
+fn the_account_of_memory_is_that_of_the_allocator() {
+    let mut pair = Pair::new(false);
+    let config = Arc::new(ConnConfig::default());
+    let data = vec![0x5a; 1 << 16];
+    let mut before = 0;
+    let mut check = |pair: &Pair, held: i64, what: &str| {
+        let charged = (pair.a.memory() + pair.b.memory()) as i64;
+        println!("{what}: {charged} bytes charged of {held}");
+        let spare = held / 5 + 2_048;
+        assert!(charged <= held + 512 && charged + spare > held, "{what}: {charged} bytes charged of {held}");
+        assert_ne!(charged, std::mem::replace(&mut before, charged), "{what} changes something");
+    };
+    let mut held = 0;
+    let mut measure = |work: &mut dyn FnMut()| {
+        held += allocation_counter::measure(work).bytes_current;
+        held
+    };
+
+    let mut last = None;
+    let total = measure(&mut || last = Some(pair.open(500, &config)));
+    check(&pair, total, "idle connections");
+
+    let (client, server) = last.expect("they were opened");
+    let total = measure(&mut || {
+        for _ in 0..50 {
+            pair.round(client, server, &data, pass);
+        }
+    });
+    check(&pair, total, "a bulk transfer");
+
+    let now = pair.now;
+    let total = measure(&mut || {
+        let mut number = 0;
+        while pair.a.conn(client).expect("open").write(now, &data).expect("open") > 0 {}
+        let sent = pair.a.transmit(now, TxBudget::UNLIMITED, |packet| {
+            number += 1;
+            if number % 3 != 0 {
+                pair.b.ingest(now, RxPacket::new(packet.header).with_more(packet.payload));
+            }
+            Ok::<(), ()>(())
+        });
+        assert!(sent.is_ok_and(|report| report.packets > 100));
+        pass(now, &mut pair.b, &mut pair.a);
+    });
+    assert!(pair.b.conn(server).expect("open").info().ooo_bytes > 100_000);
+    check(&pair, total, "data out of order, and SACK");
+
+    let total = measure(&mut || {
+        pair.a.abort(now, client);
+        pair.a.release(now, client);
+        while pass(now, &mut pair.a, &mut pair.b) + pass(now, &mut pair.b, &mut pair.a) > 0 {}
+        pair.b.release(now, server);
+        while pair.a.poll_event().is_some() || pair.b.poll_event().is_some() {}
+    });
+    check(&pair, total, "the end of one");
+}

@@ -242,11 +242,10 @@ struct Hosts {
 
 impl Hosts {
     fn read(top: &Table<'_>, registry: &Registry) -> Result<Self> {
-        let default = HostSetup {
-            egress: Egress::Queued,
-            scheduler: registry.scheduler(),
-            config: EndpointConfig::default(),
-        };
+        let mut config = EndpointConfig::default();
+        // A simulated host has the memory that its buffers take, unless the scenario is about a lack of it.
+        config.max_memory = None;
+        let default = HostSetup { egress: Egress::Queued, scheduler: registry.scheduler(), config };
         let mut hosts = Self { default };
         if let Some(item) = top.get("pricing") {
             hosts.default.config.pricing = pricing(&item)?;

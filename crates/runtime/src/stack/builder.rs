@@ -5,6 +5,7 @@ use super::state::Waits;
 use super::turns::DEFAULT_TURN;
 use super::{Driver, Stack};
 use crate::device::Device;
+use crate::memory;
 use crate::pacing::Pacing;
 use crate::random;
 use crate::timer::{self, Timer};
@@ -49,11 +50,12 @@ impl std::fmt::Debug for Builder {
 }
 
 impl Builder {
-    /// MTU, super-packets and checksums from the device; no address.
+    /// MTU, super-packets and checksums from the device, a memory budget from the machine; no address.
     pub(super) fn new(device: Box<dyn Device>) -> Self {
         let caps = device.caps();
         let mut endpoint = EndpointConfig::default();
         endpoint.mtu = caps.mtu;
+        endpoint.max_memory = memory::budget().or(endpoint.max_memory);
         endpoint.granularity = timer::RESOLUTION;
         endpoint.departure_tick = Pacing::default().tick();
         endpoint.probe_margin = PROBE_MARGIN;

@@ -160,6 +160,7 @@ impl Connection {
             rto: self.config.initial_rto,
             segs_out: self.segs_out,
             segs_in: self.segs_in,
+            memory: self.memory() as u64,
             ..Info::empty(self.state, self.tuple.local(), self.tuple.remote())
         };
         self.snd.info(&mut info);

@@ -48,6 +48,7 @@ pub(crate) use icmp::IcmpError;
 pub(crate) use notices::Notices;
 
 use crate::State;
+use crate::budget::Budget;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::error::ConnError;
@@ -121,6 +122,8 @@ pub(crate) struct Connection {
     flushed: bool,
     /// SACK is in use.
     sack: bool,
+    /// Bytes that the memory budget was charged with for the connection.
+    charged: u32,
     /// Pure ACKs in the egress scheduler.
     acks_queued: u8,
     /// A control segment is in the egress scheduler.
@@ -190,6 +193,7 @@ impl Connection {
             wants_space: 0,
             flushed: false,
             sack: false,
+            charged: 0,
             acks_queued: 0,
             control_queued: false,
             config,
@@ -217,6 +221,24 @@ impl Connection {
     /// SND.UNA: it moves when the peer acknowledges something new.
     pub(crate) const fn snd_una(&self) -> SeqNum {
         self.snd.snd_una()
+    }
+
+    /// Bytes that the connection holds, its own struct included. O(1).
+    pub(crate) fn memory(&self) -> usize {
+        let handshake = self.handshake.as_deref().map_or(0, size_of_val);
+        size_of::<Self>() + handshake + self.snd.memory() + self.rcv.memory()
+    }
+
+    /// Charges the budget with what the connection holds, and with `entries` bytes that the endpoint holds for it,
+    /// instead of what it was charged with before.
+    pub(crate) fn charge(&mut self, budget: &mut Budget, entries: usize) {
+        let held = u32::try_from(entries + self.memory()).unwrap_or(u32::MAX);
+        budget.charge(core::mem::replace(&mut self.charged, held), held);
+    }
+
+    /// Charges the budget with nothing for the connection, which is about to be forgotten.
+    pub(crate) const fn discharge(&mut self, budget: &mut Budget) {
+        budget.charge(core::mem::replace(&mut self.charged, 0), 0);
     }
 
     /// Wire segments whose data was accepted.

@@ -9,6 +9,8 @@
 //! | `transmit.rs` | sending: what to send next, and what its departure commits |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
+//! | `memory.rs` | the memory budget: what is charged
+//! |
 //! | `orphans.rs` | limits on connections that the application has released |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
 //! |
@@ -26,6 +28,7 @@ mod icmp;
 mod ingest;
 mod isn;
 mod listen;
+mod memory;
 mod observe;
 mod open;
 mod orphans;
@@ -152,7 +155,7 @@ impl Endpoint {
             events: VecDeque::new(),
             touched: Vec::new(),
             now: Instant::ZERO,
-            observe: Observe::default(),
+            observe: Observe::new(&config),
             isn: IsnGenerator::new(keys.isn),
             ports: PortSelector::new(keys.ports, config.ephemeral_ports.clone()),
             resets: RateLimit::new(config.resets_per_second, SECOND),
@@ -376,6 +379,20 @@ impl Endpoint {
     #[must_use]
     pub fn time_wait_records(&self) -> usize {
         self.time_wait.len()
+    }
+
+    /// Bytes held for connections and tables, as of the last event: at most about
+    /// [`max_memory`](EndpointConfig::max_memory).
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        self.observe.budget.used()
+    }
+
+    /// True from when [`memory`](Self::memory) is above [`memory_pressure`](EndpointConfig::memory_pressure) until it is
+    /// at or below [`memory_low`](EndpointConfig::memory_low).
+    #[must_use]
+    pub fn is_under_memory_pressure(&self) -> bool {
+        self.observe.budget.is_under_pressure()
     }
 
     /// The scheduler's name.

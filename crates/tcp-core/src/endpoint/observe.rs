@@ -1,5 +1,6 @@
-//! Counters and tracing of an endpoint.
+//! What events write to, whatever connection they are of: counters, the tracer, and the memory budget.
 
+use crate::budget::Budget;
 use crate::config::EndpointConfig;
 use crate::counters::Counters;
 use crate::ctx::Ctx;
@@ -8,14 +9,22 @@ use crate::id::ConnId;
 use crate::time::Instant;
 use alloc::boxed::Box;
 
-/// The counters and the tracer.
-#[derive(Debug, Default)]
+/// The counters, the tracer and the memory budget.
+#[derive(Debug)]
 pub(super) struct Observe {
     pub(super) counters: Counters,
     pub(super) tracer: Option<Box<dyn Tracer>>,
+    pub(super) budget: Budget,
 }
 
 impl Observe {
+    /// Nothing counted, nothing held, and no tracer.
+    pub(super) fn new(host: &EndpointConfig) -> Self {
+        let &EndpointConfig { max_memory, memory_low, memory_pressure, .. } = host;
+        let budget = Budget::new(max_memory, memory_low, memory_pressure);
+        Self { counters: Counters::default(), tracer: None, budget }
+    }
+
     /// The context of an event of the connection `id`.
     pub(super) fn ctx(&mut self, now: Instant, id: ConnId, host: &EndpointConfig) -> Ctx<'_> {
         Ctx {

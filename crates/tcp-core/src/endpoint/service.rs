@@ -48,18 +48,18 @@ impl Endpoint {
         self.egress.wake(&mut self.slots, index);
     }
 
-    /// Settles every touched connection.
+    /// Settles every touched connection, and the account of memory.
     pub(super) fn settle(&mut self, now: Instant) {
-        if self.touched.is_empty() {
-            return;
+        if !self.touched.is_empty() {
+            // Settling a connection never touches another one; the list is put back to keep its allocation.
+            let mut touched = core::mem::take(&mut self.touched);
+            for index in touched.drain(..) {
+                self.settle_one(now, index);
+            }
+            self.touched = touched;
+            self.count_orphans();
         }
-        // Settling a connection never touches another one; the list is put back to keep its allocation.
-        let mut touched = core::mem::take(&mut self.touched);
-        for index in touched.drain(..) {
-            self.settle_one(now, index);
-        }
-        self.touched = touched;
-        self.count_orphans();
+        self.settle_memory(now);
     }
 
     /// Settles one connection: its notices, its deadline, and whether it has ended.
@@ -85,6 +85,7 @@ impl Endpoint {
         } else {
             self.wheel.cancel(index);
         }
+        self.charge(index);
     }
 
     /// The connection at `index` has ended: segments no longer find it. If the application holds it, it stays
@@ -104,7 +105,9 @@ impl Endpoint {
             if let Some(listener) = slot.listener() {
                 self.listeners.leave(listener);
             }
-            self.slots.remove(index);
+            if let Some(mut conn) = self.slots.remove(index) {
+                conn.discharge(&mut self.observe.budget);
+            }
         }
     }
 

@@ -79,6 +79,8 @@ pub(super) struct Strays {
     errors: usize,
     acks: usize,
     answers: usize,
+    /// Octets that the waiting ICMP messages quote or echo.
+    quoted: usize,
 }
 
 impl Strays {
@@ -102,7 +104,13 @@ impl Strays {
         self.answers < MAX_WAITING_ANSWERS
     }
 
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.waiting.len() * size_of::<(u64, Stray)>() + self.quoted
+    }
+
     fn insert(&mut self, serial: u64, stray: Stray) {
+        self.quoted += stray.payload().len();
         *self.count_of(&stray) += 1;
         self.waiting.insert(serial, stray);
     }
@@ -129,6 +137,7 @@ impl Strays {
     fn remove(&mut self, serial: u64) {
         let Some(stray) = self.waiting.remove(&serial) else { return };
         *self.count_of(&stray) -= 1;
+        self.quoted -= stray.payload().len();
         if let Stray::Ack { conn: Some(conn), .. } = stray
             && self.replaceable.get(&conn) == Some(&serial)
         {

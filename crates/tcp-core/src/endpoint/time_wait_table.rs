@@ -102,6 +102,11 @@ impl TimeWaitTable {
         self.records.len()
     }
 
+    /// Bytes allocated.
+    pub(super) fn memory(&self) -> usize {
+        self.records.capacity() * size_of::<Record>() + self.places.allocation_size()
+    }
+
     /// The name of `tuple`.
     pub(super) fn name(&self, tuple: &FourTuple) -> Name {
         let (low, high) = self.hasher.hash(tuple.as_bytes()).as_u64();
@@ -322,12 +327,6 @@ mod tests {
         Retired { numbers: TimeWait::for_test(), since, length, answers, tos: 0, ttl }
     }
 
-    impl TimeWaitTable {
-        fn bytes(&self) -> usize {
-            self.records.capacity() * size_of::<Record>() + self.places.allocation_size()
-        }
-    }
-
     #[test]
     fn record_takes_64_bytes_and_memory_follows_the_number_of_records() {
         assert_eq!(size_of::<Record>(), 64, "with its name, for either family");
@@ -339,7 +338,7 @@ mod tests {
                 &retired(Instant::ZERO, Duration::from_secs(60)),
                 64,
             );
-            let bytes = table.bytes() / table.len().max(30);
+            let bytes = table.memory() / table.len().max(30);
             total += bytes;
             worst = worst.max(bytes);
         }
@@ -349,9 +348,9 @@ mod tests {
         for number in 0..100_000 {
             table.remove(table.name(&FourTuple::numbered(number)));
             assert!(
-                table.bytes() <= 4 * 100 * table.len().max(KEEP),
+                table.memory() <= 4 * 100 * table.len().max(KEEP),
                 "{} for {}",
-                table.bytes(),
+                table.memory(),
                 table.len()
             );
         }

@@ -81,6 +81,11 @@ impl Assembler {
         Self { ranges: Vec::new(), stamp: 0, duplicate: (SeqNum(0), SeqNum(0)), max_ranges, dsack }
     }
 
+    /// Bytes allocated, with those of this struct.
+    pub(crate) fn memory(&self) -> usize {
+        size_of::<Self>() + self.ranges.capacity() * size_of::<Range>()
+    }
+
     /// True if nothing is out of order.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()

@@ -273,6 +273,13 @@ impl Receiver {
             .is_some_and(|waiting| !waiting.is_empty() || (self.sack && waiting.duplicate().is_some()))
     }
 
+    /// Bytes allocated, with those of the policy's struct.
+    pub(crate) fn memory(&self) -> usize {
+        let policy = self.acks.policy().map_or(0, size_of_val);
+        let waiting = self.waiting.as_deref().map_or(0, Assembler::memory);
+        self.buf.capacity() + policy + waiting + self.echo.as_deref().map_or(0, size_of_val)
+    }
+
     /// Number of readable bytes.
     pub(crate) fn readable(&self) -> usize {
         self.buf.len()

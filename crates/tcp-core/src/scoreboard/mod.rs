@@ -88,6 +88,12 @@ impl Scoreboard {
         }
     }
 
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        let order = self.order.as_ref().map_or(0, |order| order.capacity() * size_of::<Departure>());
+        self.records.capacity() * size_of::<Record>() + order + self.sacked.memory()
+    }
+
     pub(crate) const fn tally(&self) -> &Tally {
         &self.tally
     }

@@ -14,6 +14,11 @@ pub(crate) struct SackedRanges {
 }
 
 impl SackedRanges {
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        self.ranges.capacity() * size_of::<(SeqNum, SeqNum)>()
+    }
+
     /// The first part of `[at, end)` that is not covered.
     pub(crate) fn first_gap(&self, at: SeqNum, end: SeqNum) -> Option<(SeqNum, SeqNum)> {
         let i = self.ranges.partition_point(|range| range.1.le(at));

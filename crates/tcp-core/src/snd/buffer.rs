@@ -80,6 +80,11 @@ impl SendBuffer {
         bytes
     }
 
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        self.ring.capacity()
+    }
+
     /// True if memory is allocated.
     pub(crate) fn has_memory(&self) -> bool {
         self.ring.capacity() > 0

@@ -82,6 +82,11 @@ impl Flight {
         }
     }
 
+    /// Bytes allocated, with those of this struct.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.board.memory() + self.reserved.memory()
+    }
+
     /// True if nothing is outstanding, and nothing is in the egress scheduler.
     pub(super) fn is_idle(&self) -> bool {
         self.board.is_empty() && self.reserved.is_empty()

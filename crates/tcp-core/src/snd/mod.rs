@@ -230,6 +230,11 @@ impl Sender {
         if taken_back < grain && snd.window.wnd() > 0 { snd.nxt } else { edge.min(snd.nxt) }
     }
 
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        self.stream.memory() + self.flight.as_deref().map_or(0, Flight::memory)
+    }
+
     /// True if every byte written is acknowledged; the FIN need not be.
     pub(crate) fn is_delivered(&self) -> bool {
         self.stream.una.ge(self.stream.buffer.end())

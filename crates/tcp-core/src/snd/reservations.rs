@@ -30,6 +30,11 @@ pub(crate) struct Reservations {
 }
 
 impl Reservations {
+    /// Bytes allocated.
+    pub(crate) fn memory(&self) -> usize {
+        self.queue.capacity() * size_of::<Reservation>() + self.voided.capacity() * size_of::<u64>()
+    }
+
     /// Sequence numbers reserved past SND.NXT.
     pub(crate) const fn new_bytes(&self) -> u32 {
         self.new_bytes

@@ -169,6 +169,13 @@ impl Stream {
         self.blocked = Blocked::No;
     }
 
+    /// Bytes allocated, with those of the policies' structs.
+    pub(super) fn memory(&self) -> usize {
+        let policies = size_of_val(&*self.cc) + size_of_val(&*self.response);
+        let ecn = self.ecn.as_deref().map_or(0, size_of_val);
+        self.buffer.memory() + policies + ecn + self.path_mtu.as_deref().map_or(0, size_of_val)
+    }
+
     /// RFC 6928, section 2: min(10 SMSS, max(2 SMSS, 14600)), scaled to the configured number of segments.
     pub(super) fn initial_window(&self, config: &ConnConfig) -> Window {
         let (smss, segments) = (u64::from(self.smss()), u64::from(config.initial_window.max(1)));

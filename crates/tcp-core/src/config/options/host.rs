@@ -1,7 +1,7 @@
 //! The settings of a host.
 
 use super::ConfigKey;
-use super::value::{LONGEST, SHORTEST, Slot, Span, Value};
+use super::value::{LONGEST, Number, SHORTEST, Slot, Span, Value};
 use crate::config::{EndpointConfig, Pricing};
 use crate::policy::SpecError;
 use crate::policy::spec::{Param, PolicySpec};
@@ -132,6 +132,28 @@ pub static HOST: &[Key] = &[
         summary: "connect from a port in TIME-WAIT after a second, if timestamps permit",
         source: "RFC 6191; tcp_tw_reuse",
         ..Key::switch("time_wait_reuse", |h| &mut h.time_wait_reuse)
+    },
+    Key {
+        summary: "budget of memory for connections, their buffers and records, and tables",
+        source: "tcp_mem: high",
+        ..Key::new(
+            "max_memory",
+            Value::Bytes(Number {
+                slot: |h| Slot::MaybeU64(&mut h.max_memory),
+                range: 1 << 16..=1 << 50,
+                none: Some("unlimited"),
+            }),
+        )
+    },
+    Key {
+        summary: "percentage of max_memory at which pressure ends",
+        source: "tcp_mem: low",
+        ..Key::integer("memory_low", 1..=100, |h| Slot::U8(&mut h.memory_low))
+    },
+    Key {
+        summary: "percentage of max_memory above which memory is under pressure",
+        source: "tcp_mem: pressure",
+        ..Key::integer("memory_pressure", 1..=100, |h| Slot::U8(&mut h.memory_pressure))
     },
     Key {
         summary: "challenge ACKs per second, over all connections",
