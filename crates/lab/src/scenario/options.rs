@@ -4,7 +4,6 @@ use super::reader::{Item, Table};
 use crate::error::ScenarioError;
 use ackline_registry::{Options, Registry, Scope};
 use ackline_tcp_core::ConnConfig;
-use ackline_tcp_core::config::PathMtuProbing;
 use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -33,14 +32,6 @@ pub(crate) fn options(table: &Table<'_>) -> Result<Options> {
     Ok(options)
 }
 
-/// The registry's defaults, without probing of the path: links of a simulation carry packets of every size, so that
-/// timeouts in a row are losses.
-fn defaults(registry: &Registry) -> ConnConfig {
-    let mut config = registry.conn_config();
-    config.path_mtu_probing = PathMtuProbing::Off;
-    config
-}
-
 /// Settings of connections: what tables say, one over the other, and what comes of it.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnSettings {
@@ -51,7 +42,7 @@ pub(crate) struct ConnSettings {
 impl ConnSettings {
     /// The defaults of `registry`.
     pub(crate) fn of(registry: &Registry) -> Self {
-        Self { options: Options::default(), config: Arc::new(defaults(registry)) }
+        Self { options: Options::default(), config: Arc::new(registry.conn_config()) }
     }
 
     /// These, with what a table says over them.
@@ -59,7 +50,7 @@ impl ConnSettings {
         let table = item.table()?;
         let options = options(&table)?.over(&self.options);
         let config =
-            options.conn(&defaults(table.registry())).map_err(|error| table.error(error.to_string()))?;
+            options.conn(&table.registry().conn_config()).map_err(|error| table.error(error.to_string()))?;
         Ok(Self { options, config: Arc::new(config) })
     }
 }

@@ -57,12 +57,7 @@ static TOP: Section = Section::new(
 
 static CONN: Section = Section {
     options: Some(Scope::Conn),
-    ..Section::new(
-        "[conn]",
-        "Settings of every connection. An app's `conn` and `accept` override them. Links carry packets of every size, so \
-         `path_mtu_probing` is off here.",
-        &[],
-    )
+    ..Section::new("[conn]", "Settings of every connection. An app's `conn` and `accept` override them.", &[])
 };
 
 const EGRESS: Key = Key::or(
