@@ -16,11 +16,13 @@
 //! |
 //! | `time_wait.rs`, `time_wait_table.rs` | TIME-WAIT without a connection: its rules, and its records |
 //! | `slots.rs`, `demux.rs`, `wheel.rs` | storage of connections: by handle, by four-tuple, by deadline |
+//! | `deadline_table.rs` | storage of records that wait for a time |
 //! | `isn.rs`, `ports.rs`, `rng.rs` | values that must not be guessable |
 //!
 //! A packet or a timer costs O(1), whatever the number of connections: only [`Endpoint::unlisten`] walks over
 //! all of them.
 
+mod deadline_table;
 mod demux;
 mod egress;
 mod handle;

@@ -1,32 +1,22 @@
-//! Connections in TIME-WAIT that nobody holds any more, as records of 64 bytes.
+//! Connections in TIME-WAIT that nobody holds any more, as records of 64 bytes in a [`DeadlineTable`].
 //!
 //! **Names.** A record is found by a keyed hash of its four-tuple, 96 bits of SipHash-1-3-128, instead of the tuple
 //! itself, which takes 37 bytes: a segment that belongs to a record brings its addresses along. That a segment of
 //! another connection finds a record is a matter of one in 2^96 per record, and nobody without the key can make one.
 //!
-//! **Order.** One connection waits as long as the next, unless they have different settings. So records stand in
-//! a few queues (*lanes*), one per length, each in the order in which its records began to wait. The first of a lane
-//! ends first, and the first of all lanes is what the endpoint wakes for, and what makes room in a full table.
-//!
-//! **Cost.** All operations are O(1), amortised where the arrays grow and shrink. Records are stored without gaps:
-//! the last one moves into the place of one that ends. With its place in the hash table, 5 bytes per bucket, a
-//! record takes 70 to 76 bytes, and up to a quarter more while the array has just grown.
+//! **Cost.** With its place in the hash table, 5 bytes per bucket, a record takes 70 to 76 bytes, and up to a quarter
+//! more while the array has just grown.
 
+use super::deadline_table::{DeadlineTable, Deadlined, Wait};
 use crate::conn::{Retired, TimeWait};
 use crate::four_tuple::FourTuple;
 use crate::rate_limit::ConnRateLimit;
 use crate::time::{Duration, Instant};
-use alloc::vec::Vec;
-use hashbrown::HashTable;
 use siphasher::sip128::SipHasher13;
 
 /// The records of an endpoint.
 pub(super) struct TimeWaitTable {
-    /// In no order.
-    records: Vec<Record>,
-    /// Their places, by name.
-    places: HashTable<u32>,
-    lanes: [Lane; LANES],
+    records: DeadlineTable<Record, LANES>,
     hasher: SipHasher13,
 }
 
@@ -45,56 +35,51 @@ impl Name {
 /// A connection in TIME-WAIT.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Record {
-    /// When TIME-WAIT began, or began anew; never before the record ahead of it in its lane.
-    since: Instant,
+    /// Since when it is in TIME-WAIT, or is again.
+    wait: Wait,
     /// Limit of the ACKs that anyone can provoke.
     pub(super) answers: ConnRateLimit,
     pub(super) numbers: TimeWait,
     name: Name,
-    /// The record ahead in the lane, or [`NIL`].
-    ahead: u32,
-    /// The record behind in the lane, or [`NIL`].
-    behind: u32,
     /// The type of service of its packets.
     pub(super) tos: u8,
     /// Their hop limit.
     pub(super) ttl: u8,
-    /// Index of its lane.
     lane: u8,
 }
 
-/// The records that wait equally long, in the order in which they end.
-#[derive(Clone, Copy, Debug)]
-struct Lane {
-    /// How long each of them waits.
-    length: Duration,
-    /// The one that ends first, or [`NIL`].
-    first: u32,
-    /// The one that ends last, or [`NIL`].
-    last: u32,
+impl Deadlined for Record {
+    fn table_hash(&self) -> u64 {
+        self.name.table_hash()
+    }
+
+    fn wait(&self) -> &Wait {
+        &self.wait
+    }
+
+    fn wait_mut(&mut self) -> &mut Wait {
+        &mut self.wait
+    }
+
+    fn lane(&self) -> u8 {
+        self.lane
+    }
+
+    fn set_lane(&mut self, lane: u8) {
+        self.lane = lane;
+    }
 }
 
-/// Lengths that are told apart. With more, a record waits as long as the next longer lane.
+/// Lengths of TIME-WAIT that are told apart. With more, a record waits as long as the next longer lane.
 const LANES: usize = 4;
 /// Time in TIME-WAIT after which a connection of this side may use the four-tuple again: the peer's segments and ours
 /// then show later timestamps than all from before, with clocks of up to a second per tick (RFC 7323, section 5.4).
 const REUSE_AFTER: Duration = Duration::from_secs(1);
 
-/// No record.
-const NIL: u32 = u32::MAX;
-/// Capacity in records below which nothing shrinks.
-const KEEP: usize = 64;
-
 impl TimeWaitTable {
     /// An empty table with a secret key, which must be random if peers are not trusted.
     pub(super) fn new(secret: [u8; 16]) -> Self {
-        let lane = Lane { length: Duration::ZERO, first: NIL, last: NIL };
-        Self {
-            records: Vec::new(),
-            places: HashTable::new(),
-            lanes: [lane; LANES],
-            hasher: SipHasher13::new_with_key(&secret),
-        }
+        Self { records: DeadlineTable::default(), hasher: SipHasher13::new_with_key(&secret) }
     }
 
     /// Number of records.
@@ -104,7 +89,7 @@ impl TimeWaitTable {
 
     /// Bytes allocated.
     pub(super) fn memory(&self) -> usize {
-        self.records.capacity() * size_of::<Record>() + self.places.allocation_size()
+        self.records.memory()
     }
 
     /// The name of `tuple`.
@@ -115,19 +100,19 @@ impl TimeWaitTable {
 
     /// The record of `name`.
     pub(super) fn find(&self, name: Name) -> Option<&Record> {
-        self.records.get(self.place(name)? as usize)
+        self.records.get(self.place(name)?)
     }
 
     /// The record of `name`.
     pub(super) fn find_mut(&mut self, name: Name) -> Option<&mut Record> {
         let place = self.place(name)?;
-        self.records.get_mut(place as usize)
+        self.records.get_mut(place)
     }
 
     /// The name of `tuple`, if it has a record.
     pub(super) fn look_up(&self, tuple: &FourTuple) -> Option<Name> {
         // Not worth a hash if there are none.
-        if self.records.is_empty() {
+        if self.len() == 0 {
             return None;
         }
         let name = self.name(tuple);
@@ -136,171 +121,64 @@ impl TimeWaitTable {
 
     /// True if a connection of this side with timestamps may use the four-tuple of `name` again (RFC 6191, section 2).
     pub(super) fn is_reusable(&self, now: Instant, name: Name) -> bool {
-        self.find(name)
-            .is_some_and(|record| record.numbers.has_timestamps() && now.since(record.since) >= REUSE_AFTER)
+        self.find(name).is_some_and(|record| {
+            record.numbers.has_timestamps() && now.since(record.wait.since()) >= REUSE_AFTER
+        })
     }
 
     /// Adds a record, which must not be in the table. `default_ttl` is the endpoint's hop limit.
     pub(super) fn insert(&mut self, name: Name, retired: &Retired, default_ttl: u8) {
-        let lane = self.lane_for(retired.length);
         let record = Record {
-            since: retired.since,
+            wait: Wait::default(),
             answers: retired.answers,
             numbers: retired.numbers,
             name,
-            ahead: NIL,
-            behind: NIL,
             tos: retired.tos,
             ttl: retired.ttl.unwrap_or(default_ttl),
-            lane: lane as u8,
+            lane: 0,
         };
-        // The configured maximum of records is a u32.
-        let place = self.records.len() as u32;
-        if self.records.len() == self.records.capacity() {
-            // Not by doubling: spare capacity counts as memory per record.
-            self.records.reserve_exact((self.records.len() / 4).max(8));
-        }
-        self.records.push(record);
-        let records = &self.records;
-        self.places.insert_unique(name.table_hash(), place, |at| records[*at as usize].name.table_hash());
-        self.enqueue(place, retired.since);
+        self.records.insert(record, retired.since, retired.length, usize::MAX);
     }
 
     /// Removes the record of `name`.
     pub(super) fn remove(&mut self, name: Name) {
         if let Some(place) = self.place(name) {
-            self.remove_at(place);
+            self.records.remove(place);
         }
     }
 
     /// TIME-WAIT of the record of `name` begins anew.
     pub(super) fn restart(&mut self, name: Name, now: Instant) {
         if let Some(place) = self.place(name) {
-            self.unlink(place);
-            self.enqueue(place, now);
+            self.records.restart(place, now);
         }
     }
 
     /// The end of the record that ends first.
     pub(super) fn next_end(&self) -> Option<Instant> {
-        self.next().map(|(end, _)| end)
+        self.records.next().map(|(end, _)| end)
     }
 
     /// Removes the record that ends first; false if there is none.
     pub(super) fn remove_first(&mut self) -> bool {
-        let first = self.next();
+        let first = self.records.next();
         if let Some((_, place)) = first {
-            self.remove_at(place);
+            self.records.remove(place);
         }
         first.is_some()
     }
 
     /// Removes every record that ends by `now`.
     pub(super) fn expire(&mut self, now: Instant) {
-        while let Some((end, place)) = self.next()
+        while let Some((end, place)) = self.records.next()
             && end <= now
         {
-            self.remove_at(place);
+            self.records.remove(place);
         }
-    }
-
-    fn next(&self) -> Option<(Instant, u32)> {
-        let end = |lane: &Lane| {
-            self.records.get(lane.first as usize).map(|record| (record.since + lane.length, lane.first))
-        };
-        self.lanes.iter().filter_map(end).min()
     }
 
     fn place(&self, name: Name) -> Option<u32> {
-        self.places.find(name.table_hash(), |at| self.records[*at as usize].name == name).copied()
-    }
-
-    /// The lane for a record that waits for `length`.
-    fn lane_for(&mut self, length: Duration) -> usize {
-        let lanes = self.lanes.iter().enumerate();
-        let used = lanes.clone().filter(|(_, lane)| lane.first != NIL);
-        if let Some((same, _)) = used.clone().find(|(_, lane)| lane.length == length) {
-            return same;
-        }
-        if let Some((empty, _)) = lanes.clone().find(|(_, lane)| lane.first == NIL) {
-            self.lanes[empty].length = length;
-            return empty;
-        }
-        let longer =
-            used.clone().filter(|(_, lane)| lane.length > length).min_by_key(|(_, lane)| lane.length);
-        let longest = used.max_by_key(|(_, lane)| lane.length);
-        let (lane, _) = longer.or(longest).expect("there are lanes, and all are in use");
-        // Nothing waits for less than it should.
-        self.lanes[lane].length = self.lanes[lane].length.max(length);
-        lane
-    }
-
-    /// Puts a record that is in no lane at the end of its own. One that a connection kept to itself for a while
-    /// began before those that are there: it stays as long as they.
-    fn enqueue(&mut self, place: u32, since: Instant) {
-        let lane = &mut self.lanes[usize::from(self.records[place as usize].lane)];
-        let last = core::mem::replace(&mut lane.last, place);
-        let mut since = since;
-        if let Some(last) = self.records.get_mut(last as usize) {
-            last.behind = place;
-            since = since.max(last.since);
-        } else {
-            lane.first = place;
-        }
-        let record = &mut self.records[place as usize];
-        (record.since, record.ahead, record.behind) = (since, last, NIL);
-    }
-
-    /// Takes a record out of its lane.
-    fn unlink(&mut self, place: u32) {
-        let Record { ahead, behind, lane, .. } = self.records[place as usize];
-        self.link(lane, ahead, behind);
-    }
-
-    /// Makes two records, or the ends of the lane, neighbours.
-    fn link(&mut self, lane: u8, ahead: u32, behind: u32) {
-        let lane = &mut self.lanes[usize::from(lane)];
-        match self.records.get_mut(ahead as usize) {
-            Some(record) => record.behind = behind,
-            None => lane.first = behind,
-        }
-        match self.records.get_mut(behind as usize) {
-            Some(record) => record.ahead = ahead,
-            None => lane.last = ahead,
-        }
-    }
-
-    /// Removes a record; the last one takes its place.
-    fn remove_at(&mut self, place: u32) {
-        self.unlink(place);
-        let hash = self.records[place as usize].name.table_hash();
-        if let Ok(entry) = self.places.find_entry(hash, |at| *at == place) {
-            entry.remove();
-        }
-        let last = (self.records.len() - 1) as u32;
-        if last != place {
-            let Record { name, ahead, behind, lane, .. } = self.records[last as usize];
-            if let Some(at) = self.places.find_mut(name.table_hash(), |at| *at == last) {
-                *at = place;
-            }
-            self.link(lane, ahead, place);
-            self.link(lane, place, behind);
-        }
-        self.records.swap_remove(place as usize);
-        self.shrink();
-    }
-
-    /// Gives memory back. Half full afterwards: many insertions or removals pass before the next resize.
-    fn shrink(&mut self) {
-        let len = self.records.len();
-        if self.records.capacity() > KEEP && len < self.records.capacity() / 4 {
-            self.records.shrink_to((2 * len).max(KEEP / 2));
-        }
-        if self.places.capacity() > KEEP && len < self.places.capacity() / 8 {
-            let records = &self.records;
-            let hash = |at: &u32| records[*at as usize].name.table_hash();
-            self.places.shrink_to((2 * len).max(KEEP / 2), hash);
-        }
+        self.records.find(name.table_hash(), |record| record.name == name)
     }
 }
 
@@ -313,8 +191,9 @@ impl core::fmt::Debug for TimeWaitTable {
 
 #[cfg(test)]
 mod tests {
-    use super::{KEEP, Record, TimeWaitTable};
+    use super::{Record, TimeWaitTable};
     use crate::conn::{Retired, TimeWait};
+    use crate::endpoint::deadline_table::KEEP;
     use crate::four_tuple::FourTuple;
     use crate::rate_limit::ConnRateLimit;
     use crate::time::{Duration, Instant};
@@ -446,7 +325,7 @@ mod tests {
                     let known = model.iter().find(|(_, other)| *other == number);
                     let name = table.look_up(&FourTuple::numbered(number));
                     prop_assert_eq!(name.is_some(), known.is_some());
-                    let since = name.and_then(|name| table.find(name)).map(|record| record.since);
+                    let since = name.and_then(|name| table.find(name)).map(|record| record.wait.since());
                     prop_assert_eq!(since, known.map(|(since, _)| *since));
                 }
             }
