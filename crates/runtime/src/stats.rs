@@ -113,8 +113,10 @@ pub struct Stats {
     pub rx_super_packets: u64,
     /// Sent packets that the device segments (TSO).
     pub tx_super_packets: u64,
-    /// Connections, in any state; without those in `time_wait`.
+    /// Connections, in any state; without those in `half_open` and `time_wait`.
     pub connections: usize,
+    /// Connections of listeners whose SYN-ACK is not acknowledged yet, each a record of at most 128 bytes.
+    pub half_open: usize,
     /// Of these, connections that the application has dropped and that still have something to deliver, or wait
     /// for the peer's FIN.
     pub orphans: usize,

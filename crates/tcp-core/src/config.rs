@@ -42,8 +42,14 @@ pub struct EndpointConfig {
     /// this one ended, so with many ports taken each costs no more than this.
     pub max_port_probes: u32,
     /// Maximum number of connections in any state; further SYNs and connects are refused and counted.
-    /// Released connections in TIME-WAIT are records, which do not count.
+    /// Half-open connections and released ones in TIME-WAIT are records, which do not count.
     pub max_connections: u32,
+    /// Maximum number of half-open connections, whose SYN-ACK is not acknowledged yet, each a record of at most 128
+    /// bytes (RFC 4987, section 3.3; Linux: `tcp_max_syn_backlog`). Beyond it the oldest makes room, and is counted.
+    pub max_half_open: u32,
+    /// Half-open connections of one source (an IPv4 address, or an IPv6 prefix of 64 bits) with which it has its
+    /// share: while all [`max_half_open`](Self::max_half_open) are in use, no others make room for more of its SYNs.
+    pub half_open_per_source: u32,
     /// Maximum number of orphans: connections that the application has released and that still have something
     /// to deliver, or wait for the peer's FIN. Beyond it, the one whose last progress is the longest ago is
     /// reset and counted (Linux: `tcp_max_orphans`).
@@ -112,6 +118,8 @@ impl Default for EndpointConfig {
             ephemeral_ports: 32_768..=60_999,
             max_port_probes: 1_024,
             max_connections: 1 << 20,
+            max_half_open: 1 << 14,
+            half_open_per_source: 256,
             max_orphans: 1 << 16,
             orphan_timeout: Some(Duration::from_secs(60)),
             max_time_wait: 1 << 18,
@@ -233,8 +241,11 @@ pub struct ConnConfig {
     pub max_rto: Duration,
     /// Consecutive timeouts without a verdict after which the conventional response takes over; 0: never.
     pub max_undecided_rtos: u32,
-    /// SYN (or SYN-ACK) retransmissions before giving up (Linux: 6 and 5).
+    /// SYN retransmissions before giving up (Linux: 6).
     pub syn_retries: u8,
+    /// SYN-ACK retransmissions before giving up (Linux: 5). After a simultaneous open it is
+    /// [`syn_retries`](Self::syn_retries).
+    pub syn_ack_retries: u8,
     /// Time without progress on unacknowledged data after which the connection is aborted (RFC 9293, section
     /// 3.8.3: R2, at least 100 s). Local only: the option of RFC 5482 is neither sent nor read. `None`:
     /// never.
@@ -301,6 +312,7 @@ impl Default for ConnConfig {
             max_rto: Duration::from_secs(120),
             max_undecided_rtos: 3,
             syn_retries: 6,
+            syn_ack_retries: 5,
             user_timeout: Some(Duration::from_secs(15 * 60)),
             keep_alive: None,
             time_wait: Duration::from_secs(60),
@@ -392,9 +404,10 @@ pub enum ListenOn {
 pub struct AcceptConfig {
     /// Settings of the accepted connections.
     pub conn: Arc<ConnConfig>,
-    /// Maximum number of connections in SYN-RECEIVED or waiting for the application to accept them with
-    /// [`Endpoint::conn`](crate::Endpoint::conn). Further SYNs are dropped and counted, and clients retry. So
-    /// a connection whose handshake has begun always has a place, and is never reset for lack of one.
+    /// Maximum number of established connections that wait for the application to accept them with
+    /// [`Endpoint::conn`](crate::Endpoint::conn). Beyond it SYNs are dropped and counted, and clients retry. So are
+    /// ACKs that would complete a handshake: the client answers the next SYN-ACK, or repeats its data. Half-open
+    /// connections have a limit of their own, [`EndpointConfig::max_half_open`].
     pub backlog: u32,
 }
 

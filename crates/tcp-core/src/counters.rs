@@ -53,7 +53,7 @@ counters! {
     udp_in_errors, "UdpInErrors", "UDP datagrams dropped as malformed or for a wrong checksum.";
     udp_in_csum_errors, "UdpInCsumErrors", "UDP datagrams dropped for a wrong checksum.";
     tcp_active_opens, "TcpActiveOpens", "Connections opened by this side.";
-    tcp_passive_opens, "TcpPassiveOpens", "Connections accepted from LISTEN.";
+    tcp_passive_opens, "TcpPassiveOpens", "Connections accepted from LISTEN, once the SYN-ACK is acknowledged.";
     tcp_attempt_fails, "TcpAttemptFails", "Connections that ended in SYN-SENT or SYN-RECEIVED.";
     tcp_estab_resets, "TcpEstabResets", "Connections that went from ESTABLISHED or CLOSE-WAIT straight to CLOSED: reset by either side, or timed out.";
     tcp_curr_estab, "TcpCurrEstab", "Connections in ESTABLISHED or CLOSE-WAIT.";
@@ -64,11 +64,14 @@ counters! {
     tcp_in_csum_errors, "TcpInCsumErrors", "TCP segments dropped for a wrong checksum.";
     tcp_out_rsts, "TcpOutRsts", "RSTs sent.";
     tcp_rst_limited, "AcklineTcpRstLimited", "RSTs not sent because of the rate limit.";
-    listen_overflows, "TcpExtListenOverflows", "SYNs dropped because a listener's backlog was full.";
-    listen_drops, "TcpExtListenDrops", "SYNs dropped for any reason.";
+    listen_overflows, "TcpExtListenOverflows", "SYNs, and ACKs of SYN-ACKs, dropped because a listener's backlog was full.";
+    listen_drops, "TcpExtListenDrops", "SYNs, and ACKs of SYN-ACKs, dropped for any reason.";
+    tcp_req_q_full_drop, "TcpExtTCPReqQFullDrop", "SYNs dropped because there were too many half-open connections, and those of the same source had their share.";
+    half_open_evicted, "AcklineHalfOpenEvicted", "Half-open connections, each the oldest one, that made room for another.";
+    embryonic_rsts, "TcpExtEmbryonicRsts", "Half-open connections that an RST or a new SYN of the peer ended.";
     port_probes, "AcklinePortProbes", "Ports tried for connections that named none.";
     ports_exhausted, "AcklinePortsExhausted", "Connects refused because no port was free among those tried.";
-    connections_refused, "AcklineConnectionsRefused", "SYNs and connects refused because the endpoint is full.";
+    connections_refused, "AcklineConnectionsRefused", "SYNs, ACKs of SYN-ACKs and connects refused because the endpoint is full.";
     tcp_syn_retrans, "TcpExtTCPSynRetrans", "SYNs and SYN-ACKs retransmitted.";
     delayed_acks, "TcpExtDelayedACKs", "ACKs sent by a policy's timer.";
     ack_hold_duplicates, "AcklineAckHoldDuplicates", "Duplicate data while an ACK was held: the hold was too long, or the ACK lost.";

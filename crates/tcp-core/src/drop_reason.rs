@@ -53,8 +53,9 @@ reasons! {
     TcpChecksum, "bad TCP checksum", tcp_in_csum_errors, "The TCP checksum is wrong.";
     NoConnection, "no connection", tcp_unmatched, "The segment is of no connection, and gets no answer.";
     RstLimited, "RST rate limit", tcp_rst_limited, "The segment is of no connection, and the RST that would answer it is over the limit.";
-    BacklogFull, "backlog full", listen_overflows, "A SYN for a listener whose backlog is full.";
-    EndpointFull, "endpoint full", connections_refused, "A SYN while the endpoint has as many connections as it may.";
+    BacklogFull, "backlog full", listen_overflows, "A SYN, or the ACK of a SYN-ACK, for a listener whose backlog is full.";
+    HalfOpenFull, "too many half-open connections", tcp_req_q_full_drop, "A SYN while the endpoint has as many half-open connections as it may, and the SYN's source its share of them.";
+    EndpointFull, "endpoint full", connections_refused, "A SYN, or the ACK of a SYN-ACK, while the endpoint has as many connections as it may.";
     ForeignTimestamp, "timestamp of no SYN", tcp_paws_active, "A SYN-ACK that echoes a timestamp which no SYN of this connection showed.";
     NoTimestamp, "no timestamp", tcp_no_timestamp, "No timestamp, although both sides agreed to send one (RFC 7323, section 3.2).";
     OldTimestamp, "old timestamp", tcp_paws_estab, "An older timestamp than one that was taken before (PAWS).";
@@ -81,7 +82,7 @@ impl DropReason {
                 counters.tcp_in_errs += 1;
                 counters.tcp_in_segs += 1;
             }
-            Self::BacklogFull | Self::EndpointFull => counters.listen_drops += 1,
+            Self::BacklogFull | Self::EndpointFull | Self::HalfOpenFull => counters.listen_drops += 1,
             _ => {}
         }
     }

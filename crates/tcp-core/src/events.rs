@@ -66,7 +66,8 @@ pub struct Wakeup {
     pub at: Instant,
     /// Why.
     pub reason: WakeReason,
-    /// The connection; `None` for the scheduler, and for a connection in TIME-WAIT that is only a record.
+    /// The connection; `None` for the scheduler, for a half-open connection, and for one in TIME-WAIT that is only a
+    /// record.
     pub conn: Option<ConnId>,
 }
 
@@ -116,7 +117,8 @@ pub enum WakeReason {
     Shaper,
 }
 
-/// Receives trace events. Without a tracer, the endpoint does not create them.
+/// Receives trace events. Without a tracer, the endpoint does not create them. A passive open is a connection, and traced,
+/// from the ACK of its SYN-ACK on.
 pub trait Tracer: Debug + Send {
     /// `event` happened to `conn` at `now`.
     fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent);

@@ -7,13 +7,14 @@
 
 use super::{Connection, header_len};
 use crate::State;
-use crate::config::EndpointConfig;
+use crate::config::{ConnConfig, EndpointConfig};
 use crate::ctx::Ctx;
 use crate::events::TraceEvent;
+use crate::four_tuple::FourTuple;
 use crate::packet::SendReason;
 use crate::plan::Plan;
 use crate::policy::sched::{ControlKind, Descriptor, SegmentClass};
-use crate::rcv::{self, AckNumbers};
+use crate::rcv::AckNumbers;
 use crate::seq::SeqNum;
 use crate::snd::SendLimits;
 use crate::time::Instant;
@@ -35,6 +36,18 @@ pub(crate) struct Built {
     flags: TcpFlags,
     /// Acknowledgment number in the header.
     pub(crate) ack_number: SeqNum,
+}
+
+/// A header with what all packets of a connection have in common.
+pub(crate) fn blank_header(
+    config: &ConnConfig,
+    host: &EndpointConfig,
+    tuple: &FourTuple,
+) -> TcpHeader<'static> {
+    let mut header = TcpHeader::new(tuple.local(), tuple.remote());
+    header.ttl = config.ttl.unwrap_or(host.default_ttl);
+    header.tos = config.dscp << 2;
+    header
 }
 
 impl Connection {
@@ -95,7 +108,7 @@ impl Connection {
                 return Some(Plan::control(
                     SegmentClass::PureAck,
                     SendReason::ChallengeAck,
-                    handshake.iss + 1,
+                    handshake.syns.iss + 1,
                 ));
             }
             return None;
@@ -104,7 +117,7 @@ impl Connection {
             return None;
         }
         let reason = if self.state == State::SynSent { SendReason::Syn } else { SendReason::SynAck };
-        Some(Plan::control(SegmentClass::Control(ControlKind::Syn), reason, handshake.iss))
+        Some(Plan::control(SegmentClass::Control(ControlKind::Syn), reason, handshake.syns.iss))
     }
 
     /// A pure ACK that is due and not already in the scheduler.
@@ -226,9 +239,7 @@ impl Connection {
         checksum: TxChecksumMode,
         buf: &mut HeaderBuf,
     ) -> Result<Built, EmitError> {
-        let mut header = TcpHeader::new(self.tuple.local(), self.tuple.remote());
-        header.ttl = self.config.ttl.unwrap_or(host.default_ttl);
-        header.tos = self.config.dscp << 2;
+        let mut header = blank_header(&self.config, host, &self.tuple);
         header.seq = plan.seq;
         let mut ack = None;
         if let Some(handshake) = self.handshake.as_deref() {
@@ -285,33 +296,18 @@ impl Connection {
         handshake: &super::handshake::Handshake,
         header: &mut TcpHeader<'_>,
     ) {
-        // Before ESTABLISHED an abort only sends something from SYN-RECEIVED.
-        let answers = self.state == State::SynReceived || plan.reason == SendReason::Rst;
-        if answers {
-            header.flags = TcpFlags::ACK;
-            header.ack = handshake.irs + 1;
-        }
+        let (own, syns) = (self.own_syn(host), &handshake.syns);
         match plan.reason {
             SendReason::Rst => {
-                header.flags = header.flags.union(TcpFlags::RST);
+                header.flags = TcpFlags::RST.union(TcpFlags::ACK);
+                header.ack = syns.irs + 1;
                 // RFC 7323, section 3.2.
-                let agreed = handshake.peer_timestamp().filter(|_| self.config.timestamps);
+                let agreed = syns.peer.timestamp().filter(|_| self.config.timestamps);
                 header.options.timestamps = agreed.map(|ecr| Timestamps { ecr, ..self.ts.option(now) });
             }
-            SendReason::Syn | SendReason::SynAck => {
-                header.flags =
-                    header.flags.union(TcpFlags::SYN).union(self.ecn_setup(plan.reason, handshake));
-                // RFC 7323, section 2.2: never scaled in a SYN.
-                header.window = self.syn_window() as u16;
-                header.options = self.syn_options(host, handshake, now);
-            }
-            _ => header.window = (self.syn_window() >> handshake.wscale) as u16,
+            SendReason::Syn | SendReason::SynAck => own.write(now, plan.reason, syns, &self.ts, header),
+            _ => own.write_ack(syns, header),
         }
-    }
-
-    /// The window announced by our SYN, in bytes.
-    pub(super) fn syn_window(&self) -> u32 {
-        rcv::syn_window(&self.config)
     }
 
     /// SACK blocks that fit with the payload: a full segment has no room (RFC 6691, section 3).
@@ -344,7 +340,7 @@ impl Connection {
         self.segs_out += segments;
         let is_retransmission = match plan.reason {
             SendReason::Syn | SendReason::SynAck => {
-                self.handshake.as_ref().is_some_and(|handshake| handshake.transmissions > 0)
+                self.handshake.as_ref().is_some_and(|handshake| handshake.syns.transmissions > 0)
             }
             SendReason::FastRetransmit | SendReason::RtoRetransmit => true,
             _ => plan.class == SegmentClass::Retransmit,
@@ -365,7 +361,7 @@ impl Connection {
         match plan.reason {
             SendReason::Syn | SendReason::SynAck => {
                 if let Some(handshake) = self.handshake.as_mut() {
-                    if handshake.transmissions > 0 {
+                    if handshake.syns.transmissions > 0 {
                         ctx.counters.tcp_syn_retrans += 1;
                     }
                     handshake.sent(ctx.now, max_rto, built.flags.contains(TcpFlags::ECE));

@@ -1,120 +1,74 @@
-//! The handshake: what the SYNs negotiate, their retransmission, and becoming ESTABLISHED.
+//! The handshake of a connection: retransmission of its SYN, and becoming ESTABLISHED. What the SYNs say is in
+//! [`syns`](super::syns).
 
+use super::syns::{MAX_WSCALE, MIN_MSS, OwnSyn, Syns, wscale_for};
 use super::{Connection, Notices, header_len, transition::Input};
-use crate::State;
 use crate::config::{ConnConfig, Ecn, EndpointConfig};
 use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
-use crate::packet::SendReason;
 use crate::rcv;
 use crate::seq::SeqNum;
 use crate::snd;
 use crate::snd::ecn::EcnAgreement;
 use crate::time::{Duration, Instant};
-use crate::wire::{MIN_MTU_V6, TcpFlags, TcpOptions, TcpSegment};
+use crate::wire::{MIN_MTU_V6, TcpFlags, TcpSegment};
 
-/// Largest window shift (RFC 7323, section 2.3).
-const MAX_WSCALE: u8 = 14;
 /// Segment size if the peer's SYN does not give one (RFC 9293, section 3.7.1).
 const DEFAULT_MSS_V4: u16 = 536;
 /// The same for IPv6.
 const DEFAULT_MSS_V6: u16 = 1_220;
-/// Smallest segment size accepted from a peer or the configuration, if the MTU permits it: smaller ones would
-/// only multiply headers.
-const MIN_MSS: u16 = 48;
 
 /// State needed until the connection is ESTABLISHED.
 #[derive(Debug)]
 pub(super) struct Handshake {
-    /// Initial send sequence number.
-    pub(super) iss: SeqNum,
-    /// The peer's, once its SYN has arrived.
-    pub(super) irs: SeqNum,
+    pub(super) syns: Syns,
     /// Opened from LISTEN.
     pub(super) passive: bool,
     /// Our SYN (or SYN-ACK) must be transmitted.
     pub(super) due: bool,
-    /// Number of its transmissions.
-    pub(super) transmissions: u8,
-    /// How often the timer has expired.
-    pub(super) expiries: u8,
     /// Time of the first transmission.
     first_sent: Option<Instant>,
     /// When to retransmit it, or give up.
     pub(super) deadline: Instant,
     /// Current timeout.
     rto: Duration,
-    /// The peer's options.
-    peer: TcpOptions,
-    /// Window field of the peer's last segment, unscaled.
-    peer_window: u32,
     /// Our shift.
     pub(super) wscale: u8,
-    /// We sent an ECN-setup SYN or SYN-ACK.
-    ecn_offered: bool,
-    /// We also sent one without ECN setup: RFC 3168, section 6.1.1, forbids ECT then.
-    ecn_withdrawn: bool,
-    /// The peer sent an ECN-setup SYN or SYN-ACK.
-    peer_ecn: bool,
 }
 
 impl Handshake {
     pub(super) fn active(now: Instant, iss: SeqNum, config: &ConnConfig) -> Self {
         Self {
-            iss,
-            irs: SeqNum(0),
+            syns: Syns::active(iss),
             passive: false,
             due: true,
-            transmissions: 0,
-            expiries: 0,
             first_sent: None,
             deadline: now + config.initial_rto,
             rto: config.initial_rto,
-            peer: TcpOptions::default(),
-            peer_window: 0,
             wscale: wscale_for(config.recv_buffer),
-            ecn_offered: false,
-            ecn_withdrawn: false,
-            peer_ecn: false,
         }
     }
 
-    pub(super) fn passive(now: Instant, iss: SeqNum, config: &ConnConfig) -> Self {
-        Self { passive: true, ..Self::active(now, iss, config) }
-    }
-
-    /// Records the contents of the peer's SYN.
-    pub(super) fn learn(&mut self, syn: &TcpSegment<'_>) {
-        self.irs = syn.seq;
-        self.peer = syn.options;
-        // RFC 7323, section 2.2: the window of a SYN is never scaled.
-        self.peer_window = u32::from(syn.window);
-        self.peer_ecn = is_ecn_setup(syn.flags);
-    }
-
-    /// TSval of the peer's SYN.
-    pub(super) fn peer_timestamp(&self) -> Option<u32> {
-        self.peer.timestamps.map(|ts| ts.val)
-    }
-
-    /// The peer repeated its SYN: it may have given up on ECN (RFC 3168, section 6.1.1.1).
-    pub(super) fn hear_again(&mut self, flags: TcpFlags) {
-        self.peer_ecn &= is_ecn_setup(flags);
-    }
-
-    /// What both sides agreed on. RFC 3168, section 6.1.1: a host that declined once does not set ECT, but
-    /// still echoes marks, since the peer may only have received its acceptance.
-    fn ecn(&self, mode: Ecn) -> Option<EcnAgreement> {
-        let agreed = mode != Ecn::Off && self.ecn_offered && self.peer_ecn;
-        agreed.then_some(EcnAgreement { mode, capable: !self.ecn_withdrawn })
+    /// A SYN for a listener arrived; `first_sent`: its SYN-ACK has left since.
+    pub(super) fn passive(
+        now: Instant,
+        syns: Syns,
+        first_sent: Option<Instant>,
+        config: &ConnConfig,
+    ) -> Self {
+        Self {
+            due: first_sent.is_none(),
+            syns,
+            passive: true,
+            first_sent,
+            ..Self::active(now, syns.iss, config)
+        }
     }
 
     /// The SYN was sent, with ECN setup or without.
     pub(super) fn sent(&mut self, now: Instant, max_rto: Duration, ecn_setup: bool) {
-        self.ecn_offered |= ecn_setup;
-        self.ecn_withdrawn |= !ecn_setup;
-        if self.transmissions == 0 {
+        if self.syns.transmissions == 0 {
             self.first_sent = Some(now);
             self.deadline = now + self.rto;
         } else if self.deadline == Instant::FAR_FUTURE {
@@ -122,7 +76,7 @@ impl Handshake {
             self.deadline = now + self.rto;
         }
         // Otherwise it answers a repeated SYN: the timer keeps running, without back-off.
-        self.transmissions = self.transmissions.saturating_add(1);
+        self.syns.sent(ecn_setup);
         self.due = false;
     }
 
@@ -134,62 +88,21 @@ impl Handshake {
 
     /// RTT of the handshake; `None` if the SYN was retransmitted (Karn).
     fn rtt(&self, now: Instant) -> Option<Duration> {
-        (self.transmissions == 1).then_some(self.first_sent).flatten().map(|sent| now.since(sent))
+        (self.syns.transmissions == 1).then_some(self.first_sent).flatten().map(|sent| now.since(sent))
     }
-}
-
-/// RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK only ECE. (Some hosts
-/// reflect unknown bits of the SYN.)
-fn is_ecn_setup(flags: TcpFlags) -> bool {
-    let ece = flags.contains(TcpFlags::ECE);
-    ece && flags.contains(TcpFlags::CWR) != flags.contains(TcpFlags::ACK)
-}
-
-/// The smallest shift with which the whole buffer can be announced.
-fn wscale_for(buffer: u32) -> u8 {
-    (0..MAX_WSCALE).find(|shift| buffer >> shift <= 0xffff).unwrap_or(MAX_WSCALE)
 }
 
 impl Connection {
-    /// The MSS to announce: what fits the MTU without options (RFC 6691), or less if configured.
+    /// This side of the handshake.
+    pub(super) fn own_syn<'a>(&'a self, host: &'a EndpointConfig) -> OwnSyn<'a> {
+        let own = OwnSyn::new(&self.config, host, self.tuple.remote_ip());
+        // The receive buffer may have changed since the first SYN.
+        OwnSyn { wscale: self.handshake.as_ref().map_or(own.wscale, |handshake| handshake.wscale), ..own }
+    }
+
+    /// The MSS to announce.
     pub(super) fn announced_mss(&self, host: &EndpointConfig) -> u16 {
-        let fits = host.mtu.saturating_sub(header_len(&self.tuple.remote().ip())).min(65_495) as u16;
-        self.config.mss.map_or(fits, |mss| mss.max(MIN_MSS).min(fits))
-    }
-
-    /// The options of our SYN or SYN-ACK. A SYN-ACK only has those of the peer's SYN.
-    pub(super) fn syn_options(
-        &self,
-        host: &EndpointConfig,
-        handshake: &Handshake,
-        now: Instant,
-    ) -> TcpOptions {
-        let answer = self.state == State::SynReceived;
-        let peer = &handshake.peer;
-        let mut options = TcpOptions { mss: Some(self.announced_mss(host)), ..TcpOptions::default() };
-        if self.config.window_scale && (!answer || peer.window_scale.is_some()) {
-            options.window_scale = Some(handshake.wscale);
-        }
-        options.sack_permitted = self.config.sack && (!answer || peer.sack_permitted);
-        if self.config.timestamps && (!answer || peer.timestamps.is_some()) {
-            let mut timestamps = self.ts.option(now);
-            timestamps.ecr = if answer { peer.timestamps.map_or(0, |ts| ts.val) } else { 0 };
-            options.timestamps = Some(timestamps);
-        }
-        options
-    }
-
-    /// The flags that make a SYN or SYN-ACK an ECN-setup one.
-    pub(super) fn ecn_setup(&self, reason: SendReason, handshake: &Handshake) -> TcpFlags {
-        if self.config.ecn == Ecn::Off {
-            return TcpFlags::NONE;
-        }
-        match reason {
-            // RFC 3168, section 6.1.1.1: if there is no answer, the bits may be the reason.
-            SendReason::Syn if handshake.transmissions == 0 => TcpFlags::ECE.union(TcpFlags::CWR),
-            SendReason::SynAck if handshake.peer_ecn && !handshake.ecn_withdrawn => TcpFlags::ECE,
-            _ => TcpFlags::NONE,
-        }
+        self.own_syn(host).mss()
     }
 
     /// Both SYNs are acknowledged: starts sender and receiver.
@@ -197,27 +110,27 @@ impl Connection {
     /// `window` is the peer's window in bytes, scaled if the segment that carried it says so.
     pub(super) fn establish(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, seg: &TcpSegment<'_>) {
         let Some(handshake) = self.handshake.take() else { return };
-        let peer = &handshake.peer;
+        let peer = handshake.syns.peer;
         let config = self.config.clone();
 
-        let scaling = config.window_scale && peer.window_scale.is_some();
+        let scaling = config.window_scale && peer.window_scale().is_some();
         self.rcv_wscale = scaling.then_some(handshake.wscale);
         // RFC 7323, section 2.3: a shift above 14 counts as 14.
-        self.snd_wscale = if scaling { peer.window_scale.unwrap_or(0).min(MAX_WSCALE) } else { 0 };
-        self.sack = config.sack && peer.sack_permitted;
+        self.snd_wscale = if scaling { peer.window_scale().unwrap_or(0).min(MAX_WSCALE) } else { 0 };
+        self.sack = config.sack && peer.sack();
         if config.timestamps
-            && let Some(ts) = peer.timestamps
+            && let Some(val) = peer.timestamp()
         {
-            self.ts.enable(ctx.now, ts.val);
+            self.ts.enable(ctx.now, val);
         }
 
-        let smss = self.smss_for(host, peer.mss);
+        let smss = self.smss_for(host, peer.mss());
         let rtt = handshake.rtt(ctx.now);
-        let ecn = handshake.ecn(config.ecn);
+        let ecn = handshake.syns.ecn(config.ecn);
         if let Some(EcnAgreement { mode, capable }) = ecn {
             ctx.trace(|| TraceEvent::EcnAgreed { mode, capable });
         }
-        let snd_wnd = if seg.flags.contains(crate::wire::TcpFlags::SYN) {
+        let snd_wnd = if seg.flags.contains(TcpFlags::SYN) {
             u32::from(seg.window)
         } else {
             u32::from(seg.window) << self.snd_wscale
@@ -233,7 +146,7 @@ impl Connection {
                 sack: self.sack,
                 timestamps: self.ts.enabled(),
                 handshake_rtt: rtt,
-                syn_retransmitted: handshake.transmissions > 1,
+                syn_retransmitted: handshake.syns.transmissions > 1,
                 ecn,
             },
         );
@@ -241,7 +154,7 @@ impl Connection {
             ctx,
             &config,
             &rcv::OpenParams {
-                irs: handshake.irs,
+                irs: handshake.syns.irs,
                 wscale: self.rcv_wscale.unwrap_or(0),
                 rmss: u32::from(self.announced_mss(host)).saturating_sub(self.option_len()),
                 sack: self.sack,
@@ -284,17 +197,17 @@ impl Connection {
 
     /// The handshake's timer fired.
     pub(super) fn on_handshake_timeout(&mut self, ctx: &mut Ctx<'_>) {
-        let retries = self.config.syn_retries;
         let Some(handshake) = self.handshake.as_mut() else { return };
+        let retries = if handshake.passive { self.config.syn_ack_retries } else { self.config.syn_retries };
         ctx.counters.tcp_timeouts += 1;
-        if handshake.expiries >= retries {
+        if handshake.syns.expiries >= retries {
             ctx.counters.tcp_abort_on_timeout += 1;
             ctx.counters.tcp_attempt_fails += 1;
             let error = self.soft_error.unwrap_or(ConnError::TimedOut);
             self.die(ctx, Some(error));
             return;
         }
-        handshake.expiries += 1;
+        handshake.syns.expiries += 1;
         handshake.due = true;
         // The deadline is set again when the retransmission is sent; a full device must not make the timer
         // fire again.
@@ -304,7 +217,7 @@ impl Connection {
     /// SYN-RECEIVED after a simultaneous open: the SYN is answered; our SYN-ACK is pending.
     pub(super) fn simultaneous_open(&mut self, ctx: &mut Ctx<'_>, syn: &TcpSegment<'_>) {
         if let Some(handshake) = self.handshake.as_mut() {
-            handshake.learn(syn);
+            handshake.syns.learn(syn);
             handshake.due = true;
         }
         self.change_state(ctx, Input::Syn);

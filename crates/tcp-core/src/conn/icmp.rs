@@ -27,7 +27,7 @@ impl Connection {
     pub(crate) fn on_icmp(&mut self, ctx: &mut Ctx<'_>, error: IcmpError, quoted: SeqNum) {
         // RFC 5927, section 4.1: the quoted data must be outstanding.
         let outstanding = match &self.handshake {
-            Some(handshake) => handshake.transmissions > 0 && quoted == handshake.iss,
+            Some(handshake) => handshake.syns.is_outstanding(quoted),
             None => self.state.is_synchronized() && quoted.within(self.snd.snd_una(), self.snd.snd_nxt()),
         };
         if !outstanding {

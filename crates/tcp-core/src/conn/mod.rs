@@ -3,7 +3,8 @@
 //! | file | holds |
 //! |---|---|
 //! | `transition.rs` | the state diagram, as a total function |
-//! | `handshake.rs` | SYNs: negotiation, retransmission, becoming ESTABLISHED |
+//! | `syns.rs` | what the two SYNs offer and agree on |
+//! | `handshake.rs` | retransmission of the SYN, becoming ESTABLISHED |
 //! | `predict.rs` | header prediction: the segment that a bulk receiver expects |
 //! | `checks.rs` | which segments are accepted: PAWS, window, RST, SYN and ACK (RFC 5961) |
 //! | `arrival.rs` | segment arrival (section 3.10.7) |
@@ -32,6 +33,7 @@ mod notices;
 mod opening;
 mod predict;
 mod settings;
+mod syns;
 mod time_wait;
 mod timers;
 mod timestamps;
@@ -42,7 +44,11 @@ mod tests;
 
 pub(crate) use arrival::{Disposition, RstSpec};
 pub(crate) use challenge::{AckTrigger, count_skipped_ack, may_answer};
+pub(crate) use egress::blank_header;
+pub(crate) use opening::Opening;
+pub(crate) use syns::{OwnSyn, Syns};
 pub(crate) use time_wait::{Reaction, Retired, TimeWait};
+pub(crate) use timestamps::TimestampClock;
 
 pub(crate) use icmp::IcmpError;
 pub(crate) use notices::Notices;
@@ -59,12 +65,10 @@ use crate::rcv::Receiver;
 use crate::seq::SeqNum;
 use crate::snd::Sender;
 use crate::time::Instant;
-use crate::wire::TcpSegment;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::net::IpAddr;
 use handshake::Handshake;
-use timestamps::TimestampClock;
 use transition::Input;
 
 /// IP and TCP headers without options.
@@ -73,6 +77,16 @@ pub(crate) const fn header_len(remote: &IpAddr) -> u32 {
         IpAddr::V4(_) => 40,
         IpAddr::V6(_) => 60,
     }
+}
+
+/// A passive open before it is a connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HalfOpen {
+    pub(crate) syns: Syns,
+    /// When the SYN-ACK first left, if it has.
+    pub(crate) first_sent: Option<Instant>,
+    /// Wire segments received.
+    pub(crate) segs_in: u8,
 }
 
 /// One connection.
@@ -146,23 +160,24 @@ impl Connection {
         conn
     }
 
-    /// A passive open: a listener received `syn`. SYN-RECEIVED, with the SYN-ACK to be transmitted.
+    /// A passive open, from what its handshake has said so far: SYN-RECEIVED, with the SYN-ACK to be transmitted
+    /// unless it has been.
     pub(crate) fn accept(
         ctx: &mut Ctx<'_>,
         tuple: FourTuple,
         config: Arc<ConnConfig>,
-        iss: SeqNum,
         ts_offset: u32,
-        syn: &TcpSegment<'_>,
+        half_open: HalfOpen,
     ) -> Self {
-        let mut conn = Self::closed(ctx, tuple, config, iss, ts_offset);
+        let HalfOpen { syns, first_sent, segs_in } = half_open;
+        let mut conn = Self::closed(ctx, tuple, config, syns.iss, ts_offset);
         conn.change_state(ctx, Input::PassiveOpen);
-        let mut handshake = Handshake::passive(ctx.now, iss, &conn.config);
-        handshake.learn(syn);
+        conn.segs_in = u64::from(segs_in);
+        conn.segs_out = u64::from(syns.transmissions);
+        let handshake = Handshake::passive(ctx.now, syns, first_sent, &conn.config);
         conn.handshake = Some(Box::new(handshake));
         conn.change_state(ctx, Input::Syn);
         ctx.counters.tcp_passive_opens += 1;
-        conn.segs_in = u64::from(syn.wire_segments);
         conn
     }
 

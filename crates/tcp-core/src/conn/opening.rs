@@ -1,14 +1,89 @@
 //! Segments before ESTABLISHED (RFC 9293, section 3.10.7.3, and 3.10.7.4 in SYN-RECEIVED).
 
 use super::arrival::{Disposition, RstSpec};
+use super::syns::Syns;
 use super::{Connection, transition::Input};
-use crate::config::EndpointConfig;
+use crate::config::{ConnConfig, EndpointConfig};
 use crate::ctx::Ctx;
 use crate::drop_reason::DropReason;
 use crate::error::ConnError;
 use crate::packet::SendReason;
 use crate::rate_limit::RateLimit;
+use crate::rcv;
 use crate::wire::{IpInfo, TcpFlags, TcpSegment};
+
+/// What a segment in SYN-RECEIVED calls for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Opening {
+    /// The peer repeated its SYN, which is answered again.
+    SynAgain,
+    /// The peer's SYN-ACK of a simultaneous open, which acknowledges our SYN.
+    SynAck,
+    /// It acknowledges our SYN: the connection is ESTABLISHED, and then the segment is processed.
+    Complete,
+    /// It is answered with an RST. The handshake goes on.
+    Refuse(RstSpec),
+    /// It is dropped, and answered with a challenge ACK (RFC 5961).
+    Challenge(DropReason),
+    /// It is dropped.
+    Drop(DropReason),
+    /// The peer resets the connection.
+    Reset,
+    /// A SYN inside the window: a passive open returns to LISTEN.
+    NewSyn,
+}
+
+impl Syns {
+    /// What a segment in SYN-RECEIVED calls for (RFC 9293, section 3.10.7.4). Changes nothing.
+    pub(crate) fn in_syn_received(&self, config: &ConnConfig, seg: &TcpSegment<'_>) -> Opening {
+        let flags = seg.flags;
+        let rcv_nxt = self.irs + 1;
+        let acknowledges = seg.ack == self.iss + 1 && self.transmissions > 0;
+
+        // The peer's SYN-ACK of a simultaneous open, or its repeated SYN: both start at IRS, which is below
+        // the window. The first is processed as an ACK, the second is answered again.
+        if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::RST) && seg.seq == self.irs {
+            if !flags.contains(TcpFlags::ACK) {
+                return Opening::SynAgain;
+            }
+            if acknowledges {
+                return Opening::SynAck;
+            }
+        }
+        // PAWS (RFC 7323, section 5.3): later timestamps are compared with that of the peer's SYN.
+        if !flags.contains(TcpFlags::RST)
+            && config.timestamps
+            && let Some(syn) = self.peer.timestamp()
+        {
+            match seg.options.timestamps {
+                Some(ts) if ts.val.wrapping_sub(syn) as i32 >= 0 => {}
+                Some(_) => return Opening::Challenge(DropReason::OldTimestamp),
+                None => return Opening::Drop(DropReason::NoTimestamp),
+            }
+        }
+        let end = seg.seq + seg.seg_len().saturating_sub(1);
+        let limit = rcv_nxt + rcv::syn_window(config);
+        let in_window = seg.seq.within(rcv_nxt, limit) || (seg.seg_len() > 0 && end.within(rcv_nxt, limit));
+        if flags.contains(TcpFlags::RST) {
+            return match seg.seq {
+                seq if seq == rcv_nxt => Opening::Reset,
+                _ if in_window => Opening::Challenge(DropReason::RstNotExpected),
+                _ => Opening::Drop(DropReason::RstOutOfWindow),
+            };
+        }
+        if !in_window {
+            return Opening::Challenge(DropReason::OutOfWindow);
+        }
+        if flags.contains(TcpFlags::SYN) {
+            return Opening::NewSyn;
+        }
+        match (flags.contains(TcpFlags::ACK), acknowledges) {
+            (false, _) => Opening::Drop(DropReason::NoAck),
+            (true, false) => Opening::Refuse(RstSpec { seq: seg.ack, ack: None }),
+            (true, true) => Opening::Complete,
+        }
+    }
+}
 
 impl Connection {
     /// Section 3.10.7.3.
@@ -21,7 +96,7 @@ impl Connection {
     ) -> Disposition {
         let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
         let has_ack = seg.flags.contains(TcpFlags::ACK);
-        let acceptable = seg.ack == handshake.iss + 1 && handshake.transmissions > 0;
+        let acceptable = seg.ack == handshake.syns.iss + 1 && handshake.syns.transmissions > 0;
         // First: an ACK of something never sent.
         if has_ack && !acceptable {
             return match RstSpec::answer_to(seg) {
@@ -54,7 +129,7 @@ impl Connection {
             ctx.dropped(DropReason::ForeignTimestamp);
             return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
         }
-        handshake.learn(seg);
+        handshake.syns.learn(seg);
         self.establish(ctx, host, seg);
         self.change_state(ctx, Input::SynAck);
         if self.shut {
@@ -74,94 +149,51 @@ impl Connection {
         ip: &IpInfo,
         seg: &TcpSegment<'_>,
     ) -> Disposition {
-        let window = self.syn_window();
         let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
-        let (irs, iss, passive) = (handshake.irs, handshake.iss, handshake.passive);
-        let flags = seg.flags;
-        let rcv_nxt = irs + 1;
-
-        // The peer's SYN-ACK of a simultaneous open, or its repeated SYN: both start at IRS, which is below
-        // the window. The first is processed as an ACK, the second is answered again.
-        if flags.contains(TcpFlags::SYN) && !flags.contains(TcpFlags::RST) && seg.seq == irs {
-            if !flags.contains(TcpFlags::ACK) {
-                handshake.hear_again(flags);
+        match handshake.syns.in_syn_received(&self.config, seg) {
+            Opening::SynAgain => {
+                handshake.syns.hear_again(seg.flags);
                 handshake.due = true;
-                return Disposition::Handled;
             }
-            if seg.ack == iss + 1 && handshake.transmissions > 0 {
-                self.establish(ctx, host, seg);
-                self.change_state(ctx, Input::AckOfSyn);
-                if self.shut {
-                    self.change_state(ctx, Input::Close);
-                }
+            Opening::SynAck => {
+                self.complete(ctx, host, seg);
                 self.rcv.oblige(SendReason::AckByObligation);
                 self.take_text(ctx, ip, seg, seg.seq + 1);
-                return Disposition::Handled;
             }
-        }
-        // PAWS (RFC 7323, section 5.3): later timestamps are compared with that of the peer's SYN.
-        if !flags.contains(TcpFlags::RST)
-            && self.config.timestamps
-            && let Some(syn) = handshake.peer_timestamp()
-        {
-            match seg.options.timestamps {
-                Some(ts) if ts.val.wrapping_sub(syn) as i32 >= 0 => {}
-                Some(_) => {
-                    ctx.dropped(DropReason::OldTimestamp);
-                    self.send_challenge(ctx, challenge);
-                    return Disposition::Handled;
-                }
-                None => {
-                    ctx.dropped(DropReason::NoTimestamp);
-                    return Disposition::Handled;
-                }
+            Opening::Complete => {
+                self.complete(ctx, host, seg);
+                return self.in_synchronized(ctx, challenge, ip, seg);
             }
-        }
-        let end = seg.seq + seg.seg_len().saturating_sub(1);
-        let limit = rcv_nxt + window;
-        let in_window = seg.seq.within(rcv_nxt, limit) || (seg.seg_len() > 0 && end.within(rcv_nxt, limit));
-        if !in_window {
-            if flags.contains(TcpFlags::RST) {
-                ctx.dropped(DropReason::RstOutOfWindow);
-            } else {
-                ctx.dropped(DropReason::OutOfWindow);
+            Opening::Refuse(rst) => return Disposition::Reset(rst),
+            Opening::Challenge(reason) => {
+                ctx.dropped(reason);
                 self.send_challenge(ctx, challenge);
             }
-            return Disposition::Handled;
-        }
-        if flags.contains(TcpFlags::RST) {
-            if seg.seq == rcv_nxt {
-                // A passive open returns to LISTEN, which means that this connection disappears.
+            Opening::Drop(reason) => ctx.dropped(reason),
+            // A passive open returns to LISTEN, which means that this connection disappears.
+            Opening::Reset => {
+                let passive = handshake.passive;
                 ctx.counters.tcp_attempt_fails += 1;
                 self.die(ctx, (!passive).then_some(ConnError::Refused));
-            } else {
-                ctx.dropped(DropReason::RstNotExpected);
-                self.send_challenge(ctx, challenge);
             }
-            return Disposition::Handled;
-        }
-        if flags.contains(TcpFlags::SYN) {
-            if passive {
+            Opening::NewSyn if handshake.passive => {
                 ctx.counters.tcp_attempt_fails += 1;
                 self.die(ctx, None);
-            } else {
+            }
+            Opening::NewSyn => {
                 ctx.dropped(DropReason::UnexpectedSyn);
                 self.send_challenge(ctx, challenge);
             }
-            return Disposition::Handled;
         }
-        if !flags.contains(TcpFlags::ACK) {
-            ctx.dropped(DropReason::NoAck);
-            return Disposition::Handled;
-        }
-        if seg.ack != iss + 1 || handshake.transmissions == 0 {
-            return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
-        }
+        Disposition::Handled
+    }
+
+    /// The peer has acknowledged our SYN.
+    fn complete(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, seg: &TcpSegment<'_>) {
         self.establish(ctx, host, seg);
         self.change_state(ctx, Input::AckOfSyn);
         if self.shut {
             self.change_state(ctx, Input::Close);
         }
-        self.in_synchronized(ctx, challenge, ip, seg)
     }
 }

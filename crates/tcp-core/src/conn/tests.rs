@@ -1,7 +1,7 @@
 //! Segment arrival: for each state and each kind of segment, what RFC 9293, section 3.10.7 demands, with the
 //! amendments of RFC 5961, RFC 7323, RFC 6191 and RFC 1337.
 
-use super::{Connection, Disposition, IcmpError, Notices, RstSpec};
+use super::{Connection, Disposition, HalfOpen, IcmpError, Notices, RstSpec, Syns};
 use crate::State;
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::counters::Counters;
@@ -93,6 +93,12 @@ fn config() -> ConnConfig {
     ConnConfig { timestamps: false, ..ConnConfig::default() }
 }
 
+/// SYN-RECEIVED, with the SYN-ACK to be transmitted.
+fn accepted(ctx: &mut Ctx<'_>, config: Arc<ConnConfig>, ts_offset: u32, syn: &TcpSegment<'_>) -> Connection {
+    let half_open = HalfOpen { syns: Syns::passive(ISS, syn), first_sent: None, segs_in: 1 };
+    Connection::accept(ctx, tuple(), config, ts_offset, half_open)
+}
+
 macro_rules! ctx {
     ($bench:expr) => {
         &mut Ctx {
@@ -135,7 +141,7 @@ impl Bench {
     }
 
     fn passive(config: ConnConfig, syn: &TcpSegment<'_>) -> Self {
-        let mut bench = Self::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(config), ISS, 0, syn));
+        let mut bench = Self::with(|ctx| accepted(ctx, Arc::new(config), 0, syn));
         assert_eq!(bench.drain().len(), 1, "the SYN-ACK");
         bench
     }
@@ -680,9 +686,7 @@ fn a_reset_carries_timestamps() {
     let stamps = TcpOptions { timestamps: Some(Timestamps { val: 5_000, ecr: 0 }), ..TcpOptions::NONE };
     let syn = TcpSegment { options: stamps, ..segment(SYN, IRS, SeqNum(0), &[]) };
     for established in [false, true] {
-        let mut bench = Bench::with(|ctx| {
-            Connection::accept(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
-        });
+        let mut bench = Bench::with(|ctx| accepted(ctx, Arc::new(ConnConfig::default()), 5, &syn));
         bench.drain();
         if established {
             bench.arrive(&TcpSegment { options: stamps, ..segment(ACK, IRS + 1, ISS + 1, &[]) });
@@ -835,8 +839,8 @@ fn the_syn_is_retransmitted_with_back_off_and_given_up() {
 fn answers_to_repeated_syns_do_not_wear_out_the_handshake() {
     let syn = segment(SYN, IRS, SeqNum(0), &[]);
     let mut bench = Bench::with(|ctx| {
-        let config = ConnConfig { syn_retries: 3, ..config() };
-        Connection::accept(ctx, tuple(), Arc::new(config), ISS, 5, &syn)
+        let config = ConnConfig { syn_ack_retries: 3, ..config() };
+        accepted(ctx, Arc::new(config), 5, &syn)
     });
     let start = bench.now;
     assert_eq!(bench.drain().len(), 1);
@@ -866,9 +870,7 @@ fn options_are_used_only_where_both_sides_offer_them() {
     ];
     for offer in offers {
         let syn = TcpSegment { options: offer, ..segment(SYN, IRS, SeqNum(0), &[]) };
-        let mut bench = Bench::with(|ctx| {
-            Connection::accept(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
-        });
+        let mut bench = Bench::with(|ctx| accepted(ctx, Arc::new(ConnConfig::default()), 5, &syn));
         let answer = bench.drain()[0].options;
         assert_eq!(answer.mss, Some(1_460));
         assert_eq!(answer.sack_permitted, offer.sack_permitted);
@@ -899,8 +901,7 @@ fn paws_drops_old_segments_and_answers_them() {
         ..segment(flags, seq, ack, b"")
     };
     let syn = stamped(SYN, IRS, SeqNum(0), 5_000, 0);
-    let mut bench =
-        Bench::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn));
+    let mut bench = Bench::with(|ctx| accepted(ctx, Arc::new(ConnConfig::default()), 5, &syn));
     let ecr = bench.drain()[0].options.timestamps.unwrap().val;
     bench.arrive(&stamped(ACK, IRS + 1, ISS + 1, 5_001, ecr));
     let old = TcpSegment {

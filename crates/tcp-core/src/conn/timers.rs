@@ -92,7 +92,7 @@ impl Connection {
     /// True if a SYN, data or a window probe waits to be repeated by a timer that has backed off.
     pub(crate) fn waits_for_a_backed_off_timer(&self) -> bool {
         match self.handshake.as_deref() {
-            Some(handshake) => handshake.expiries > 0 && handshake.deadline != Instant::FAR_FUTURE,
+            Some(handshake) => handshake.syns.expiries > 0 && handshake.deadline != Instant::FAR_FUTURE,
             None => self.snd.waits_for_a_backed_off_timer(),
         }
     }

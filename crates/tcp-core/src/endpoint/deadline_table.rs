@@ -109,8 +109,8 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
     }
 
     /// Adds a record, which must not be in the table, and which waits for `length` from `since` on. The array does not
-    /// grow beyond `most` records.
-    pub(super) fn insert(&mut self, record: R, since: Instant, length: Duration, most: usize) {
+    /// grow beyond `most` records. Returns its place.
+    pub(super) fn insert(&mut self, record: R, since: Instant, length: Duration, most: usize) -> u32 {
         let lane = self.lane_for(length);
         let hash = record.table_hash();
         // The configured maximum of records is a u32.
@@ -124,6 +124,21 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
         let records = &self.records;
         self.places.insert_unique(hash, place, |at| records[*at as usize].table_hash());
         self.enqueue(place, lane, since);
+        place
+    }
+
+    /// All records, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &R> {
+        self.records.iter()
+    }
+
+    /// The record at `place` waits anew, for `length`.
+    pub(super) fn move_to(&mut self, place: u32, now: Instant, length: Duration) {
+        if self.get(place).is_some() {
+            self.unlink(place);
+            let lane = self.lane_for(length);
+            self.enqueue(place, lane, now);
+        }
     }
 
     /// The record at `place` waits anew, as long as before.
@@ -136,6 +151,15 @@ impl<R: Deadlined, const LANES: usize> DeadlineTable<R, LANES> {
     /// The instant and the place of the record that ends first.
     pub(super) fn next(&self) -> Option<(Instant, u32)> {
         self.firsts().map(|(first, lane)| (first.wait().since + lane.length, lane.first)).min()
+    }
+
+    /// The place of the record that came first if each has waited before, altogether for as long as it does now.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        let began = |(first, lane): (&R, &Lane)| {
+            let since = i128::from(first.wait().since.as_nanos());
+            (since - i128::from(lane.length.as_nanos()), lane.first)
+        };
+        self.firsts().map(began).min().map(|(_, place)| place)
     }
 
     /// The first record of each lane that has any.

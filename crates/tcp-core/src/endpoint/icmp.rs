@@ -5,6 +5,7 @@ use super::{Endpoint, Ingested};
 use crate::conn::IcmpError;
 use crate::drop_reason::DropReason;
 use crate::four_tuple::FourTuple;
+use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{
     self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, Quoted, Unreachable,
@@ -49,8 +50,14 @@ impl Endpoint {
     /// connection checks that the segment is outstanding.
     fn on_icmp_error(&mut self, now: Instant, error: &wire::IcmpError) -> Ingested {
         let quoted = &error.quoted;
-        let (Some(meaning), Some(index)) = (meaning(&error.kind), self.quoted_conn(quoted)) else {
+        let (Some(meaning), Some(tuple)) = (meaning(&error.kind), quoted_tuple(quoted)) else {
             return self.drop_packet(DropReason::IcmpUnrelated);
+        };
+        let Some(index) = self.lookup(&tuple) else {
+            return match self.syn_cache.look_up(&tuple) {
+                Some(place) => self.on_icmp_half_open(place, meaning, quoted.seq),
+                None => self.drop_packet(DropReason::IcmpUnrelated),
+            };
         };
         let id = self.slots.id(index);
         if let Some(conn) = self.slots.conn_mut(index) {
@@ -60,14 +67,26 @@ impl Endpoint {
         Ingested::Conn(id)
     }
 
-    fn quoted_conn(&self, quoted: &Quoted) -> Option<u32> {
-        if quoted.protocol != PROTOCOL_TCP {
-            return None;
+    /// An error about a half-open connection changes nothing: the peer may answer all the same, and if it does not, the
+    /// entry ends by itself.
+    fn on_icmp_half_open(&mut self, place: u32, error: IcmpError, quoted: SeqNum) -> Ingested {
+        let outstanding = self.syn_cache.get(place).is_some_and(|entry| entry.syns.is_outstanding(quoted));
+        let counters = &mut self.observe.counters;
+        match error {
+            _ if !outstanding => counters.out_of_window_icmps += 1,
+            // A SYN-ACK fits every link.
+            IcmpError::TooBig(_) => counters.tcp_mtu_refused += 1,
+            IcmpError::Unreachable | IcmpError::Refused => {}
         }
-        let local = SocketAddr::new(quoted.src, quoted.src_port);
-        let remote = SocketAddr::new(quoted.dst, quoted.dst_port);
-        self.lookup(&FourTuple::new(local, remote))
+        Ingested::Handled
     }
+}
+
+/// The four-tuple of a quoted segment; `None` if it is not TCP.
+fn quoted_tuple(quoted: &Quoted) -> Option<FourTuple> {
+    let local = SocketAddr::new(quoted.src, quoted.src_port);
+    let remote = SocketAddr::new(quoted.dst, quoted.dst_port);
+    (quoted.protocol == PROTOCOL_TCP).then(|| FourTuple::new(local, remote))
 }
 
 /// What an error means for a connection; `None` if nothing.

@@ -4,7 +4,7 @@ use super::slots::Flags;
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
 use crate::config::Pricing;
-use crate::conn::{Connection, Disposition, RstSpec};
+use crate::conn::{Disposition, RstSpec};
 use crate::drop_reason::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
@@ -12,9 +12,7 @@ use crate::policy::sched::Arrival;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport};
-use alloc::boxed::Box;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use core::num::NonZeroU32;
 
 impl Endpoint {
     /// See [`Endpoint::ingest`].
@@ -71,6 +69,9 @@ impl Endpoint {
             self.latest = index;
             return self.give_to_conn(now, index, ip, segment);
         }
+        if let Some(place) = self.syn_cache.look_up(&tuple) {
+            return self.give_to_half_open(now, place, ip, segment);
+        }
         if let Some(name) = self.time_wait.look_up(&tuple) {
             return self.give_to_time_wait(now, name, &tuple, segment);
         }
@@ -96,7 +97,14 @@ impl Endpoint {
         self.demux.find(tuple, |index| self.slots.conn(index).is_some_and(|conn| conn.tuple() == tuple))
     }
 
-    fn give_to_conn(&mut self, now: Instant, index: u32, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
+    /// A segment for the connection at `index`.
+    pub(super) fn give_to_conn(
+        &mut self,
+        now: Instant,
+        index: u32,
+        ip: &IpInfo,
+        segment: &TcpSegment<'_>,
+    ) -> Ingested {
         let Some(slot) = self.slots.slot_mut(index) else { return Ingested::Handled };
         let id = slot.id(index);
         let Some(conn) = slot.conn.as_deref_mut() else { return Ingested::Handled };
@@ -142,47 +150,10 @@ impl Endpoint {
         } else if flags.contains(TcpFlags::ACK) {
             self.refuse_segment(now, *tuple, segment)
         } else if flags.contains(TcpFlags::SYN) {
-            self.accept(now, listener, tuple, segment, iss_floor)
+            self.on_syn(now, listener, tuple, segment, iss_floor)
         } else {
             self.ignore_segment()
         }
-    }
-
-    /// A SYN for a listener.
-    fn accept(
-        &mut self,
-        now: Instant,
-        number: NonZeroU32,
-        tuple: &FourTuple,
-        syn: &TcpSegment<'_>,
-        iss_floor: Option<SeqNum>,
-    ) -> Ingested {
-        let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
-        if !listener.has_room() {
-            // Section 3.10.7.2 does not cover this case; the client repeats an unanswered SYN.
-            return self.drop_packet(DropReason::BacklogFull);
-        }
-        if self.slots.len() >= self.config.max_connections as usize {
-            return self.drop_packet(DropReason::EndpointFull);
-        }
-        let config = listener.accept.conn.clone();
-        let iss = match iss_floor {
-            Some(floor) => self.isn.isn_above(now, tuple, floor),
-            None => self.isn.isn(now, tuple),
-        };
-        let ts_offset = self.isn.timestamp_offset(tuple);
-        let (host, observe) = (&self.config, &mut self.observe);
-        let id = self.slots.insert(|id| {
-            let mut ctx = observe.ctx(now, id, host);
-            Box::new(Connection::accept(&mut ctx, *tuple, config, iss, ts_offset, syn))
-        });
-        if let Some(slot) = self.slots.get_mut(id) {
-            slot.set_listener(number);
-        }
-        self.listeners.enter(number);
-        self.name(tuple, id);
-        self.touch(now, id.index);
-        Ingested::Accepted(id)
     }
 
     /// Makes segments find the connection by `tuple` from now on.
@@ -209,7 +180,7 @@ impl Endpoint {
 
     /// Queues an RST, within the rate limit: an attacker must not be able to use this host as a source of
     /// traffic.
-    fn send_reset(&mut self, now: Instant, tuple: FourTuple, rst: RstSpec) -> Ingested {
+    pub(super) fn send_reset(&mut self, now: Instant, tuple: FourTuple, rst: RstSpec) -> Ingested {
         if !self.egress.strays.has_room_for_reset() || !self.resets.allow(now) {
             return self.drop_packet(DropReason::RstLimited);
         }

@@ -22,7 +22,7 @@ pub(super) struct Listeners {
 pub(super) struct Listener {
     place: (Option<IpAddr>, u16),
     pub(super) accept: AcceptConfig,
-    /// Connections in SYN-RECEIVED, and those that the application has not accepted yet.
+    /// Connections that the application has not accepted yet: the accept queue.
     waiting: u32,
 }
 

@@ -5,7 +5,8 @@
 //! | `ingest.rs` | received packets: to the connection, the listener, or the answer |
 //! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about datagrams that nobody
 //! accepts |
-//! | `listen.rs`, `open.rs` | passive and active opens |
+//! | `listen.rs`, `open.rs` | listeners, and active opens |
+//! | `half_open.rs`, `syn_cache.rs` | passive opens before they are connections: their rules, and their entries |
 //! | `transmit.rs` | sending: what to send next, and what its departure commits |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
@@ -25,6 +26,7 @@
 mod deadline_table;
 mod demux;
 mod egress;
+mod half_open;
 mod handle;
 mod icmp;
 mod ingest;
@@ -42,6 +44,7 @@ mod service;
 mod settings;
 mod slots;
 mod stray;
+mod syn_cache;
 mod time_wait;
 mod time_wait_table;
 mod transmit;
@@ -76,6 +79,7 @@ use orphans::Orphans;
 use ports::PortSelector;
 use rng::Keys;
 use slots::{Flags, Slots};
+use syn_cache::SynCache;
 use time_wait_table::TimeWaitTable;
 use wheel::TimingWheel;
 
@@ -92,6 +96,8 @@ pub struct Endpoint {
     /// The connection of the last segment was at this index; it may be gone.
     latest: u32,
     listeners: Listeners,
+    /// Passive opens whose handshake is not complete.
+    syn_cache: SynCache,
     /// Connections in TIME-WAIT that nobody holds.
     time_wait: TimeWaitTable,
     /// The earliest deadline of each connection, by its index.
@@ -128,7 +134,9 @@ const MAX_PACKET: u32 = 65_535;
 pub enum Ingested {
     /// It belonged to a connection.
     Conn(ConnId),
-    /// A listener created a connection from it.
+    /// A SYN for a listener, which a SYN-ACK answers.
+    HalfOpen,
+    /// It completed a handshake: a listener has a new connection.
     Accepted(ConnId),
     /// It was handled without a connection (ping, RST for an unknown port, ICMP error).
     Handled,
@@ -150,6 +158,7 @@ impl Endpoint {
             demux: Demux::new(keys.demux),
             latest: 0,
             listeners: Listeners::default(),
+            syn_cache: SynCache::new(keys.syn_cache),
             time_wait: TimeWaitTable::new(keys.time_wait),
             wheel: TimingWheel::new(),
             egress: Egress::new(scheduler, &config),
@@ -216,6 +225,7 @@ impl Endpoint {
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         self.now = self.now.max(now);
         let Some(number) = self.listeners.remove(listener) else { return };
+        self.reset_half_open(now, number);
         for index in self.slots.indices_where(|slot| slot.listener() == Some(number)) {
             let id = self.slots.id(index);
             let Some(slot) = self.slots.slot_mut(index) else { continue };
@@ -296,8 +306,9 @@ impl Endpoint {
         });
         let time_wait = self.time_wait.next_end().map(|at| Wakeup::new(at, WakeReason::TimeWait, None));
         let shaper = self.egress.wake_up_at().map(|at| Wakeup::new(at, WakeReason::Shaper, None));
+        let half_open = self.syn_cache.next_deadline().map(|at| Wakeup::new(at, WakeReason::Rto, None));
         // The first of those that are equally early.
-        [timer, time_wait, self.orphan_deadline(), shaper]
+        [timer, half_open, time_wait, self.orphan_deadline(), shaper]
             .into_iter()
             .flatten()
             .min_by_key(|wakeup| wakeup.at)
@@ -360,13 +371,22 @@ impl Endpoint {
             }
             self.touch(now, index);
         }
+        self.end_back_off_of_half_open(now);
         self.settle(now);
     }
 
-    /// Number of connections, in any state; without [`time_wait_records`](Self::time_wait_records).
+    /// Number of connections, in any state; without [`half_open`](Self::half_open) ones and
+    /// [`time_wait_records`](Self::time_wait_records).
     #[must_use]
     pub fn connections(&self) -> usize {
         self.slots.len()
+    }
+
+    /// Number of half-open connections: passive opens whose SYN-ACK is not acknowledged yet. At most
+    /// [`max_half_open`](EndpointConfig::max_half_open).
+    #[must_use]
+    pub fn half_open(&self) -> usize {
+        self.syn_cache.len()
     }
 
     /// Number of orphans: connections that the application has released and that still have something to

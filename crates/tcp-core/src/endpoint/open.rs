@@ -5,6 +5,7 @@ use super::demux::Demux;
 use super::ingest::is_unicast;
 use super::ports::PortUsage;
 use super::slots::Slots;
+use super::syn_cache::SynCache;
 use super::time_wait_table::TimeWaitTable;
 use crate::config::{ConnConfig, ListenOn, Target};
 use crate::conn::Connection;
@@ -20,6 +21,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 struct Tuples<'a> {
     slots: &'a Slots,
     demux: &'a Demux,
+    syn_cache: &'a SynCache,
     time_wait: &'a TimeWaitTable,
     /// The new connection may use those in TIME-WAIT again.
     reuses: bool,
@@ -29,7 +31,7 @@ impl Tuples<'_> {
     /// What `tuple` is to a new connection.
     fn usage(&self, now: Instant, tuple: &FourTuple) -> PortUsage {
         let at = |slot| self.slots.conn(slot).is_some_and(|conn| conn.tuple() == tuple);
-        if self.demux.find(tuple, at).is_some() {
+        if self.demux.find(tuple, at).is_some() || self.syn_cache.look_up(tuple).is_some() {
             return PortUsage::Taken;
         }
         match self.time_wait.look_up(tuple) {
@@ -62,6 +64,7 @@ impl Endpoint {
         let taken = Tuples {
             slots: &self.slots,
             demux: &self.demux,
+            syn_cache: &self.syn_cache,
             time_wait: &self.time_wait,
             reuses: self.config.time_wait_reuse && config.timestamps,
         };

@@ -20,6 +20,8 @@ pub(crate) struct Keys {
     pub(crate) icmp_limit: [u8; 16],
     /// Of [`TimeWaitTable`](super::time_wait_table::TimeWaitTable).
     pub(crate) time_wait: [u8; 16],
+    /// Of [`SynCache`](super::syn_cache::SynCache).
+    pub(crate) syn_cache: [u8; 16],
 }
 
 impl Keys {
@@ -40,6 +42,7 @@ impl Keys {
             rate_limit: key(),
             icmp_limit: key(),
             time_wait: key(),
+            syn_cache: key(),
         }
     }
 }
@@ -57,9 +60,9 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 6] {
-        let Keys { isn, ports, demux, rate_limit, icmp_limit, time_wait } = Keys::from_seed(seed);
-        [isn, ports, demux, rate_limit, icmp_limit, time_wait]
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 7] {
+        let Keys { isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache } = Keys::from_seed(seed);
+        [isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache]
     }
 
     #[test]
@@ -79,7 +82,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 12);
+            prop_assert_eq!(different.len(), 14);
         }
     }
 }

@@ -116,6 +116,7 @@ impl Endpoint {
         self.settle(now);
         self.end_overdue_orphans(now);
         self.time_wait.expire(now);
+        self.expire_half_open(now);
         while let Some(index) = self.wheel.pop_expired(now) {
             let id = self.slots.id(index);
             let Some(conn) = self.slots.conn_mut(index) else { continue };

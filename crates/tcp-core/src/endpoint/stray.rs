@@ -13,8 +13,7 @@ use crate::policy::sched::{Admission, Ask, ControlKind, Descriptor, DescriptorId
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{
-    EmitError, HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, emit_icmp,
-    emit_tcp,
+    HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, emit_icmp, emit_tcp,
 };
 use alloc::boxed::Box;
 use core::net::IpAddr;
@@ -23,8 +22,11 @@ use hashbrown::HashMap;
 /// Maximum RSTs waiting for the device; more are dropped like those over the rate limit.
 const MAX_WAITING_RESETS: usize = 256;
 
-/// Maximum ACKs of records in TIME-WAIT waiting for the device.
+/// Maximum ACKs of records in TIME-WAIT and of half-open connections waiting for the device.
 const MAX_WAITING_ANSWERS: usize = 256;
+
+/// Maximum SYN-ACKs waiting for the device.
+const MAX_WAITING_SYN_ACKS: usize = 1_024;
 
 /// Maximum ICMP errors waiting for the device.
 const MAX_WAITING_ERRORS: usize = 64;
@@ -42,6 +44,11 @@ pub(super) enum Stray {
         /// Its numbers.
         rst: RstSpec,
     },
+    /// The SYN-ACK of a half-open connection, if it is still due when the device is ready.
+    SynAck {
+        /// Our address and the peer's.
+        tuple: FourTuple,
+    },
     /// An answer to a ping, or an error.
     Icmp {
         /// Our address.
@@ -56,7 +63,7 @@ pub(super) enum Stray {
     /// A pure ACK that keeps its numbers in the scheduler: it was built, and counted as sent, when it was queued.
     Ack {
         /// Its connection, whose scheduler [keeps numbers](crate::policy::sched::QueuedAcks::Kept); `None` for
-        /// one in TIME-WAIT that is only a record.
+        /// one that is half-open, or in TIME-WAIT, and only a record.
         conn: Option<ConnId>,
         /// Its headers.
         header: HeaderBuf,
@@ -75,6 +82,7 @@ pub(super) struct Strays {
     /// The last queued ACK of each connection, if another one may replace it.
     replaceable: HashMap<ConnId, u64>,
     resets: usize,
+    syn_acks: usize,
     echoes: usize,
     errors: usize,
     acks: usize,
@@ -89,6 +97,11 @@ impl Strays {
         self.resets < MAX_WAITING_RESETS
     }
 
+    /// True if another SYN-ACK of a half-open connection may wait.
+    pub(super) const fn has_room_for_syn_ack(&self) -> bool {
+        self.syn_acks < MAX_WAITING_SYN_ACKS
+    }
+
     /// True if another echo reply may wait, with a limit of `backlog`.
     pub(super) const fn has_room_for_echo(&self, backlog: usize) -> bool {
         self.echoes < backlog
@@ -99,7 +112,7 @@ impl Strays {
         self.errors < MAX_WAITING_ERRORS
     }
 
-    /// True if another ACK of a record in TIME-WAIT may wait.
+    /// True if another ACK of a record may wait.
     pub(super) const fn has_room_for_answer(&self) -> bool {
         self.answers < MAX_WAITING_ANSWERS
     }
@@ -171,6 +184,7 @@ impl Strays {
     const fn count_of(&mut self, stray: &Stray) -> &mut usize {
         match stray {
             Stray::Reset { .. } => &mut self.resets,
+            Stray::SynAck { .. } => &mut self.syn_acks,
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => &mut self.errors,
             Stray::Icmp { .. } => &mut self.echoes,
             Stray::Ack { conn: Some(_), .. } => &mut self.acks,
@@ -183,6 +197,7 @@ impl Stray {
     const fn class(&self) -> SegmentClass {
         match self {
             Self::Reset { .. } => SegmentClass::Control(ControlKind::Rst),
+            Self::SynAck { .. } => SegmentClass::Control(ControlKind::Syn),
             Self::Icmp { .. } => SegmentClass::Control(ControlKind::Other),
             Self::Ack { .. } => SegmentClass::PureAck,
         }
@@ -191,6 +206,7 @@ impl Stray {
     const fn reason(&self) -> SendReason {
         match self {
             Self::Reset { .. } => SendReason::Rst,
+            Self::SynAck { .. } => SendReason::SynAck,
             Self::Icmp { message: IcmpEmit::Error(_), .. } => SendReason::IcmpError,
             Self::Icmp { .. } => SendReason::EchoReply,
             Self::Ack { reason, .. } => *reason,
@@ -199,7 +215,7 @@ impl Stray {
 
     fn payload(&self) -> &[u8] {
         match self {
-            Self::Reset { .. } | Self::Ack { .. } => &[],
+            Self::Reset { .. } | Self::SynAck { .. } | Self::Ack { .. } => &[],
             Self::Icmp { data, .. } => data,
         }
     }
@@ -207,15 +223,27 @@ impl Stray {
     /// IP bytes, for pricing.
     fn ip_len(&self) -> u32 {
         let (upper, v4) = match self {
-            Self::Reset { tuple, .. } => (20, tuple.remote_ip().is_ipv4()),
+            Self::Reset { tuple, .. } | Self::SynAck { tuple } => (20, tuple.remote_ip().is_ipv4()),
             Self::Icmp { dst, data, .. } => (ICMP_HEADER + data.len() as u32, dst.is_ipv4()),
             Self::Ack { header, .. } => return header.len() as u32,
         };
         upper + if v4 { 20 } else { 40 }
     }
 
-    fn build(&self, host: &EndpointConfig, buf: &mut HeaderBuf) -> Result<TxChecksum, EmitError> {
+    /// False for a packet that the peer waits for however full the scheduler's queue is.
+    const fn may_be_dropped(&self) -> bool {
+        !matches!(self, Self::SynAck { .. })
+    }
+
+    /// Builds the packet; `None` if it is not due any more. SYN-ACKs of half-open connections are built by `syn_ack`.
+    fn build(
+        &self,
+        host: &EndpointConfig,
+        buf: &mut HeaderBuf,
+        syn_ack: impl FnOnce(&FourTuple, &mut HeaderBuf) -> Option<TxChecksum>,
+    ) -> Option<TxChecksum> {
         match *self {
+            Self::SynAck { ref tuple } => syn_ack(tuple, buf),
             Self::Reset { ref tuple, rst } => {
                 let mut header = TcpHeader::new(tuple.local(), tuple.remote());
                 header.ttl = host.default_ttl;
@@ -225,15 +253,15 @@ impl Stray {
                     header.ack = ack;
                     header.flags |= TcpFlags::ACK;
                 }
-                Ok(emit_tcp(&header, [&[], &[]], host.tx_checksum, buf)?.checksum)
+                Some(emit_tcp(&header, [&[], &[]], host.tx_checksum, buf).ok()?.checksum)
             }
             Self::Icmp { src, dst, message, ref data } => {
-                emit_icmp(&IcmpHeader { src, dst, ttl: host.default_ttl, message }, [data, &[]], buf)?;
-                Ok(TxChecksum::Complete)
+                emit_icmp(&IcmpHeader { src, dst, ttl: host.default_ttl, message }, [data, &[]], buf).ok()?;
+                Some(TxChecksum::Complete)
             }
             Self::Ack { ref header, checksum, .. } => {
                 buf.clone_from(header);
-                Ok(checksum)
+                Some(checksum)
             }
         }
     }
@@ -244,12 +272,14 @@ impl Endpoint {
     pub(super) fn push_stray(&mut self, now: Instant, stray: Stray) {
         let class = stray.class();
         let price = self.config.pricing.price(stray.ip_len(), 0, 1);
-        if self.egress.scheduler.admit(now, &Ask::new(None, class, price)) == Admission::Dropped {
+        let admission = self.egress.scheduler.admit(now, &Ask::new(None, class, price));
+        if admission == Admission::Dropped && stray.may_be_dropped() {
             self.observe.counters.egress_dropped += 1;
             return;
         }
         let serial = self.egress.next_serial();
-        let id = DescriptorId::new(serial, SeqNum(0), 0);
+        let mut id = DescriptorId::new(serial, SeqNum(0), 0);
+        id.reason = stray.reason();
         self.egress.strays.insert(serial, stray);
         self.egress.push(now, Descriptor::new(id, None, class, price));
     }
@@ -300,13 +330,18 @@ impl Endpoint {
     /// there is no such packet.
     pub(super) fn emit_stray<E>(
         &mut self,
+        now: Instant,
         descriptor: &Descriptor,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<Option<u64>, E> {
         let serial = descriptor.id.serial;
         let Some(stray) = self.egress.strays.get(serial) else { return Ok(None) };
         let header = &mut self.egress.header;
-        let Ok(checksum) = stray.build(&self.config, header) else {
+        let (cache, isn, host) = (&self.syn_cache, &self.isn, &self.config);
+        let syn_ack = |tuple: &FourTuple, buf: &mut HeaderBuf| {
+            cache.build_syn_ack(now, host, tuple, isn.timestamp_offset(tuple), buf)
+        };
+        let Some(checksum) = stray.build(&self.config, header, syn_ack) else {
             self.egress.strays.remove(serial);
             return Ok(None);
         };
@@ -333,6 +368,14 @@ impl Endpoint {
             Stray::Reset { .. } => {
                 counters.tcp_out_rsts += 1;
                 counters.tcp_out_segs += 1;
+            }
+            Stray::SynAck { tuple } => {
+                if self.syn_cache.sent(now, tuple) {
+                    counters.tcp_retrans_segs += 1;
+                    counters.tcp_syn_retrans += 1;
+                } else {
+                    counters.tcp_out_segs += 1;
+                }
             }
             Stray::Icmp { message: IcmpEmit::Error(IcmpErrorKind::ParameterProblem { .. }), .. } => {
                 counters.icmp_out_parm_probs += 1;

@@ -52,7 +52,7 @@ impl Endpoint {
             }
             Reaction::Reopen { iss_floor } => {
                 let ingested = self.give_to_listener(now, tuple, segment, Some(iss_floor));
-                if let Ingested::Accepted(_) = ingested {
+                if ingested == Ingested::HalfOpen {
                     self.time_wait.remove(name);
                     self.observe.counters.tcp_tw_reopened += 1;
                 }

@@ -198,7 +198,7 @@ impl Endpoint {
             Some(id) if !self.egress.strays.has(descriptor.id.serial) => {
                 self.send_reserved(now, id, &descriptor, emit)
             }
-            _ => self.emit_stray(&descriptor, emit).map(|bytes| match bytes {
+            _ => self.emit_stray(now, &descriptor, emit).map(|bytes| match bytes {
                 Some(bytes) => SendOutcome::Packets { packets: 1, bytes },
                 None => SendOutcome::Void,
             }),

@@ -4,8 +4,8 @@ use crate::net::{A, B, Link, Net, Plan, address, host_config, socket};
 use ackline_tcp_core::error::{ConnError, ConnectError, ListenError};
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::{
-    AcceptConfig, ConnConfig, ConnId, Duration, EndpointConfig, Event, Instant, ListenOn, ListenerId, State,
-    Target,
+    AcceptConfig, ConnConfig, ConnId, Duration, EndpointConfig, Event, Ingested, Instant, ListenOn,
+    ListenerId, State, Target,
 };
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn accept(backlog: u32) -> AcceptConfig {
 }
 
 #[test]
-fn a_full_backlog_drops_syns_until_there_is_room() {
+fn a_full_backlog_drops_what_would_complete_a_handshake_until_there_is_room() {
     let mut net = net(host_config(A), host_config(B));
     let now = net.now;
     net.endpoint(B).listen(now, ListenOn::Port(80), accept(3)).unwrap();
@@ -28,18 +28,25 @@ fn a_full_backlog_drops_syns_until_there_is_room() {
         net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(10));
     }
     // Nobody takes the events of B.
-    let mut accepted = 0;
-    for wire in net.intercept(A) {
-        accepted +=
-            usize::from(matches!(net.inject(B, &wire.bytes), ackline_tcp_core::Ingested::Accepted(_)));
-    }
-    assert_eq!(accepted, 3);
+    exchange(&mut net, A);
+    assert_eq!((net.endpoint(B).half_open(), net.endpoint(B).connections()), (5, 0));
+    exchange(&mut net, B);
+    let acks = net.intercept(A);
+    let ingested = acks.iter().map(|ack| net.inject(B, &ack.bytes));
+    let accepted = ingested.filter(|it| matches!(it, Ingested::Accepted(_))).count();
+    assert_eq!((accepted, acks.len()), (3, 5));
+    assert_eq!((net.endpoint(B).half_open(), net.endpoint(B).connections()), (2, 3));
     let counters = net.endpoint(B).counters();
     assert_eq!((counters.listen_overflows, counters.listen_drops), (2, 2));
-    // The SYNs come again, and by then the application has accepted the others.
+    // A SYN that comes now could only make the queue longer.
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(10));
+    exchange(&mut net, A);
+    assert_eq!(net.endpoint(B).half_open(), 2);
+    // Data or the answers to SYN-ACKs come again, and by then the application has accepted the others.
     assert!(net.run_until(Duration::from_secs(60), |net| {
-        net.hosts[B].streams.len() == 5 && net.hosts[B].streams.values().all(|stream| stream.ended)
+        net.hosts[B].streams.len() == 6 && net.hosts[B].streams.values().all(|stream| stream.ended)
     }));
+    assert_eq!(net.endpoint(B).counters().tcp_out_rsts, 0);
 }
 
 /// Gives B a listener with this backlog, and lets A connect `count` times; takes B's `Accepted` events, but accepts nothing.
@@ -79,6 +86,8 @@ fn a_connection_counts_against_the_backlog_until_the_application_accepts_it() {
     let refused = |net: &mut Net| {
         let before = net.endpoint(B).counters().listen_overflows;
         net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: 0, read_size: 100 });
+        exchange(net, A);
+        exchange(net, B);
         exchange(net, A);
         net.endpoint(B).counters().listen_overflows - before
     };
@@ -126,28 +135,6 @@ fn unlisten_resets_what_was_offered_and_not_accepted() {
 }
 
 #[test]
-fn half_open_connections_leave_the_backlog_when_they_time_out() {
-    let mut net = net(host_config(A), host_config(B));
-    let now = net.now;
-    net.endpoint(B).listen(now, ListenOn::Port(80), accept(1)).unwrap();
-    net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(10));
-    let syn = net.intercept(A).remove(0);
-    net.inject(B, &syn.bytes);
-    assert_eq!(net.endpoint(B).connections(), 1);
-    // SYN-ACKs go nowhere.
-    for _ in 0..20 {
-        net.intercept(B);
-        let Some(wakeup) = net.endpoint(B).poll_timeout() else { break };
-        net.now = wakeup.at;
-        let now = net.now;
-        net.endpoint(B).handle_timeout(now);
-    }
-    assert_eq!(net.endpoint(B).connections(), 0);
-    assert_eq!(net.endpoint(B).poll_event(), None, "the application never heard of it");
-    assert!(matches!(net.inject(B, &syn.bytes), ackline_tcp_core::Ingested::Accepted(_)));
-}
-
-#[test]
 fn a_full_endpoint_refuses_and_counts() {
     let mut small = host_config(B);
     small.max_connections = 2;
@@ -157,8 +144,15 @@ fn a_full_endpoint_refuses_and_counts() {
         net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: u64::MAX, read_size: 100 });
     }
     net.run(Duration::from_millis(100));
-    assert_eq!(net.endpoint(B).connections(), 2);
-    assert_eq!(net.endpoint(B).counters().connections_refused, 1);
+    let endpoint = net.endpoint(B);
+    assert_eq!((endpoint.connections(), endpoint.half_open()), (2, 1));
+    let refused = endpoint.counters().connections_refused;
+    assert!(refused > 0, "the ACK of the third, and its data");
+    net.connect(A, socket(B, 80), ConnConfig::default(), Plan { send: u64::MAX, read_size: 100 });
+    net.run(Duration::from_millis(10));
+    let endpoint = net.endpoint(B);
+    assert_eq!(endpoint.half_open(), 1, "another SYN is not even answered");
+    assert!(endpoint.counters().connections_refused > refused);
     let now = net.now;
     let refused = net.endpoint(B).connect(now, Target::from(socket(A, 80)), Arc::default());
     assert_eq!(refused, Err(ConnectError::TooManyConnections));

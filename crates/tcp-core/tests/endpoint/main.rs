@@ -2,6 +2,7 @@
 
 mod adversary;
 mod egress;
+mod half_open;
 mod limits;
 mod net;
 mod orphans;

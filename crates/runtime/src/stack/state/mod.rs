@@ -453,6 +453,7 @@ impl StackState {
             rx_super_packets: *rx_super_packets,
             tx_super_packets: *tx_super_packets,
             connections: self.endpoint.connections(),
+            half_open: self.endpoint.half_open(),
             orphans: self.endpoint.orphans(),
             time_wait: self.endpoint.time_wait_records(),
             memory: self.endpoint.memory(),

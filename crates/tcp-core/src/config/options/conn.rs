@@ -176,9 +176,14 @@ pub static CONN: &[Key] = &[
         ..Key::integer("max_undecided_rtos", 0..=1_000, |c| Slot::U32(&mut c.max_undecided_rtos))
     },
     Key {
-        summary: "retransmissions of a SYN or SYN-ACK before giving up",
+        summary: "retransmissions of a SYN before giving up",
         source: "tcp_syn_retries",
         ..Key::integer("syn_retries", 0..=255, |c| Slot::U8(&mut c.syn_retries))
+    },
+    Key {
+        summary: "retransmissions of a SYN-ACK before giving up",
+        source: "tcp_synack_retries",
+        ..Key::integer("syn_ack_retries", 0..=255, |c| Slot::U8(&mut c.syn_ack_retries))
     },
     Key {
         summary: "abort the connection after this long without progress on unacknowledged data",

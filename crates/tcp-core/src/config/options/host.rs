@@ -107,6 +107,15 @@ pub static HOST: &[Key] = &[
         ..Key::integer("max_connections", 1..=MAX_COUNT, |h| Slot::U32(&mut h.max_connections))
     },
     Key {
+        summary: "limit of half-open connections, beyond which the oldest makes room",
+        source: "RFC 4987 section 3.3; tcp_max_syn_backlog",
+        ..Key::integer("max_half_open", 0..=MAX_COUNT, |h| Slot::U32(&mut h.max_half_open))
+    },
+    Key {
+        summary: "half-open connections of one IPv4 address or IPv6 /64 beyond which no others make room for its SYNs",
+        ..Key::integer("half_open_per_source", 0..=MAX_COUNT, |h| Slot::U32(&mut h.half_open_per_source))
+    },
+    Key {
         summary: "limit of connections that the application has dropped and that are not finished; the one without progress for longest is reset",
         source: "tcp_max_orphans",
         ..Key::integer("max_orphans", 0..=MAX_COUNT, |h| Slot::U32(&mut h.max_orphans))

@@ -22,8 +22,7 @@ fn syn_of(ecn: Mode) -> (Bench, TcpFlags) {
 
 fn syn_ack_of(ecn: Mode, syn: TcpFlags) -> (Bench, TcpFlags) {
     let syn = segment(syn, IRS, SeqNum(0), &[]);
-    let mut bench =
-        Bench::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(with_ecn(ecn)), ISS, 0, &syn));
+    let mut bench = Bench::with(|ctx| accepted(ctx, Arc::new(with_ecn(ecn)), 0, &syn));
     let flags = bench.drain()[0].flags;
     (bench, flags)
 }

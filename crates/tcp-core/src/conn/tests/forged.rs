@@ -12,8 +12,7 @@ use std::sync::Mutex;
 /// A connection with timestamps, whose peer's clock shows 5,001.
 fn stamped_connection() -> Bench {
     let syn = stamped(&segment(SYN, IRS, SeqNum(0), &[]), 5_000, 0);
-    let mut bench =
-        Bench::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn));
+    let mut bench = Bench::with(|ctx| accepted(ctx, Arc::new(ConnConfig::default()), 5, &syn));
     let ecr = bench.drain()[0].options.timestamps.unwrap().val;
     bench.arrive(&stamped(&segment(ACK, IRS + 1, ISS + 1, &[]), 5_001, ecr));
     assert_eq!(bench.conn.state(), State::Established);
@@ -92,9 +91,7 @@ fn a_syn_ends_time_wait_if_it_is_provably_newer() {
 fn an_old_timestamp_does_not_establish_a_connection() {
     let syn = stamped(&segment(SYN, IRS, SeqNum(0), &[]), 5_000, 0);
     let open = || {
-        let mut bench = Bench::with(|ctx| {
-            Connection::accept(ctx, tuple(), Arc::new(ConnConfig::default()), ISS, 5, &syn)
-        });
+        let mut bench = Bench::with(|ctx| accepted(ctx, Arc::new(ConnConfig::default()), 5, &syn));
         bench.drain();
         bench
     };

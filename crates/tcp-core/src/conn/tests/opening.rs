@@ -62,7 +62,7 @@ fn a_syn_that_did_not_leave_cannot_be_acknowledged() {
     assert_eq!(bench.conn.state(), State::SynSent);
 
     let syn = segment(SYN, IRS, SeqNum(0), &[]);
-    let mut bench = Bench::with(|ctx| Connection::accept(ctx, tuple(), Arc::new(config()), ISS, 0, &syn));
+    let mut bench = Bench::with(|ctx| accepted(ctx, Arc::new(config()), 0, &syn));
     for flags in [ACK, SYN | ACK] {
         let seq = if flags == ACK { IRS + 1 } else { IRS };
         bench.arrive(&segment(flags, seq, ISS + 1, &[]));

@@ -1,0 +1,254 @@
+//! What the two SYNs of a handshake say: offers, numbers, and what both sides agree on.
+//!
+//! [`Syns`] is the part of a handshake that a half-open connection in the endpoint's SYN cache and a whole connection
+//! have in common.
+
+use super::header_len;
+use super::timestamps::TimestampClock;
+use crate::config::{ConnConfig, Ecn, EndpointConfig};
+use crate::packet::SendReason;
+use crate::rcv;
+use crate::seq::SeqNum;
+use crate::snd::ecn::EcnAgreement;
+use crate::time::Instant;
+use crate::wire::{TcpFlags, TcpHeader, TcpOptions, TcpSegment};
+use core::net::IpAddr;
+use core::num::NonZeroU16;
+
+/// Largest window shift (RFC 7323, section 2.3).
+pub(super) const MAX_WSCALE: u8 = 14;
+/// Smallest segment size accepted from a peer or the configuration, if the MTU permits it: smaller ones would
+/// only multiply headers.
+pub(super) const MIN_MSS: u16 = 48;
+
+/// The offer in a peer's SYN, in eight bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Offer {
+    /// TSval, if there is one.
+    ts_val: u32,
+    /// An offered MSS of 0 counts as 1: both are below what is accepted.
+    mss: Option<NonZeroU16>,
+    /// The shift, if there is one.
+    wscale: u8,
+    flags: u8,
+}
+
+impl Offer {
+    const TIMESTAMPS: u8 = 1;
+    const WINDOW_SCALE: u8 = 2;
+    const SACK: u8 = 4;
+    const ECN: u8 = 8;
+
+    /// The offer of a SYN or SYN-ACK.
+    pub(crate) fn of(syn: &TcpSegment<'_>) -> Self {
+        let options = &syn.options;
+        let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+        Self {
+            ts_val: options.timestamps.map_or(0, |ts| ts.val),
+            mss: options.mss.map(|mss| NonZeroU16::new(mss).unwrap_or(NonZeroU16::MIN)),
+            wscale: options.window_scale.unwrap_or(0),
+            flags: flag(options.timestamps.is_some(), Self::TIMESTAMPS)
+                | flag(options.window_scale.is_some(), Self::WINDOW_SCALE)
+                | flag(options.sack_permitted, Self::SACK)
+                | flag(is_ecn_setup(syn.flags), Self::ECN),
+        }
+    }
+
+    const fn has(self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    /// MSS.
+    pub(crate) fn mss(self) -> Option<u16> {
+        self.mss.map(NonZeroU16::get)
+    }
+
+    /// Window shift.
+    pub(crate) fn window_scale(self) -> Option<u8> {
+        self.has(Self::WINDOW_SCALE).then_some(self.wscale)
+    }
+
+    /// SACK permitted.
+    pub(crate) const fn sack(self) -> bool {
+        self.has(Self::SACK)
+    }
+
+    /// TSval.
+    pub(crate) fn timestamp(self) -> Option<u32> {
+        self.has(Self::TIMESTAMPS).then_some(self.ts_val)
+    }
+
+    /// It is an ECN-setup SYN or SYN-ACK.
+    pub(crate) const fn ecn(self) -> bool {
+        self.has(Self::ECN)
+    }
+}
+
+/// RFC 3168, section 6.1.1: an ECN-setup SYN has ECE and CWR, an ECN-setup SYN-ACK only ECE. (Some hosts
+/// reflect unknown bits of the SYN.)
+fn is_ecn_setup(flags: TcpFlags) -> bool {
+    let ece = flags.contains(TcpFlags::ECE);
+    ece && flags.contains(TcpFlags::CWR) != flags.contains(TcpFlags::ACK)
+}
+
+/// The smallest shift with which the whole buffer can be announced.
+pub(super) fn wscale_for(buffer: u32) -> u8 {
+    (0..MAX_WSCALE).find(|shift| buffer >> shift <= 0xffff).unwrap_or(MAX_WSCALE)
+}
+
+/// Both SYNs of a handshake, in 20 bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Syns {
+    /// Initial send sequence number.
+    pub(crate) iss: SeqNum,
+    /// The peer's, once its SYN has arrived.
+    pub(crate) irs: SeqNum,
+    /// The peer's offer.
+    pub(crate) peer: Offer,
+    /// Number of transmissions of our SYN or SYN-ACK.
+    pub(crate) transmissions: u8,
+    /// How often its timer has expired.
+    pub(crate) expiries: u8,
+    /// We sent an ECN-setup SYN or SYN-ACK.
+    ecn_offered: bool,
+    /// We also sent one without ECN setup: RFC 3168, section 6.1.1, forbids ECT then.
+    ecn_withdrawn: bool,
+}
+
+impl Syns {
+    /// Those of an active open; the peer's is yet to come.
+    pub(crate) fn active(iss: SeqNum) -> Self {
+        Self {
+            iss,
+            irs: SeqNum(0),
+            peer: Offer::default(),
+            transmissions: 0,
+            expiries: 0,
+            ecn_offered: false,
+            ecn_withdrawn: false,
+        }
+    }
+
+    /// Those of a passive open: `syn` has arrived.
+    pub(crate) fn passive(iss: SeqNum, syn: &TcpSegment<'_>) -> Self {
+        Self { irs: syn.seq, peer: Offer::of(syn), ..Self::active(iss) }
+    }
+
+    /// The peer's SYN arrived.
+    pub(crate) fn learn(&mut self, syn: &TcpSegment<'_>) {
+        self.irs = syn.seq;
+        self.peer = Offer::of(syn);
+    }
+
+    /// The peer repeated its SYN: it may have given up on ECN (RFC 3168, section 6.1.1.1).
+    pub(crate) fn hear_again(&mut self, flags: TcpFlags) {
+        if !is_ecn_setup(flags) {
+            self.peer.flags &= !Offer::ECN;
+        }
+    }
+
+    /// Our SYN or SYN-ACK was sent, with ECN setup or without.
+    pub(crate) const fn sent(&mut self, ecn_setup: bool) {
+        self.ecn_offered |= ecn_setup;
+        self.ecn_withdrawn |= !ecn_setup;
+        self.transmissions = self.transmissions.saturating_add(1);
+    }
+
+    /// True if `seq` is the number of our SYN, and it was sent.
+    pub(crate) fn is_outstanding(&self, seq: SeqNum) -> bool {
+        self.transmissions > 0 && seq == self.iss
+    }
+
+    /// What both sides agreed on. RFC 3168, section 6.1.1: a host that declined once does not set ECT, but
+    /// still echoes marks, since the peer may only have received its acceptance.
+    pub(super) fn ecn(&self, mode: Ecn) -> Option<EcnAgreement> {
+        let agreed = mode != Ecn::Off && self.ecn_offered && self.peer.ecn();
+        agreed.then_some(EcnAgreement { mode, capable: !self.ecn_withdrawn })
+    }
+
+    /// The flags that make our SYN or SYN-ACK an ECN-setup one.
+    pub(crate) fn ecn_setup(&self, mode: Ecn, reason: SendReason) -> TcpFlags {
+        if mode == Ecn::Off {
+            return TcpFlags::NONE;
+        }
+        match reason {
+            // RFC 3168, section 6.1.1.1: if there is no answer, the bits may be the reason.
+            SendReason::Syn if self.transmissions == 0 => TcpFlags::ECE.union(TcpFlags::CWR),
+            SendReason::SynAck if self.peer.ecn() && !self.ecn_withdrawn => TcpFlags::ECE,
+            _ => TcpFlags::NONE,
+        }
+    }
+}
+
+/// This side of a handshake: its settings, and what they depend on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnSyn<'a> {
+    pub(crate) config: &'a ConnConfig,
+    pub(crate) host: &'a EndpointConfig,
+    /// The peer's address.
+    pub(crate) remote: IpAddr,
+    /// Our shift.
+    pub(crate) wscale: u8,
+}
+
+impl<'a> OwnSyn<'a> {
+    /// This side of a handshake that begins.
+    pub(crate) fn new(config: &'a ConnConfig, host: &'a EndpointConfig, remote: IpAddr) -> Self {
+        Self { config, host, remote, wscale: wscale_for(config.recv_buffer) }
+    }
+
+    /// The MSS to announce: what fits the MTU without options (RFC 6691), or less if configured.
+    pub(crate) fn mss(&self) -> u16 {
+        let fits = self.host.mtu.saturating_sub(header_len(&self.remote)).min(65_495) as u16;
+        self.config.mss.map_or(fits, |mss| mss.max(MIN_MSS).min(fits))
+    }
+
+    /// The window announced by our SYN, in bytes.
+    pub(crate) fn window(&self) -> u32 {
+        rcv::syn_window(self.config)
+    }
+
+    /// Fills in our SYN (or, as `reason` says, SYN-ACK), except for its number.
+    pub(crate) fn write(
+        &self,
+        now: Instant,
+        reason: SendReason,
+        syns: &Syns,
+        clock: &TimestampClock,
+        header: &mut TcpHeader<'_>,
+    ) {
+        header.flags = header.flags.union(TcpFlags::SYN).union(syns.ecn_setup(self.config.ecn, reason));
+        let peer = (reason == SendReason::SynAck).then_some(syns.peer);
+        if peer.is_some() {
+            header.flags = header.flags.union(TcpFlags::ACK);
+            header.ack = syns.irs + 1;
+        }
+        // RFC 7323, section 2.2: never scaled in a SYN.
+        header.window = self.window() as u16;
+        header.options = self.options(now, clock, peer);
+    }
+
+    /// Fills in an ACK without data before ESTABLISHED, except for its number.
+    pub(crate) fn write_ack(&self, syns: &Syns, header: &mut TcpHeader<'_>) {
+        header.flags = TcpFlags::ACK;
+        header.ack = syns.irs + 1;
+        header.window = (self.window() >> self.wscale) as u16;
+    }
+
+    /// The options of our SYN, or of the SYN-ACK that answers `peer`, which only has those of the peer's SYN.
+    fn options(&self, now: Instant, clock: &TimestampClock, peer: Option<Offer>) -> TcpOptions {
+        let config = self.config;
+        let offered = |is_offered: fn(Offer) -> bool| peer.is_none_or(is_offered);
+        let mut options = TcpOptions { mss: Some(self.mss()), ..TcpOptions::default() };
+        if config.window_scale && offered(|peer| peer.window_scale().is_some()) {
+            options.window_scale = Some(self.wscale);
+        }
+        options.sack_permitted = config.sack && offered(Offer::sack);
+        if config.timestamps && offered(|peer| peer.timestamp().is_some()) {
+            let mut timestamps = clock.option(now);
+            timestamps.ecr = peer.and_then(Offer::timestamp).unwrap_or(0);
+            options.timestamps = Some(timestamps);
+        }
+        options
+    }
+}

@@ -1,0 +1,468 @@
+//! Half-open connections: a SYN has arrived, and the ACK of the SYN-ACK has not. The SYN cache of RFC 4987, section 3.3.
+//!
+//! An entry is what a SYN-ACK, and the connection after it, need to know of the SYN: 96 bytes. It has one place in a
+//! [`DeadlineTable`], where the deadline is that of the SYN-ACK's next transmission. With each, the time doubles, so
+//! entries of one number of transmissions stand in one lane, and the oldest entry is the first of some lane.
+//!
+//! **Shares.** How many entries each source has (an IPv4 address, or an IPv6 prefix of 64 bits) is counted in a second
+//! hash table, under a keyed hash of 32 bits. Two sources with the same hash count as one; nobody without the key can find
+//! such a pair.
+//!
+//! **Cost.** All operations are O(1), amortised where the tables grow and shrink. An entry takes 96 bytes, 6 to 12 for its
+//! place by hash, and 10 to 21 for the count of its source if it is the only one: at most 128, but for spare capacity
+//! while the table grows.
+
+use super::deadline_table::{DeadlineTable, Deadlined, Wait};
+use crate::config::{ConnConfig, EndpointConfig};
+use crate::conn::{HalfOpen, OwnSyn, Syns, TimestampClock, blank_header};
+use crate::four_tuple::FourTuple;
+use crate::packet::SendReason;
+use crate::time::{Duration, Instant};
+use crate::wire::{HeaderBuf, TcpFlags, TcpHeader, TxChecksum, emit_tcp};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use core::num::NonZeroU32;
+use hashbrown::HashTable;
+use siphasher::sip::SipHasher13;
+
+/// The half-open connections of an endpoint.
+pub(super) struct SynCache {
+    entries: DeadlineTable<Entry, LANES>,
+    shares: HashTable<Share>,
+    hasher: SipHasher13,
+}
+
+/// A half-open connection.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Since the SYN-ACK was sent for the first time, or by the timer.
+    wait: Wait,
+    /// The settings that the listener had when the SYN arrived.
+    pub(super) config: Arc<ConnConfig>,
+    pub(super) syns: Syns,
+    /// Number of the listener.
+    pub(super) listener: NonZeroU32,
+    hash: u32,
+    pub(super) tuple: FourTuple,
+    lane: u8,
+    /// Wire segments received; more than 255 count as 255.
+    segs_in: u8,
+    /// The SYN-ACK waits in the egress scheduler.
+    due: bool,
+    /// The timer has expired since the SYN-ACK was last sent.
+    expired: bool,
+    /// A challenge ACK was sent since the timer was last started.
+    challenged: bool,
+}
+
+/// The entries of one source.
+#[derive(Clone, Copy, Debug)]
+struct Share {
+    source: u32,
+    entries: u32,
+}
+
+/// Lengths of the timer that are told apart: seven of each setting of `initial_rto` in use at the same time. With more,
+/// some wait as long as the next longer one.
+const LANES: usize = 16;
+/// Sources below which the table of shares does not shrink.
+const KEEP: usize = 64;
+
+impl SynCache {
+    /// An empty cache with a secret key, which must be random if peers are not trusted.
+    pub(super) fn new(secret: [u8; 16]) -> Self {
+        Self {
+            entries: DeadlineTable::default(),
+            shares: HashTable::new(),
+            hasher: SipHasher13::new_with_key(&secret),
+        }
+    }
+
+    /// Number of entries.
+    pub(super) const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The place of the entry of `tuple`. Valid until an entry is removed.
+    pub(super) fn look_up(&self, tuple: &FourTuple) -> Option<u32> {
+        // Not worth a hash if there are none.
+        if self.len() == 0 {
+            return None;
+        }
+        self.entries.find(table_hash(self.hash(tuple)), |entry| entry.tuple == *tuple)
+    }
+
+    /// The entry at `place`.
+    pub(super) fn get(&self, place: u32) -> Option<&Entry> {
+        self.entries.get(place)
+    }
+
+    /// The entry at `place`.
+    pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(place)
+    }
+
+    /// Number of entries that come from the same source as `tuple`.
+    pub(super) fn share_of(&self, tuple: &FourTuple) -> u32 {
+        let source = self.source(tuple);
+        self.shares.find(table_hash(source), |share| share.source == source).map_or(0, |share| share.entries)
+    }
+
+    /// Adds an entry, which must not be in the cache; the cache is not to hold more than `most`. Returns its place.
+    pub(super) fn insert(
+        &mut self,
+        now: Instant,
+        tuple: &FourTuple,
+        listener: NonZeroU32,
+        config: Arc<ConnConfig>,
+        half_open: HalfOpen,
+        most: u32,
+    ) -> u32 {
+        let source = self.source(tuple);
+        let mut share = self
+            .shares
+            .entry(table_hash(source), |share| share.source == source, |share| table_hash(share.source))
+            .or_insert(Share { source, entries: 0 });
+        share.get_mut().entries += 1;
+        let length = config.initial_rto;
+        let entry = Entry {
+            wait: Wait::default(),
+            config,
+            syns: half_open.syns,
+            listener,
+            hash: self.hash(tuple),
+            tuple: *tuple,
+            lane: 0,
+            segs_in: half_open.segs_in,
+            due: false,
+            expired: false,
+            challenged: false,
+        };
+        self.entries.insert(entry, now, length, most as usize)
+    }
+
+    /// Removes the entry at `place`.
+    pub(super) fn remove(&mut self, place: u32) -> Option<Entry> {
+        let entry = self.entries.remove(place)?;
+        let source = self.source(&entry.tuple);
+        if let Ok(mut share) = self.shares.find_entry(table_hash(source), |share| share.source == source) {
+            share.get_mut().entries -= 1;
+            if share.get().entries == 0 {
+                share.remove();
+            }
+        }
+        if self.shares.capacity() > KEEP && self.shares.len() < self.shares.capacity() / 8 {
+            let len = (2 * self.shares.len()).max(KEEP / 2);
+            self.shares.shrink_to(len, |share| table_hash(share.source));
+        }
+        Some(entry)
+    }
+
+    /// The place of the entry whose SYN came first, as far as the timers tell: before the last of `n` timeouts, it had
+    /// waited for as long again.
+    pub(super) fn oldest(&self) -> Option<u32> {
+        self.entries.oldest()
+    }
+
+    /// When the next timer expires.
+    pub(super) fn next_deadline(&self) -> Option<Instant> {
+        self.entries.next().map(|(at, _)| at)
+    }
+
+    /// The place of an entry whose timer has expired by `now`; [`back_off`](Self::back_off) or
+    /// [`remove`](Self::remove) must follow.
+    pub(super) fn overdue(&self, now: Instant) -> Option<u32> {
+        self.entries.next().filter(|(at, _)| *at <= now).map(|(_, place)| place)
+    }
+
+    /// The timer of the entry at `place` has expired. Starts it anew, with back-off unless the SYN-ACK still waits for
+    /// the device. Without a departure nothing is retransmitted.
+    pub(super) fn back_off(&mut self, place: u32, now: Instant) {
+        let Some(entry) = self.entries.get_mut(place) else { return };
+        if !entry.due {
+            entry.syns.expiries = entry.syns.expiries.saturating_add(1);
+            entry.expired = true;
+            entry.challenged = false;
+        }
+        let length = entry.timeout();
+        self.entries.move_to(place, now, length);
+    }
+
+    /// Builds the SYN-ACK of `tuple`, with a checksum as `host` says; `None` if it is not due any more.
+    pub(super) fn build_syn_ack(
+        &self,
+        now: Instant,
+        host: &EndpointConfig,
+        tuple: &FourTuple,
+        ts_offset: u32,
+        buf: &mut HeaderBuf,
+    ) -> Option<TxChecksum> {
+        let entry = self.get(self.look_up(tuple)?).filter(|entry| entry.due)?;
+        let mut header = blank_header(&entry.config, host, tuple);
+        header.seq = entry.syns.iss;
+        let clock = TimestampClock::new(ts_offset);
+        entry.own(host).write(now, SendReason::SynAck, &entry.syns, &clock, &mut header);
+        Some(emit_tcp(&header, [&[], &[]], host.tx_checksum, buf).ok()?.checksum)
+    }
+
+    /// The SYN-ACK of `tuple` has left as it was built. True if it was a retransmission.
+    pub(super) fn sent(&mut self, now: Instant, tuple: &FourTuple) -> bool {
+        let Some(place) = self.look_up(tuple) else { return false };
+        let Some(entry) = self.entries.get_mut(place) else { return false };
+        let again = entry.syns.transmissions > 0;
+        let ecn_setup = entry.syns.ecn_setup(entry.config.ecn, SendReason::SynAck);
+        entry.syns.sent(ecn_setup != TcpFlags::NONE);
+        entry.due = false;
+        // Otherwise it answers a repeated SYN: the timer keeps running, without back-off.
+        if core::mem::take(&mut entry.expired) || !again {
+            self.entries.restart(place, now);
+        }
+        again
+    }
+
+    /// The four-tuples of the entries for which `which` is true.
+    pub(super) fn tuples_where(&self, which: impl Fn(&Entry) -> bool) -> Vec<FourTuple> {
+        self.entries.iter().filter(|entry| which(entry)).map(|entry| entry.tuple).collect()
+    }
+
+    fn hash(&self, tuple: &FourTuple) -> u32 {
+        self.hasher.hash(tuple.as_bytes()) as u32
+    }
+
+    fn source(&self, tuple: &FourTuple) -> u32 {
+        let hash = match tuple.remote_ip() {
+            IpAddr::V4(address) => self.hasher.hash(&address.octets()),
+            IpAddr::V6(address) => self.hasher.hash(&address.octets()[..8]),
+        };
+        hash as u32
+    }
+}
+
+impl Entry {
+    /// What a connection needs to know of the handshake.
+    pub(super) fn half_open(&self) -> HalfOpen {
+        let timed = self.syns.transmissions > 0 && self.syns.expiries == 0;
+        let first_sent = timed.then_some(self.wait.since());
+        HalfOpen { syns: self.syns, first_sent, segs_in: self.segs_in }
+    }
+
+    /// A segment of the peer arrived.
+    pub(super) const fn heard(&mut self) {
+        self.segs_in = self.segs_in.saturating_add(1);
+    }
+
+    /// The SYN-ACK is to be sent; false if it waits already.
+    pub(super) const fn queue(&mut self) -> bool {
+        !core::mem::replace(&mut self.due, true)
+    }
+
+    /// The SYN-ACK waits in the egress scheduler.
+    pub(super) const fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// True if a challenge ACK may be sent (RFC 5961, section 7): one per timeout.
+    pub(super) const fn may_challenge(&mut self) -> bool {
+        !core::mem::replace(&mut self.challenged, true)
+    }
+
+    /// The SYN-ACK has been retransmitted as often as it may be.
+    pub(super) fn is_given_up(&self) -> bool {
+        !self.due && self.syns.expiries >= self.config.syn_ack_retries
+    }
+
+    /// The timer has backed off.
+    pub(super) const fn is_backed_off(&self) -> bool {
+        self.syns.expiries > 0
+    }
+
+    /// The headers of a challenge ACK.
+    pub(super) fn challenge_ack(&self, host: &EndpointConfig) -> TcpHeader<'static> {
+        let mut header = blank_header(&self.config, host, &self.tuple);
+        header.seq = self.syns.iss + 1;
+        self.own(host).write_ack(&self.syns, &mut header);
+        header
+    }
+
+    fn own<'a>(&'a self, host: &'a EndpointConfig) -> OwnSyn<'a> {
+        OwnSyn::new(&self.config, host, self.tuple.remote_ip())
+    }
+
+    /// The timer's current length (RFC 6298, 5.5).
+    fn timeout(&self) -> Duration {
+        let factor = 1 << self.syns.expiries.min(32);
+        self.config.initial_rto.saturating_mul(factor).min(self.config.max_rto)
+    }
+}
+
+impl Deadlined for Entry {
+    fn table_hash(&self) -> u64 {
+        table_hash(self.hash)
+    }
+
+    fn wait(&self) -> &Wait {
+        &self.wait
+    }
+
+    fn wait_mut(&mut self) -> &mut Wait {
+        &mut self.wait
+    }
+
+    fn lane(&self) -> u8 {
+        self.lane
+    }
+
+    fn set_lane(&mut self, lane: u8) {
+        self.lane = lane;
+    }
+}
+
+/// A hash in the form that a hash table needs: it uses the lowest bits as position, and the seven highest as a tag.
+const fn table_hash(hash: u32) -> u64 {
+    (hash as u64) << 32 | hash as u64
+}
+
+impl core::fmt::Debug for SynCache {
+    /// Leaves out the secret.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("SynCache").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, Share, SynCache};
+    use crate::config::ConnConfig;
+    use crate::conn::{HalfOpen, Syns};
+    use crate::four_tuple::FourTuple;
+    use crate::seq::SeqNum;
+    use crate::time::{Duration, Instant};
+    use alloc::sync::Arc;
+    use core::num::NonZeroU32;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::vec::Vec;
+
+    fn insert(cache: &mut SynCache, now: Instant, tuple: &FourTuple, most: u32) -> u32 {
+        let half_open = HalfOpen { syns: Syns::active(SeqNum(1)), first_sent: None, segs_in: 1 };
+        cache.insert(now, tuple, NonZeroU32::MIN, Arc::new(ConnConfig::default()), half_open, most)
+    }
+
+    fn bytes(cache: &SynCache) -> usize {
+        cache.entries.bytes() + cache.shares.allocation_size()
+    }
+
+    #[test]
+    fn an_entry_takes_at_most_128_bytes_with_its_share_of_the_tables() {
+        assert_eq!((size_of::<Entry>(), size_of::<Share>()), (96, 8), "for either family");
+        for most in [1 << 10, 1 << 14, 1 << 16] {
+            let mut cache = SynCache::new([1; 16]);
+            for number in 0..most {
+                insert(&mut cache, Instant::ZERO, &FourTuple::numbered(number << 16), most);
+                let each = bytes(&cache) / cache.len().max(100);
+                assert!(each <= 96 * 5 / 4 + 32, "{each} while it grows");
+            }
+            assert_eq!(cache.shares.len(), most as usize, "each from another source");
+            let each = bytes(&cache) / cache.len();
+            assert!(each <= 128, "{each} of {most}");
+            while cache.len() > 0 {
+                cache.remove(0);
+                assert!(bytes(&cache) <= 4 * 140 * cache.len().max(64), "{}", cache.len());
+            }
+            assert_eq!(cache.shares.len(), 0);
+        }
+    }
+
+    #[test]
+    fn a_source_is_an_ipv4_address_or_a_prefix_of_64_bits() {
+        let cache = SynCache::new([2; 16]);
+        let source = |remote: &str| {
+            let remote: core::net::SocketAddr = remote.parse().unwrap();
+            let local = if remote.is_ipv4() { "10.0.0.1:80" } else { "[fd00::1]:80" };
+            cache.source(&FourTuple::new(local.parse().unwrap(), remote))
+        };
+        assert_eq!(source("192.0.2.1:1"), source("192.0.2.1:2"));
+        assert_ne!(source("192.0.2.1:1"), source("192.0.2.2:1"));
+        assert_eq!(source("[2001:db8:1:2::1]:1"), source("[2001:db8:1:2:ffff::9]:2"));
+        assert_ne!(source("[2001:db8:1:2::1]:1"), source("[2001:db8:1:3::1]:1"));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Insert(u32),
+        Remove(u32),
+        Sent(u32),
+        Pass(u64),
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0u32..24).prop_map(Step::Insert),
+            (0u32..24).prop_map(Step::Remove),
+            (0u32..24).prop_map(Step::Sent),
+            (0u64..2_000).prop_map(Step::Pass),
+        ]
+    }
+
+    proptest! {
+        /// Against a map of deadlines and numbers of timeouts.
+        #[test]
+        fn timers_and_shares_behave_as_those_of_a_map(steps in prop::collection::vec(step(), 0..200)) {
+            let tuple = |number: u32| FourTuple::numbered((number % 3) << 16 | number);
+            let mut cache = SynCache::new([3; 16]);
+            let mut model: BTreeMap<u32, (Instant, u32, bool)> = BTreeMap::new();
+            let mut now = Instant::from_secs(100);
+            for step in steps {
+                match step {
+                    Step::Insert(number) => {
+                        if let std::collections::btree_map::Entry::Vacant(vacant) = model.entry(number) {
+                            let place = insert(&mut cache, now, &tuple(number), u32::MAX);
+                            prop_assert!(cache.get_mut(place).unwrap().queue());
+                            vacant.insert((now + Duration::from_secs(1), 0, true));
+                        }
+                    }
+                    Step::Remove(number) => {
+                        let place = cache.look_up(&tuple(number));
+                        prop_assert_eq!(place.and_then(|place| cache.remove(place)).is_some(), model.remove(&number).is_some());
+                    }
+                    Step::Sent(number) => {
+                        if let Some((at, expiries, due)) = model.get_mut(&number) && *due {
+                            cache.sent(now, &tuple(number));
+                            *at = now + Duration::from_secs(1 << *expiries);
+                            *due = false;
+                        }
+                    }
+                    Step::Pass(millis) => {
+                        now += Duration::from_millis(millis);
+                        while let Some(place) = cache.overdue(now) {
+                            let was = cache.get(place).unwrap().is_given_up();
+                            if was { cache.remove(place); } else {
+                                cache.back_off(place, now);
+                                cache.get_mut(place).unwrap().queue();
+                            }
+                        }
+                        model.retain(|_, (at, expiries, due)| {
+                            if *at <= now {
+                                if !*due && *expiries == 5 {
+                                    return false;
+                                }
+                                *expiries += u32::from(!*due);
+                                *due = true;
+                                *at = now + Duration::from_secs(1 << *expiries);
+                            }
+                            true
+                        });
+                    }
+                }
+                prop_assert_eq!(cache.len(), model.len());
+                prop_assert_eq!(cache.next_deadline(), model.values().map(|(at, ..)| *at).min());
+                for number in 0..24 {
+                    prop_assert_eq!(cache.look_up(&tuple(number)).is_some(), model.contains_key(&number));
+                    let same: Vec<_> = model.keys().filter(|other| cache.source(&tuple(**other)) == cache.source(&tuple(number))).collect();
+                    prop_assert_eq!(cache.share_of(&tuple(number)) as usize, same.len());
+                }
+            }
+        }
+    }
+}
