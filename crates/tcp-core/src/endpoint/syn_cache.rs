@@ -84,6 +84,11 @@ impl SynCache {
         self.entries.len()
     }
 
+    /// Bytes allocated. The settings of the entries are shared with their listeners.
+    pub(super) fn memory(&self) -> usize {
+        self.entries.memory() + self.shares.allocation_size()
+    }
+
     /// The place of the entry of `tuple`. Valid until an entry is removed.
     pub(super) fn look_up(&self, tuple: &FourTuple) -> Option<u32> {
         // Not worth a hash if there are none.
@@ -349,10 +354,6 @@ mod tests {
         cache.insert(now, tuple, NonZeroU32::MIN, Arc::new(ConnConfig::default()), half_open, most)
     }
 
-    fn bytes(cache: &SynCache) -> usize {
-        cache.entries.bytes() + cache.shares.allocation_size()
-    }
-
     #[test]
     fn an_entry_takes_at_most_128_bytes_with_its_share_of_the_tables() {
         assert_eq!((size_of::<Entry>(), size_of::<Share>()), (96, 8), "for either family");
@@ -360,15 +361,15 @@ mod tests {
             let mut cache = SynCache::new([1; 16]);
             for number in 0..most {
                 insert(&mut cache, Instant::ZERO, &FourTuple::numbered(number << 16), most);
-                let each = bytes(&cache) / cache.len().max(100);
+                let each = cache.memory() / cache.len().max(100);
                 assert!(each <= 96 * 5 / 4 + 32, "{each} while it grows");
             }
             assert_eq!(cache.shares.len(), most as usize, "each from another source");
-            let each = bytes(&cache) / cache.len();
+            let each = cache.memory() / cache.len();
             assert!(each <= 128, "{each} of {most}");
             while cache.len() > 0 {
                 cache.remove(0);
-                assert!(bytes(&cache) <= 4 * 140 * cache.len().max(64), "{}", cache.len());
+                assert!(cache.memory() <= 4 * 140 * cache.len().max(64), "{}", cache.len());
             }
             assert_eq!(cache.shares.len(), 0);
         }
