@@ -18,7 +18,8 @@
 //! # Who does the work
 //!
 //! A write, a read or a close runs the stack at once, in the task that calls it: packets that may be sent are
-//! sent before the call returns, without a task switch. The [`Driver`](stack::Driver), a task of its own,
+//! sent before the call returns, without a task switch. Only further small writes wait until the applications of this
+//! turn have run, to leave together. The [`Driver`](stack::Driver), a task of its own,
 //! does the rest. It receives all waiting packets, up to a limit, with one time stamp, answers them together,
 //! and wakes each application task once.
 //!

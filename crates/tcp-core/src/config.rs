@@ -91,6 +91,9 @@ pub struct EndpointConfig {
     pub refuse_datagrams: bool,
     /// ICMP errors per second. Each second draws a limit between half of this and all of it (CVE-2020-25705).
     pub icmp_errors_per_second: u32,
+    /// A driver may hold back small segments of new data while applications run
+    /// ([`TxBudget::corking`](crate::TxBudget::corking); Linux: `tcp_autocorking`).
+    pub autocorking: bool,
     /// Granularity of the driver's clock and timers: RFC 6298's G.
     pub granularity: Duration,
     /// Departures closer together than this are treated as one: a paced departure sends as many segments as
@@ -135,6 +138,7 @@ impl Default for EndpointConfig {
             reset_unknown: true,
             refuse_datagrams: true,
             icmp_errors_per_second: 1_000,
+            autocorking: true,
             granularity: Duration::from_nanos(1),
             departure_tick: Duration::from_nanos(1),
             probe_margin: Duration::ZERO,

@@ -85,6 +85,7 @@ counters! {
     tcp_reno_recovery_fail, "TcpExtTCPRenoRecoveryFail", "Timeouts in a recovery without SACK.";
     tcp_fast_retrans, "TcpExtTCPFastRetrans", "Segments retransmitted in fast recovery.";
     tcp_slow_start_retrans, "TcpExtTCPSlowStartRetrans", "Segments retransmitted after a timeout, without those that the timer itself sends.";
+    tcp_auto_corking, "TcpExtTCPAutoCorking", "Times that a small segment waited for more from the application.";
     tcp_timeouts, "TcpExtTCPTimeouts", "Retransmission timeouts, those of SYN and SYN-ACK included.";
     tcp_spurious_rtos, "TcpExtTCPSpuriousRTOs", "Retransmission timeouts found to be spurious.";
     tcp_stale_acks, "AcklineTcpStaleAcks", "ACKs that a response to a timeout took for none of the evidence that it waits for.";

@@ -141,16 +141,18 @@ pub struct TxBudget {
     pub reports_departures: bool,
     /// See [`keeping_acks`](Self::keeping_acks).
     pub keeps_acks: bool,
+    /// See [`corking`](Self::corking).
+    pub corks: bool,
 }
 
 impl TxBudget {
     /// No limit.
-    pub const UNLIMITED: Self = Self { packets: usize::MAX, reports_departures: false, keeps_acks: false };
+    pub const UNLIMITED: Self = Self::packets(usize::MAX);
 
     /// At most `packets` packets.
     #[must_use]
     pub const fn packets(packets: usize) -> Self {
-        Self { packets, reports_departures: false, keeps_acks: false }
+        Self { packets, reports_departures: false, keeps_acks: false, corks: false }
     }
 
     /// At most `packets` packets; the driver calls [`Endpoint::departed`](crate::Endpoint::departed) for each
@@ -158,7 +160,7 @@ impl TxBudget {
     /// their place in the scheduler.
     #[must_use]
     pub const fn with_departures(packets: usize) -> Self {
-        Self { packets, reports_departures: true, keeps_acks: false }
+        Self { reports_departures: true, ..Self::packets(packets) }
     }
 
     /// The same, but pure ACKs may be held until the next call without this: for a driver that is about to
@@ -170,6 +172,19 @@ impl TxBudget {
     #[must_use]
     pub const fn keeping_acks(mut self) -> Self {
         self.keeps_acks = true;
+        self
+    }
+
+    /// The same, but new data of a connection that sent some with or after the last call without this waits until it
+    /// fills a super-packet (or a segment, if the device takes no more), or the next call without this: for a
+    /// driver that sends what an application has just written, and that runs again when the applications of this
+    /// turn have. What is written while nothing is outstanding leaves at once, a FIN too; nothing waits if
+    /// [`EndpointConfig::autocorking`](crate::EndpointConfig::autocorking) is off, or an egress scheduler has
+    /// packets queued. [`TxReport::corked`] tells whether something waits: **then another call must follow soon**,
+    /// for no timer is set for it.
+    #[must_use]
+    pub const fn corking(mut self) -> Self {
+        self.corks = true;
         self
     }
 }
@@ -186,4 +201,6 @@ pub struct TxReport {
     pub more: bool,
     /// Pure ACKs were held, as [`TxBudget::keeping_acks`] permits.
     pub kept_acks: bool,
+    /// New data was held, as [`TxBudget::corking`] permits, in this call or since the last one without it.
+    pub corked: bool,
 }

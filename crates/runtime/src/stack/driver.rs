@@ -1,7 +1,7 @@
 //! The task that drives one endpoint: packets in, deadlines, packets out, events, sleep.
 
 use super::shard::{Shard, Wakes, store};
-use super::state::{DepartureWait, StackState};
+use super::state::{By, DepartureWait, StackState};
 use crate::pacing::Wait;
 use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
@@ -224,7 +224,7 @@ impl StackState {
             None => timer::now(),
         };
         let departs = expired && self.serve_departures(now);
-        let mut more = departs && self.transmit(now, waited);
+        let mut more = departs && self.transmit(now, By::Driver, waited);
         if hold.is_some() {
             timer::spin_until(now);
         }
@@ -236,7 +236,7 @@ impl StackState {
             // The applications have run, and no more data came in time.
             self.gathering = Gathering::default();
             self.keeps_acks = false;
-            self.flush(now, wakes);
+            self.flush(now, By::Driver, wakes);
         }
         let gathered = self.gathering.goes_on(now);
         let received = self.receive(now, cx, gathered)?;
@@ -252,7 +252,7 @@ impl StackState {
         self.gathering.add(now, &received);
         let gathers = self.gathering.goes_on(now);
         self.keeps_acks = gathers || received.is_small();
-        more |= self.flush(now, wakes);
+        more |= self.flush(now, By::Driver, wakes);
         if self.kept_acks && (gathers || !wakes.is_empty()) {
             more = true;
         } else {
@@ -261,7 +261,7 @@ impl StackState {
             self.gathering = Gathering::default();
             self.keeps_acks = false;
             if self.kept_acks {
-                more |= self.flush(now, wakes);
+                more |= self.flush(now, By::Driver, wakes);
             }
         }
         if self.device.is_full() && self.poll_room(cx)? {

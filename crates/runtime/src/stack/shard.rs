@@ -4,7 +4,7 @@
 //! for whatever its own write, read or close allows to be sent. No system call under the lock can block:
 //! descriptors are non-blocking.
 
-use super::state::{StackState, Waits};
+use super::state::{By, StackState, Waits};
 use crate::device::Device;
 use crate::timer::{self, Timer};
 use ackline_tcp_core::{Endpoint, Instant};
@@ -72,9 +72,11 @@ impl Shard {
             let now = timer::now();
             let outcome = act(&mut state, now, &mut wakes);
             let was_full = state.device.is_full();
-            let more = state.flush(now, &mut wakes);
-            // The driver waits for room in the device, sends the rest of a long queue, spins, or is waited for.
-            let more = more || state.spins() || state.is_polling(now) || state.turns.are_awaited();
+            let more = state.flush(now, By::Application, &mut wakes);
+            // The driver waits for room in the device, sends the rest of a long queue and what waits for more data,
+            // spins, or is waited for.
+            let more =
+                more || state.corked || state.spins() || state.is_polling(now) || state.turns.are_awaited();
             if more || (state.device.is_full() && !was_full) || state.failure().is_some() {
                 wakes.extend(state.driver.take());
             }

@@ -210,6 +210,26 @@ async fn no_wake_up_is_lost_between_threads() {
 }
 
 #[tokio::test]
+async fn small_writes_leave_together_and_a_lone_one_at_once() {
+    const SMALL: usize = 1_000;
+    let (mut streams, hosts) = connections(1 << 20, 1).await;
+    let (mut near, mut far) = streams.remove(0);
+    near.set_nodelay(true).expect("alive");
+    let packets = || hosts[0].stats().device.tx_packets;
+    let before = packets();
+    near.write_all(&[7; SMALL]).await.expect("written");
+    assert_eq!(packets(), before + 1, "it did not wait for the driver");
+    // No other task runs meanwhile.
+    for _ in 0..60 {
+        near.write_all(&[7; SMALL]).await.expect("written");
+    }
+    assert!(packets() < before + 5, "{} packets for 61 writes", packets() - before);
+    let mut there = [0; 61 * SMALL];
+    soon(far.read_exact(&mut there)).await.expect("nothing more has to be written");
+    assert!(hosts[0].counters().tcp_auto_corking > 0);
+}
+
+#[tokio::test]
 async fn who_waits_for_its_turn_hears_that_the_driver_is_gone() {
     let (near, far) = Channel::pair(ChannelConfig::default());
     let (near, driver) = Stack::builder(near).address(NEAR).turn(9_000).build().expect("a timerfd");

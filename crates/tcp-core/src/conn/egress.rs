@@ -136,6 +136,19 @@ impl Connection {
             && self.rcv.ack_may_wait()
     }
 
+    /// True if `plan` is new data that does not fill a packet, more of which may come from the application, while
+    /// something is outstanding. `max_super_packet` as for [`next`](Self::next).
+    pub(crate) fn may_cork(&self, host: &EndpointConfig, max_super_packet: u32, plan: &Plan) -> bool {
+        let smss = self.snd.smss();
+        let full = self.send_limits(host, max_super_packet, 1).max_payload / smss * smss;
+        let unsent = self.snd.unsent();
+        plan.reason == SendReason::NewData
+            && !plan.fin
+            && unsent < full
+            && unsent.saturating_sub(plan.len) < smss
+            && self.snd.is_outstanding()
+    }
+
     /// SEG.SEQ of an ACK or RST.
     fn seq_without_data(&self) -> SeqNum {
         self.snd.seq_without_data(1 << self.snd_wscale)

@@ -31,6 +31,15 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
+/// What is held back while applications run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Kept {
+    /// Pure ACKs.
+    pub(super) acks: bool,
+    /// New data that does not fill a packet.
+    pub(super) data: bool,
+}
+
 /// The way out of an endpoint.
 #[derive(Debug)]
 pub(super) struct Egress {
@@ -44,11 +53,15 @@ pub(super) struct Egress {
     /// Connections whose data the scheduler deferred, longest ago first. [`Flags::IN_DEFERRED`] marks those
     /// in this queue, [`Flags::DEFERRED`] those still waiting.
     pub(super) deferred: VecDeque<u32>,
-    /// Connections with a pure ACK that is held, to piggyback on what the application sends. [`Flags::KEPT`]
-    /// marks those in this list.
+    /// Connections with a pure ACK that is held, to piggyback on what the application sends, or with new data
+    /// that waits for more of it. [`Flags::KEPT`] marks those in this list.
     pub(super) kept: Vec<u32>,
-    /// Pure ACKs may be held.
-    pub(super) keeps_acks: bool,
+    /// What may be held, and what is.
+    pub(super) may_keep: Kept,
+    pub(super) keeps: Kept,
+    /// Counts the calls that hold back no new data; wraps around. A segment that waits because of an old number leaves
+    /// with the next such call, too.
+    pub(super) turn: u8,
     /// Packets without a connection (any more) whose descriptors are in the scheduler.
     pub(super) strays: Strays,
     /// A packet that the device refused. It is in no queue.
@@ -84,7 +97,9 @@ impl Egress {
             ready: Ready::new(host.mtu.max(host.max_super_packet)),
             deferred: VecDeque::new(),
             kept: Vec::new(),
-            keeps_acks: false,
+            may_keep: Kept::default(),
+            keeps: Kept::default(),
+            turn: 0,
             strays: Strays::default(),
             held: None,
             on_wire: VecDeque::new(),
@@ -256,7 +271,18 @@ impl Egress {
         }
     }
 
-    /// Holds the pure ACK of the connection at `index`.
+    /// Sets what may be held from now on. What may no longer be held may leave.
+    pub(super) fn permit(&mut self, slots: &mut Slots, may_keep: Kept) {
+        let before = core::mem::replace(&mut self.may_keep, may_keep);
+        if !may_keep.data {
+            self.turn = self.turn.wrapping_add(1);
+        }
+        if (before.acks && !may_keep.acks) || (before.data && !may_keep.data) {
+            self.release_kept(slots);
+        }
+    }
+
+    /// Holds the pure ACK, or the new data, of the connection at `index`.
     pub(super) fn keep(&mut self, slots: &mut Slots, index: u32) {
         if let Some(slot) = slots.slot_mut(index)
             && slot.flags.set(Flags::KEPT)
@@ -265,8 +291,9 @@ impl Egress {
         }
     }
 
-    /// Releases the held pure ACKs.
-    pub(super) fn release_kept(&mut self, slots: &mut Slots) {
+    /// Releases what is held.
+    fn release_kept(&mut self, slots: &mut Slots) {
+        self.keeps = Kept::default();
         for index in self.kept.drain(..) {
             if let Some(slot) = slots.slot_mut(index) {
                 slot.flags.clear(Flags::KEPT);

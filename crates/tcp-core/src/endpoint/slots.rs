@@ -21,6 +21,8 @@ pub(super) struct Slot {
     /// Pending notices for the application.
     pub(super) notices: Notices,
     pub(super) flags: Flags,
+    /// The [corking turn](super::egress::Egress::turn) in which the connection last sent new data.
+    pub(super) sent_in: u8,
 }
 
 /// Flags of a slot. Those about queues outlive the connection: they tell whether the slot's index is in the

@@ -14,7 +14,7 @@
 //! one, and split on the way.
 
 use super::Endpoint;
-use super::egress::Egress;
+use super::egress::{Egress, Kept};
 use super::slots::Flags;
 use crate::config::EndpointConfig;
 use crate::conn::Connection;
@@ -49,10 +49,9 @@ impl Endpoint {
                 Bypass::Always => true,
             };
         let mut report = TxReport::default();
-        self.egress.keeps_acks = budget.keeps_acks && straight;
-        if !self.egress.keeps_acks {
-            self.egress.release_kept(&mut self.slots);
-        }
+        let acks = budget.keeps_acks && straight;
+        let data = budget.corks && straight && self.config.autocorking;
+        self.egress.permit(&mut self.slots, Kept { acks, data });
         if let Some(by) = self.egress.lateness(now) {
             self.observe.counters.egress_late += 1;
             self.egress.scheduler.woke_late(now, by);
@@ -79,8 +78,7 @@ impl Endpoint {
                 Ok(SendOutcome::Void) => {}
                 Ok(SendOutcome::NothingLeft) => {
                     self.egress.device_full = false;
-                    report.kept_acks = !self.egress.kept.is_empty();
-                    return Ok(report);
+                    return Ok(self.with_kept(report));
                 }
                 Err(error) => {
                     self.egress.device_full = true;
@@ -89,8 +87,14 @@ impl Endpoint {
             }
         }
         report.more = self.could_send(now);
-        report.kept_acks = !self.egress.kept.is_empty();
-        Ok(report)
+        Ok(self.with_kept(report))
+    }
+
+    const fn with_kept(&self, mut report: TxReport) -> TxReport {
+        let Kept { acks, data } = self.egress.keeps;
+        report.kept_acks = acks;
+        report.corked = data;
+        report
     }
 
     /// Sends the next packet past the scheduler, which is empty and would only pass it on; or a run of at
@@ -120,6 +124,11 @@ impl Endpoint {
         }?;
         if let SendOutcome::Packets { bytes, .. } = sent {
             self.egress.ready.spend(index, bytes as u32);
+            if plan.class == SegmentClass::Data
+                && let Some(slot) = self.slots.slot_mut(index)
+            {
+                slot.sent_in = self.egress.turn;
+            }
         }
         Ok(sent)
     }
@@ -277,7 +286,16 @@ impl Endpoint {
                 if let Some(plan) =
                     conn.next(now, &self.config, largest, slot.flags.has(Flags::DEFERRED), run)
                 {
-                    if !(self.egress.keeps_acks && conn.may_keep(&plan)) {
+                    let may_keep = self.egress.may_keep;
+                    if may_keep.acks && conn.may_keep(&plan) {
+                        self.egress.keeps.acks = true;
+                    } else if may_keep.data
+                        && slot.sent_in == self.egress.turn
+                        && conn.may_cork(&self.config, largest, &plan)
+                    {
+                        self.egress.keeps.data = true;
+                        self.observe.counters.tcp_auto_corking += 1;
+                    } else {
                         return Some((index, plan));
                     }
                     self.egress.keep(&mut self.slots, index);

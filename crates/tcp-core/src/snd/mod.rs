@@ -201,6 +201,16 @@ impl Sender {
         self.stream.smss()
     }
 
+    /// Payload bytes that have not been sent.
+    pub(crate) fn unsent(&self) -> u32 {
+        self.stream.buffer.end().saturating_distance_from(self.stream.nxt)
+    }
+
+    /// Something sent has not been acknowledged.
+    pub(crate) fn is_outstanding(&self) -> bool {
+        self.stream.una != self.stream.nxt
+    }
+
     pub(crate) fn srtt(&self) -> Option<Duration> {
         self.stream.rtt.srtt()
     }

@@ -1,6 +1,7 @@
 //! Endpoints as a driver sees them.
 
 mod adversary;
+mod corking;
 mod egress;
 mod half_open;
 mod limits;

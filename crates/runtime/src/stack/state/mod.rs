@@ -51,6 +51,8 @@ pub(crate) struct StackState {
     poll_until: Instant,
     /// Pure ACKs are held until the driver's next turn, which follows the tasks that it woke.
     pub(crate) keeps_acks: bool,
+    /// New data waits until the applications of this turn have run.
+    pub(crate) corked: bool,
     /// ACKs are being held.
     pub(crate) kept_acks: bool,
     /// Bulk data whose ACKs are among those held.
@@ -174,6 +176,15 @@ struct Failure {
     text: String,
 }
 
+/// Who runs the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Driver,
+    /// A task that called. It may go on writing: what does not fill a packet waits for the driver's next turn,
+    /// except the first such data after the last one.
+    Application,
+}
+
 /// Which of a connection's two wakers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
@@ -196,6 +207,7 @@ impl StackState {
             busy_poll,
             poll_until: Instant::ZERO,
             keeps_acks: false,
+            corked: false,
             kept_acks: false,
             gathering: Gathering::default(),
             witness: 0,
@@ -214,12 +226,12 @@ impl StackState {
     }
 
     /// Sends what may be sent, reports events, sets the timer. True if more could be sent at once.
-    pub(crate) fn flush(&mut self, now: Instant, wakes: &mut Wakes) -> bool {
+    pub(crate) fn flush(&mut self, now: Instant, by: By, wakes: &mut Wakes) -> bool {
         if self.failure.is_some() {
             return false;
         }
         self.last = now;
-        let more = !self.device.is_full() && self.transmit(now, None);
+        let more = !self.device.is_full() && self.transmit(now, by, None);
         while let Some(event) = self.endpoint.poll_event() {
             self.deliver(now, event, wakes);
         }
@@ -234,9 +246,10 @@ impl StackState {
 
     /// Sends what may be sent; after a wait for departures, holds the first packet until its departure time.
     /// True if more could be sent at once.
-    pub(super) fn transmit(&mut self, now: Instant, mut waited: Option<DepartureWait>) -> bool {
+    pub(super) fn transmit(&mut self, now: Instant, by: By, mut waited: Option<DepartureWait>) -> bool {
         let budget = TxBudget::packets(TX_BATCH);
         let budget = if self.keeps_acks { budget.keeping_acks() } else { budget };
+        let budget = if by == By::Application { budget.corking() } else { budget };
         let Self { endpoint, device: port, meters, alarms, waiter, .. } = self;
         let sent = endpoint.transmit(now, budget, |packet| {
             let mut at = timer::now();
@@ -266,6 +279,7 @@ impl StackState {
         match sent {
             Ok(report) => {
                 self.kept_acks = report.kept_acks;
+                self.corked = report.corked;
                 if report.packets > 0 {
                     self.moved(now);
                 }

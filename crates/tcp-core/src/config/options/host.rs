@@ -204,6 +204,11 @@ pub static HOST: &[Key] = &[
         ..Key::integer("icmp_errors_per_second", 0..=MAX_COUNT, |h| Slot::U32(&mut h.icmp_errors_per_second))
     },
     Key {
+        summary: "small writes of busy applications coalesce",
+        source: "tcp_autocorking",
+        ..Key::switch("autocorking", |h| &mut h.autocorking)
+    },
+    Key {
         summary: "granularity of the driver's clock and timers",
         source: "RFC 6298: G",
         ..Key::time("granularity", Duration::from_nanos(1)..=Duration::from_secs(1), |h| {

@@ -92,6 +92,7 @@ fn every_field_of_a_host_has_a_key() {
         reset_unknown,
         refuse_datagrams,
         icmp_errors_per_second,
+        autocorking,
         granularity,
         departure_tick,
         probe_margin,
