@@ -30,8 +30,8 @@ pub(crate) const ENTRY: Entry<NewAckPolicy> = Entry {
     source: "Linux 6.x",
     params: Settings::TABLE,
     ..Entry::new("linux-like", |params| {
-        let settings = Settings::default().with(params)?;
-        Ok(Arc::new(move |_: &AckInit| Box::new(LinuxLike::new(settings))))
+        let settings = Arc::new(Settings::default().with(params)?);
+        Ok(Arc::new(move |_: &AckInit| Box::new(LinuxLike::new(settings.clone()))))
     })
 };
 
@@ -87,31 +87,32 @@ impl Settings {
 /// The ACK policy of a Linux host.
 #[derive(Clone, Debug)]
 pub struct LinuxLike {
-    settings: Settings,
+    /// Shared by all connections until they differ.
+    settings: Arc<Settings>,
     /// Quick ACKs left.
     quick: u32,
     /// The current delay: Linux's `ato`.
     delay: Duration,
     /// This host answers what it receives, so ACKs wait to ride on the answer.
     interactive: bool,
-    /// When data last arrived; `None` before the first.
-    last_arrival: Option<Instant>,
-    /// When the delayed ACK is due; `None` if none is planned.
-    due: Option<Instant>,
+    /// When data last arrived; [`Instant::FAR_FUTURE`] before the first.
+    last_arrival: Instant,
+    /// When the delayed ACK is due; [`Instant::FAR_FUTURE`] if none is planned.
+    due: Instant,
     /// The peer pushed data that is not acknowledged.
     pushed: bool,
 }
 
 impl LinuxLike {
-    const fn new(settings: Settings) -> Self {
+    fn new(settings: Arc<Settings>) -> Self {
         Self {
-            settings,
             quick: 0,
             delay: settings.min,
             interactive: false,
-            last_arrival: None,
-            due: None,
+            last_arrival: Instant::FAR_FUTURE,
+            due: Instant::FAR_FUTURE,
             pushed: false,
+            settings,
         }
     }
 
@@ -126,10 +127,11 @@ impl LinuxLike {
 
     /// Adapts the delay to the time since the last arrival.
     fn measure(&mut self, view: &RecvView) {
-        let Some(last) = self.last_arrival.replace(view.now) else {
+        let last = core::mem::replace(&mut self.last_arrival, view.now);
+        if last == Instant::FAR_FUTURE {
             self.enter_quick(view);
             return;
-        };
+        }
         let gap = view.now.since(last);
         let half = self.settings.min.div(2);
         let rtt = view.srtt.or(view.handshake_rtt).unwrap_or(Duration::ZERO);
@@ -156,7 +158,7 @@ impl LinuxLike {
 impl Default for LinuxLike {
     /// 16 quick ACKs, then a delay between 40 and 200 ms.
     fn default() -> Self {
-        Self::new(Settings::default())
+        Self::new(Arc::default())
     }
 }
 
@@ -183,21 +185,21 @@ impl AckPolicy for LinuxLike {
         if quick || view.unacked() >= view.rmss.max(1).saturating_mul(2) {
             return AckPlan::NOW;
         }
-        let due = view.now + self.plan(view);
-        let due = self.due.map_or(due, |earlier| earlier.min(due));
+        let due = (view.now + self.plan(view)).min(self.due);
         if due <= view.now {
             return AckPlan::NOW;
         }
-        self.due = Some(due);
+        self.due = due;
         AckPlan::By(due)
     }
 
     fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
-        self.due = None;
+        self.due = Instant::FAR_FUTURE;
         self.pushed = false;
         if sent.advance > 0 {
             self.quick = self.quick.saturating_sub(1);
-            let answers = self.last_arrival.is_some_and(|last| view.now.since(last) < self.delay);
+            let answers =
+                self.last_arrival != Instant::FAR_FUTURE && view.now.since(self.last_arrival) < self.delay;
             if sent.cause == AckCause::Piggyback && answers {
                 self.interactive = true;
             }
@@ -214,7 +216,7 @@ impl AckPolicy for LinuxLike {
     }
 
     fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
-        self.due = None;
+        self.due = Instant::FAR_FUTURE;
         if self.interactive {
             // The reply did not come in time.
             self.interactive = false;
@@ -229,11 +231,11 @@ impl AckPolicy for LinuxLike {
         report.number("quick", self.quick);
         report.millis("delay_ms", self.delay);
         report.flag("interactive", self.interactive);
-        report.flag("planned", self.due.is_some());
+        report.flag("planned", self.due != Instant::FAR_FUTURE);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
-        self.settings = self.settings.with(params)?;
+        self.settings = Arc::new(self.settings.with(params)?);
         self.delay = self.delay.clamp(self.settings.min, self.settings.max);
         self.quick = self.quick.min(self.settings.quick);
         Ok(())
@@ -412,7 +414,7 @@ mod tests {
     fn contradicting_limits_are_refused() {
         let mut policy = LinuxLike::default();
         assert!(policy.configure(&"min=300ms".parse().unwrap()).is_err());
-        assert_eq!(policy.settings, Settings::default());
+        assert_eq!(*policy.settings, Settings::default());
         policy.configure(&"min=300ms,max=400ms".parse().unwrap()).unwrap();
         assert_eq!(policy.delay, Duration::from_millis(300));
     }

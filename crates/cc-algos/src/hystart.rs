@@ -40,30 +40,45 @@ pub(crate) fn is_first(w: &Windows) -> bool {
 }
 
 /// The detector, for the first slow start of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HyStart {
     /// SND.NXT when the round began; the round ends when it is acknowledged. `None` before the first ACK.
     window_end: Option<SeqNum>,
-    /// Minimum RTT of the round before this one.
-    last_round_min: Option<Duration>,
-    /// Minimum RTT of this round.
-    current_round_min: Option<Duration>,
-    /// RTT samples in this round.
-    samples: u32,
+    /// Minimum RTT of the round before this one; [`UNKNOWN`] without a sample.
+    last_round_min: Duration,
+    /// Minimum RTT of this round; [`UNKNOWN`] without a sample.
+    current_round_min: Duration,
+    /// Minimum RTT of the round in which CSS began.
+    baseline: Duration,
+    /// RTT samples in this round, counted up to 255.
+    samples: u8,
+    /// Completed rounds of CSS; the partial one at its start counts.
+    css_rounds: u8,
     stage: Stage,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+/// No sample is that long: half the size of an `Option`.
+const UNKNOWN: Duration = Duration::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    #[default]
     SlowStart,
-    Conservative {
-        /// Minimum RTT of the round in which CSS began.
-        baseline: Duration,
-        /// Completed rounds of CSS; the partial one at its start counts.
-        rounds: u32,
-    },
+    Conservative,
     Over,
+}
+
+impl Default for HyStart {
+    fn default() -> Self {
+        Self {
+            window_end: None,
+            last_round_min: UNKNOWN,
+            current_round_min: UNKNOWN,
+            baseline: UNKNOWN,
+            samples: 0,
+            css_rounds: 0,
+            stage: Stage::SlowStart,
+        }
+    }
 }
 
 /// How the window grows on an ACK.
@@ -82,7 +97,7 @@ impl HyStart {
     pub fn on_ack(&mut self, snd_una: SeqNum, snd_nxt: SeqNum, rtt: Option<Duration>) -> Growth {
         if let Some(rtt) = rtt {
             self.samples = self.samples.saturating_add(1);
-            self.current_round_min = Some(self.current_round_min.map_or(rtt, |min| min.min(rtt)));
+            self.current_round_min = self.current_round_min.min(rtt);
             self.check();
         }
         if self.window_end.is_none_or(|end| snd_una.ge(end)) {
@@ -90,7 +105,7 @@ impl HyStart {
         }
         match self.stage {
             Stage::SlowStart => Growth::Full,
-            Stage::Conservative { .. } => Growth::Conservative,
+            Stage::Conservative => Growth::Conservative,
             Stage::Over => Growth::Exit,
         }
     }
@@ -120,23 +135,23 @@ impl HyStart {
     /// True in conservative slow start.
     #[must_use]
     pub const fn is_conservative(&self) -> bool {
-        matches!(self.stage, Stage::Conservative { .. })
+        matches!(self.stage, Stage::Conservative)
     }
 
     fn check(&mut self) {
-        let Some(current) = self.current_round_min.filter(|_| self.samples >= N_RTT_SAMPLE) else {
+        if u32::from(self.samples) < N_RTT_SAMPLE {
             return;
-        };
+        }
+        let (current, last) = (self.current_round_min, self.last_round_min);
         match self.stage {
             Stage::SlowStart => {
-                let Some(last) = self.last_round_min else { return };
                 let eta = last.div(MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
-                if current >= last + eta {
-                    self.stage = Stage::Conservative { baseline: current, rounds: 0 };
+                if last != UNKNOWN && current >= last + eta {
+                    (self.stage, self.baseline, self.css_rounds) = (Stage::Conservative, current, 0);
                 }
             }
-            Stage::Conservative { baseline, .. } => {
-                if current < baseline {
+            Stage::Conservative => {
+                if current < self.baseline {
                     self.stage = Stage::SlowStart;
                 }
             }
@@ -145,16 +160,14 @@ impl HyStart {
     }
 
     fn end_round(&mut self, snd_nxt: SeqNum) {
-        if self.window_end.is_some()
-            && let Stage::Conservative { rounds, .. } = &mut self.stage
-        {
-            *rounds += 1;
-            if *rounds >= CSS_ROUNDS {
+        if self.window_end.is_some() && self.is_conservative() {
+            self.css_rounds += 1;
+            if u32::from(self.css_rounds) >= CSS_ROUNDS {
                 self.stage = Stage::Over;
             }
         }
         self.window_end = Some(snd_nxt);
-        self.last_round_min = self.current_round_min.take();
+        self.last_round_min = core::mem::replace(&mut self.current_round_min, UNKNOWN);
         self.samples = 0;
     }
 }

@@ -31,6 +31,7 @@ use ackline_tcp_core::policy::window::{
 };
 use ackline_tcp_core::policy::{Metrics, NewCongestionControl, Params, SpecError, Unit};
 use ackline_tcp_core::{Duration, Instant, Window};
+use alloc::sync::Arc;
 pub(crate) use curve::{Epoch, Step};
 
 pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
@@ -43,15 +44,50 @@ pub(crate) const ENTRY: Entry<NewCongestionControl> = Entry {
 /// The growth of CUBIC's window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cubic {
-    params: CubicParams,
+    /// Shared by all connections until they differ.
+    params: Arc<CubicParams>,
     /// Window in bytes at which `ssthresh` was last set: `cwnd_prior` of the RFC.
     cwnd_prior: f64,
-    /// Window in bytes before the last reduction, less the share released by fast convergence. `None` before
+    /// Window in bytes before the last reduction, less the share released by fast convergence. 0 before
     /// one, and after a timeout.
-    w_max: Option<f64>,
-    /// The current stage of congestion avoidance, if any.
-    epoch: Option<Epoch>,
-    hystart: HyStart,
+    w_max: f64,
+    memory: Memory,
+}
+
+/// What growth remembers: HyStart++ is only for the first slow start, and the curve for what follows it.
+#[derive(Clone, Debug, PartialEq)]
+enum Memory {
+    /// Before a stage of congestion avoidance.
+    Start(HyStart),
+    /// The current stage of congestion avoidance.
+    Stage(Epoch),
+}
+
+impl Memory {
+    /// The stage of congestion avoidance is over.
+    fn end_stage(&mut self) {
+        if let Self::Stage(_) = self {
+            *self = Self::default();
+        }
+    }
+
+    /// True in conservative slow start.
+    const fn is_conservative(&self) -> bool {
+        matches!(self, Self::Start(hystart) if hystart.is_conservative())
+    }
+
+    const fn epoch(&self) -> Option<&Epoch> {
+        match self {
+            Self::Start(_) => None,
+            Self::Stage(epoch) => Some(epoch),
+        }
+    }
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self::Start(HyStart::default())
+    }
 }
 
 impl Cubic {
@@ -62,22 +98,31 @@ impl Cubic {
     }
 
     fn with(params: CubicParams) -> Self {
-        Self { params, cwnd_prior: 0.0, w_max: None, epoch: None, hystart: HyStart::default() }
+        Self { params: Arc::new(params), cwnd_prior: 0.0, w_max: 0.0, memory: Memory::default() }
     }
 
     /// The current parameters.
     #[must_use]
-    pub const fn params(&self) -> &CubicParams {
+    pub fn params(&self) -> &CubicParams {
         &self.params
     }
 
-    /// The stage of congestion avoidance; starts one on the first ACK in it.
-    fn epoch(&mut self, now: Instant, w: &Windows) -> &mut Epoch {
-        let Self { params, w_max, epoch, .. } = self;
-        let epoch =
-            epoch.get_or_insert_with(|| Epoch::new(now, w.bytes(), *w_max, f64::from(w.smss()), params));
-        *w_max = Some(epoch.w_max());
-        epoch
+    /// The stage of congestion avoidance, which starts on the first ACK in it, and its parameters.
+    fn epoch(&mut self, now: Instant, w: &Windows) -> (&mut Epoch, &CubicParams) {
+        let Self { params, w_max, memory, .. } = self;
+        // Twice on that first ACK.
+        loop {
+            match memory {
+                Memory::Stage(epoch) => {
+                    *w_max = epoch.w_max();
+                    return (epoch, params);
+                }
+                Memory::Start(_) => {
+                    let epoch = Epoch::new(now, w.bytes(), Some(*w_max), f64::from(w.smss()), params);
+                    *memory = Memory::Stage(epoch);
+                }
+            }
+        }
     }
 }
 
@@ -91,7 +136,6 @@ impl WindowGrowth for Cubic {
     }
 
     fn increase(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) {
-        let params = self.params;
         let step = Step {
             now: cx.view.now,
             cwnd: w.bytes(),
@@ -100,8 +144,8 @@ impl WindowGrowth for Cubic {
             rtt: cx.view.srtt.unwrap_or(Duration::ZERO),
             cwnd_prior: self.cwnd_prior,
         };
-        let grown = self.epoch(cx.view.now, w).grow(&step, &params);
-        w.raise(Window::from_f64(grown));
+        let (epoch, params) = self.epoch(cx.view.now, w);
+        w.raise(Window::from_f64(epoch.grow(&step, params)));
     }
 
     /// RFC 9438, sections 4.6 and 4.7.
@@ -110,12 +154,10 @@ impl WindowGrowth for Cubic {
         let abe = cx.signal == Signal::Ecn && self.params.abe && !w.in_slow_start();
         let beta = if abe { self.params.beta.max(BETA_ECN) } else { self.params.beta };
         let cwnd = w.bytes();
-        self.w_max = Some(match self.w_max {
-            Some(w_max) if self.params.fast_convergence && cwnd < w_max => cwnd * (1.0 + beta) / 2.0,
-            _ => cwnd,
-        });
+        let gives_up = self.params.fast_convergence && cwnd < self.w_max;
+        self.w_max = if gives_up { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
         self.cwnd_prior = cwnd;
-        self.epoch = None;
+        self.memory.end_stage();
         let reduced = cx.used(w) * beta;
         w.reduce_to(reduced);
         if cx.signal == Signal::Ecn {
@@ -125,8 +167,11 @@ impl WindowGrowth for Cubic {
     }
 
     fn slow_start(&mut self, cx: &GrowthCx<'_>, w: &mut Windows) -> u32 {
-        if self.params.hystart && hystart::is_first(w) {
-            let rest = self.hystart.slow_start(cx, w, 1.0, self.params.pacing);
+        if let Memory::Start(hystart) = &mut self.memory
+            && self.params.hystart
+            && hystart::is_first(w)
+        {
+            let rest = hystart.slow_start(cx, w, 1.0, self.params.pacing);
             if !w.in_slow_start() {
                 self.cwnd_prior = w.bytes();
             }
@@ -139,12 +184,12 @@ impl WindowGrowth for Cubic {
 
     /// RFC 9438, section 5.8: time in which the application limited the flow does not count for the curve.
     fn unused(&mut self, cx: &GrowthCx<'_>, w: &Windows) {
-        self.epoch(cx.view.now, w).skip_to(cx.view.now);
+        self.epoch(cx.view.now, w).0.skip_to(cx.view.now);
     }
 
     /// RFC 9438, section 5.8: nor does idle time.
     fn idle(&mut self, now: Instant) {
-        if let Some(epoch) = &mut self.epoch {
+        if let Memory::Stage(epoch) = &mut self.memory {
             epoch.skip_to(now);
         }
     }
@@ -152,12 +197,15 @@ impl WindowGrowth for Cubic {
     fn moved(&mut self, by: MovedBy, _before: &Windows, _w: &Windows) {
         match by {
             // RFC 9438, section 4.8: the next stage starts at its own plateau.
-            MovedBy::Timeout { .. } => (self.w_max, self.epoch) = (None, None),
-            MovedBy::Restart => (self.epoch, self.hystart) = (None, HyStart::default()),
+            MovedBy::Timeout { .. } => {
+                self.w_max = 0.0;
+                self.memory.end_stage();
+            }
+            MovedBy::Restart => self.memory = Memory::default(),
             // RFC 9438, section 4.9: everything is restored.
             MovedBy::Undo(Undo::All) => {}
             // The restored curve passes through another window, and the curve is one of segments over time.
-            MovedBy::Undo(Undo::To { .. }) | MovedBy::SegmentSize => self.epoch = None,
+            MovedBy::Undo(Undo::To { .. }) | MovedBy::SegmentSize => self.memory.end_stage(),
         }
     }
 
@@ -171,18 +219,21 @@ impl WindowGrowth for Cubic {
     }
 
     fn metrics(&self, w: &Windows, report: &mut Metrics<'_>) {
-        report.bytes("w_max", self.w_max.unwrap_or(0.0));
-        report.bytes("w_est", self.epoch.map_or(0.0, |epoch| epoch.w_est()));
-        report.report("k_ms", self.epoch.map_or(0.0, |epoch| epoch.k() * 1e3), Unit::Millis);
-        report.flag("css", w.in_slow_start() && self.hystart.is_conservative());
+        let epoch = self.memory.epoch();
+        report.bytes("w_max", self.w_max);
+        report.bytes("w_est", epoch.map_or(0.0, Epoch::w_est));
+        report.report("k_ms", epoch.map_or(0.0, |epoch| epoch.k() * 1e3), Unit::Millis);
+        report.flag("css", w.in_slow_start() && self.memory.is_conservative());
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
         let params = self.params.with(params)?;
         if params.c != self.params.c {
-            self.epoch = None;
+            self.memory.end_stage();
         }
-        self.params = params;
+        if params != *self.params {
+            self.params = Arc::new(params);
+        }
         Ok(())
     }
 }

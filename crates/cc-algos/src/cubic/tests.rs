@@ -125,7 +125,7 @@ fn a_loss_leaves_beta_of_the_window() {
     flow.lose();
     assert_near(flow.cwnd(), 70.0, 1e-3);
     assert_near(flow.ssthresh(), 70.0, 1e-3);
-    assert_near(flow.cubic.growth().w_max.unwrap() / f64::from(SMSS), 100.0, 1e-3);
+    assert_near(flow.cubic.growth().w_max / f64::from(SMSS), 100.0, 1e-3);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn fast_convergence_lowers_the_plateau_of_a_loss_below_it() {
         flow.view.phase = Phase::Open;
         flow.fill();
         flow.lose();
-        assert_near(flow.cubic.growth().w_max.unwrap() / f64::from(SMSS), expected, 1e-2);
+        assert_near(flow.cubic.growth().w_max / f64::from(SMSS), expected, 1e-2);
     }
 }
 
@@ -224,7 +224,7 @@ fn slow_start_doubles_per_round_trip_up_to_ssthresh() {
         }
         assert_near(flow.cwnd(), expected, 0.5);
     }
-    assert!(flow.cubic.growth().epoch.is_some());
+    assert!(flow.cubic.growth().memory.epoch().is_some());
 }
 
 #[test]
@@ -249,13 +249,13 @@ fn a_rising_rtt_ends_the_first_slow_start_after_five_conservative_rounds() {
     let mut flow = Flow::new(10.0, 50, CubicParams::default());
     flow.run(0.11);
     let before = flow.cwnd();
-    assert!(!flow.cubic.growth().hystart.is_conservative());
+    assert!(!flow.cubic.growth().memory.is_conservative());
     flow.rtt = Duration::from_millis(60);
     let mut grown = std::vec::Vec::new();
     for _ in 0..40 {
         let last = flow.cwnd();
         flow.run(0.06);
-        if flow.cubic.growth().hystart.is_conservative() {
+        if flow.cubic.growth().memory.is_conservative() {
             grown.push(flow.cwnd() / last);
         }
         if !flow.cubic.windows().in_slow_start() {
@@ -269,7 +269,7 @@ fn a_rising_rtt_ends_the_first_slow_start_after_five_conservative_rounds() {
     assert!(grown.len() >= 3, "{grown:?}");
     assert!(grown.iter().skip(1).all(|ratio| (1.2..1.32).contains(ratio)), "{grown:?}");
     // RFC 9438, section 4.10: the curve begins at its plateau.
-    assert_eq!(flow.cubic.growth().epoch.unwrap().k(), 0.0);
+    assert_eq!(flow.cubic.growth().memory.epoch().unwrap().k(), 0.0);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn a_timeout_restarts_from_the_proposed_window_and_a_new_plateau() {
         flow.ack(&AckSample::new(SMSS, 1));
     }
     flow.ack(&AckSample::new(SMSS, 1));
-    let epoch = flow.cubic.growth().epoch.unwrap();
+    let epoch = flow.cubic.growth().memory.epoch().unwrap();
     assert_eq!(epoch.k(), 0.0);
     assert_near(epoch.w_max() / f64::from(SMSS), 70.0, 0.1);
 }
