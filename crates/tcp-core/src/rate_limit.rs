@@ -68,24 +68,29 @@ impl core::fmt::Debug for RateLimit {
     }
 }
 
-/// A connection's own limit, in eight bytes: events are at least [`GAP`](Self::GAP) apart. The first one is
-/// always permitted.
+/// A connection's own limit, in four bytes: events are at least 500 ms apart.
+///
+/// Its clock has units of 2^20 ns, about a millisecond, and wraps after 52 days. An event is refused if the next one is
+/// due within the gap, so one that comes a multiple of 52 days after the last may be refused, too.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ConnRateLimit {
-    next: Instant,
+    /// When the next event is permitted; 0 before the first.
+    next: u32,
 }
 
 impl ConnRateLimit {
     /// 500 ms, as in Linux (`net.ipv4.tcp_invalid_ratelimit`): the rate of RFC 5961, section 7, which is 10
     /// challenge ACKs in 5 seconds, without its bursts. Legitimate peers need one ACK, and if it is lost
-    /// repeat their segment no sooner than after their RTO.
-    pub(crate) const GAP: Duration = Duration::from_millis(500);
+    /// repeat their segment no sooner than after their RTO. Counted from the start of a unit: one more.
+    const GAP: u32 = Duration::from_millis(500).as_nanos().div_ceil(1 << 20) as u32 + 1;
 
     /// Counts an event at `now`; false if it exceeds the limit.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
-        let allowed = now >= self.next;
+        let now = (now.as_nanos() >> 20) as u32;
+        let wait = self.next.wrapping_sub(now);
+        let allowed = self.next == 0 || wait == 0 || wait > Self::GAP;
         if allowed {
-            self.next = now + Self::GAP;
+            self.next = now.wrapping_add(Self::GAP).max(1);
         }
         allowed
     }
@@ -148,13 +153,18 @@ mod tests {
 
     #[test]
     fn connection_sends_two_a_second() {
-        assert_eq!(size_of::<ConnRateLimit>(), 8);
-        let mut limit = ConnRateLimit::default();
-        assert!(limit.allow(Instant::ZERO), "the first");
-        assert!(!limit.allow(Instant::from_millis(499)));
-        assert!(limit.allow(Instant::from_millis(500)));
-        assert!(!limit.allow(Instant::from_millis(999)), "refusals do not move the limit");
-        assert!(limit.allow(Instant::from_millis(1_000)));
+        assert_eq!(size_of::<ConnRateLimit>(), 4);
+        // The last starts just before the clock wraps.
+        for start in [0_u64, 5_000, (1 << 52) / 1_000_000] {
+            let at = |millis| Instant::from_millis(start + millis);
+            let mut limit = ConnRateLimit::default();
+            assert!(limit.allow(at(0)), "the first");
+            assert!(!limit.allow(at(499)));
+            assert!(limit.allow(at(502)));
+            assert!(!limit.allow(at(1_001)), "refusals do not move the limit");
+            assert!(limit.allow(at(1_004)));
+            assert!(limit.allow(at(3_600_000)), "much later");
+        }
     }
 
     proptest! {

@@ -134,36 +134,34 @@ impl Connection {
 
     /// `None` before the connection is established.
     pub(crate) fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
-        self.snd.rto_response()
+        self.snd.rto_response(&self.config)
     }
 
     /// Calls `visit` with the variables that the policies show.
     pub(crate) fn metrics(&self, visit: &mut dyn FnMut(PolicyKind, Metric)) {
-        let policies = self.snd.policies();
-        if let Some((cc, _)) = policies {
+        if let Some(cc) = self.snd.shown_cc() {
             cc.metrics(&mut Metrics::new(&mut |metric| visit(PolicyKind::Cc, metric)));
         }
         if let Some(ack) = self.rcv.shown_policy() {
             ack.metrics(&mut Metrics::new(&mut |metric| visit(PolicyKind::Ack, metric)));
         }
-        if let Some((_, rto)) = policies {
-            rto.metrics(&mut Metrics::new(&mut |metric| visit(PolicyKind::Rto, metric)));
-        }
+        let mut show = |metric| visit(PolicyKind::Rto, metric);
+        self.snd.rto_metrics(&self.config, &mut Metrics::new(&mut show));
     }
 
     /// A snapshot.
     pub(crate) fn info(&self) -> Info {
         let mut info = Info {
             timestamps: self.ts.enabled(),
-            sack: self.sack,
-            wscale: self.rcv_wscale.map(|shift| (self.snd_wscale, shift)),
+            sack: self.rcv.has_sack(),
+            wscale: self.scaling.then(|| (self.snd_wscale, self.rcv.wscale())),
             rto: self.config.initial_rto,
             segs_out: self.segs_out,
             segs_in: self.segs_in,
             memory: self.memory() as u64,
             ..Info::empty(self.state, self.tuple.local(), self.tuple.remote())
         };
-        self.snd.info(&mut info);
+        self.snd.info(&self.config, &mut info);
         self.rcv.info(&mut info);
         info
     }

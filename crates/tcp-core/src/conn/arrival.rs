@@ -176,7 +176,7 @@ impl Connection {
                 ack: seg.ack,
                 rcv_nxt: self.rcv.rcv_nxt(),
                 window: u32::from(seg.window) << self.snd_wscale,
-                sack: if self.sack { seg.options.sack } else { Default::default() },
+                sack: if self.rcv.has_sack() { seg.options.sack } else { Default::default() },
                 tsecr,
                 ts_now: self.ts.value(ctx.now),
                 ece: seg.flags.contains(TcpFlags::ECE),

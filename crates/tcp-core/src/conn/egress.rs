@@ -160,7 +160,7 @@ impl Connection {
         let max_payload = max_super_packet.saturating_sub(headers).max(smss);
         // A run is built as one packet, whose header has no room for SACK blocks: a small segment at its end
         // would be the only one to carry them.
-        let run = if self.sack && self.rcv.has_out_of_order() { 1 } else { run };
+        let run = if self.rcv.has_sack() && self.rcv.has_out_of_order() { 1 } else { run };
         let max_run = smss.saturating_mul(run).min(u32::from(u16::MAX) - headers).max(max_payload);
         SendLimits { max_payload, max_run, departure_tick: host.departure_tick }
     }
@@ -325,7 +325,7 @@ impl Connection {
 
     /// SACK blocks that fit with the payload: a full segment has no room (RFC 6691, section 3).
     fn sack_room(&self, host: &EndpointConfig, plan: &Plan) -> usize {
-        if !self.sack || plan.segment_size.is_some() {
+        if !self.rcv.has_sack() || plan.segment_size.is_some() {
             return 0;
         }
         let most = if self.ts.enabled() { 3 } else { 4 };

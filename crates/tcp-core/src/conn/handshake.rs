@@ -114,10 +114,10 @@ impl Connection {
         let config = self.config.clone();
 
         let scaling = config.window_scale && peer.window_scale().is_some();
-        self.rcv_wscale = scaling.then_some(handshake.wscale);
+        self.scaling = scaling;
         // RFC 7323, section 2.3: a shift above 14 counts as 14.
         self.snd_wscale = if scaling { peer.window_scale().unwrap_or(0).min(MAX_WSCALE) } else { 0 };
-        self.sack = config.sack && peer.sack();
+        let sack = config.sack && peer.sack();
         if config.timestamps
             && let Some(val) = peer.timestamp()
         {
@@ -143,7 +143,7 @@ impl Connection {
                 least_smss: self.least_smss(),
                 snd_wnd,
                 wl1: seg.seq,
-                sack: self.sack,
+                sack,
                 timestamps: self.ts.enabled(),
                 handshake_rtt: rtt,
                 syn_retransmitted: handshake.syns.transmissions > 1,
@@ -155,9 +155,9 @@ impl Connection {
             &config,
             &rcv::OpenParams {
                 irs: handshake.syns.irs,
-                wscale: self.rcv_wscale.unwrap_or(0),
+                wscale: if scaling { handshake.wscale } else { 0 },
                 rmss: u32::from(self.announced_mss(host)).saturating_sub(self.option_len()),
-                sack: self.sack,
+                sack,
                 handshake_rtt: rtt,
                 ecn: ecn.map_or(Ecn::Off, |agreed| agreed.mode),
             },

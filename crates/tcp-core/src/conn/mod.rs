@@ -116,8 +116,8 @@ pub(crate) struct Connection {
     soft_error: Option<ConnError>,
     /// Shift for the peer's window field.
     snd_wscale: u8,
-    /// Shift of ours, and whether scaling is in use.
-    rcv_wscale: Option<u8>,
+    /// Window scaling is in use.
+    scaling: bool,
     /// Keep-alive probes sent since the last arrival.
     keep_alive_probes: u8,
     /// A keep-alive probe is due.
@@ -134,8 +134,6 @@ pub(crate) struct Connection {
     wants_space: u32,
     /// The acknowledgment of the FIN was reported.
     flushed: bool,
-    /// SACK is in use.
-    sack: bool,
     /// Bytes that the memory budget was charged with for the connection.
     charged: u32,
     /// Pure ACKs in the egress scheduler.
@@ -198,7 +196,7 @@ impl Connection {
             error: None,
             soft_error: None,
             snd_wscale: 0,
-            rcv_wscale: None,
+            scaling: false,
             keep_alive_probes: 0,
             probe_due: false,
             challenge_due: false,
@@ -207,7 +205,6 @@ impl Connection {
             released: false,
             wants_space: 0,
             flushed: false,
-            sack: false,
             charged: 0,
             acks_queued: 0,
             control_queued: false,

@@ -111,7 +111,7 @@ impl Connection {
     }
 
     pub(crate) fn set_ack_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
-        self.rcv.swap_policy(ctx, make);
+        self.rcv.swap_policy(ctx, &self.config, make);
     }
 
     pub(crate) fn set_rto_response(&mut self, ctx: &mut Ctx<'_>, make: &NewRtoResponse) {

@@ -266,9 +266,9 @@ impl Connection {
             received: u32::try_from(self.rcv.bytes_received()).unwrap_or(u32::MAX),
             ts_recent: self.ts.recent(),
             window: self.rcv.ack_numbers(&self.config, 0).window,
-            wscale: self.rcv_wscale.unwrap_or(0),
+            wscale: self.rcv.wscale(),
             uses: flag(self.ts.enabled(), TimeWait::TIMESTAMPS)
-                | flag(self.sack && self.config.dsack, TimeWait::DSACK),
+                | flag(self.rcv.has_sack() && self.config.dsack, TimeWait::DSACK),
         };
         Some(Retired {
             numbers,

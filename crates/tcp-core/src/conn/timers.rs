@@ -31,7 +31,7 @@ impl Connection {
                 first = Some((at, reason));
             }
         };
-        consider(self.rcv.next_timeout(), WakeReason::DelayedAck);
+        consider(self.rcv.next_timeout(&self.config), WakeReason::DelayedAck);
         if self.wait_until != Instant::FAR_FUTURE {
             consider(Some(self.wait_until), WakeReason::FinWait2);
         }
@@ -81,7 +81,7 @@ impl Connection {
         if due(self.trim_at()) {
             self.rcv.trim();
         }
-        if due(self.rcv.next_timeout()) {
+        if due(self.rcv.next_timeout(&self.config)) {
             self.rcv.on_timeout(ctx, &self.config);
         }
         if due(self.snd.next_timeout().map(|(at, _)| at)) {

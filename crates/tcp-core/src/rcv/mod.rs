@@ -185,7 +185,7 @@ impl Receiver {
         Self {
             buf: ByteRing::new(),
             window: RecvWindow::new(config.initial_recv_window.unwrap_or(u32::MAX)),
-            acks: Acks::new(config.ack_hold_limit),
+            acks: Acks::new(),
             waiting: None,
             echo: None,
             fin: None,
@@ -215,15 +215,15 @@ impl Receiver {
         let edge = self.rcv_nxt + syn_window(config);
         self.window.open(edge, params.wscale, limit(config));
         if !self.acks.has_policy() {
-            self.swap_policy(ctx, &*config.policies.ack);
+            self.swap_policy(ctx, config, &*config.policies.ack);
         }
     }
 
     /// Replaces the ACK policy. Whatever its predecessor held back is acknowledged at once.
-    pub(crate) fn swap_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
+    pub(crate) fn swap_policy(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, make: &NewAckPolicy) {
         let rmss = u32::from(self.peer_mss);
         let mut init = AckInit::new(ctx.now, rmss, known(self.handshake_rtt));
-        init.hold_limit = self.acks.hold_limit();
+        init.hold_limit = config.ack_hold_limit;
         let policy = make(&init);
         // RFC 8257, section 3.2: a change of CE is reported at once, whatever the policy.
         let accurate = self.echo.as_deref().is_some_and(|echo| echo.mode() == Ecn::Dctcp);
@@ -238,6 +238,16 @@ impl Receiver {
     /// The ACK policy, to configure; `None` before the connection is established.
     pub(crate) fn policy(&mut self) -> Option<&mut (dyn AckPolicy + 'static)> {
         self.acks.policy_mut()
+    }
+
+    /// SACK is in use.
+    pub(crate) const fn has_sack(&self) -> bool {
+        self.sack
+    }
+
+    /// Shift of our window field; 0 if scaling is not in use.
+    pub(crate) const fn wscale(&self) -> u8 {
+        self.window.shift()
     }
 
     /// RCV.NXT.
@@ -433,15 +443,15 @@ impl Receiver {
     }
 
     /// When the policy's timer or the hold limit is due.
-    pub(crate) fn next_timeout(&self) -> Option<Instant> {
-        self.acks.next_timeout()
+    pub(crate) fn next_timeout(&self, config: &ConnConfig) -> Option<Instant> {
+        self.acks.next_timeout(config.ack_hold_limit)
     }
 
     /// The instant of [`next_timeout`](Self::next_timeout) has come.
     pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         let view = self.view(ctx.now, config);
         let update = self.window.update(&self.position(config), self.is_steady());
-        self.acks.on_timeout(&view, update);
+        self.acks.on_timeout(&view, update, config.ack_hold_limit);
     }
 
     /// True if [`trim`](Self::trim) would free memory.

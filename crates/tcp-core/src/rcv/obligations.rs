@@ -33,8 +33,6 @@ pub(super) struct Acks {
     timer: Instant,
     /// Arrival of the oldest data without an ACK; `FAR_FUTURE` if there is none.
     held_since: Instant,
-    /// The longest that it may wait.
-    hold_limit: Duration,
     /// ACKs that should have been sent at once, but were not because the policy waives them.
     waived: u32,
     /// Why an ACK is due.
@@ -69,12 +67,11 @@ pub(super) struct ArrivalFacts {
 }
 
 impl Acks {
-    pub(super) const fn new(hold_limit: Duration) -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             policy: None,
             timer: Instant::FAR_FUTURE,
             held_since: Instant::FAR_FUTURE,
-            hold_limit,
             waived: 0,
             due: None,
             duplicates: 0,
@@ -112,11 +109,6 @@ impl Acks {
     /// True if the policy allows an ACK to be delayed by some microseconds.
     pub(super) fn may_wait(&self) -> bool {
         self.policy.as_deref().is_none_or(AckPolicy::lets_acks_wait)
-    }
-
-    /// Longest time that an ACK may wait.
-    pub(super) const fn hold_limit(&self) -> Duration {
-        self.hold_limit
     }
 
     /// ACKs that should have been sent at once, but were not because the policy waives them.
@@ -246,17 +238,17 @@ impl Acks {
 
     /// The policy's timer or the hold limit, whichever comes first. The hold limit does not run while an ACK
     /// is already due.
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
+    pub(super) fn next_timeout(&self, hold_limit: Duration) -> Option<Instant> {
         let first = match self.due {
             Some(_) => self.timer,
-            None => self.timer.min(self.held_since + self.hold_limit),
+            None => self.timer.min(self.held_since + hold_limit),
         };
         (first != Instant::FAR_FUTURE).then_some(first)
     }
 
     /// Handles the policy's timer, then (at a tie) the hold limit. `update`: what an ACK would tell about the
     /// window.
-    pub(super) fn on_timeout(&mut self, view: &RecvView, update: Update) {
+    pub(super) fn on_timeout(&mut self, view: &RecvView, update: Update, hold_limit: Duration) {
         if self.timer <= view.now {
             self.timer = Instant::FAR_FUTURE;
             self.withholding = false;
@@ -276,7 +268,7 @@ impl Acks {
             }
         }
         // RFC 9293, section 3.8.6.3 (MUST-40): the delay is below 0.5 s.
-        if self.is_holding() && self.held_since + self.hold_limit <= view.now {
+        if self.is_holding() && self.held_since + hold_limit <= view.now {
             self.due = Some(SendReason::AckByObligation);
             self.truncates = true;
         }

@@ -161,7 +161,7 @@ impl Bench {
         let mut bench = Self::new(config.clone(), params, SoftObligations::NONE);
         bench.config = config;
         let make = bench.config.policies.ack.clone();
-        bench.rcv.swap_policy(ctx!(bench), &*make);
+        bench.rcv.swap_policy(ctx!(bench), &bench.config, &*make);
         bench
     }
 
@@ -305,12 +305,12 @@ fn data_in_order_is_delivered_and_acknowledged() {
     let mut bench = Bench::delayed(config(), params());
     assert_eq!(bench.arrive(0, 1_000), DataOutcome { readable: true, fin: false });
     assert_eq!(bench.reasons(), []);
-    assert_eq!(bench.rcv.next_timeout(), Some(bench.now + MS.saturating_mul(40)));
+    assert_eq!(bench.rcv.next_timeout(&bench.config), Some(bench.now + MS.saturating_mul(40)));
     bench.arrive(1_000, 2_000);
     let sent = bench.drain();
     assert_eq!(sent.len(), 1, "every second full segment");
     assert_eq!((sent[0].1.ack, sent[0].1.window), (START + 2_000, 18_000));
-    assert_eq!(bench.rcv.next_timeout(), None);
+    assert_eq!(bench.rcv.next_timeout(&bench.config), None);
     assert_eq!(bench.read(5_000), stream(0, 2_000));
     assert_eq!(bench.rcv.highest_ack(), START + 2_000);
     assert_eq!(bench.counters.tcp_hp_hits, 2);
@@ -730,11 +730,11 @@ fn no_policy_holds_longer_than_the_limit() {
         }
         assert_eq!(bench.reasons(), []);
         let limit = bench.config.ack_hold_limit;
-        assert_eq!(bench.rcv.next_timeout(), Some(arrived + limit), "from the first byte held");
+        assert_eq!(bench.rcv.next_timeout(&bench.config), Some(arrived + limit), "from the first byte held");
         bench.now = arrived + limit;
         bench.timeout();
         assert_eq!(bench.reasons(), [OBLIGED]);
-        assert_eq!(bench.rcv.next_timeout(), None);
+        assert_eq!(bench.rcv.next_timeout(&bench.config), None);
         assert_eq!((bench.script.lock().unwrap().truncated, bench.counters.ack_hold_truncated), (1, 1));
     }
 }
@@ -779,11 +779,11 @@ fn a_timer_may_run_with_nothing_held_but_sends_nothing_twice() {
     bench.arrive(0, 100);
     assert_eq!(bench.reasons(), [SendReason::AckByPolicy]);
     bench.advance(MS);
-    assert_eq!(bench.rcv.next_timeout(), Some(bench.now));
+    assert_eq!(bench.rcv.next_timeout(&bench.config), Some(bench.now));
     bench.timeout();
     assert_eq!(bench.reasons(), [], "RFC 5681, section 4.2: nothing new to say");
     assert_eq!(bench.script.lock().unwrap().timeouts.len(), 1);
-    assert_eq!(bench.rcv.next_timeout(), None);
+    assert_eq!(bench.rcv.next_timeout(&bench.config), None);
 }
 
 /// Policies that answer every event with the same plan, also with instants that have passed.
@@ -818,13 +818,13 @@ fn a_policy_that_repeats_itself_stops_nothing() {
                 bench.read(500);
             }
             let mut turns = 0;
-            while bench.rcv.next_timeout().is_some_and(|due| due <= bench.now) {
+            while bench.rcv.next_timeout(&bench.config).is_some_and(|due| due <= bench.now) {
                 bench.timeout();
                 turns += 1;
                 assert!(turns < 5, "{plan:?}: the timer stands still");
             }
             acked.extend(bench.drain().into_iter().map(|(_, numbers)| (bench.now, numbers.ack)));
-            let woken = bench.rcv.next_timeout().unwrap_or(next).min(next);
+            let woken = bench.rcv.next_timeout(&bench.config).unwrap_or(next).min(next);
             // A policy that asks for every nanosecond gets it; the test takes larger steps.
             bench.now = woken.max(bench.now + MS);
         }
@@ -843,12 +843,12 @@ fn a_policy_is_swapped_on_a_live_connection() {
         assert_eq!((init.rmss, init.handshake_rtt), (536, Some(Duration::from_millis(10))));
         Box::new(crate::policy::builtin::DelayedAck::default())
     });
-    bench.rcv.swap_policy(ctx!(bench), &*make);
+    bench.rcv.swap_policy(ctx!(bench), &bench.config, &*make);
     assert_eq!(bench.rcv.policy().unwrap().name(), "delayed");
     assert_eq!(bench.reasons(), [OBLIGED], "what the old one held");
-    assert_eq!(bench.rcv.next_timeout(), None, "its timer is void");
+    assert_eq!(bench.rcv.next_timeout(&bench.config), None, "its timer is void");
     bench.arrive(100, 200);
-    assert_eq!(bench.rcv.next_timeout(), Some(bench.now + MS.saturating_mul(40)));
+    assert_eq!(bench.rcv.next_timeout(&bench.config), Some(bench.now + MS.saturating_mul(40)));
 }
 
 #[test]
@@ -869,7 +869,7 @@ fn a_policy_chosen_before_the_handshake_stays() {
     let make: Box<NewAckPolicy> = Box::new(move |_: &AckInit| -> Box<dyn AckPolicy> {
         Box::new(Scripted { script: script.clone(), waives: SoftObligations::NONE })
     });
-    rcv.swap_policy(&mut ctx, &*make);
+    rcv.swap_policy(&mut ctx, &config, &*make);
     rcv.open(&mut ctx, &config, &params());
     assert_eq!(rcv.policy().unwrap().name(), "scripted");
 }
@@ -1073,7 +1073,7 @@ proptest! {
                 }
                 Step::Wait(ms) => {
                     bench.advance(Duration::from_millis(u64::from(ms)));
-                    while bench.rcv.next_timeout().is_some_and(|due| due <= bench.now) {
+                    while bench.rcv.next_timeout(&bench.config).is_some_and(|due| due <= bench.now) {
                         bench.timeout();
                         bench.drain();
                     }

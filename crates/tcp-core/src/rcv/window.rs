@@ -72,10 +72,11 @@ pub(super) struct RecvWindow {
     read: u32,
     /// When the round ends.
     round_end: Instant,
-    /// The shortest round trip measured with TSecr in the last round; zero if there was none.
-    rtt: Duration,
+    /// The shortest round trip measured with TSecr in the last round, in microseconds (the timestamp clock's unit is a
+    /// millisecond); zero if there was none.
+    rtt: u32,
     /// The same for the current round; `MAX` if there was none yet.
-    rtt_so_far: Duration,
+    rtt_so_far: u32,
     /// Shift of the window field.
     shift: u8,
 }
@@ -88,8 +89,8 @@ impl RecvWindow {
             size,
             read: 0,
             round_end: Instant::ZERO,
-            rtt: Duration::ZERO,
-            rtt_so_far: Duration::MAX,
+            rtt: 0,
+            rtt_so_far: u32::MAX,
             shift: 0,
         }
     }
@@ -99,6 +100,11 @@ impl RecvWindow {
         self.edge = edge;
         self.shift = shift.min(14);
         self.size = self.size.min(self.largest(limit));
+    }
+
+    /// Shift of the window field.
+    pub(super) const fn shift(&self) -> u8 {
+        self.shift
     }
 
     /// The furthest right edge ever advertised.
@@ -171,6 +177,7 @@ impl RecvWindow {
 
     /// A TSecr gave a round trip of `rtt`.
     pub(super) fn on_rtt(&mut self, rtt: Duration) {
+        let rtt = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
         self.rtt_so_far = self.rtt_so_far.min(rtt);
     }
 
@@ -182,11 +189,10 @@ impl RecvWindow {
             return;
         }
         if now >= self.round_end {
-            if self.rtt_so_far != Duration::MAX {
-                self.rtt = self.rtt_so_far;
-                self.rtt_so_far = Duration::MAX;
+            if self.rtt_so_far != u32::MAX {
+                self.rtt = core::mem::replace(&mut self.rtt_so_far, u32::MAX);
             }
-            let rtt = rtt.unwrap_or(Duration::ZERO).max(self.rtt);
+            let rtt = rtt.unwrap_or(Duration::ZERO).max(Duration::from_micros(u64::from(self.rtt)));
             if rtt.is_zero() {
                 self.size = largest;
                 return;

@@ -14,6 +14,7 @@
 use super::ack_delay::AckDelay;
 use super::min_rtt::Successors;
 use super::pacer::Pacer;
+use super::rate::DeliveryClock;
 use super::reservations::Reservations;
 use super::stream::Stream;
 use super::window_wait::WindowWait;
@@ -39,6 +40,10 @@ pub(super) struct Flight {
     pub(super) decision: SendDecision,
     /// The congestion control has changed since, other than by an event.
     pub(super) decision_is_stale: bool,
+    /// When the retransmission timer expires; [`Instant::FAR_FUTURE`] if it is off.
+    pub(super) rto_at: Instant,
+    /// Since when SND.UNA has not moved although data is outstanding.
+    pub(super) progress_at: Instant,
     /// What the sender waits for because of the peer's window.
     pub(super) wait: WindowWait,
     /// When the pacer permits what waits for it; [`Instant::FAR_FUTURE`] if nothing does.
@@ -46,6 +51,8 @@ pub(super) struct Flight {
     /// When the peer counts as reneging; [`Instant::FAR_FUTURE`] unless the head is SACKed.
     pub(super) reneging_at: Instant,
     pub(super) window_use: WindowUse,
+    /// For the next sample of the delivery rate.
+    pub(super) delivery: DeliveryClock,
     /// Candidates to replace the smallest RTT when it expires.
     pub(super) min_rtt: Successors,
     /// Recognises ACKs that the peer's delayed-ACK timer released.
@@ -70,10 +77,13 @@ impl Flight {
             pacer: Pacer::default(),
             decision: snd.ask_for_decision(),
             decision_is_stale: false,
+            rto_at: Instant::FAR_FUTURE,
+            progress_at: snd.last_sent,
             wait: WindowWait::NONE,
             pace_at: Instant::FAR_FUTURE,
             reneging_at: Instant::FAR_FUTURE,
             window_use: WindowUse::new(snd.una),
+            delivery: DeliveryClock::default(),
             min_rtt: Successors::default(),
             ack_delay: AckDelay::default(),
             largest_acked: 0,

@@ -2,7 +2,8 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | `stream.rs` | state of the whole connection: SND.*, path estimates, policies, totals |
+//! | `stream.rs` | state of the whole connection: SND.*, path estimates, congestion control, totals |
+//! | `losses.rs` | state once something was lost: the RTO response, totals of repairs |
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
 //! | `buffer.rs` | the stream's bytes from SND.UNA on |
 //! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
@@ -34,6 +35,7 @@ pub(crate) mod ecn;
 mod episode;
 mod flight;
 mod gate;
+mod losses;
 mod min_rtt;
 mod mtu_search;
 mod new_data;
@@ -64,7 +66,7 @@ use crate::info::Blocked;
 use crate::policy::cc::CcInit;
 use crate::policy::{CongestionControl, NewCongestionControl, NewRtoResponse, RtoResponse};
 use crate::seq::SeqNum;
-use crate::time::{Duration, Instant};
+use crate::time::Duration;
 use crate::wire::SackBlocks;
 use alloc::boxed::Box;
 use ecn::{EcnAgreement, EcnSender};
@@ -264,7 +266,6 @@ impl Sender {
     pub(crate) fn discard(&mut self) {
         let snd = &mut self.stream;
         snd.buffer.discard();
-        snd.rto_at = Instant::FAR_FUTURE;
         snd.blocked = Blocked::State;
         self.flight = None;
     }
@@ -310,7 +311,7 @@ impl Sender {
         }
         match self.in_flight() {
             Some((snd, flight)) => flight.swap_rto_response(snd, ctx, config, make),
-            None => self.stream.swap_rto_response(make),
+            None => self.stream.losses_mut().swap_response(make),
         }
     }
 
@@ -322,9 +323,8 @@ impl Sender {
     }
 
     /// The response to timeouts, for configuration. `None` before [`open`](Self::open).
-    pub(crate) fn rto_response(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
-        let Stream { response, open, .. } = &mut self.stream;
-        open.then_some(&mut **response)
+    pub(crate) fn rto_response(&mut self, config: &ConnConfig) -> Option<&mut (dyn RtoResponse + 'static)> {
+        self.stream.open.then(|| self.stream.losses_mut().response_mut(config))
     }
 
     /// The congestion control may have changed: its decision is fetched again before the next event.

@@ -245,7 +245,7 @@ impl Flight {
     /// The peer's window, or the cork, prevents sending although nothing is outstanding.
     pub(super) fn wait_for_window(&mut self, snd: &mut Stream, now: Instant, config: &ConnConfig) {
         if self.wait.begin(now, snd.window.wnd(), snd.rtt.rto(), config.max_rto) {
-            snd.progress_at = now;
+            self.progress_at = now;
         }
     }
 }

@@ -35,11 +35,15 @@ impl Sender {
         let snd = &mut self.stream;
         snd.cc_timer_stuck = false;
         let same_window = seg.window == snd.window.wnd();
-        let opened = seg.ack.ge(snd.una) && snd.update_window(ctx, seg);
+        let offer = if seg.ack.ge(snd.una) { snd.update_window(ctx, seg) } else { Offer::Same };
         let reports = snd.sack && !seg.sack.is_empty();
         if let Some((snd, flight)) = self.in_flight() {
-            if opened {
-                flight.wait.stop();
+            match offer {
+                Offer::Same => {}
+                Offer::Changed => flight.wait.stop(),
+                // RFC 9293, section 3.8.6.1: a peer that answers probes is alive, however long its window is
+                // closed.
+                Offer::Closed => flight.progress_at = ctx.now,
             }
             if !flight.board.is_empty() {
                 return flight.on_ack(snd, ctx, config, seg, same_window);
@@ -75,22 +79,31 @@ impl Sender {
     }
 }
 
+/// The peer's window after a segment.
+#[derive(Clone, Copy, Debug)]
+enum Offer {
+    /// Open, as it was before.
+    Same,
+    /// Open, and another one.
+    Changed,
+    Closed,
+}
+
 impl Stream {
-    /// RFC 9293, section 3.10.7.4: SND.WND. True if an open window has changed.
-    fn update_window(&mut self, ctx: &mut Ctx<'_>, seg: &AckSegment) -> bool {
+    /// RFC 9293, section 3.10.7.4: SND.WND.
+    fn update_window(&mut self, ctx: &mut Ctx<'_>, seg: &AckSegment) -> Offer {
         let before = self.window.wnd();
         let update = WindowUpdate { seq: seg.seq, ack: seg.ack, wnd: seg.window };
         self.window.update(&update, self.una, seg.rcv_nxt);
         let wnd = self.window.wnd();
         if wnd == 0 {
-            if before > 0 {
-                ctx.counters.tcp_peer_zero_window += 1;
-            }
-            // RFC 9293, section 3.8.6.1: a peer that answers probes is alive, however long its window is
-            // closed.
-            self.progress_at = ctx.now;
+            ctx.counters.tcp_peer_zero_window += u64::from(before > 0);
+            Offer::Closed
+        } else if wnd == before {
+            Offer::Same
+        } else {
+            Offer::Changed
         }
-        wnd > 0 && wnd != before
     }
 
     /// The clocks for loss detection by time, if that is in use.
@@ -119,14 +132,14 @@ impl Flight {
         self.gather(snd, ctx, seg, same_window, &mut ack);
         let ack = &ack;
         self.judge_claim(snd, ctx, config, ack);
-        let rate = snd.delivery.on_ack(ack);
+        let rate = snd.delivery.on_ack(&mut self.delivery, ack);
         let advanced = ack.acked() > 0;
         if advanced {
-            snd.progress_at = ctx.now;
+            self.progress_at = ctx.now;
             self.drop_void_reservations(snd);
         }
         let (mut used, mut probing) = (AckUse::default(), false);
-        if snd.response_asked {
+        if snd.asked_response().is_some() {
             used = self.show_to_response(snd, ctx, config, ack);
             probing = self.rto_phase(snd) == RtoPhase::Probe;
         }
@@ -186,7 +199,7 @@ impl Flight {
             && is_dsack(seg.ack, block, blocks.get(1))
         {
             self.gather_dsack(snd, ctx, block, &mut ack);
-            if snd.response_asked && self.show_to_response(snd, ctx, config, &ack).consumed {
+            if snd.asked_response().is_some() && self.show_to_response(snd, ctx, config, &ack).consumed {
                 return;
             }
             self.adapt_reordering_window(snd, config, &ack);
@@ -222,7 +235,7 @@ impl Flight {
         }
         ack.facts.duplicate = is_duplicate(seg, prior_una, same_window);
         ack.facts.sack_option = !seg.sack.is_empty();
-        if snd.response_asked || self.recovery.phase == Phase::Recovery {
+        if snd.asked_response().is_some() || self.recovery.phase == Phase::Recovery {
             ack.facts.echoes_original = self.echoes_original(ctx.now, seg);
         }
         // RFC 6298, section 3: an ACK that fills a hole does not measure when the data behind it arrived
@@ -306,7 +319,7 @@ impl Flight {
     fn adapt_reordering_window(&mut self, snd: &Stream, config: &ConnConfig, ack: &AckCx) {
         if config.loss == LossDetection::Rack {
             // A duplicate made by the network, or risked by a tail loss probe, says nothing about reordering.
-            let (probe, retransmitted) = (self.recovery.tlp.last, snd.stats.total_retrans > 0);
+            let (probe, retransmitted) = (self.recovery.tlp.last, snd.losses().total_retrans > 0);
             let ours = |end| retransmitted && !probe.is_some_and(|probe| probe.is_reported_by(end));
             let dsack = ack.facts.dsack.is_some_and(|(_, end)| ours(end));
             self.recovery.rack.on_ack(snd.una, snd.nxt, dsack);

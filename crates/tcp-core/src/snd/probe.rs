@@ -27,8 +27,8 @@ impl Flight {
             // one of the timers runs at a time (section 8).
             let delay = snd.ack_delay(config);
             let at = ctx.now + probe_timeout(snd.rtt.srtt(), delay) + ctx.probe_margin;
-            let at = at.min(snd.rto_at.max(self.ack_due(snd, delay)));
-            snd.rto_at = snd.rto_at.max(at);
+            let at = at.min(self.rto_at.max(self.ack_due(snd, delay)));
+            self.rto_at = self.rto_at.max(at);
             at
         } else {
             Instant::FAR_FUTURE

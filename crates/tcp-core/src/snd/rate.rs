@@ -15,39 +15,40 @@ use crate::units::Rate;
 pub(crate) struct Delivery {
     /// Bytes acknowledged or SACKed since the connection began.
     pub(crate) delivered: u64,
-    /// When `delivered` last grew.
-    delivered_at: Instant,
-    /// Departure of the segment that was most recently delivered, or of the first of the flight.
-    first_sent_at: Instant,
     /// `delivered` at which the last bubble caused by the application is over; 0: none.
     app_limited: u64,
     /// The last sample's rate.
     pub(crate) last: Rate,
 }
 
-impl Delivery {
-    pub(crate) const fn new() -> Self {
-        Self {
-            delivered: 0,
-            delivered_at: Instant::ZERO,
-            first_sent_at: Instant::ZERO,
-            app_limited: 0,
-            last: Rate::ZERO,
-        }
-    }
+/// The instants between which the next sample is taken; part of the flight, because the first departure sets both.
+#[derive(Debug, Default)]
+pub(crate) struct DeliveryClock {
+    /// When `delivered` last grew.
+    delivered_at: Instant,
+    /// Departure of the segment that was most recently delivered, or of the first of the flight.
+    first_sent_at: Instant,
+}
 
+impl DeliveryClock {
     /// A segment leaves at `now`; `idle` if nothing is outstanding.
-    pub(crate) fn on_sent(&mut self, now: Instant, idle: bool) -> Stamp {
+    pub(crate) fn on_sent(&mut self, delivery: &Delivery, now: Instant, idle: bool) -> Stamp {
         if idle {
             self.first_sent_at = now;
             self.delivered_at = now;
         }
         Stamp {
             sent_at: now,
-            delivered: self.delivered,
+            delivered: delivery.delivered,
             delivered_at: self.delivered_at,
             first_sent_at: self.first_sent_at,
         }
+    }
+}
+
+impl Delivery {
+    pub(crate) const fn new() -> Self {
+        Self { delivered: 0, app_limited: 0, last: Rate::ZERO }
     }
 
     /// The application has nothing to send while `pipe` bytes are out, below the window.
@@ -62,17 +63,17 @@ impl Delivery {
 
     /// Closes the sample of one ACK. None if it covered nothing, or if the interval is too short to be
     /// believed (below the smallest RTT).
-    pub(crate) fn on_ack(&mut self, ack: &AckCx) -> Option<RateSample> {
+    pub(crate) fn on_ack(&mut self, clock: &mut DeliveryClock, ack: &AckCx) -> Option<RateSample> {
         if ack.delivered == 0 {
             return None;
         }
         self.delivered += u64::from(ack.delivered);
-        self.delivered_at = ack.now;
+        clock.delivered_at = ack.now;
         if self.app_limited != 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
         let newest = ack.newest.as_ref()?;
-        self.first_sent_at = newest.stamp.sent_at;
+        clock.first_sent_at = newest.stamp.sent_at;
         let send_elapsed = newest.stamp.sent_at.since(newest.stamp.first_sent_at);
         let ack_elapsed = ack.now.since(newest.stamp.delivered_at);
         let interval = send_elapsed.max(ack_elapsed);

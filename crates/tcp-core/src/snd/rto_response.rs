@@ -8,12 +8,12 @@
 //! The rules that hold whatever a response wants are in [`rto_host`](crate::recovery::rto_host).
 
 use super::flight::Flight;
+use super::losses::Losses;
 use super::stream::Stream;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::packet::SendReason;
-use crate::policy::RtoResponse;
 use crate::policy::cc::{CongestionEvent, Phase, Restart, RestartCause};
 use crate::policy::rto::{
     NewRtoResponse, RtoCc, RtoGate, RtoPhase, RtoRtt, RtoSend, RtoStep, RtoTimer, RtoVerdict,
@@ -36,19 +36,6 @@ pub(super) struct AckUse {
 /// RTT of the oldest and of the newest segment never retransmitted that an ACK covers.
 type Samples = (Option<Duration>, Option<Duration>);
 
-impl Stream {
-    /// The connection's own response, once it was asked.
-    fn asked_response(&self) -> Option<&dyn RtoResponse> {
-        self.response_asked.then_some(&*self.response)
-    }
-
-    /// Replaces the response. The new one begins with the next expiry.
-    pub(super) fn swap_rto_response(&mut self, make: &NewRtoResponse) {
-        self.response = make();
-        self.response_asked = false;
-    }
-}
-
 impl Flight {
     /// Where the response to the last timeout stands.
     pub(super) fn rto_phase(&self, snd: &Stream) -> RtoPhase {
@@ -65,7 +52,7 @@ impl Flight {
     pub(super) fn on_rto_expiry(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         self.reneging_at = Instant::FAR_FUTURE;
         if self.board.is_empty() {
-            snd.rto_at = Instant::FAR_FUTURE;
+            self.rto_at = Instant::FAR_FUTURE;
             return;
         }
         let before = self.rto_phase(snd);
@@ -78,11 +65,11 @@ impl Flight {
         }
         if self.rto.send.is_some() {
             // What the last expiry wanted to send is still held by the device or the scheduler.
-            snd.rto_at = ctx.now + snd.rtt.backed_off_rto(config);
+            self.rto_at = ctx.now + snd.rtt.backed_off_rto(config);
             return;
         }
         ctx.counters.tcp_timeouts += 1;
-        snd.stats.timeouts += 1;
+        snd.losses_mut().timeouts += 1;
         if self.recovery.phase == Phase::Recovery {
             let counters = &mut *ctx.counters;
             *if snd.sack {
@@ -102,10 +89,10 @@ impl Flight {
         }
         let first_copy = self.recovery.first_retransmission.filter(|_| tail_was_repeated);
         let view = self.rto_view(snd, ctx, config, self.pipe(), in_episode);
-        snd.response_asked = true;
-        let step = snd.response.on_rto(&view);
         let smss = snd.smss();
-        let step = self.rto.dispose(step, &mut *snd.response, config.max_undecided_rtos, smss);
+        let response = snd.losses_mut().ask_response(config);
+        let step = response.on_rto(&view);
+        let step = self.rto.dispose(step, response, config.max_undecided_rtos, smss);
         self.enter_loss(snd, ctx, config, first_copy);
         if step.gate != RtoGate::ByCc {
             self.void_reserved_data(snd);
@@ -151,7 +138,7 @@ impl Flight {
         make: &NewRtoResponse,
     ) {
         let before = self.rto_phase(snd);
-        snd.swap_rto_response(make);
+        snd.losses_mut().swap_response(make);
         self.rto.on_swap(before);
         if before == RtoPhase::Probe {
             // The head goes out as lost.
@@ -186,7 +173,8 @@ impl Flight {
         }
         let before = self.rto_phase(snd);
         let view = self.rto_view(snd, ctx, config, ack.prior_pipe, self.recovery.in_episode());
-        let step = snd.response.on_ack(&view, &ack.facts);
+        let response = snd.losses.as_deref_mut().and_then(Losses::asked_response_mut);
+        let step = response.and_then(|response| response.on_ack(&view, &ack.facts));
         let after = self.rto_phase(snd);
         if before == RtoPhase::Probe && after != RtoPhase::Probe {
             self.rto.on_evidence();

@@ -38,7 +38,7 @@ impl Flight {
         if let Some(prr) = &mut self.recovery.prr {
             prr.on_sent(out.end().distance_from(start));
         }
-        let stamp = snd.delivery.on_sent(now, idle);
+        let stamp = self.delivery.on_sent(&snd.delivery, now, idle);
         if new {
             self.commit_new(snd, out, stamp);
             if !was_reserved {
@@ -56,7 +56,7 @@ impl Flight {
         }
         if idle {
             snd.rtt.on_idle(now.since(snd.last_sent));
-            snd.progress_at = now;
+            self.progress_at = now;
         }
         snd.last_sent = now;
         self.wait.stop();
@@ -75,7 +75,7 @@ impl Flight {
         // every departure of a departure clock start it anew.
         let probe = out.reason == SendReason::TailLossProbe;
         let anew = (!new && start == snd.una) || out.reason.is_rto() || probe;
-        if snd.rto_at == Instant::FAR_FUTURE || anew || self.decision.clock != Clock::Ack {
+        if self.rto_at == Instant::FAR_FUTURE || anew || self.decision.clock != Clock::Ack {
             self.restart_rto(snd, now, config);
         }
         if probe {
@@ -115,8 +115,9 @@ impl Flight {
         self.board.on_retransmitted(start, out.end(), stamp, snd.smss(), limited);
         self.recovery.on_retransmitted(out.end().distance_from(start), ctx.now);
         let segments = out.segments();
-        snd.stats.bytes_retrans += u64::from(out.len);
-        snd.stats.total_retrans = snd.stats.total_retrans.saturating_add(segments);
+        let losses = snd.losses_mut();
+        losses.bytes_retrans += u64::from(out.len);
+        losses.total_retrans = losses.total_retrans.saturating_add(segments);
         match self.recovery.phase {
             Phase::Recovery => ctx.counters.tcp_fast_retrans += u64::from(segments),
             Phase::Loss if !out.reason.is_rto() => {

@@ -2,6 +2,7 @@
 
 use super::buffer::SendBuffer;
 use super::ecn::EcnSender;
+use super::losses::Losses;
 use super::path_mtu::{PathMtu, base_smss};
 use super::rate::Delivery;
 use super::rtt::Rtt;
@@ -16,7 +17,6 @@ use crate::plan::Plan;
 use crate::policy::cc::{
     AckSample, CcInit, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
 };
-use crate::policy::rto::{RtoPhase, RtoStep, RtoView};
 use crate::policy::{CongestionControl, RtoResponse};
 use crate::recovery::rack::PathMemory;
 use crate::seq::SeqNum;
@@ -28,7 +28,7 @@ use core::num::NonZeroU16;
 /// Segment size before the handshake has determined one (RFC 9293, section 3.7.1).
 const DEFAULT_SMSS: u16 = 536;
 
-/// SND.*, the send buffer, path estimates, the policies and the totals.
+/// SND.*, the send buffer, path estimates, congestion control and the totals.
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(super) buffer: SendBuffer,
@@ -44,23 +44,20 @@ pub(crate) struct Stream {
     /// Present if something speaks against the full segment size.
     pub(super) path_mtu: Option<Box<PathMtu>>,
     pub(super) cc: Box<dyn CongestionControl>,
-    pub(super) response: Box<dyn RtoResponse>,
+    /// Present if there is something in it.
+    pub(super) losses: Option<Box<Losses>>,
     /// Present if ECN is in use.
     pub(super) ecn: Option<Box<EcnSender>>,
     pub(super) rtt: Rtt,
     pub(super) delivery: Delivery,
     pub(super) stats: Stats,
-    /// When the retransmission timer expires; [`Instant::FAR_FUTURE`] if it is off.
-    pub(super) rto_at: Instant,
     /// The last departure of data.
     pub(super) last_sent: Instant,
-    /// Since when SND.UNA has not moved although data is outstanding.
-    pub(super) progress_at: Instant,
     /// Congestion control's timer was served but did not move on: it is not served again before the next ACK.
     pub(super) cc_timer_stuck: bool,
     /// Why nothing is being sent.
     pub(super) blocked: Blocked,
-    /// The handshake is complete, and the policies are the connection's own.
+    /// The handshake is complete, and congestion control is the connection's own.
     pub(super) open: bool,
     /// SACK is in use.
     pub(super) sack: bool,
@@ -70,8 +67,6 @@ pub(crate) struct Stream {
     pub(super) sack_seen: bool,
     /// The peer has sent a DSACK block.
     pub(super) dsack_seen: bool,
-    /// The RTO response has been called at least once.
-    pub(super) response_asked: bool,
     /// RACK's knowledge of the path from earlier flights.
     pub(super) path: PathMemory,
 }
@@ -81,16 +76,10 @@ pub(crate) struct Stream {
 pub(super) struct Stats {
     /// Payload bytes sent, retransmissions included.
     pub(super) bytes_sent: u64,
-    /// Payload bytes retransmitted.
-    pub(super) bytes_retrans: u64,
     /// Payload bytes acknowledged.
     pub(super) bytes_acked: u64,
     /// Wire segments with data sent.
     pub(super) data_segs_out: u64,
-    /// Wire segments retransmitted.
-    pub(super) total_retrans: u32,
-    /// Retransmission timeouts.
-    pub(super) timeouts: u32,
 }
 
 impl Stream {
@@ -106,14 +95,12 @@ impl Stream {
             least_smss: 1,
             path_mtu: None,
             cc: Box::new(StandIn),
-            response: Box::new(StandIn),
+            losses: None,
             ecn: None,
             rtt: Rtt::new(config.initial_rto, first),
             delivery: Delivery::new(),
             stats: Stats::default(),
-            rto_at: Instant::FAR_FUTURE,
             last_sent: Instant::ZERO,
-            progress_at: Instant::ZERO,
             cc_timer_stuck: false,
             blocked: Blocked::State,
             open: false,
@@ -121,7 +108,6 @@ impl Stream {
             timestamps: false,
             sack_seen: false,
             dsack_seen: false,
-            response_asked: false,
             path: PathMemory::default(),
         }
     }
@@ -148,7 +134,6 @@ impl Stream {
         self.begin_mtu_search(ctx.now, config, base_smss(least_smss, config));
         self.ecn = ecn.map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
         self.last_sent = ctx.now;
-        self.progress_at = ctx.now;
         if syn_retransmitted {
             self.rtt.after_syn_timeout(config);
         }
@@ -164,16 +149,16 @@ impl Stream {
         let mut init = CcInit::new(ctx.now, self.smss(), window);
         init.granularity = ctx.granularity;
         self.cc = (config.policies.cc)(&init);
-        self.response = (config.policies.rto)();
         self.open = true;
         self.blocked = Blocked::No;
     }
 
     /// Bytes allocated, with those of the policies' structs.
     pub(super) fn memory(&self) -> usize {
-        let policies = size_of_val(&*self.cc) + size_of_val(&*self.response);
+        let losses = self.losses.as_deref().map_or(0, Losses::memory);
         let ecn = self.ecn.as_deref().map_or(0, size_of_val);
-        self.buffer.memory() + policies + ecn + self.path_mtu.as_deref().map_or(0, size_of_val)
+        let path_mtu = self.path_mtu.as_deref().map_or(0, size_of_val);
+        self.buffer.memory() + size_of_val(&*self.cc) + losses + ecn + path_mtu
     }
 
     /// RFC 6928, section 2: min(10 SMSS, max(2 SMSS, 14600)), scaled to the configured number of segments.
@@ -189,6 +174,21 @@ impl Stream {
 
     pub(super) fn set_smss(&mut self, smss: u32) {
         self.smss = u16::try_from(smss).unwrap_or(u16::MAX).max(1);
+    }
+
+    /// What was lost, to read.
+    pub(super) fn losses(&self) -> &Losses {
+        self.losses.as_deref().unwrap_or(&Losses::NONE)
+    }
+
+    /// What was lost, to add to.
+    pub(super) fn losses_mut(&mut self) -> &mut Losses {
+        self.losses.get_or_insert_default()
+    }
+
+    /// The RTO response, once it was asked.
+    pub(super) fn asked_response(&self) -> Option<&dyn RtoResponse> {
+        self.losses.as_deref()?.asked_response()
     }
 
     /// `snd_nxt - snd_una`.
@@ -273,7 +273,7 @@ impl Stream {
     }
 }
 
-/// Stands in for both policies before the handshake is complete. Nobody asks it to send: without [`Stream::open`] there
+/// Stands in for congestion control before the handshake is complete. Nobody asks it to send: without [`Stream::open`] there
 /// is no flight.
 #[derive(Debug)]
 struct StandIn;
@@ -298,18 +298,4 @@ impl CongestionControl for StandIn {
     fn checkpoint(&mut self, _: &FlowView) {}
 
     fn undo(&mut self, _: &FlowView, _: &Undo) {}
-}
-
-impl RtoResponse for StandIn {
-    fn name(&self) -> &'static str {
-        ""
-    }
-
-    fn on_rto(&mut self, view: &RtoView) -> RtoStep {
-        RtoStep::conventional(view.flow.smss)
-    }
-
-    fn phase(&self) -> RtoPhase {
-        RtoPhase::Open
-    }
 }

@@ -33,15 +33,15 @@ impl Sender {
     pub(crate) fn next_timeout(&self) -> Option<(Instant, WakeReason)> {
         let snd = &self.stream;
         let flight = self.flight.as_deref();
-        let probe_at = flight.map_or(Instant::FAR_FUTURE, |flight| flight.recovery.tlp.at);
-        let mut first = (probe_at, WakeReason::Tlp);
+        let mut first = (Instant::FAR_FUTURE, WakeReason::Tlp);
         let mut consider = |at: Instant, reason| {
             if at < first.0 {
                 first = (at, reason);
             }
         };
-        consider(snd.rto_at, WakeReason::Rto);
         if let Some(flight) = flight {
+            consider(flight.recovery.tlp.at, WakeReason::Tlp);
+            consider(flight.rto_at, WakeReason::Rto);
             let persists = flight.wait.cause == WaitCause::Persist;
             consider(flight.wait.at, if persists { WakeReason::Persist } else { WakeReason::SwsOverride });
             consider(flight.pace_at, WakeReason::Pace);
@@ -81,31 +81,27 @@ impl Sender {
 
     /// When an empty sender gives its memory back.
     fn trim_at(&self) -> Instant {
-        let idle = match self.flight.as_deref() {
-            Some(flight) => flight.is_idle(),
-            None => self.stream.buffer.has_memory(),
+        let last_sent = self.stream.last_sent;
+        let (idle, since) = match self.flight.as_deref() {
+            Some(flight) => (flight.is_idle(), last_sent.max(flight.progress_at)),
+            None => (self.stream.buffer.has_memory(), last_sent),
         };
-        if idle && self.is_empty() {
-            self.stream.last_sent.max(self.stream.progress_at) + TRIM_AFTER
-        } else {
-            Instant::FAR_FUTURE
-        }
+        if idle && self.is_empty() { since + TRIM_AFTER } else { Instant::FAR_FUTURE }
     }
 
     /// The retransmission timer or the wait between two window probes has backed off.
     pub(crate) fn waits_for_a_backed_off_timer(&self) -> bool {
-        let persists = self.flight.as_deref().is_some_and(|flight| flight.wait.has_backed_off());
-        persists || self.stream.has_backed_off()
+        let flight = self.flight.as_deref();
+        flight.is_some_and(|flight| flight.wait.has_backed_off() || flight.has_backed_off(&self.stream))
     }
 
     /// Makes these timers due.
     pub(crate) fn end_back_off(&mut self, now: Instant) {
-        if self.stream.has_backed_off() {
-            self.stream.rto_at = now;
+        let Some(flight) = self.flight.as_deref_mut() else { return };
+        if flight.has_backed_off(&self.stream) {
+            flight.rto_at = now;
         }
-        if let Some(flight) = self.flight.as_deref_mut()
-            && flight.wait.has_backed_off()
-        {
+        if flight.wait.has_backed_off() {
             flight.wait.at = now;
         }
     }
@@ -114,7 +110,7 @@ impl Sender {
     pub(crate) fn stalled_since(&self) -> Option<Instant> {
         let flight = self.flight.as_deref()?;
         let stalled = !flight.board.is_empty() || flight.wait.probes > 0;
-        stalled.then_some(self.stream.progress_at)
+        stalled.then_some(flight.progress_at)
     }
 }
 
@@ -124,17 +120,17 @@ impl Stream {
     fn cc_timer(&self) -> Option<Instant> {
         if self.cc_timer_stuck { None } else { self.cc.next_timeout() }
     }
-
-    /// The retransmission timer runs, and has backed off.
-    fn has_backed_off(&self) -> bool {
-        self.rto_at != Instant::FAR_FUTURE && self.rtt.backoff() > 0
-    }
 }
 
 impl Flight {
+    /// The retransmission timer runs, and has backed off.
+    fn has_backed_off(&self, snd: &Stream) -> bool {
+        self.rto_at != Instant::FAR_FUTURE && snd.rtt.backoff() > 0
+    }
+
     /// Starts the retransmission timer anew, or stops it if nothing is outstanding (RFC 6298, 5.2, 5.3).
-    pub(super) fn restart_rto(&self, snd: &mut Stream, now: Instant, config: &ConnConfig) {
-        snd.rto_at = if self.board.is_empty() {
+    pub(super) fn restart_rto(&mut self, snd: &Stream, now: Instant, config: &ConnConfig) {
+        self.rto_at = if self.board.is_empty() {
             Instant::FAR_FUTURE
         } else {
             let rto = snd.rtt.backed_off_rto(config);
@@ -182,7 +178,7 @@ impl Flight {
         if snd.claim_at() <= now {
             self.on_claim_timeout(snd, ctx, config);
         }
-        if reneging || snd.rto_at <= now {
+        if reneging || self.rto_at <= now {
             self.judge_path_by_timeout(snd, ctx, config);
             self.on_rto_expiry(snd, ctx, config);
         }

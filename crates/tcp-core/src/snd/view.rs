@@ -9,7 +9,7 @@ use crate::ctx::Ctx;
 use crate::info::Info;
 use crate::policy::cc::{FlowView, Phase};
 use crate::policy::rto::RtoView;
-use crate::policy::{CongestionControl, RtoResponse};
+use crate::policy::{CongestionControl, Metrics};
 use crate::time::Instant;
 use crate::units::Window;
 
@@ -69,7 +69,7 @@ impl Flight {
         view.initial_window = snd.initial_window(config).bytes();
         view.dsack_seen = snd.dsack_seen;
         view.ecn_reduced = self.is_reduced_for_ecn(snd);
-        view.retransmitted = u64::from(snd.stats.total_retrans);
+        view.retransmitted = u64::from(snd.losses().total_retrans);
         view.tlp = self.recovery.tlp.open.map(|probe| (probe.start, probe.new));
         view.highest = self.highest_data(snd);
         view.expiries = self.rto.expiries;
@@ -86,24 +86,31 @@ impl Sender {
         }
     }
 
-    /// The congestion control and the response to timeouts, to read. `None` before [`open`](Self::open).
-    pub(crate) fn policies(&self) -> Option<(&dyn CongestionControl, &dyn RtoResponse)> {
-        let Stream { cc, response, open, .. } = &self.stream;
-        open.then_some((&**cc, &**response))
+    /// The congestion control, to read. `None` before [`open`](Self::open).
+    pub(crate) fn shown_cc(&self) -> Option<&dyn CongestionControl> {
+        self.stream.open.then_some(&*self.stream.cc)
+    }
+
+    /// Shows the variables of the response to timeouts; none before [`open`](Self::open).
+    pub(crate) fn rto_metrics(&self, config: &ConnConfig, report: &mut Metrics<'_>) {
+        if self.stream.open {
+            self.stream.losses().show_response(config, |response| response.metrics(report));
+        }
     }
 
     /// Fills in the sender's fields.
-    pub(crate) fn info(&self, info: &mut Info) {
+    pub(crate) fn info(&self, config: &ConnConfig, info: &mut Info) {
         let snd = &self.stream;
         info.cc = snd.cc.name();
-        info.rto_response = snd.response.name();
         info.snd_mss = snd.smss();
         info.rto = snd.rtt.rto();
         info.backoff = snd.rtt.backoff();
         info.rtt = snd.rtt.srtt();
         info.rttvar = snd.rtt.rttvar();
         info.min_rtt = snd.rtt.min_rtt();
+        let losses = snd.losses();
         if snd.open {
+            info.rto_response = losses.show_response(config, |response| response.name());
             let decision = snd.ask_for_decision();
             let window = decision.window;
             info.snd_cwnd = self.flight.as_deref().map_or(window, |flight| flight.gated(snd, window)).bytes();
@@ -125,11 +132,11 @@ impl Sender {
         info.notsent_bytes = snd.buffer.end().saturating_distance_from(snd.nxt);
         info.delivery_rate = (snd.delivery.last != crate::Rate::ZERO).then_some(snd.delivery.last);
         info.bytes_sent = snd.stats.bytes_sent;
-        info.bytes_retrans = snd.stats.bytes_retrans;
+        info.bytes_retrans = losses.bytes_retrans;
         info.bytes_acked = snd.stats.bytes_acked;
         info.data_segs_out = snd.stats.data_segs_out;
-        info.total_retrans = u64::from(snd.stats.total_retrans);
-        info.timeouts = u64::from(snd.stats.timeouts);
+        info.total_retrans = u64::from(losses.total_retrans);
+        info.timeouts = u64::from(losses.timeouts);
         if let Some(ecn) = snd.ecn.as_deref() {
             info.ece_received = ecn.ece_received;
             info.delivered_ce = ecn.delivered_ce;

@@ -323,7 +323,7 @@ impl Bench {
 
     pub(super) fn info(&self) -> Info {
         let mut info = blank_info();
-        self.snd.info(&mut info);
+        self.snd.info(&self.config, &mut info);
         info
     }
 

@@ -1,0 +1,72 @@
+//! What a sender keeps only once something was lost: the response to timeouts, and totals of repairs.
+//!
+//! Most connections never see a timeout, so the response is not made before the first one. Made later it is the same:
+//! nothing is shown to it before an expiry.
+
+use crate::config::ConnConfig;
+use crate::policy::{NewRtoResponse, RtoResponse};
+use alloc::boxed::Box;
+
+/// Exists from the first retransmission or timeout, or since the application asked for the response.
+#[derive(Debug, Default)]
+pub(super) struct Losses {
+    /// The connection's own response; `None` before it is needed.
+    response: Option<Box<dyn RtoResponse>>,
+    /// The response has been called at least once.
+    asked: bool,
+    /// Wire segments retransmitted.
+    pub(super) total_retrans: u32,
+    /// Retransmission timeouts.
+    pub(super) timeouts: u32,
+    /// Payload bytes retransmitted.
+    pub(super) bytes_retrans: u64,
+}
+
+impl Losses {
+    /// Nothing was lost.
+    pub(super) const NONE: Self =
+        Self { response: None, asked: false, total_retrans: 0, timeouts: 0, bytes_retrans: 0 };
+
+    /// Bytes allocated, with itself.
+    pub(super) fn memory(&self) -> usize {
+        size_of_val(self) + self.response.as_deref().map_or(0, size_of_val)
+    }
+
+    /// The response, once it was asked.
+    pub(super) fn asked_response(&self) -> Option<&dyn RtoResponse> {
+        self.response.as_deref().filter(|_| self.asked)
+    }
+
+    /// The same, to ask it about an ACK.
+    pub(super) fn asked_response_mut(&mut self) -> Option<&mut (dyn RtoResponse + 'static)> {
+        if self.asked { self.response.as_deref_mut() } else { None }
+    }
+
+    /// The response, to ask it about a timeout.
+    pub(super) fn ask_response(&mut self, config: &ConnConfig) -> &mut (dyn RtoResponse + 'static) {
+        self.asked = true;
+        self.response_mut(config)
+    }
+
+    /// The response, to configure.
+    pub(super) fn response_mut(&mut self, config: &ConnConfig) -> &mut (dyn RtoResponse + 'static) {
+        &mut **self.response.get_or_insert_with(|| (config.policies.rto)())
+    }
+
+    /// Shows `reader` the response, or one as it would be made.
+    pub(super) fn show_response<R>(
+        &self,
+        config: &ConnConfig,
+        reader: impl FnOnce(&dyn RtoResponse) -> R,
+    ) -> R {
+        match self.response.as_deref() {
+            Some(response) => reader(response),
+            None => reader(&*(config.policies.rto)()),
+        }
+    }
+
+    /// Replaces the response. The new one begins with the next expiry.
+    pub(super) fn swap_response(&mut self, make: &NewRtoResponse) {
+        (self.response, self.asked) = (Some(make()), false);
+    }
+}
