@@ -12,7 +12,9 @@ use stranger::{Liar, Stranger, somewhere};
 use tokio::io::AsyncReadExt as _;
 use tokio::net;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
+const SECOND: std::time::Duration = std::time::Duration::from_secs(1);
 /// Bytes that an honest client gets while others attack.
 const HONEST: u64 = 5_000_000;
 
@@ -45,7 +47,48 @@ async fn pause() {
     tokio::time::sleep(std::time::Duration::from_millis(1)).await;
 }
 
+/// Honest clients connect, one after the other; how many of them are connected within a second.
+async fn connect_in_time(port: u16, clients: usize) -> usize {
+    let mut connected = 0;
+    for _ in 0..clients {
+        let connect = net::TcpStream::connect((STACK4, port));
+        connected += usize::from(timeout(SECOND, connect).await.is_ok_and(|stream| stream.is_ok()));
+    }
+    connected
+}
+
 against_kernel! {
+    // CVE-1996-0116, RFC 4987: SYNs in the names of hosts that do not exist.
+    fn a_flood_of_forged_syns_keeps_no_client_out(world) from Setup::plain().host(|config| config.max_half_open = 256); {
+        const CLIENTS: usize = 100;
+        let served = serve(&world, 7, 0);
+        let flood = tokio::spawn(async {
+            let stranger = Stranger::new();
+            let options = TcpOptions { mss: Some(1_460), sack_permitted: true, ..TcpOptions::NONE };
+            for number in 0.. {
+                let mut syn = Liar::at(somewhere(number), SocketAddr::new(STACK4, 7)).header(TcpFlags::SYN);
+                syn.options = options;
+                stranger.say(&syn, &[]);
+                if number % 64 == 63 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        while world.stack.counters().tcp_in_segs < 10_000 {
+            pause().await;
+        }
+        let before = world.stack.counters().tcp_in_segs;
+        let connected = connect_in_time(7, CLIENTS).await;
+        flood.abort();
+        let forged = world.stack.counters().tcp_in_segs - before;
+        assert!(connected * 100 >= CLIENTS * 99, "{connected} of {CLIENTS} clients");
+        assert!(forged > 10_000, "{forged} forged SYNs are no flood");
+        let stats = world.stack.stats();
+        assert!(stats.half_open <= 256, "{} half-open", stats.half_open);
+        assert!(stats.connections <= CLIENTS + 1, "{} connections", stats.connections);
+        served.abort();
+    }
+
     // sockstress: clients ask, close their windows, and answer every probe. The kernel does that for sockets that nobody
     // reads.
     fn closed_windows_do_not_stay(world) from Setup::offload()
