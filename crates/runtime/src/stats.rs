@@ -128,6 +128,9 @@ pub struct Stats {
     pub max_memory: Option<u64>,
     /// Memory is [under pressure](ackline_tcp_core::EndpointConfig::memory_pressure).
     pub memory_pressure: bool,
+    /// Destinations whose path is known to carry less than the device
+    /// ([`max_path_entries`](ackline_tcp_core::EndpointConfig::max_path_entries)).
+    pub path_entries: usize,
     /// Packets sent, by kind, and their time in the egress scheduler's queue.
     pub egress: EgressStats,
     /// The device's counters.

@@ -73,6 +73,9 @@ pub struct EndpointConfig {
     pub memory_low: u8,
     /// Memory in use above which it is under pressure, in percent of the budget (Linux, `tcp_mem`: the second).
     pub memory_pressure: u8,
+    /// Maximum number of destinations whose path MTU is remembered for later connections, 32 bytes each; 0: none. A
+    /// multiple of four; memory for all is allocated with the first.
+    pub max_path_entries: u32,
     /// Challenge ACKs per second, over all connections (RFC 5961, section 10).
     pub challenge_acks_per_second: u32,
     /// RSTs per second for segments that belong to no connection.
@@ -130,6 +133,7 @@ impl Default for EndpointConfig {
             max_memory: Some(1 << 30),
             memory_low: 50,
             memory_pressure: 66,
+            max_path_entries: 4_096,
             challenge_acks_per_second: 1_000,
             resets_per_second: 1_000,
             answer_ping: true,

@@ -152,6 +152,8 @@ counters! {
     tcp_mtu_black_holes, "AcklineTcpMtuBlackHoles", "Of these, lowered because larger packets vanished without ICMP.";
     tcp_mtup_success, "TcpExtTCPMTUPSuccess", "Probes of the path MTU that have arrived.";
     tcp_mtup_fail, "TcpExtTCPMTUPFail", "Probes of the path MTU that alone were lost.";
+    tcp_path_mtu_reused, "AcklineTcpPathMtuReused", "Connections that began with the path MTU that an earlier one to the same host had found.";
+    tcp_path_mtu_replaced, "AcklineTcpPathMtuReplaced", "Path MTUs forgotten before their time because others needed the place.";
     tcp_mtu_refused, "AcklineTcpMtuRefused", "Packet Too Big messages ignored: they quote no packet larger than the MTU that they name.";
     tcp_mtu_refuted, "AcklineTcpMtuRefuted", "Packet Too Big messages that an ACK has shown to be wrong.";
     tcp_mtu_raised, "AcklineTcpMtuRaised", "Segment sizes raised again to what the handshake had settled, some time after they were lowered.";

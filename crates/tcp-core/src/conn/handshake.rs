@@ -35,6 +35,8 @@ pub(super) struct Handshake {
     rto: Duration,
     /// Our shift.
     pub(super) wscale: u8,
+    /// The path's MTU in bytes according to earlier connections, and until when that is believed.
+    pub(super) path: Option<(u16, Instant)>,
 }
 
 impl Handshake {
@@ -47,6 +49,7 @@ impl Handshake {
             deadline: now + config.initial_rto,
             rto: config.initial_rto,
             wscale: wscale_for(config.recv_buffer),
+            path: None,
         }
     }
 
@@ -130,6 +133,8 @@ impl Connection {
         if let Some(EcnAgreement { mode, capable }) = ecn {
             ctx.trace(|| TraceEvent::EcnAgreed { mode, capable });
         }
+        let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
+        let path = handshake.path.map(|(mtu, until)| (u32::from(mtu).saturating_sub(headers).max(1), until));
         let snd_wnd = if seg.flags.contains(TcpFlags::SYN) {
             u32::from(seg.window)
         } else {
@@ -148,6 +153,7 @@ impl Connection {
                 handshake_rtt: rtt,
                 syn_retransmitted: handshake.syns.transmissions > 1,
                 ecn,
+                path,
             },
         );
         self.rcv.open(

@@ -15,7 +15,7 @@
 //! | `egress.rs` | what to send next, building it, and what its departure commits |
 //! | `timers.rs` | every deadline of the connection |
 //! | `close.rs` | FIN, RST, abort, TIME-WAIT |
-//! | `icmp.rs` | ICMP errors (RFC 5927) |
+//! | `icmp.rs`, `path.rs` | ICMP errors (RFC 5927), and what is learnt of the path |
 //! | `app.rs` | the application's calls |
 //! | `settings.rs` | settings that the application changes on a running connection |
 //!
@@ -31,6 +31,7 @@ mod handshake;
 mod icmp;
 mod notices;
 mod opening;
+mod path;
 mod predict;
 mod settings;
 mod syns;
@@ -52,6 +53,7 @@ pub(crate) use timestamps::TimestampClock;
 
 pub(crate) use icmp::IcmpError;
 pub(crate) use notices::Notices;
+pub(crate) use path::PathNews;
 
 use crate::State;
 use crate::budget::Budget;

@@ -126,6 +126,7 @@ impl Endpoint {
         if let Some(slot) = self.slots.get_mut(id) {
             slot.set_listener(entry.listener);
         }
+        self.expect_known_path(now, id);
         self.listeners.enter(entry.listener);
         self.name(&tuple, id);
         self.latest = id.index;

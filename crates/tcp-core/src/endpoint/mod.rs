@@ -10,8 +10,8 @@
 //! | `transmit.rs` | sending: what to send next, and what its departure commits |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
-//! | `memory.rs` | the memory budget: what is charged
-//! |
+//! | `memory.rs` | the memory budget: what is charged |
+//! | `path_cache.rs` | what paths carry, by destination |
 //! | `orphans.rs` | limits on connections that the application has released |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
 //! |
@@ -36,6 +36,7 @@ mod memory;
 mod observe;
 mod open;
 mod orphans;
+mod path_cache;
 mod ports;
 mod ready;
 mod refuse;
@@ -76,6 +77,7 @@ use isn::IsnGenerator;
 use listen::Listeners;
 use observe::Observe;
 use orphans::Orphans;
+use path_cache::PathCache;
 use ports::PortSelector;
 use rng::Keys;
 use slots::{Flags, Slots};
@@ -104,6 +106,7 @@ pub struct Endpoint {
     wheel: TimingWheel,
     egress: Egress,
     orphans: Orphans,
+    paths: PathCache,
     /// Connections with events for the application. [`Flags::EVENTS`] marks those in this queue.
     events: VecDeque<u32>,
     /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this list.
@@ -163,6 +166,7 @@ impl Endpoint {
             wheel: TimingWheel::new(),
             egress: Egress::new(scheduler, &config),
             orphans: Orphans::default(),
+            paths: PathCache::new(keys.paths),
             events: VecDeque::new(),
             touched: Vec::new(),
             now: Instant::ZERO,
@@ -415,6 +419,13 @@ impl Endpoint {
     #[must_use]
     pub fn is_under_memory_pressure(&self) -> bool {
         self.observe.budget.is_under_pressure()
+    }
+
+    /// Number of destinations whose path is known to carry less than the device, or was until a while ago: at most
+    /// [`max_path_entries`](EndpointConfig::max_path_entries).
+    #[must_use]
+    pub fn path_entries(&self) -> usize {
+        self.paths.len()
     }
 
     /// The scheduler's name.

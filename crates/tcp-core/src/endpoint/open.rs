@@ -3,6 +3,7 @@
 use super::Endpoint;
 use super::demux::Demux;
 use super::ingest::is_unicast;
+use super::path_cache::PathEntry;
 use super::ports::PortUsage;
 use super::slots::Slots;
 use super::syn_cache::SynCache;
@@ -102,9 +103,19 @@ impl Endpoint {
             let mut ctx = observe.ctx(now, id, host);
             Box::new(Connection::connect(&mut ctx, tuple, config, iss, ts_offset))
         });
+        self.expect_known_path(now, id);
         self.name(&tuple, id);
         self.touch(now, id.index);
         Ok(id)
+    }
+
+    /// A new connection begins with what is known of its path.
+    pub(super) fn expect_known_path(&mut self, now: Instant, id: ConnId) {
+        let Some(conn) = self.slots.conn_mut(id.index) else { return };
+        if let Some(PathEntry { mtu, until, .. }) = self.paths.find(now, conn.tuple().remote_ip()) {
+            conn.expect_path(mtu, until);
+            self.observe.counters.tcp_path_mtu_reused += 1;
+        }
     }
 
     /// The address with a port filled in, if any will do.

@@ -22,6 +22,8 @@ pub(crate) struct Keys {
     pub(crate) time_wait: [u8; 16],
     /// Of [`SynCache`](super::syn_cache::SynCache).
     pub(crate) syn_cache: [u8; 16],
+    /// Of [`PathCache`](super::path_cache::PathCache).
+    pub(crate) paths: [u8; 16],
 }
 
 impl Keys {
@@ -43,6 +45,7 @@ impl Keys {
             icmp_limit: key(),
             time_wait: key(),
             syn_cache: key(),
+            paths: key(),
         }
     }
 }
@@ -60,9 +63,10 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 7] {
-        let Keys { isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache } = Keys::from_seed(seed);
-        [isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache]
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 8] {
+        let Keys { isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths } =
+            Keys::from_seed(seed);
+        [isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths]
     }
 
     #[test]
@@ -82,7 +86,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 14);
+            prop_assert_eq!(different.len(), 16);
         }
     }
 }

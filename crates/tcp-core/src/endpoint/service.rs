@@ -7,7 +7,7 @@
 use super::Endpoint;
 use super::slots::Flags;
 use crate::State;
-use crate::conn::Notices;
+use crate::conn::{Notices, PathNews};
 use crate::events::Event;
 use crate::id::{ConnId, ListenerId};
 use crate::time::Instant;
@@ -69,6 +69,16 @@ impl Endpoint {
         let Some(conn) = slot.conn.as_deref_mut() else { return };
         let (notices, deadline, over) = (conn.take_notices(), conn.next_deadline(), conn.is_over());
         let waits = conn.state() == State::TimeWait;
+        if let Some(news) = conn.take_path_news() {
+            let (to, max) = (conn.tuple().remote_ip(), self.config.max_path_entries);
+            match news {
+                PathNews::Narrow { mtu, expiry } => {
+                    let replaced = self.paths.learn(now, to, mtu, now + expiry, max);
+                    self.observe.counters.tcp_path_mtu_replaced += u64::from(replaced);
+                }
+                PathNews::Wide => self.paths.forget(to),
+            }
+        }
         if !notices.is_empty() && !slot.flags.has(Flags::RELEASED) {
             slot.notices.add(notices);
             if !slot.is_unheld() && slot.flags.set(Flags::EVENTS) {

@@ -66,7 +66,7 @@ use crate::info::Blocked;
 use crate::policy::cc::CcInit;
 use crate::policy::{CongestionControl, NewCongestionControl, NewRtoResponse, RtoResponse};
 use crate::seq::SeqNum;
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::wire::SackBlocks;
 use alloc::boxed::Box;
 use ecn::{EcnAgreement, EcnSender};
@@ -94,6 +94,8 @@ pub(crate) struct OpenParams {
     pub(crate) syn_retransmitted: bool,
     /// ECN, if both sides agreed on it.
     pub(crate) ecn: Option<EcnAgreement>,
+    /// Payload bytes that arrive according to earlier connections, and until when that is believed.
+    pub(crate) path: Option<(u32, Instant)>,
 }
 
 /// Limits of one packet.
@@ -211,6 +213,13 @@ impl Sender {
     /// Something sent has not been acknowledged.
     pub(crate) fn is_outstanding(&self) -> bool {
         self.stream.una != self.stream.nxt
+    }
+
+    /// The payload of segments that were newly shown to arrive, and that of full ones.
+    pub(crate) fn take_path_news(&mut self) -> Option<(u32, u32)> {
+        let path = self.stream.path_mtu.as_deref_mut()?;
+        let news = path.news.take()?;
+        Some((u32::from(news), path.full))
     }
 
     pub(crate) fn srtt(&self) -> Option<Duration> {

@@ -33,6 +33,24 @@ use crate::time::Instant;
 use alloc::boxed::Box;
 
 impl Stream {
+    /// Segments of `payload` bytes have arrived over the same path before, and larger ones have not: they are tried at
+    /// `until`.
+    pub(super) fn begin_narrow(&mut self, config: &ConnConfig, payload: u32, until: Instant) {
+        let full = self.smss();
+        if payload >= full {
+            return;
+        }
+        let mut path = PathMtu::new(full);
+        (path.proven, path.told) = (true, payload);
+        if config.path_mtu_probing != PathMtuProbing::Off && self.sack {
+            path.search = Some(MtuSearch::up_to(full, until));
+        } else {
+            path.raise_at = until;
+        }
+        self.path_mtu = Some(Box::new(path));
+        self.set_smss(payload);
+    }
+
     /// RFC 4821, section 7.2: with [`PathMtuProbing::Always`] segments begin at the base, and larger ones are searched for.
     pub(super) fn begin_mtu_search(&mut self, now: Instant, config: &ConnConfig, base: u32) {
         let full = self.smss();
@@ -130,9 +148,8 @@ impl Flight {
     ) -> Finding {
         let smss = snd.smss();
         let in_episode = self.recovery.in_episode();
-        let Some(search) = snd.path_mtu.as_deref_mut().and_then(|path| path.search.as_mut()) else {
-            return finding;
-        };
+        let Some(path) = snd.path_mtu.as_deref_mut() else { return finding };
+        let Some(search) = path.search.as_mut() else { return finding };
         let Some(probe) = search.probe.take_if(|probe| self.board.is_lost(probe.start)) else {
             return finding;
         };
@@ -140,6 +157,7 @@ impl Flight {
             return finding;
         }
         search.refute(probe.size);
+        path.proven = true;
         ctx.counters.tcp_mtup_fail += 1;
         self.board.mark_larger_than(smss);
         self.recovery.dup_acks = 0;

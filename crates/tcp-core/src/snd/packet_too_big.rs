@@ -81,8 +81,12 @@ impl Flight {
         if path.search.is_some() {
             self.judge_mtu_probe(snd, ctx, config, ack);
         }
+        let smss = snd.smss();
         let Some(path) = snd.path_mtu.as_deref_mut() else { return };
         path.fallback.take_if(|size| u32::from(self.largest_acked) > *size);
+        if u32::from(ack.largest_packet) >= smss {
+            path.confirm(smss);
+        }
         if let Some(claim) = path.claim {
             let reported = self.board.is_sacked(claim.quoted, claim.quoted + 1);
             if claim.quoted.lt(snd.una) || reported || ack.refutes_claim {
@@ -132,6 +136,7 @@ impl Flight {
             }
             ctx.counters.tcp_mtu_reduced += 1;
             ctx.counters.tcp_mtu_black_holes += u64::from(path.silent);
+            path.proven |= path.silent;
             self.set_smss(snd, ctx, config, size);
         }
     }
@@ -146,6 +151,8 @@ impl Flight {
         if claim.payload >= smss {
             return;
         }
+        // RFC 5927, section 7.2: if larger packets have arrived, the loss of one of them may have been chance.
+        path.proven = claim.initial;
         let raise_at = ctx.now + config.path_mtu_expiry;
         match &mut path.search {
             Some(search) => *search = MtuSearch::up_to(path.full, raise_at),

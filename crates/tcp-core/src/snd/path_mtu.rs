@@ -41,6 +41,12 @@ pub(crate) struct PathMtu {
     pub(super) silent: bool,
     /// Larger sizes are tried by probes, instead of at `raise_at`.
     pub(super) search: Option<MtuSearch>,
+    /// Packets have shown that larger ones do not arrive, or that none has arrived yet: more than a message of anybody.
+    pub(super) proven: bool,
+    /// The segment size that was last shown to arrive, and not yet told.
+    pub(super) news: Option<u16>,
+    /// The last one that was told.
+    pub(super) told: u32,
 }
 
 impl PathMtu {
@@ -53,12 +59,28 @@ impl PathMtu {
             cut: None,
             silent: false,
             search: None,
+            proven: false,
+            news: None,
+            told: full,
+        }
+    }
+
+    /// Segments of `smss` bytes arrive, and it is known that those of `full` do, or do not.
+    pub(super) fn confirm(&mut self, smss: u32) {
+        let open = self.claim.is_some() || self.fallback.is_some() || self.cut.is_some();
+        if !open && self.told != smss && (self.proven || smss == self.full) {
+            self.told = smss;
+            self.news = u16::try_from(smss).ok();
         }
     }
 
     /// The full size is in use, and nothing contradicts it.
     pub(super) const fn is_settled(&self, smss: u32) -> bool {
-        self.full == smss && self.claim.is_none() && self.fallback.is_none() && self.cut.is_none()
+        self.full == smss
+            && self.claim.is_none()
+            && self.fallback.is_none()
+            && self.cut.is_none()
+            && self.news.is_none()
     }
 }
 

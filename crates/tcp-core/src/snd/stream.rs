@@ -124,6 +124,7 @@ impl Stream {
             handshake_rtt,
             syn_retransmitted,
             ecn,
+            path,
         } = *params;
         self.una = self.nxt;
         self.window = PeerWindow::new(snd_wnd, wl1, self.una);
@@ -131,7 +132,10 @@ impl Stream {
         self.least_smss = least_smss;
         self.sack = sack;
         self.timestamps = timestamps;
-        self.begin_mtu_search(ctx.now, config, base_smss(least_smss, config));
+        match path {
+            Some((payload, until)) => self.begin_narrow(config, payload, until),
+            None => self.begin_mtu_search(ctx.now, config, base_smss(least_smss, config)),
+        }
         self.ecn = ecn.map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
         self.last_sent = ctx.now;
         if syn_retransmitted {

@@ -154,3 +154,77 @@ fn an_outage_is_no_black_hole() {
         assert_eq!((info(&mut net, id).snd_mss, reduced), (1_448, 0), "{seconds} s");
     }
 }
+
+/// The segment sizes with which three connections begin: to the same host, to it a while later, and to it on IPv6.
+fn later_sizes(net: &mut Net, later: Duration) -> [u32; 3] {
+    let v6 = SocketAddr::new(host_config(B).addresses[1], 80);
+    [(Duration::ZERO, socket(B, 80)), (later, socket(B, 80)), (Duration::ZERO, v6)].map(|(pause, to)| {
+        net.run(pause);
+        // Nothing may have happened.
+        net.now += pause;
+        let id = net.connect(A, to, ConnConfig::default(), Plan::send(u64::MAX));
+        net.run(Duration::from_millis(15));
+        let smss = info(net, id).snd_mss;
+        let now = net.now;
+        net.endpoint(A).abort(now, id);
+        smss
+    })
+}
+
+#[test]
+fn what_one_connection_finds_the_next_ones_begin_with() {
+    let mut net = narrow(true, 1_300);
+    sender(&mut net, socket(B, 80), &ConnConfig::default(), 3_000_000);
+    assert!(arrives(&mut net, 3_000_000, MINUTE));
+    assert_eq!(net.hosts[A].endpoint.path_entries(), 1);
+    let sizes = later_sizes(&mut net, MINUTE.saturating_mul(11));
+    assert!(found(1_300 - 52).contains(&sizes[0]), "{sizes:?}");
+    assert_eq!(sizes[1..], [1_448, 1_428], "after ten minutes nothing is known, and of others nothing");
+    assert_eq!(net.hosts[A].endpoint.counters().tcp_path_mtu_reused, 1);
+}
+
+#[test]
+fn a_path_that_has_become_wider_is_forgotten() {
+    let mut net = narrow(true, 1_300);
+    net.link.delay = Duration::from_millis(200);
+    let mut config = ConnConfig::default();
+    config.send_buffer = 20_000;
+    sender(&mut net, socket(B, 80), &config, u64::MAX);
+    net.run(MINUTE);
+    assert_eq!(net.hosts[A].endpoint.path_entries(), 1);
+    net.link.mtu = 1_500;
+    net.run(MINUTE.saturating_mul(11));
+    assert_eq!(net.hosts[A].endpoint.path_entries(), 0);
+}
+
+#[test]
+fn whoever_accepts_remembers_too() {
+    let mut net = narrow(true, 1_300);
+    net.hosts[B].serve = Plan::send(1_000_000);
+    net.listen(B, 80, ConnConfig::default());
+    for _ in 0..2 {
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(0));
+        assert!(net.run_until(MINUTE, |net| {
+            let done = |stream: &crate::net::Stream| stream.read == 1_000_000;
+            net.hosts[A].streams.values().all(done)
+        }));
+    }
+    let counters = net.hosts[B].endpoint.counters();
+    assert_eq!((counters.tcp_path_mtu_reused, counters.tcp_mtu_black_holes), (1, 1), "found once");
+}
+
+#[test]
+fn nothing_is_remembered_without_room() {
+    let configs = [A, B].map(|host| {
+        let mut config = host_config(host);
+        config.max_path_entries = 0;
+        config
+    });
+    let mut net = Net::with(1, Link { mtu: 1_300, ..Link::default() }, configs, || {
+        Box::new(ackline_tcp_core::policy::builtin::Fifo::default())
+    });
+    sender(&mut net, socket(B, 80), &ConnConfig::default(), 1_000_000);
+    assert!(arrives(&mut net, 1_000_000, MINUTE));
+    assert_eq!(net.hosts[A].endpoint.path_entries(), 0);
+    assert_eq!(later_sizes(&mut net, Duration::ZERO), [1_448, 1_448, 1_428]);
+}

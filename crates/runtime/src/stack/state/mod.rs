@@ -473,6 +473,7 @@ impl StackState {
             memory: self.endpoint.memory(),
             max_memory: self.endpoint.config().max_memory,
             memory_pressure: self.endpoint.is_under_memory_pressure(),
+            path_entries: self.endpoint.path_entries(),
             egress: self.endpoint.egress_stats(),
             device: self.device.device.stats(),
             counters: self.endpoint.counters().clone(),

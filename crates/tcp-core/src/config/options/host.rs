@@ -165,6 +165,11 @@ pub static HOST: &[Key] = &[
         ..Key::integer("memory_pressure", 1..=100, |h| Slot::U8(&mut h.memory_pressure))
     },
     Key {
+        summary: "destinations whose path MTU is remembered for later connections, 32 bytes each",
+        source: "RFC 8201 section 5.2",
+        ..Key::integer("max_path_entries", 0..=65_536, |h| Slot::U32(&mut h.max_path_entries))
+    },
+    Key {
         summary: "challenge ACKs per second, over all connections",
         source: "RFC 5961 section 10; tcp_challenge_ack_limit",
         ..Key::integer("challenge_acks_per_second", 0..=MAX_COUNT, |h| {

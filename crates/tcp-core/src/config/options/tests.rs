@@ -84,6 +84,7 @@ fn every_field_of_a_host_has_a_key() {
         max_memory,
         memory_low,
         memory_pressure,
+        max_path_entries,
         challenge_acks_per_second,
         resets_per_second,
         answer_ping,

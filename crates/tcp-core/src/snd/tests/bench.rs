@@ -188,6 +188,7 @@ impl Setup {
                 handshake_rtt: self.rtt,
                 syn_retransmitted: false,
                 ecn: None,
+                path: None,
             },
         );
         bench

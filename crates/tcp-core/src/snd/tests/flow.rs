@@ -538,6 +538,7 @@ fn initial_window_after_a_lost_syn() {
         let params = OpenParams {
             smss,
             least_smss: 1,
+            path: None,
             snd_wnd: 1 << 20,
             wl1: SeqNum(0),
             sack: true,

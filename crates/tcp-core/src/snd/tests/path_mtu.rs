@@ -398,3 +398,31 @@ fn a_probe_needs_data_and_windows_behind_it() {
         "without SACK nothing is searched"
     );
 }
+
+#[test]
+fn only_what_packets_have_shown_is_told() {
+    // The first flight vanishes, and ICMP says why: what is sent then arrives.
+    let mut bench = first_flight(Setup::rack());
+    too_big(&mut bench, 0, 500);
+    bench.fire();
+    drain(&mut bench);
+    bench.ack(10 * SMSS);
+    assert_eq!(bench.snd.take_path_news(), None, "what was sent twice shows nothing");
+    drain(&mut bench);
+    bench.ack(11 * SMSS);
+    assert_eq!(bench.snd.take_path_news(), Some((500, 1000)));
+    drain(&mut bench);
+    bench.ack(12 * SMSS);
+    assert_eq!(bench.snd.take_path_news(), None, "once");
+
+    // Such packets have arrived before, one is lost by chance, and a stranger has claimed that it is too large.
+    let mut bench = later_flight(Setup::rack());
+    too_big(&mut bench, 10 * SMSS, 500);
+    bench.fire();
+    assert_eq!(bench.info().snd_mss, 500);
+    for acked in 20..30 {
+        drain(&mut bench);
+        bench.ack(acked * SMSS);
+        assert_eq!(bench.snd.take_path_news(), None);
+    }
+}
