@@ -33,7 +33,7 @@
 //! A task that always finds room to write, or data to read, would keep the driver and all other tasks of its thread
 //! waiting. So the busy connections share 1 MiB for each turn of the driver
 //! ([`Builder::turn`](stack::Builder::turn)). An operation of a connection whose share is used up waits until the
-//! driver has run. A single flow does not notice; with ten bulk senders the driver runs after each 100 KiB of theirs.
+//! driver has run, in line with the others that wait. A single flow does not notice; with ten bulk senders the driver runs after each 100 KiB of theirs.
 //! # Back-pressure
 //!
 //! A write waits while the send buffer is full; if the application does not read, the receive window closes.

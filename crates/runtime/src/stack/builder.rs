@@ -173,7 +173,7 @@ impl Builder {
 
     /// Sets how many bytes applications may write and read before the driver runs again: the connections that are busy
     /// share them, and each has at least 64 KiB of them, or `bytes` if that is less. An operation of a connection whose
-    /// share is used up waits for the driver's next turn ([`turn_waits`](crate::stats::Stats::turn_waits)), so that
+    /// share is used up waits for a later turn of the driver ([`turn_waits`](crate::stats::Stats::turn_waits)), so that
     /// packets are received and other tasks run meanwhile. [`try_read`](crate::TcpStream::try_read) and
     /// [`try_write`](crate::TcpStream::try_write) never wait, but the readiness that is awaited before them does.
     /// Default: 1 MiB. At least 1; `usize::MAX`: no limit but tokio's, of 128 operations.

@@ -190,7 +190,12 @@ impl StackState {
                         return Turn::Ended(Ok(()));
                     }
                     store(&mut self.driver, cx.waker());
-                    return if again { Turn::Again } else { Turn::Wait(self.wait) };
+                    // Those that still wait go on after those that this turn woke.
+                    return if again || self.turns.are_awaited() {
+                        Turn::Again
+                    } else {
+                        Turn::Wait(self.wait)
+                    };
                 }
             }
         }

@@ -4,11 +4,18 @@
 //! returns to the scheduler when tokio's budget is used up: after 128 operations of any size. Until then, on
 //! the same thread, no packet is received and no other task runs. So operations are charged by bytes: the
 //! connections that are busy share a number of bytes for each turn of the driver. Whoever has used up its share
-//! waits until the driver has run, which wakes all of them in the order in which they began to wait.
+//! waits until the driver has run.
+//!
+//! A turn has room for a number of [least shares](LEAST_SHARE), and the driver lets no more of those that wait go on
+//! than that, in the order in which they began to wait: with a thousand senders a turn is as long as with ten, and the
+//! ACKs that it causes fit the device's queue. As in RFC 8290, section 4.2, connections that have exchanged nothing
+//! for a turn (a request among bulk data) are not in this line: they go on at once, or, if a turn has too many of
+//! them, have a line of their own, which gets half of the places.
 
 use super::shard::Wakes;
 use super::state::{Side, StackState};
 use ackline_tcp_core::{ConnId, Instant};
+use std::collections::VecDeque;
 
 /// Bytes that all connections may exchange with their applications in one turn of the driver. It costs a
 /// single flow less than a hundredth of its rate.
@@ -27,8 +34,12 @@ pub(crate) struct Turns {
     /// Connections that exchanged something in this turn, and in the one before.
     busy: usize,
     busy_before: usize,
+    /// Bytes exchanged in this turn.
+    bytes: usize,
     /// Connections whose share is used up and that have more to exchange, first come first.
-    waiting: Vec<(ConnId, Side)>,
+    old: VecDeque<(ConnId, Side)>,
+    /// Connections that found the turn used up and had exchanged nothing in it.
+    new: VecDeque<(ConnId, Side)>,
     /// Times that one had to wait.
     waits: u64,
 }
@@ -72,14 +83,29 @@ impl Exchange {
 impl Turns {
     /// `limit`: bytes that the busy connections share in a turn.
     pub(super) const fn new(limit: usize) -> Self {
-        Self { limit, number: 1, busy: 0, busy_before: 0, waiting: Vec::new(), waits: 0 }
+        Self {
+            limit,
+            number: 1,
+            busy: 0,
+            busy_before: 0,
+            bytes: 0,
+            old: VecDeque::new(),
+            new: VecDeque::new(),
+            waits: 0,
+        }
     }
 
-    /// Bytes that the connection may still exchange in this turn.
-    fn left(&self, account: &Account) -> usize {
-        let used = if account.turn == self.number { account.bytes as usize } else { 0 };
+    /// Bytes that the connection may still exchange on `side` in this turn.
+    fn left(&self, account: &Account, side: Side) -> usize {
+        let used = match account.turn == self.number {
+            true => account.bytes as usize,
+            // Twice as much, so that those that waited find room beside those that did not.
+            false if self.bytes / 2 >= self.limit => return 0,
+            false => 0,
+        };
         let busy = self.busy.max(self.busy_before).max(1);
-        (self.limit / busy).max(LEAST_SHARE.min(self.limit)).saturating_sub(used)
+        let share = (self.limit / busy).max(LEAST_SHARE.min(self.limit));
+        if account.waits[side as usize] { 0 } else { share.saturating_sub(used) }
     }
 
     fn charge(&mut self, account: &mut Account, bytes: usize) {
@@ -91,19 +117,31 @@ impl Turns {
             account.bytes = 0;
             self.busy += 1;
         }
+        self.bytes = self.bytes.saturating_add(bytes);
         account.bytes = account.bytes.saturating_add(u32::try_from(bytes).unwrap_or(u32::MAX));
     }
 
     fn wait(&mut self, account: &mut Account, conn: ConnId, side: Side) {
         if !std::mem::replace(&mut account.waits[side as usize], true) {
-            self.waiting.push((conn, side));
+            let line = if account.turn == self.number { &mut self.old } else { &mut self.new };
+            line.push_back((conn, side));
             self.waits += 1;
         }
     }
 
+    /// Ends the turn, and returns how many of those that wait may go on: of the new ones, and of the old ones.
+    fn end(&mut self) -> (usize, usize) {
+        self.number = self.number.wrapping_add(1);
+        self.busy_before = std::mem::take(&mut self.busy);
+        self.bytes = 0;
+        let places = (self.limit / LEAST_SHARE).max(2);
+        let old = self.old.len().min(places - self.new.len().min(places / 2));
+        (self.new.len().min(places - old), old)
+    }
+
     /// True if somebody waits for the driver.
-    pub(crate) const fn are_awaited(&self) -> bool {
-        !self.waiting.is_empty()
+    pub(crate) fn are_awaited(&self) -> bool {
+        !self.old.is_empty() || !self.new.is_empty()
     }
 
     /// Times that a connection had used up its share and waited for the driver.
@@ -118,7 +156,7 @@ impl StackState {
     pub(crate) fn share(&mut self, conn: ConnId, side: Side) -> usize {
         let alive = self.failure().is_none();
         let (turns, Some(account)) = self.account(conn) else { return usize::MAX };
-        let left = turns.left(account);
+        let left = turns.left(account, side);
         if left == 0 && alive {
             turns.wait(account, conn, side);
         }
@@ -132,20 +170,17 @@ impl StackState {
         }
     }
 
-    /// The driver has run: everybody may go on.
+    /// The driver has run: the first of those that wait may go on.
     pub(super) fn next_turn(&mut self, wakes: &mut Wakes) {
-        let turns = &mut self.turns;
-        turns.number = turns.number.wrapping_add(1);
-        turns.busy_before = std::mem::take(&mut turns.busy);
-        // Put back to keep its allocation.
-        let mut waiting = std::mem::take(&mut turns.waiting);
-        for (conn, side) in waiting.drain(..) {
+        let (new, old) = self.turns.end();
+        for place in 0..new + old {
+            let line = if place < new { &mut self.turns.new } else { &mut self.turns.old };
+            let Some((conn, side)) = line.pop_front() else { continue };
             if let (_, Some(account)) = self.account(conn) {
                 account.waits[side as usize] = false;
             }
             self.wake(conn, &[side], wakes);
         }
-        self.turns.waiting = waiting;
     }
 }
 
@@ -157,17 +192,21 @@ mod tests {
     fn busy_connections_share_a_turn() {
         let mut turns = Turns::new(DEFAULT_TURN);
         let mut first = Account::default();
-        assert_eq!(turns.left(&first), DEFAULT_TURN);
+        assert_eq!(turns.left(&first, Side::Write), DEFAULT_TURN);
         turns.charge(&mut first, 100_000);
-        assert_eq!(turns.left(&first), DEFAULT_TURN - 100_000);
+        assert_eq!(turns.left(&first, Side::Write), DEFAULT_TURN - 100_000);
         let mut others = [Account::default(); 3];
         for other in &mut others {
             turns.charge(other, 1);
         }
-        assert_eq!(turns.left(&first), DEFAULT_TURN / 4 - 100_000);
+        assert_eq!(turns.left(&first, Side::Write), DEFAULT_TURN / 4 - 100_000);
         turns.charge(&mut first, DEFAULT_TURN);
-        assert_eq!(turns.left(&first), 0);
-        assert_eq!(turns.left(&others[0]), DEFAULT_TURN / 4 - 1, "one that took too much takes from nobody");
+        assert_eq!(turns.left(&first, Side::Write), 0);
+        assert_eq!(
+            turns.left(&others[0], Side::Write),
+            DEFAULT_TURN / 4 - 1,
+            "one that took too much takes from nobody"
+        );
     }
 
     #[test]
@@ -176,14 +215,73 @@ mod tests {
         for _ in 0..10_000 {
             turns.charge(&mut Account::default(), 1);
         }
-        assert_eq!(turns.left(&Account::default()), LEAST_SHARE);
-        assert_eq!(Turns::new(10).left(&Account::default()), 10, "a smaller turn is smaller for all");
+        assert_eq!(turns.left(&Account::default(), Side::Write), LEAST_SHARE);
+        assert_eq!(
+            Turns::new(10).left(&Account::default(), Side::Write),
+            10,
+            "a smaller turn is smaller for all"
+        );
     }
 
     #[test]
     fn what_exchanges_nothing_is_not_busy() {
         let mut turns = Turns::new(DEFAULT_TURN);
         turns.charge(&mut Account::default(), 0);
-        assert_eq!(turns.left(&Account::default()), DEFAULT_TURN);
+        assert_eq!(turns.left(&Account::default(), Side::Write), DEFAULT_TURN);
+    }
+
+    const TWO: usize = 2 * LEAST_SHARE;
+
+    fn conn(index: u32) -> ConnId {
+        ConnId::for_test(index, 0)
+    }
+
+    /// A connection that has used up its share and waits.
+    fn waiting(turns: &mut Turns, index: u32) -> Account {
+        let mut account = Account::default();
+        turns.charge(&mut account, LEAST_SHARE);
+        turns.wait(&mut account, conn(index), Side::Write);
+        account
+    }
+
+    #[test]
+    fn a_turn_lets_as_many_go_on_as_it_has_room_for() {
+        let mut turns = Turns::new(TWO);
+        for index in 0..5 {
+            waiting(&mut turns, index);
+        }
+        assert_eq!(turns.end(), (0, 2));
+        assert_eq!(
+            turns.old.front().map(|(conn, _)| *conn),
+            Some(conn(0)),
+            "in the order in which they came"
+        );
+    }
+
+    #[test]
+    fn who_waits_is_not_let_through_by_a_new_turn() {
+        let mut turns = Turns::new(TWO);
+        let account = waiting(&mut turns, 1);
+        turns.end();
+        assert_eq!(turns.left(&account, Side::Write), 0, "until it is its turn");
+        assert!(turns.left(&account, Side::Read) > 0, "the other side does not wait");
+    }
+
+    #[test]
+    fn a_flow_that_was_silent_does_not_queue_behind_the_busy_ones() {
+        let mut turns = Turns::new(TWO);
+        for index in 0..2 {
+            waiting(&mut turns, index);
+        }
+        let mut silent = Account::default();
+        assert_eq!(turns.left(&silent, Side::Write), LEAST_SHARE);
+        // Unless the turn has too much already; then it goes on with the next one.
+        for index in 2..10 {
+            let mut account = waiting(&mut turns, index);
+            turns.charge(&mut account, LEAST_SHARE);
+        }
+        assert_eq!(turns.left(&silent, Side::Write), 0);
+        turns.wait(&mut silent, conn(10), Side::Write);
+        assert_eq!(turns.end(), (1, 1));
     }
 }

@@ -173,6 +173,27 @@ async fn busy_connections_share_a_turn_whatever_they_write_at_once() {
     assert!(most <= 2 * least, "{:?}", all().collect::<Vec<_>>());
 }
 
+#[tokio::test]
+async fn a_turn_of_a_crowd_is_as_long_as_one_of_a_few() {
+    let (streams, _hosts) = connections(TURN, 100).await;
+    let most = most_at_once(|done| async move {
+        let mut tasks = tokio::task::JoinSet::new();
+        for (mut near, far) in streams {
+            tasks.spawn(drain(far));
+            let done = done.clone();
+            tasks.spawn(async move {
+                loop {
+                    let written = near.write(&[7; CHUNK]).await.expect("written");
+                    done.fetch_add(written, Ordering::Relaxed);
+                }
+            });
+        }
+        tasks.join_next().await;
+    })
+    .await;
+    assert!(most <= 4 * TURN, "{most} bytes");
+}
+
 async fn exchange(turn: usize) {
     const LENGTH: usize = 1 << 20;
     let (streams, hosts) = connections(turn, 3).await;
