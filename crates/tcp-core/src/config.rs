@@ -45,11 +45,14 @@ pub struct EndpointConfig {
     /// Half-open connections and released ones in TIME-WAIT are records, which do not count.
     pub max_connections: u32,
     /// Maximum number of half-open connections, whose SYN-ACK is not acknowledged yet, each a record of at most 128
-    /// bytes (RFC 4987, section 3.3; Linux: `tcp_max_syn_backlog`). Beyond it the oldest makes room, and is counted.
+    /// bytes (RFC 4987, section 3.3; Linux: `tcp_max_syn_backlog`). Beyond it SYNs are answered with cookies; without
+    /// [`syn_cookies`](Self::syn_cookies) the oldest makes room, and is counted.
     pub max_half_open: u32,
     /// Half-open connections of one source (an IPv4 address, or an IPv6 prefix of 64 bits) with which it has its
     /// share: while all [`max_half_open`](Self::max_half_open) are in use, no others make room for more of its SYNs.
     pub half_open_per_source: u32,
+    /// When SYNs are answered with SYN cookies, which take no memory (RFC 4987, section 3.6; Linux: `tcp_syncookies`).
+    pub syn_cookies: SynCookies,
     /// Maximum number of orphans: connections that the application has released and that still have something
     /// to deliver, or wait for the peer's FIN. Beyond it, the one whose last progress is the longest ago is
     /// reset and counted (Linux: `tcp_max_orphans`).
@@ -126,6 +129,7 @@ impl Default for EndpointConfig {
             max_connections: 1 << 20,
             max_half_open: 1 << 14,
             half_open_per_source: 256,
+            syn_cookies: SynCookies::default(),
             max_orphans: 1 << 16,
             orphan_timeout: Some(Duration::from_secs(60)),
             max_time_wait: 1 << 18,
@@ -393,6 +397,19 @@ impl Default for KeepAlive {
     fn default() -> Self {
         Self { idle: Duration::from_secs(7_200), interval: Duration::from_secs(75), count: 9 }
     }
+}
+
+/// When SYNs are answered with SYN cookies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SynCookies {
+    /// Never.
+    Off,
+    /// While [`max_half_open`](EndpointConfig::max_half_open) connections are half-open.
+    #[default]
+    WhenFull,
+    /// Always, except where a SYN follows a connection in TIME-WAIT: no cookie can be above its numbers.
+    Always,
 }
 
 /// Addresses and ports of a listener. Port 0 picks a free ephemeral port.

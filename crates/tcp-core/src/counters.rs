@@ -67,6 +67,10 @@ counters! {
     listen_overflows, "TcpExtListenOverflows", "SYNs, and ACKs of SYN-ACKs, dropped because a listener's backlog was full.";
     listen_drops, "TcpExtListenDrops", "SYNs, and ACKs of SYN-ACKs, dropped for any reason.";
     tcp_req_q_full_drop, "TcpExtTCPReqQFullDrop", "SYNs dropped because there were too many half-open connections, and those of the same source had their share.";
+    tcp_req_q_full_do_cookies, "TcpExtTCPReqQFullDoCookies", "SYNs answered with a cookie because there were too many half-open connections.";
+    syncookies_sent, "TcpExtSyncookiesSent", "SYN cookies sent.";
+    syncookies_recv, "TcpExtSyncookiesRecv", "ACKs of a valid SYN cookie.";
+    syncookies_failed, "TcpExtSyncookiesFailed", "ACKs that came while SYN cookies could be valid, and acknowledged none.";
     half_open_evicted, "AcklineHalfOpenEvicted", "Half-open connections, each the oldest one, that made room for another.";
     embryonic_rsts, "TcpExtEmbryonicRsts", "Half-open connections that an RST or a new SYN of the peer ended.";
     port_probes, "AcklinePortProbes", "Ports tried for connections that named none.";

@@ -1,7 +1,7 @@
 //! The handshake of a connection: retransmission of its SYN, and becoming ESTABLISHED. What the SYNs say is in
 //! [`syns`](super::syns).
 
-use super::syns::{MAX_WSCALE, MIN_MSS, OwnSyn, Syns, wscale_for};
+use super::syns::{MAX_WSCALE, MIN_MSS, OwnSyn, Syns, default_mss, wscale_for};
 use super::{Connection, Notices, header_len, transition::Input};
 use crate::config::{ConnConfig, Ecn, EndpointConfig};
 use crate::ctx::Ctx;
@@ -13,11 +13,6 @@ use crate::snd;
 use crate::snd::ecn::EcnAgreement;
 use crate::time::{Duration, Instant};
 use crate::wire::{MIN_MTU_V6, TcpFlags, TcpSegment};
-
-/// Segment size if the peer's SYN does not give one (RFC 9293, section 3.7.1).
-const DEFAULT_MSS_V4: u16 = 536;
-/// The same for IPv6.
-const DEFAULT_MSS_V6: u16 = 1_220;
 
 /// State needed until the connection is ESTABLISHED.
 #[derive(Debug)]
@@ -182,11 +177,7 @@ impl Connection {
     /// The sender's segment size: the smaller of what the peer accepts and what the MTU allows, less the
     /// options on every segment (RFC 6691, section 3).
     pub(super) fn smss_for(&self, host: &EndpointConfig, peer: Option<u16>) -> u32 {
-        let default = match self.tuple.remote().ip() {
-            core::net::IpAddr::V4(_) => DEFAULT_MSS_V4,
-            core::net::IpAddr::V6(_) => DEFAULT_MSS_V6,
-        };
-        let peer = peer.unwrap_or(default).max(MIN_MSS);
+        let peer = peer.unwrap_or_else(|| default_mss(&self.tuple.remote_ip())).max(MIN_MSS);
         u32::from(peer.min(self.announced_mss(host))).saturating_sub(self.option_len()).max(1)
     }
 

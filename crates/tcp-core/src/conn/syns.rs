@@ -42,16 +42,33 @@ impl Offer {
     /// The offer of a SYN or SYN-ACK.
     pub(crate) fn of(syn: &TcpSegment<'_>) -> Self {
         let options = &syn.options;
+        let val = options.timestamps.map(|ts| ts.val);
+        Self::new(options.mss, options.window_scale, options.sack_permitted, val, is_ecn_setup(syn.flags))
+    }
+
+    /// MSS, window shift, SACK permitted, TSval, and ECN setup.
+    pub(crate) fn new(
+        mss: Option<u16>,
+        window_scale: Option<u8>,
+        sack: bool,
+        timestamp: Option<u32>,
+        ecn: bool,
+    ) -> Self {
         let flag = |set: bool, flag: u8| if set { flag } else { 0 };
         Self {
-            ts_val: options.timestamps.map_or(0, |ts| ts.val),
-            mss: options.mss.map(|mss| NonZeroU16::new(mss).unwrap_or(NonZeroU16::MIN)),
-            wscale: options.window_scale.unwrap_or(0),
-            flags: flag(options.timestamps.is_some(), Self::TIMESTAMPS)
-                | flag(options.window_scale.is_some(), Self::WINDOW_SCALE)
-                | flag(options.sack_permitted, Self::SACK)
-                | flag(is_ecn_setup(syn.flags), Self::ECN),
+            ts_val: timestamp.unwrap_or(0),
+            mss: mss.map(|mss| NonZeroU16::new(mss).unwrap_or(NonZeroU16::MIN)),
+            wscale: window_scale.unwrap_or(0),
+            flags: flag(timestamp.is_some(), Self::TIMESTAMPS)
+                | flag(window_scale.is_some(), Self::WINDOW_SCALE)
+                | flag(sack, Self::SACK)
+                | flag(ecn, Self::ECN),
         }
+    }
+
+    /// The same with nothing but the MSS.
+    pub(crate) fn mss_only(self) -> Self {
+        Self::new(self.mss(), None, false, None, false)
     }
 
     const fn has(self, flag: u8) -> bool {
@@ -89,6 +106,14 @@ impl Offer {
 fn is_ecn_setup(flags: TcpFlags) -> bool {
     let ece = flags.contains(TcpFlags::ECE);
     ece && flags.contains(TcpFlags::CWR) != flags.contains(TcpFlags::ACK)
+}
+
+/// The peer's MSS if its SYN does not give one (RFC 9293, section 3.7.1).
+pub(crate) const fn default_mss(remote: &IpAddr) -> u16 {
+    match remote {
+        IpAddr::V4(_) => 536,
+        IpAddr::V6(_) => 1_220,
+    }
 }
 
 /// The smallest shift with which the whole buffer can be announced.
@@ -129,9 +154,9 @@ impl Syns {
         }
     }
 
-    /// Those of a passive open: `syn` has arrived.
-    pub(crate) fn passive(iss: SeqNum, syn: &TcpSegment<'_>) -> Self {
-        Self { irs: syn.seq, peer: Offer::of(syn), ..Self::active(iss) }
+    /// Those of a passive open: a SYN with the number `irs` has arrived.
+    pub(crate) fn passive(iss: SeqNum, irs: SeqNum, peer: Offer) -> Self {
+        Self { irs, peer, ..Self::active(iss) }
     }
 
     /// The peer's SYN arrived.

@@ -1,7 +1,7 @@
 //! Segment arrival: for each state and each kind of segment, what RFC 9293, section 3.10.7 demands, with the
 //! amendments of RFC 5961, RFC 7323, RFC 6191 and RFC 1337.
 
-use super::{Connection, Disposition, HalfOpen, IcmpError, Notices, RstSpec, Syns};
+use super::{Connection, Disposition, HalfOpen, IcmpError, Notices, Offer, RstSpec, Syns};
 use crate::State;
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::counters::Counters;
@@ -95,7 +95,8 @@ fn config() -> ConnConfig {
 
 /// SYN-RECEIVED, with the SYN-ACK to be transmitted.
 fn accepted(ctx: &mut Ctx<'_>, config: Arc<ConnConfig>, ts_offset: u32, syn: &TcpSegment<'_>) -> Connection {
-    let half_open = HalfOpen { syns: Syns::passive(ISS, syn), first_sent: None, segs_in: 1 };
+    let half_open =
+        HalfOpen { syns: Syns::passive(ISS, syn.seq, Offer::of(syn)), first_sent: None, segs_in: 1 };
     Connection::accept(ctx, tuple(), config, ts_offset, half_open)
 }
 

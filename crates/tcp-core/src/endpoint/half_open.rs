@@ -5,15 +5,19 @@
 //! state (simultaneous opens): `Syns::in_syn_received`.
 
 use super::stray::Stray;
-use super::{Endpoint, Ingested};
+use super::{Endpoint, Ingested, syn_cookies};
 use crate::State;
-use crate::conn::{AckTrigger, Connection, HalfOpen, Opening, RstSpec, Syns, count_skipped_ack};
+use crate::config::{ConnConfig, SynCookies};
+use crate::conn::{
+    AckTrigger, Connection, HalfOpen, Offer, Opening, OwnSyn, RstSpec, Syns, TimestampClock, blank_header,
+    count_skipped_ack, default_mss,
+};
 use crate::drop_reason::DropReason;
 use crate::four_tuple::FourTuple;
 use crate::packet::SendReason;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{HeaderBuf, IpInfo, TcpSegment, emit_tcp};
+use crate::wire::{HeaderBuf, IpInfo, TcpFlags, TcpSegment, emit_tcp};
 use alloc::boxed::Box;
 use core::num::NonZeroU32;
 
@@ -28,7 +32,6 @@ impl Endpoint {
         iss_floor: Option<SeqNum>,
     ) -> Ingested {
         let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
-        let config = listener.accept.conn.clone();
         // RFC 9293, section 3.10.7.2, does not cover these cases; the client repeats an unanswered SYN.
         if !listener.has_room() {
             return self.drop_packet(DropReason::BacklogFull);
@@ -36,7 +39,14 @@ impl Endpoint {
         if self.slots.len() >= self.config.max_connections as usize {
             return self.drop_packet(DropReason::EndpointFull);
         }
-        if !self.egress.strays.has_room_for_syn_ack() || !self.make_room(tuple, iss_floor.is_some()) {
+        if !self.egress.strays.has_room_for_syn_ack() {
+            return self.drop_packet(DropReason::HalfOpenFull);
+        }
+        let config = listener.accept.conn.clone();
+        if iss_floor.is_none() && self.wants_cookie() {
+            return self.send_cookie(now, &config, tuple, syn);
+        }
+        if !self.make_room(tuple, iss_floor.is_some()) {
             return self.drop_packet(DropReason::HalfOpenFull);
         }
         let iss = match iss_floor {
@@ -44,17 +54,97 @@ impl Endpoint {
             None => self.isn.isn(now, tuple),
         };
         let segs_in = syn.wire_segments.min(255) as u8;
-        let half_open = HalfOpen { syns: Syns::passive(iss, syn), first_sent: None, segs_in };
+        let half_open =
+            HalfOpen { syns: Syns::passive(iss, syn.seq, Offer::of(syn)), first_sent: None, segs_in };
         let place = self.syn_cache.insert(now, tuple, number, config, half_open, self.config.max_half_open);
         self.send_syn_ack(now, place);
         Ingested::HalfOpen
+    }
+
+    /// True if a SYN is to be answered with a cookie.
+    fn wants_cookie(&mut self) -> bool {
+        match self.config.syn_cookies {
+            SynCookies::Off => false,
+            SynCookies::WhenFull => {
+                let full = self.is_cache_full();
+                self.observe.counters.tcp_req_q_full_do_cookies += u64::from(full);
+                full
+            }
+            SynCookies::Always => true,
+        }
+    }
+
+    fn is_cache_full(&self) -> bool {
+        self.syn_cache.len() >= self.config.max_half_open as usize
+    }
+
+    /// Queues a SYN-ACK with a cookie.
+    fn send_cookie(
+        &mut self,
+        now: Instant,
+        config: &ConnConfig,
+        tuple: &FourTuple,
+        syn: &TcpSegment<'_>,
+    ) -> Ingested {
+        let mut peer = Offer::of(syn);
+        if !config.timestamps || peer.timestamp().is_none() {
+            peer = peer.mss_only();
+        }
+        let remote = tuple.remote_ip();
+        let mss = peer.mss().unwrap_or(default_mss(&remote));
+        let syns = Syns::passive(self.cookies.make(now, tuple, syn.seq, mss), syn.seq, peer);
+        let ts_offset = self.isn.timestamp_offset(tuple);
+        let mut header = blank_header(config, &self.config, tuple);
+        header.seq = syns.iss;
+        let own = OwnSyn::new(config, &self.config, remote);
+        own.write(now, SendReason::SynAck, &syns, &TimestampClock::new(ts_offset), &mut header);
+        if let Some(timestamps) = &mut header.options.timestamps {
+            let clock = timestamps.val.wrapping_sub(ts_offset);
+            timestamps.val = syn_cookies::stamp(clock, peer).wrapping_add(ts_offset);
+        }
+        let mut built = HeaderBuf::new();
+        if let Ok(emitted) = emit_tcp(&header, [&[], &[]], self.config.tx_checksum, &mut built) {
+            self.observe.counters.syncookies_sent += 1;
+            self.push_stray(now, Stray::Cookie { header: built, checksum: emitted.checksum });
+        }
+        Ingested::HalfOpen
+    }
+
+    /// The handshake that an ACK for a listener completes because it acknowledges a cookie.
+    pub(super) fn cookie_of(
+        &mut self,
+        now: Instant,
+        number: NonZeroU32,
+        tuple: &FourTuple,
+        segment: &TcpSegment<'_>,
+    ) -> Option<HalfOpen> {
+        if segment.flags.contains(TcpFlags::SYN) || !self.cookies.may_be_valid(now) {
+            return None;
+        }
+        let config = &self.listeners.get(number)?.accept.conn;
+        let counters = &mut self.observe.counters;
+        let (iss, irs) = (segment.ack - 1, segment.seq - 1);
+        let Some(mss) = self.cookies.check(now, tuple, irs, iss) else {
+            counters.syncookies_failed += 1;
+            return None;
+        };
+        counters.syncookies_recv += 1;
+        let ts_offset = self.isn.timestamp_offset(tuple);
+        let peer = match segment.options.timestamps {
+            Some(ts) if config.timestamps => syn_cookies::offer(mss, ts.ecr.wrapping_sub(ts_offset), ts.val),
+            _ => Offer::new(Some(mss), None, false, None, false),
+        };
+        let mut syns = Syns::passive(iss, irs, peer);
+        // As the SYN-ACK was sent.
+        syns.sent(syns.ecn_setup(config.ecn, SendReason::SynAck) != TcpFlags::NONE);
+        Some(HalfOpen { syns, first_sent: None, segs_in: 1 })
     }
 
     /// True if the SYN cache has room for another entry. If it is full, the oldest one makes room, unless the source has
     /// its share already: one source cannot push out what others have begun. `reopens`: the SYN has shown that it knows
     /// a connection in TIME-WAIT, which not many can.
     fn make_room(&mut self, tuple: &FourTuple, reopens: bool) -> bool {
-        if self.syn_cache.len() < self.config.max_half_open as usize {
+        if !self.is_cache_full() {
             return true;
         }
         if !reopens && self.syn_cache.share_of(tuple) >= self.config.half_open_per_source {
@@ -77,7 +167,8 @@ impl Endpoint {
         let Some(entry) = self.syn_cache.get_mut(place) else { return Ingested::Handled };
         let opening = entry.syns.in_syn_received(&entry.config, segment);
         if let Opening::SynAck | Opening::Complete = opening {
-            return self.complete(now, place, ip, segment);
+            let (listener, tuple, half_open) = (entry.listener, entry.tuple, entry.half_open());
+            return self.complete(now, listener, &tuple, half_open, ip, segment);
         }
         entry.heard();
         match opening {
@@ -105,30 +196,38 @@ impl Endpoint {
         }
     }
 
-    /// The peer has acknowledged the SYN-ACK: the entry becomes a connection, which takes the segment. Without room for
-    /// it the ACK is dropped, and the entry stays: the peer answers the next SYN-ACK (as in Linux).
-    fn complete(&mut self, now: Instant, place: u32, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
-        let listener = self.syn_cache.get(place).and_then(|entry| self.listeners.get(entry.listener));
-        if listener.is_none_or(|listener| !listener.has_room()) {
+    /// The peer has acknowledged the SYN-ACK: the handshake becomes a connection, which takes the segment. Without room
+    /// for it the ACK is dropped. An entry in the SYN cache stays, and the peer answers the next SYN-ACK (as in Linux).
+    pub(super) fn complete(
+        &mut self,
+        now: Instant,
+        number: NonZeroU32,
+        tuple: &FourTuple,
+        half_open: HalfOpen,
+        ip: &IpInfo,
+        segment: &TcpSegment<'_>,
+    ) -> Ingested {
+        let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
+        if !listener.has_room() {
             return self.drop_packet(DropReason::BacklogFull);
         }
         if self.slots.len() >= self.config.max_connections as usize {
             return self.drop_packet(DropReason::EndpointFull);
         }
-        let Some(entry) = self.syn_cache.remove(place) else { return Ingested::Handled };
-        let (tuple, half_open) = (entry.tuple, entry.half_open());
-        let ts_offset = self.isn.timestamp_offset(&tuple);
+        let entry = self.syn_cache.look_up(tuple).and_then(|place| self.syn_cache.remove(place));
+        let config = entry.map_or_else(|| listener.accept.conn.clone(), |entry| entry.config);
+        let ts_offset = self.isn.timestamp_offset(tuple);
         let (host, observe) = (&self.config, &mut self.observe);
         let id = self.slots.insert(|id| {
             let mut ctx = observe.ctx(now, id, host);
-            Box::new(Connection::accept(&mut ctx, tuple, entry.config, ts_offset, half_open))
+            Box::new(Connection::accept(&mut ctx, *tuple, config, ts_offset, half_open))
         });
         if let Some(slot) = self.slots.get_mut(id) {
-            slot.set_listener(entry.listener);
+            slot.set_listener(number);
         }
         self.expect_known_path(now, id);
-        self.listeners.enter(entry.listener);
-        self.name(&tuple, id);
+        self.listeners.enter(number);
+        self.name(tuple, id);
         self.latest = id.index;
         self.give_to_conn(now, id.index, ip, segment);
         Ingested::Accepted(id)

@@ -73,11 +73,11 @@ impl Endpoint {
             return self.give_to_half_open(now, place, ip, segment);
         }
         if let Some(name) = self.time_wait.look_up(&tuple) {
-            return self.give_to_time_wait(now, name, &tuple, segment);
+            return self.give_to_time_wait(now, name, &tuple, ip, segment);
         }
         match self.check_addresses(ip) {
             Some(dropped) => dropped,
-            None => self.give_to_listener(now, &tuple, segment, None),
+            None => self.give_to_listener(now, &tuple, ip, segment, None),
         }
     }
 
@@ -127,7 +127,8 @@ impl Endpoint {
                 self.send_reset(now, named_by(ip, segment), rst);
             }
             Disposition::NewSyn { iss_floor } => {
-                return self.give_to_listener(now, &named_by(ip, segment), segment, Some(iss_floor));
+                let tuple = named_by(ip, segment);
+                return self.give_to_listener(now, &tuple, ip, segment, Some(iss_floor));
             }
         }
         Ingested::Conn(id)
@@ -138,6 +139,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         tuple: &FourTuple,
+        ip: &IpInfo,
         segment: &TcpSegment<'_>,
         iss_floor: Option<SeqNum>,
     ) -> Ingested {
@@ -148,7 +150,10 @@ impl Endpoint {
         if flags.contains(TcpFlags::RST) {
             self.ignore_segment()
         } else if flags.contains(TcpFlags::ACK) {
-            self.refuse_segment(now, *tuple, segment)
+            match self.cookie_of(now, listener, tuple, segment) {
+                Some(half_open) => self.complete(now, listener, tuple, half_open, ip, segment),
+                None => self.refuse_segment(now, *tuple, segment),
+            }
         } else if flags.contains(TcpFlags::SYN) {
             self.on_syn(now, listener, tuple, segment, iss_floor)
         } else {

@@ -7,6 +7,7 @@
 //! accepts |
 //! | `listen.rs`, `open.rs` | listeners, and active opens |
 //! | `half_open.rs`, `syn_cache.rs` | passive opens before they are connections: their rules, and their entries |
+//! | `syn_cookies.rs` | passive opens without an entry |
 //! | `transmit.rs` | sending: what to send next, and what its departure commits |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
@@ -46,6 +47,7 @@ mod settings;
 mod slots;
 mod stray;
 mod syn_cache;
+mod syn_cookies;
 mod time_wait;
 mod time_wait_table;
 mod transmit;
@@ -82,6 +84,7 @@ use ports::PortSelector;
 use rng::Keys;
 use slots::{Flags, Slots};
 use syn_cache::SynCache;
+use syn_cookies::SynCookies;
 use time_wait_table::TimeWaitTable;
 use wheel::TimingWheel;
 
@@ -100,6 +103,7 @@ pub struct Endpoint {
     listeners: Listeners,
     /// Passive opens whose handshake is not complete.
     syn_cache: SynCache,
+    cookies: SynCookies,
     /// Connections in TIME-WAIT that nobody holds.
     time_wait: TimeWaitTable,
     /// The earliest deadline of each connection, by its index.
@@ -162,6 +166,7 @@ impl Endpoint {
             latest: 0,
             listeners: Listeners::default(),
             syn_cache: SynCache::new(keys.syn_cache),
+            cookies: SynCookies::new(keys.syn_cookies),
             time_wait: TimeWaitTable::new(keys.time_wait),
             wheel: TimingWheel::new(),
             egress: Egress::new(scheduler, &config),

@@ -24,6 +24,8 @@ pub(crate) struct Keys {
     pub(crate) syn_cache: [u8; 16],
     /// Of [`PathCache`](super::path_cache::PathCache).
     pub(crate) paths: [u8; 16],
+    /// Of [`SynCookies`](super::syn_cookies::SynCookies).
+    pub(crate) syn_cookies: [u8; 16],
 }
 
 impl Keys {
@@ -46,6 +48,7 @@ impl Keys {
             time_wait: key(),
             syn_cache: key(),
             paths: key(),
+            syn_cookies: key(),
         }
     }
 }
@@ -63,10 +66,11 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 8] {
-        let Keys { isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths } =
-            Keys::from_seed(seed);
-        [isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths]
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 9] {
+        let keys = Keys::from_seed(seed);
+        let Keys { isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths, syn_cookies } =
+            keys;
+        [isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths, syn_cookies]
     }
 
     #[test]
@@ -86,7 +90,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 16);
+            prop_assert_eq!(different.len(), 18);
         }
     }
 }

@@ -49,6 +49,13 @@ pub(super) enum Stray {
         /// Our address and the peer's.
         tuple: FourTuple,
     },
+    /// A SYN-ACK with a cookie, as it was built when the SYN came.
+    Cookie {
+        /// Its headers.
+        header: HeaderBuf,
+        /// What the device must still do for its checksum.
+        checksum: TxChecksum,
+    },
     /// An answer to a ping, or an error.
     Icmp {
         /// Our address.
@@ -97,7 +104,7 @@ impl Strays {
         self.resets < MAX_WAITING_RESETS
     }
 
-    /// True if another SYN-ACK of a half-open connection may wait.
+    /// True if another SYN-ACK may wait.
     pub(super) const fn has_room_for_syn_ack(&self) -> bool {
         self.syn_acks < MAX_WAITING_SYN_ACKS
     }
@@ -184,7 +191,7 @@ impl Strays {
     const fn count_of(&mut self, stray: &Stray) -> &mut usize {
         match stray {
             Stray::Reset { .. } => &mut self.resets,
-            Stray::SynAck { .. } => &mut self.syn_acks,
+            Stray::SynAck { .. } | Stray::Cookie { .. } => &mut self.syn_acks,
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => &mut self.errors,
             Stray::Icmp { .. } => &mut self.echoes,
             Stray::Ack { conn: Some(_), .. } => &mut self.acks,
@@ -197,7 +204,7 @@ impl Stray {
     const fn class(&self) -> SegmentClass {
         match self {
             Self::Reset { .. } => SegmentClass::Control(ControlKind::Rst),
-            Self::SynAck { .. } => SegmentClass::Control(ControlKind::Syn),
+            Self::SynAck { .. } | Self::Cookie { .. } => SegmentClass::Control(ControlKind::Syn),
             Self::Icmp { .. } => SegmentClass::Control(ControlKind::Other),
             Self::Ack { .. } => SegmentClass::PureAck,
         }
@@ -206,7 +213,7 @@ impl Stray {
     const fn reason(&self) -> SendReason {
         match self {
             Self::Reset { .. } => SendReason::Rst,
-            Self::SynAck { .. } => SendReason::SynAck,
+            Self::SynAck { .. } | Self::Cookie { .. } => SendReason::SynAck,
             Self::Icmp { message: IcmpEmit::Error(_), .. } => SendReason::IcmpError,
             Self::Icmp { .. } => SendReason::EchoReply,
             Self::Ack { reason, .. } => *reason,
@@ -215,7 +222,7 @@ impl Stray {
 
     fn payload(&self) -> &[u8] {
         match self {
-            Self::Reset { .. } | Self::SynAck { .. } | Self::Ack { .. } => &[],
+            Self::Reset { .. } | Self::SynAck { .. } | Self::Cookie { .. } | Self::Ack { .. } => &[],
             Self::Icmp { data, .. } => data,
         }
     }
@@ -225,14 +232,14 @@ impl Stray {
         let (upper, v4) = match self {
             Self::Reset { tuple, .. } | Self::SynAck { tuple } => (20, tuple.remote_ip().is_ipv4()),
             Self::Icmp { dst, data, .. } => (ICMP_HEADER + data.len() as u32, dst.is_ipv4()),
-            Self::Ack { header, .. } => return header.len() as u32,
+            Self::Cookie { header, .. } | Self::Ack { header, .. } => return header.len() as u32,
         };
         upper + if v4 { 20 } else { 40 }
     }
 
     /// False for a packet that the peer waits for however full the scheduler's queue is.
     const fn may_be_dropped(&self) -> bool {
-        !matches!(self, Self::SynAck { .. })
+        !matches!(self, Self::SynAck { .. } | Self::Cookie { .. })
     }
 
     /// Builds the packet; `None` if it is not due any more. SYN-ACKs of half-open connections are built by `syn_ack`.
@@ -259,7 +266,7 @@ impl Stray {
                 emit_icmp(&IcmpHeader { src, dst, ttl: host.default_ttl, message }, [data, &[]], buf).ok()?;
                 Some(TxChecksum::Complete)
             }
-            Self::Ack { ref header, checksum, .. } => {
+            Self::Cookie { ref header, checksum } | Self::Ack { ref header, checksum, .. } => {
                 buf.clone_from(header);
                 Some(checksum)
             }
@@ -382,6 +389,7 @@ impl Endpoint {
             }
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => counters.icmp_out_dest_unreachs += 1,
             Stray::Icmp { .. } => counters.icmp_out_echo_reps += 1,
+            Stray::Cookie { .. } => counters.tcp_out_segs += 1,
             // Counted when it was built.
             Stray::Ack { .. } => {}
         }

@@ -10,7 +10,7 @@ use crate::four_tuple::FourTuple;
 use crate::packet::SendReason;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{HeaderBuf, TcpHeader, TcpSegment, emit_tcp};
+use crate::wire::{HeaderBuf, IpInfo, TcpHeader, TcpSegment, emit_tcp};
 
 impl Endpoint {
     /// Makes a record of the connection at `index` if it is in TIME-WAIT, nobody holds it, and nothing of it is left to
@@ -40,6 +40,7 @@ impl Endpoint {
         now: Instant,
         name: Name,
         tuple: &FourTuple,
+        ip: &IpInfo,
         segment: &TcpSegment<'_>,
     ) -> Ingested {
         let ts_offset = self.isn.timestamp_offset(tuple);
@@ -51,7 +52,7 @@ impl Endpoint {
                 Ingested::Handled
             }
             Reaction::Reopen { iss_floor } => {
-                let ingested = self.give_to_listener(now, tuple, segment, Some(iss_floor));
+                let ingested = self.give_to_listener(now, tuple, ip, segment, Some(iss_floor));
                 if ingested == Ingested::HalfOpen {
                     self.time_wait.remove(name);
                     self.observe.counters.tcp_tw_reopened += 1;

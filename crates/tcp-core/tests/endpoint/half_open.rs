@@ -2,6 +2,7 @@
 //! SYNs costs.
 
 use crate::net::{A, B, Link, Net, Plan, host_config, socket};
+use ackline_tcp_core::config::SynCookies;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{
     HeaderBuf, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport, TxChecksumMode, emit_tcp, parse,
@@ -13,53 +14,53 @@ use ackline_tcp_core::{
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
-const SYN: TcpFlags = TcpFlags::SYN;
-const ACK: TcpFlags = TcpFlags::ACK;
-const FIN: TcpFlags = TcpFlags::FIN;
-const RST: TcpFlags = TcpFlags::RST;
+pub(crate) const SYN: TcpFlags = TcpFlags::SYN;
+pub(crate) const ACK: TcpFlags = TcpFlags::ACK;
+pub(crate) const FIN: TcpFlags = TcpFlags::FIN;
+pub(crate) const RST: TcpFlags = TcpFlags::RST;
 /// The peers' first sequence number.
-const IRS: SeqNum = SeqNum(9_000);
+pub(crate) const IRS: SeqNum = SeqNum(9_000);
 const MS: Duration = Duration::from_millis(1);
 
 /// A segment of a peer.
 #[derive(Clone, Copy, Debug)]
-struct Segment<'a> {
-    from: SocketAddr,
-    flags: TcpFlags,
-    seq: SeqNum,
-    ack: SeqNum,
-    options: TcpOptions,
-    data: &'a [u8],
+pub(crate) struct Segment<'a> {
+    pub(crate) from: SocketAddr,
+    pub(crate) flags: TcpFlags,
+    pub(crate) seq: SeqNum,
+    pub(crate) ack: SeqNum,
+    pub(crate) options: TcpOptions,
+    pub(crate) data: &'a [u8],
 }
 
 /// What the endpoint sent.
 #[derive(Clone, Debug)]
-struct Sent {
-    to: SocketAddr,
-    flags: TcpFlags,
-    seq: SeqNum,
-    ack: SeqNum,
-    options: TcpOptions,
-    window: u16,
+pub(crate) struct Sent {
+    pub(crate) to: SocketAddr,
+    pub(crate) flags: TcpFlags,
+    pub(crate) seq: SeqNum,
+    pub(crate) ack: SeqNum,
+    pub(crate) options: TcpOptions,
+    pub(crate) window: u16,
 }
 
 /// An endpoint that listens on port 80, and peers made by hand.
-struct Bench {
-    endpoint: Endpoint,
-    now: Instant,
-    listener: ListenerId,
+pub(crate) struct Bench {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) now: Instant,
+    pub(crate) listener: ListenerId,
 }
 
-fn peer(number: u16) -> SocketAddr {
+pub(crate) fn peer(number: u16) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 7], number))
 }
 
 /// Another IPv4 address for each number.
-fn spoofed(number: u32) -> SocketAddr {
+pub(crate) fn spoofed(number: u32) -> SocketAddr {
     SocketAddr::new(Ipv4Addr::from(0x0b00_0000 + number).into(), 4_000)
 }
 
-fn syn(from: SocketAddr) -> Segment<'static> {
+pub(crate) fn syn(from: SocketAddr) -> Segment<'static> {
     let timestamps = Some(Timestamps { val: 5_000, ecr: 0 });
     let options = TcpOptions {
         mss: Some(1_400),
@@ -72,13 +73,13 @@ fn syn(from: SocketAddr) -> Segment<'static> {
 }
 
 /// What follows a SYN-ACK.
-fn reply<'a>(to: &Sent, flags: TcpFlags, data: &'a [u8]) -> Segment<'a> {
+pub(crate) fn reply<'a>(to: &Sent, flags: TcpFlags, data: &'a [u8]) -> Segment<'a> {
     let timestamps = to.options.timestamps.map(|ts| Timestamps { val: 5_010, ecr: ts.val });
     let options = TcpOptions { timestamps, ..TcpOptions::NONE };
     Segment { from: to.to, flags, seq: IRS + 1, ack: to.seq + 1, options, data }
 }
 
-fn bytes(to: SocketAddr, segment: &Segment<'_>) -> Vec<u8> {
+pub(crate) fn bytes(to: SocketAddr, segment: &Segment<'_>) -> Vec<u8> {
     let mut header = TcpHeader::new(segment.from, to);
     (header.seq, header.ack, header.flags) = (segment.seq, segment.ack, segment.flags);
     (header.window, header.options) = (60_000, segment.options);
@@ -92,14 +93,14 @@ impl Bench {
         Self::with(host_config(A), AcceptConfig::default())
     }
 
-    fn with(host: EndpointConfig, accept: AcceptConfig) -> Self {
+    pub(crate) fn with(host: EndpointConfig, accept: AcceptConfig) -> Self {
         let mut endpoint = Endpoint::new(host, Box::new(Fifo::default()), [7; 32]);
         let now = Instant::from_secs(1);
         let listener = endpoint.listen(now, ListenOn::Port(80), accept).unwrap();
         Self { endpoint, now, listener }
     }
 
-    fn ingest(&mut self, segment: &Segment<'_>) -> Ingested {
+    pub(crate) fn ingest(&mut self, segment: &Segment<'_>) -> Ingested {
         let to = match segment.from {
             SocketAddr::V4(_) => socket(A, 80),
             SocketAddr::V6(_) => "[fd00::1]:80".parse().unwrap(),
@@ -107,7 +108,7 @@ impl Bench {
         self.endpoint.ingest(self.now, RxPacket::new(&bytes(to, segment)))
     }
 
-    fn drain(&mut self) -> Vec<Sent> {
+    pub(crate) fn drain(&mut self) -> Vec<Sent> {
         let mut all = vec![];
         self.endpoint
             .transmit(self.now, TxBudget::UNLIMITED, |packet| {
@@ -130,13 +131,13 @@ impl Bench {
         all
     }
 
-    fn arrive(&mut self, segment: &Segment<'_>) -> (Ingested, Vec<Sent>) {
+    pub(crate) fn arrive(&mut self, segment: &Segment<'_>) -> (Ingested, Vec<Sent>) {
         let ingested = self.ingest(segment);
         (ingested, self.drain())
     }
 
     /// The SYN-ACK that answers the SYN of `from`.
-    fn open(&mut self, from: SocketAddr) -> Sent {
+    pub(crate) fn open(&mut self, from: SocketAddr) -> Sent {
         let (ingested, mut sent) = self.arrive(&syn(from));
         assert_eq!((ingested, sent.len()), (Ingested::HalfOpen, 1));
         assert_eq!((sent[0].flags, sent[0].ack, sent[0].to), (SYN | ACK, IRS + 1, from));
@@ -153,7 +154,7 @@ impl Bench {
     }
 
     /// Half-open connections, and others.
-    fn held(&self) -> (usize, usize) {
+    pub(crate) fn held(&self) -> (usize, usize) {
         (self.endpoint.half_open(), self.endpoint.connections())
     }
 }
@@ -379,9 +380,10 @@ fn settings_changed_during_a_handshake_do_not_change_it() {
     assert_eq!(info.rtt, None, "whose ACK it is cannot be told (Karn)");
 }
 
-fn small_cache(entries: u32, share: u32) -> EndpointConfig {
+pub(crate) fn small_cache(entries: u32, share: u32) -> EndpointConfig {
     let mut host = host_config(A);
     (host.max_half_open, host.half_open_per_source) = (entries, share);
+    host.syn_cookies = SynCookies::Off;
     host
 }
 
@@ -433,7 +435,7 @@ fn a_source_with_its_share_pushes_nobody_out() {
 }
 
 /// An honest client's attempts, one after the other, during a flood of `per_ms` SYNs per millisecond to B.
-fn attempts_during_a_flood(
+pub(crate) fn attempts_during_a_flood(
     host: EndpointConfig,
     per_ms: u32,
     attempts: usize,
@@ -477,7 +479,7 @@ fn attempts_during_a_flood(
 #[test]
 fn a_flood_of_spoofed_syns_does_not_keep_an_honest_client_out() {
     let mut host = host_config(B);
-    host.max_half_open = 4_096;
+    (host.max_half_open, host.syn_cookies) = (4_096, SynCookies::Off);
     let (connected, mut net) = attempts_during_a_flood(host, 100, 100, spoofed);
     assert!(connected >= 99, "{connected} of 100");
     let endpoint = net.endpoint(B);
@@ -489,7 +491,7 @@ fn a_flood_of_spoofed_syns_does_not_keep_an_honest_client_out() {
 #[test]
 fn a_flood_from_one_source_does_not_keep_an_honest_client_out() {
     let mut host = host_config(B);
-    host.max_half_open = 4_096;
+    (host.max_half_open, host.syn_cookies) = (4_096, SynCookies::Off);
     let from = |number: u32| SocketAddr::from(([192, 0, 2, 7], number as u16));
     let (connected, mut net) = attempts_during_a_flood(host, 100, 100, from);
     assert!(connected >= 99, "{connected} of 100");

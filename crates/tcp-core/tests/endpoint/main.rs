@@ -10,5 +10,6 @@ mod orphans;
 mod path_mtu;
 mod refusals;
 mod stray;
+mod syn_cookies;
 mod time_wait;
 mod transfer;

@@ -2,7 +2,7 @@
 
 use super::ConfigKey;
 use super::value::{LONGEST, Number, SHORTEST, Slot, Span, Value};
-use crate::config::{EndpointConfig, Pricing};
+use crate::config::{EndpointConfig, Pricing, SynCookies};
 use crate::policy::SpecError;
 use crate::policy::spec::{Param, PolicySpec};
 use crate::time::Duration;
@@ -107,13 +107,35 @@ pub static HOST: &[Key] = &[
         ..Key::integer("max_connections", 1..=MAX_COUNT, |h| Slot::U32(&mut h.max_connections))
     },
     Key {
-        summary: "limit of half-open connections, beyond which the oldest makes room",
+        summary: "limit of half-open connections, beyond which SYNs get cookies, or the oldest makes room",
         source: "RFC 4987 section 3.3; tcp_max_syn_backlog",
         ..Key::integer("max_half_open", 0..=MAX_COUNT, |h| Slot::U32(&mut h.max_half_open))
     },
     Key {
         summary: "half-open connections of one IPv4 address or IPv6 /64 beyond which no others make room for its SYNs",
         ..Key::integer("half_open_per_source", 0..=MAX_COUNT, |h| Slot::U32(&mut h.half_open_per_source))
+    },
+    Key {
+        summary: "answer SYNs with SYN cookies: never, if there are too many half-open connections, or always",
+        source: "RFC 4987 section 3.6; tcp_syncookies",
+        ..Key::new(
+            "syn_cookies",
+            Value::Choice {
+                names: &["off", "on", "always"],
+                get: |h| match h.syn_cookies {
+                    SynCookies::Off => 0,
+                    SynCookies::WhenFull => 1,
+                    SynCookies::Always => 2,
+                },
+                set: |h, at| {
+                    h.syn_cookies = match at {
+                        0 => SynCookies::Off,
+                        1 => SynCookies::WhenFull,
+                        _ => SynCookies::Always,
+                    };
+                },
+            },
+        )
     },
     Key {
         summary: "limit of connections that the application has dropped and that are not finished; the one without progress for longest is reset",

@@ -77,6 +77,7 @@ fn every_field_of_a_host_has_a_key() {
         max_connections,
         max_half_open,
         half_open_per_source,
+        syn_cookies,
         max_orphans,
         orphan_timeout,
         max_time_wait,
