@@ -1,5 +1,6 @@
 //! What every event of a connection needs from its endpoint.
 
+use crate::budget::Budget;
 use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::events::{TraceEvent, Tracer};
@@ -19,6 +20,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) probe_margin: Duration,
     /// The endpoint's counters.
     pub(crate) counters: &'a mut Counters,
+    /// The endpoint's memory.
+    pub(crate) budget: &'a mut Budget,
     /// The receiver of trace events, if any.
     pub(crate) tracer: Option<&'a mut (dyn Tracer + 'static)>,
 }

@@ -66,6 +66,8 @@ reasons! {
     UnexpectedSyn, "unexpected SYN", tcp_syn_challenge, "A SYN on a connection that has one (RFC 5961, section 4.2).";
     NoAck, "no ACK", tcp_no_ack, "No ACK (RFC 9293, section 3.10.7.4, fifth).";
     BadAck, "ACK out of range", tcp_ack_unacceptable, "An ACK of what was never sent, or too old (RFC 5961, section 5.2).";
+    NoMemory, "no memory", tcp_rcv_q_drop, "Data in order for which there is no memory.";
+    ConnectionMemory, "no memory for a connection", memory_refusals, "A SYN while the memory budget has no room for another connection.";
     OutOfOrderFull, "no room out of order", tcp_ofo_drop, "Data out of order that finds too many ranges waiting, or no room.";
 }
 
@@ -82,7 +84,9 @@ impl DropReason {
                 counters.tcp_in_errs += 1;
                 counters.tcp_in_segs += 1;
             }
-            Self::BacklogFull | Self::EndpointFull | Self::HalfOpenFull => counters.listen_drops += 1,
+            Self::BacklogFull | Self::EndpointFull | Self::HalfOpenFull | Self::ConnectionMemory => {
+                counters.listen_drops += 1;
+            }
             _ => {}
         }
     }

@@ -33,6 +33,9 @@ pub enum ConnectError {
     /// All ephemeral ports for this peer are taken.
     #[error("no free local port for this peer")]
     NoFreePort,
+    /// The endpoint's memory budget has no room for another connection.
+    #[error("the memory budget is used up")]
+    OutOfMemory,
     /// The endpoint has reached its configured number of connections.
     #[error("the endpoint is full")]
     TooManyConnections,
@@ -57,6 +60,9 @@ pub enum ConnError {
     /// ICMP reported it, and no answer came before the timeout (RFC 5927, section 5.2: a soft error).
     #[error("host or network unreachable")]
     Unreachable,
+    /// The endpoint's memory budget was used up, and this connection held more than its share without moving.
+    #[error("connection aborted: the memory budget is used up")]
+    OutOfMemory,
     /// Data arrived after the application had closed its receiving side (RFC 9293, section 3.6.1).
     #[error("the peer sent data after this side had closed")]
     DataAfterClose,

@@ -152,6 +152,11 @@ impl ByteRing {
         [&self.buf[at..at + first], &self.buf[..len - first]]
     }
 
+    /// Drops what was written ahead.
+    pub(crate) fn forget_ahead(&mut self) {
+        self.ahead = 0;
+    }
+
     /// Drops up to `n` readable bytes at the front.
     pub(crate) fn consume(&mut self, n: usize) {
         let n = n.min(self.len());

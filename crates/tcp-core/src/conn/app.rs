@@ -2,6 +2,7 @@
 
 use super::{Connection, Notices};
 use crate::State;
+use crate::budget::{Budget, Grant};
 use crate::ctx::Ctx;
 use crate::error::StreamError;
 use crate::info::Info;
@@ -19,10 +20,26 @@ impl Connection {
         Ok(())
     }
 
+    /// Takes the memory to write `bytes`, as far as there is some. Whoever writes asks for it first.
+    pub(crate) fn ask_for_memory(&mut self, budget: &mut Budget, bytes: usize) {
+        let (len, capacity) = self.snd.buffered();
+        let total = len.saturating_add(bytes.min(self.snd.write_space(&self.config)));
+        if total > capacity {
+            let granted = budget.request(capacity, total);
+            self.send_grant = budget.grant_to(granted);
+        }
+    }
+
+    /// Notes how large the send buffer may become at present.
+    pub(crate) fn look_at_memory(&mut self, budget: &Budget) {
+        self.send_grant = budget.grant_to(self.snd.buffered().1);
+    }
+
     /// Copies as much of `data` as fits into the send buffer.
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<usize, StreamError> {
         self.check_writable()?;
-        let written = self.snd.write(&self.config, data);
+        let fits = data.len().min(self.write_space());
+        let written = self.snd.write(&self.config, &data[..fits]);
         if written < data.len() {
             self.wants_space = self.usual_space();
         }
@@ -36,7 +53,7 @@ impl Connection {
         fill: impl FnOnce([&mut [u8]; 2]) -> usize,
     ) -> Result<usize, StreamError> {
         self.check_writable()?;
-        let slices = self.snd.writable_slices(&self.config, max);
+        let slices = self.snd.writable_slices(&self.config, max.min(self.write_space()));
         let room = slices[0].len() + slices[1].len();
         if room == 0 {
             if max > 0 {
@@ -61,9 +78,20 @@ impl Connection {
         self.wants_space == 0
     }
 
-    /// Free bytes of the send buffer.
+    /// Free bytes of the send buffer, as far as there was memory for them when it was last asked for.
     pub(crate) fn write_space(&self) -> usize {
-        self.snd.write_space(&self.config)
+        self.space_in(self.send_grant)
+    }
+
+    /// Free bytes of the send buffer, as far as there is memory for them.
+    pub(crate) fn write_space_within(&self, budget: &Budget) -> usize {
+        self.space_in(budget.grant_to(self.snd.buffered().1))
+    }
+
+    /// Free bytes of a send buffer that memory limits to `grant`.
+    fn space_in(&self, grant: Grant) -> usize {
+        let free = (grant.bytes() as usize).saturating_sub(self.snd.buffered().0);
+        self.snd.write_space(&self.config).min(free)
     }
 
     /// Space that an application waits for after a partial write: a third of the buffer, so that it is not
@@ -80,7 +108,9 @@ impl Connection {
 
     /// Notifies an application that waits for space once there is enough.
     pub(super) fn offer_space(&mut self) {
-        if self.wants_space > 0 && self.write_space() >= self.wants_space as usize {
+        // If memory is short, there may never be as much as the application waits for.
+        let wanted = self.wants_space.min(self.send_grant.bytes() / 3);
+        if wanted > 0 && self.write_space() >= wanted as usize {
             self.wants_space = 0;
             self.notices.add(Notices::WRITABLE);
         }

@@ -94,6 +94,14 @@ impl Connection {
         }
     }
 
+    /// The endpoint needs the connection's memory: RST, and whatever is not sent or not read is lost.
+    pub(crate) fn evict(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.counters.tcp_abort_on_memory += 1;
+        ctx.counters.tcp_memory_evictions += 1;
+        self.abort(ctx, ConnError::OutOfMemory);
+        self.rcv.forfeit();
+    }
+
     /// The application releases the connection: from now on it closes by itself.
     pub(crate) fn release(&mut self, ctx: &mut Ctx<'_>) {
         if self.released {

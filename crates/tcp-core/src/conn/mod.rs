@@ -56,8 +56,9 @@ pub(crate) use notices::Notices;
 pub(crate) use path::PathNews;
 
 use crate::State;
-use crate::budget::Budget;
+use crate::budget::{Budget, Grant};
 use crate::config::ConnConfig;
+use crate::counters::Counters;
 use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
@@ -138,6 +139,8 @@ pub(crate) struct Connection {
     flushed: bool,
     /// Bytes that the memory budget was charged with for the connection.
     charged: u32,
+    /// What of the send buffer the endpoint's memory permitted when it was last asked.
+    send_grant: Grant,
     /// Pure ACKs in the egress scheduler.
     acks_queued: u8,
     /// A control segment is in the egress scheduler.
@@ -208,6 +211,7 @@ impl Connection {
             wants_space: 0,
             flushed: false,
             charged: 0,
+            send_grant: Grant::UNLIMITED,
             acks_queued: 0,
             control_queued: false,
             config,
@@ -248,6 +252,35 @@ impl Connection {
     pub(crate) fn charge(&mut self, budget: &mut Budget, entries: usize) {
         let held = u32::try_from(entries + self.memory()).unwrap_or(u32::MAX);
         budget.charge(core::mem::replace(&mut self.charged, held), held);
+    }
+
+    /// The endpoint's memory permits buffers of `grant` from now on.
+    #[inline]
+    pub(crate) fn heed(&mut self, grant: Grant) {
+        self.rcv.heed(&self.config, grant);
+    }
+
+    /// Bytes that the memory budget was charged with for the connection.
+    pub(crate) const fn charged(&self) -> u32 {
+        self.charged
+    }
+
+    /// Since when nothing has moved: what was written is not acknowledged, or else, nothing has arrived.
+    pub(crate) fn idle_since(&self) -> Instant {
+        self.snd.stalled_since().unwrap_or(self.last_arrival)
+    }
+
+    /// Memory is under pressure: frees what the buffers do not need for what they hold.
+    pub(crate) fn shrink(&mut self, counters: &mut Counters) {
+        let before = self.rcv.memory();
+        self.rcv.trim();
+        self.snd.shrink();
+        counters.tcp_rcv_collapsed += u64::from(self.rcv.readable() > 0 && self.rcv.memory() < before);
+    }
+
+    /// Memory is short: drops what arrived out of order.
+    pub(crate) fn prune(&mut self, counters: &mut Counters) {
+        counters.ofo_pruned += u64::from(self.rcv.prune());
     }
 
     /// Charges the budget with nothing for the connection, which is about to be forgotten.

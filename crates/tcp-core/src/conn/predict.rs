@@ -35,8 +35,9 @@ impl Connection {
         self.snd.on_known_ack(seg.seq, seg.ack, window);
         self.heard(ctx);
         let incoming = self.incoming(ctx.now, ip, seg, seg.seq);
-        self.rcv.on_expected(ctx, &self.config, &incoming);
-        self.notices.add(Notices::READABLE);
+        if self.rcv.on_expected(ctx, &self.config, &incoming).readable {
+            self.notices.add(Notices::READABLE);
+        }
         true
     }
 }

@@ -108,6 +108,7 @@ macro_rules! ctx {
             granularity: Duration::from_nanos(1),
             probe_margin: Duration::ZERO,
             counters: &mut $bench.counters,
+            budget: &mut crate::budget::Budget::new(None, 50, 66),
             tracer: None,
         }
     };
@@ -130,6 +131,7 @@ impl Bench {
             granularity: Duration::from_nanos(1),
             probe_margin: Duration::ZERO,
             counters: &mut counters,
+            budget: &mut crate::budget::Budget::new(None, 50, 66),
             tracer: None,
         });
         Self { conn, counters, host, challenge: RateLimit::new(1_000, Duration::from_secs(1)), now }

@@ -4,6 +4,7 @@
 //! An entry is in SYN-RECEIVED. What a segment calls for is decided by the function that also serves connections in that
 //! state (simultaneous opens): `Syns::in_syn_received`.
 
+use super::memory::{takes_connection, takes_half_open};
 use super::stray::Stray;
 use super::{Endpoint, Ingested, syn_cookies};
 use crate::State;
@@ -48,6 +49,9 @@ impl Endpoint {
         }
         if !self.make_room(tuple, iss_floor.is_some()) {
             return self.drop_packet(DropReason::HalfOpenFull);
+        }
+        if !takes_half_open(&mut self.observe.budget) {
+            return self.drop_packet(DropReason::ConnectionMemory);
         }
         let iss = match iss_floor {
             Some(floor) => self.isn.isn_above(now, tuple, floor),
@@ -213,6 +217,9 @@ impl Endpoint {
         }
         if self.slots.len() >= self.config.max_connections as usize {
             return self.drop_packet(DropReason::EndpointFull);
+        }
+        if !takes_connection(&mut self.observe.budget) {
+            return self.drop_packet(DropReason::ConnectionMemory);
         }
         let entry = self.syn_cache.look_up(tuple).and_then(|place| self.syn_cache.remove(place));
         let config = entry.map_or_else(|| listener.accept.conn.clone(), |entry| entry.config);

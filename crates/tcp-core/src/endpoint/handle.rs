@@ -65,7 +65,10 @@ impl Conn<'_> {
     /// # Errors
     /// If nothing can be written any more, or not yet.
     pub fn write(&mut self, now: Instant, data: &[u8]) -> Result<usize, StreamError> {
-        self.act(now, |conn, _| conn.write(data))
+        self.act(now, |conn, ctx| {
+            conn.ask_for_memory(ctx.budget, data.len());
+            conn.write(data)
+        })
     }
 
     /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns the number of
@@ -79,13 +82,16 @@ impl Conn<'_> {
         max: usize,
         fill: impl FnOnce([&mut [u8]; 2]) -> usize,
     ) -> Result<usize, StreamError> {
-        self.act(now, |conn, _| conn.write_with(max, fill))
+        self.act(now, |conn, ctx| {
+            conn.ask_for_memory(ctx.budget, max);
+            conn.write_with(max, fill)
+        })
     }
 
     /// Free bytes of the send buffer.
     #[must_use]
     pub fn write_space(&self) -> usize {
-        self.conn().write_space()
+        self.conn().write_space_within(&self.endpoint.observe.budget)
     }
 
     /// True if a write would take something, or fail at once. If false,

@@ -11,7 +11,7 @@
 //! | `transmit.rs` | sending: what to send next, and what its departure commits |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
-//! | `memory.rs` | the memory budget: what is charged |
+//! | `memory.rs` | the memory budget: what is charged, and who goes if it is used up |
 //! | `path_cache.rs` | what paths carry, by destination |
 //! | `orphans.rs` | limits on connections that the application has released |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
@@ -77,6 +77,7 @@ use demux::Demux;
 use egress::Egress;
 use isn::IsnGenerator;
 use listen::Listeners;
+use memory::Hand;
 use observe::Observe;
 use orphans::Orphans;
 use path_cache::PathCache;
@@ -115,6 +116,8 @@ pub struct Endpoint {
     events: VecDeque<u32>,
     /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this list.
     touched: Vec<u32>,
+    /// Whom to look at next if memory is short.
+    hand: Hand,
     /// The latest instant given by the driver.
     now: Instant,
     observe: Observe,
@@ -174,6 +177,7 @@ impl Endpoint {
             paths: PathCache::new(keys.paths),
             events: VecDeque::new(),
             touched: Vec::new(),
+            hand: Hand::default(),
             now: Instant::ZERO,
             observe: Observe::new(&config),
             isn: IsnGenerator::new(keys.isn),

@@ -33,6 +33,7 @@ impl Observe {
             granularity: host.granularity,
             probe_margin: host.probe_margin,
             counters: &mut self.counters,
+            budget: &mut self.budget,
             tracer: self.tracer.as_deref_mut(),
         }
     }

@@ -3,6 +3,7 @@
 use super::Endpoint;
 use super::demux::Demux;
 use super::ingest::is_unicast;
+use super::memory::takes_connection;
 use super::path_cache::PathEntry;
 use super::ports::PortUsage;
 use super::slots::Slots;
@@ -61,6 +62,10 @@ impl Endpoint {
         if self.slots.len() >= self.config.max_connections as usize {
             self.observe.counters.connections_refused += 1;
             return Err(ConnectError::TooManyConnections);
+        }
+        if !takes_connection(&mut self.observe.budget) {
+            self.observe.counters.memory_refusals += 1;
+            return Err(ConnectError::OutOfMemory);
         }
         let taken = Tuples {
             slots: &self.slots,

@@ -160,7 +160,7 @@ impl Orphans {
     }
 
     /// The index of the orphan whose last progress is the longest ago.
-    fn stalest(&self) -> Option<u32> {
+    pub(super) fn stalest(&self) -> Option<u32> {
         let firsts = [Waits::ForAck, Waits::ForFin].into_iter().filter_map(|waits| self.first(waits));
         firsts.min_by_key(|(since, _)| *since).map(|(_, index)| index)
     }
@@ -189,8 +189,7 @@ impl Endpoint {
         if self.orphans.len() > self.config.max_orphans as usize
             && let Some(stalest) = self.orphans.stalest()
         {
-            self.observe.counters.tcp_abort_on_memory += 1;
-            self.end_orphan(now, stalest, |conn, ctx| conn.abort(ctx, ConnError::Aborted));
+            self.reset_orphan(now, stalest);
         }
         self.count_orphans();
     }
@@ -210,6 +209,12 @@ impl Endpoint {
             self.observe.counters.tcp_orphan_timeouts += 1;
             self.end_orphan(now, index, Connection::time_out);
         }
+    }
+
+    /// Resets the orphan at `index`, for whose memory there is a better use.
+    pub(super) fn reset_orphan(&mut self, now: Instant, index: u32) {
+        self.observe.counters.tcp_abort_on_memory += 1;
+        self.end_orphan(now, index, |conn, ctx| conn.abort(ctx, ConnError::Aborted));
     }
 
     /// Ends the orphan at `index` as `end` does.

@@ -20,6 +20,9 @@ impl Endpoint {
         let Some(slot) = self.slots.slot_mut(index) else { return };
         if slot.flags.set(Flags::TOUCHED) {
             self.touched.push(index);
+            if let Some(conn) = slot.conn.as_deref_mut() {
+                conn.heed(self.observe.budget.grant());
+            }
         }
         if slot.queued == 0 {
             self.egress.ready.enter(slot, index);
@@ -67,6 +70,10 @@ impl Endpoint {
         let Some(slot) = self.slots.slot_mut(index) else { return };
         slot.flags.clear(Flags::TOUCHED);
         let Some(conn) = slot.conn.as_deref_mut() else { return };
+        if self.observe.budget.is_under_pressure() {
+            conn.shrink(&mut self.observe.counters);
+        }
+        conn.look_at_memory(&self.observe.budget);
         let (notices, deadline, over) = (conn.take_notices(), conn.next_deadline(), conn.is_over());
         let waits = conn.state() == State::TimeWait;
         if let Some(news) = conn.take_path_news() {

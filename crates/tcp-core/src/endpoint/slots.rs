@@ -158,6 +158,11 @@ impl Slots {
         Some(conn)
     }
 
+    /// Number of slots, whether used or free.
+    pub(super) const fn places(&self) -> u32 {
+        self.slots.len() as u32
+    }
+
     /// The slot at `index`, whether used or free.
     pub(super) fn slot(&self, index: u32) -> Option<&Slot> {
         self.slots.get(index as usize)

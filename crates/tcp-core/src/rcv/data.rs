@@ -84,8 +84,7 @@ impl Receiver {
     ) -> DataOutcome {
         let len = seg.payload.len() as u32;
         if !seg.fin && self.expects(seg.seq, len) {
-            self.on_expected(ctx, config, seg);
-            return DataOutcome { readable: true, fin: false };
+            return self.on_expected(ctx, config, seg);
         }
         if len > 0 {
             self.take_mark(ctx, seg);
@@ -130,10 +129,18 @@ impl Receiver {
 
     /// The segment that is [expected](Self::expects) arrived.
     #[inline]
-    pub(crate) fn on_expected(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, seg: &Incoming<'_>) {
+    pub(crate) fn on_expected(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        seg: &Incoming<'_>,
+    ) -> DataOutcome {
         let len = seg.payload.len() as u32;
         self.take_mark(ctx, seg);
         self.measure(seg, len);
+        if self.take_memory(ctx, len) < len {
+            return self.take_other(ctx, config, seg, len);
+        }
         ctx.counters.tcp_hp_hits += 1;
         self.store(0, &seg.payload);
         self.deliver(len);
@@ -141,6 +148,7 @@ impl Receiver {
         let arrival = arrival(seg, seg.seq, seg.seq + len, DataClass::New);
         let facts = ArrivalFacts { hard: self.nearly_full(), advanced: true, ..ArrivalFacts::default() };
         self.tell_policy(ctx, config, &arrival, facts);
+        DataOutcome { readable: true, fin: false }
     }
 
     /// Any other acceptable segment.
@@ -166,6 +174,15 @@ impl Receiver {
             if self.fin.is_none() {
                 ctx.counters.tcp_cut_to_window += 1;
             }
+        }
+        // So is what there is no memory for (RFC 9293, section 3.8.6, lets a receiver only take back what it has not
+        // promised; dropping data that was promised a place costs a retransmission).
+        let room = self.take_memory(ctx, end.saturating_distance_from(before));
+        if end.gt(before + room) {
+            end = before + room;
+            payload.truncate(end.saturating_distance_from(seg.seq) as usize);
+            (fin, hard) = (false, true);
+            ctx.dropped(if seg.seq.gt(before) { DropReason::OutOfOrderFull } else { DropReason::NoMemory });
         }
         if fin {
             self.learn_fin(end);
@@ -247,6 +264,18 @@ impl Receiver {
     fn assembler(&mut self, config: &ConnConfig) -> &mut Assembler {
         let dsack = self.sack && config.dsack;
         self.waiting.get_or_insert_with(|| Box::new(Assembler::new(config.max_out_of_order_ranges, dsack)))
+    }
+
+    /// Takes the memory for `n` bytes past RCV.NXT; returns for how many there is some.
+    #[inline]
+    fn take_memory(&self, ctx: &mut Ctx<'_>, n: u32) -> u32 {
+        let (unread, capacity) = (self.buf.len(), self.buf.capacity());
+        let total = unread + n as usize;
+        if total <= capacity {
+            return n;
+        }
+        // No more than n.
+        (ctx.budget.request(capacity, total).saturating_sub(unread) as u32).min(n)
     }
 
     /// Copies data to its place, `offset` bytes past RCV.NXT. It has been cut to the window, and the window

@@ -28,6 +28,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
+use crate::budget::Grant;
 use crate::config::{ConnConfig, Ecn};
 use crate::ctx::Ctx;
 use crate::info::Info;
@@ -82,6 +83,8 @@ pub(crate) struct Receiver {
     acks_out: u64,
     /// RMSS: the largest payload that this side accepts in a segment.
     rmss: u16,
+    /// What of the buffer the endpoint's memory permits at present.
+    grant: Grant,
     /// Estimate of the payload of the peer's full segments, at most `rmss`.
     peer_mss: u16,
     /// SACK is in use.
@@ -197,6 +200,7 @@ impl Receiver {
             data_segs_in: 0,
             acks_out: 0,
             rmss: 0,
+            grant: Grant::UNLIMITED,
             peer_mss: 0,
             sack: false,
             closed: false,
@@ -325,6 +329,31 @@ impl Receiver {
         self.acks.on_window(self.window.update(&self.position(config), self.is_steady()));
     }
 
+    /// The endpoint's memory permits a buffer of `grant` from now on. The window follows, but its edge does not move back:
+    /// it closes as data arrives.
+    pub(crate) fn heed(&mut self, config: &ConnConfig, grant: Grant) {
+        let raised = grant > self.grant;
+        self.grant = grant;
+        if raised && self.acks.has_policy() && !self.fin_received() {
+            self.acks.on_window(self.window.update(&self.position(config), self.is_steady()));
+        }
+    }
+
+    /// What the buffer may hold at present.
+    fn granted(&self, config: &ConnConfig) -> u32 {
+        limit(config).min(self.grant.bytes())
+    }
+
+    /// Drops what arrived out of order, which the peer still has (RFC 2018, section 8). True if there was some.
+    pub(crate) fn prune(&mut self) -> bool {
+        let prunes = self.waiting.take_if(|waiting| !waiting.is_empty()).is_some();
+        if prunes {
+            self.buf.forget_ahead();
+            self.buf.shrink();
+        }
+        prunes
+    }
+
     /// Each data segment is acknowledged on arrival; a held ACK is sent now.
     pub(crate) fn set_quick_acks(&mut self, on: bool) {
         self.acks.set_quick(on);
@@ -342,7 +371,7 @@ impl Receiver {
             return;
         }
         let rtt = known(self.handshake_rtt).max(known(self.srtt));
-        self.window.on_read(ctx.now, n as u32, u32::from(self.rmss), rtt, limit(config));
+        self.window.on_read(ctx.now, n as u32, u32::from(self.rmss), rtt, self.granted(config));
         let update = self.window.update(&self.position(config), self.is_steady());
         let view = self.view(ctx.now, config);
         self.acks.on_app_read(&view, update);
@@ -466,6 +495,12 @@ impl Receiver {
         self.waiting.take_if(|waiting| is_idle(waiting));
     }
 
+    /// The connection is over, and what was received will not be read: not as if the stream were complete.
+    pub(crate) fn forfeit(&mut self) {
+        self.discard();
+        self.fin = None;
+    }
+
     /// Nobody reads any more: frees what was received, in order or not.
     pub(crate) fn discard(&mut self) {
         self.buf.clear();
@@ -517,7 +552,7 @@ impl Receiver {
             rcv_nxt: self.rcv_nxt,
             unread: self.unread(),
             rmss: u32::from(self.rmss),
-            limit: limit(config),
+            limit: self.granted(config),
         }
     }
 

@@ -104,6 +104,7 @@ macro_rules! ctx {
             granularity: Duration::from_nanos(1),
             probe_margin: Duration::ZERO,
             counters: &mut $bench.counters,
+            budget: &mut crate::budget::Budget::new(None, 50, 66),
             tracer: None,
         }
     };
@@ -147,6 +148,7 @@ impl Bench {
                 granularity: Duration::from_nanos(1),
                 probe_margin: Duration::ZERO,
                 counters: &mut counters,
+                budget: &mut crate::budget::Budget::new(None, 50, 66),
                 tracer: None,
             },
             &config,
@@ -862,6 +864,7 @@ fn a_policy_chosen_before_the_handshake_stays() {
         granularity: Duration::from_nanos(1),
         probe_margin: Duration::ZERO,
         counters: &mut counters,
+        budget: &mut crate::budget::Budget::new(None, 50, 66),
         tracer: None,
     };
     assert!(rcv.policy().is_none());

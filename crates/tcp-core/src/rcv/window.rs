@@ -57,7 +57,7 @@ pub(super) struct Position {
     pub(super) unread: u32,
     /// RMSS: the largest payload that this side accepts in a segment.
     pub(super) rmss: u32,
-    /// The maximum number of bytes in the receive buffer.
+    /// The maximum number of bytes in the receive buffer at present.
     pub(super) limit: u32,
 }
 
@@ -123,16 +123,21 @@ impl RecvWindow {
         rmss.min(self.size / 2)
     }
 
+    /// The same, if memory may permit less than RCV.BUFF at present.
+    fn quota_at(&self, at: &Position) -> u32 {
+        at.rmss.min(self.size.min(at.limit) / 2)
+    }
+
     /// The header's window field and the right edge it expresses, which is not before the promised one unless
     /// the scale forces it. `steady`: the edge must not move (so that ACKs count as duplicates).
     pub(super) fn offer(&self, at: &Position, hint: WindowHint, steady: bool) -> (u16, SeqNum) {
         let left = self.left(at.rcv_nxt);
-        let free = self.size.saturating_sub(at.unread);
+        let free = self.size.min(at.limit).saturating_sub(at.unread);
         let step = match hint {
-            WindowHint::Sws => self.quota(at.rmss).max(1),
+            WindowHint::Sws => self.quota_at(at).max(1),
             WindowHint::AllFree => 1,
         };
-        let moves = free.saturating_sub(left) >= step && !(steady && left >= self.quota(at.rmss));
+        let moves = free.saturating_sub(left) >= step && !(steady && left >= self.quota_at(at));
         let window = if moves { free } else { left };
 
         let up = window.div_ceil(self.unit()).min(MAX_FIELD);
@@ -161,14 +166,14 @@ impl RecvWindow {
     /// It does if the window at least doubles, by two segments or half of the size. A bulk receiver that
     /// keeps up never sends one: its ACKs refresh the window, so more than half of the size is always left.
     pub(super) fn update(&self, at: &Position, steady: bool) -> Update {
-        let (left, quota) = (self.left(at.rcv_nxt), self.quota(at.rmss));
+        let (left, quota) = (self.left(at.rcv_nxt), self.quota_at(at));
         let (_, edge) = self.offer(at, WindowHint::Sws, steady);
         let gain = edge.saturating_distance_from(self.edge);
         if gain == 0 {
             Update::No
         } else if left < quota.max(self.unit()) && gain >= quota {
             Update::Reopens
-        } else if gain >= left.max(at.rmss.saturating_mul(2).min(self.size / 2)) {
+        } else if gain >= left.max(at.rmss.saturating_mul(2).min(self.size.min(at.limit) / 2)) {
             Update::Useful
         } else {
             Update::No

@@ -26,6 +26,11 @@ impl SendBuffer {
         Self { ring: ByteRing::new(), start, fin: false }
     }
 
+    /// Bytes held.
+    pub(crate) fn len(&self) -> usize {
+        self.ring.len()
+    }
+
     /// One past the last byte written; the FIN's own number.
     pub(crate) fn end(&self) -> SeqNum {
         self.start + self.ring.len() as u32

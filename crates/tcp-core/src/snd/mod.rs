@@ -181,6 +181,11 @@ impl Sender {
         self.stream.buffer.writable_slices(max, config.send_buffer as usize)
     }
 
+    /// Bytes written and not acknowledged, and the send buffer's memory.
+    pub(crate) fn buffered(&self) -> (usize, usize) {
+        (self.stream.buffer.len(), self.stream.buffer.memory())
+    }
+
     /// `n` bytes of the slices are filled.
     pub(crate) fn commit_write(&mut self, n: usize) {
         self.stream.buffer.commit(n);

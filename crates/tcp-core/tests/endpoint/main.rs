@@ -5,6 +5,7 @@ mod corking;
 mod egress;
 mod half_open;
 mod limits;
+mod memory;
 mod net;
 mod orphans;
 mod path_mtu;

@@ -414,7 +414,7 @@ impl Host {
     }
 
     /// Writes and reads what can be written and read.
-    fn attend(&mut self, now: Instant, id: ConnId) {
+    pub(crate) fn attend(&mut self, now: Instant, id: ConnId) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         let Some(mut conn) = self.endpoint.conn(id) else { return };
         let mut buffer = vec![0; stream.plan.read_size];

@@ -102,6 +102,7 @@ macro_rules! ctx {
             granularity: $bench.granularity,
             probe_margin: $bench.probe_margin,
             counters: &mut $bench.counters,
+            budget: &mut crate::budget::Budget::new(None, 50, 66),
             tracer: None,
         }
     };

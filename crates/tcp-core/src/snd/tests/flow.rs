@@ -531,6 +531,7 @@ fn initial_window_after_a_lost_syn() {
         granularity: Duration::from_nanos(1),
         probe_margin: Duration::ZERO,
         counters: &mut counters,
+        budget: &mut crate::budget::Budget::new(None, 50, 66),
         tracer: None,
     };
     let open = |smss, syn_retransmitted| {
