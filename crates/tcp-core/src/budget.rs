@@ -249,4 +249,49 @@ mod tests {
         budget.settle(Instant::ZERO, 1, 1 << 40, &mut Counters::default());
         assert!(!budget.is_under_pressure());
     }
+
+    /// With `used` of 1,000 kB in use by ten connections.
+    fn in_use(used: u32) -> Budget {
+        let mut budget = Budget::new(Some(1_000_000), 50, 66);
+        budget.charge(0, used);
+        budget.settle(Instant::ZERO, 10, 0, &mut Counters::default());
+        budget
+    }
+
+    #[test]
+    fn at_ease_a_buffer_may_grow_until_pressure_begins() {
+        let budget = in_use(100_000);
+        assert_eq!(budget.allowance(0), 524_288, "560,000 are left");
+        assert_eq!(budget.allowance(131_072), 524_288);
+        assert_eq!(budget.allowance(524_288), 1 << 20);
+        assert_eq!(budget.grant(), Grant::UNLIMITED);
+        assert_eq!(in_use(659_000).allowance(0), 32_768, "its share, beyond the mark");
+    }
+
+    #[test]
+    fn under_pressure_a_buffer_has_half_of_its_share() {
+        let budget = in_use(700_000);
+        assert_eq!((budget.share(), budget.allowance(0), budget.grant().bytes()), (100_000, 32_768, 32_768));
+        assert_eq!(budget.allowance(65_536), 65_536, "it keeps what it has");
+        assert_eq!(in_use(990_000).allowance(4_096), 8_192, "14,096 are left");
+        let full = in_use(1_000_000);
+        assert_eq!((full.allowance(0), full.allowance(4_096), full.grant().bytes()), (PACKET, 4_096, 2_048));
+    }
+
+    #[test]
+    fn what_is_taken_counts_at_once() {
+        let mut budget = in_use(990_000);
+        assert_eq!(budget.request(0, 5_000), 8_192);
+        assert_eq!((budget.used(), budget.shortage()), (998_192, 0));
+        assert_eq!(budget.request(0, 5_000), PACKET);
+        assert_eq!(budget.shortage(), 1_000_240 + 8_192 - PACKET as u64 - 1_000_000, "its share is more");
+        budget.forget_refusals();
+        assert_eq!(budget.shortage(), 240);
+        assert!(!budget.admit(1_000));
+        assert_eq!(budget.request(32_768, 40_000), 32_768);
+        assert_eq!(budget.shortage(), 1_240, "only for those with less than their share");
+        budget.settle(Instant::ZERO, 10, 0, &mut Counters::default());
+        assert_eq!(budget.used(), 990_000, "they have been charged");
+        assert!(budget.admit(10_000) && !budget.admit(1));
+    }
 }

@@ -1,4 +1,7 @@
+mod memory;
+
 use super::{AckNumbers, DataOutcome, Incoming, OpenParams, Receiver};
+use crate::budget::Budget;
 use crate::config::ConnConfig;
 use crate::counters::Counters;
 use crate::ctx::Ctx;
@@ -92,6 +95,7 @@ struct Bench {
     rcv: Receiver,
     config: ConnConfig,
     counters: Counters,
+    budget: Budget,
     now: Instant,
     script: Arc<Mutex<Script>>,
 }
@@ -104,7 +108,7 @@ macro_rules! ctx {
             granularity: Duration::from_nanos(1),
             probe_margin: Duration::ZERO,
             counters: &mut $bench.counters,
-            budget: &mut crate::budget::Budget::new(None, 50, 66),
+            budget: &mut $bench.budget,
             tracer: None,
         }
     };
@@ -148,13 +152,13 @@ impl Bench {
                 granularity: Duration::from_nanos(1),
                 probe_margin: Duration::ZERO,
                 counters: &mut counters,
-                budget: &mut crate::budget::Budget::new(None, 50, 66),
+                budget: &mut Budget::new(None, 50, 66),
                 tracer: None,
             },
             &config,
             &params,
         );
-        Self { rcv, config, counters, now, script }
+        Self { rcv, config, counters, budget: Budget::new(None, 50, 66), now, script }
     }
 
     /// With the built-in delayed ACK.
@@ -864,7 +868,7 @@ fn a_policy_chosen_before_the_handshake_stays() {
         granularity: Duration::from_nanos(1),
         probe_margin: Duration::ZERO,
         counters: &mut counters,
-        budget: &mut crate::budget::Budget::new(None, 50, 66),
+        budget: &mut Budget::new(None, 50, 66),
         tracer: None,
     };
     assert!(rcv.policy().is_none());

@@ -164,8 +164,9 @@ fn a_full_budget_refuses_connections_and_counts_them() {
     run(&mut net, SMALL, Duration::from_millis(500), |_| false);
     let held = net.endpoint(B).connections() as u64;
     let counters = net.endpoint(B).counters().clone();
-    assert!((50..100).contains(&held), "{held} connections");
-    assert_eq!((counters.memory_refusals, counters.listen_drops), (200 - held, 200 - held));
+    assert!((40..100).contains(&held), "{held} connections");
+    assert!(counters.memory_refusals >= 200 - held - net.endpoint(B).half_open() as u64);
+    assert_eq!(counters.listen_drops, counters.memory_refusals);
     assert_eq!(counters.tcp_abort_on_memory, 0, "those that are there stay");
     let (now, target) = (net.now, Target::from(socket(A, 80)));
     let refused = net.endpoint(B).connect(now, target, Arc::default());
