@@ -143,14 +143,20 @@ impl Budget {
         granted
     }
 
-    /// Takes `bytes` for a new connection; false if the budget does not have them.
-    pub(crate) fn admit(&mut self, bytes: usize) -> bool {
-        let bytes = bytes as u64;
-        let fits = self.used() + bytes <= self.high;
+    /// Takes `bytes`; false if the budget does not have them.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        let fits = self.used() + bytes as u64 <= self.high;
         if fits {
-            self.taken += bytes;
-        } else {
-            self.refused = self.refused.max(bytes);
+            self.taken += bytes as u64;
+        }
+        fits
+    }
+
+    /// Takes `bytes` for a new connection; if the budget does not have them, [somebody](Self::shortage) has to make room.
+    pub(crate) fn admit(&mut self, bytes: usize) -> bool {
+        let fits = self.take(bytes);
+        if !fits {
+            self.refused = self.refused.max(bytes as u64);
         }
         fits
     }
@@ -167,6 +173,11 @@ impl Budget {
         }
         let bytes = if self.used() >= self.high { PACKET } else { self.fair().max(PACKET) };
         Grant::up_to(bytes)
+    }
+
+    /// Bytes by which the budget is exceeded.
+    pub(crate) const fn excess(&self) -> u64 {
+        self.used().saturating_sub(self.high)
     }
 
     /// Bytes that must be given back for the budget to be kept, and for what was refused to be granted.
@@ -292,6 +303,6 @@ mod tests {
         assert_eq!(budget.shortage(), 1_240, "only for those with less than their share");
         budget.settle(Instant::ZERO, 10, 0, &mut Counters::default());
         assert_eq!(budget.used(), 990_000, "they have been charged");
-        assert!(budget.admit(10_000) && !budget.admit(1));
+        assert!(budget.admit(10_000) && !budget.take(1));
     }
 }

@@ -9,7 +9,7 @@
 //! the least valuable goes first:
 //!
 //! 1. orphans, the one without progress for longest first;
-//! 2. half-open connections, and then records in TIME-WAIT, the oldest first;
+//! 2. half-open connections if the budget is exceeded, and records in TIME-WAIT, the oldest first;
 //! 3. out-of-order data, which its senders still have;
 //! 4. connections that hold more than an equal share and have not moved for a second, the one that has stood still
 //!    longest first. One that holds less never has to go: then somebody else holds more.
@@ -57,9 +57,10 @@ pub(super) fn takes_connection(budget: &mut Budget) -> bool {
     budget.admit(ENTRIES + size_of::<Connection>())
 }
 
-/// True if the budget has room for another half-open connection, which it has taken then.
+/// True if the budget has room for another half-open connection, which it has taken then. For a SYN, which anybody can
+/// forge, nobody has to go.
 pub(super) fn takes_half_open(budget: &mut Budget) -> bool {
-    budget.admit(HALF_OPEN)
+    budget.take(HALF_OPEN)
 }
 
 impl Endpoint {
@@ -106,12 +107,13 @@ impl Endpoint {
             self.settle_one(now, index);
         }
         // What their tables give back later counts at once.
-        let mut needed = self.observe.budget.shortage();
+        let (mut excess, mut needed) = (self.observe.budget.excess(), self.observe.budget.shortage());
         for _ in 0..LOOKS {
-            let Some(oldest) = self.syn_cache.oldest().filter(|_| needed > 0) else { break };
+            let Some(oldest) = self.syn_cache.oldest().filter(|_| excess > 0) else { break };
             self.syn_cache.remove(oldest);
             self.observe.counters.half_open_evicted += 1;
-            needed = needed.saturating_sub(HALF_OPEN as u64);
+            (excess, needed) =
+                (excess.saturating_sub(HALF_OPEN as u64), needed.saturating_sub(HALF_OPEN as u64));
         }
         for _ in 0..LOOKS {
             if needed == 0 || !self.time_wait.remove_first() {
