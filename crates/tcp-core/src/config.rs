@@ -277,6 +277,9 @@ pub struct ConnConfig {
     /// Send only full segments until `send_buffer` fills, the cork is removed, or data has waited for 200 ms
     /// with nothing outstanding (`TCP_CORK` of Linux).
     pub cork: bool,
+    /// Smallest MSS of a peer that is accepted, in bytes with TCP options, as far as the MTU permits: a smaller one is raised
+    /// to it. Tiny segments multiply headers and records (CVE-2019-11479; Linux, `tcp_min_snd_mss`).
+    pub min_snd_mss: u16,
     /// What is done if packets of the segment size do not arrive and no ICMP message says so (RFC 4821).
     pub path_mtu_probing: PathMtuProbing,
     /// Payload bytes of a segment that is sent in place of larger ones which do not arrive (Linux, `tcp_base_mss`); over
@@ -332,6 +335,7 @@ impl Default for ConnConfig {
             ack_hold_limit: Duration::from_millis(180),
             restart_after_idle: true,
             cork: false,
+            min_snd_mss: 48,
             path_mtu_probing: PathMtuProbing::default(),
             base_mss: 1_024,
             mtu_probe_floor: 500,

@@ -158,8 +158,10 @@ counters! {
     tcp_from_zero_window_adv, "TcpExtTCPFromZeroWindowAdv", "Times that the advertised window rose from zero.";
     tcp_peer_zero_window, "AcklineTcpPeerZeroWindow", "Times that a peer's window fell to zero.";
     tcp_urgent, "AcklineTcpUrgent", "Segments with URG.";
+    tcp_min_snd_mss, "AcklineTcpMinSndMss", "Connections whose peer announced a smaller MSS than the least that is accepted.";
     tcp_mtu_reduced, "AcklineTcpMtuReduced", "Segment sizes lowered, because of ICMP or of a black hole.";
     tcp_mtu_black_holes, "AcklineTcpMtuBlackHoles", "Of these, lowered because larger packets vanished without ICMP.";
+    tcp_mtu_fragmented, "AcklineTcpMtuFragmented", "Of these, paths so narrow that their routers must fragment segments.";
     tcp_mtup_success, "TcpExtTCPMTUPSuccess", "Probes of the path MTU that have arrived.";
     tcp_mtup_fail, "TcpExtTCPMTUPFail", "Probes of the path MTU that alone were lost.";
     tcp_path_mtu_reused, "AcklineTcpPathMtuReused", "Connections that began with the path MTU that an earlier one to the same host had found.";

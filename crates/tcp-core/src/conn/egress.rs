@@ -259,6 +259,12 @@ impl Connection {
             self.syn_header(now, host, plan, handshake, &mut header);
         } else {
             header.flags = TcpFlags::ACK;
+            if self.snd.may_fragment() {
+                header.may_fragment = true;
+                // RFC 6864, section 4.3: unique within the lifetime of fragments. Counted by connection, from a place that
+                // nobody can guess.
+                header.identification = (self.segs_out as u16).wrapping_add(self.ts.offset() as u16);
+            }
             let numbers = self.rcv.ack_numbers(&self.config, self.sack_room(host, plan));
             header.ack = numbers.ack;
             header.window = numbers.window;

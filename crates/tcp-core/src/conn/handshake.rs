@@ -123,6 +123,7 @@ impl Connection {
         }
 
         let smss = self.smss_for(host, peer.mss());
+        ctx.counters.tcp_min_snd_mss += u64::from(peer.mss().is_some_and(|mss| mss < config.min_snd_mss));
         let rtt = handshake.rtt(ctx.now);
         let ecn = handshake.syns.ecn(config.ecn);
         if let Some(EcnAgreement { mode, capable }) = ecn {
@@ -177,7 +178,8 @@ impl Connection {
     /// The sender's segment size: the smaller of what the peer accepts and what the MTU allows, less the
     /// options on every segment (RFC 6691, section 3).
     pub(super) fn smss_for(&self, host: &EndpointConfig, peer: Option<u16>) -> u32 {
-        let peer = peer.unwrap_or_else(|| default_mss(&self.tuple.remote_ip())).max(MIN_MSS);
+        let least = self.config.min_snd_mss.max(MIN_MSS);
+        let peer = peer.unwrap_or_else(|| default_mss(&self.tuple.remote_ip())).max(least);
         u32::from(peer.min(self.announced_mss(host))).saturating_sub(self.option_len()).max(1)
     }
 

@@ -7,8 +7,8 @@ use crate::error::ConnError;
 use crate::seq::SeqNum;
 use crate::wire::{MIN_MTU, MIN_MTU_V6};
 
-/// Smallest IPv4 path MTU accepted, as in Linux (`net.ipv4.route.min_pmtu`): a forged message must not shrink
-/// segments to almost nothing (RFC 5927, section 7.1).
+/// IPv4 path MTU below which segments do not shrink, as in Linux (`net.ipv4.route.min_pmtu`): a forged message must not
+/// shrink them to almost nothing (RFC 5927, section 7.1). Routers fragment what their links do not carry then.
 const MIN_PMTU_V4: u32 = 552;
 
 /// An ICMP error about a segment of a connection.
@@ -67,8 +67,8 @@ impl Connection {
             ctx.counters.tcp_mtu_refused += 1;
             return;
         }
-        let mtu = if remote.is_ipv4() { mtu.max(MIN_PMTU_V4) } else { mtu };
-        self.snd.on_packet_too_big(ctx, quoted, mtu - headers);
+        let floor = if remote.is_ipv4() { MIN_PMTU_V4 - headers } else { 0 };
+        self.snd.on_packet_too_big(ctx, quoted, mtu.saturating_sub(headers), floor);
     }
 }
 

@@ -118,6 +118,7 @@ mod ecn;
 mod endings;
 mod forged;
 mod opening;
+mod path;
 mod settings;
 
 impl Bench {

@@ -51,6 +51,11 @@ impl TimestampClock {
         (now.as_millis() as u32).wrapping_add(self.offset)
     }
 
+    /// A number of this connection that others cannot know.
+    pub(crate) const fn offset(&self) -> u32 {
+        self.offset
+    }
+
     /// The option for an outgoing segment.
     pub(crate) const fn option(&self, now: Instant) -> Timestamps {
         Timestamps { val: self.value(now), ecr: self.recent }

@@ -9,6 +9,8 @@ use crate::time::Instant;
 pub(crate) struct Claim {
     /// What the path is said to carry.
     pub(crate) payload: u32,
+    /// Payload bytes below which segments do not shrink: routers must fragment them.
+    pub(crate) floor: u32,
     /// Where the packet begins that it did not carry.
     pub(crate) quoted: SeqNum,
     /// When that left last.

@@ -220,6 +220,11 @@ impl Sender {
         self.stream.una != self.stream.nxt
     }
 
+    /// Routers may fragment what leaves: the path carries less than the smallest segments.
+    pub(crate) fn may_fragment(&self) -> bool {
+        self.stream.path_mtu.as_deref().is_some_and(|path| path.may_fragment)
+    }
+
     /// The payload of segments that were newly shown to arrive, and that of full ones.
     pub(crate) fn take_path_news(&mut self) -> Option<(u32, u32)> {
         let path = self.stream.path_mtu.as_deref_mut()?;

@@ -18,9 +18,9 @@ const MIN_WAIT: Duration = Duration::from_millis(50);
 
 impl Sender {
     /// A Packet Too Big message quotes the packet that begins at `quoted`; the MTU that it names has room for `payload`
-    /// bytes of data.
-    pub(crate) fn on_packet_too_big(&mut self, ctx: &mut Ctx<'_>, quoted: SeqNum, payload: u32) {
-        if payload == self.stream.smss() {
+    /// bytes of data. Below `floor` bytes segments do not shrink; instead they may be fragmented.
+    pub(crate) fn on_packet_too_big(&mut self, ctx: &mut Ctx<'_>, quoted: SeqNum, payload: u32, floor: u32) {
+        if payload == self.stream.smss() || (payload < floor && self.may_fragment()) {
             // The rest of a flight of larger packets.
             return;
         }
@@ -29,7 +29,8 @@ impl Sender {
             let packet = packet.filter(|(len, _)| payload < snd.smss().min(*len));
             if let Some((_, sent_at)) = packet {
                 let initial = payload >= u32::from(flight.largest_acked);
-                snd.take_claim(ctx.now, quoted, payload, sent_at, initial);
+                let believe_at = snd.believe_at(ctx.now, sent_at, initial);
+                snd.take_claim(Claim { payload, floor, quoted, sent_at, believe_at, initial });
             }
             packet.is_some()
         });
@@ -40,18 +41,22 @@ impl Sender {
 }
 
 impl Stream {
-    /// The path is said to carry no more than `payload` bytes of the packet that begins at `quoted` and left at `sent_at`.
-    /// `initial`: no larger one has arrived.
-    fn take_claim(&mut self, now: Instant, quoted: SeqNum, payload: u32, sent_at: Instant, initial: bool) {
-        let believe_at = match self.rtt.srtt() {
+    /// When a claim about a packet that left at `sent_at` is believed if nothing is heard. `initial`: no packet has arrived
+    /// that is larger than it says.
+    fn believe_at(&self, now: Instant, sent_at: Instant, initial: bool) -> Instant {
+        match self.rtt.srtt() {
             Some(srtt) if initial => (sent_at + srtt.saturating_mul(2).max(MIN_WAIT)).max(now),
             _ => Instant::FAR_FUTURE,
-        };
+        }
+    }
+
+    /// A message says that the path does not carry a packet.
+    fn take_claim(&mut self, claim: Claim) {
         let full = self.smss();
         let path = self.path_mtu.get_or_insert_with(|| Box::new(PathMtu::new(full)));
         // Of two sizes the larger one is believed first. If it is too large, the path will say so again.
-        if path.claim.is_none_or(|claim| claim.payload < payload) {
-            path.claim = Some(Claim { payload, quoted, sent_at, believe_at, initial });
+        if path.claim.is_none_or(|open| open.payload < claim.payload) {
+            path.claim = Some(claim);
         }
     }
 
@@ -151,8 +156,10 @@ impl Flight {
         if claim.payload >= smss {
             return;
         }
-        // RFC 5927, section 7.2: if larger packets have arrived, the loss of one of them may have been chance.
-        path.proven = claim.initial;
+        path.may_fragment = claim.payload < claim.floor;
+        // RFC 5927, section 7.2: if larger packets have arrived, the loss of one of them may have been chance. And what is
+        // fragmented is no size that others should begin with.
+        path.proven = claim.initial && !path.may_fragment;
         let raise_at = ctx.now + config.path_mtu_expiry;
         match &mut path.search {
             Some(search) => *search = MtuSearch::up_to(path.full, raise_at),
@@ -162,7 +169,12 @@ impl Flight {
         let most = u16::try_from(claim.payload).unwrap_or(u16::MAX);
         self.largest_acked = self.largest_acked.min(most);
         ctx.counters.tcp_mtu_reduced += 1;
-        self.set_smss(snd, ctx, config, claim.payload);
+        if path.may_fragment {
+            ctx.counters.tcp_mtu_fragmented += 1;
+            // Those of the floor's size are sent again, too.
+            self.board.mark_larger_than(claim.payload);
+        }
+        self.set_smss(snd, ctx, config, claim.payload.max(claim.floor).min(smss));
     }
 
     /// RFC 1191, section 6.3: the path may have widened, and an attacker may have been believed.
@@ -177,6 +189,7 @@ impl Flight {
         }
         let full = path.full;
         path.raise_at = Instant::FAR_FUTURE;
+        path.may_fragment = false;
         path.fallback = Some(smss);
         ctx.counters.tcp_mtu_raised += 1;
         self.set_smss(snd, ctx, config, full);

@@ -41,6 +41,8 @@ pub(crate) struct PathMtu {
     pub(super) silent: bool,
     /// Larger sizes are tried by probes, instead of at `raise_at`.
     pub(super) search: Option<MtuSearch>,
+    /// Segments are larger than the path carries, and routers fragment them (IPv4).
+    pub(super) may_fragment: bool,
     /// Packets have shown that larger ones do not arrive, or that none has arrived yet: more than a message of anybody.
     pub(super) proven: bool,
     /// The segment size that was last shown to arrive, and not yet told.
@@ -59,6 +61,7 @@ impl PathMtu {
             cut: None,
             silent: false,
             search: None,
+            may_fragment: false,
             proven: false,
             news: None,
             told: full,
@@ -80,6 +83,7 @@ impl PathMtu {
             && self.claim.is_none()
             && self.fallback.is_none()
             && self.cut.is_none()
+            && !self.may_fragment
             && self.news.is_none()
     }
 }

@@ -261,6 +261,7 @@ pub fn emit_icmp(header: &IcmpHeader, payload: [&[u8]; 2], buf: &mut HeaderBuf) 
                 ttl: header.ttl,
                 tos: 0,
                 identification: 0,
+                may_fragment: false,
                 total_len: u16::try_from(total_len).map_err(|_| EmitError::TooLong)?,
             };
             if let Some(out) = buf.bytes.first_chunk_mut() {

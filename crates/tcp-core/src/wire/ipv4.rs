@@ -102,15 +102,17 @@ pub(super) struct Ipv4Emit {
     pub(super) ttl: u8,
     pub(super) tos: u8,
     pub(super) identification: u16,
+    /// Routers may fragment it: DF is clear. RFC 8899 and RFC 1191 need it set.
+    pub(super) may_fragment: bool,
     pub(super) total_len: u16,
 }
 
 impl Ipv4Emit {
-    /// Writes the header, with DF set (RFC 8899 and RFC 1191 need it) and its checksum.
+    /// Writes the header with its checksum.
     pub(super) fn emit(&self, out: &mut [u8; HEADER_LEN]) {
         let [l0, l1] = self.total_len.to_be_bytes();
         let [i0, i1] = self.identification.to_be_bytes();
-        let [f0, f1] = DONT_FRAGMENT.to_be_bytes();
+        let [f0, f1] = if self.may_fragment { [0, 0] } else { DONT_FRAGMENT.to_be_bytes() };
         let [s0, s1, s2, s3] = self.src.octets();
         let [d0, d1, d2, d3] = self.dst.octets();
         *out = [

@@ -147,8 +147,10 @@ pub struct TcpHeader<'a> {
     pub ttl: u8,
     /// IPv4 type of service, or IPv6 traffic class: the DSCP in the upper six bits, ECN in the lower two.
     pub tos: u8,
-    /// IPv4 identification. DF is always set, so it need not be unique (RFC 6864, section 4.1).
+    /// IPv4 identification. With DF it need not be unique (RFC 6864, section 4.1).
     pub identification: u16,
+    /// Routers may fragment the packet: DF of IPv4 is clear.
+    pub may_fragment: bool,
     /// IPv6 flow label, 20 bits; higher ones are dropped.
     pub flow_label: u32,
     /// SEG.SEQ.
@@ -177,6 +179,7 @@ impl TcpHeader<'_> {
             ttl: 64,
             tos: 0,
             identification: 0,
+            may_fragment: false,
             flow_label: 0,
             seq: SeqNum(0),
             ack: SeqNum(0),
@@ -241,6 +244,7 @@ pub fn emit_tcp(
                 ttl: header.ttl,
                 tos: header.tos,
                 identification: header.identification,
+                may_fragment: header.may_fragment,
                 total_len: u16::try_from(total_len).map_err(|_| EmitError::TooLong)?,
             }
             .emit(ip);

@@ -245,6 +245,11 @@ pub static CONN: &[Key] = &[
         ..Key::switch("cork", |c| &mut c.cork)
     },
     Key {
+        summary: "smallest MSS of a peer; a smaller one is raised to it",
+        source: "CVE-2019-11479; tcp_min_snd_mss",
+        ..Key::integer("min_snd_mss", 48..=65_495, |c| Slot::U16(&mut c.min_snd_mss))
+    },
+    Key {
         summary: "find packets that vanish because of their size, without ICMP; always: begin with base_mss and search upwards",
         source: "RFC 4821; tcp_mtu_probing",
         ..Key::new(

@@ -50,6 +50,7 @@ fn every_field_of_a_connection_has_a_key() {
         ack_hold_limit,
         restart_after_idle,
         cork,
+        min_snd_mss,
         path_mtu_probing,
         base_mss,
         mtu_probe_floor,
