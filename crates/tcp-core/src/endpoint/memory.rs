@@ -25,9 +25,9 @@ use crate::conn::Connection;
 use crate::policy::sched::Descriptor;
 use crate::time::{Duration, Instant};
 
-/// What the endpoint's arrays hold for a connection: its slot, its node in the timing wheel, and its bucket in the hash
+/// What the endpoint's arrays hold for a connection: its slot, its place in the timing wheel, and its bucket in the hash
 /// table.
-const ENTRIES: usize = size_of::<Slot>() + 24 + 16;
+const ENTRIES: usize = size_of::<Slot>() + 4 + 16;
 
 /// What a half-open connection takes, with its share of the tables.
 const HALF_OPEN: usize = 128;
@@ -87,6 +87,7 @@ impl Endpoint {
         let tables = self.syn_cache.memory()
             + self.time_wait.memory()
             + self.paths.memory()
+            + self.wheel.memory()
             + self.egress.strays.memory()
             + descriptors;
         let observe = &mut self.observe;

@@ -133,7 +133,7 @@ impl Slots {
         let index = self.free.pop().unwrap_or_else(|| {
             if self.slots.len() == self.slots.capacity() {
                 // Not by doubling: spare capacity counts as memory per connection.
-                self.slots.reserve_exact((self.slots.len() / 4).max(8));
+                self.slots.reserve_exact((self.slots.len() / 8).max(8));
             }
             self.slots.push(Slot::default());
             // The configured maximum of connections is a u32.

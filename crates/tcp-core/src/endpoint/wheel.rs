@@ -20,7 +20,8 @@
 //!
 //! **Cost.** Setting a timer is O(1). Cancelling or moving one is O(1) if it has no children in its heap,
 //! which holds for a timer that moves often, and otherwise amortised O(log n) for the n timers of that slot
-//! alone. 24 bytes per key; only allocates for keys higher than any before.
+//! alone. 4 bytes per key and 24 per armed one; only allocates for keys higher than any before, and for more armed at a time
+//! than ever.
 
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -30,8 +31,12 @@ use alloc::vec::Vec;
 /// Keys index an array, so they should be dense. Timers expire in the order of (deadline, key); the same calls
 /// always give the same results.
 pub(super) struct TimingWheel {
-    /// Indexed by key.
+    /// Where in `nodes` each key is; [`NIL`] if it is not armed.
+    places: Vec<u32>,
+    /// Those of the armed keys, and free ones.
     nodes: Vec<Node>,
+    /// The first free node, linked by `next`, or [`NIL`].
+    free: u32,
     /// Nothing armed expires before this instant, except what was armed in the past.
     time: u64,
     /// Levels with an occupied slot.
@@ -53,9 +58,6 @@ const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = u64::BITS.div_ceil(BITS) as usize;
 /// No key.
 const NIL: u32 = u32::MAX;
-/// The slot of a key that is not armed.
-const UNARMED: u16 = u16::MAX;
-
 /// A key's timer, linked into the heap of its slot: first child, next sibling, and back.
 #[derive(Clone, Copy)]
 struct Node {
@@ -67,12 +69,16 @@ struct Node {
     next: u32,
     /// Sibling before, or the parent of a first child; [`NIL`] at the top.
     back: u32,
-    /// Level times [`SLOTS`] plus slot, or [`UNARMED`].
+    /// Level times [`SLOTS`] plus slot.
     slot: u16,
 }
 
-impl Node {
-    const UNARMED: Self = Self { deadline: 0, child: NIL, next: NIL, back: NIL, slot: UNARMED };
+/// Spare entries are for an eighth more keys: a vector that doubles has as many of them as entries in use.
+fn grow<T>(entries: &mut Vec<T>, len: usize) {
+    if len > entries.capacity() {
+        let more = (entries.len() / 8).max(8);
+        entries.reserve_exact((len - entries.len()).max(more));
+    }
 }
 
 impl Default for TimingWheel {
@@ -86,7 +92,9 @@ impl TimingWheel {
     #[must_use]
     pub(super) const fn new() -> Self {
         Self {
+            places: Vec::new(),
             nodes: Vec::new(),
+            free: NIL,
             time: 0,
             levels: 0,
             slots: [0; LEVELS],
@@ -100,25 +108,17 @@ impl TimingWheel {
     pub(super) fn set(&mut self, key: u32, deadline: Instant) {
         let deadline = deadline.as_nanos();
         let slot = self.slot_for(deadline);
-        let index = key as usize;
-        if index >= self.nodes.len() {
-            if index >= self.nodes.capacity() {
-                // Not by doubling: spare capacity counts as memory per key.
-                let more = (self.nodes.len() / 4).max(8);
-                self.nodes.reserve_exact((index + 1 - self.nodes.len()).max(more));
+        if let Some(node) = self.armed_mut(key) {
+            if node.slot == slot && node.child == NIL && node.deadline <= deadline {
+                // Without children it may move later in place.
+                node.deadline = deadline;
+                return;
             }
-            self.nodes.resize(index + 1, Node::UNARMED);
-        }
-        let node = &mut self.nodes[index];
-        if node.slot == slot && node.child == NIL && node.deadline <= deadline {
-            // Without children it may move later in place.
-            node.deadline = deadline;
-            return;
-        }
-        if node.slot != UNARMED {
             self.unlink(key);
+        } else {
+            self.take_node(key);
         }
-        self.nodes[index] = Node { deadline, slot, ..Node::UNARMED };
+        *self.node_mut(key) = Node { deadline, child: NIL, next: NIL, back: NIL, slot };
         let (level, bit) = (usize::from(slot) / SLOTS, usize::from(slot) % SLOTS);
         self.levels |= 1 << level;
         self.slots[level] |= 1 << bit;
@@ -131,7 +131,8 @@ impl TimingWheel {
         let armed = self.deadline(key).is_some();
         if armed {
             self.unlink(key);
-            self.nodes[key as usize] = Node::UNARMED;
+            let place = core::mem::replace(&mut self.places[key as usize], NIL);
+            self.nodes[place as usize].next = core::mem::replace(&mut self.free, place);
         }
         armed
     }
@@ -139,8 +140,48 @@ impl TimingWheel {
     /// The deadline of `key`; `None` if it is not armed.
     #[must_use]
     pub(super) fn deadline(&self, key: u32) -> Option<Instant> {
-        let node = self.nodes.get(key as usize)?;
-        (node.slot != UNARMED).then(|| Instant::from_nanos(node.deadline))
+        let place = *self.places.get(key as usize)?;
+        self.nodes.get(place as usize).map(|node| Instant::from_nanos(node.deadline))
+    }
+
+    /// Bytes of the nodes, free ones included.
+    pub(super) const fn memory(&self) -> usize {
+        self.nodes.len() * size_of::<Node>()
+    }
+
+    /// The node of an armed key.
+    fn node(&self, key: u32) -> &Node {
+        &self.nodes[self.places[key as usize] as usize]
+    }
+
+    /// The node of an armed key.
+    fn node_mut(&mut self, key: u32) -> &mut Node {
+        &mut self.nodes[self.places[key as usize] as usize]
+    }
+
+    /// The node of `key`; `None` if it is not armed.
+    fn armed_mut(&mut self, key: u32) -> Option<&mut Node> {
+        let place = *self.places.get(key as usize)?;
+        self.nodes.get_mut(place as usize)
+    }
+
+    /// Gives a node to a key that is not armed.
+    fn take_node(&mut self, key: u32) {
+        let index = key as usize;
+        if index >= self.places.len() {
+            grow(&mut self.places, index + 1);
+            self.places.resize(index + 1, NIL);
+        }
+        let mut place = self.free;
+        if let Some(node) = self.nodes.get(place as usize) {
+            self.free = node.next;
+        } else {
+            // Nodes are no more than keys.
+            place = self.nodes.len() as u32;
+            grow(&mut self.nodes, place as usize + 1);
+            self.nodes.push(Node { deadline: 0, child: NIL, next: NIL, back: NIL, slot: 0 });
+        }
+        self.places[index] = place;
     }
 
     /// The earliest deadline, exact, and its key; the smallest key if several share it.
@@ -152,7 +193,7 @@ impl TimingWheel {
             let level = levels.trailing_zeros() as usize;
             levels &= levels - 1;
             let top = self.tops[level * SLOTS + self.slots[level].trailing_zeros() as usize];
-            let candidate = (self.nodes[top as usize].deadline, top);
+            let candidate = (self.node(top).deadline, top);
             if earliest.is_none_or(|earliest| candidate < earliest) {
                 earliest = Some(candidate);
             }
@@ -187,11 +228,11 @@ impl TimingWheel {
 
     /// Removes an armed key from the heap of its slot; its node is stale afterwards.
     fn unlink(&mut self, key: u32) {
-        let Node { child, next, back, slot, .. } = self.nodes[key as usize];
+        let Node { child, next, back, slot, .. } = *self.node(key);
         let below = self.meld_siblings(child);
-        let top = &mut self.tops[usize::from(slot)];
+        let at = usize::from(slot);
         if back == NIL {
-            *top = below;
+            self.tops[at] = below;
             if below == NIL {
                 let (level, bit) = (usize::from(slot) / SLOTS, usize::from(slot) % SLOTS);
                 self.slots[level] &= !(1 << bit);
@@ -201,18 +242,17 @@ impl TimingWheel {
             }
             return;
         }
-        let before = &mut self.nodes[back as usize];
+        let before = self.node_mut(back);
         if before.child == key {
             before.child = next;
         } else {
             before.next = next;
         }
         if next != NIL {
-            self.nodes[next as usize].back = back;
+            self.node_mut(next).back = back;
         }
         if below != NIL {
-            let top = *top;
-            self.tops[usize::from(slot)] = self.meld(top, below);
+            self.tops[at] = self.meld(self.tops[at], below);
         }
     }
 
@@ -222,13 +262,13 @@ impl TimingWheel {
         {
             self.comparisons += 1;
         }
-        let a_first = (self.nodes[a as usize].deadline, a) < (self.nodes[b as usize].deadline, b);
+        let a_first = (self.node(a).deadline, a) < (self.node(b).deadline, b);
         let (top, below) = if a_first { (a, b) } else { (b, a) };
-        let child = core::mem::replace(&mut self.nodes[top as usize].child, below);
+        let child = core::mem::replace(&mut self.node_mut(top).child, below);
         if child != NIL {
-            self.nodes[child as usize].back = below;
+            self.node_mut(child).back = below;
         }
-        let node = &mut self.nodes[below as usize];
+        let node = self.node_mut(below);
         node.next = child;
         node.back = top;
         top
@@ -247,7 +287,7 @@ impl TimingWheel {
                 rest = self.detach(second);
                 top = self.meld(top, second);
             }
-            self.nodes[top as usize].next = stack;
+            self.node_mut(top).next = stack;
             stack = top;
         }
         // Merge all pairs, from right to left.
@@ -262,7 +302,7 @@ impl TimingWheel {
 
     /// Makes a sibling a top of its own, and returns the next sibling.
     fn detach(&mut self, key: u32) -> u32 {
-        let node = &mut self.nodes[key as usize];
+        let node = self.node_mut(key);
         node.back = NIL;
         core::mem::replace(&mut node.next, NIL)
     }
