@@ -1,5 +1,6 @@
 //! A stream's handle to its connection, and the operations of streams and their halves.
 
+use super::addresses::Addresses;
 use crate::info::Info;
 use crate::io_error;
 use crate::stack::shard::Anchor;
@@ -10,7 +11,6 @@ use ackline_tcp_core::error::{ConnError, StreamError};
 use ackline_tcp_core::{ConnId, Instant, State};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,8 +27,7 @@ const COPY_LIMIT: usize = 256 << 10;
 pub(super) struct Handle {
     pub(super) shard: Arc<Anchor>,
     pub(super) id: ConnId,
-    pub(super) local: SocketAddr,
-    pub(super) remote: SocketAddr,
+    pub(super) addresses: Addresses,
     /// The application has been told of the error that ended the connection.
     told: AtomicBool,
 }
@@ -71,8 +70,8 @@ impl Drop for Handle {
 impl Handle {
     /// Takes ownership of a connection.
     pub(super) fn new(shard: Arc<Anchor>, id: ConnId) -> io::Result<Self> {
-        let (local, remote) = shard.lock().conn(id)?.addresses();
-        Ok(Self { shard, id, local, remote, told: AtomicBool::new(false) })
+        let addresses = Addresses::new(shard.lock().conn(id)?.addresses());
+        Ok(Self { shard, id, addresses, told: AtomicBool::new(false) })
     }
 
     pub(super) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -2,11 +2,13 @@
 //!
 //! | file | holds |
 //! |---|---|
+//! | `addresses.rs` | its addresses |
 //! | `handle.rs` | the handle to a connection, and its operations |
 //! | `readiness.rs` | waiting without reading or writing, and trying without waiting |
 //! | `settings.rs` | socket options and policies |
 //! | `split.rs` | read and write halves with separate owners |
 
+mod addresses;
 mod handle;
 mod readiness;
 mod settings;
@@ -65,7 +67,7 @@ impl TcpStream {
     /// The local and the peer's address. Still available after the connection has ended.
     #[must_use]
     pub const fn addresses(&self) -> (SocketAddr, SocketAddr) {
-        (self.conn.local, self.conn.remote)
+        (self.conn.addresses.local(), self.conn.addresses.remote())
     }
 
     /// The peer's address. Still available after the connection has ended.
@@ -73,7 +75,7 @@ impl TcpStream {
     /// # Errors
     /// None.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.conn.remote)
+        Ok(self.conn.addresses.remote())
     }
 
     /// The local address; for a connection accepted by a listener on any address, the destination that the
@@ -82,7 +84,7 @@ impl TcpStream {
     /// # Errors
     /// None.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        Ok(self.conn.local)
+        Ok(self.conn.addresses.local())
     }
 
     /// A snapshot of the connection, like Linux's `TCP_INFO`, with what its policies show of themselves.

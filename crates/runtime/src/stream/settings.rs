@@ -115,7 +115,7 @@ impl TcpStream {
     }
 
     fn over(&self, ipv4: bool) -> io::Result<()> {
-        check_family(self.conn.remote.is_ipv4(), ipv4)
+        check_family(self.conn.addresses.remote().is_ipv4(), ipv4)
     }
 
     /// The limit of the send buffer in bytes: `SO_SNDBUF`.

@@ -52,7 +52,7 @@ impl StackState {
 
     /// Notifies all tasks that wait for a connection's readiness.
     pub(crate) fn news(&mut self, conn: ConnId) -> Option<Arc<Notify>> {
-        self.slot(conn).map(|slot| slot.news.get_or_insert_default().clone())
+        self.slot(conn).map(|slot| slot.rare().news.get_or_insert_default().clone())
     }
 
     /// The connection, as long as the device works.
@@ -142,12 +142,15 @@ impl StackState {
 
     pub(crate) fn set_linger(&mut self, id: ConnId, linger: Option<Duration>) {
         if let Some(slot) = self.slot(id) {
-            slot.linger = linger;
+            // Without a linger time there is nothing to keep.
+            if linger.is_some() || slot.rare.is_some() {
+                slot.rare().linger = linger;
+            }
         }
     }
 
     pub(crate) fn linger(&mut self, id: ConnId) -> Option<Duration> {
-        self.slot(id).and_then(|slot| slot.linger)
+        self.slot(id).and_then(|slot| slot.linger())
     }
 
     /// The application dropped its handle to a connection.
@@ -155,8 +158,7 @@ impl StackState {
         let linger = self.slot(id).and_then(|slot| {
             slot.read = None;
             slot.write = None;
-            slot.news = None;
-            slot.linger
+            slot.rare.take().and_then(|rare| rare.linger)
         });
         match linger {
             Some(limit) if limit.is_zero() => self.discard(now, id),

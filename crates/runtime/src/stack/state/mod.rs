@@ -154,10 +154,17 @@ struct Slot {
     id: ConnId,
     read: Option<Waker>,
     write: Option<Waker>,
+    /// Present if there is something in it.
+    rare: Option<Box<Rare>>,
+    account: Account,
+}
+
+/// What most connections do without.
+#[derive(Debug, Default)]
+struct Rare {
     /// Wakes the tasks that wait for readiness, any number of them; created for the first.
     news: Option<Arc<Notify>>,
     linger: Option<Duration>,
-    account: Account,
 }
 
 #[derive(Debug)]
@@ -400,7 +407,7 @@ impl StackState {
             for side in sides {
                 wakes.extend(slot.waker(*side).take());
             }
-            if let Some(news) = &slot.news {
+            if let Some(news) = slot.news() {
                 wakes.everyone(news);
             }
         }
@@ -422,7 +429,7 @@ impl StackState {
         for slot in &mut self.slots {
             wakes.extend(slot.read.take());
             wakes.extend(slot.write.take());
-            if let Some(news) = &slot.news {
+            if let Some(news) = slot.news() {
                 wakes.everyone(news);
             }
         }
@@ -483,7 +490,19 @@ impl StackState {
 
 impl Slot {
     fn new(id: ConnId) -> Self {
-        Self { id, read: None, write: None, news: None, linger: None, account: Account::default() }
+        Self { id, read: None, write: None, rare: None, account: Account::default() }
+    }
+
+    fn news(&self) -> Option<&Arc<Notify>> {
+        self.rare.as_ref()?.news.as_ref()
+    }
+
+    fn linger(&self) -> Option<Duration> {
+        self.rare.as_ref()?.linger
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     fn waker(&mut self, side: Side) -> &mut Option<Waker> {
