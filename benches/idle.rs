@@ -1,11 +1,13 @@
-//! What idle connections cost: memory for each, and the time of an active one among 0, 1,000 and 100,000 of them.
+//! What idle connections cost: memory for each, in the core and resident through the runtime, and the time of an active
+//! one among 0, 1,000 and 100,000 of them.
 
 #[path = "support/ours.rs"]
 mod ours;
 
-use ackline::Registry;
 use ackline::core::config::{ConnConfig, Target};
 use ackline::core::policy::Policies;
+use ackline::runtime::device::channel::{Channel, ChannelConfig};
+use ackline::{Registry, Stack};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::net::SocketAddr;
@@ -52,7 +54,10 @@ fn add_idle(pair: &mut ours::Pair, count: usize, config: &ConnConfig) {
             pair.client.connect(pair.now, Target::new(remote), config.clone()).expect("there is a port");
         }
         pair.settle();
-        while pair.server.poll_event().is_some() {}
+        while let Some(event) = pair.server.poll_event() {
+            // Whoever asks for a connection accepts it.
+            assert!(pair.server.conn(event.conn()).is_some());
+        }
         while pair.client.poll_event().is_some() {}
     }
     assert_eq!(pair.client.connections(), count + 1);
@@ -72,7 +77,57 @@ fn added_memory(pair: &mut ours::Pair, count: usize, config: &ConnConfig) -> usi
     (LIVE.load(Ordering::Relaxed) - before).checked_div(2 * count).unwrap_or(0)
 }
 
+/// Bytes of this process in memory.
+#[cfg(target_os = "linux")]
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("the kernel shows it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
+    let kib: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
+    kib << 10
+}
+
+/// Resident bytes that each end of one of `count` connections between two stacks takes, with the default policies and
+/// its stream. The first connections come before, so that what stacks take once is not counted. Measured at first: what
+/// another measurement has freed would be used again.
+#[cfg(target_os = "linux")]
+async fn resident_through_the_runtime(count: usize) -> std::io::Result<usize> {
+    let (here, there) = Channel::pair(ChannelConfig::default());
+    let ports = (count / PER_PORT + 1) as u16;
+    let client = Stack::builder(here).address([10, 0, 0, 1]).spawn()?;
+    let server = Stack::builder(there).address([10, 0, 0, 2]).spawn()?;
+    let mut listeners = Vec::new();
+    for port in 0..ports {
+        let address = SocketAddr::new(ours::SERVER, ours::PORT + port);
+        listeners.push((address, ackline::TcpListener::bind(&server, address).await?));
+    }
+    let mut streams = Vec::with_capacity(2 * (count + 10 * BURST));
+    let mut before = 0;
+    for number in 0..count + BURST {
+        if number == BURST {
+            // After the timers that give memory back.
+            tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+            before = resident();
+        }
+        let (address, listener) = &listeners[number % listeners.len()];
+        let (near, far) = tokio::join!(client.connect(*address), listener.accept());
+        streams.extend([near?, far?.0]);
+    }
+    tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    let each = (resident() - before) / (2 * count);
+    drop(streams);
+    Ok(each)
+}
+
 fn idle(c: &mut Criterion) {
+    #[cfg(target_os = "linux")]
+    {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("it starts");
+        let each = runtime.block_on(resident_through_the_runtime(100_000)).expect("they open");
+        println!(
+            "resident through the runtime, of one of 100000 idle connections, with its stream: {each} bytes"
+        );
+    }
+
     let mut group = c.benchmark_group("idle");
     group.throughput(Throughput::Elements(BATCH as u64));
     for connections in [0, 1_000, 100_000] {
