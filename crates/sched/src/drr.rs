@@ -4,6 +4,11 @@
 //! A modern reference: a download's ACKs wait for one quantum of each upload, not for its whole window. It
 //! has no classes, so a connection's ACKs still wait behind its own data, and with many uploads the ACKs of a
 //! download get little. Each connection's packets leave in order of arrival.
+//!
+//! `flow-queue` adds the rule for new flows of RFC 8290, section 4.2: a connection without packets in the queue takes
+//! its next turn before all that have some, so a request or an ACK waits for no bulk data. After that turn it goes to
+//! the end of the others' line, even if it has sent everything, and counts as new again once it is found empty there.
+//! So nobody has two such turns while others wait for one.
 
 use crate::entry;
 use ackline_tcp_core::policy::builtin::Fifo;
@@ -41,6 +46,18 @@ pub(crate) const ENTRY: Entry<NewEgressScheduler> = Entry {
     })
 };
 
+pub(crate) const FLOW_QUEUE: Entry<NewEgressScheduler> = Entry {
+    summary: "connections take turns of equal bytes, those with little to send first",
+    source: "RFC 8290 section 4.2",
+    params: &PARAMS,
+    ..Entry::new("flow-queue", |params| {
+        entry::shaped(params, |own| {
+            let mut drr = Drr::default().sparse_first();
+            drr.configure(own).map(|()| drr)
+        })
+    })
+};
+
 /// The packets of one connection, or those without one.
 #[derive(Debug, Default)]
 struct Flow {
@@ -71,8 +88,10 @@ pub struct Drr {
     free: Vec<usize>,
     /// Index in `flows` of each connection with packets.
     places: HashMap<Option<ConnId>, usize>,
-    /// Flows with packets; the first one has its turn.
+    /// Flows that take turns; the first one has its turn.
     active: VecDeque<usize>,
+    /// Flows that go before those and have not used up their turn; `None` if new flows do not.
+    new: Option<VecDeque<usize>>,
     /// Sum over the flows.
     total: Backlog,
 }
@@ -94,8 +113,42 @@ impl Drr {
             free: Vec::new(),
             places: HashMap::new(),
             active: VecDeque::new(),
+            new: None,
             total: Backlog::default(),
         }
+    }
+
+    /// Flows that were empty go first: `flow-queue`.
+    #[must_use]
+    pub fn sparse_first(mut self) -> Self {
+        self.new = Some(VecDeque::new());
+        self
+    }
+
+    /// Whose turn it is.
+    fn current(&self) -> Option<usize> {
+        self.lined_up().next()
+    }
+
+    /// Ends the turn of the current flow, which becomes the last of all.
+    fn end_turn(&mut self) {
+        let new = self.new.as_mut().and_then(VecDeque::pop_front);
+        let Some(place) = new.or_else(|| self.active.pop_front()) else { return };
+        let flow = &mut self.flows[place];
+        let was_in_turn = core::mem::take(&mut flow.in_turn);
+        if flow.is_empty() {
+            flow.deficit = 0;
+            // RFC 8290, section 4.2: it becomes an old flow, lest it be new again with its next packet.
+            if self.new.is_none() || !was_in_turn || self.active.is_empty() {
+                return self.retire(place);
+            }
+        }
+        self.active.push_back(place);
+    }
+
+    /// All flows in a line.
+    fn lined_up(&self) -> impl Iterator<Item = usize> {
+        self.new.iter().flatten().chain(&self.active).copied()
     }
 
     /// The index of the flow of `owner`, which becomes active.
@@ -109,11 +162,11 @@ impl Drr {
         });
         self.flows[place].owner = owner;
         self.places.insert(owner, place);
-        self.active.push_back(place);
+        self.new.as_mut().unwrap_or(&mut self.active).push_back(place);
         place
     }
 
-    /// The flow at `place` is empty and no longer in `active`.
+    /// The flow at `place` is empty and in no line.
     fn retire(&mut self, place: usize) {
         let flow = &mut self.flows[place];
         self.places.remove(&flow.owner);
@@ -125,14 +178,19 @@ impl Drr {
     /// Removes empty flows from the round.
     fn retire_empty(&mut self) {
         let mut active = core::mem::take(&mut self.active);
-        active.retain(|place| {
+        let mut new = self.new.take();
+        let mut stays = |place: &usize| {
             let stays = !self.flows[*place].is_empty();
             if !stays {
                 self.retire(*place);
             }
             stays
-        });
-        self.active = active;
+        };
+        active.retain(&mut stays);
+        if let Some(new) = &mut new {
+            new.retain(stays);
+        }
+        (self.active, self.new) = (active, new);
     }
 
     /// Recomputes the sums after packets were removed.
@@ -142,8 +200,8 @@ impl Drr {
 
     fn count(&self, scope: Scope) -> Backlog {
         let mut sum = Backlog::default();
-        for place in &self.active {
-            let part = self.flows[*place].packets.backlog(scope);
+        for place in self.lined_up() {
+            let part = self.flows[place].packets.backlog(scope);
             sum.packets += part.packets;
             sum.bytes = sum.bytes.saturating_add(part.bytes);
         }
@@ -153,7 +211,7 @@ impl Drr {
 
 impl EgressScheduler for Drr {
     fn name(&self) -> &'static str {
-        ENTRY.name
+        if self.new.is_some() { FLOW_QUEUE.name } else { ENTRY.name }
     }
 
     fn properties(&self) -> SchedulerProperties {
@@ -170,8 +228,12 @@ impl EgressScheduler for Drr {
 
     fn pop(&mut self, now: Instant, link: &LinkView) -> Popped {
         let quantum = self.quantum.max(self.largest);
-        while let Some(&place) = self.active.front() {
+        while let Some(place) = self.current() {
             let flow = &mut self.flows[place];
+            if flow.is_empty() {
+                self.end_turn();
+                continue;
+            }
             if !flow.in_turn {
                 // Below two quanta: what was left was less than a packet.
                 flow.deficit = flow.deficit.saturating_add(quantum);
@@ -183,8 +245,7 @@ impl EgressScheduler for Drr {
                 Popped::Packet(packet) => {
                     flow.deficit -= packet.len.min(flow.deficit);
                     if flow.is_empty() {
-                        self.active.pop_front();
-                        self.retire(place);
+                        self.end_turn();
                     }
                     self.total.packets = self.total.packets.saturating_sub(1);
                     self.total.bytes = self.total.bytes.saturating_sub(u64::from(packet.len));
@@ -192,10 +253,7 @@ impl EgressScheduler for Drr {
                 }
                 // Its turn continues when the link has room.
                 _ if link.room < flow.deficit => return Popped::Empty,
-                _ => {
-                    flow.in_turn = false;
-                    self.active.rotate_left(1);
-                }
+                _ => self.end_turn(),
             }
         }
         Popped::Empty
@@ -216,7 +274,7 @@ impl EgressScheduler for Drr {
                 self.flows[*place].packets.forget(now, which);
             }
             Forget::Packet(_) => {
-                for place in &self.active {
+                for place in self.new.iter().flatten().chain(&self.active) {
                     self.flows[*place].packets.forget(now, which);
                 }
             }
@@ -238,7 +296,8 @@ impl EgressScheduler for Drr {
 
     fn metrics(&self, report: &mut Metrics<'_>) {
         report.bytes("turn", self.quantum.max(self.largest));
-        report.count("backlogged_connections", self.active.len() as u64);
+        let backlogged = self.lined_up().filter(|place| !self.flows[*place].is_empty());
+        report.count("backlogged_connections", backlogged.count() as u64);
     }
 
     fn configure(&mut self, params: &Params) -> Result<(), SpecError> {
@@ -246,7 +305,7 @@ impl EgressScheduler for Drr {
         for param in params.iter() {
             match param.key() {
                 "quantum" => quantum = param.integer(1..=65_535)? as u32,
-                _ => return Err(param.unknown(ENTRY.name, &PARAMS)),
+                _ => return Err(param.unknown(self.name(), &PARAMS)),
             }
         }
         self.quantum = quantum;

@@ -7,6 +7,7 @@
 //! | `ack-priority` | ACKs first | downloads that matter more than any upload |
 //! | `backpressure` | what was queued first, from a queue kept short | the same if the peer sends few ACKs |
 //! | `drr` | connections in turn | fairness between connections, whatever they send |
+//! | `flow-queue` | the same, those with little to send first | requests and ACKs beside bulk data |
 //!
 //! Every scheduler in the table also takes the parameters of the [queue] and the [shaper]:
 //! `kalampoukas:f=0.5,rate=10mbit,burst=5ms`. With a rate below the device's, the queue builds up in the
@@ -49,7 +50,7 @@ use ackline_tcp_core::policy::spec::Entry;
 
 /// The egress schedulers of this crate.
 pub const SCHED: &[Entry<NewEgressScheduler>] =
-    &[fifo::ENTRY, kalampoukas::ENTRY, ack_priority::ENTRY, backpressure::ENTRY, drr::ENTRY];
+    &[fifo::ENTRY, kalampoukas::ENTRY, ack_priority::ENTRY, backpressure::ENTRY, drr::ENTRY, drr::FLOW_QUEUE];
 
 /// The README's example compiles.
 #[cfg(doctest)]
