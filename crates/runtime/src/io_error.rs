@@ -10,7 +10,7 @@ pub(crate) const fn kind_of(error: ConnError) -> ErrorKind {
         ConnError::Reset => ErrorKind::ConnectionReset,
         ConnError::TimedOut => ErrorKind::TimedOut,
         ConnError::Unreachable => ErrorKind::HostUnreachable,
-        // Aborted, and data after close: this side reset the connection.
+        // Aborted, out of memory, and data after close: this side reset the connection.
         _ => ErrorKind::ConnectionAborted,
     }
 }
@@ -31,7 +31,7 @@ pub(crate) fn connect(error: ConnectError) -> Error {
     let kind = match error {
         ConnectError::BadRemote => ErrorKind::InvalidInput,
         ConnectError::InUse => ErrorKind::AddrInUse,
-        ConnectError::TooManyConnections => ErrorKind::QuotaExceeded,
+        ConnectError::TooManyConnections | ConnectError::OutOfMemory => ErrorKind::QuotaExceeded,
         // No local address, no free port.
         _ => ErrorKind::AddrNotAvailable,
     };
@@ -66,6 +66,7 @@ mod tests {
             (ConnError::Refused, ErrorKind::ConnectionRefused),
             (ConnError::Reset, ErrorKind::ConnectionReset),
             (ConnError::Aborted, ErrorKind::ConnectionAborted),
+            (ConnError::OutOfMemory, ErrorKind::ConnectionAborted),
             (ConnError::TimedOut, ErrorKind::TimedOut),
             (ConnError::Unreachable, ErrorKind::HostUnreachable),
         ];
@@ -75,6 +76,7 @@ mod tests {
         assert_eq!(stream(StreamError::SendClosed).kind(), ErrorKind::BrokenPipe);
         assert_eq!(stream(StreamError::NotConnected).kind(), ErrorKind::NotConnected);
         assert_eq!(connect(ConnectError::NoFreePort).kind(), ErrorKind::AddrNotAvailable);
+        assert_eq!(connect(ConnectError::OutOfMemory).kind(), ErrorKind::QuotaExceeded);
         assert_eq!(listen(ListenError::InUse).kind(), ErrorKind::AddrInUse);
         assert_eq!(listen(ListenError::NoFreePort).kind(), ErrorKind::AddrInUse);
     }
