@@ -1,8 +1,9 @@
 //! Unusual ways to begin, and bytes out of band.
 
 use super::support::stream::{read_all, write_all};
-use super::support::{Ip, KERNEL4, Opens, STACK4, Setup};
+use super::support::{Ip, KERNEL4, Opens, STACK4, Setup, World};
 use ackline_runtime::device::impair::{ImpairConfig, Impairment};
+use ackline_tcp_core::config::SynCookies;
 use ackline_tcp_core::{Duration, Target};
 use rustix::net::SendFlags;
 use std::net::SocketAddr;
@@ -23,7 +24,34 @@ fn long_path() -> Setup {
     Setup::offload().impair(ImpairConfig::both(impairment, 0))
 }
 
+/// The kernel opens over both families, and every SYN is answered with a cookie; then data goes both ways. `full`: the
+/// handshake agrees on everything.
+async fn open_with_cookies(world: &World, full: bool) {
+    for ip in [Ip::V4, Ip::V6] {
+        let (mut kernel, mut stack) = world.connection(Opens::Kernel, ip).await;
+        assert_eq!(world.stack.stats().half_open, 0);
+        let info = stack.info().expect("connected");
+        assert_eq!((info.sack, info.timestamps, info.wscale.is_some()), (full, full, full), "{ip:?}");
+        assert_eq!(info.snd_mss, if ip == Ip::V4 { 1_460 } else { 1_440 } - if full { 12 } else { 0 });
+        tokio::join!(write_all(&mut kernel, 1, 3_000_000), read_all(&mut stack, 1, 3_000_000));
+        tokio::join!(write_all(&mut stack, 2, 3_000_000), read_all(&mut kernel, 2, 3_000_000));
+    }
+    let counters = world.stack.counters();
+    assert_eq!((counters.syncookies_sent, counters.syncookies_recv, counters.syncookies_failed), (2, 2, 0));
+}
+
 against_kernel! {
+    // RFC 4987, section 3.6: the ACK brings back what the SYN said.
+    fn the_kernel_brings_cookies_back(world) from Setup::offload().host(|config| config.syn_cookies = SynCookies::Always); {
+        open_with_cookies(&world, true).await;
+    }
+
+    fn without_timestamps_a_cookie_says_the_segment_size(world)
+        from Setup::offload().host(|config| config.syn_cookies = SynCookies::Always).sysctl("tcp_timestamps", "0");
+    {
+        open_with_cookies(&world, false).await;
+    }
+
     fn both_open_at_once(world) from long_path(); {
         let (kernel_port, stack_port) = (5000, 6000);
         let mut target = Target::new(SocketAddr::new(KERNEL4, kernel_port));
