@@ -84,6 +84,14 @@ impl Handshake {
         self.first_sent.is_some_and(|sent| age <= now.since(sent) + Duration::from_millis(1))
     }
 
+    /// True if the SYN sent `age` ago, to the millisecond of the timestamp clock, left before the timer could have
+    /// repeated it. If the peer has received that one, nothing was lost (RFC 3522; Linux undoes the reduction of the
+    /// initial window then).
+    fn first_syn_was_so_long_ago(&self, now: Instant, age: Duration, config: &ConnConfig) -> bool {
+        let sent = now.as_millis().saturating_sub(age.as_millis());
+        self.first_sent.is_some_and(|first| sent < (first + config.initial_rto).as_millis())
+    }
+
     /// RTT of the handshake; `None` if the SYN was retransmitted (Karn).
     fn rtt(&self, now: Instant) -> Option<Duration> {
         (self.syns.transmissions == 1).then_some(self.first_sent).flatten().map(|sent| now.since(sent))
@@ -122,6 +130,10 @@ impl Connection {
             self.ts.enable(ctx.now, val);
         }
 
+        let echo = seg.options.timestamps.filter(|_| self.ts.enabled());
+        let age = echo.and_then(|ts| self.ts.age(ctx.now, ts.ecr));
+        let was_late = age.is_some_and(|age| handshake.first_syn_was_so_long_ago(ctx.now, age, &config));
+
         let smss = self.smss_for(host, peer.mss());
         ctx.counters.tcp_min_snd_mss += u64::from(peer.mss().is_some_and(|mss| mss < config.min_snd_mss));
         let rtt = handshake.rtt(ctx.now);
@@ -147,7 +159,8 @@ impl Connection {
                 sack,
                 timestamps: self.ts.enabled(),
                 handshake_rtt: rtt,
-                syn_retransmitted: handshake.syns.transmissions > 1,
+                syn_timed_out: handshake.syns.expiries > 0,
+                syn_lost: handshake.syns.expiries > 0 && !was_late,
                 ecn,
                 path,
             },

@@ -152,7 +152,7 @@ impl Connection {
         let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
         match handshake.syns.in_syn_received(&self.config, seg) {
             Opening::SynAgain => {
-                handshake.syns.hear_again(seg.flags);
+                handshake.syns.hear_again(seg);
                 handshake.due = true;
             }
             Opening::SynAck => {

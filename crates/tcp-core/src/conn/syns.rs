@@ -165,10 +165,17 @@ impl Syns {
         self.peer = Offer::of(syn);
     }
 
-    /// The peer repeated its SYN: it may have given up on ECN (RFC 3168, section 6.1.1.1).
-    pub(crate) fn hear_again(&mut self, flags: TcpFlags) {
-        if !is_ecn_setup(flags) {
+    /// The peer repeated its SYN. It may have given up on ECN (RFC 3168, section 6.1.1.1). Its timestamp is echoed (RFC
+    /// 7323, section 4.3), so that the peer can tell a SYN-ACK that was late from one that answers again.
+    pub(crate) fn hear_again(&mut self, syn: &TcpSegment<'_>) {
+        if !is_ecn_setup(syn.flags) {
             self.peer.flags &= !Offer::ECN;
+        }
+        if let Some(ts) = syn.options.timestamps
+            && (ts.val.wrapping_sub(self.peer.ts_val) as i32) > 0
+            && self.peer.timestamp().is_some()
+        {
+            self.peer.ts_val = ts.val;
         }
     }
 

@@ -177,7 +177,7 @@ impl Endpoint {
         entry.heard();
         match opening {
             Opening::SynAgain => {
-                entry.syns.hear_again(segment.flags);
+                entry.syns.hear_again(segment);
                 self.send_syn_ack(now, place);
                 Ingested::Handled
             }

@@ -190,7 +190,7 @@ impl SynCache {
             entry.expired = true;
             entry.challenged = false;
         }
-        let length = entry.timeout();
+        let length = entry.timeout(entry.syns.expiries);
         self.entries.move_to(place, now, length);
     }
 
@@ -247,8 +247,11 @@ impl SynCache {
 impl Entry {
     /// What a connection needs to know of the handshake.
     pub(super) fn half_open(&self) -> HalfOpen {
-        let timed = self.syns.transmissions > 0 && self.syns.expiries == 0;
-        let first_sent = timed.then_some(self.wait.since());
+        // Each time the timer was started anew, the time before had passed.
+        let waited = (0..self.syns.expiries).map(|expiries| self.timeout(expiries).as_nanos());
+        let waited = waited.fold(0, u64::saturating_add);
+        let first_sent = Instant::from_nanos(self.wait.since().as_nanos().saturating_sub(waited));
+        let first_sent = (self.syns.transmissions > 0).then_some(first_sent);
         HalfOpen { syns: self.syns, first_sent, segs_in: self.segs_in }
     }
 
@@ -294,9 +297,9 @@ impl Entry {
         OwnSyn::new(&self.config, host, self.tuple.remote_ip())
     }
 
-    /// The timer's current length (RFC 6298, 5.5).
-    fn timeout(&self) -> Duration {
-        let factor = 1 << self.syns.expiries.min(32);
+    /// The timer's length after it has expired so many times (RFC 6298, 5.5).
+    fn timeout(&self, expiries: u8) -> Duration {
+        let factor = 1 << expiries.min(32);
         self.config.initial_rto.saturating_mul(factor).min(self.config.max_rto)
     }
 }

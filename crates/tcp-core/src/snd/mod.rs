@@ -90,8 +90,10 @@ pub(crate) struct OpenParams {
     pub(crate) timestamps: bool,
     /// RTT of the handshake; `None` if a SYN was retransmitted.
     pub(crate) handshake_rtt: Option<Duration>,
-    /// A SYN was retransmitted (RFC 6298, 5.7; RFC 5681, section 3.1).
-    pub(crate) syn_retransmitted: bool,
+    /// The timer of our SYN or SYN-ACK has expired (RFC 6298, 5.7).
+    pub(crate) syn_timed_out: bool,
+    /// It has, and nothing shows that the SYN and its answer were only late (RFC 5681, section 3.1).
+    pub(crate) syn_lost: bool,
     /// ECN, if both sides agreed on it.
     pub(crate) ecn: Option<EcnAgreement>,
     /// Payload bytes that arrive according to earlier connections, and until when that is believed.

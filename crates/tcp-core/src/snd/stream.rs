@@ -122,7 +122,8 @@ impl Stream {
             sack,
             timestamps,
             handshake_rtt,
-            syn_retransmitted,
+            syn_timed_out,
+            syn_lost,
             ecn,
             path,
         } = *params;
@@ -138,18 +139,15 @@ impl Stream {
         }
         self.ecn = ecn.map(|agreed| Box::new(EcnSender::new(agreed, self.una)));
         self.last_sent = ctx.now;
-        if syn_retransmitted {
+        if syn_timed_out {
             self.rtt.after_syn_timeout(config);
         }
         if let Some(rtt) = handshake_rtt {
             self.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
         }
         // RFC 5681, section 3.1: after a lost SYN or SYN-ACK the initial window is one segment.
-        let window = if syn_retransmitted {
-            Window::from_bytes(u64::from(self.smss()))
-        } else {
-            self.initial_window(config)
-        };
+        let window =
+            if syn_lost { Window::from_bytes(u64::from(self.smss())) } else { self.initial_window(config) };
         let mut init = CcInit::new(ctx.now, self.smss(), window);
         init.granularity = ctx.granularity;
         self.cc = (config.policies.cc)(&init);

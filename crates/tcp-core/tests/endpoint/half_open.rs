@@ -380,6 +380,39 @@ fn settings_changed_during_a_handshake_do_not_change_it() {
     assert_eq!(info.rtt, None, "whose ACK it is cannot be told (Karn)");
 }
 
+/// RFC 5681, section 3.1: only a loss reduces the initial window.
+#[test]
+fn a_syn_ack_that_was_not_lost_does_not_reduce_the_initial_window() {
+    let cwnd = |bench: &mut Bench, ack: &Segment<'_>| {
+        let Ingested::Accepted(conn) = bench.ingest(ack) else { panic!("not accepted") };
+        let info = bench.endpoint.conn(conn).unwrap().info();
+        (info.snd_cwnd / u64::from(info.snd_mss), info.rto)
+    };
+    // The peer's SYN came twice, and was answered twice.
+    let mut bench = Bench::new();
+    let syn_ack = bench.open(peer(1));
+    bench.now += Duration::from_millis(500);
+    let mut again = syn(peer(1));
+    again.options.timestamps = Some(Timestamps { val: 5_500, ecr: 0 });
+    let second = bench.arrive(&again).1.remove(0);
+    assert_eq!(second.options.timestamps.unwrap().ecr, 5_500, "RFC 7323, section 4.3");
+    let mut ack = reply(&syn_ack, ACK, &[]);
+    ack.options.timestamps.as_mut().unwrap().val = 5_510;
+    assert_eq!(cwnd(&mut bench, &ack), (10, Duration::from_secs(1)));
+    // The timer sent it again, up to three times; the ACK echoes the first or a later one.
+    for timeouts in 1..=3 {
+        for first in [true, false] {
+            let mut bench = Bench::new();
+            let syn_ack = bench.open(peer(1));
+            let again: Vec<_> = (0..timeouts).map(|_| bench.wait().remove(0)).collect();
+            bench.now += Duration::from_millis(300);
+            let echoed = if first { &syn_ack } else { &again[0] };
+            let expected = (if first { 10 } else { 1 }, Duration::from_secs(3));
+            assert_eq!(cwnd(&mut bench, &reply(echoed, ACK, &[])), expected, "{timeouts} {first}");
+        }
+    }
+}
+
 pub(crate) fn small_cache(entries: u32, share: u32) -> EndpointConfig {
     let mut host = host_config(A);
     (host.max_half_open, host.half_open_per_source) = (entries, share);

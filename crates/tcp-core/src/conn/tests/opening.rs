@@ -162,3 +162,24 @@ fn the_peers_window_is_scaled_but_in_its_syn() {
     bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, &[])));
     assert_eq!(bench.conn.info().snd_wnd, 8_008);
 }
+
+/// RFC 5681, section 3.1, reduces the initial window if a SYN is lost, and a timestamp can show that it was not.
+#[test]
+fn a_syn_that_was_only_late_does_not_reduce_the_initial_window() {
+    for (stamps, first, segments) in [(true, true, 10), (true, false, 1), (false, false, 1)] {
+        let config = ConnConfig { timestamps: stamps, ..ConnConfig::default() };
+        let mut bench = Bench::with(|ctx| Connection::connect(ctx, tuple(), Arc::new(config), ISS, 0));
+        let sent = bench.drain()[0].options;
+        bench.now = bench.conn.next_deadline().expect("the SYN's timer").0;
+        bench.conn.on_timeout(ctx!(bench));
+        let again = bench.drain()[0].options;
+        bench.now += Duration::from_millis(300);
+        let echoed = if first { sent.timestamps } else { again.timestamps };
+        let timestamps = echoed.map(|ts| Timestamps { val: 77, ecr: ts.val });
+        let options = TcpOptions { mss: Some(1_460), timestamps, ..TcpOptions::NONE };
+        bench.arrive(&TcpSegment { options, ..segment(SYN | ACK, IRS, ISS + 1, &[]) });
+        let info = bench.conn.info();
+        assert_eq!(info.snd_cwnd, segments * u64::from(info.snd_mss), "{stamps} {first}");
+        assert_eq!(info.rto, Duration::from_secs(3), "RFC 6298, 5.7");
+    }
+}

@@ -534,7 +534,7 @@ fn initial_window_after_a_lost_syn() {
         budget: &mut crate::budget::Budget::new(None, 50, 66),
         tracer: None,
     };
-    let open = |smss, syn_retransmitted| {
+    let open = |smss, syn_timed_out, syn_lost| {
         let mut snd = Sender::new(&config, ISS);
         let params = OpenParams {
             smss,
@@ -545,17 +545,19 @@ fn initial_window_after_a_lost_syn() {
             sack: true,
             timestamps: false,
             handshake_rtt: None,
-            syn_retransmitted,
+            syn_timed_out,
+            syn_lost,
             ecn: None,
         };
         snd.open(&ctx, &config, &params);
         (snd.cc().unwrap().decision().window.bytes(), snd.stream.rtt.rto())
     };
-    assert_eq!(open(1460, false), (14_600, Duration::from_secs(1)), "RFC 6928");
-    assert_eq!(open(536, false), (5_360, Duration::from_secs(1)));
-    assert_eq!(open(9000, false).0, 18_000);
+    assert_eq!(open(1460, false, false), (14_600, Duration::from_secs(1)), "RFC 6928");
+    assert_eq!(open(536, false, false), (5_360, Duration::from_secs(1)));
+    assert_eq!(open(9000, false, false).0, 18_000);
     // RFC 5681, section 3.1; RFC 6298, 5.7.
-    assert_eq!(open(1460, true), (1_460, Duration::from_secs(3)));
+    assert_eq!(open(1460, true, true), (1_460, Duration::from_secs(3)));
+    assert_eq!(open(1460, true, false), (14_600, Duration::from_secs(3)), "it was late, not lost");
 }
 
 #[test]
