@@ -81,7 +81,8 @@ pub struct EndpointConfig {
     pub max_path_entries: u32,
     /// Challenge ACKs per second, over all connections (RFC 5961, section 10).
     pub challenge_acks_per_second: u32,
-    /// RSTs per second for segments that belong to no connection.
+    /// RSTs per second for segments that belong to no connection. Each second draws a limit between half of this and all
+    /// of it: with a known one, a stranger could count how many others got (CVE-2016-5696, CVE-2020-25705).
     pub resets_per_second: u32,
     /// Answer ICMP echo requests.
     pub answer_ping: bool,

@@ -1,7 +1,7 @@
 //! Rate limits for answers that anyone can provoke: challenge ACKs (RFC 5961, section 7), RSTs, ICMP.
 //!
-//! A connection's own limit keeps two confused hosts from exchanging ACKs forever, and caps an attack on it
-//! at two packets a second. The endpoint's limit bounds what all connections send together; it must not be
+//! A connection's own limits keep two confused hosts from exchanging ACKs forever, and cap an attack on it
+//! at two packets a second of each kind. The endpoint's limit bounds what all connections send together; it must not be
 //! the only one, because those who share it can observe how much of it others use (RFC 5961, section 10;
 //! CVE-2016-5696): [`RateLimit::concealed`].
 

@@ -1,5 +1,9 @@
 //! ACKs that anyone who has a connection's addresses and ports can provoke, and their rate limits (RFC 5961,
 //! section 7).
+//!
+//! Each kind has a limit of its own. Somebody who knows only addresses and ports can use up that of challenge ACKs (with SYNs),
+//! and that of segments outside the window. The peer's keep-alive and window probes must still be answered, or the
+//! connection would end: they are told apart by their numbers, SEG.SEQ = RCV.NXT - 1 and an acceptable SEG.ACK.
 
 use super::Connection;
 use crate::State;
@@ -37,7 +41,13 @@ impl Connection {
         seg: &TcpSegment<'_>,
         trigger: AckTrigger,
     ) {
-        if !may_answer(&mut self.challenges, ctx.now, seg) {
+        // TIME-WAIT ends anyway.
+        let probe = self.state != State::TimeWait
+            && trigger == AckTrigger::OutOfWindow
+            && seg.seq + 1 == self.rcv.rcv_nxt()
+            && self.expected().accepts_ack(seg.ack);
+        let limit = if probe { &mut self.probe_answers } else { &mut self.stray_answers };
+        if !may_answer(limit, ctx.now, seg) {
             count_skipped_ack(ctx.counters, self.state, trigger);
             return;
         }
@@ -48,7 +58,7 @@ impl Connection {
 /// True if a segment that is not acceptable may be answered at `now`.
 ///
 /// Two hosts that consider each other's ACKs unacceptable would answer each other forever, as fast as the path
-/// allows. So segments that occupy no sequence space share the connection's limit of challenge ACKs.
+/// allows. So answers to segments that occupy no sequence space are limited.
 pub(crate) fn may_answer(limit: &mut ConnRateLimit, now: Instant, seg: &TcpSegment<'_>) -> bool {
     seg.seg_len() > 0 || limit.allow(now)
 }

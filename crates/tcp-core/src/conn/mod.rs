@@ -112,6 +112,10 @@ pub(crate) struct Connection {
     segs_out: u64,
     /// Challenge ACKs of this connection (RFC 5961, section 7).
     challenges: ConnRateLimit,
+    /// Answers to keep-alive and window probes.
+    probe_answers: ConnRateLimit,
+    /// Answers to other segments that are not acceptable and occupy no sequence space.
+    stray_answers: ConnRateLimit,
     notices: Notices,
     state: State,
     error: Option<ConnError>,
@@ -196,6 +200,8 @@ impl Connection {
             segs_in: 0,
             segs_out: 0,
             challenges: ConnRateLimit::default(),
+            probe_answers: ConnRateLimit::default(),
+            stray_answers: ConnRateLimit::default(),
             notices: Notices::default(),
             state: State::Closed,
             error: None,

@@ -208,6 +208,8 @@ pub(crate) struct Retired {
     pub(crate) length: Duration,
     /// Limit of the ACKs that anyone can provoke.
     pub(crate) answers: ConnRateLimit,
+    /// Limit of challenge ACKs.
+    pub(crate) challenges: ConnRateLimit,
     /// The type of service of its packets.
     pub(crate) tos: u8,
     /// Their hop limit, unless it is the endpoint's.
@@ -274,7 +276,8 @@ impl Connection {
             numbers,
             since: self.wait_until - self.config.time_wait,
             length: self.config.time_wait,
-            answers: self.challenges,
+            answers: self.stray_answers,
+            challenges: self.challenges,
             tos: self.config.dscp << 2,
             ttl: self.config.ttl,
         })

@@ -182,7 +182,7 @@ impl Endpoint {
             observe: Observe::new(&config),
             isn: IsnGenerator::new(keys.isn),
             ports: PortSelector::new(keys.ports, config.ephemeral_ports.clone()),
-            resets: RateLimit::new(config.resets_per_second, SECOND),
+            resets: RateLimit::concealed(config.resets_per_second, SECOND, keys.reset_limit),
             challenges: RateLimit::concealed(config.challenge_acks_per_second, SECOND, keys.rate_limit),
             pings: RateLimit::new(config.pings_per_second, SECOND),
             icmp_errors: RateLimit::concealed(config.icmp_errors_per_second, SECOND, keys.icmp_limit),

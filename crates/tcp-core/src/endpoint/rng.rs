@@ -26,6 +26,8 @@ pub(crate) struct Keys {
     pub(crate) paths: [u8; 16],
     /// Of [`SynCookies`](super::syn_cookies::SynCookies).
     pub(crate) syn_cookies: [u8; 16],
+    /// Of [`RateLimit::concealed`](crate::rate_limit::RateLimit::concealed), of RSTs.
+    pub(crate) reset_limit: [u8; 16],
 }
 
 impl Keys {
@@ -49,6 +51,7 @@ impl Keys {
             syn_cache: key(),
             paths: key(),
             syn_cookies: key(),
+            reset_limit: key(),
         }
     }
 }
@@ -66,11 +69,21 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 9] {
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 10] {
         let keys = Keys::from_seed(seed);
-        let Keys { isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths, syn_cookies } =
-            keys;
-        [isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths, syn_cookies]
+        let Keys {
+            isn,
+            ports,
+            demux,
+            rate_limit,
+            icmp_limit,
+            time_wait,
+            syn_cache,
+            paths,
+            syn_cookies,
+            reset_limit,
+        } = keys;
+        [isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths, syn_cookies, reset_limit]
     }
 
     #[test]
@@ -90,7 +103,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 18);
+            prop_assert_eq!(different.len(), 20);
         }
     }
 }

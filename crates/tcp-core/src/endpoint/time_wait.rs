@@ -72,7 +72,7 @@ impl Endpoint {
                 dropped.map_or(Ingested::Handled, Ingested::Dropped)
             }
             Reaction::Challenge(dropped) => {
-                let allowed = record.answers.allow(now) && self.challenges.allow(now);
+                let allowed = record.challenges.allow(now) && self.challenges.allow(now);
                 dropped.count(&mut self.observe.counters);
                 let (reason, trigger) = (SendReason::ChallengeAck, AckTrigger::Challenge);
                 self.answer_in_time_wait(now, name, tuple, segment, allowed.then_some(reason), trigger);

@@ -39,6 +39,8 @@ pub(super) struct Record {
     wait: Wait,
     /// Limit of the ACKs that anyone can provoke.
     pub(super) answers: ConnRateLimit,
+    /// Limit of challenge ACKs.
+    pub(super) challenges: ConnRateLimit,
     pub(super) numbers: TimeWait,
     name: Name,
     /// The type of service of its packets.
@@ -131,6 +133,7 @@ impl TimeWaitTable {
         let record = Record {
             wait: Wait::default(),
             answers: retired.answers,
+            challenges: retired.challenges,
             numbers: retired.numbers,
             name,
             tos: retired.tos,
@@ -202,8 +205,8 @@ mod tests {
     use std::vec::Vec;
 
     fn retired(since: Instant, length: Duration) -> Retired {
-        let (answers, ttl) = (ConnRateLimit::default(), Some(64));
-        Retired { numbers: TimeWait::for_test(), since, length, answers, tos: 0, ttl }
+        let (answers, challenges, ttl) = (ConnRateLimit::default(), ConnRateLimit::default(), Some(64));
+        Retired { numbers: TimeWait::for_test(), since, length, answers, challenges, tos: 0, ttl }
     }
 
     #[test]

@@ -107,11 +107,32 @@ fn resets_are_rate_limited_and_can_be_switched_off() {
     for port in 1..=8 {
         net.inject(A, &segment(socket(B, port), socket(A, 80), TcpFlags::SYN, 1, 0, &[]));
     }
-    assert_eq!(net.intercept(A).len(), 5);
-    assert_eq!(net.endpoint(A).counters().tcp_rst_limited, 3);
+    let sent = net.intercept(A).len();
+    assert!((3..=5).contains(&sent), "{sent}");
+    assert_eq!(net.endpoint(A).counters().tcp_rst_limited, 8 - sent as u64);
     let dropped = net.inject(B, &segment(socket(A, 1), socket(B, 80), TcpFlags::SYN, 1, 0, &[]));
     assert_eq!(dropped, Ingested::Dropped(DropReason::NoConnection));
     assert_eq!(net.intercept(B).len(), 0);
+}
+
+/// How many RSTs a host sends must not tell a stranger how many others got (CVE-2016-5696).
+#[test]
+fn the_limit_of_resets_cannot_be_known() {
+    let mut config = host_config(A);
+    config.resets_per_second = 100;
+    let mut net = Net::with(1, Link::default(), [config, host_config(B)], || Box::new(Fifo::default()));
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..50 {
+        let mut sent = 0;
+        for port in 1..=150 {
+            net.inject(A, &segment(socket(B, port), socket(A, 80), TcpFlags::SYN, 1, 0, &[]));
+            sent += net.intercept(A).len();
+        }
+        assert!((50..=100).contains(&sent), "{sent}");
+        seen.insert(sent);
+        net.now += Duration::from_secs(1);
+    }
+    assert!(seen.len() > 20, "{seen:?}");
 }
 
 #[test]

@@ -345,3 +345,38 @@ proptest! {
         }
     }
 }
+
+/// Whoever knows the addresses and ports, and even a sequence number, cannot make the peer's keep-alive probes go
+/// unanswered, nor challenge ACKs.
+#[test]
+fn forged_segments_use_up_no_limit_but_their_own() {
+    let mut bench = Bench::in_state(State::Established);
+    let (nxt, ack) = (bench.rcv_nxt(), bench.snd_nxt());
+    let strays = [
+        segment(ACK, nxt - 100, ack, &[]),
+        segment(ACK, nxt + 10_000_000, ack, &[]),
+        segment(ACK, nxt - 1, ack + 1_000, &[]),
+        segment(ACK, nxt - 1, ack - 1_000_000, &[]),
+    ];
+    let mut probes = 0;
+    let mut forged = [0, 0];
+    for tick in 0..1_000 {
+        bench.now += Duration::from_millis(10);
+        if tick % 100 == 50 {
+            bench.arrive(&segment(ACK, nxt - 1, ack, &[]));
+            let answer = bench.drain();
+            assert_eq!(answer.len(), 1, "the peer's probe at {tick}");
+            assert_eq!((answer[0].flags, answer[0].ack), (ACK, nxt));
+            probes += 1;
+        }
+        bench.arrive(&segment(SYN, nxt, SeqNum(0), &[]));
+        forged[0] += bench.drain().len();
+        bench.arrive(&strays[tick % strays.len()]);
+        forged[1] += bench.drain().len();
+    }
+    assert_eq!(probes, 10);
+    assert!(
+        forged.iter().all(|answers| (15..=20).contains(answers)),
+        "two a second of each kind: {forged:?}"
+    );
+}
