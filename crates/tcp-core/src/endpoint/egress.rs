@@ -203,7 +203,6 @@ impl Egress {
         reports_departures: bool,
         most: usize,
     ) -> bool {
-        self.accounts.waited(descriptor.class, now.since(descriptor.queued_at));
         let at = if reports_departures { Instant::FAR_FUTURE } else { self.scheduler.busy_until(now) };
         if at <= now {
             self.scheduler.departed(now, &descriptor);

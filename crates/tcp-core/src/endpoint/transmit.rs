@@ -214,6 +214,11 @@ impl Endpoint {
         };
         match sent {
             Ok(SendOutcome::Packets { bytes, .. }) => {
+                let delay = now.since(descriptor.queued_at);
+                // A packet without a connection takes the scheduler even if others bypass it, and then waits in no queue.
+                if give_all || descriptor.conn.is_some() || !delay.is_zero() {
+                    self.egress.accounts.waited(descriptor.class, delay);
+                }
                 let descriptor = self.repriced(now, descriptor, bytes);
                 let most = self.config.max_on_wire;
                 if !self.egress.took(now, descriptor, reports_departures, most) {

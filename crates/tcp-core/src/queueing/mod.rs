@@ -41,7 +41,7 @@ pub struct ClassStats {
     /// Their IP bytes; a super-packet counts one header.
     pub bytes: u64,
     /// Packets that went through the scheduler's queue, to which the delays apply; a super-packet counts
-    /// once.
+    /// once. A packet without a connection that found neither queue nor full device does not count.
     pub queued: u64,
     /// Median delay.
     pub delay_p50: Duration,

@@ -440,6 +440,23 @@ fn what_leaves_is_counted_by_kind_and_what_waited_by_its_delay() {
     assert!(acks.packets > 5 && acks.delay_max <= interval, "{acks:?}");
 }
 
+/// SYN-ACKs and RSTs take the scheduler, which others bypass; they wait there only if the device is full.
+#[test]
+fn a_packet_without_a_connection_waits_in_no_queue_if_the_device_has_room() {
+    for (refused, waits) in [(0, false), (300, true)] {
+        let mut net = Net::offloaded(3, Link { refused, ..Link::default() });
+        net.listen(B, 80, ConnConfig::default());
+        for _ in 0..20 {
+            net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(0));
+            net.connect(A, socket(B, 81), ConnConfig::default(), Plan::send(0));
+        }
+        net.run(Duration::from_secs(10));
+        let control = net.endpoint(B).egress_stats().control;
+        assert!(control.packets >= 40, "{control:?}");
+        assert_eq!(control.queued > 0, waits, "{control:?}");
+    }
+}
+
 #[test]
 fn a_scheduler_that_would_choose_chooses_while_the_device_is_full() {
     /// Lets the shortest packet leave first.
