@@ -31,7 +31,7 @@ struct Seen {
     /// The policies that the connection's settings make, with all of their parameters.
     policies: [String; 3],
     conn: Vec<(&'static str, String)>,
-    /// Without what the device, the clock or the network decides.
+    /// Without what the device, the machine, the clock or the network decides.
     host: Vec<(&'static str, String)>,
     /// What the handshake found, and the first window in segments.
     sack: bool,
@@ -40,7 +40,7 @@ struct Seen {
     window: u64,
 }
 
-const NOT_OPTIONS: [&str; 8] = [
+const NOT_OPTIONS: [&str; 9] = [
     "addresses",
     "any_address",
     "mtu",
@@ -49,6 +49,7 @@ const NOT_OPTIONS: [&str; 8] = [
     "granularity",
     "departure_tick",
     "probe_margin",
+    "max_memory",
 ];
 
 fn seen(conn: &ackline::core::Conn<'_>, host: &EndpointConfig, scheduler: &'static str) -> Seen {

@@ -242,9 +242,7 @@ struct Hosts {
 
 impl Hosts {
     fn read(top: &Table<'_>, registry: &Registry) -> Result<Self> {
-        let mut config = EndpointConfig::default();
-        // A simulated host has the memory that its buffers take, unless the scenario is about a lack of it.
-        config.max_memory = None;
+        let config = EndpointConfig::default();
         let default = HostSetup { egress: Egress::Queued, scheduler: registry.scheduler(), config };
         let mut hosts = Self { default };
         if let Some(item) = top.get("pricing") {
