@@ -168,7 +168,9 @@ counters! {
     tcp_path_mtu_replaced, "AcklineTcpPathMtuReplaced", "Path MTUs forgotten before their time because others needed the place.";
     tcp_mtu_refused, "AcklineTcpMtuRefused", "Packet Too Big messages ignored: they quote no packet larger than the MTU that they name.";
     tcp_mtu_refuted, "AcklineTcpMtuRefuted", "Packet Too Big messages that an ACK has shown to be wrong.";
-    tcp_mtu_raised, "AcklineTcpMtuRaised", "Segment sizes raised again to what the handshake had settled, some time after they were lowered.";
+    tcp_mtu_raised, "AcklineTcpMtuRaised", "Segment sizes raised to what the device and the peer permit: some time after they were lowered, or because the device's MTU has become larger.";
+    tcp_mtu_followed, "AcklineTcpMtuFollowed", "Segment sizes lowered because the device's MTU has become smaller.";
+    mtu_changes, "AcklineMtuChanges", "Times that the device's MTU has changed.";
     out_of_window_icmps, "TcpExtOutOfWindowIcmps", "ICMP errors ignored because they name no outstanding data (RFC 5927).";
     tcp_unmatched, "AcklineTcpUnmatched", "TCP segments of no connection that got no answer.";
     tx_refused, "AcklineTxRefused", "Packets that the device refused when they were offered.";

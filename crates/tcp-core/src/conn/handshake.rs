@@ -134,7 +134,8 @@ impl Connection {
         let age = echo.and_then(|ts| self.ts.age(ctx.now, ts.ecr));
         let was_late = age.is_some_and(|age| handshake.first_syn_was_so_long_ago(ctx.now, age, &config));
 
-        let smss = self.smss_for(host, peer.mss());
+        self.peer_mss = peer.mss().unwrap_or_else(|| default_mss(&self.tuple.remote_ip()));
+        let smss = self.full_smss(host);
         ctx.counters.tcp_min_snd_mss += u64::from(peer.mss().is_some_and(|mss| mss < config.min_snd_mss));
         let rtt = handshake.rtt(ctx.now);
         let ecn = handshake.syns.ecn(config.ecn);
@@ -190,9 +191,8 @@ impl Connection {
 
     /// The sender's segment size: the smaller of what the peer accepts and what the MTU allows, less the
     /// options on every segment (RFC 6691, section 3).
-    pub(super) fn smss_for(&self, host: &EndpointConfig, peer: Option<u16>) -> u32 {
-        let least = self.config.min_snd_mss.max(MIN_MSS);
-        let peer = peer.unwrap_or_else(|| default_mss(&self.tuple.remote_ip())).max(least);
+    pub(super) fn full_smss(&self, host: &EndpointConfig) -> u32 {
+        let peer = self.peer_mss.max(self.config.min_snd_mss).max(MIN_MSS);
         u32::from(peer.min(self.announced_mss(host))).saturating_sub(self.option_len()).max(1)
     }
 

@@ -121,6 +121,8 @@ pub(crate) struct Connection {
     error: Option<ConnError>,
     /// Reported by ICMP; becomes the connection's error if it times out (RFC 5927, section 5.2).
     soft_error: Option<ConnError>,
+    /// The peer's MSS, from the handshake: a larger MTU of the device permits segments up to it.
+    peer_mss: u16,
     /// Shift for the peer's window field.
     snd_wscale: u8,
     /// Window scaling is in use.
@@ -206,6 +208,7 @@ impl Connection {
             state: State::Closed,
             error: None,
             soft_error: None,
+            peer_mss: 0,
             snd_wscale: 0,
             scaling: false,
             keep_alive_probes: 0,

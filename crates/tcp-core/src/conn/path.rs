@@ -1,6 +1,8 @@
 //! What a connection learns of its path and the next one to the same host begins with.
 
 use super::{Connection, header_len};
+use crate::config::EndpointConfig;
+use crate::ctx::Ctx;
 use crate::time::{Duration, Instant};
 
 /// What packets of a connection have shown of its path.
@@ -23,6 +25,15 @@ impl Connection {
     pub(crate) fn expect_path(&mut self, mtu: u16, until: Instant) {
         if let Some(handshake) = self.handshake.as_deref_mut() {
             handshake.path = Some((mtu, until));
+        }
+    }
+
+    /// The device's MTU is that of `host` from now on. What is sent follows (RFC 9293, section 3.7.1: MMS_S); what the peer
+    /// sends does not, because it was told an MSS in the handshake. Before ESTABLISHED there is nothing to do: SYNs are
+    /// written when they leave.
+    pub(crate) fn follow_mtu(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig) {
+        if self.handshake.is_none() && self.state.is_synchronized() {
+            self.snd.set_full_size(ctx, &self.config, self.full_smss(host));
         }
     }
 

@@ -93,8 +93,7 @@ impl Egress {
             properties: scheduler.properties(),
             properties_are_old: false,
             scheduler,
-            // A turn is one packet of the largest size.
-            ready: Ready::new(host.mtu.max(host.max_super_packet)),
+            ready: Ready::new(quantum(host)),
             deferred: VecDeque::new(),
             kept: Vec::new(),
             may_keep: Kept::default(),
@@ -112,6 +111,11 @@ impl Egress {
             header: HeaderBuf::new(),
             segment_header: HeaderBuf::new(),
         }
+    }
+
+    /// The largest packet of `host` may have another size from now on.
+    pub(super) fn resize(&mut self, host: &EndpointConfig) {
+        self.ready.set_quantum(quantum(host));
     }
 
     /// The scheduler, to read.
@@ -351,4 +355,9 @@ impl Egress {
             self.scheduler.departed(now, &descriptor);
         }
     }
+}
+
+/// IP bytes of a turn: one packet of the largest size.
+fn quantum(host: &EndpointConfig) -> u32 {
+    host.mtu.max(host.max_super_packet)
 }

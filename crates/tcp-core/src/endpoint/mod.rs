@@ -12,6 +12,7 @@
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
 //! | `memory.rs` | the memory budget: what is charged, and who goes if it is used up |
+//! | `mtu.rs` | the MTU of the device has changed |
 //! | `path_cache.rs` | what paths carry, by destination |
 //! | `orphans.rs` | limits on connections that the application has released |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
@@ -34,6 +35,7 @@ mod ingest;
 mod isn;
 mod listen;
 mod memory;
+mod mtu;
 mod observe;
 mod open;
 mod orphans;

@@ -21,6 +21,11 @@ impl Ready {
         Self { queue: VecDeque::new(), turn: None, quantum }
     }
 
+    /// Turns that begin from now on have `quantum` bytes.
+    pub(super) const fn set_quantum(&mut self, quantum: u32) {
+        self.quantum = quantum;
+    }
+
     /// True if no connection has anything to send.
     pub(super) fn is_empty(&self) -> bool {
         self.turn.is_none() && self.queue.is_empty()

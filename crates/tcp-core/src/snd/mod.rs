@@ -15,6 +15,7 @@
 //! | `congestion.rs` | telling congestion control of events, and its decision |
 //! | `ecn.rs`, `ece.rs` | ECN: state, and the effect of ECE |
 //! | `path_mtu.rs`, `packet_too_big.rs` | the path MTU according to ICMP |
+//! | `device_mtu.rs` | the MTU of the device has changed |
 //! | `black_hole.rs`, `mtu_search.rs` | packets that vanish because of their size, and the search for the largest that does not |
 //! | `next.rs`, `gate.rs`, `new_data.rs` | what to send: the choice, the windows, Nagle and SWS avoidance |
 //! | `pacer.rs` | when the next data may be sent |
@@ -30,6 +31,7 @@ mod ack_delay;
 mod black_hole;
 mod buffer;
 mod congestion;
+mod device_mtu;
 mod ece;
 pub(crate) mod ecn;
 mod episode;

@@ -190,7 +190,7 @@ impl Flight {
         let full = path.full;
         path.raise_at = Instant::FAR_FUTURE;
         path.may_fragment = false;
-        path.fallback = Some(smss);
+        path.fallback.get_or_insert(smss);
         ctx.counters.tcp_mtu_raised += 1;
         self.set_smss(snd, ctx, config, full);
     }

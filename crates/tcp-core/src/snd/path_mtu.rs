@@ -18,6 +18,8 @@
 //! a smaller size to fall back to. Such a path is not flooded with segments of the full size: [probes](super::mtu_search) find what
 //! it carries.
 //!
+//! The full size is what the device and the peer permit. It changes with [the device's MTU](super::device_mtu).
+//!
 //! Sizes are payload bytes of one packet, as for the SMSS.
 
 use crate::config::ConnConfig;
@@ -28,7 +30,7 @@ use crate::time::Instant;
 /// How the path has changed a connection's segment size. Exists from the first message or suspicion on.
 #[derive(Debug)]
 pub(crate) struct PathMtu {
-    /// The segment size from the handshake.
+    /// The segment size that the device and the peer permit.
     pub(super) full: u32,
     pub(super) claim: Option<Claim>,
     /// When the full size is tried again; [`Instant::FAR_FUTURE`] while it is in use.
@@ -75,6 +77,25 @@ impl PathMtu {
             self.told = smss;
             self.news = u16::try_from(smss).ok();
         }
+    }
+
+    /// The full size falls to `full`: what concerns larger ones is over.
+    pub(super) fn limit(&mut self, full: u32) {
+        self.full = full;
+        self.told = self.told.min(full);
+        self.fallback.take_if(|size| *size >= full);
+        self.cut.take_if(|size| *size >= full);
+        if let Some(search) = &mut self.search {
+            search.limit(full);
+        }
+    }
+
+    /// The full size rises to `full`, of which nothing has been told.
+    pub(super) const fn extend(&mut self, full: u32) {
+        if self.told == self.full {
+            self.told = full;
+        }
+        self.full = full;
     }
 
     /// The full size is in use, and nothing contradicts it.
@@ -136,6 +157,19 @@ impl MtuSearch {
             _ if self.untried => Some(self.high),
             range if range <= NARROW => None,
             range => Some(smss + range.div_ceil(2)),
+        }
+    }
+
+    /// Nothing above `full` is tried any more.
+    fn limit(&mut self, full: u32) {
+        self.high = self.high.min(full);
+        self.probe.take_if(|probe| probe.size > full);
+    }
+
+    /// What was tried up to `before` is tried up to `full`, unless it was found that less arrives.
+    pub(super) fn extend(&mut self, before: u32, full: u32) {
+        if self.high == before {
+            (self.high, self.untried) = (full, true);
         }
     }
 

@@ -59,9 +59,10 @@ impl Flight {
             self.reserved.remove(out.end(), false);
             return None;
         }
-        // If the path MTU fell meanwhile, a packet that was planned as one segment is planned anew.
+        // If the path MTU or the device's fell meanwhile, a packet that was planned as one segment is planned anew.
         let probe = out.reason == SendReason::PathMtuProbe;
-        let too_large = out.segment_size.is_none() && out.len > snd.smss() && !probe;
+        let most = if probe { snd.full_smss() } else { snd.smss() };
+        let too_large = out.segment_size.is_none() && out.len > most;
         if entry.new {
             // RFC 9293, section 3.8.6: a window that shrank takes no new data beyond its edge.
             if too_large || (snd.nxt + out.len).gt(snd.wnd_end()) {

@@ -174,6 +174,11 @@ impl Stream {
         self.smss as u32
     }
 
+    /// Payload bytes of a segment as large as the device and the peer permit.
+    pub(super) fn full_smss(&self) -> u32 {
+        self.path_mtu.as_deref().map_or(self.smss(), |path| path.full)
+    }
+
     pub(super) fn set_smss(&mut self, smss: u32) {
         self.smss = u16::try_from(smss).unwrap_or(u16::MAX).max(1);
     }

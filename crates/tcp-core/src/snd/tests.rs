@@ -1,6 +1,7 @@
 //! The sender as a dialogue in time. Sequence numbers are relative to the first byte of the stream.
 
 mod bench;
+mod device_mtu;
 mod ecn;
 mod flow;
 mod loss;

@@ -15,7 +15,7 @@ use crate::units::Window;
 
 impl Stream {
     /// The sender as a congestion control sees it while nothing is outstanding.
-    fn flow_view(&self, now: Instant) -> FlowView {
+    pub(super) fn flow_view(&self, now: Instant) -> FlowView {
         let mut view = FlowView::new(now, self.smss());
         view.snd_una = self.una;
         view.snd_nxt = self.nxt;

@@ -2,6 +2,7 @@
 
 mod adversary;
 mod corking;
+mod device_mtu;
 mod egress;
 mod half_open;
 mod limits;

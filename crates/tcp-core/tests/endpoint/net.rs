@@ -328,7 +328,11 @@ impl Net {
                 taken.push((packet.id, Wire::of(&packet)));
                 Ok(())
             });
+            let config = host.endpoint.config();
+            let (mtu, segments) = (config.mtu as usize, config.max_super_packet > 0);
             for (id, wire) in taken {
+                assert!(segments || wire.segment_size.is_none(), "a super-packet, and the device takes none");
+                assert!(wire.longest() <= mtu, "{} bytes, and the device carries {mtu}", wire.longest());
                 match self.link.serialise {
                     Some(time) => self.hosts[from].sending.push_back((self.now + time, id, wire)),
                     None => self.launch(from, wire),
