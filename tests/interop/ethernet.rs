@@ -125,6 +125,8 @@ against_kernel! {
 
     fn ipv4_9000(world) from offload().mtu(9000); { mtu::transfer(world, 9000, Ip::V4).await; }
     fn ipv6_9000_plain(world) from plain().mtu(9000); { mtu::transfer(world, 9000, Ip::V6).await; }
+    fn the_mtu_changes(world) from offload().mtu(9000); { mtu::changes(world, Ip::V6).await; }
+    fn the_mtu_changes_plain(world) from plain().mtu(9000); { mtu::changes(world, Ip::V4).await; }
     fn ipv6_1280(world) from offload().mtu(1280); { mtu::transfer(world, 1280, Ip::V6).await; }
 
     fn kernel_opens_a_hundred(world) from offload(); { many::kernel_opens(world).await; }

@@ -2,8 +2,11 @@
 
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, Opens, Setup, World};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
 
 const LEN: u64 = 4 << 20;
+const CHANGING_LEN: u64 = 48 << 20;
 
 pub(super) async fn transfer(world: World, mtu: u32, ip: Ip) {
     for opens in [Opens::Kernel, Opens::Stack] {
@@ -18,7 +21,83 @@ pub(super) async fn transfer(world: World, mtu: u32, ip: Ip) {
     world.check_device();
 }
 
+/// Waits until the stack sends packets of `mtu` bytes.
+async fn noticed(world: &World, mtu: u32) {
+    let since = Instant::now();
+    while world.stack.mtu() != mtu {
+        assert!(since.elapsed() < Duration::from_secs(5), "the stack did not notice");
+        sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// From 9,000 bytes to 1,280 and back while data moves.
+async fn down_and_up(world: &World, check: impl Fn(u32)) {
+    let moved = || {
+        let device = world.stack.stats().device;
+        device.tx_bytes + device.rx_bytes
+    };
+    let begin = moved();
+    for (mtu, part) in [(1_280, 1), (9_000, 2)] {
+        while moved() < begin + part * CHANGING_LEN / 4 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        world.set_mtu(mtu);
+        noticed(world, mtu).await;
+        // Some round trips later.
+        let changed = moved();
+        while moved() < changed + CHANGING_LEN / 8 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        check(mtu);
+    }
+    assert!(moved() - begin < CHANGING_LEN, "the transfer was over before the changes");
+}
+
+/// The MTU changes while the stack sends, and while it receives.
+pub(super) async fn changes(world: World, ip: Ip) {
+    let (mut kernel, stack) = world.connection(Opens::Stack, ip).await;
+    let headers = if ip == Ip::V4 { 40 + 12 } else { 60 + 12 };
+    let (mut read, mut write) = stack.into_split();
+    let check = |mtu| assert_eq!(read.as_ref().info().expect("known").snd_mss, mtu - headers);
+    tokio::join!(
+        write_all(&mut write, 1, CHANGING_LEN),
+        read_all(&mut kernel, 1, CHANGING_LEN),
+        down_and_up(&world, check)
+    );
+    tokio::join!(
+        write_all(&mut kernel, 2, CHANGING_LEN),
+        read_all(&mut read, 2, CHANGING_LEN),
+        down_and_up(&world, |_| ())
+    );
+    // New connections as well.
+    world.set_mtu(1_400);
+    let (_kernel, stack) = world.connection(Opens::Kernel, ip).await;
+    assert_eq!(stack.info().expect("known").snd_mss, 1_400 - headers);
+    let stats = world.stack.stats();
+    assert_eq!((stats.mtu, stats.counters.mtu_changes), (1_400, 5));
+    // Nothing was lost. A busy machine may let a probe or two leave.
+    assert!(stats.counters.tcp_retrans_segs < 20, "{} segments again", stats.counters.tcp_retrans_segs);
+    world.check_device();
+}
+
+/// Nothing moves, and the configuration permits less than the device does.
+async fn changes_while_idle(world: World) {
+    for (device, stack) in [(1_280, 1_280), (9_000, 2_000), (1_999, 1_999), (2_001, 2_000)] {
+        world.set_mtu(device);
+        noticed(&world, stack).await;
+    }
+    let runs = world.stack.stats().driver_runs;
+    sleep(Duration::from_millis(300)).await;
+    assert!(world.stack.stats().driver_runs - runs < 20, "the driver sleeps");
+}
+
 against_kernel! {
+    fn an_idle_tun_changes(world) from Setup::offload().mtu(9000).host(|host| host.mtu = 2_000); {
+        changes_while_idle(world).await;
+    }
+    fn a_tun_changes_over_ipv4(world) from Setup::offload().mtu(9000); { changes(world, Ip::V4).await; }
+    fn a_tun_changes_over_ipv6(world) from Setup::offload().mtu(9000); { changes(world, Ip::V6).await; }
+    fn a_plain_tun_changes(world) from Setup::plain().mtu(9000); { changes(world, Ip::V4).await; }
     fn ipv4_576(world) from Setup::offload().mtu(576); { transfer(world, 576, Ip::V4).await; }
     fn ipv4_576_plain(world) from Setup::plain().mtu(576); { transfer(world, 576, Ip::V4).await; }
     fn ipv6_1280(world) from Setup::offload().mtu(1280); { transfer(world, 1280, Ip::V6).await; }

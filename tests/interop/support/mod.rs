@@ -41,6 +41,10 @@ pub(crate) const STACK4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 79, 0, 2));
 pub(crate) const KERNEL6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd79, 0, 0, 0, 0, 0, 0, 1));
 pub(crate) const STACK6: IpAddr = IpAddr::V6(Ipv6Addr::new(0xfd79, 0, 0, 0, 0, 0, 0, 2));
 
+/// The two ends of the Ethernet, the kernel's and the stack's.
+const FAR: &str = "far0";
+const NEAR: &str = "near0";
+
 /// The longest that a test may take.
 const LIMIT: Duration = Duration::from_secs(120);
 
@@ -153,10 +157,10 @@ impl Setup {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })?;
         let mut netlink = Netlink::open()?;
-        netlink.add_veth("far0", "near0", &namespace)?;
-        let index = netlink.interface("far0")?.index;
+        netlink.add_veth(FAR, NEAR, &namespace)?;
+        let index = netlink.interface(FAR)?.index;
         if !absent.is_empty() {
-            ethtool::set_features("far0", absent, false)
+            ethtool::set_features(FAR, absent, false)
                 .map_err(|source| Error::System { action: "switch features of a card off", source })?;
         }
         netlink.set_mtu(index, self.mtu)?;
@@ -167,11 +171,11 @@ impl Setup {
         netlink.set_up(index)?;
         let device = namespace.run(|| {
             let mut netlink = Netlink::open()?;
-            let index = netlink.interface("near0")?.index;
+            let index = netlink.interface(NEAR)?.index;
             netlink.set_mtu(index, self.mtu)?;
             netlink.make_quiet(index)?;
             netlink.set_up(index)?;
-            let mut config = AfPacketConfig::new("near0");
+            let mut config = AfPacketConfig::new(NEAR);
             for own in [STACK4, STACK6] {
                 let length = if own.is_ipv4() { 24 } else { 64 };
                 config = config.address(format!("{own}/{length}").parse().expect("a network"));
@@ -183,7 +187,7 @@ impl Setup {
         for address in networks {
             netlink.await_address(address.net.addr())?;
         }
-        self.start_at(Place { namespace, interface: "near0".to_owned() }, device)
+        self.start_at(Place { namespace, interface: NEAR.to_owned() }, device)
     }
 
     fn start_at(&self, place: Place, device: impl Device + 'static) -> Result<World, Error> {
@@ -387,6 +391,18 @@ impl World {
     /// Brings it up again.
     pub(crate) fn set_up(&self) {
         self.change_interface(Netlink::set_up);
+    }
+
+    /// Sets the MTU of both ends of the stack's link.
+    pub(crate) fn set_mtu(&self, mtu: u32) {
+        self.change_interface(|netlink, index| netlink.set_mtu(index, mtu));
+        if self.interface() == NEAR {
+            let far = Netlink::open().and_then(|mut netlink| {
+                let index = netlink.interface(FAR)?.index;
+                netlink.set_mtu(index, mtu)
+            });
+            far.expect("done");
+        }
     }
 
     /// Removes it.

@@ -51,7 +51,7 @@ use std::task::{Context, Poll};
 /// [statistics](DeviceStats::down). Receives do not fail because of it; waiting for either direction ends
 /// when the interface is up.
 pub trait Device: Send {
-    /// The device's capabilities. They do not change.
+    /// The device's capabilities. Only the MTU may change, which ends a wait for either direction.
     fn caps(&self) -> DeviceCaps;
 
     /// The next received packet, borrowed from the device's own buffer until the next call.

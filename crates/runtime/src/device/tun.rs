@@ -118,7 +118,7 @@ impl TunConfig {
 pub struct Tun {
     fd: TunFd<OwnedFd>,
     interface: Interface,
-    caps: DeviceCaps,
+    offload: bool,
     multi_queue: bool,
     /// One packet with its virtio header, if any. One byte larger than the largest packet, so that a
     /// truncated packet can be told from one that fits.
@@ -138,7 +138,6 @@ impl Tun {
         tun.interface = config.apply(&tun.interface)?;
         // It was down when it was made.
         tun.fd.refresh();
-        tun.caps = capabilities(tun.interface.mtu, config.offload);
         Ok(tun)
     }
 
@@ -164,7 +163,7 @@ impl Tun {
         if !self.multi_queue {
             return Err(Error::NotATun { name: self.interface.name.clone() });
         }
-        Self::attach(&self.interface.name, self.caps.max_super_packet > 0, true, false)
+        Self::attach(&self.interface.name, self.offload, true, false)
     }
 
     /// The interface, as it was when the device was opened.
@@ -194,11 +193,10 @@ impl Tun {
 
         let interface = Netlink::open()?.interface(&name)?;
         let room = if offload { vnet::LEN } else { 0 } + LARGEST_PACKET + 1;
-        let caps = capabilities(interface.mtu, offload);
         Ok(Self {
             fd: TunFd::new(fd, &interface)?,
             interface,
-            caps,
+            offload,
             multi_queue,
             buffer: vec![0; room].into_boxed_slice(),
             stats: DeviceStats::default(),
@@ -207,7 +205,7 @@ impl Tun {
 
     /// Reads until a valid packet arrives: its start and end in the buffer, and what its header says.
     fn receive(&mut self) -> io::Result<(usize, usize, vnet::RxMeta)> {
-        let offload = self.caps.max_super_packet > 0;
+        let offload = self.offload;
         for _ in 0..MAX_SKIPPED {
             let Self { fd, buffer, .. } = &mut *self;
             let length = fd.read(|fd| Ok(rustix::io::read(fd.as_fd(), &mut buffer[..])?))?;
@@ -229,11 +227,11 @@ impl Tun {
         checksum: TxChecksum,
     ) -> io::Result<()> {
         let length = header.len() + payload[0].len() + payload[1].len();
-        let most = if segment_size.is_some() { LARGEST_SUPER_PACKET } else { self.caps.mtu as usize };
+        let most = if segment_size.is_some() { LARGEST_SUPER_PACKET } else { self.fd.mtu() as usize };
         if length > most {
             return Err(unsendable("the packet is larger than the device carries"));
         }
-        if self.caps.tx_checksum_offload {
+        if self.offload {
             let virtio = vnet::build(header, segment_size, checksum).map_err(unsendable)?;
             self.write(&[
                 IoSlice::new(&virtio),
@@ -255,7 +253,8 @@ impl Tun {
 
 impl Device for Tun {
     fn caps(&self) -> DeviceCaps {
-        self.caps
+        let mtu = self.fd.mtu();
+        if self.offload { DeviceCaps::offload(mtu) } else { DeviceCaps::plain(mtu) }
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
@@ -287,10 +286,6 @@ impl Device for Tun {
     fn stats(&self) -> DeviceStats {
         DeviceStats { down: self.fd.is_down(), ..self.stats }
     }
-}
-
-const fn capabilities(mtu: u32, offload: bool) -> DeviceCaps {
-    if offload { DeviceCaps::offload(mtu) } else { DeviceCaps::plain(mtu) }
 }
 
 /// Interprets the first `length` bytes of `buffer`; `None` if they are no packet.

@@ -22,7 +22,7 @@ pub(super) struct TunFd<F: OwnsFd> {
 impl<F: OwnsFd> TunFd<F> {
     /// Tracks `interface`, to which `fd` is attached, in the calling thread's network namespace.
     pub(super) fn new(fd: F, interface: &Interface) -> Result<Self> {
-        let link = LinkMonitor::open(interface.index)?;
+        let link = LinkMonitor::open(interface)?;
         Ok(Self { fd: ReadyFd::new(fd), link, name: interface.name.clone() })
     }
 
@@ -78,6 +78,11 @@ impl<F: OwnsFd> TunFd<F> {
             Link::Down => Poll::Pending,
             Link::Up | Link::Gone => self.fd.poll_writable(cx),
         }
+    }
+
+    /// Largest IP packet in bytes, as far as is known.
+    pub(super) const fn mtu(&self) -> u32 {
+        self.link.mtu()
     }
 
     /// True if the interface is down, as far as is known.

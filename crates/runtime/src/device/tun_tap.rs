@@ -22,8 +22,7 @@ use tun_tap::{Iface, Mode};
 pub struct TunTap {
     fd: TunFd<Iface>,
     interface: Interface,
-    caps: DeviceCaps,
-    /// One received packet; one byte larger than the MTU, to detect a truncated packet.
+    /// One received packet; one byte larger than the largest MTU so far, to detect a truncated packet.
     receive: Vec<u8>,
     /// The parts of a packet to send, joined: the crate sends from one slice.
     send: Vec<u8>,
@@ -50,8 +49,6 @@ impl TunTap {
         device.interface = config.apply(&device.interface)?;
         // It was down when it was made.
         device.fd.refresh();
-        device.caps = DeviceCaps::plain(device.interface.mtu);
-        device.receive = room(device.interface.mtu);
         Ok(device)
     }
 
@@ -70,8 +67,7 @@ impl TunTap {
         let interface = Netlink::open()?.interface(iface.name())?;
         Ok(Self {
             fd: TunFd::new(iface, &interface)?,
-            caps: DeviceCaps::plain(interface.mtu),
-            receive: room(interface.mtu),
+            receive: Vec::new(),
             send: Vec::with_capacity(interface.mtu as usize),
             interface,
             stats: DeviceStats::default(),
@@ -85,6 +81,9 @@ impl TunTap {
     }
 
     fn receive(&mut self) -> io::Result<usize> {
+        // The MTU may have become larger.
+        let room = self.fd.mtu() as usize + 1;
+        self.receive.resize(room.max(self.receive.len()), 0);
         for _ in 0..MAX_SKIPPED {
             let Self { fd, receive, .. } = &mut *self;
             let length = fd.read(|iface| iface.recv(receive))?;
@@ -111,7 +110,7 @@ impl TunTap {
         self.send.extend_from_slice(header);
         self.send.extend_from_slice(payload[0]);
         self.send.extend_from_slice(payload[1]);
-        if self.send.len() > self.caps.mtu as usize {
+        if self.send.len() > self.fd.mtu() as usize {
             return Err(unsendable("the packet is larger than the device carries"));
         }
         let Self { fd, send, .. } = self;
@@ -121,7 +120,7 @@ impl TunTap {
 
 impl Device for TunTap {
     fn caps(&self) -> DeviceCaps {
-        self.caps
+        DeviceCaps::plain(self.fd.mtu())
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
@@ -154,10 +153,6 @@ impl Device for TunTap {
     fn stats(&self) -> DeviceStats {
         DeviceStats { down: self.fd.is_down(), ..self.stats }
     }
-}
-
-fn room(mtu: u32) -> Vec<u8> {
-    vec![0; mtu as usize + 1]
 }
 
 /// The crate does not tell whether opening `/dev/net/tun` or attaching to the interface failed.

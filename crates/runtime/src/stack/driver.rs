@@ -249,6 +249,7 @@ impl StackState {
             self.device.full = None;
             self.endpoint.path_restored(now);
         }
+        self.follow_mtu(now);
         self.serve_deadlines(now);
         if self.device.is_full() && self.poll_room(cx)? {
             self.device.full = None;

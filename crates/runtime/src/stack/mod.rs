@@ -156,10 +156,16 @@ impl Stack {
         crate::timer::now() < end
     }
 
-    /// The settings that the endpoint was made with.
+    /// The settings that the endpoint was made with; its MTU is [that of now](Self::mtu).
     #[must_use]
     pub fn config(&self) -> EndpointConfig {
         self.shard.lock().endpoint.config().clone()
+    }
+
+    /// Largest IP packet that the stack sends, in bytes: the device's MTU, which may change, or less if configured so.
+    #[must_use]
+    pub fn mtu(&self) -> u32 {
+        self.shard.lock().endpoint.config().mtu
     }
 
     /// True if it is one of this host's addresses.

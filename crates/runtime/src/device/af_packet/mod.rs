@@ -38,7 +38,10 @@ const LINK: u16 = HEADER_LEN as u16;
 pub struct AfPacket {
     socket: PacketSocket,
     interface: Interface,
+    /// With the MTU when the device was opened.
     caps: DeviceCaps,
+    /// The largest MTU that the configuration permits.
+    most: u32,
     resolution: Resolution,
     stats: DeviceStats,
     /// Frames dropped by the kernel; reading the kernel's counter resets it.
@@ -77,6 +80,7 @@ impl AfPacket {
         Ok(Self {
             socket,
             caps: capabilities(config, &interface),
+            most: config.mtu.unwrap_or(u32::MAX),
             interface,
             resolution,
             stats: DeviceStats::default(),
@@ -129,7 +133,7 @@ impl AfPacket {
             return Err(io::ErrorKind::NetworkDown.into());
         }
         let length = header.len() + payload[0].len() + payload[1].len();
-        self.caps.admit(length, header.len(), segment_size, checksum)?;
+        self.caps().admit(length, header.len(), segment_size, checksum)?;
         let virtio = vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)?;
         let packet = Outbound { header, payload, segment_size, checksum };
         match self.resolution.route(&mut self.socket, &packet)? {
@@ -141,7 +145,7 @@ impl AfPacket {
 
 impl Device for AfPacket {
     fn caps(&self) -> DeviceCaps {
-        self.caps
+        DeviceCaps { mtu: self.socket.mtu().min(self.most), ..self.caps }
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {

@@ -120,7 +120,7 @@ impl PacketSocket {
             calm: 0,
             retry: None,
             retry_timer: None,
-            link: LinkMonitor::open(interface.index)?,
+            link: LinkMonitor::open(interface)?,
             gone: false,
             name: interface.name.clone(),
             mac,
@@ -260,6 +260,11 @@ impl PacketSocket {
                 // The kernel reports it once too often before it sends.
                 if self.link.refresh() == Link::Up { self.try_write(parts) } else { Err(error) }
             }
+            Some(Errno::MSGSIZE) => {
+                // The MTU is smaller than it was.
+                self.link.refresh();
+                Err(error)
+            }
             Some(Errno::NXIO | Errno::NODEV) => {
                 self.gone = true;
                 Err(removed(&self.name))
@@ -356,6 +361,11 @@ impl PacketSocket {
     pub(super) fn take_drops(&self) -> u64 {
         // If the socket does not answer, the count is unknown.
         self.fd.get().ok().and_then(|fd| sys::take_drops(fd).ok()).unwrap_or(0).into()
+    }
+
+    /// The interface's MTU in bytes, as far as is known.
+    pub(super) const fn mtu(&self) -> u32 {
+        self.link.mtu()
     }
 
     /// True if the interface is down, as far as is known.

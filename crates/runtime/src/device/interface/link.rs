@@ -1,4 +1,4 @@
-//! Tracks whether one interface is up, down or gone.
+//! Tracks whether one interface is up, down or gone, and its MTU.
 //!
 //! The kernel reports changes to sockets in its link group (rtnetlink(7), `RTNLGRP_LINK`). The device's own
 //! descriptor is not enough: a reader of a TUN device is not woken when the interface is removed, and a
@@ -6,8 +6,8 @@
 
 use super::ready_fd::ReadyFd;
 use crate::error::{Error, Result};
-use crate::netlink::link_body;
-use crate::netlink::message::{Request, messages, u32_at};
+use crate::netlink::message::{Request, attributes, messages, u32_at};
+use crate::netlink::{Interface, link_body};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -27,23 +27,33 @@ pub(in crate::device) enum Link {
     Gone,
 }
 
-/// Tracks the interface with a given index in the network namespace of the thread that opened it.
+/// What a message says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct News {
+    link: Link,
+    /// `None` if it does not say.
+    mtu: Option<u32>,
+}
+
+/// Tracks an interface in the network namespace of the thread that opened it.
 ///
-/// **A device calls [`poll`](Self::poll) whenever it is about to wait, and asks [`link`](Self::link) at any time.**
+/// **A device calls [`poll`](Self::poll) whenever it is about to wait, and asks [`link`](Self::link) and [`mtu`](Self::mtu) at
+/// any time.**
 #[derive(Debug)]
 pub(in crate::device) struct LinkMonitor {
     socket: ReadyFd<OwnedFd>,
     index: u32,
     link: Link,
+    mtu: u32,
     buffer: Box<[u8]>,
 }
 
 impl LinkMonitor {
-    /// Starts tracking the interface with index `index`.
+    /// Starts tracking `interface`.
     ///
     /// # Errors
     /// If the kernel refuses a netlink socket.
-    pub(in crate::device) fn open(index: u32) -> Result<Self> {
+    pub(in crate::device) fn open(interface: &Interface) -> Result<Self> {
         let failed = Error::on("follow the state of an interface");
         let socket = rustix::net::socket_with(
             AddressFamily::NETLINK,
@@ -55,7 +65,8 @@ impl LinkMonitor {
         .map_err(&failed)?;
         rustix::net::bind(&socket, &SocketAddrNetlink::new(0, libc::RTMGRP_LINK as u32)).map_err(&failed)?;
         let buffer = vec![0; 16 * 1024].into_boxed_slice();
-        let mut monitor = Self { socket: ReadyFd::new(socket), index, link: Link::Up, buffer };
+        let &Interface { index, mtu, .. } = interface;
+        let mut monitor = Self { socket: ReadyFd::new(socket), index, link: Link::Up, mtu, buffer };
         // Changes before the socket was bound were not reported.
         monitor.ask().map_err(failed)?;
         monitor.refresh();
@@ -65,6 +76,11 @@ impl LinkMonitor {
     /// The state as of the last [`poll`](Self::poll) or [`refresh`](Self::refresh).
     pub(in crate::device) const fn link(&self) -> Link {
         self.link
+    }
+
+    /// Largest IP packet in bytes, as of then.
+    pub(in crate::device) const fn mtu(&self) -> u32 {
+        self.mtu
     }
 
     /// Processes the kernel's pending messages.
@@ -94,14 +110,17 @@ impl LinkMonitor {
 
     /// Processes one datagram; false if there is none.
     fn take(&mut self) -> bool {
-        let Self { socket, buffer, index, link } = self;
+        let Self { socket, buffer, index, link, mtu } = self;
         let received = socket.attempt(Interest::READABLE, |socket| {
             Ok(rustix::net::recv(socket.as_fd(), &mut buffer[..], RecvFlags::empty())?.0)
         });
         match received {
             Ok(length) => {
                 for message in messages(buffer.get(..length).unwrap_or(&[])) {
-                    *link = understand(message.kind, message.body, *index).unwrap_or(*link);
+                    if let Some(news) = understand(message.kind, message.body, *index) {
+                        *link = news.link;
+                        *mtu = news.mtu.unwrap_or(*mtu);
+                    }
                 }
                 true
             }
@@ -113,20 +132,25 @@ impl LinkMonitor {
 }
 
 /// What a message says about the interface with index `index`.
-fn understand(kind: u16, body: &[u8], index: u32) -> Option<Link> {
+fn understand(kind: u16, body: &[u8], index: u32) -> Option<News> {
+    let gone = News { link: Link::Gone, mtu: None };
     if i32::from(kind) == libc::NLMSG_ERROR {
         // The answer to `ask`, struct nlmsgerr: the interface is not there.
         let code = u32_at(body, 0)?.cast_signed();
-        return (code == -Errno::NODEV.raw_os_error()).then_some(Link::Gone);
+        return (code == -Errno::NODEV.raw_os_error()).then_some(gone);
     }
     // A bridge reports its ports in messages of its own family: leaving a bridge is not removal.
     if *body.first()? != libc::AF_UNSPEC as u8 || u32_at(body, 4)? != index {
         return None;
     }
     match kind {
-        libc::RTM_NEWLINK if u32_at(body, 8)? & libc::IFF_UP as u32 != 0 => Some(Link::Up),
-        libc::RTM_NEWLINK => Some(Link::Down),
-        libc::RTM_DELLINK => Some(Link::Gone),
+        libc::RTM_NEWLINK => {
+            let up = u32_at(body, 8)? & libc::IFF_UP as u32 != 0;
+            let mtu = attributes(body.get(16..)?).find(|(kind, _)| *kind == libc::IFLA_MTU);
+            let mtu = mtu.and_then(|(_, value)| u32_at(value, 0));
+            Some(News { link: if up { Link::Up } else { Link::Down }, mtu })
+        }
+        libc::RTM_DELLINK => Some(gone),
         _ => None,
     }
 }
@@ -145,20 +169,39 @@ mod tests {
     fn only_news_of_the_interface_count() {
         let up = body(0, 7, libc::IFF_UP | libc::IFF_RUNNING);
         let down = body(0, 7, libc::IFF_RUNNING);
-        assert_eq!(understand(libc::RTM_NEWLINK, &up, 7), Some(Link::Up));
-        assert_eq!(understand(libc::RTM_NEWLINK, &down, 7), Some(Link::Down));
-        assert_eq!(understand(libc::RTM_DELLINK, &down, 7), Some(Link::Gone));
-        assert_eq!(understand(libc::RTM_DELLINK, &down, 8), None);
-        assert_eq!(understand(libc::RTM_DELLINK, &body(libc::AF_BRIDGE as u8, 7, 0), 7), None);
-        assert_eq!(understand(libc::RTM_NEWADDR, &up, 7), None);
+        let link = |kind, body: &[u8], index| understand(kind, body, index).map(|news| news.link);
+        assert_eq!(link(libc::RTM_NEWLINK, &up, 7), Some(Link::Up));
+        assert_eq!(link(libc::RTM_NEWLINK, &down, 7), Some(Link::Down));
+        assert_eq!(link(libc::RTM_DELLINK, &down, 7), Some(Link::Gone));
+        assert_eq!(link(libc::RTM_DELLINK, &down, 8), None);
+        assert_eq!(link(libc::RTM_DELLINK, &body(libc::AF_BRIDGE as u8, 7, 0), 7), None);
+        assert_eq!(link(libc::RTM_NEWADDR, &up, 7), None);
     }
 
     #[test]
     fn an_interface_that_is_not_found_is_gone() {
         let error = |code: i32| code.to_ne_bytes();
         let kind = libc::NLMSG_ERROR as u16;
-        assert_eq!(understand(kind, &error(-libc::ENODEV), 7), Some(Link::Gone));
+        let gone = News { link: Link::Gone, mtu: None };
+        assert_eq!(understand(kind, &error(-libc::ENODEV), 7), Some(gone));
         assert_eq!(understand(kind, &error(0), 7), None);
+    }
+
+    #[test]
+    fn a_message_may_say_the_mtu() {
+        let up = body(0, 7, libc::IFF_UP);
+        let attribute = |kind: u16, value: &[u8]| {
+            let length = 4 + value.len() as u16;
+            [&length.to_ne_bytes(), &kind.to_ne_bytes(), value].concat()
+        };
+        let with =
+            |attributes: &[u8]| understand(libc::RTM_NEWLINK, &[&up[..], attributes].concat(), 7).unwrap();
+        let name = attribute(libc::IFLA_IFNAME, b"ack0");
+        let mtu = attribute(libc::IFLA_MTU, &1_280_u32.to_ne_bytes());
+        assert_eq!(with(&[&name[..], &mtu].concat()), News { link: Link::Up, mtu: Some(1_280) });
+        assert_eq!(with(&name).mtu, None);
+        assert_eq!(with(&mtu[..6]).mtu, None, "cut short");
+        assert_eq!(with(&attribute(libc::IFLA_MTU, &[0; 2])).mtu, None, "too short");
     }
 
     #[test]

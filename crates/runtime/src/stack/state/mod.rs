@@ -1,6 +1,7 @@
 //! The state behind a [shard](super::shard)'s lock, and how it runs: packets out, deadlines, events.
 
 mod handles;
+mod mtu;
 
 use super::driver::Gathering;
 use super::shard::Wakes;
@@ -12,6 +13,7 @@ use crate::timer::{self, Timer};
 use ackline_tcp_core::{
     ConnId, Duration, Endpoint, Event, Instant, ListenerId, TxBudget, WakeReason, Wakeup,
 };
+use mtu::PortMtu;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io;
@@ -89,6 +91,7 @@ pub(crate) struct Port {
     pub(crate) full: Option<Instant>,
     /// The interface is down: packets wait until this instant, and are lost after it.
     hold_until: Option<Instant>,
+    mtu: PortMtu,
 }
 
 impl Port {
@@ -204,8 +207,13 @@ impl StackState {
         let Waits { pacing, busy_poll, turn } = waits;
         let granularity = endpoint.config().granularity;
         Self {
+            device: Port {
+                mtu: PortMtu::new(endpoint.config().mtu, device.caps().mtu),
+                device,
+                full: None,
+                hold_until: None,
+            },
             endpoint,
-            device: Port { device, full: None, hold_until: None },
             timer,
             granularity,
             waiter: Waiter::new(pacing),
@@ -276,6 +284,8 @@ impl StackState {
                 Err(error) if error.kind() == io::ErrorKind::NetworkDown && port.holds(now, alarms) => {
                     return Err(Full);
                 }
+                // It fitted until now.
+                Err(_) if port.has_smaller_mtu() => return Err(Full),
                 // The kernel refused this packet and would refuse it again (interface down for long, no
                 // buffers): it counts as lost in the network, and congestion control should see that.
                 Err(_) => meters.device_drops += 1,
@@ -481,6 +491,7 @@ impl StackState {
             max_memory: self.endpoint.config().max_memory,
             memory_pressure: self.endpoint.is_under_memory_pressure(),
             path_entries: self.endpoint.path_entries(),
+            mtu: self.endpoint.config().mtu,
             egress: self.endpoint.egress_stats(),
             device: self.device.device.stats(),
             counters: self.endpoint.counters().clone(),
