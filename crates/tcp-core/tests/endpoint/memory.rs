@@ -1,6 +1,7 @@
 //! The memory budget: nobody can make a host hold more, those who take part go on, and afterwards everything is as before.
 
 mod crowd;
+mod shrinking;
 
 use crate::net::{A, B, Link, Net, Plan, bytes_from, host_config, socket};
 use ackline_tcp_core::error::{ConnError, ConnectError};
