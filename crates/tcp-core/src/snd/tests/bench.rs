@@ -225,6 +225,12 @@ impl Bench {
         }
     }
 
+    /// The device and the peer permit segments of `full` bytes from here on.
+    pub(super) fn set_full_size(&mut self, full: u32) {
+        let mut ctx = ctx!(self);
+        self.snd.set_full_size(&mut ctx, &self.config, full);
+    }
+
     pub(super) fn events(&self) -> Vec<CongestionEvent> {
         self.script.lock().unwrap().events.clone()
     }
@@ -235,11 +241,8 @@ impl Bench {
     }
 
     pub(super) fn next(&mut self) -> Option<Plan> {
-        let limits = SendLimits {
-            max_payload: self.max_payload,
-            max_run: self.max_payload,
-            departure_tick: self.departure_tick,
-        };
+        let max_payload = self.max_payload.max(self.snd.smss());
+        let limits = SendLimits { max_payload, max_run: max_payload, departure_tick: self.departure_tick };
         self.snd.next(self.now, &self.config, &limits)
     }
 

@@ -6,12 +6,6 @@ use crate::events::WakeReason;
 use crate::packet::SendReason::{NewData, PathMtuProbe};
 use alloc::vec::Vec;
 
-fn set_full_size(bench: &mut Bench, full: u32) {
-    let mut ctx = ctx!(bench);
-    bench.snd.set_full_size(&mut ctx, &bench.config, full);
-    bench.max_payload = bench.snd.smss();
-}
-
 fn drain(bench: &mut Bench) -> Vec<Left> {
     bench.max_payload = bench.snd.smss();
     bench.drain()
@@ -31,7 +25,7 @@ fn without_sack() -> Bench {
 #[test]
 fn what_is_out_stays_and_what_follows_is_smaller() {
     let mut bench = without_sack();
-    set_full_size(&mut bench, 500);
+    bench.set_full_size(500);
     assert_eq!((bench.info().snd_mss, bench.info().lost, bench.info().pipe), (500, 0, 10 * SMSS));
     assert_eq!(drain(&mut bench), [], "the window is as large as before");
     bench.ack(11 * SMSS);
@@ -42,7 +36,7 @@ fn what_is_out_stays_and_what_follows_is_smaller() {
 #[test]
 fn what_is_lost_of_it_leaves_in_smaller_segments() {
     let mut bench = without_sack();
-    set_full_size(&mut bench, 500);
+    bench.set_full_size(500);
     assert_eq!(bench.fire(), WakeReason::Rto);
     bench.set_cwnd(2);
     let again = drain(&mut bench);
@@ -59,7 +53,7 @@ fn a_probe_that_waits_for_a_smaller_device_is_planned_anew() {
     let probe = bench.next().unwrap();
     assert_eq!((probe.len, probe.reason), (1_000, PathMtuProbe));
     bench.snd.reserve(&probe, 1);
-    set_full_size(&mut bench, 900);
+    bench.set_full_size(900);
     assert_eq!(bench.snd.claim(1), None);
     let left = drain(&mut bench);
     assert_eq!(left[0], (0, 900, PathMtuProbe), "up to what the device carries");
@@ -68,17 +62,17 @@ fn a_probe_that_waits_for_a_smaller_device_is_planned_anew() {
 #[test]
 fn a_larger_size_that_meets_silence_is_taken_back_at_the_first_timeout() {
     let mut bench = without_sack();
-    set_full_size(&mut bench, 500);
+    bench.set_full_size(500);
     bench.ack(20 * SMSS);
     drain(&mut bench);
     bench.pass(ms(100));
-    set_full_size(&mut bench, 1_000);
+    bench.set_full_size(1_000);
     assert_eq!(bench.info().snd_mss, 500, "with the next ACK");
     bench.ack(24 * SMSS);
     assert_eq!((bench.info().snd_mss, bench.counters.tcp_mtu_raised), (1_000, 1));
     assert_eq!(drain(&mut bench)[0].1, 1_000);
     // Before any of them has arrived, the device grows once more.
-    set_full_size(&mut bench, 2_000);
+    bench.set_full_size(2_000);
     for arrived in [26, 28, 30] {
         bench.ack(arrived * SMSS);
         assert_eq!(bench.info().snd_mss, 2_000, "only small ones have");
@@ -91,11 +85,11 @@ fn a_larger_size_that_meets_silence_is_taken_back_at_the_first_timeout() {
 #[test]
 fn nothing_is_kept_of_a_doubt_about_larger_sizes() {
     let mut bench = without_sack();
-    set_full_size(&mut bench, 1_200);
+    bench.set_full_size(1_200);
     bench.ack(11 * SMSS);
     assert_eq!(bench.info().snd_mss, 1_200);
     assert!(bench.snd.stream.path_mtu.is_some(), "larger segments may not arrive");
-    set_full_size(&mut bench, 800);
+    bench.set_full_size(800);
     assert_eq!(bench.info().snd_mss, 800);
     assert!(bench.snd.stream.path_mtu.is_none());
 }
@@ -109,12 +103,12 @@ fn a_narrow_path_stays_narrow_whatever_the_device_carries() {
     bench.snd.on_packet_too_big(&mut ctx, Bench::seq(0), 500, 0);
     bench.fire();
     for full in [800, 2_000, 501] {
-        set_full_size(&mut bench, full);
+        bench.set_full_size(full);
         assert_eq!(bench.info().snd_mss, 500, "{full}");
     }
-    set_full_size(&mut bench, 400);
+    bench.set_full_size(400);
     assert_eq!(bench.info().snd_mss, 400);
-    set_full_size(&mut bench, 1_000);
+    bench.set_full_size(1_000);
     drain(&mut bench);
     bench.ack(10 * SMSS);
     assert_eq!(bench.info().snd_mss, 1_000, "what was known of the path went with the smaller device");

@@ -7,6 +7,7 @@ use crate::plan::Plan;
 use crate::scoreboard::LostRange;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
+use std::vec;
 use std::vec::Vec;
 
 /// What happens next.
@@ -24,6 +25,8 @@ enum Act {
     Window(u8),
     /// The path's segment size shrinks.
     Smss(u32),
+    /// The device's changes.
+    Full(u32),
     /// What was SACKed counts as outstanding again, and what the number says as lost: a response to a timeout, reneging.
     Forget(u8),
     Close,
@@ -39,6 +42,7 @@ fn act() -> impl Strategy<Value = Act> {
         6 => (1_u8..8).prop_map(Act::Arrive),
         1 => (0_u8..40).prop_map(Act::Window),
         1 => (300_u32..1000).prop_map(Act::Smss),
+        1 => (300_u32..2000).prop_map(Act::Full),
         1 => (0_u8..3).prop_map(Act::Forget),
         1 => Just(Act::Fire),
         1 => prop::bool::weighted(0.1).prop_map(|close| if close { Act::Close } else { Act::Fire }),
@@ -95,6 +99,8 @@ impl World {
         }
         let start = Bench::offset(out.seq);
         assert!(start + out.len <= self.written, "only what was written leaves");
+        let segment = out.segment_size.map_or(out.len, |size| size.get().into());
+        assert!(segment <= self.bench.snd.stream.full_smss(), "what leaves fits the device");
         assert!(!out.fin || (self.closed && start + out.len == self.written), "the FIN is the end");
         self.joined |= self.ends.range(start + 1..start + out.len.max(1)).next().is_some();
         self.ends.insert(start + out.len);
@@ -264,6 +270,7 @@ proptest! {
                     }
                 }
                 Act::Smss(smss) => world.shrink(smss),
+                Act::Full(full) => world.bench.set_full_size(full),
                 Act::Forget(lost) => world.forget(lost),
                 Act::Close => world.close(),
                 Act::Send(n, lost) => world.send(n, lost),
