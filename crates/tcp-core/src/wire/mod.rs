@@ -7,6 +7,7 @@
 pub mod checksum;
 mod emit;
 mod error;
+mod fast_open;
 mod field;
 mod flags;
 pub mod gso;
@@ -20,6 +21,7 @@ mod udp;
 
 pub use emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
 pub use error::{EmitError, WireError};
+pub use fast_open::FastOpenCookie;
 pub use flags::TcpFlags;
 pub use icmp::{
     IcmpEcho, IcmpEmit, IcmpError, IcmpErrorKind, IcmpHeader, IcmpMessage, PROTOCOL_ICMP, PROTOCOL_ICMPV6,

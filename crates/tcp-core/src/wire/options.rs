@@ -1,10 +1,11 @@
-//! TCP options: MSS (RFC 9293, section 3.2), window scale and timestamps (RFC 7323), SACK (RFC 2018), and any
-//! other option as kind and data.
+//! TCP options: MSS (RFC 9293, section 3.2), window scale and timestamps (RFC 7323), SACK (RFC 2018), fast open (RFC
+//! 7413), and any other option as kind and data.
 //!
 //! Two views of the same octets: [`TcpOptions`] is what a connection uses, small and `Copy`; [`OptionIter`]
 //! and [`emit_option_list`] preserve order and unknown options, for tools.
 
 use super::EmitError;
+use super::fast_open::FastOpenCookie;
 use crate::SeqNum;
 use core::fmt;
 
@@ -18,6 +19,7 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const FAST_OPEN: u8 = 34;
 
 /// The timestamps option (RFC 7323, section 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -154,7 +156,10 @@ impl TcpOptions {
                 TcpOption::SackPermitted => options.sack_permitted = true,
                 TcpOption::Sack(blocks) => options.sack = blocks,
                 TcpOption::Timestamps(timestamps) => options.timestamps = Some(timestamps),
-                TcpOption::EndOfList | TcpOption::Nop | TcpOption::Unknown { .. } => {}
+                TcpOption::EndOfList
+                | TcpOption::Nop
+                | TcpOption::FastOpen(_)
+                | TcpOption::Unknown { .. } => {}
             }
         }
         (options, iter.is_malformed())
@@ -207,6 +212,20 @@ impl TcpOptions {
             }
         }
         writer.len
+    }
+
+    /// Writes the standard layout and a fast open option behind it, which ends at a multiple of four, and returns the
+    /// length. The options of a SYN and the longest cookie fit.
+    pub(super) fn emit_with_cookie(
+        &self,
+        cookie: &FastOpenCookie,
+        out: &mut [u8; MAX_OPTIONS_LEN],
+    ) -> Result<usize, EmitError> {
+        let len = self.emit(out);
+        let mut writer = OptionWriter { out, len };
+        let nops = cookie.padded_len() - 2 - cookie.as_slice().len();
+        let fits = (0..nops).all(|_| writer.put([NOP])) && writer.put_data(FAST_OPEN, cookie.as_slice());
+        if fits { Ok(writer.len) } else { Err(EmitError::OptionsTooLong) }
     }
 
     const fn fixed_len(&self) -> usize {
@@ -262,6 +281,8 @@ pub enum TcpOption<'a> {
     Sack(SackBlocks),
     /// Kind 8: timestamps.
     Timestamps(Timestamps),
+    /// Kind 34: TCP Fast Open.
+    FastOpen(FastOpenCookie),
     /// Any other option, including a known kind with a wrong length.
     Unknown {
         /// The kind; not 0 or 1.
@@ -293,6 +314,10 @@ impl<'a> TcpOption<'a> {
                 ),
                 _ => Self::Unknown { kind, data },
             },
+            (FAST_OPEN, _) => match FastOpenCookie::new(data) {
+                Some(cookie) => Self::FastOpen(cookie),
+                None => Self::Unknown { kind, data },
+            },
             _ => Self::Unknown { kind, data },
         }
     }
@@ -313,10 +338,8 @@ impl<'a> TcpOption<'a> {
             Self::Timestamps(Timestamps { val, ecr }) => {
                 writer.put([TIMESTAMPS, 10]) && writer.put(val.to_be_bytes()) && writer.put(ecr.to_be_bytes())
             }
-            Self::Unknown { kind, data } => {
-                u8::try_from(data.len() + 2).is_ok_and(|len| writer.put([kind, len]))
-                    && data.iter().all(|octet| writer.put([*octet]))
-            }
+            Self::FastOpen(ref cookie) => writer.put_data(FAST_OPEN, cookie.as_slice()),
+            Self::Unknown { kind, data } => writer.put_data(kind, data),
         }
     }
 }
@@ -412,5 +435,11 @@ impl OptionWriter<'_> {
             }
             None => false,
         }
+    }
+
+    /// Appends an option with this data; returns false if not all of it fits.
+    fn put_data(&mut self, kind: u8, data: &[u8]) -> bool {
+        u8::try_from(data.len() + 2).is_ok_and(|len| self.put([kind, len]))
+            && data.iter().all(|octet| self.put([*octet]))
     }
 }

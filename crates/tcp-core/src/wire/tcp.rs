@@ -2,6 +2,7 @@
 
 use super::checksum::Accumulator;
 use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
+use super::fast_open::FastOpenCookie;
 use super::field::{be16, be32};
 use super::ipv4::{self, Ipv4Emit};
 use super::ipv6::{self, Ipv6Emit};
@@ -59,6 +60,15 @@ impl<'a> TcpSegment<'a> {
     #[must_use]
     pub const fn option_iter(&self) -> OptionIter<'a> {
         OptionIter::new(self.raw_options)
+    }
+
+    /// The fast open option of a SYN or SYN-ACK (RFC 7413, section 4.1.1), if it is well-formed.
+    #[must_use]
+    pub fn fast_open(&self) -> Option<FastOpenCookie> {
+        self.option_iter().find_map(|option| match option {
+            TcpOption::FastOpen(cookie) => Some(cookie),
+            _ => None,
+        })
     }
 }
 
@@ -132,6 +142,8 @@ pub enum OptionLayout<'a> {
     /// [`TcpHeader::options`], every option aligned: MSS, SACK-permitted, timestamps, window scale, SACK.
     #[default]
     Standard,
+    /// The same, and a fast open option behind them.
+    FastOpen(FastOpenCookie),
     /// These instead of [`TcpHeader::options`], in this order, octet for octet, padded to a multiple of four.
     Listed(&'a [TcpOption<'a>]),
 }
@@ -163,7 +175,7 @@ pub struct TcpHeader<'a> {
     pub window: u16,
     /// SEG.UP.
     pub urgent: u16,
-    /// The options, if `layout` is standard.
+    /// The options, if `layout` does not list them.
     pub options: TcpOptions,
     /// How the options are arranged.
     pub layout: OptionLayout<'a>,
@@ -201,6 +213,7 @@ impl TcpHeader<'_> {
         };
         let options_len = match self.layout {
             OptionLayout::Standard => self.options.emit(options),
+            OptionLayout::FastOpen(cookie) => self.options.emit_with_cookie(&cookie, options)?,
             OptionLayout::Listed(list) => emit_option_list(list, options)?,
         };
         let len = HEADER_LEN + options_len;

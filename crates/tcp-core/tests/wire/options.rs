@@ -3,8 +3,8 @@
 use crate::strategies::{Segment, options, sack_blocks, segment};
 use ackline_tcp_core::SeqNum;
 use ackline_tcp_core::wire::{
-    MAX_OPTIONS_LEN, OptionIter, OptionLayout, RxChecksum, RxPacket, SackBlocks, TcpFlags, TcpHeader,
-    TcpOption, TcpOptions, Timestamps, Transport, emit_option_list, parse,
+    FastOpenCookie, MAX_OPTIONS_LEN, OptionIter, OptionLayout, RxChecksum, RxPacket, SackBlocks, TcpFlags,
+    TcpHeader, TcpOption, TcpOptions, Timestamps, Transport, emit_option_list, parse,
 };
 use etherparse::{TcpHeaderSlice, TcpOptionElement};
 use pnet_packet::Packet;
@@ -48,6 +48,8 @@ impl Owned {
             TcpOption::SackPermitted => Self::SackPermitted,
             TcpOption::Sack(blocks) => Self::Sack(blocks),
             TcpOption::Timestamps(Timestamps { val, ecr }) => Self::Timestamps(val, ecr),
+            // The other decoders do not know it.
+            TcpOption::FastOpen(cookie) => Self::Unknown(34, cookie.as_slice().to_vec()),
             TcpOption::Unknown { kind, data } => Self::Unknown(kind, data.to_vec()),
         }
     }
@@ -303,4 +305,48 @@ fn a_broken_list_does_not_refuse_the_segment() {
     let Transport::Tcp(parsed) = parse(&trusted).unwrap().transport else { panic!() };
     assert!(parsed.options_malformed);
     assert_eq!(parsed.payload.iter().collect::<Vec<_>>(), b"data");
+}
+
+#[test]
+fn a_cookie_has_4_to_16_octets_an_even_number_or_none() {
+    for octets in 0..=20 {
+        let data: Vec<u8> = (0..octets).collect();
+        let permitted = [0, 4, 6, 8, 10, 12, 14, 16].contains(&octets);
+        let raw = [&[34, 2 + octets][..], &data].concat();
+        let read: Vec<_> = OptionIter::new(&raw).collect();
+        match FastOpenCookie::new(&data) {
+            Some(cookie) => {
+                assert!(permitted && cookie.as_slice() == data && cookie.is_request() == (octets == 0));
+                assert_eq!(read, [TcpOption::FastOpen(cookie)]);
+            }
+            None => assert!(!permitted && read == [TcpOption::Unknown { kind: 34, data: &data }]),
+        }
+    }
+}
+
+#[test]
+fn a_fast_open_option_stands_behind_the_others_and_fits() {
+    let mut header = TcpHeader::new("192.0.2.1:1".parse().unwrap(), "192.0.2.2:2".parse().unwrap());
+    header.flags = TcpFlags::SYN;
+    header.options = TcpOptions {
+        mss: Some(1_460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        timestamps: Some(Timestamps { val: 1, ecr: 0 }),
+        sack: SackBlocks::EMPTY,
+    };
+    for octets in [0, 4, 6, 8, 14, 16] {
+        let data: Vec<u8> = (100..100 + octets).collect();
+        let cookie = FastOpenCookie::new(&data).unwrap();
+        header.layout = OptionLayout::FastOpen(cookie);
+        let packet = Segment { header, payload: b"data".to_vec(), cut: 0 }.packet();
+        let Transport::Tcp(parsed) = parse(&RxPacket::new(&packet)).unwrap().transport else { panic!() };
+        assert_eq!((parsed.fast_open(), parsed.options), (Some(cookie), header.options));
+        assert!(parsed.option_iter().all(|option| option != TcpOption::EndOfList), "no padding at the end");
+        assert_eq!(parsed.payload.iter().collect::<Vec<_>>(), b"data");
+    }
+    header.layout = OptionLayout::Standard;
+    let packet = Segment { header, payload: vec![], cut: 0 }.packet();
+    let Transport::Tcp(parsed) = parse(&RxPacket::new(&packet)).unwrap().transport else { panic!() };
+    assert_eq!(parsed.fast_open(), None);
 }
