@@ -79,6 +79,21 @@ pub struct EndpointConfig {
     /// Maximum number of destinations whose path MTU is remembered for later connections, 32 bytes each; 0: none. A
     /// multiple of four; memory for all is allocated with the first.
     pub max_path_entries: u32,
+    /// Maximum number of connections that a SYN with a valid fast open cookie has made and whose handshake is not complete.
+    /// Beyond it such SYNs begin an ordinary handshake, and their data is ignored (RFC 7413, section 5.1; Linux: the value
+    /// of `TCP_FASTOPEN`).
+    pub fast_open_queue: u32,
+    /// How long the endpoint makes fast open cookies with one key. Those of the key before are accepted, too (RFC 7413,
+    /// section 4.1.2). Not for [keys that the caller sets](crate::Endpoint::set_fast_open_keys).
+    pub fast_open_key_lifetime: Duration,
+    /// Maximum number of servers whose fast open cookie is remembered for later connections (RFC 7413, section 4.1.3.1), 64
+    /// bytes each; 0: none, and connects do without fast open. A multiple of four; memory for all is allocated with the
+    /// first.
+    pub max_fast_open_entries: u32,
+    /// How long connects to a server do without fast open after two SYNs with it, one after the other, were dropped, and ones
+    /// without were not (RFC 7413, section 4.1.3). It doubles each time that the next one is dropped as well, up to 64 times
+    /// (Linux: `tcp_fastopen_blackhole_timeout_sec`, for all servers together).
+    pub fast_open_blackhole_timeout: Duration,
     /// Challenge ACKs per second, over all connections (RFC 5961, section 10).
     pub challenge_acks_per_second: u32,
     /// RSTs per second for segments that belong to no connection. Each second draws a limit between half of this and all
@@ -139,6 +154,10 @@ impl Default for EndpointConfig {
             memory_low: 50,
             memory_pressure: 66,
             max_path_entries: 4_096,
+            fast_open_queue: 256,
+            fast_open_key_lifetime: Duration::from_secs(86_400),
+            max_fast_open_entries: 1_024,
+            fast_open_blackhole_timeout: Duration::from_secs(3_600),
             challenge_acks_per_second: 1_000,
             resets_per_second: 1_000,
             answer_ping: true,
@@ -254,6 +273,8 @@ pub struct ConnConfig {
     pub max_rto: Duration,
     /// Consecutive timeouts without a verdict after which the conventional response takes over; 0: never.
     pub max_undecided_rtos: u32,
+    /// Data in the SYN (RFC 7413; Linux: `tcp_fastopen`).
+    pub fast_open: FastOpen,
     /// SYN retransmissions before giving up (Linux: 6).
     pub syn_retries: u8,
     /// SYN-ACK retransmissions before giving up (Linux: 5). After a simultaneous open it is
@@ -327,6 +348,7 @@ impl Default for ConnConfig {
             rto_floor: RtoFloor::default(),
             max_rto: Duration::from_secs(120),
             max_undecided_rtos: 3,
+            fast_open: FastOpen::default(),
             syn_retries: 6,
             syn_ack_retries: 5,
             user_timeout: Some(Duration::from_secs(15 * 60)),
@@ -357,6 +379,39 @@ pub enum LossDetection {
     Rack,
     /// By count: three duplicate ACKs, or as much data SACKed above it (RFC 6675).
     DupAck,
+}
+
+/// TCP Fast Open (RFC 7413): data in the SYN, which saves a round trip.
+///
+/// **A SYN can be repeated.** If it arrives again after its connection is gone, the server's application gets the data once
+/// more. So only data that may be processed twice should be sent this way (section 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum FastOpen {
+    /// Nothing of it.
+    #[default]
+    Off,
+    /// A connect asks the server for a cookie; if there is one from an earlier connection, the SYN carries what has been
+    /// written.
+    Client,
+    /// A listener gives out cookies, and accepts a connection with its data when a SYN brings one back.
+    Server,
+    /// Both.
+    Both,
+}
+
+impl FastOpen {
+    /// Connects use it.
+    #[must_use]
+    pub const fn connects(self) -> bool {
+        matches!(self, Self::Client | Self::Both)
+    }
+
+    /// Listeners use it.
+    #[must_use]
+    pub const fn serves(self) -> bool {
+        matches!(self, Self::Server | Self::Both)
+    }
 }
 
 /// Packetization layer path MTU discovery (RFC 4821), as `tcp_mtu_probing` of Linux sets it.

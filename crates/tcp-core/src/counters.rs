@@ -77,6 +77,15 @@ counters! {
     ports_exhausted, "AcklinePortsExhausted", "Connects refused because no port was free among those tried.";
     connections_refused, "AcklineConnectionsRefused", "SYNs, ACKs of SYN-ACKs and connects refused because the endpoint is full.";
     tcp_syn_retrans, "TcpExtTCPSynRetrans", "SYNs and SYN-ACKs retransmitted.";
+    tcp_fast_open_active, "TcpExtTCPFastOpenActive", "Connections opened by this side whose SYN carried data, all of which the SYN-ACK acknowledged.";
+    tcp_fast_open_active_fail, "TcpExtTCPFastOpenActiveFail", "Connections opened by this side whose SYN carried data that had to be sent again.";
+    tcp_fast_open_passive, "TcpExtTCPFastOpenPassive", "Connections accepted with the SYN, because it brought a valid fast open cookie.";
+    tcp_fast_open_passive_fail, "TcpExtTCPFastOpenPassiveFail", "SYNs whose fast open cookie was not valid.";
+    tcp_fast_open_passive_alt_key, "TcpExtTCPFastOpenPassiveAltKey", "Of the connections accepted with the SYN, those whose cookie was made with the previous key.";
+    tcp_fast_open_listen_overflow, "TcpExtTCPFastOpenListenOverflow", "SYNs with a valid fast open cookie that only began a handshake, because too many were pending.";
+    tcp_fast_open_cookie_reqd, "TcpExtTCPFastOpenCookieReqd", "SYNs that requested a fast open cookie.";
+    tcp_fast_open_blackhole, "TcpExtTCPFastOpenBlackhole", "Times that a server was connected to without fast open for a while, because SYNs with it had been dropped.";
+    tcp_fast_open_replaced, "AcklineTcpFastOpenReplaced", "Fast open cookies forgotten because others needed the place.";
     delayed_acks, "TcpExtDelayedACKs", "ACKs sent by a policy's timer.";
     ack_hold_duplicates, "AcklineAckHoldDuplicates", "Duplicate data while an ACK was held: the hold was too long, or the ACK lost.";
     ack_hold_truncated, "AcklineAckHoldTruncated", "ACKs that the core sent although the policy held them.";

@@ -28,6 +28,8 @@ pub struct Info {
     pub timestamps: bool,
     /// SACK is in use.
     pub sack: bool,
+    /// The SYN carried data that was acknowledged with it (RFC 7413; `TCPI_OPT_SYN_DATA`).
+    pub syn_data: bool,
     /// Explicit congestion notification in use.
     pub ecn: crate::ecn::Ecn,
     /// Window scale announced by the peer and by this side, if scaling is in use.
@@ -123,6 +125,7 @@ impl Info {
             ca_state: Phase::Open,
             timestamps: false,
             sack: false,
+            syn_data: false,
             ecn: crate::ecn::Ecn::Off,
             wscale: None,
             snd_mss: 0,

@@ -123,7 +123,7 @@ impl Connection {
             if let Some(error) = self.error {
                 return Err(error.into());
             }
-            if self.handshake.is_some() {
+            if self.handshake.is_some() && !self.is_early() {
                 return Err(StreamError::NotConnected);
             }
         }
@@ -184,6 +184,7 @@ impl Connection {
         let mut info = Info {
             timestamps: self.ts.enabled(),
             sack: self.rcv.has_sack(),
+            syn_data: self.syn_data,
             wscale: self.scaling.then(|| (self.snd_wscale, self.rcv.wscale())),
             rto: self.config.initial_rto,
             segs_out: self.segs_out,

@@ -3,6 +3,7 @@
 
 use super::challenge::AckTrigger;
 use super::checks::Verdict;
+use super::fast_open::FastOpenNews;
 use super::{Connection, Notices, transition::Input};
 use crate::State;
 use crate::config::EndpointConfig;
@@ -30,6 +31,8 @@ pub(crate) enum Disposition {
         /// SND.NXT of the old connection.
         iss_floor: SeqNum,
     },
+    /// The handshake that it completed tells what the peer does with fast open.
+    FastOpen(FastOpenNews),
 }
 
 /// An RST: `<SEQ=seq><CTL=RST>`, or `<SEQ=seq><ACK=ack><CTL=RST,ACK>`.

@@ -61,6 +61,8 @@ impl Connection {
             // Section 3.10.4: before the handshake a CLOSE deletes the connection. Data already written must
             // still be sent, so if there is some the FIN waits for the handshake.
             State::SynSent if self.snd.is_empty() => self.die(ctx, None),
+            // The state follows when the handshake is complete.
+            State::SynReceived if self.is_early() => self.snd.queue_fin(),
             State::Established | State::CloseWait => {
                 self.snd.queue_fin();
                 self.change_state(ctx, Input::Close);

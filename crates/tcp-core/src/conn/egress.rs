@@ -70,7 +70,12 @@ impl Connection {
         }
         match self.state {
             State::Closed | State::Listen => return None,
-            State::SynSent | State::SynReceived => return self.next_syn(),
+            State::SynSent | State::SynReceived => {
+                let plan = self.next_syn(host);
+                if plan.is_some() || !self.may_send_early() {
+                    return plan;
+                }
+            }
             _ => {}
         }
         if self.challenge_due && !self.control_queued {
@@ -101,10 +106,10 @@ impl Connection {
         None
     }
 
-    fn next_syn(&self) -> Option<Plan> {
+    fn next_syn(&self, host: &EndpointConfig) -> Option<Plan> {
         let handshake = self.handshake.as_ref()?;
         if !handshake.due {
-            if self.challenge_due && !self.control_queued {
+            if self.challenge_due && !self.control_queued && !handshake.fast_open.early {
                 return Some(Plan::control(
                     SegmentClass::PureAck,
                     SendReason::ChallengeAck,
@@ -116,8 +121,14 @@ impl Connection {
         if self.control_queued {
             return None;
         }
-        let reason = if self.state == State::SynSent { SendReason::Syn } else { SendReason::SynAck };
-        Some(Plan::control(SegmentClass::Control(ControlKind::Syn), reason, handshake.syns.iss))
+        let class = SegmentClass::Control(ControlKind::Syn);
+        if self.state == State::SynSent {
+            let len = self.syn_data(host);
+            // With data, it begins with that: one past the SYN's own number.
+            let seq = handshake.syns.iss + u32::from(len > 0);
+            return Some(Plan { len, ..Plan::control(class, SendReason::Syn, seq) });
+        }
+        Some(Plan::control(class, SendReason::SynAck, handshake.syns.iss))
     }
 
     /// A pure ACK that is due and not already in the scheduler.
@@ -192,7 +203,10 @@ impl Connection {
     pub(crate) fn claim(&mut self, descriptor: &Descriptor) -> Option<Plan> {
         let id = &descriptor.id;
         let reason = id.reason;
-        let plan = Plan::control(descriptor.class, reason, id.seq);
+        let mut plan = Plan::control(descriptor.class, reason, id.seq);
+        if reason == SendReason::Syn {
+            plan.len = id.payload;
+        }
         if self.state == State::Closed && reason != SendReason::Rst {
             return None;
         }
@@ -255,8 +269,10 @@ impl Connection {
         let mut header = blank_header(&self.config, host, &self.tuple);
         header.seq = plan.seq;
         let mut ack = None;
-        if let Some(handshake) = self.handshake.as_deref() {
-            self.syn_header(now, host, plan, handshake, &mut header);
+        if let Some(handshake) = self.handshake.as_deref()
+            && (!handshake.fast_open.early || plan.reason == SendReason::SynAck)
+        {
+            ack = self.syn_header(now, host, plan, handshake, &mut header);
         } else {
             header.flags = TcpFlags::ACK;
             if self.snd.may_fragment() {
@@ -306,7 +322,7 @@ impl Connection {
         Ok(Built { emitted, ack, flags: header.flags, ack_number: header.ack })
     }
 
-    /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK.
+    /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK. Returns the receiving half's part, if it is at work.
     fn syn_header(
         &self,
         now: Instant,
@@ -314,7 +330,7 @@ impl Connection {
         plan: &Plan,
         handshake: &super::handshake::Handshake,
         header: &mut TcpHeader<'_>,
-    ) {
+    ) -> Option<AckNumbers> {
         let (own, syns) = (self.own_syn(host), &handshake.syns);
         match plan.reason {
             SendReason::Rst => {
@@ -324,9 +340,19 @@ impl Connection {
                 let agreed = syns.peer.timestamp().filter(|_| self.config.timestamps);
                 header.options.timestamps = agreed.map(|ecr| Timestamps { ecr, ..self.ts.option(now) });
             }
-            SendReason::Syn | SendReason::SynAck => own.write(now, plan.reason, syns, &self.ts, header),
+            SendReason::Syn | SendReason::SynAck => {
+                header.seq = syns.iss;
+                own.write(now, plan.reason, syns, &self.ts, header);
+                header.layout = handshake.fast_open.layout(syns);
+                if handshake.fast_open.early {
+                    let numbers = self.rcv.syn_ack_numbers();
+                    (header.ack, header.window) = (numbers.ack, numbers.window);
+                    return Some(numbers);
+                }
+            }
             _ => own.write_ack(syns, header),
         }
+        None
     }
 
     /// SACK blocks that fit with the payload: a full segment has no room (RFC 6691, section 3).
@@ -383,6 +409,9 @@ impl Connection {
                     if handshake.syns.transmissions > 0 {
                         ctx.counters.tcp_syn_retrans += 1;
                     }
+                    if plan.len > 0 {
+                        handshake.fast_open.sent = plan.len as u16;
+                    }
                     handshake.sent(ctx.now, max_rto, built.flags.contains(TcpFlags::ECE));
                 }
             }
@@ -408,7 +437,7 @@ impl Connection {
             _ => {}
         }
         if let Some(ack) = &built.ack {
-            let pure = !plan.is_stream();
+            let pure = !plan.is_stream() && plan.reason != SendReason::SynAck;
             self.rcv.ack_sent(ctx, &self.config, pure, plan.reason, ack);
         }
     }

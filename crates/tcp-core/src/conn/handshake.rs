@@ -1,6 +1,7 @@
 //! The handshake of a connection: retransmission of its SYN, and becoming ESTABLISHED. What the SYNs say is in
 //! [`syns`](super::syns).
 
+use super::fast_open::FastOpen;
 use super::syns::{MAX_WSCALE, MIN_MSS, OwnSyn, Syns, default_mss, wscale_for};
 use super::{Connection, Notices, header_len, transition::Input};
 use crate::config::{ConnConfig, Ecn, EndpointConfig};
@@ -30,6 +31,8 @@ pub(super) struct Handshake {
     rto: Duration,
     /// Our shift.
     pub(super) wscale: u8,
+    /// What it does with fast open.
+    pub(super) fast_open: FastOpen,
     /// The path's MTU in bytes according to earlier connections, and until when that is believed.
     pub(super) path: Option<(u16, Instant)>,
 }
@@ -44,6 +47,7 @@ impl Handshake {
             deadline: now + config.initial_rto,
             rto: config.initial_rto,
             wscale: wscale_for(config.recv_buffer),
+            fast_open: FastOpen::default(),
             path: None,
         }
     }
@@ -92,6 +96,12 @@ impl Handshake {
         self.first_sent.is_some_and(|first| sent < (first + config.initial_rto).as_millis())
     }
 
+    /// True if `ack` acknowledges our SYN, and nothing beyond the data that it carried.
+    pub(super) fn is_acknowledged_by(&self, ack: SeqNum) -> bool {
+        let first = self.syns.iss + 1;
+        self.syns.transmissions > 0 && ack.within(first, first + u32::from(self.fast_open.sent) + 1)
+    }
+
     /// RTT of the handshake; `None` if the SYN was retransmitted (Karn).
     fn rtt(&self, now: Instant) -> Option<Duration> {
         (self.syns.transmissions == 1).then_some(self.first_sent).flatten().map(|sent| now.since(sent))
@@ -116,6 +126,25 @@ impl Connection {
     /// `window` is the peer's window in bytes, scaled if the segment that carried it says so.
     pub(super) fn establish(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig, seg: &TcpSegment<'_>) {
         let Some(handshake) = self.handshake.take() else { return };
+        if handshake.fast_open.early {
+            self.confirm_early(ctx, handshake.rtt(ctx.now));
+            return;
+        }
+        self.open_halves(ctx, host, &handshake, seg);
+        self.notices.add(if handshake.passive { Notices::ACCEPTED } else { Notices::CONNECTED });
+        if self.shut {
+            self.snd.queue_fin();
+        }
+    }
+
+    /// Starts sender and receiver with what `handshake` and the peer's last segment of it say.
+    pub(super) fn open_halves(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        host: &EndpointConfig,
+        handshake: &Handshake,
+        seg: &TcpSegment<'_>,
+    ) {
         let peer = handshake.syns.peer;
         let config = self.config.clone();
 
@@ -144,6 +173,8 @@ impl Connection {
         }
         let headers = header_len(&self.tuple.remote_ip()) + self.option_len();
         let path = handshake.path.map(|(mtu, until)| (u32::from(mtu).saturating_sub(headers).max(1), until));
+        let early = handshake.fast_open.early_data(ctx.counters, handshake.syns.iss, seg.ack);
+        self.syn_data = early.acked > 0;
         let snd_wnd = if seg.flags.contains(TcpFlags::SYN) {
             u32::from(seg.window)
         } else {
@@ -164,6 +195,7 @@ impl Connection {
                 syn_lost: handshake.syns.expiries > 0 && !was_late,
                 ecn,
                 path,
+                early,
             },
         );
         self.rcv.open(
@@ -178,10 +210,6 @@ impl Connection {
                 ecn: ecn.map_or(Ecn::Off, |agreed| agreed.mode),
             },
         );
-        self.notices.add(if handshake.passive { Notices::ACCEPTED } else { Notices::CONNECTED });
-        if self.shut {
-            self.snd.queue_fin();
-        }
     }
 
     /// Bytes of options on every segment of an established connection.

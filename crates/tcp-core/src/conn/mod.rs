@@ -5,6 +5,7 @@
 //! | `transition.rs` | the state diagram, as a total function |
 //! | `syns.rs` | what the two SYNs offer and agree on |
 //! | `handshake.rs` | retransmission of the SYN, becoming ESTABLISHED |
+//! | `fast_open.rs` | data before the handshake is complete (RFC 7413) |
 //! | `predict.rs` | header prediction: the segment that a bulk receiver expects |
 //! | `checks.rs` | which segments are accepted: PAWS, window, RST, SYN and ACK (RFC 5961) |
 //! | `arrival.rs` | segment arrival (section 3.10.7) |
@@ -27,6 +28,7 @@ mod challenge;
 mod checks;
 mod close;
 mod egress;
+mod fast_open;
 mod handshake;
 mod icmp;
 mod notices;
@@ -46,6 +48,7 @@ mod tests;
 pub(crate) use arrival::{Disposition, RstSpec};
 pub(crate) use challenge::{AckTrigger, count_skipped_ack, may_answer};
 pub(crate) use egress::blank_header;
+pub(crate) use fast_open::FastOpenNews;
 pub(crate) use opening::Opening;
 pub(crate) use syns::{Offer, OwnSyn, Syns, default_mss};
 pub(crate) use time_wait::{Reaction, Retired, TimeWait};
@@ -68,6 +71,7 @@ use crate::rcv::Receiver;
 use crate::seq::SeqNum;
 use crate::snd::Sender;
 use crate::time::Instant;
+use crate::wire::TcpSegment;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::net::IpAddr;
@@ -90,6 +94,14 @@ pub(crate) struct HalfOpen {
     pub(crate) first_sent: Option<Instant>,
     /// Wire segments received.
     pub(crate) segs_in: u8,
+}
+
+impl HalfOpen {
+    /// With this SYN, which makes `offer`, and our sequence number `iss`.
+    pub(crate) fn begun_by(syn: &TcpSegment<'_>, iss: SeqNum, offer: Offer) -> Self {
+        let segs_in = syn.wire_segments.min(255) as u8;
+        Self { syns: Syns::passive(iss, syn.seq, offer), first_sent: None, segs_in }
+    }
 }
 
 /// One connection.
@@ -135,6 +147,8 @@ pub(crate) struct Connection {
     challenge_due: bool,
     /// An RST is due, and then nothing more.
     rst_due: bool,
+    /// The SYN carried data that was acknowledged with it.
+    syn_data: bool,
     /// The application has closed its sending side.
     shut: bool,
     /// The application has released the connection.
@@ -215,6 +229,7 @@ impl Connection {
             probe_due: false,
             challenge_due: false,
             rst_due: false,
+            syn_data: false,
             shut: false,
             released: false,
             wants_space: 0,

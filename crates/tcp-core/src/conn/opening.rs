@@ -10,6 +10,7 @@ use crate::error::ConnError;
 use crate::packet::SendReason;
 use crate::rate_limit::RateLimit;
 use crate::rcv;
+use crate::seq::SeqNum;
 use crate::wire::{IpInfo, TcpFlags, TcpSegment};
 
 /// What a segment in SYN-RECEIVED calls for.
@@ -36,9 +37,19 @@ pub(crate) enum Opening {
 impl Syns {
     /// What a segment in SYN-RECEIVED calls for (RFC 9293, section 3.10.7.4). Changes nothing.
     pub(crate) fn in_syn_received(&self, config: &ConnConfig, seg: &TcpSegment<'_>) -> Opening {
+        self.in_syn_received_after(config, self.irs + 1, self.iss + 1, seg)
+    }
+
+    /// The same if data has passed: up to `rcv_nxt` from the peer, and up to `snd_nxt` to it.
+    pub(super) fn in_syn_received_after(
+        &self,
+        config: &ConnConfig,
+        rcv_nxt: SeqNum,
+        snd_nxt: SeqNum,
+        seg: &TcpSegment<'_>,
+    ) -> Opening {
         let flags = seg.flags;
-        let rcv_nxt = self.irs + 1;
-        let acknowledges = seg.ack == self.iss + 1 && self.transmissions > 0;
+        let acknowledges = seg.ack.within(self.iss + 1, snd_nxt + 1) && self.transmissions > 0;
 
         // The peer's SYN-ACK of a simultaneous open, or its repeated SYN: both start at IRS, which is below
         // the window. The first is processed as an ACK, the second is answered again.
@@ -96,7 +107,7 @@ impl Connection {
     ) -> Disposition {
         let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
         let has_ack = seg.flags.contains(TcpFlags::ACK);
-        let acceptable = seg.ack == handshake.syns.iss + 1 && handshake.syns.transmissions > 0;
+        let acceptable = handshake.is_acknowledged_by(seg.ack);
         // First: an ACK of something never sent.
         if has_ack && !acceptable {
             return match RstSpec::answer_to(seg) {
@@ -130,6 +141,7 @@ impl Connection {
             return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
         }
         handshake.syns.learn(seg);
+        let news = handshake.fast_open.news(&handshake.syns, seg);
         self.establish(ctx, host, seg);
         self.change_state(ctx, Input::SynAck);
         if self.shut {
@@ -137,7 +149,7 @@ impl Connection {
         }
         self.rcv.oblige(SendReason::AckByObligation);
         self.take_text(ctx, ip, seg, seg.seq + 1);
-        Disposition::Handled
+        news.map_or(Disposition::Handled, Disposition::FastOpen)
     }
 
     /// Section 3.10.7.4, for a connection whose SYN is not acknowledged.
@@ -150,7 +162,12 @@ impl Connection {
         seg: &TcpSegment<'_>,
     ) -> Disposition {
         let Some(handshake) = self.handshake.as_mut() else { return Disposition::Handled };
-        match handshake.syns.in_syn_received(&self.config, seg) {
+        let early = handshake.fast_open.early;
+        let (rcv_nxt, snd_nxt) = match early {
+            true => (self.rcv.rcv_nxt(), self.snd.snd_nxt()),
+            false => (handshake.syns.irs + 1, handshake.syns.iss + 1 + u32::from(handshake.fast_open.sent)),
+        };
+        match handshake.syns.in_syn_received_after(&self.config, rcv_nxt, snd_nxt, seg) {
             Opening::SynAgain => {
                 handshake.syns.hear_again(seg);
                 handshake.due = true;
@@ -172,11 +189,16 @@ impl Connection {
             Opening::Drop(reason) => ctx.dropped(reason),
             // A passive open returns to LISTEN, which means that this connection disappears.
             Opening::Reset => {
-                let passive = handshake.passive;
+                let error = match handshake.passive {
+                    // The application may have it.
+                    true if early => Some(ConnError::Reset),
+                    true => None,
+                    false => Some(ConnError::Refused),
+                };
                 ctx.counters.tcp_attempt_fails += 1;
-                self.die(ctx, (!passive).then_some(ConnError::Refused));
+                self.die(ctx, error);
             }
-            Opening::NewSyn if handshake.passive => {
+            Opening::NewSyn if handshake.passive && !early => {
                 ctx.counters.tcp_attempt_fails += 1;
                 self.die(ctx, None);
             }

@@ -11,7 +11,7 @@ use crate::rcv;
 use crate::seq::SeqNum;
 use crate::snd::ecn::EcnAgreement;
 use crate::time::Instant;
-use crate::wire::{TcpFlags, TcpHeader, TcpOptions, TcpSegment};
+use crate::wire::{FastOpenCookie, TcpFlags, TcpHeader, TcpOptions, TcpSegment};
 use core::net::IpAddr;
 use core::num::NonZeroU16;
 
@@ -38,6 +38,7 @@ impl Offer {
     const WINDOW_SCALE: u8 = 2;
     const SACK: u8 = 4;
     const ECN: u8 = 8;
+    const COOKIE: u8 = 16;
 
     /// The offer of a SYN or SYN-ACK.
     pub(crate) fn of(syn: &TcpSegment<'_>) -> Self {
@@ -69,6 +70,21 @@ impl Offer {
     /// The same with nothing but the MSS.
     pub(crate) fn mss_only(self) -> Self {
         Self::new(self.mss(), None, false, None, false)
+    }
+
+    /// The same, and the SYN-ACK is to bring the peer a fast open cookie.
+    pub(crate) const fn with_cookie(self) -> Self {
+        Self { flags: self.flags | Self::COOKIE, ..self }
+    }
+
+    /// The SYN-ACK is to bring the peer a fast open cookie.
+    pub(crate) const fn gets_cookie(self) -> bool {
+        self.has(Self::COOKIE)
+    }
+
+    /// The same without ECN setup.
+    pub(crate) const fn without_ecn(self) -> Self {
+        Self { flags: self.flags & !Self::ECN, ..self }
     }
 
     const fn has(self, flag: u8) -> bool {
@@ -169,7 +185,7 @@ impl Syns {
     /// 7323, section 4.3), so that the peer can tell a SYN-ACK that was late from one that answers again.
     pub(crate) fn hear_again(&mut self, syn: &TcpSegment<'_>) {
         if !is_ecn_setup(syn.flags) {
-            self.peer.flags &= !Offer::ECN;
+            self.peer = self.peer.without_ecn();
         }
         if let Some(ts) = syn.options.timestamps
             && (ts.val.wrapping_sub(self.peer.ts_val) as i32) > 0
@@ -233,6 +249,13 @@ impl<'a> OwnSyn<'a> {
     pub(crate) fn mss(&self) -> u16 {
         let fits = self.host.mtu.saturating_sub(header_len(&self.remote)).min(65_495) as u16;
         self.config.mss.map_or(fits, |mss| mss.max(MIN_MSS).min(fits))
+    }
+
+    /// Bytes of data that a SYN may carry beside a fast open option with this cookie, to a peer that accepts segments of
+    /// `mss` bytes, options included (RFC 7413, section 4.2.1).
+    pub(crate) fn room_beside(&self, cookie: &FastOpenCookie, mss: u16, clock: &TimestampClock) -> u16 {
+        let options = self.options(Instant::ZERO, clock, None).encoded_len() + cookie.padded_len();
+        self.mss().min(mss).saturating_sub(options as u16)
     }
 
     /// The window announced by our SYN, in bytes.

@@ -18,7 +18,9 @@ impl Connection {
             State::Closed | State::Listen => return None,
             State::SynSent | State::SynReceived => {
                 let deadline = self.handshake.as_ref()?.deadline;
-                return (deadline != Instant::FAR_FUTURE).then_some((deadline, WakeReason::Rto));
+                let resend = (deadline != Instant::FAR_FUTURE).then_some((deadline, WakeReason::Rto));
+                let more = self.early_departure().map(|at| (at, WakeReason::Pace));
+                return resend.into_iter().chain(more).min_by_key(|(at, _)| *at);
             }
             State::TimeWait => return Some((self.wait_until, WakeReason::TimeWait)),
             _ => {}
@@ -54,6 +56,9 @@ impl Connection {
             State::SynSent | State::SynReceived => {
                 if due(self.handshake.as_ref().map(|handshake| handshake.deadline)) {
                     self.on_handshake_timeout(ctx);
+                }
+                if due(self.early_departure()) {
+                    self.snd.on_timeout(ctx, &self.config);
                 }
                 return;
             }

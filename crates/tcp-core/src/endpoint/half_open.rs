@@ -4,6 +4,7 @@
 //! An entry is in SYN-RECEIVED. What a segment calls for is decided by the function that also serves connections in that
 //! state (simultaneous opens): `Syns::in_syn_received`.
 
+use super::fast_open::FastOpenSyn;
 use super::memory::{takes_connection, takes_half_open};
 use super::stray::Stray;
 use super::{Endpoint, Ingested, syn_cookies};
@@ -15,11 +16,13 @@ use crate::conn::{
 };
 use crate::drop_reason::DropReason;
 use crate::four_tuple::FourTuple;
+use crate::id::ConnId;
 use crate::packet::SendReason;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{HeaderBuf, IpInfo, TcpFlags, TcpSegment, emit_tcp};
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::num::NonZeroU32;
 
 impl Endpoint {
@@ -29,6 +32,7 @@ impl Endpoint {
         now: Instant,
         number: NonZeroU32,
         tuple: &FourTuple,
+        ip: &IpInfo,
         syn: &TcpSegment<'_>,
         iss_floor: Option<SeqNum>,
     ) -> Ingested {
@@ -44,6 +48,11 @@ impl Endpoint {
             return self.drop_packet(DropReason::HalfOpenFull);
         }
         let config = listener.accept.conn.clone();
+        let fast_open = self.fast_open_syn(now, &config, tuple, syn);
+        if let FastOpenSyn::Valid(cookie) = fast_open {
+            let iss = self.iss(now, tuple, iss_floor);
+            return self.accept_early(now, number, tuple, (ip, syn), iss, cookie);
+        }
         if iss_floor.is_none() && self.wants_cookie() {
             return self.send_cookie(now, &config, tuple, syn);
         }
@@ -53,16 +62,23 @@ impl Endpoint {
         if !takes_half_open(&mut self.observe.budget) {
             return self.drop_packet(DropReason::ConnectionMemory);
         }
-        let iss = match iss_floor {
-            Some(floor) => self.isn.isn_above(now, tuple, floor),
-            None => self.isn.isn(now, tuple),
-        };
-        let segs_in = syn.wire_segments.min(255) as u8;
-        let half_open =
-            HalfOpen { syns: Syns::passive(iss, syn.seq, Offer::of(syn)), first_sent: None, segs_in };
+        let iss = self.iss(now, tuple, iss_floor);
+        let mut offer = Offer::of(syn);
+        if fast_open == FastOpenSyn::WithoutCookie {
+            offer = offer.with_cookie();
+        }
+        let half_open = HalfOpen::begun_by(syn, iss, offer);
         let place = self.syn_cache.insert(now, tuple, number, config, half_open, self.config.max_half_open);
         self.send_syn_ack(now, place);
         Ingested::HalfOpen
+    }
+
+    /// The initial sequence number of a connection; above `floor`, if it follows one in TIME-WAIT.
+    pub(super) fn iss(&self, now: Instant, tuple: &FourTuple, floor: Option<SeqNum>) -> SeqNum {
+        match floor {
+            Some(floor) => self.isn.isn_above(now, tuple, floor),
+            None => self.isn.isn(now, tuple),
+        }
     }
 
     /// True if a SYN is to be answered with a cookie.
@@ -223,6 +239,20 @@ impl Endpoint {
         }
         let entry = self.syn_cache.look_up(tuple).and_then(|place| self.syn_cache.remove(place));
         let config = entry.map_or_else(|| listener.accept.conn.clone(), |entry| entry.config);
+        let id = self.add_accepted(now, number, tuple, config, half_open);
+        self.give_to_conn(now, id.index, ip, segment);
+        Ingested::Accepted(id)
+    }
+
+    /// Adds a connection of the listener with this number, in SYN-RECEIVED.
+    pub(super) fn add_accepted(
+        &mut self,
+        now: Instant,
+        number: NonZeroU32,
+        tuple: &FourTuple,
+        config: Arc<ConnConfig>,
+        half_open: HalfOpen,
+    ) -> ConnId {
         let ts_offset = self.isn.timestamp_offset(tuple);
         let (host, observe) = (&self.config, &mut self.observe);
         let id = self.slots.insert(|id| {
@@ -236,8 +266,7 @@ impl Endpoint {
         self.listeners.enter(number);
         self.name(tuple, id);
         self.latest = id.index;
-        self.give_to_conn(now, id.index, ip, segment);
-        Ingested::Accepted(id)
+        id
     }
 
     /// Queues the SYN-ACK of the entry at `place`, unless it waits already. If too many wait, the timer tries again.

@@ -130,6 +130,7 @@ impl Endpoint {
                 let tuple = named_by(ip, segment);
                 return self.give_to_listener(now, &tuple, ip, segment, Some(iss_floor));
             }
+            Disposition::FastOpen(news) => self.learn_fast_open(now, ip.src, &news),
         }
         Ingested::Conn(id)
     }
@@ -155,7 +156,7 @@ impl Endpoint {
                 None => self.refuse_segment(now, *tuple, segment),
             }
         } else if flags.contains(TcpFlags::SYN) {
-            self.on_syn(now, listener, tuple, segment, iss_floor)
+            self.on_syn(now, listener, tuple, ip, segment, iss_floor)
         } else {
             self.ignore_segment()
         }

@@ -1,7 +1,7 @@
 //! The endpoint's side of its [memory budget](crate::budget): what is charged, and who goes if the budget is used up.
 //!
 //! A connection is charged with what it holds and with its entries in the endpoint's arrays, at each
-//! [settlement](super::service). The rest (half-open connections, records in TIME-WAIT, what is known of paths, packets
+//! [settlement](super::service). The rest (half-open connections, records in TIME-WAIT, what is known by destination, packets
 //! without a connection, descriptors) is charged as a whole. Arrays do not shrink when connections end, so their spare entries are not charged: after a peak they may
 //! hold a few percent of it.
 //!
@@ -87,6 +87,7 @@ impl Endpoint {
         let tables = self.syn_cache.memory()
             + self.time_wait.memory()
             + self.paths.memory()
+            + self.fast_opens.memory()
             + self.wheel.memory()
             + self.egress.strays.memory()
             + descriptors;

@@ -13,7 +13,8 @@
 //! | `service.rs` | timers, events, and the end of connections |
 //! | `memory.rs` | the memory budget: what is charged, and who goes if it is used up |
 //! | `mtu.rs` | the MTU of the device has changed |
-//! | `path_cache.rs` | what paths carry, by destination |
+//! | `fast_open.rs`, `fast_open_cookies.rs` | TCP Fast Open on both sides: who may, and the server's cookies |
+//! | `address_table.rs` | what is known by destination: what paths carry, and fast open cookies |
 //! | `orphans.rs` | limits on connections that the application has released |
 //! | `handle.rs`, `settings.rs` | the application's side of a connection, and settings it changes at run time
 //! |
@@ -25,9 +26,12 @@
 //! A packet or a timer costs O(1), whatever the number of connections: only [`Endpoint::unlisten`] walks over
 //! all of them.
 
+mod address_table;
 mod deadline_table;
 mod demux;
 mod egress;
+mod fast_open;
+mod fast_open_cookies;
 mod half_open;
 mod handle;
 mod icmp;
@@ -39,7 +43,6 @@ mod mtu;
 mod observe;
 mod open;
 mod orphans;
-mod path_cache;
 mod ports;
 mod ready;
 mod refuse;
@@ -71,18 +74,19 @@ use crate::queueing::EgressStats;
 use crate::rate_limit::RateLimit;
 use crate::time::{Duration, Instant};
 use crate::wire::{MIN_MTU, RxPacket, TxChecksumMode};
+use address_table::PathCache;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use demux::Demux;
 use egress::Egress;
+use fast_open::FastOpens;
 use isn::IsnGenerator;
 use listen::Listeners;
 use memory::Hand;
 use observe::Observe;
 use orphans::Orphans;
-use path_cache::PathCache;
 use ports::PortSelector;
 use rng::Keys;
 use slots::{Flags, Slots};
@@ -107,6 +111,7 @@ pub struct Endpoint {
     /// Passive opens whose handshake is not complete.
     syn_cache: SynCache,
     cookies: SynCookies,
+    fast_opens: FastOpens,
     /// Connections in TIME-WAIT that nobody holds.
     time_wait: TimeWaitTable,
     /// The earliest deadline of each connection, by its index.
@@ -172,6 +177,7 @@ impl Endpoint {
             listeners: Listeners::default(),
             syn_cache: SynCache::new(keys.syn_cache),
             cookies: SynCookies::new(keys.syn_cookies),
+            fast_opens: FastOpens::new(keys.fast_open_cookies, keys.fast_open_servers),
             time_wait: TimeWaitTable::new(keys.time_wait),
             wheel: TimingWheel::new(),
             egress: Egress::new(scheduler, &config),
@@ -254,7 +260,8 @@ impl Endpoint {
         }
     }
 
-    /// Opens a connection.
+    /// Opens a connection. With [`ConnConfig::fast_open`], what is written before the next [`transmit`](Self::transmit)
+    /// goes with the SYN, if the server has given this host a cookie before.
     ///
     /// # Errors
     /// See [`ConnectError`].
@@ -402,6 +409,28 @@ impl Endpoint {
     #[must_use]
     pub fn half_open(&self) -> usize {
         self.syn_cache.len()
+    }
+
+    /// Sets the secret keys of fast open cookies (RFC 7413, section 4.1.2), so that several hosts behind one address accept
+    /// the same; a change of keys is up to the caller from now on. Cookies made with `previous` are accepted and renewed.
+    /// Without a call the endpoint has a key of its own for each
+    /// [`fast_open_key_lifetime`](EndpointConfig::fast_open_key_lifetime).
+    pub fn set_fast_open_keys(&mut self, current: [u8; 16], previous: Option<[u8; 16]>) {
+        self.fast_opens.set_keys(current, previous);
+    }
+
+    /// Number of connections accepted with their SYN, because it brought a valid fast open cookie, whose handshake is not
+    /// complete yet. At most [`fast_open_queue`](EndpointConfig::fast_open_queue).
+    #[must_use]
+    pub fn fast_open_pending(&self) -> usize {
+        self.fast_opens.pending() as usize
+    }
+
+    /// Number of servers whose fast open cookie, or refusal of fast open, is remembered: at most
+    /// [`max_fast_open_entries`](EndpointConfig::max_fast_open_entries).
+    #[must_use]
+    pub fn fast_open_entries(&self) -> usize {
+        self.fast_opens.servers()
     }
 
     /// Number of orphans: connections that the application has released and that still have something to

@@ -1,10 +1,10 @@
 //! Choosing addresses and ports for new connections and listeners.
 
 use super::Endpoint;
+use super::address_table::Entry;
 use super::demux::Demux;
 use super::ingest::is_unicast;
 use super::memory::takes_connection;
-use super::path_cache::PathEntry;
 use super::ports::PortUsage;
 use super::slots::Slots;
 use super::syn_cache::SynCache;
@@ -98,10 +98,8 @@ impl Endpoint {
                 at(port)
             }
         };
-        let iss = match self.take_from_time_wait(&tuple) {
-            Some(floor) => self.isn.isn_above(now, &tuple, floor),
-            None => self.isn.isn(now, &tuple),
-        };
+        let floor = self.take_from_time_wait(&tuple);
+        let iss = self.iss(now, &tuple, floor);
         let ts_offset = self.isn.timestamp_offset(&tuple);
         let (host, observe) = (&self.config, &mut self.observe);
         let id = self.slots.insert(|id| {
@@ -109,6 +107,7 @@ impl Endpoint {
             Box::new(Connection::connect(&mut ctx, tuple, config, iss, ts_offset))
         });
         self.expect_known_path(now, id);
+        self.expect_fast_open(now, id);
         self.name(&tuple, id);
         self.touch(now, id.index);
         Ok(id)
@@ -117,7 +116,7 @@ impl Endpoint {
     /// A new connection begins with what is known of its path.
     pub(super) fn expect_known_path(&mut self, now: Instant, id: ConnId) {
         let Some(conn) = self.slots.conn_mut(id.index) else { return };
-        if let Some(PathEntry { mtu, until, .. }) = self.paths.find(now, conn.tuple().remote_ip()) {
+        if let Some(Entry { value: mtu, until, .. }) = self.paths.find(now, conn.tuple().remote_ip()) {
             conn.expect_path(mtu, until);
             self.observe.counters.tcp_path_mtu_reused += 1;
         }

@@ -22,12 +22,16 @@ pub(crate) struct Keys {
     pub(crate) time_wait: [u8; 16],
     /// Of [`SynCache`](super::syn_cache::SynCache).
     pub(crate) syn_cache: [u8; 16],
-    /// Of [`PathCache`](super::path_cache::PathCache).
+    /// Of [`PathCache`](super::address_table::PathCache).
     pub(crate) paths: [u8; 16],
     /// Of [`SynCookies`](super::syn_cookies::SynCookies).
     pub(crate) syn_cookies: [u8; 16],
     /// Of [`RateLimit::concealed`](crate::rate_limit::RateLimit::concealed), of RSTs.
     pub(crate) reset_limit: [u8; 16],
+    /// Of [`FastOpenCookies`](super::fast_open_cookies::FastOpenCookies).
+    pub(crate) fast_open_cookies: [u8; 16],
+    /// Of the [`AddressTable`](super::address_table::AddressTable) of fast open cookies.
+    pub(crate) fast_open_servers: [u8; 16],
 }
 
 impl Keys {
@@ -52,6 +56,8 @@ impl Keys {
             paths: key(),
             syn_cookies: key(),
             reset_limit: key(),
+            fast_open_cookies: key(),
+            fast_open_servers: key(),
         }
     }
 }
@@ -69,7 +75,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 10] {
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 12] {
         let keys = Keys::from_seed(seed);
         let Keys {
             isn,
@@ -82,8 +88,23 @@ mod tests {
             paths,
             syn_cookies,
             reset_limit,
+            fast_open_cookies,
+            fast_open_servers,
         } = keys;
-        [isn, ports, demux, rate_limit, icmp_limit, time_wait, syn_cache, paths, syn_cookies, reset_limit]
+        [
+            isn,
+            ports,
+            demux,
+            rate_limit,
+            icmp_limit,
+            time_wait,
+            syn_cache,
+            paths,
+            syn_cookies,
+            reset_limit,
+            fast_open_cookies,
+            fast_open_servers,
+        ]
     }
 
     #[test]
@@ -103,7 +124,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 20);
+            prop_assert_eq!(different.len(), 24);
         }
     }
 }

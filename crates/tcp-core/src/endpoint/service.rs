@@ -75,7 +75,7 @@ impl Endpoint {
         }
         conn.look_at_memory(&self.observe.budget);
         let (notices, deadline, over) = (conn.take_notices(), conn.next_deadline(), conn.is_over());
-        let waits = conn.state() == State::TimeWait;
+        let state = conn.state();
         if let Some(news) = conn.take_path_news() {
             let (to, max) = (conn.tuple().remote_ip(), self.config.max_path_entries);
             match news {
@@ -92,10 +92,13 @@ impl Endpoint {
                 self.events.push_back(index);
             }
         }
-        if slot.flags.has(Flags::RELEASED) {
+        if slot.flags.has(Flags::RELEASED | Flags::EARLY) {
+            if state != State::SynReceived && slot.flags.clear(Flags::EARLY) {
+                self.fast_opens.leave();
+            }
             self.orphans.settle(now, slot);
         }
-        if over || (waits && self.retire(index)) {
+        if over || (state == State::TimeWait && self.retire(index)) {
             self.finish(now, index);
         } else if let Some((at, _)) = deadline {
             self.wheel.set(index, at);

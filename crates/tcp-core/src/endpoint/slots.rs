@@ -49,7 +49,10 @@ impl Flags {
     pub(super) const KEPT: u16 = 128;
     /// The application has the connection's `Accepted` event.
     pub(super) const OFFERED: u16 = 256;
+    /// The connection counts as a pending one of fast open.
+    pub(super) const EARLY: u16 = 512;
 
+    /// True if `flag` is set, or one of several.
     pub(super) const fn has(self, flag: u16) -> bool {
         self.0 & flag != 0
     }

@@ -345,8 +345,10 @@ impl Endpoint {
         let Some(stray) = self.egress.strays.get(serial) else { return Ok(None) };
         let header = &mut self.egress.header;
         let (cache, isn, host) = (&self.syn_cache, &self.isn, &self.config);
+        let fast_opens = &self.fast_opens;
         let syn_ack = |tuple: &FourTuple, buf: &mut HeaderBuf| {
-            cache.build_syn_ack(now, host, tuple, isn.timestamp_offset(tuple), buf)
+            let cookie = || fast_opens.cookie(now, host.fast_open_key_lifetime, tuple);
+            cache.build_syn_ack(now, host, tuple, isn.timestamp_offset(tuple), cookie, buf)
         };
         let Some(checksum) = stray.build(&self.config, header, syn_ack) else {
             self.egress.strays.remove(serial);

@@ -18,7 +18,7 @@ use crate::conn::{HalfOpen, OwnSyn, Syns, TimestampClock, blank_header};
 use crate::four_tuple::FourTuple;
 use crate::packet::SendReason;
 use crate::time::{Duration, Instant};
-use crate::wire::{HeaderBuf, TcpFlags, TcpHeader, TxChecksum, emit_tcp};
+use crate::wire::{FastOpenCookie, HeaderBuf, OptionLayout, TcpFlags, TcpHeader, TxChecksum, emit_tcp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -194,13 +194,15 @@ impl SynCache {
         self.entries.move_to(place, now, length);
     }
 
-    /// Builds the SYN-ACK of `tuple`, with a checksum as `host` says; `None` if it is not due any more.
+    /// Builds the SYN-ACK of `tuple`, with a checksum as `host` says; `None` if it is not due any more. `cookie` makes the
+    /// fast open cookie, if it brings one.
     pub(super) fn build_syn_ack(
         &self,
         now: Instant,
         host: &EndpointConfig,
         tuple: &FourTuple,
         ts_offset: u32,
+        cookie: impl FnOnce() -> FastOpenCookie,
         buf: &mut HeaderBuf,
     ) -> Option<TxChecksum> {
         let entry = self.get(self.look_up(tuple)?).filter(|entry| entry.due)?;
@@ -208,6 +210,10 @@ impl SynCache {
         header.seq = entry.syns.iss;
         let clock = TimestampClock::new(ts_offset);
         entry.own(host).write(now, SendReason::SynAck, &entry.syns, &clock, &mut header);
+        // If it is lost, the option may be the reason.
+        if entry.syns.peer.gets_cookie() && entry.syns.transmissions == 0 {
+            header.layout = OptionLayout::FastOpen(cookie());
+        }
         Some(emit_tcp(&header, [&[], &[]], host.tx_checksum, buf).ok()?.checksum)
     }
 

@@ -411,6 +411,18 @@ impl Receiver {
         }
     }
 
+    /// The ACK fields of a SYN-ACK that acknowledges data: its window is not scaled (RFC 7323, section 2.2).
+    pub(crate) fn syn_ack_numbers(&self) -> AckNumbers {
+        let window = self.window().min(0xffff);
+        let edge = self.rcv_nxt + window;
+        AckNumbers { ack: self.rcv_nxt, window: window as u16, sack: SackBlocks::EMPTY, ece: false, edge }
+    }
+
+    /// Data arrived before the handshake was complete. It is, and took so long, if that was measured.
+    pub(crate) fn on_early_handshake(&mut self, rtt: Option<Duration>) {
+        self.handshake_rtt = rtt.unwrap_or(Duration::MAX);
+    }
+
     /// True if an ACK with `numbers`, not sent yet, only advances the acknowledgment number: no duplicate, no
     /// SACK or DSACK, no ECE, no smaller window. RFC 3449, section 5.2.1: only such ACKs may replace one
     /// another.

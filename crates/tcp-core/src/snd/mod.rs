@@ -100,6 +100,17 @@ pub(crate) struct OpenParams {
     pub(crate) ecn: Option<EcnAgreement>,
     /// Payload bytes that arrive according to earlier connections, and until when that is believed.
     pub(crate) path: Option<(u32, Instant)>,
+    /// Data that our SYN carried.
+    pub(crate) early: EarlyData,
+}
+
+/// Data that our SYN carried (RFC 7413).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EarlyData {
+    /// Bytes sent.
+    pub(crate) sent: u32,
+    /// Bytes that the peer has acknowledged with the SYN; the rest is sent like data that never was.
+    pub(crate) acked: u32,
 }
 
 /// Limits of one packet.
@@ -166,6 +177,16 @@ impl Sender {
     /// The handshake is complete.
     pub(crate) fn open(&mut self, ctx: &Ctx<'_>, config: &ConnConfig, params: &OpenParams) {
         self.stream.open(ctx, config, params);
+    }
+
+    /// Data was sent before the peer acknowledged our SYN-ACK, which it has: `rtt` after that was sent, if it was only
+    /// sent once. The timer of the data starts anew then, as this acknowledges something new (RFC 6298, 5.3).
+    pub(crate) fn on_early_handshake(&mut self, ctx: &Ctx<'_>, config: &ConnConfig, rtt: Option<Duration>) {
+        let Some(rtt) = rtt else { return };
+        self.stream.rtt.handshake(ctx.now, rtt, config, ctx.granularity);
+        if let Some((snd, flight)) = self.in_flight() {
+            flight.restart_rto(snd, ctx.now, config);
+        }
     }
 
     /// The stream and the flight, if there is one.

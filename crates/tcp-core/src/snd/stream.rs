@@ -126,8 +126,14 @@ impl Stream {
             syn_lost,
             ecn,
             path,
+            early,
         } = *params;
+        self.nxt += early.acked;
         self.una = self.nxt;
+        self.buffer.release(self.una);
+        self.stats.bytes_sent += u64::from(early.sent);
+        self.stats.bytes_acked += u64::from(early.acked);
+        self.stats.data_segs_out += u64::from(early.sent > 0);
         self.window = PeerWindow::new(snd_wnd, wl1, self.una);
         self.set_smss(smss);
         self.least_smss = least_smss;

@@ -56,6 +56,11 @@ impl Sender {
         (first.0 != Instant::FAR_FUTURE).then_some(first)
     }
 
+    /// When the pacer lets the next data go.
+    pub(crate) fn next_departure(&self) -> Option<Instant> {
+        self.flight.as_deref().map(|flight| flight.pace_at).filter(|at| *at != Instant::FAR_FUTURE)
+    }
+
     /// Serves every deadline of the sender up to `ctx.now`.
     pub(crate) fn on_timeout(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig) {
         if let Some((snd, flight)) = self.in_flight() {

@@ -5,7 +5,8 @@ use crate::net::{A, B, Link, Net, Plan, host_config, socket};
 use ackline_tcp_core::config::SynCookies;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{
-    HeaderBuf, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport, TxChecksumMode, emit_tcp, parse,
+    FastOpenCookie, HeaderBuf, OptionLayout, TcpFlags, TcpHeader, TcpOptions, Timestamps, Transport,
+    TxChecksumMode, emit_tcp, parse,
 };
 use ackline_tcp_core::{
     AcceptConfig, ConnConfig, DropReason, Duration, Endpoint, EndpointConfig, Event, Ingested, Instant,
@@ -30,6 +31,7 @@ pub(crate) struct Segment<'a> {
     pub(crate) seq: SeqNum,
     pub(crate) ack: SeqNum,
     pub(crate) options: TcpOptions,
+    pub(crate) cookie: Option<FastOpenCookie>,
     pub(crate) data: &'a [u8],
 }
 
@@ -41,7 +43,9 @@ pub(crate) struct Sent {
     pub(crate) seq: SeqNum,
     pub(crate) ack: SeqNum,
     pub(crate) options: TcpOptions,
+    pub(crate) cookie: Option<FastOpenCookie>,
     pub(crate) window: u16,
+    pub(crate) data: Vec<u8>,
 }
 
 /// An endpoint that listens on port 80, and peers made by hand.
@@ -69,20 +73,21 @@ pub(crate) fn syn(from: SocketAddr) -> Segment<'static> {
         timestamps,
         ..TcpOptions::NONE
     };
-    Segment { from, flags: SYN, seq: IRS, ack: SeqNum(0), options, data: &[] }
+    Segment { from, flags: SYN, seq: IRS, ack: SeqNum(0), options, cookie: None, data: &[] }
 }
 
 /// What follows a SYN-ACK.
 pub(crate) fn reply<'a>(to: &Sent, flags: TcpFlags, data: &'a [u8]) -> Segment<'a> {
     let timestamps = to.options.timestamps.map(|ts| Timestamps { val: 5_010, ecr: ts.val });
     let options = TcpOptions { timestamps, ..TcpOptions::NONE };
-    Segment { from: to.to, flags, seq: IRS + 1, ack: to.seq + 1, options, data }
+    Segment { from: to.to, flags, seq: IRS + 1, ack: to.seq + 1, options, cookie: None, data }
 }
 
 pub(crate) fn bytes(to: SocketAddr, segment: &Segment<'_>) -> Vec<u8> {
     let mut header = TcpHeader::new(segment.from, to);
     (header.seq, header.ack, header.flags) = (segment.seq, segment.ack, segment.flags);
     (header.window, header.options) = (60_000, segment.options);
+    header.layout = segment.cookie.map_or(OptionLayout::Standard, OptionLayout::FastOpen);
     let mut buf = HeaderBuf::new();
     emit_tcp(&header, [segment.data, &[]], TxChecksumMode::Complete, &mut buf).unwrap();
     [buf.as_slice(), segment.data].concat()
@@ -121,7 +126,9 @@ impl Bench {
                         seq: tcp.seq,
                         ack: tcp.ack,
                         options: tcp.options,
+                        cookie: tcp.fast_open(),
                         window: tcp.window,
+                        data: tcp.payload.iter().collect(),
                     }
                 });
                 all.push(datagram.unwrap());

@@ -4,6 +4,7 @@ mod adversary;
 mod corking;
 mod device_mtu;
 mod egress;
+mod fast_open;
 mod half_open;
 mod limits;
 mod memory;

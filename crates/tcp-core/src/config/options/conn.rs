@@ -2,7 +2,7 @@
 
 use super::ConfigKey;
 use super::value::{LONGEST, Number, SHORTEST, Slot, Span, Value, written};
-use crate::config::{ConnConfig, Ecn, KeepAlive, LossDetection, PathMtuProbing, RtoFloor};
+use crate::config::{ConnConfig, Ecn, FastOpen, KeepAlive, LossDetection, PathMtuProbing, RtoFloor};
 use crate::policy::SpecError;
 use crate::policy::spec::{Param, ParamInfo, PolicySpec};
 use crate::time::Duration;
@@ -174,6 +174,30 @@ pub static CONN: &[Key] = &[
     Key {
         summary: "timeouts in a row after which the conventional RTO response replaces an undecided one; 0: never",
         ..Key::integer("max_undecided_rtos", 0..=1_000, |c| Slot::U32(&mut c.max_undecided_rtos))
+    },
+    Key {
+        summary: "data in the SYN: of connects, to listeners, or both",
+        source: "RFC 7413; tcp_fastopen",
+        ..Key::new(
+            "fast_open",
+            Value::Choice {
+                names: &["off", "client", "server", "both"],
+                get: |c| match c.fast_open {
+                    FastOpen::Off => 0,
+                    FastOpen::Client => 1,
+                    FastOpen::Server => 2,
+                    FastOpen::Both => 3,
+                },
+                set: |c, at| {
+                    c.fast_open = match at {
+                        0 => FastOpen::Off,
+                        1 => FastOpen::Client,
+                        2 => FastOpen::Server,
+                        _ => FastOpen::Both,
+                    };
+                },
+            },
+        )
     },
     Key {
         summary: "retransmissions of a SYN before giving up",

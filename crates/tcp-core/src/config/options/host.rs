@@ -192,6 +192,30 @@ pub static HOST: &[Key] = &[
         ..Key::integer("max_path_entries", 0..=65_536, |h| Slot::U32(&mut h.max_path_entries))
     },
     Key {
+        summary: "limit of connections accepted by a SYN with a fast open cookie whose handshake is not complete",
+        source: "RFC 7413 section 5.1; TCP_FASTOPEN",
+        ..Key::integer("fast_open_queue", 0..=MAX_COUNT, |h| Slot::U32(&mut h.fast_open_queue))
+    },
+    Key {
+        summary: "how long fast open cookies are made with one key; those of the one before are accepted",
+        source: "RFC 7413 section 4.1.2; tcp_fastopen_key",
+        ..Key::time("fast_open_key_lifetime", Duration::from_secs(1)..=LONGEST, |h| {
+            Span::Always(&mut h.fast_open_key_lifetime)
+        })
+    },
+    Key {
+        summary: "servers whose fast open cookie is remembered for later connections, 64 bytes each",
+        source: "RFC 7413 section 4.1.3.1",
+        ..Key::integer("max_fast_open_entries", 0..=65_536, |h| Slot::U32(&mut h.max_fast_open_entries))
+    },
+    Key {
+        summary: "how long a server to which SYNs with fast open are dropped is connected to without",
+        source: "RFC 7413 section 4.1.3; tcp_fastopen_blackhole_timeout_sec",
+        ..Key::time("fast_open_blackhole_timeout", Duration::ZERO..=LONGEST, |h| {
+            Span::Always(&mut h.fast_open_blackhole_timeout)
+        })
+    },
+    Key {
         summary: "challenge ACKs per second, over all connections",
         source: "RFC 5961 section 10; tcp_challenge_ack_limit",
         ..Key::integer("challenge_acks_per_second", 0..=MAX_COUNT, |h| {

@@ -10,7 +10,7 @@ use crate::policy::cc::{
     AckSample, CongestionControl, CongestionEvent, FlowView, Reaction, Restart, SendDecision, Undo,
 };
 use crate::seq::SeqNum;
-use crate::snd::{AckOutcome, AckSegment, OpenParams, SendLimits, Sender};
+use crate::snd::{AckOutcome, AckSegment, EarlyData, OpenParams, SendLimits, Sender};
 use crate::time::{Duration, Instant};
 use crate::units::Window;
 use crate::wire::SackBlocks;
@@ -191,6 +191,7 @@ impl Setup {
                 syn_lost: false,
                 ecn: None,
                 path: None,
+                early: EarlyData::default(),
             },
         );
         bench

@@ -521,7 +521,7 @@ fn app_limited_flow_is_told_from_a_limited_window() {
 
 #[test]
 fn initial_window_after_a_lost_syn() {
-    use crate::snd::{OpenParams, Sender};
+    use crate::snd::{EarlyData, OpenParams, Sender};
     use crate::time::{Duration, Instant};
     let config = crate::ConnConfig::default();
     let mut counters = crate::counters::Counters::default();
@@ -548,6 +548,7 @@ fn initial_window_after_a_lost_syn() {
             syn_timed_out,
             syn_lost,
             ecn: None,
+            early: EarlyData::default(),
         };
         snd.open(&ctx, &config, &params);
         (snd.cc().unwrap().decision().window.bytes(), snd.stream.rtt.rto())

@@ -1,9 +1,4 @@
-//! What paths carry, by destination: what one connection has found, the next one begins with (RFC 8201, section 5.2; Linux
-//! keeps it as exceptions of routes).
-//!
-//! Only what packets have shown enters ([`PathNews`](crate::conn::PathNews)): an ICMP message alone is no reason, so nobody
-//! who forges them can fill the table or poison an entry. An entry lasts for the
-//! [`path_mtu_expiry`](crate::config::ConnConfig::path_mtu_expiry) of the connection that made it.
+//! What is known by destination, in a table of bounded size: what paths carry ([`PathCache`]), and fast open cookies.
 //!
 //! The table is a fixed number of sets of four entries; a keyed hash of the address names the set. All operations are O(1), and
 //! where a set is full the entry goes that ends first.
@@ -16,25 +11,32 @@ use siphasher::sip::SipHasher13;
 /// Entries of a set.
 const WAYS: usize = 4;
 
-/// Path MTUs by destination.
-pub(super) struct PathCache {
+/// The largest IP packet that arrives, in bytes: what one connection has found, the next one begins with (RFC 8201, section
+/// 5.2; Linux keeps it as exceptions of routes).
+///
+/// Only what packets have shown enters ([`PathNews`](crate::conn::PathNews)): an ICMP message alone is no reason, so nobody
+/// who forges them can fill the table or poison an entry. An entry lasts for the
+/// [`path_mtu_expiry`](crate::config::ConnConfig::path_mtu_expiry) of the connection that made it.
+pub(super) type PathCache = AddressTable<u16>;
+
+/// Values by destination.
+pub(super) struct AddressTable<T> {
     /// Empty until the first entry.
-    entries: Vec<Option<PathEntry>>,
+    entries: Vec<Option<Entry<T>>>,
     len: usize,
     hasher: SipHasher13,
 }
 
-/// What is known of the path to one address.
+/// What is known of one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PathEntry {
+pub(super) struct Entry<T> {
     to: IpAddr,
-    /// The largest IP packet that arrives, in bytes.
-    pub(crate) mtu: u16,
+    pub(super) value: T,
     /// When the entry ends.
-    pub(crate) until: Instant,
+    pub(super) until: Instant,
 }
 
-impl PathCache {
+impl<T: Copy> AddressTable<T> {
     /// An empty table with a secret key, which must be random if peers are not trusted.
     pub(super) fn new(secret: [u8; 16]) -> Self {
         Self { entries: Vec::new(), len: 0, hasher: SipHasher13::new_with_key(&secret) }
@@ -47,11 +49,11 @@ impl PathCache {
 
     /// Bytes held.
     pub(super) const fn memory(&self) -> usize {
-        self.entries.capacity() * size_of::<Option<PathEntry>>()
+        self.entries.capacity() * size_of::<Option<Entry<T>>>()
     }
 
-    /// What is known of the path to `to`.
-    pub(super) fn find(&self, now: Instant, to: IpAddr) -> Option<PathEntry> {
+    /// What is known of `to`.
+    pub(super) fn find(&self, now: Instant, to: IpAddr) -> Option<Entry<T>> {
         if self.len == 0 {
             return None;
         }
@@ -59,9 +61,8 @@ impl PathCache {
         (entry.until > now).then_some(*entry)
     }
 
-    /// Packets to `to` arrive up to `mtu` bytes, at least until `until`. At most `max` entries are kept. True if
-    /// another one had to go.
-    pub(super) fn learn(&mut self, now: Instant, to: IpAddr, mtu: u16, until: Instant, max: u32) -> bool {
+    /// Keeps `value` for `to` until `until`. At most `max` entries are kept. True if another one had to go.
+    pub(super) fn learn(&mut self, now: Instant, to: IpAddr, value: T, until: Instant, max: u32) -> bool {
         if max == 0 {
             return false;
         }
@@ -69,20 +70,20 @@ impl PathCache {
             self.entries.resize((max as usize).next_multiple_of(WAYS), None);
         }
         let set = self.set_of_mut(to);
-        let end = |slot: &Option<PathEntry>| match slot {
+        let end = |slot: &Option<Entry<T>>| match slot {
             Some(entry) if entry.to == to => (0, Instant::ZERO),
             None => (1, Instant::ZERO),
             Some(entry) => (2, entry.until),
         };
         let Some(slot) = set.iter_mut().min_by_key(|slot| end(slot)) else { return false };
-        let before = slot.replace(PathEntry { to, mtu, until });
+        let before = slot.replace(Entry { to, value, until });
         self.len += usize::from(before.is_none());
         before.is_some_and(|entry| entry.to != to && entry.until > now)
     }
 
-    /// The path to `to` carries whatever the device does.
+    /// Nothing is known of `to` any more.
     pub(super) fn forget(&mut self, to: IpAddr) {
-        let known = |slot: &&mut Option<PathEntry>| slot.is_some_and(|entry| entry.to == to);
+        let known = |slot: &&mut Option<Entry<T>>| slot.is_some_and(|entry| entry.to == to);
         if self.len > 0
             && let Some(slot) = self.set_of_mut(to).iter_mut().find(known)
         {
@@ -91,12 +92,12 @@ impl PathCache {
         }
     }
 
-    fn set_of(&self, to: IpAddr) -> &[Option<PathEntry>] {
+    fn set_of(&self, to: IpAddr) -> &[Option<Entry<T>>] {
         let first = self.first_of(to);
         self.entries.get(first..first + WAYS).unwrap_or_default()
     }
 
-    fn set_of_mut(&mut self, to: IpAddr) -> &mut [Option<PathEntry>] {
+    fn set_of_mut(&mut self, to: IpAddr) -> &mut [Option<Entry<T>>] {
         let first = self.first_of(to);
         self.entries.get_mut(first..first + WAYS).unwrap_or_default()
     }
@@ -112,10 +113,10 @@ impl PathCache {
     }
 }
 
-impl core::fmt::Debug for PathCache {
+impl<T> core::fmt::Debug for AddressTable<T> {
     /// Leaves out the secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("PathCache").field("len", &self.len).finish_non_exhaustive()
+        f.debug_struct("AddressTable").field("len", &self.len).finish_non_exhaustive()
     }
 }
 
@@ -142,7 +143,7 @@ mod tests {
         cache.forget(host(1));
         assert!(!cache.learn(NOW, host(1), 1_400, at(600), 100));
         assert!(!cache.learn(NOW, host(2), 1_300, at(700), 100));
-        let mtu = |cache: &PathCache, now, n| cache.find(now, host(n)).map(|entry| entry.mtu);
+        let mtu = |cache: &PathCache, now, n| cache.find(now, host(n)).map(|entry| entry.value);
         assert_eq!([1, 2, 3].map(|n| mtu(&cache, NOW, n)), [Some(1_400), Some(1_300), None]);
         assert_eq!((mtu(&cache, at(599), 1), mtu(&cache, at(600), 1)), (Some(1_400), None));
         assert!(!cache.learn(at(650), host(1), 1_200, at(1_250), 100));

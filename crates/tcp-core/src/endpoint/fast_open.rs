@@ -1,0 +1,211 @@
+//! TCP Fast Open of an endpoint (RFC 7413). As a server: which SYNs make a connection at once, and how many such connections
+//! may be pending. As a client: the cookies, and which servers cannot be reached with them.
+
+use super::address_table::{AddressTable, Entry};
+use super::fast_open_cookies::{FastOpenCookies, Validity};
+use super::memory::takes_connection;
+use super::slots::Flags;
+use super::{Endpoint, Ingested};
+use crate::config::ConnConfig;
+use crate::conn::{FastOpenNews, HalfOpen, Offer};
+use crate::four_tuple::FourTuple;
+use crate::id::ConnId;
+use crate::seq::SeqNum;
+use crate::time::{Duration, Instant};
+use crate::wire::{FastOpenCookie, IpInfo, TcpFlags, TcpSegment};
+use core::net::IpAddr;
+use core::num::NonZeroU32;
+
+/// Both sides' state.
+#[derive(Debug)]
+pub(super) struct FastOpens {
+    cookies: FastOpenCookies,
+    /// Connections that came with their SYN and whose SYN-ACK is not acknowledged.
+    pending: u32,
+    servers: AddressTable<Server>,
+}
+
+/// What a client remembers of a server.
+#[derive(Clone, Copy, Debug)]
+struct Server {
+    /// The last cookie; a request if there is none.
+    cookie: FastOpenCookie,
+    /// Its MSS; 0 if it gave none.
+    mss: u16,
+    /// SYNs with the option that were dropped one after the other.
+    drops: u8,
+    /// SYNs to it have no option until then.
+    avoided_until: Instant,
+}
+
+/// A server is remembered for so long after its last answer. It may renew its cookie at any time, so that an old one costs
+/// nothing but the chance of an answer within the first round trip.
+const MEMORY: Duration = Duration::from_secs(86_400);
+/// The first dropped SYN may be a coincidence: as many are needed to avoid fast open (Linux, `tcp_fastopen_cookie_check`).
+const DROPS: u8 = 2;
+/// The time for which it is avoided doubles so often (Linux, `tcp_fastopen_active_should_disable`).
+const MAX_DOUBLINGS: u8 = 6;
+
+/// What a SYN is to a listener with fast open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FastOpenSyn {
+    /// The beginning of a handshake.
+    Ordinary,
+    /// The same, and the SYN-ACK brings a cookie.
+    WithoutCookie,
+    /// It makes a connection, whose SYN-ACK brings a cookie if there is one.
+    Valid(Option<FastOpenCookie>),
+}
+
+impl FastOpens {
+    /// With secret keys for the server's cookies and for the table of the client's.
+    pub(super) fn new(cookies: [u8; 16], servers: [u8; 16]) -> Self {
+        Self { cookies: FastOpenCookies::new(cookies), pending: 0, servers: AddressTable::new(servers) }
+    }
+
+    pub(super) fn set_keys(&mut self, current: [u8; 16], previous: Option<[u8; 16]>) {
+        self.cookies.set_keys(current, previous);
+    }
+
+    pub(super) const fn pending(&self) -> u32 {
+        self.pending
+    }
+
+    /// The handshake of a pending connection is complete, or the connection has ended.
+    pub(super) const fn leave(&mut self) {
+        self.pending -= 1;
+    }
+
+    /// Number of servers that are remembered.
+    pub(super) const fn servers(&self) -> usize {
+        self.servers.len()
+    }
+
+    /// Bytes held.
+    pub(super) const fn memory(&self) -> usize {
+        self.servers.memory()
+    }
+
+    /// The cookie for the client of `tuple`.
+    pub(super) fn cookie(&self, now: Instant, lifetime: Duration, tuple: &FourTuple) -> FastOpenCookie {
+        self.cookies.make(now, lifetime, tuple)
+    }
+}
+
+impl Endpoint {
+    /// What a SYN for a listener with these settings is (RFC 7413, section 4.2.2). A SYN with FIN begins a handshake, so
+    /// the FIN comes again.
+    pub(super) fn fast_open_syn(
+        &mut self,
+        now: Instant,
+        config: &ConnConfig,
+        tuple: &FourTuple,
+        syn: &TcpSegment<'_>,
+    ) -> FastOpenSyn {
+        let Some(shown) = syn.fast_open().filter(|_| config.fast_open.serves()) else {
+            return FastOpenSyn::Ordinary;
+        };
+        let counters = &mut self.observe.counters;
+        if shown.is_request() {
+            counters.tcp_fast_open_cookie_reqd += 1;
+            return FastOpenSyn::WithoutCookie;
+        }
+        let lifetime = self.config.fast_open_key_lifetime;
+        let validity = self.fast_opens.cookies.check(now, lifetime, tuple, &shown);
+        if validity == Validity::Invalid {
+            counters.tcp_fast_open_passive_fail += 1;
+            return FastOpenSyn::WithoutCookie;
+        }
+        if self.fast_opens.pending >= self.config.fast_open_queue {
+            counters.tcp_fast_open_listen_overflow += 1;
+            return FastOpenSyn::Ordinary;
+        }
+        if syn.flags.contains(TcpFlags::FIN) || !takes_connection(&mut self.observe.budget) {
+            return FastOpenSyn::Ordinary;
+        }
+        let renewed = (validity == Validity::Previous).then(|| self.fast_opens.cookie(now, lifetime, tuple));
+        counters.tcp_fast_open_passive_alt_key += u64::from(renewed.is_some());
+        FastOpenSyn::Valid(renewed)
+    }
+
+    /// A SYN with a valid cookie makes a connection of the listener with this number. `cookie`: what its SYN-ACK brings.
+    pub(super) fn accept_early(
+        &mut self,
+        now: Instant,
+        number: NonZeroU32,
+        tuple: &FourTuple,
+        (ip, syn): (&IpInfo, &TcpSegment<'_>),
+        iss: SeqNum,
+        cookie: Option<FastOpenCookie>,
+    ) -> Ingested {
+        let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
+        let config = listener.accept.conn.clone();
+        let half_open = HalfOpen::begun_by(syn, iss, Offer::of(syn));
+        let id = self.add_accepted(now, number, tuple, config, half_open);
+        self.observe.counters.tcp_fast_open_passive += 1;
+        self.fast_opens.pending += 1;
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.flags.set(Flags::EARLY);
+            if let Some(conn) = slot.conn.as_deref_mut() {
+                let mut ctx = self.observe.ctx(now, id, &self.config);
+                conn.open_early(&mut ctx, &self.config, ip, syn, cookie);
+            }
+        }
+        self.touch(now, id.index);
+        Ingested::Accepted(id)
+    }
+
+    /// An active open uses what is known of its server.
+    pub(super) fn expect_fast_open(&mut self, now: Instant, id: ConnId) {
+        let Some(conn) = self.slots.conn_mut(id.index) else { return };
+        if self.config.max_fast_open_entries == 0 || !conn.connects_fast() {
+            return;
+        }
+        match self.fast_opens.servers.find(now, conn.tuple().remote_ip()) {
+            None => conn.try_fast_open(FastOpenCookie::REQUEST, 0),
+            Some(Entry { value: server, .. }) if server.avoided_until <= now => {
+                conn.try_fast_open(server.cookie, server.mss);
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// A server has answered a SYN with a fast open option, or a later one (RFC 7413, section 4.1.3).
+    pub(super) fn learn_fast_open(&mut self, now: Instant, to: IpAddr, news: &FastOpenNews) {
+        let (servers, counters) = (&mut self.fast_opens.servers, &mut self.observe.counters);
+        let known = servers.find(now, to).map(|entry| entry.value);
+        if known.is_none() && news.cookie.is_none() && !news.dropped {
+            return;
+        }
+        let mut server = known.unwrap_or(Server {
+            cookie: FastOpenCookie::REQUEST,
+            mss: 0,
+            drops: 0,
+            avoided_until: Instant::ZERO,
+        });
+        if let Some(cookie) = news.cookie {
+            server.cookie = cookie;
+            server.mss = news.mss.unwrap_or(0);
+        }
+        server.drops = if news.dropped { server.drops.saturating_add(1) } else { 0 };
+        if server.drops >= DROPS {
+            let doublings = (server.drops - DROPS).min(MAX_DOUBLINGS);
+            let timeout = self.config.fast_open_blackhole_timeout;
+            server.avoided_until = now + timeout.saturating_mul(1 << doublings);
+            counters.tcp_fast_open_blackhole += u64::from(!timeout.is_zero());
+        }
+        let until = server.avoided_until.max(now) + MEMORY;
+        let replaced = servers.learn(now, to, server, until, self.config.max_fast_open_entries);
+        counters.tcp_fast_open_replaced += u64::from(replaced);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Entry, Server};
+
+    #[test]
+    fn a_server_takes_64_bytes() {
+        assert_eq!(size_of::<Option<Entry<Server>>>(), 64);
+    }
+}
