@@ -3,7 +3,7 @@
 use crate::listener::TcpListener;
 use crate::stack::Stack;
 use crate::stream::{TcpStream, check_family, check_keepalive, dscp_of_tos, ttl_of};
-use ackline_tcp_core::config::{KeepAlive, MAX_BUFFER, MIN_BUFFER, Nagle};
+use ackline_tcp_core::config::{FastOpen, KeepAlive, MAX_BUFFER, MIN_BUFFER, Nagle};
 use ackline_tcp_core::{AcceptConfig, ConnConfig, ListenOn, Target};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -316,11 +316,38 @@ impl TcpSocket {
         Ok(None)
     }
 
+    /// What is done with TCP Fast Open.
+    ///
+    /// # Errors
+    /// None.
+    pub fn fast_open(&self) -> io::Result<FastOpen> {
+        Ok(self.setup().conn.fast_open)
+    }
+
+    /// Sets what is done with TCP Fast Open (RFC 7413): `Client` for [`connect_with_data`](Self::connect_with_data),
+    /// `Server` for [`listen`](Self::listen), which then accepts connections whose handshake is not complete, with the data
+    /// of their SYN. `TCP_FASTOPEN_CONNECT` and `TCP_FASTOPEN`.
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_fast_open(&self, mode: FastOpen) -> io::Result<()> {
+        self.setup().conn.fast_open = mode;
+        Ok(())
+    }
+
     /// Connects.
     ///
     /// # Errors
     /// As [`Stack::connect`].
     pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
+        self.connect_with_data(addr, &[]).await
+    }
+
+    /// Connects and sends all of `data`, as [`Stack::connect_to_with_data`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn connect_with_data(self, addr: SocketAddr, data: &[u8]) -> io::Result<TcpStream> {
         let Self { stack, setup, .. } = self;
         let Setup { conn, linger, local } = setup.into_inner().unwrap_or_else(PoisonError::into_inner);
         let mut to = Target::new(addr);
@@ -328,7 +355,7 @@ impl TcpSocket {
             to.local_address = Some(local.ip()).filter(|address| !address.is_unspecified());
             to.local_port = Some(local.port()).filter(|port| *port != 0);
         }
-        let stream = stack.connect_to(to, Arc::new(conn)).await?;
+        let stream = stack.connect_to_with_data(to, Arc::new(conn), data).await?;
         stream.set_linger(linger)?;
         Ok(stream)
     }

@@ -117,7 +117,12 @@ pub struct Stats {
     pub connections: usize,
     /// Connections of listeners whose SYN-ACK is not acknowledged yet, each a record of at most 128 bytes.
     pub half_open: usize,
-    /// Of these, connections that the application has dropped and that still have something to deliver, or wait
+    /// Of `connections`, those accepted with their SYN by fast open, whose SYN-ACK is not acknowledged yet.
+    pub fast_open_pending: usize,
+    /// Servers whose fast open cookie, or refusal of fast open, is remembered
+    /// ([`max_fast_open_entries`](ackline_tcp_core::EndpointConfig::max_fast_open_entries)).
+    pub fast_open_entries: usize,
+    /// Of `connections`, those that the application has dropped and that still have something to deliver, or wait
     /// for the peer's FIN.
     pub orphans: usize,
     /// Dropped connections in TIME-WAIT, each a record of about 70 bytes.

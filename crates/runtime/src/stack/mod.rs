@@ -25,6 +25,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::task::Poll;
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
 /// A handle to a running TCP stack: one host with its addresses, on one device.
@@ -85,9 +86,19 @@ impl Stack {
         addr: impl ToSocketAddrs,
         config: Arc<ConnConfig>,
     ) -> io::Result<TcpStream> {
+        self.connect_to_any(addr, config, &[]).await
+    }
+
+    /// Connects to the first of the addresses that answers, and sends `data`.
+    pub(crate) async fn connect_to_any(
+        &self,
+        addr: impl ToSocketAddrs,
+        config: Arc<ConnConfig>,
+        data: &[u8],
+    ) -> io::Result<TcpStream> {
         let mut last = None;
         for addr in lookup_host(addr).await? {
-            match self.connect_to(addr, config.clone()).await {
+            match self.connect_to_with_data(addr, config.clone(), data).await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => last = Some(error),
             }
@@ -100,9 +111,43 @@ impl Stack {
     /// # Errors
     /// As [`connect`](Self::connect).
     pub async fn connect_to(&self, to: impl Into<Target>, config: Arc<ConnConfig>) -> io::Result<TcpStream> {
-        let id = self.shard.act(|state, now, _| state.connect(now, to.into(), config))?;
-        let stream = TcpStream::new(self.shard.clone(), id)?;
+        self.connect_to_with_data(to, config, &[]).await
+    }
+
+    /// Connects to one address and sends all of `data`: with the SYN as far as it fits there, if the settings have
+    /// [`fast_open`](ConnConfig::fast_open) and the server has given this stack a cookie at an earlier connect (RFC 7413).
+    /// Returns when the handshake is complete and the rest of `data` is in the send buffer.
+    ///
+    /// The server may get what the SYN carries twice, if the network repeats the SYN after the connection: see
+    /// [`FastOpen`](ackline_tcp_core::config::FastOpen).
+    ///
+    /// ```no_run
+    /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
+    /// use ackline_tcp_core::config::FastOpen;
+    /// use std::net::SocketAddr;
+    /// use std::sync::Arc;
+    ///
+    /// let mut config = (**stack.connections()).clone();
+    /// config.fast_open = FastOpen::Client;
+    /// let server: SocketAddr = "10.0.0.1:80".parse().unwrap();
+    /// let stream = stack.connect_to_with_data(server, Arc::new(config), b"GET / HTTP/1.0\r\n\r\n").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect), and those of a write.
+    pub async fn connect_to_with_data(
+        &self,
+        to: impl Into<Target>,
+        config: Arc<ConnConfig>,
+        data: &[u8],
+    ) -> io::Result<TcpStream> {
+        // In one step: the SYN leaves after it.
+        let (id, written) = self.shard.act(|state, now, _| state.connect(now, to.into(), config, data))?;
+        let mut stream = TcpStream::new(self.shard.clone(), id)?;
         poll_fn(|cx| stream.poll_connected(cx)).await?;
+        stream.write_all(data.get(written..).unwrap_or_default()).await?;
         Ok(stream)
     }
 
@@ -197,6 +242,12 @@ impl Stack {
     #[must_use]
     pub fn scheduler(&self) -> SchedulerInfo {
         SchedulerInfo::of(&self.shard.lock().endpoint)
+    }
+
+    /// Sets the secret keys of fast open cookies, as
+    /// [`Endpoint::set_fast_open_keys`](ackline_tcp_core::Endpoint::set_fast_open_keys).
+    pub fn set_fast_open_keys(&self, current: [u8; 16], previous: Option<[u8; 16]>) {
+        self.shard.lock().endpoint.set_fast_open_keys(current, previous);
     }
 
     /// Calls `act` with the egress scheduler, to configure it. The stack is locked while it runs: it

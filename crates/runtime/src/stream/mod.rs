@@ -20,6 +20,7 @@ pub use split::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf
 use crate::info::Info;
 use crate::stack::Stack;
 use crate::stack::shard::Anchor;
+use ackline_tcp_core::config::FastOpen;
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::{ConnId, Instant};
 use handle::Handle;
@@ -58,6 +59,18 @@ impl TcpStream {
     /// As there.
     pub async fn connect(stack: &Stack, addr: impl ToSocketAddrs) -> io::Result<Self> {
         stack.connect(addr).await
+    }
+
+    /// Connects with TCP Fast Open (RFC 7413), and sends all of `data`: with the SYN, if the server has given this stack a
+    /// cookie before. Otherwise it asks for one, and sends the data after the handshake.
+    /// [`Stack::connect_to_with_data`] takes other settings.
+    ///
+    /// # Errors
+    /// As [`Stack::connect`], and those of a write.
+    pub async fn connect_with_data(stack: &Stack, addr: impl ToSocketAddrs, data: &[u8]) -> io::Result<Self> {
+        let mut config = (**stack.connections()).clone();
+        config.fast_open = FastOpen::Client;
+        stack.connect_to_any(addr, Arc::new(config), data).await
     }
 
     pub(crate) fn poll_connected(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -6,6 +6,7 @@ mod common;
 mod connecting;
 mod exchanging;
 mod failing;
+mod fast_open;
 mod impaired;
 mod options;
 mod pacing;

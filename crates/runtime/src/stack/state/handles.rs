@@ -80,16 +80,20 @@ impl StackState {
         }
     }
 
+    /// Connects, and writes as much of `data` as the send buffer takes before the SYN leaves. Returns how much that was.
     pub(crate) fn connect(
         &mut self,
         now: Instant,
         to: Target,
         config: Arc<ConnConfig>,
-    ) -> io::Result<ConnId> {
+        data: &[u8],
+    ) -> io::Result<(ConnId, usize)> {
         self.check_open()?;
         let id = self.endpoint.connect(now, to, config).map_err(io_error::connect)?;
         self.adopt(id);
-        Ok(id)
+        // It is new, so that a write cannot fail; what is not taken is written when it is connected.
+        let written = self.endpoint.conn(id).and_then(|mut conn| conn.write(now, data).ok());
+        Ok((id, written.unwrap_or(0)))
     }
 
     pub(crate) fn listen(

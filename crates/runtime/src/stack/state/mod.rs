@@ -485,6 +485,8 @@ impl StackState {
             tx_super_packets: *tx_super_packets,
             connections: self.endpoint.connections(),
             half_open: self.endpoint.half_open(),
+            fast_open_pending: self.endpoint.fast_open_pending(),
+            fast_open_entries: self.endpoint.fast_open_entries(),
             orphans: self.endpoint.orphans(),
             time_wait: self.endpoint.time_wait_records(),
             memory: self.endpoint.memory(),
