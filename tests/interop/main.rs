@@ -11,6 +11,7 @@ mod attacks;
 mod close;
 mod endings;
 mod ethernet;
+mod fast_open;
 mod hosts;
 mod impaired;
 mod kernel_settings;
