@@ -200,12 +200,13 @@ impl Connection {
 
     /// The scheduler popped the reserved `descriptor`: returns what is still to be sent of it.
     /// [`sent`](Self::sent) or [`unclaim`](Self::unclaim) must follow.
-    pub(crate) fn claim(&mut self, descriptor: &Descriptor) -> Option<Plan> {
+    pub(crate) fn claim(&mut self, host: &EndpointConfig, descriptor: &Descriptor) -> Option<Plan> {
         let id = &descriptor.id;
         let reason = id.reason;
         let mut plan = Plan::control(descriptor.class, reason, id.seq);
         if reason == SendReason::Syn {
-            plan.len = id.payload;
+            // The device's MTU may have become smaller.
+            plan.len = id.payload.min(self.syn_data(host));
         }
         if self.state == State::Closed && reason != SendReason::Rst {
             return None;

@@ -29,10 +29,10 @@ impl Connection {
     }
 
     /// The device's MTU is that of `host` from now on. What is sent follows (RFC 9293, section 3.7.1: MMS_S); what the peer
-    /// sends does not, because it was told an MSS in the handshake. Before ESTABLISHED there is nothing to do: SYNs are
+    /// sends does not, because it was told an MSS in the handshake. Before there is a sender there is nothing to do: SYNs are
     /// written when they leave.
     pub(crate) fn follow_mtu(&mut self, ctx: &mut Ctx<'_>, host: &EndpointConfig) {
-        if self.handshake.is_none() && self.state.is_synchronized() {
+        if self.is_early() || (self.handshake.is_none() && self.state.is_synchronized()) {
             self.snd.set_full_size(ctx, &self.config, self.full_smss(host));
         }
     }

@@ -369,7 +369,7 @@ impl Endpoint {
         let Some(conn) = self.slots.get_mut(id).and_then(|slot| slot.conn.as_deref_mut()) else {
             return Ok(SendOutcome::Void);
         };
-        let plan = conn.claim(descriptor);
+        let plan = conn.claim(&self.config, descriptor);
         // Whatever made it void may require another packet; and those behind it may continue.
         self.touch(now, id.index);
         let Some(plan) = plan else { return Ok(SendOutcome::Void) };

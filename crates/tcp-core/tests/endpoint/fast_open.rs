@@ -8,6 +8,7 @@ use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{FastOpenCookie, TcpFlags, Transport, parse};
 use ackline_tcp_core::{
     AcceptConfig, ConnConfig, ConnId, Duration, EndpointConfig, Event, Ingested, Instant, RxPacket, State,
+    TxBudget,
 };
 use std::sync::Arc;
 
@@ -505,4 +506,33 @@ fn the_clients_memory_is_bounded_and_can_be_switched_off() {
     assert_eq!(exchange(&mut net, 100, 0).0, ms(15));
     assert_eq!(net.endpoint(A).fast_open_entries(), 0);
     assert_eq!(net.endpoint(B).counters().tcp_fast_open_cookie_reqd, 0);
+}
+
+#[test]
+fn an_early_connection_follows_the_mtu_of_the_device() {
+    let mut bench = bench(|_| {});
+    let cookie = cookie_of(&mut bench);
+    let (conn, _) = opened(&mut bench, 1, cookie);
+    let now = bench.now;
+    bench.endpoint.set_mtu(now, 600).unwrap();
+    assert_eq!(bench.endpoint.conn(conn).unwrap().write(now, &[7; 4_000]), Ok(4_000));
+    let sizes: Vec<usize> = bench.drain().iter().map(|sent| sent.data.len()).collect();
+    assert!(sizes.len() >= 4 && sizes.iter().all(|size| *size <= 560), "{sizes:?}");
+}
+
+#[test]
+fn a_syn_that_waits_for_the_device_carries_what_fits_its_new_mtu() {
+    let mut net = net(|_, _| {}, 0);
+    exchange(&mut net, 100, 0);
+    connect(&mut net, 5_000);
+    let now = net.now;
+    let refused = net.endpoint(A).transmit(now, TxBudget::UNLIMITED, |packet| Err(packet.len()));
+    assert!(refused.is_err_and(|len| len > 1_400));
+    net.endpoint(A).set_mtu(now, 600).unwrap();
+    let syn = net.intercept(A);
+    assert_eq!(syn.len(), 1);
+    assert!((500..=600).contains(&syn[0].bytes.len()), "{} bytes", syn[0].bytes.len());
+    net.inject(B, &syn[0].bytes);
+    net.run(SECOND);
+    assert_eq!(net.hosts[B].streams.values().map(|stream| stream.read).sum::<u64>(), 5_000);
 }
