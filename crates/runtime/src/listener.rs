@@ -95,9 +95,9 @@ impl TcpListener {
         Ok(())
     }
 
-    /// Waits for the next established connection; returns it with the peer's address. If the listener accepts
-    /// any address, the stream's [`local_addr`](TcpStream::local_addr) is the destination that the peer asked
-    /// for.
+    /// Waits for the next established connection, or one that [fast open](crate::TcpSocket::set_fast_open) accepts with its
+    /// SYN; returns it with the peer's address. If the listener accepts any address, the stream's
+    /// [`local_addr`](TcpStream::local_addr) is the destination that the peer asked for.
     ///
     /// A connection that is not accepted yet counts against the
     /// [backlog](ackline_tcp_core::AcceptConfig::backlog). While the backlog is full, new SYNs are dropped,

@@ -489,10 +489,10 @@ pub enum ListenOn {
 pub struct AcceptConfig {
     /// Settings of the accepted connections.
     pub conn: Arc<ConnConfig>,
-    /// Maximum number of established connections that wait for the application to accept them with
-    /// [`Endpoint::conn`](crate::Endpoint::conn). Beyond it SYNs are dropped and counted, and clients retry. So are
-    /// ACKs that would complete a handshake: the client answers the next SYN-ACK, or repeats its data. Half-open
-    /// connections have a limit of their own, [`EndpointConfig::max_half_open`].
+    /// Maximum number of established connections, and of those accepted with their SYN by fast open, that wait for the
+    /// application to accept them with [`Endpoint::conn`](crate::Endpoint::conn). Beyond it SYNs are dropped and counted,
+    /// and clients retry. So are ACKs that would complete a handshake: the client answers the next SYN-ACK, or repeats
+    /// its data. Half-open connections have a limit of their own, [`EndpointConfig::max_half_open`].
     pub backlog: u32,
 }
 

@@ -53,7 +53,7 @@ counters! {
     udp_in_errors, "UdpInErrors", "UDP datagrams dropped as malformed or for a wrong checksum.";
     udp_in_csum_errors, "UdpInCsumErrors", "UDP datagrams dropped for a wrong checksum.";
     tcp_active_opens, "TcpActiveOpens", "Connections opened by this side.";
-    tcp_passive_opens, "TcpPassiveOpens", "Connections accepted from LISTEN, once the SYN-ACK is acknowledged.";
+    tcp_passive_opens, "TcpPassiveOpens", "Connections accepted from LISTEN, once the SYN-ACK is acknowledged, or with the SYN by fast open.";
     tcp_attempt_fails, "TcpAttemptFails", "Connections that ended in SYN-SENT or SYN-RECEIVED.";
     tcp_estab_resets, "TcpEstabResets", "Connections that went from ESTABLISHED or CLOSE-WAIT straight to CLOSED: reset by either side, or timed out.";
     tcp_curr_estab, "TcpCurrEstab", "Connections in ESTABLISHED or CLOSE-WAIT.";

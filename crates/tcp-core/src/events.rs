@@ -16,7 +16,8 @@ use core::fmt::Debug;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event {
-    /// A listener has a new established connection. The application accepts it by its first call of
+    /// A listener has a new connection. It is established, or in SYN-RECEIVED if its SYN brought a valid fast open cookie:
+    /// then data passes as well, but the peer's address may be forged. The application accepts it by its first call of
     /// [`Endpoint::conn`](crate::Endpoint::conn) for it. Until then it counts against the listener's backlog,
     /// and is reset if the listener is removed.
     Accepted {

@@ -19,6 +19,7 @@
 
 use super::syns::Syns;
 use super::{Connection, Notices, header_len};
+use crate::State;
 use crate::config::EndpointConfig;
 use crate::counters::Counters;
 use crate::ctx::Ctx;
@@ -75,6 +76,11 @@ impl FastOpen {
         }
     }
 
+    /// Our first SYN or SYN-ACK has a fast open option.
+    pub(super) const fn is_tried(&self) -> bool {
+        self.option.is_some()
+    }
+
     /// What `syn_ack` says of the server, if it was asked. A SYN-ACK with a cookie, or of data, answers the SYN that had
     /// the option.
     pub(super) fn news(&self, syns: &Syns, syn_ack: &TcpSegment<'_>) -> Option<FastOpenNews> {
@@ -98,6 +104,12 @@ impl Connection {
             let mss = if cookie.is_request() { 0 } else { mss };
             handshake.fast_open = FastOpen { option: Some(cookie), mss, ..FastOpen::default() };
         }
+    }
+
+    /// True, once, if it has ended because nobody answered its SYNs, of which the first had a fast open option.
+    pub(crate) fn take_unanswered_fast_open(&mut self) -> bool {
+        self.state == State::Closed
+            && self.handshake.take_if(|handshake| handshake.fast_open.is_tried()).is_some()
     }
 
     /// Bytes of what was written that go with the SYN. Only the first one carries data.

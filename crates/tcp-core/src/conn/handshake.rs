@@ -244,7 +244,10 @@ impl Connection {
             ctx.counters.tcp_abort_on_timeout += 1;
             ctx.counters.tcp_attempt_fails += 1;
             let error = self.soft_error.unwrap_or(ConnError::TimedOut);
+            let unanswered = self.handshake.take_if(|handshake| !handshake.passive);
             self.die(ctx, Some(error));
+            // Until the endpoint has noted what it says of fast open.
+            self.handshake = unanswered.filter(|handshake| handshake.fast_open.is_tried());
             return;
         }
         handshake.syns.expiries += 1;

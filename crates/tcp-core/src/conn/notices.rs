@@ -5,7 +5,7 @@
 pub(crate) struct Notices(u8);
 
 impl Notices {
-    /// A passive open reached ESTABLISHED.
+    /// A passive open reached ESTABLISHED, or data passes before that.
     pub(crate) const ACCEPTED: Self = Self(1);
     /// An active open reached ESTABLISHED.
     pub(crate) const CONNECTED: Self = Self(2);

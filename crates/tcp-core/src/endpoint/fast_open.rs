@@ -170,6 +170,17 @@ impl Endpoint {
         }
     }
 
+    /// The connection at `index` has ended. If that is because nobody answered its SYNs, the first of which had a fast open
+    /// option, a middlebox may drop whatever follows such a SYN.
+    pub(super) fn note_unanswered_fast_open(&mut self, now: Instant, index: u32) {
+        if let Some(conn) = self.slots.conn_mut(index)
+            && conn.take_unanswered_fast_open()
+        {
+            let to = conn.tuple().remote_ip();
+            self.learn_fast_open(now, to, &FastOpenNews { cookie: None, mss: None, dropped: true });
+        }
+    }
+
     /// A server has answered a SYN with a fast open option, or a later one (RFC 7413, section 4.1.3).
     pub(super) fn learn_fast_open(&mut self, now: Instant, to: IpAddr, news: &FastOpenNews) {
         let (servers, counters) = (&mut self.fast_opens.servers, &mut self.observe.counters);

@@ -153,7 +153,7 @@ pub enum Ingested {
     Conn(ConnId),
     /// A SYN for a listener, which a SYN-ACK answers.
     HalfOpen,
-    /// It completed a handshake: a listener has a new connection.
+    /// It completed a handshake, or is a SYN with a valid fast open cookie: a listener has a new connection.
     Accepted(ConnId),
     /// It was handled without a connection (ping, RST for an unknown port, ICMP error).
     Handled,

@@ -98,6 +98,9 @@ impl Endpoint {
             }
             self.orphans.settle(now, slot);
         }
+        if over {
+            self.note_unanswered_fast_open(now, index);
+        }
         if over || (state == State::TimeWait && self.retire(index)) {
             self.finish(now, index);
         } else if let Some((at, _)) = deadline {

@@ -267,6 +267,37 @@ fn an_rst_or_silence_ends_an_early_connection_and_frees_its_place() {
     assert_eq!(closed, [(reset, Some(ConnError::Reset)), (silent, Some(ConnError::TimedOut))]);
 }
 
+/// A server that answers and drops the connection before the handshake is complete.
+#[test]
+fn an_early_connection_may_be_released() {
+    let mut bench = bench(|_| {});
+    let cookie = cookie_of(&mut bench);
+    let (conn, syn_ack) = opened(&mut bench, 1, cookie);
+    assert_eq!(read(&mut bench, conn), REQUEST);
+    let now = bench.now;
+    bench.endpoint.conn(conn).unwrap().write(now, b"200 OK").unwrap();
+    bench.endpoint.release(now, conn);
+    let sent = bench.drain();
+    assert_eq!((sent.len(), &sent[0].data[..], sent[0].flags.contains(FIN)), (1, &b"200 OK"[..], true));
+    assert_eq!((bench.endpoint.orphans(), bench.endpoint.fast_open_pending()), (1, 1));
+    let end = Segment { seq: IRS + 6, ack: syn_ack.seq + 1 + 7, ..reply(&syn_ack, FIN | ACK, &[]) };
+    let (_, sent) = bench.arrive(&end);
+    assert_eq!((sent.len(), sent[0].ack), (1, IRS + 7));
+    assert_eq!((bench.held(), bench.endpoint.fast_open_pending()), ((0, 0), 0));
+    assert_eq!((bench.endpoint.orphans(), bench.endpoint.time_wait_records()), (0, 1));
+    // With unread data it is reset, as any other.
+    let (conn, syn_ack) = opened(&mut bench, 2, cookie);
+    bench.endpoint.release(now, conn);
+    let sent = bench.drain();
+    assert_eq!((sent.len(), sent[0].flags, sent[0].seq), (1, RST | ACK, syn_ack.seq + 1));
+    assert_eq!((bench.held(), bench.endpoint.fast_open_pending()), ((0, 0), 0));
+    // And so is one that nobody has accepted when its listener ends.
+    opened(&mut bench, 3, cookie);
+    bench.endpoint.unlisten(now, bench.listener);
+    assert_eq!(bench.drain()[0].flags, RST | ACK);
+    assert_eq!((bench.held(), bench.endpoint.fast_open_pending()), ((0, 0), 0));
+}
+
 /// Somebody has a cookie and sends SYNs with it from forged ports (RFC 7413, section 5.1).
 #[test]
 fn a_flood_with_a_valid_cookie_holds_a_bounded_number_of_connections() {
@@ -457,6 +488,31 @@ fn the_syn_ack_may_acknowledge_a_part() {
     }
 }
 
+/// SYNs cross, one of them with data: the peer may take that with our SYN, or not.
+#[test]
+fn a_simultaneous_open_takes_what_the_peer_acknowledges() {
+    for acked in [0, 300, 500] {
+        let mut net = net(|_, _| {}, 0);
+        exchange(&mut net, 100, 0);
+        let id = connect(&mut net, 500);
+        let wire = net.intercept(A).remove(0);
+        let Ok(datagram) = parse(&RxPacket::new(&wire.bytes)) else { panic!() };
+        let Transport::Tcp(tcp) = datagram.transport else { panic!() };
+        let client = std::net::SocketAddr::new(datagram.ip.src, tcp.src_port);
+        let mut crossing = syn(socket(B, 80));
+        crossing.options.timestamps = None;
+        net.inject(A, &bytes(client, &crossing));
+        assert_eq!(net.endpoint(A).state(id), Some(State::SynReceived));
+        assert_eq!(net.intercept(A).len(), 1, "a SYN-ACK, without data");
+        let ack = Segment { flags: ACK, seq: IRS + 1, ack: tcp.seq + 1 + acked, ..crossing };
+        let ack = Segment { options: Default::default(), ..ack };
+        net.inject(A, &bytes(client, &ack));
+        assert_eq!(net.endpoint(A).state(id), Some(State::Established));
+        let rest: usize = net.intercept(A).iter().map(|wire| wire.bytes.len() - 40).sum();
+        assert_eq!(rest, 500 - acked as usize);
+    }
+}
+
 /// A middlebox drops SYNs with data: the retransmission has neither data nor option, and after the second time the server
 /// is connected to without, for an hour, then for two.
 #[test]
@@ -497,6 +553,29 @@ fn a_dropped_syn_with_data_is_repeated_without_and_then_avoided() {
     assert_eq!(exchange(&mut net, 1_000, 10).0, ms(5));
     assert_eq!(drop_and_go_on(&mut net), ms(1_020));
     assert_eq!(net.endpoint(A).counters().tcp_fast_open_blackhole, 3);
+}
+
+/// A middlebox that drops all of a connection whose SYN has the option.
+#[test]
+fn a_server_that_cannot_be_reached_with_fast_open_is_tried_without() {
+    let mut net = net(|_, _| {}, 10);
+    for attempt in 1..=3 {
+        let id = connect(&mut net, 100);
+        let syn = net.intercept(A).remove(0);
+        let Transport::Tcp(tcp) = parse(&syn.rx()).unwrap().transport else { panic!() };
+        assert_eq!(tcp.fast_open().is_some(), attempt < 3, "{attempt}");
+        if attempt < 3 {
+            net.link.loss = 1_000;
+            net.run(ms(300_000));
+            assert_eq!(net.hosts[A].streams[&id].closed, Some(Some(ConnError::TimedOut)));
+            assert_eq!((net.endpoint(A).connections(), net.endpoint(A).fast_open_entries()), (0, 1));
+        } else {
+            net.link.loss = 0;
+            net.inject(B, &syn.bytes);
+            assert!(net.run_until(SECOND, |net| net.hosts[A].streams[&id].read == 10));
+        }
+    }
+    assert_eq!(net.endpoint(A).counters().tcp_fast_open_blackhole, 1);
 }
 
 #[test]
