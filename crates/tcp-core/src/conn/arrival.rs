@@ -3,7 +3,6 @@
 
 use super::challenge::AckTrigger;
 use super::checks::Verdict;
-use super::fast_open::FastOpenNews;
 use super::{Connection, Notices, transition::Input};
 use crate::State;
 use crate::config::EndpointConfig;
@@ -31,8 +30,11 @@ pub(crate) enum Disposition {
         /// SND.NXT of the old connection.
         iss_floor: SeqNum,
     },
-    /// The handshake that it completed tells what the peer does with fast open.
-    FastOpen(FastOpenNews),
+    /// It is a SYN-ACK, and the first SYN had a fast open option: learn from its options what the server does with it.
+    FastOpen {
+        /// Nobody answered the SYN with the option.
+        dropped: bool,
+    },
 }
 
 /// An RST: `<SEQ=seq><CTL=RST>`, or `<SEQ=seq><ACK=ack><CTL=RST,ACK>`.

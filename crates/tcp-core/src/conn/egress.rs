@@ -324,6 +324,7 @@ impl Connection {
     }
 
     /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK. Returns the receiving half's part, if it is at work.
+    #[cold]
     fn syn_header(
         &self,
         now: Instant,

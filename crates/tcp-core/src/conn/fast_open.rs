@@ -41,17 +41,6 @@ pub(super) struct FastOpen {
     pub(super) early: bool,
 }
 
-/// What a SYN-ACK that answers a SYN with a fast open option, or a later one without, says of the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FastOpenNews {
-    /// The cookie for the next connection.
-    pub(crate) cookie: Option<FastOpenCookie>,
-    /// The server's MSS.
-    pub(crate) mss: Option<u16>,
-    /// Nobody answered the SYN with the option.
-    pub(crate) dropped: bool,
-}
-
 impl FastOpen {
     /// Data of our SYN according to an ACK of it. Counts it.
     pub(super) fn early_data(&self, counters: &mut Counters, iss: SeqNum, ack: SeqNum) -> EarlyData {
@@ -81,13 +70,12 @@ impl FastOpen {
         self.option.is_some()
     }
 
-    /// What `syn_ack` says of the server, if it was asked. A SYN-ACK with a cookie, or of data, answers the SYN that had
-    /// the option.
-    pub(super) fn news(&self, syns: &Syns, syn_ack: &TcpSegment<'_>) -> Option<FastOpenNews> {
+    /// True if `syn_ack` does not answer the SYN that had the option; `None` if none had one. A SYN-ACK with a cookie, or of
+    /// data, does.
+    pub(super) fn was_dropped(&self, syns: &Syns, syn_ack: &TcpSegment<'_>) -> Option<bool> {
         self.option?;
-        let cookie = syn_ack.fast_open().filter(|cookie| !cookie.is_request());
-        let answers = cookie.is_some() || syn_ack.ack != syns.iss + 1;
-        Some(FastOpenNews { cookie, mss: syns.peer.mss(), dropped: syns.expiries > 0 && !answers })
+        let answers = syn_ack.fast_open().is_some() || syn_ack.ack != syns.iss + 1;
+        Some(syns.expiries > 0 && !answers)
     }
 }
 

@@ -48,7 +48,6 @@ mod tests;
 pub(crate) use arrival::{Disposition, RstSpec};
 pub(crate) use challenge::{AckTrigger, count_skipped_ack, may_answer};
 pub(crate) use egress::blank_header;
-pub(crate) use fast_open::FastOpenNews;
 pub(crate) use opening::Opening;
 pub(crate) use syns::{Offer, OwnSyn, Syns, default_mss};
 pub(crate) use time_wait::{Reaction, Retired, TimeWait};

@@ -141,7 +141,7 @@ impl Connection {
             return Disposition::Reset(RstSpec { seq: seg.ack, ack: None });
         }
         handshake.syns.learn(seg);
-        let news = handshake.fast_open.news(&handshake.syns, seg);
+        let dropped = handshake.fast_open.was_dropped(&handshake.syns, seg);
         self.establish(ctx, host, seg);
         self.change_state(ctx, Input::SynAck);
         if self.shut {
@@ -149,7 +149,7 @@ impl Connection {
         }
         self.rcv.oblige(SendReason::AckByObligation);
         self.take_text(ctx, ip, seg, seg.seq + 1);
-        news.map_or(Disposition::Handled, Disposition::FastOpen)
+        dropped.map_or(Disposition::Handled, |dropped| Disposition::FastOpen { dropped })
     }
 
     /// Section 3.10.7.4, for a connection whose SYN is not acknowledged.

@@ -274,7 +274,7 @@ impl Bench {
             Disposition::Handled => "",
             Disposition::Reset(_) => "reset ",
             Disposition::NewSyn { .. } => "new ",
-            Disposition::FastOpen(_) => "fast open ",
+            Disposition::FastOpen { .. } => "fast open ",
         };
         let replies: Vec<String> = self.drain().iter().map(|sent| format!("{:?}", sent.reason)).collect();
         format!("{disposition}{} {}", self.conn.state(), replies.join("+"))

@@ -7,7 +7,7 @@ use super::memory::takes_connection;
 use super::slots::Flags;
 use super::{Endpoint, Ingested};
 use crate::config::ConnConfig;
-use crate::conn::{FastOpenNews, HalfOpen, Offer};
+use crate::conn::{HalfOpen, Offer};
 use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
 use crate::seq::SeqNum;
@@ -177,15 +177,22 @@ impl Endpoint {
             && conn.take_unanswered_fast_open()
         {
             let to = conn.tuple().remote_ip();
-            self.learn_fast_open(now, to, &FastOpenNews { cookie: None, mss: None, dropped: true });
+            self.learn_fast_open(now, to, None, true);
         }
     }
 
-    /// A server has answered a SYN with a fast open option, or a later one (RFC 7413, section 4.1.3).
-    pub(super) fn learn_fast_open(&mut self, now: Instant, to: IpAddr, news: &FastOpenNews) {
+    /// A server has answered with this cookie and MSS, or without. `dropped`: nobody answered the SYN with a fast open option
+    /// (RFC 7413, section 4.1.3).
+    pub(super) fn learn_fast_open(
+        &mut self,
+        now: Instant,
+        to: IpAddr,
+        news: Option<(FastOpenCookie, Option<u16>)>,
+        dropped: bool,
+    ) {
         let (servers, counters) = (&mut self.fast_opens.servers, &mut self.observe.counters);
         let known = servers.find(now, to).map(|entry| entry.value);
-        if known.is_none() && news.cookie.is_none() && !news.dropped {
+        if known.is_none() && news.is_none() && !dropped {
             return;
         }
         let mut server = known.unwrap_or(Server {
@@ -194,11 +201,11 @@ impl Endpoint {
             drops: 0,
             avoided_until: Instant::ZERO,
         });
-        if let Some(cookie) = news.cookie {
+        if let Some((cookie, mss)) = news {
             server.cookie = cookie;
-            server.mss = news.mss.unwrap_or(0);
+            server.mss = mss.unwrap_or(0);
         }
-        server.drops = if news.dropped { server.drops.saturating_add(1) } else { 0 };
+        server.drops = if dropped { server.drops.saturating_add(1) } else { 0 };
         if server.drops >= DROPS {
             let doublings = (server.drops - DROPS).min(MAX_DOUBLINGS);
             let timeout = self.config.fast_open_blackhole_timeout;

@@ -122,15 +122,35 @@ impl Endpoint {
             self.settle_one(now, index);
         }
         match disposition {
+            Disposition::Handled => Ingested::Conn(id),
+            _ => self.finish_segment(now, id, ip, segment, disposition),
+        }
+    }
+
+    /// Does what a segment for a connection calls for outside of it.
+    #[cold]
+    fn finish_segment(
+        &mut self,
+        now: Instant,
+        id: ConnId,
+        ip: &IpInfo,
+        segment: &TcpSegment<'_>,
+        disposition: Disposition,
+    ) -> Ingested {
+        let tuple = named_by(ip, segment);
+        match disposition {
             Disposition::Handled => {}
             Disposition::Reset(rst) => {
-                self.send_reset(now, named_by(ip, segment), rst);
+                self.send_reset(now, tuple, rst);
             }
             Disposition::NewSyn { iss_floor } => {
-                let tuple = named_by(ip, segment);
                 return self.give_to_listener(now, &tuple, ip, segment, Some(iss_floor));
             }
-            Disposition::FastOpen(news) => self.learn_fast_open(now, ip.src, &news),
+            Disposition::FastOpen { dropped } => {
+                let cookie = segment.fast_open().filter(|cookie| !cookie.is_request());
+                let news = cookie.map(|cookie| (cookie, segment.options.mss));
+                self.learn_fast_open(now, ip.src, news, dropped);
+            }
         }
         Ingested::Conn(id)
     }

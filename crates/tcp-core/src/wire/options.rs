@@ -179,6 +179,7 @@ impl TcpOptions {
     /// Writes the standard layout and returns its length. Everything is aligned to four octets: MSS;
     /// SACK-permitted before the timestamps; window scale; then as many SACK blocks as fit, first ones first
     /// (three with timestamps, RFC 2018, section 3).
+    #[inline(always)]
     pub(super) fn emit(&self, out: &mut [u8; MAX_OPTIONS_LEN]) -> usize {
         let mut writer = OptionWriter { out, len: 0 };
         if let Some(mss) = self.mss {
@@ -216,6 +217,7 @@ impl TcpOptions {
 
     /// Writes the standard layout and a fast open option behind it, which ends at a multiple of four, and returns the
     /// length. The options of a SYN and the longest cookie fit.
+    #[cold]
     pub(super) fn emit_with_cookie(
         &self,
         cookie: &FastOpenCookie,
