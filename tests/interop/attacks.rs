@@ -92,7 +92,7 @@ against_kernel! {
     // sockstress: clients ask, close their windows, and answer every probe. The kernel does that for sockets that nobody
     // reads.
     fn closed_windows_do_not_stay(world) from Setup::offload()
-        .connections(|config| config.send_buffer = 256 << 10)
+        .connections(|config| (config.send_buffer, config.min_send_buffer) = (256 << 10, None))
         .host(|config| {
             config.max_orphans = 50;
             config.orphan_timeout = Some(Duration::from_secs(3));

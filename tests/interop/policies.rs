@@ -143,7 +143,7 @@ against_kernel! {
         tokio::join!(write_all(&mut kernel, 2, 8 * MIB), read_all(&mut stack, 2, 8 * MIB));
     }
 
-    fn policies_change_while_data_flows(world) from Setup::offload(); {
+    fn policies_change_while_data_flows(world) from Setup::offload().connections(|config| config.min_send_buffer = None); {
         let (mut kernel, mut stack) = world.connection(Opens::Stack, Ip::V4).await;
         let names_of = |turn: u64| {
             let (ccs, acks) = (names(PolicyKind::Cc), names(PolicyKind::Ack));

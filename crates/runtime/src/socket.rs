@@ -153,12 +153,32 @@ impl TcpSocket {
         Ok(self.setup().conn.send_buffer)
     }
 
-    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30.
+    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30. As in the kernel, a size that is set does not
+    /// follow the congestion window.
     ///
     /// # Errors
     /// None.
     pub fn set_send_buffer_size(&self, bytes: u32) -> io::Result<()> {
-        self.setup().conn.send_buffer = bytes.clamp(MIN_BUFFER, MAX_BUFFER);
+        let conn = &mut self.setup().conn;
+        conn.send_buffer = bytes.clamp(MIN_BUFFER, MAX_BUFFER);
+        conn.min_send_buffer = None;
+        Ok(())
+    }
+
+    /// As [`TcpStream::notsent_lowat`].
+    ///
+    /// # Errors
+    /// None.
+    pub fn notsent_lowat(&self) -> io::Result<Option<u32>> {
+        Ok(self.setup().conn.notsent_lowat)
+    }
+
+    /// As [`TcpStream::set_notsent_lowat`].
+    ///
+    /// # Errors
+    /// None.
+    pub fn set_notsent_lowat(&self, bytes: Option<u32>) -> io::Result<()> {
+        self.setup().conn.notsent_lowat = bytes;
         Ok(())
     }
 

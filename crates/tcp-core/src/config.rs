@@ -226,6 +226,13 @@ pub struct ConnConfig {
     pub policies: Policies,
     /// Limit of the send buffer in bytes; the buffer grows on demand.
     pub send_buffer: u32,
+    /// Bytes that may be written and not acknowledged even if the congestion window is small: more than this only up to
+    /// twice the window, and at most [`send_buffer`](Self::send_buffer). `None`: always all of that. The default is the
+    /// largest super-packet; Linux starts with about 45 or 85 kB (`tcp_init_buffer_space`).
+    pub min_send_buffer: Option<u32>,
+    /// Limit of bytes written and not sent (`TCP_NOTSENT_LOWAT` of Linux): at or above it, writes take nothing.
+    /// `None`: no limit.
+    pub notsent_lowat: Option<u32>,
     /// Limit of the receive buffer in bytes, at most 2^30 (RFC 7323, section 2.3); the buffer grows on
     /// demand.
     pub recv_buffer: u32,
@@ -296,7 +303,7 @@ pub struct ConnConfig {
     pub ack_hold_limit: Duration,
     /// Restart from the initial window after an idle RTO (RFC 5681, section 4.1).
     pub restart_after_idle: bool,
-    /// Send only full segments until `send_buffer` fills, the cork is removed, or data has waited for 200 ms
+    /// Send only full segments until the send buffer fills, the cork is removed, or data has waited for 200 ms
     /// with nothing outstanding (`TCP_CORK` of Linux).
     pub cork: bool,
     /// Smallest MSS of a peer that is accepted, in bytes with TCP options, as far as the MTU permits: a smaller one is raised
@@ -327,6 +334,8 @@ impl Default for ConnConfig {
         Self {
             policies: Policies::default(),
             send_buffer: 4 << 20,
+            min_send_buffer: Some(64 << 10),
+            notsent_lowat: None,
             recv_buffer: 6 << 20,
             initial_recv_window: Some(65_535),
             max_out_of_order_ranges: 512,

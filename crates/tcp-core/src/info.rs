@@ -68,6 +68,9 @@ pub struct Info {
     pub pipe: u32,
     /// Bytes written but not sent yet.
     pub notsent_bytes: u32,
+    /// Bytes that may at present be written and not acknowledged: between
+    /// [`min_send_buffer`](crate::ConnConfig::min_send_buffer) and [`send_buffer`](crate::ConnConfig::send_buffer).
+    pub snd_buf: u32,
     /// Bytes received in order but not read yet.
     pub unread_bytes: u32,
     /// Bytes received out of order.
@@ -145,6 +148,7 @@ impl Info {
             retrans: 0,
             pipe: 0,
             notsent_bytes: 0,
+            snd_buf: 0,
             unread_bytes: 0,
             ooo_bytes: 0,
             memory: 0,

@@ -25,7 +25,7 @@ use alloc::vec;
 pub(crate) const MAX_CAPACITY: usize = 1 << 30;
 
 /// The smallest capacity of an allocated ring, in bytes.
-const MIN_CAPACITY: usize = 2048;
+const MIN_CAPACITY: usize = 256;
 
 /// A growable byte ring of at most [`MAX_CAPACITY`] bytes. See the [module documentation](self).
 ///
@@ -55,12 +55,6 @@ impl ByteRing {
     #[must_use]
     pub(crate) fn len(&self) -> usize {
         self.len as usize
-    }
-
-    /// True if nothing is readable; bytes may still wait past a hole.
-    #[must_use]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// Size of the current buffer: zero or a power of two.
@@ -152,6 +146,18 @@ impl ByteRing {
         [&self.buf[at..at + first], &self.buf[..len - first]]
     }
 
+    /// The bytes that were written ahead from `offset` bytes past the readable part on, up to `len` of them.
+    #[must_use]
+    pub(crate) fn slices_ahead(&self, offset: usize, len: usize) -> [&[u8]; 2] {
+        let len = len.min(self.ahead().saturating_sub(offset));
+        if len == 0 {
+            return [&[], &[]];
+        }
+        let start = self.len() + offset;
+        let (at, first) = (self.index(start), len.min(self.until_wrap(start)));
+        [&self.buf[at..at + first], &self.buf[..len - first]]
+    }
+
     /// Drops what was written ahead.
     pub(crate) fn forget_ahead(&mut self) {
         self.ahead = 0;
@@ -204,14 +210,22 @@ impl ByteRing {
         self.buf.len() - self.index(offset)
     }
 
+    /// True if [`shrink`](Self::shrink) would give back memory.
+    #[must_use]
+    pub(crate) fn has_spare(&self) -> bool {
+        match self.len() + self.ahead() {
+            0 => self.capacity() > 0,
+            used => self.capacity() > MIN_CAPACITY && used <= self.capacity() / 4,
+        }
+    }
+
     /// Gives back memory if the content takes a quarter of it or less; all of it if there is no content. A ring
     /// that is shrunk whenever bytes have been consumed copies each byte a constant number of times.
     pub(crate) fn shrink(&mut self) {
-        let used = self.len() + self.ahead();
-        if used == 0 {
-            self.clear();
-        } else if self.buf.len() > MIN_CAPACITY && used <= self.buf.len() / 4 {
-            self.reallocate(used);
+        match self.len() + self.ahead() {
+            0 => self.clear(),
+            used if self.has_spare() => self.reallocate(used),
+            _ => {}
         }
     }
 
@@ -287,7 +301,7 @@ mod tests {
         ring.push_slice(&pattern(0, 100), 1 << 20);
         assert_eq!(ring.write_at(50, &pattern(150, 500), 1 << 20), 500);
         ring.consume(100);
-        assert!(ring.is_empty() && ring.capacity() == MIN_CAPACITY);
+        assert!(ring.len() == 0 && ring.capacity() == 1024);
         assert!(!ring.release(), "bytes wait past the hole");
         assert_eq!(ring.write_at(5000, &pattern(5100, 10), 1 << 20), 10);
         assert_eq!(ring.capacity(), 8192);
@@ -319,7 +333,7 @@ mod tests {
         ring.push_slice(&pattern(60_000, 20_000), 1 << 20);
         ring.write_at(10, &pattern(80_010, 90), 1 << 20);
         let (mut position, mut moves) = (40_000, 0);
-        while !ring.is_empty() {
+        while ring.len() > 0 {
             let before = ring.capacity();
             ring.shrink();
             moves += usize::from(ring.capacity() != before);
@@ -330,7 +344,7 @@ mod tests {
             ring.consume(step);
             position += step;
         }
-        assert_eq!((moves, ring.ahead()), (3, 100), "65,536 to 16,384, 4,096 and 2,048");
+        assert_eq!((moves, ring.ahead()), (4, 100), "65,536 to 16,384, 4,096, 1,024 and 256");
         ring.commit(100);
         assert_eq!(read(&ring, 10, 90), pattern(80_010, 90));
         ring.consume(100);

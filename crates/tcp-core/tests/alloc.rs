@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 /// Most that an idle established connection may take, in bytes.
-const IDLE: u64 = 656;
+const IDLE: u64 = 672;
 
 /// Most that a released connection in TIME-WAIT may take, in bytes: a record of 64, up to 12 in the hash table, and spare
 /// capacity.
@@ -87,6 +87,16 @@ impl Pair {
 
     /// Opens `connections`; returns the last accepted one and its peer.
     fn open(&mut self, connections: u32, config: &Arc<ConnConfig>) -> (ConnId, ConnId) {
+        self.open_each(connections, config, |_| {})
+    }
+
+    /// The same, and tells each of A's connections.
+    fn open_each(
+        &mut self,
+        connections: u32,
+        config: &Arc<ConnConfig>,
+        mut opened: impl FnMut(ConnId),
+    ) -> (ConnId, ConnId) {
         let mut last = None;
         for number in 0..connections {
             let remote = SocketAddr::from(([10, 0, 0, 2], 80));
@@ -94,6 +104,7 @@ impl Pair {
             // More connections than ephemeral ports are not needed here, but they should be cheap to name.
             target.local_port = Some(1_000 + number as u16);
             let client = self.a.connect(self.now, target, config.clone()).unwrap();
+            opened(client);
             while pass(self.now, &mut self.a, &mut self.b) + pass(self.now, &mut self.b, &mut self.a) > 0 {}
             self.now += Duration::from_micros(10);
             while let Some(event) = self.b.poll_event() {
@@ -242,6 +253,29 @@ fn an_idle_connection_is_small_again_after_use() {
     assert!(counted.bytes_current < 4 * IDLE as i64, "{} bytes stay", counted.bytes_current);
 }
 
+/// An application that writes all it can costs what its windows can send soon, not the limit of its buffers.
+#[test]
+fn fast_writers_hold_two_windows() {
+    const CONNECTIONS: u32 = 100;
+    let mut pair = Pair::new(false);
+    let config = Arc::new(ConnConfig::default());
+    let data = vec![0x5a; 1 << 16];
+    let mut clients = Vec::with_capacity(CONNECTIONS as usize);
+    let counted = allocation_counter::measure(|| {
+        pair.open_each(CONNECTIONS, &config, |client| clients.push(client));
+        for &id in &clients {
+            let mut writer = pair.a.conn(id).expect("open");
+            while writer.write(pair.now, &data).expect("writable") > 0 {}
+            let info = writer.info();
+            assert!(u64::from(info.snd_buf) <= (2 * info.snd_cwnd).max(1 << 16), "{info:?}");
+            assert_eq!(info.notsent_bytes, info.snd_buf);
+        }
+    });
+    let each = counted.bytes_current / i64::from(CONNECTIONS);
+    println!("{each} bytes per connection that writes all it can");
+    assert!(each <= (1 << 16) + 3 * IDLE as i64, "{each} bytes per connection that writes all it can");
+}
+
 /// An orphan's send buffer shrinks with what the peer has yet to acknowledge.
 #[test]
 fn an_orphan_keeps_what_is_not_acknowledged() {
@@ -255,6 +289,7 @@ fn an_orphan_keeps_what_is_not_acknowledged() {
     let counted = allocation_counter::measure(|| {
         let (client, server) = pair.open(1, &config);
         let mut writer = pair.b.conn(server).expect("open");
+        writer.set_min_send_buffer(pair.now, None);
         let mut left = 0;
         while let Ok(written @ 1..) = writer.write(pair.now, &data) {
             left += written;

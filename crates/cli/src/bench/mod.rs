@@ -210,6 +210,7 @@ impl Bench {
         let mut config = (**self.stack.connections()).clone();
         if let Some(window) = window.and_then(|window| u32::try_from(window).ok()) {
             config.send_buffer = window;
+            config.min_send_buffer = None;
             config.recv_buffer = window;
             config.initial_recv_window = None;
         }

@@ -126,13 +126,34 @@ impl TcpStream {
         self.conn.ask(|conn| conn.config().send_buffer)
     }
 
-    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30. Data already written stays, even if it
-    /// exceeds the limit.
+    /// Sets the limit of the send buffer in bytes, from 2,048 to 2^30. As in the kernel, the buffer no longer follows the
+    /// congestion window. Data already written stays, even if it exceeds the limit.
     ///
     /// # Errors
     /// `NetworkDown` if the device is gone.
     pub fn set_send_buffer_size(&self, bytes: u32) -> io::Result<()> {
-        self.conn.with(|conn, now| conn.set_send_buffer(now, bytes))
+        self.conn.with(|conn, now| {
+            conn.set_send_buffer(now, bytes);
+            conn.set_min_send_buffer(now, None);
+        })
+    }
+
+    /// The limit of bytes written and not sent, if there is one: `TCP_NOTSENT_LOWAT`.
+    ///
+    /// # Errors
+    /// `NetworkDown` if the device is gone.
+    pub fn notsent_lowat(&self) -> io::Result<Option<u32>> {
+        self.conn.ask(|conn| conn.config().notsent_lowat)
+    }
+
+    /// Sets the limit of bytes written and not sent; `None`: none. At or above it the stream is not writable, and as in the
+    /// kernel a writer that waits goes on when less than half of it is unsent. What is written late can still be
+    /// changed until then, and takes no memory.
+    ///
+    /// # Errors
+    /// `NetworkDown` if the device is gone.
+    pub fn set_notsent_lowat(&self, bytes: Option<u32>) -> io::Result<()> {
+        self.conn.with(|conn, now| conn.set_notsent_lowat(now, bytes))
     }
 
     /// The limit of the receive buffer in bytes: `SO_RCVBUF`.

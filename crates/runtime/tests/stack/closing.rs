@@ -26,6 +26,7 @@ fn brief_time_wait() -> ConnConfig {
 #[tokio::test]
 async fn a_dropped_stream_still_delivers_what_was_written() {
     let Connected { mut near, mut far, hosts, .. } = connected(brief_time_wait()).await;
+    near.set_send_buffer_size(4 << 20).expect("connected");
     let sent = pattern(1, 2 << 20);
     near.write_all(&sent).await.expect("written");
     drop(near);
@@ -112,6 +113,7 @@ async fn a_linger_limit_resets_a_peer_that_does_not_read() {
     config.recv_buffer = 65_536;
     let Connected { mut near, mut far, hosts, .. } = connected(config).await;
     near.set_linger(Some(Duration::from_millis(60))).expect("set");
+    near.set_send_buffer_size(4 << 20).expect("connected");
     near.write_all(&pattern(1, 1 << 20)).await.expect("fits the send buffer");
     drop(near);
     assert_eq!(hosts.0.stats().connections, 1, "it closes in the background");
@@ -165,6 +167,7 @@ async fn the_driver_ends_when_nothing_is_left_to_drive() {
     let (opened, accepted) = tokio::join!(near.connect((FAR, PORT)), listener.accept());
     let (mut opened, (mut accepted, _)) = (opened.expect("connected"), accepted.expect("accepted"));
     let sent = pattern(1, 1 << 20);
+    opened.set_send_buffer_size(4 << 20).expect("connected");
     opened.write_all(&sent).await.expect("written");
     drop((near, opened));
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -186,6 +189,7 @@ async fn the_driver_ends_although_a_peer_never_reads() {
     let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
     let (opened, accepted) = tokio::join!(near.connect((FAR, PORT)), listener.accept());
     let (mut opened, (mut accepted, _)) = (opened.expect("connected"), accepted.expect("accepted"));
+    opened.set_send_buffer_size(4 << 20).expect("connected");
     opened.write_all(&pattern(1, 1 << 20)).await.expect("fits the send buffer");
     drop(opened);
     let stats = near.stats();
@@ -201,6 +205,7 @@ async fn shutdown_resets_orphans() {
     let mut config = ConnConfig::default();
     config.recv_buffer = 65_536;
     let Connected { mut near, mut far, hosts, .. } = connected(config).await;
+    near.set_send_buffer_size(4 << 20).expect("connected");
     near.write_all(&pattern(1, 1 << 20)).await.expect("fits the send buffer");
     drop(near);
     assert!(!soon(hosts.0.shutdown(Duration::from_millis(50))).await, "the far peer does not read");

@@ -229,6 +229,7 @@ async fn data_is_used_and_made_in_place() {
 #[tokio::test]
 async fn vectored_writes_keep_their_order() {
     let Connected { mut near, mut far, .. } = connected(ConnConfig::default()).await;
+    near.set_send_buffer_size(4 << 20).expect("connected");
     let pieces = [pattern(5, 1000), Vec::new(), pattern(6, 70_000)];
     let slices: Vec<_> = pieces.iter().map(|piece| io::IoSlice::new(piece)).collect();
     let written = near.write_vectored(&slices).await.expect("written");

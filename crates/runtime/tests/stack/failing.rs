@@ -145,6 +145,7 @@ async fn what_came_and_what_arrived_outlive_the_device() {
 async fn packets_that_the_device_refuses_are_lost_and_sent_again() {
     let Hosts { switch, near, far: _far, listener: _listener, mut opened, mut accepted } = breakable().await;
     let sent = pattern(1, 500_000);
+    opened.set_send_buffer_size(1 << 20).expect("connected");
     opened.write_all(&sent[..100_000]).await.expect("written");
     switch.set(Switch::REFUSES_SENDS);
     opened.write_all(&sent[100_000..]).await.expect("the send buffer takes it");

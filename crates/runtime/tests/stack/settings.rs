@@ -53,6 +53,7 @@ async fn a_larger_receive_buffer_takes_more_from_a_sender_that_waits() {
     narrow.recv_buffer = 70_000;
     let Connected { near, far, .. } = connected(narrow).await;
     let unread = || far.info().expect("connected").unread_bytes;
+    near.set_send_buffer_size(4 << 20).expect("connected");
     assert_eq!(near.try_write(&pattern(1, 250_000)).expect("room"), 250_000);
     until(|| unread() > 60_000).await;
     tokio::time::sleep(Duration::from_millis(20)).await;

@@ -135,6 +135,7 @@ async fn a_loop_of_readiness_and_trying_has_turns_too() {
 async fn trying_never_waits() {
     let (mut streams, hosts) = connections(TURN, 1).await;
     let (near, _far) = streams.remove(0);
+    near.set_send_buffer_size(4 << 20).expect("connected");
     let mut written = 0;
     while written < 10 * TURN {
         written += near.try_write(&[7; CHUNK]).expect("there is room");

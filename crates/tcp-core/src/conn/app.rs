@@ -8,6 +8,7 @@ use crate::error::StreamError;
 use crate::info::Info;
 use crate::policy::spec::PolicyKind;
 use crate::policy::{AckPolicy, CongestionControl, Metric, Metrics, RtoResponse};
+use crate::snd::Wanted;
 
 impl Connection {
     fn check_writable(&self) -> Result<(), StreamError> {
@@ -40,9 +41,7 @@ impl Connection {
         self.check_writable()?;
         let fits = data.len().min(self.write_space());
         let written = self.snd.write(&self.config, &data[..fits]);
-        if written < data.len() {
-            self.wants_space = self.usual_space();
-        }
+        self.snd.note_write(written == data.len());
         Ok(written)
     }
 
@@ -56,13 +55,12 @@ impl Connection {
         let slices = self.snd.writable_slices(&self.config, max.min(self.write_space()));
         let room = slices[0].len() + slices[1].len();
         if room == 0 {
-            if max > 0 {
-                self.wants_space = self.usual_space();
-            }
+            self.snd.note_write(max == 0);
             return Ok(0);
         }
         let written = fill(slices).min(room);
         self.snd.commit_write(written);
+        self.snd.note_write(true);
         Ok(written)
     }
 
@@ -72,13 +70,13 @@ impl Connection {
         if self.check_writable().is_err() {
             return true;
         }
-        if self.wants_space == 0 && self.write_space() == 0 {
-            self.wants_space = self.usual_space();
+        if !self.snd.is_space_wanted() && self.write_space() == 0 {
+            self.snd.want_space(Wanted::USUAL);
         }
-        self.wants_space == 0
+        !self.snd.is_space_wanted()
     }
 
-    /// Free bytes of the send buffer, as far as there was memory for them when it was last asked for.
+    /// Bytes that a write would take, as far as there was memory for them when it was last asked for.
     pub(crate) fn write_space(&self) -> usize {
         self.space_in(self.send_grant)
     }
@@ -94,26 +92,19 @@ impl Connection {
         self.snd.write_space(&self.config).min(free)
     }
 
-    /// Space that an application waits for after a partial write: a third of the buffer, so that it is not
-    /// woken for every ACK.
-    fn usual_space(&self) -> u32 {
-        (self.config.send_buffer / 3).max(1)
-    }
-
     /// The application waits for `bytes` free bytes.
     pub(crate) fn want_space(&mut self, bytes: usize) {
-        self.wants_space = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, self.config.send_buffer.max(1));
-        self.offer_space();
+        self.snd.want_space(Wanted::bytes(bytes));
     }
 
-    /// Notifies an application that waits for space once there is enough.
-    pub(super) fn offer_space(&mut self) {
+    /// Takes the pending notices for the application. Acknowledgments, departures, a larger window and new settings can
+    /// all make the space that it waits for, so this is asked here, once after each burst of events.
+    pub(crate) fn take_notices(&mut self) -> Notices {
         // If memory is short, there may never be as much as the application waits for.
-        let wanted = self.wants_space.min(self.send_grant.bytes() / 3);
-        if wanted > 0 && self.write_space() >= wanted as usize {
-            self.wants_space = 0;
+        if self.snd.take_offer(&self.config, self.send_grant.bytes()) {
             self.notices.add(Notices::WRITABLE);
         }
+        core::mem::take(&mut self.notices)
     }
 
     /// Copies received data into `buf`.
@@ -187,6 +178,7 @@ impl Connection {
             syn_data: self.syn_data,
             wscale: self.scaling.then(|| (self.snd_wscale, self.rcv.wscale())),
             rto: self.config.initial_rto,
+            snd_buf: self.snd.allowance(&self.config),
             segs_out: self.segs_out,
             segs_in: self.segs_in,
             memory: self.memory() as u64,

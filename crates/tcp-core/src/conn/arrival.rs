@@ -189,12 +189,8 @@ impl Connection {
                 fin: seg.flags.contains(TcpFlags::FIN),
             },
         );
-        if outcome.freed {
-            if self.released {
-                self.snd.shrink();
-            } else {
-                self.offer_space();
-            }
+        if outcome.freed && self.released {
+            self.snd.shrink();
         }
         if outcome.fin_acked {
             self.on_fin_acked(ctx);

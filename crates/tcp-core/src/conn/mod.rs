@@ -117,6 +117,8 @@ pub(crate) struct Connection {
     wait_until: Instant,
     /// Arrival of the last segment, from which keep-alive counts.
     last_arrival: Instant,
+    /// When memory was last given back; first, when the connection was created.
+    trimmed_at: Instant,
     /// Wire segments received.
     segs_in: u64,
     /// Wire segments sent.
@@ -152,8 +154,6 @@ pub(crate) struct Connection {
     shut: bool,
     /// The application has released the connection.
     released: bool,
-    /// Free bytes of the send buffer that the application waits for; 0 if it does not.
-    wants_space: u32,
     /// The acknowledgment of the FIN was reported.
     flushed: bool,
     /// Bytes that the memory budget was charged with for the connection.
@@ -212,6 +212,7 @@ impl Connection {
             handshake: None,
             wait_until: Instant::FAR_FUTURE,
             last_arrival: ctx.now,
+            trimmed_at: ctx.now,
             segs_in: 0,
             segs_out: 0,
             challenges: ConnRateLimit::default(),
@@ -231,7 +232,6 @@ impl Connection {
             syn_data: false,
             shut: false,
             released: false,
-            wants_space: 0,
             flushed: false,
             charged: 0,
             send_grant: Grant::UNLIMITED,
@@ -314,11 +314,6 @@ impl Connection {
     /// Wire segments whose data was accepted.
     pub(crate) const fn data_segments_in(&self) -> u64 {
         self.rcv.data_segments_in()
-    }
-
-    /// Takes the pending notices for the application.
-    pub(crate) fn take_notices(&mut self) -> Notices {
-        core::mem::take(&mut self.notices)
     }
 
     /// Follows the state diagram.

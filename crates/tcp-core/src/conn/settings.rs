@@ -75,9 +75,20 @@ impl Connection {
         let bytes = sensible(bytes);
         if bytes != self.config.send_buffer {
             Arc::make_mut(&mut self.config).send_buffer = bytes;
-            // Nobody may wait for more space than there can ever be.
-            self.wants_space = self.wants_space.min(bytes);
-            self.offer_space();
+        }
+    }
+
+    /// Sets what of the send buffer may always be filled; `None`: all of it.
+    pub(crate) fn set_min_send_buffer(&mut self, bytes: Option<u32>) {
+        if bytes != self.config.min_send_buffer {
+            Arc::make_mut(&mut self.config).min_send_buffer = bytes;
+        }
+    }
+
+    /// `TCP_NOTSENT_LOWAT`.
+    pub(crate) fn set_notsent_lowat(&mut self, bytes: Option<u32>) {
+        if bytes != self.config.notsent_lowat {
+            Arc::make_mut(&mut self.config).notsent_lowat = bytes;
         }
     }
 

@@ -1021,6 +1021,32 @@ fn keep_alive_probes_an_idle_peer_and_gives_up() {
     assert_eq!(bench.now.since(start).as_millis(), 16_000);
 }
 
+/// A peer that sends a byte now and then keeps no memory that it does not fill.
+#[test]
+fn a_busy_connection_gives_back_what_it_does_not_need() {
+    let mut bench = Bench::in_state(State::Established);
+    let before = bench.conn.memory();
+    bench.arrive(&segment(ACK, IRS + 1, ISS + 1, &[1; 40_000]));
+    bench.conn.consume(ctx!(bench), 40_000);
+    bench.drain();
+    let began = bench.now;
+    assert_eq!(bench.conn.memory(), before + 65_536);
+    for at in 0.. {
+        bench.now += Duration::from_millis(500);
+        if bench.conn.next_deadline().is_some_and(|(at, _)| at <= bench.now) {
+            bench.conn.on_timeout(ctx!(bench));
+        }
+        bench.arrive(&segment(ACK, IRS + 40_001 + at, ISS + 1, &[1]));
+        bench.conn.consume(ctx!(bench), usize::from(at % 2 == 1));
+        bench.drain();
+        if bench.conn.memory() <= before + 256 {
+            break;
+        }
+        assert!(bench.now.since(began) < Duration::from_secs(11), "it holds {:?}", bench.conn.info());
+    }
+    assert!(bench.now.since(began) >= Duration::from_secs(9), "and not at the first opportunity");
+}
+
 #[test]
 fn an_idle_connection_gives_its_receive_buffer_back() {
     let mut bench = Bench::in_state(State::Established);
@@ -1039,8 +1065,8 @@ fn an_idle_connection_gives_its_receive_buffer_back() {
     bench.arrive(&segment(ACK, IRS + 5, ISS + 1, b"more"));
     bench.conn.consume(ctx!(bench), 8);
     let arrived = bench.now;
-    assert!(bench.conn.rcv.has_idle_memory());
+    assert!(bench.conn.rcv.has_spare_memory());
     rest(&mut bench);
-    assert!(!bench.conn.rcv.has_idle_memory());
+    assert!(!bench.conn.rcv.has_spare_memory());
     assert_eq!(bench.now.since(arrived), Duration::from_secs(1));
 }

@@ -7,9 +7,12 @@ use crate::error::ConnError;
 use crate::events::WakeReason;
 use crate::time::{Duration, Instant};
 
-/// Time without arrivals after which an empty receive buffer is freed. Long compared with a round trip, so
+/// Time without arrivals after which buffers that are nearly empty give back memory. Long compared with a round trip, so
 /// that an active connection does not allocate and free memory for each burst.
 const TRIM_AFTER: Duration = Duration::from_secs(1);
+
+/// Time after which they do so despite arrivals: a peer that sends a byte now and then pins nothing.
+const TRIM_AGAIN_AFTER: Duration = Duration::from_secs(10);
 
 impl Connection {
     /// The earliest deadline, and its purpose.
@@ -85,6 +88,8 @@ impl Connection {
         }
         if due(self.trim_at()) {
             self.rcv.trim();
+            self.snd.shrink();
+            self.trimmed_at = now;
         }
         if due(self.rcv.next_timeout(&self.config)) {
             self.rcv.on_timeout(ctx, &self.config);
@@ -124,9 +129,10 @@ impl Connection {
         Some(self.snd.stalled_since()? + self.config.user_timeout?)
     }
 
-    /// When to free an empty receive buffer.
+    /// When to give back what nearly empty buffers do not need.
     fn trim_at(&self) -> Option<Instant> {
-        self.rcv.has_idle_memory().then(|| self.last_arrival + TRIM_AFTER)
+        let spare = self.rcv.has_spare_memory() || self.snd.has_spare_memory();
+        spare.then(|| (self.last_arrival + TRIM_AFTER).min(self.trimmed_at + TRIM_AGAIN_AFTER))
     }
 
     /// When the next keep-alive probe is due, or the connection is given up for lack of an answer.

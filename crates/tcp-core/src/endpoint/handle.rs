@@ -59,7 +59,8 @@ impl Conn<'_> {
         self.conn().state()
     }
 
-    /// Copies as much of `data` as fits into the send buffer. 0 means that it is full;
+    /// Copies as much of `data` into the send buffer as it takes at present, which follows the congestion window
+    /// ([`ConnConfig::min_send_buffer`](crate::ConnConfig::min_send_buffer)). 0 means that it is full;
     /// [`Event::Writable`](crate::Event::Writable) will follow.
     ///
     /// # Errors
@@ -88,7 +89,7 @@ impl Conn<'_> {
         })
     }
 
-    /// Free bytes of the send buffer.
+    /// Bytes that a write would take.
     #[must_use]
     pub fn write_space(&self) -> usize {
         self.conn().write_space_within(&self.endpoint.observe.budget)
@@ -100,8 +101,8 @@ impl Conn<'_> {
         self.conn_mut().is_writable()
     }
 
-    /// Requests [`Event::Writable`](crate::Event::Writable) when `bytes` of the send buffer are free (at most
-    /// all of it), at once if they already are. Without it the event comes after a partial write, when a
+    /// Requests [`Event::Writable`](crate::Event::Writable) when a write would take `bytes`, or all that the send buffer
+    /// takes at present; at once if it already would. Without it the event comes after a partial write, when a
     /// third of the buffer is free.
     pub fn want_write_space(&mut self, now: Instant, bytes: usize) {
         self.act(now, |conn, _| conn.want_space(bytes));

@@ -317,7 +317,8 @@ impl Endpoint {
         self.next_event()
     }
 
-    /// When to call [`handle_timeout`](Self::handle_timeout) and [`transmit`](Self::transmit) next.
+    /// When to call [`handle_timeout`](Self::handle_timeout) and [`transmit`](Self::transmit) next. A time that has passed
+    /// means at once.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Wakeup> {
         let timer = self.wheel.next().map(|(at, index)| {

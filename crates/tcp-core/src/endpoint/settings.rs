@@ -50,6 +50,17 @@ impl Conn<'_> {
         self.act(now, |conn, _| conn.set_send_buffer(bytes));
     }
 
+    /// Sets how many bytes of the send buffer may be filled even if the congestion window is small
+    /// ([`ConnConfig::min_send_buffer`]); `None`: all of it.
+    pub fn set_min_send_buffer(&mut self, now: Instant, bytes: Option<u32>) {
+        self.act(now, |conn, _| conn.set_min_send_buffer(bytes));
+    }
+
+    /// `TCP_NOTSENT_LOWAT` ([`ConnConfig::notsent_lowat`]); `None`: no limit.
+    pub fn set_notsent_lowat(&mut self, now: Instant, bytes: Option<u32>) {
+        self.act(now, |conn, _| conn.set_notsent_lowat(bytes));
+    }
+
     /// Sets the limit of the receive buffer in bytes, from [`MIN_BUFFER`](crate::config::MIN_BUFFER) to 2^30.
     /// This ends auto-tuning: the whole buffer is offered as window. The edge does not move back (RFC 9293,
     /// section 3.8.6: SHLD-14): a smaller window takes effect as data arrives, and neither promised window

@@ -11,11 +11,12 @@
 //! a peer that sends every second byte costs a fixed amount of memory: a segment that would need another
 //! range is refused, and the peer sends it again once the hole before it is closed.
 //!
-//! The bytes themselves are in the receive buffer (`ByteRing::write_at`). For each acceptable segment with
+//! The bytes themselves are in the receive buffer (`ByteRing::write_at`), or in [`Pieces`] if they are far from it. For each acceptable segment with
 //! data the receiver first calls [`Assembler::insert`], stores the bytes unless they were refused, and makes
 //! [`Insertion::advance`] bytes readable. For an ACK it calls [`Assembler::sack_blocks`], and
 //! [`Assembler::on_ack_sent`] once that ACK has been sent.
 
+use super::pieces::Pieces;
 use crate::seq::SeqNum;
 use alloc::vec::Vec;
 
@@ -35,6 +36,10 @@ pub(crate) struct Assembler {
     ranges: Vec<Range>,
     /// Segments stamped, modulo 2^32.
     stamp: u32,
+    /// Bytes in the ranges.
+    bytes: u32,
+    /// Those bytes that are not in the receive buffer.
+    pub(super) far: Pieces,
     /// Duplicate data not reported yet (RFC 2883); empty if the ends are equal.
     duplicate: (SeqNum, SeqNum),
     /// Maximum number of ranges.
@@ -78,17 +83,30 @@ pub(crate) struct Insertion {
 impl Assembler {
     /// An empty set of at most `max_ranges` ranges, without memory yet. `dsack`: report duplicates.
     pub(crate) const fn new(max_ranges: u16, dsack: bool) -> Self {
-        Self { ranges: Vec::new(), stamp: 0, duplicate: (SeqNum(0), SeqNum(0)), max_ranges, dsack }
+        Self {
+            ranges: Vec::new(),
+            stamp: 0,
+            bytes: 0,
+            far: Pieces::new(),
+            duplicate: (SeqNum(0), SeqNum(0)),
+            max_ranges,
+            dsack,
+        }
     }
 
     /// Bytes allocated, with those of this struct.
     pub(crate) fn memory(&self) -> usize {
-        size_of::<Self>() + self.ranges.capacity() * size_of::<Range>()
+        size_of::<Self>() + self.ranges.capacity() * size_of::<Range>() + self.far.allocated()
     }
 
     /// True if nothing is out of order.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
+    }
+
+    /// Bytes out of order.
+    pub(crate) const fn bytes(&self) -> u32 {
+        self.bytes
     }
 
     /// The ranges `[start, end)`, in order of sequence.
@@ -131,16 +149,20 @@ impl Assembler {
             inserted.placement =
                 if self.ranges.is_empty() { Placement::InOrder } else { Placement::FillsHole };
             inserted.advance = reach.distance_from(rcv_nxt);
-            self.ranges.drain(..last);
+            for range in self.ranges.drain(..last) {
+                self.bytes -= range.end.distance_from(range.start);
+            }
         } else if touched > 0 {
             if inserted.new_bytes > 0 {
                 inserted.placement = Placement::Extended;
             }
+            self.bytes += inserted.new_bytes;
             let from = self.ranges[first].start.min(start);
             self.ranges[first] = Range { start: from, end: reach, stamp: self.next_stamp() };
             self.ranges.drain(first + 1..last);
         } else if self.ranges.len() < usize::from(self.max_ranges) {
             inserted.placement = Placement::NewRange;
+            self.bytes += inserted.new_bytes;
             let stamp = self.next_stamp();
             self.ranges.insert(first, Range { start, end, stamp });
         } else {

@@ -5,6 +5,7 @@
 
 use super::echo::MarkedArrival;
 use super::obligations::ArrivalFacts;
+use super::pieces::PIECE;
 use super::{Assembler, DataOutcome, Incoming, Receiver, UNKNOWN_MSS};
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
@@ -177,7 +178,19 @@ impl Receiver {
         }
         // So is what there is no memory for (RFC 9293, section 3.8.6, lets a receiver only take back what it has not
         // promised; dropping data that was promised a place costs a retransmission).
-        let room = self.take_memory(ctx, end.saturating_distance_from(before));
+        let far = self.is_far(seg.seq, end);
+        let room = match end.saturating_distance_from(before) {
+            n if far => {
+                let fits = !self.far_is_full(config) && ctx.budget.take(seg.payload.len() + PIECE);
+                if fits { n } else { 0 }
+            }
+            n => {
+                if seg.seq.le(before) {
+                    self.make_room_for_far(ctx);
+                }
+                self.take_memory(ctx, n)
+            }
+        };
         if end.gt(before + room) {
             end = before + room;
             payload.truncate(end.saturating_distance_from(seg.seq) as usize);
@@ -203,9 +216,16 @@ impl Receiver {
                     ctx.counters.tcp_ofo_merge += waits;
                     self.on_duplicate(ctx);
                 }
-                Placement::InOrder | Placement::FillsHole => self.store(offset, &payload),
-                Placement::NewRange | Placement::Extended => {
+                Placement::InOrder | Placement::FillsHole => {
+                    self.fetch_far(inserted.advance);
                     self.store(offset, &payload);
+                }
+                Placement::NewRange | Placement::Extended => {
+                    if far {
+                        self.store_far(seg.seq, &payload);
+                    } else {
+                        self.store(offset, &payload);
+                    }
                     ctx.counters.tcp_ofo_queue += 1;
                     ctx.counters.tcp_ofo_merge += u64::from(inserted.duplicate_bytes > 0);
                 }
@@ -268,7 +288,7 @@ impl Receiver {
 
     /// Takes the memory for `n` bytes past RCV.NXT; returns for how many there is some.
     #[inline]
-    fn take_memory(&self, ctx: &mut Ctx<'_>, n: u32) -> u32 {
+    pub(super) fn take_memory(&self, ctx: &mut Ctx<'_>, n: u32) -> u32 {
         let (unread, capacity) = (self.buf.len(), self.buf.capacity());
         let total = unread + n as usize;
         if total <= capacity {

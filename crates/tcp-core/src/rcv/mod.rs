@@ -15,6 +15,7 @@
 //! | `mod.rs` | the [`Receiver`] that a connection drives |
 //! | `data.rs` | processing of a segment's data and FIN |
 //! | `assembler.rs` | which bytes past RCV.NXT are present; SACK and DSACK |
+//! | `pieces.rs`, `memory.rs` | sparse data past a hole, and giving memory back |
 //! | `window.rs` | the window that is advertised, and how it grows |
 //! | `echo.rs` | ECN: which ACKs carry ECE, and up to where they acknowledge |
 //! | `obligations.rs` | host of the ACK policy, and the ACKs that the core demands regardless of the policy |
@@ -22,7 +23,9 @@
 pub(crate) mod assembler;
 mod data;
 mod echo;
+mod memory;
 mod obligations;
+mod pieces;
 mod window;
 
 #[cfg(test)]
@@ -172,11 +175,6 @@ fn limit(config: &ConnConfig) -> u32 {
 /// A round trip, stored as `MAX` until it is known: half the size of an `Option`.
 fn known(rtt: Duration) -> Option<Duration> {
     (rtt != Duration::MAX).then_some(rtt)
-}
-
-/// Nothing is waiting past a hole, and there is nothing to report.
-fn is_idle(waiting: &Assembler) -> bool {
-    waiting.is_empty() && waiting.duplicate().is_none()
 }
 
 /// Segment size until the peer's is known: RFC 9293's default for IPv4 (section 3.7.1).
@@ -495,30 +493,6 @@ impl Receiver {
         self.acks.on_timeout(&view, update, config.ack_hold_limit);
     }
 
-    /// True if [`trim`](Self::trim) would free memory.
-    pub(crate) fn has_idle_memory(&self) -> bool {
-        let buffer = self.buf.capacity() > 0 && self.buf.is_empty() && self.buf.ahead() == 0;
-        buffer || self.waiting.as_ref().is_some_and(|waiting| is_idle(waiting))
-    }
-
-    /// Frees the memory that an idle connection does not need.
-    pub(crate) fn trim(&mut self) {
-        self.buf.release();
-        self.waiting.take_if(|waiting| is_idle(waiting));
-    }
-
-    /// The connection is over, and what was received will not be read: not as if the stream were complete.
-    pub(crate) fn forfeit(&mut self) {
-        self.discard();
-        self.fin = None;
-    }
-
-    /// Nobody reads any more: frees what was received, in order or not.
-    pub(crate) fn discard(&mut self) {
-        self.buf.clear();
-        self.waiting = None;
-    }
-
     /// Fills in the receiving half's fields of a snapshot.
     pub(crate) fn info(&self, info: &mut Info) {
         info.ack_policy = self.acks.policy().map_or("", AckPolicy::name);
@@ -538,9 +512,7 @@ impl Receiver {
 
     /// Bytes past a hole.
     fn out_of_order_bytes(&self) -> u32 {
-        self.waiting
-            .as_ref()
-            .map_or(0, |waiting| waiting.iter().map(|(start, end)| end.distance_from(start)).sum())
+        self.waiting.as_ref().map_or(0, |waiting| waiting.bytes())
     }
 
     /// Bytes in order that the application has not read.

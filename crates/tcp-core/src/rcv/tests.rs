@@ -1,4 +1,5 @@
 mod memory;
+mod out_of_order;
 
 use super::{AckNumbers, DataOutcome, Incoming, OpenParams, Receiver};
 use crate::budget::Budget;
@@ -208,6 +209,11 @@ impl Bench {
 
     fn arrive(&mut self, from: u32, to: u32) -> DataOutcome {
         self.arrive_with(from, to, false, 1)
+    }
+
+    /// Bytes allocated for data.
+    fn allocated(&self) -> usize {
+        self.rcv.buf.capacity() + self.rcv.waiting.as_ref().map_or(0, |waiting| waiting.memory())
     }
 
     fn read(&mut self, n: usize) -> Vec<u8> {
@@ -567,12 +573,12 @@ fn what_was_held_is_given_back_when_idle() {
     bench.arrive(1_000, 2_000);
     bench.arrive(0, 1_000);
     bench.rcv.trim();
-    assert!(!bench.rcv.has_idle_memory());
+    assert!(!bench.rcv.has_spare_memory());
     assert_eq!(bench.read(5_000), stream(0, 2_000), "nothing that is needed");
     bench.drain();
-    assert!(bench.rcv.has_idle_memory());
+    assert!(bench.rcv.has_spare_memory());
     bench.rcv.trim();
-    assert!(bench.rcv.waiting.is_none() && !bench.rcv.has_idle_memory());
+    assert!(bench.rcv.waiting.is_none() && !bench.rcv.has_spare_memory());
     assert_eq!(bench.rcv.buf.capacity(), 0);
     bench.arrive(2_000, 3_000);
     assert_eq!(bench.read(5_000), stream(2_000, 3_000));
@@ -1087,7 +1093,13 @@ proptest! {
                 }
                 Step::Trim => {
                     bench.rcv.trim();
-                    prop_assert!(!bench.rcv.has_idle_memory(), "or its timer would never rest");
+                    prop_assert!(!bench.rcv.has_spare_memory(), "or its timer would never rest");
+                    let waits = bench.rcv.out_of_order_bytes() as usize;
+                    let span = bench.rcv.readable() + 4 * waits;
+                    prop_assert!(bench.rcv.buf.capacity() <= 256.max(4 * span), "{:?}", bench.rcv.buf);
+                    // A range and up to two pieces each, and twice what the pieces hold.
+                    let apart = bench.allocated() - bench.rcv.buf.capacity();
+                    prop_assert!(apart <= 2 * waits + usize::from(ranges) * 200 + 512, "{apart} bytes apart");
                 }
                 Step::Resize(limit) => {
                     bench.config.recv_buffer = limit;

@@ -110,9 +110,14 @@ impl Scoreboard {
     /// Bytes believed to be in the network (RFC 6675, section 4, SetPipe): for each octet that is not SACKed,
     /// one if it is not lost, and one if it was sent again. Without SACK, duplicate ACKs take bytes off.
     pub(crate) const fn pipe(&self) -> u32 {
-        let Tally { outstanding, sacked, lost, again, reserved, .. } = self.tally;
-        let gone = sacked.saturating_add(lost).saturating_add(self.unnamed);
-        outstanding.saturating_add(again).saturating_add(reserved).saturating_sub(gone)
+        let Tally { outstanding, again, reserved, .. } = self.tally;
+        outstanding.saturating_add(again).saturating_add(reserved).saturating_sub(self.gone())
+    }
+
+    /// Bytes that are outstanding, and whose first transmission has left the network.
+    pub(crate) const fn gone(&self) -> u32 {
+        let Tally { sacked, lost, .. } = self.tally;
+        sacked.saturating_add(lost).saturating_add(self.unnamed)
     }
 
     /// Departure of the oldest outstanding record.

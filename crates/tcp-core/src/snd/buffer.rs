@@ -92,7 +92,12 @@ impl SendBuffer {
 
     /// True if memory is allocated.
     pub(crate) fn has_memory(&self) -> bool {
-        self.ring.capacity() > 0
+        self.memory() > 0
+    }
+
+    /// True if [`shrink`](Self::shrink) would free memory.
+    pub(crate) fn has_spare(&self) -> bool {
+        self.ring.has_spare()
     }
 
     /// Frees memory that the bytes held do not need.

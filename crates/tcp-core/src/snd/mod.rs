@@ -5,7 +5,7 @@
 //! | `stream.rs` | state of the whole connection: SND.*, path estimates, congestion control, totals |
 //! | `losses.rs` | state once something was lost: the RTO response, totals of repairs |
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
-//! | `buffer.rs` | the stream's bytes from SND.UNA on |
+//! | `buffer.rs`, `allowance.rs`, `wanted.rs` | the stream's bytes from SND.UNA on, how many there may be, and what a writer waits for |
 //! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
 //! | `rtt.rs`, `min_rtt.rs`, `rate.rs` | RTT, RTO, smallest RTT, delivery rate |
 //! | `on_ack.rs` | processing an ACK: its facts, and the order of the actions |
@@ -28,6 +28,7 @@
 //! owns; they take the [`Stream`] as `snd`. Loss recovery itself decides in [`recovery`](crate::recovery).
 
 mod ack_delay;
+mod allowance;
 mod black_hole;
 mod buffer;
 mod congestion;
@@ -56,6 +57,7 @@ mod sent;
 mod stream;
 mod timers;
 mod view;
+mod wanted;
 mod window;
 mod window_wait;
 
@@ -74,6 +76,7 @@ use alloc::boxed::Box;
 use ecn::{EcnAgreement, EcnSender};
 use flight::Flight;
 use stream::Stream;
+pub(crate) use wanted::Wanted;
 
 /// The handshake's results for the sender.
 #[derive(Clone, Copy, Debug)]
@@ -198,12 +201,14 @@ impl Sender {
 
     /// Copies as much of `data` as fits into the send buffer.
     pub(crate) fn write(&mut self, config: &ConnConfig, data: &[u8]) -> usize {
-        self.stream.buffer.write(data, config.send_buffer as usize)
+        let limit = self.write_limit(config);
+        self.stream.buffer.write(data, limit)
     }
 
     /// Free send buffer in place, at most `max` bytes.
     pub(crate) fn writable_slices(&mut self, config: &ConnConfig, max: usize) -> [&mut [u8]; 2] {
-        self.stream.buffer.writable_slices(max, config.send_buffer as usize)
+        let limit = self.write_limit(config);
+        self.stream.buffer.writable_slices(max, limit)
     }
 
     /// Bytes written and not acknowledged, and the send buffer's memory.
@@ -216,9 +221,9 @@ impl Sender {
         self.stream.buffer.commit(n);
     }
 
-    /// Free bytes of the send buffer.
-    pub(crate) fn write_space(&self, config: &ConnConfig) -> usize {
-        self.stream.buffer.space(config.send_buffer as usize)
+    /// How far writes may fill the buffer now.
+    fn write_limit(&self, config: &ConnConfig) -> usize {
+        self.stream.buffer.len() + self.write_space(config)
     }
 
     /// A FIN follows the written data.
@@ -314,7 +319,12 @@ impl Sender {
         self.flight = None;
     }
 
-    /// Frees memory that what is unsent or unacknowledged does not need: nothing more will be written.
+    /// True if [`shrink`](Self::shrink) would free memory.
+    pub(crate) fn has_spare_memory(&self) -> bool {
+        self.stream.buffer.has_spare()
+    }
+
+    /// Frees memory that what is unsent or unacknowledged does not need.
     pub(crate) fn shrink(&mut self) {
         self.stream.buffer.shrink();
     }

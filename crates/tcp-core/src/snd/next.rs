@@ -179,7 +179,8 @@ impl Flight {
     ) -> Result<Plan, Blocked> {
         let nxt = snd.nxt + self.reserved.new_bytes();
         if snd.buffer.limit().le(nxt) {
-            if gate.room > 0 && self.board.tally().pending == 0 {
+            let more = snd.more_follows(Some(self), config);
+            if gate.room > 0 && self.board.tally().pending == 0 && !more {
                 snd.delivery.on_app_limited(self.board.pipe());
             }
             return Err(Blocked::App);
@@ -195,8 +196,11 @@ impl Flight {
         // A small segment that was cancelled in the scheduler is not outstanding.
         self.small_end = self.small_end.min(nxt);
         let overridden = self.wait.cause == WaitCause::Overridden;
-        let corked = config.cork && snd.buffer.space(config.send_buffer as usize) > 0 && !overridden;
-        let may_be_small = !corked && nagle_permits(config.nagle, snd.una, nxt, self.small_end);
+        let corked = config.cork && snd.write_space(Some(self), config) > 0 && !overridden;
+        let more = snd.more_follows(Some(self), config);
+        let waits_for_more = more && nxt != snd.una;
+        let may_be_small =
+            !corked && !waits_for_more && nagle_permits(config.nagle, snd.una, nxt, self.small_end);
         let ask = SizeQuestion {
             data,
             fin: snd.buffer.has_fin(),
@@ -206,7 +210,7 @@ impl Flight {
             max_payload: gate.max_run,
             smss: snd.smss(),
             small: may_be_small,
-            alone: matches!(config.nagle, Nagle::Rfc896 | Nagle::SunOs(_)),
+            alone: more || matches!(config.nagle, Nagle::Rfc896 | Nagle::SunOs(_)),
             override_sws: overridden,
             sunos: if let Nagle::SunOs(rule) = config.nagle { Some(rule) } else { None },
         };
@@ -238,7 +242,7 @@ impl Flight {
             len,
             segment_size: snd.segment_size(len),
             fin,
-            psh: len > 0 && nxt + len == snd.buffer.end(),
+            psh: len > 0 && nxt + len == snd.buffer.end() && !more,
         })
     }
 

@@ -6,6 +6,7 @@ use super::losses::Losses;
 use super::path_mtu::{PathMtu, base_smss};
 use super::rate::Delivery;
 use super::rtt::Rtt;
+use super::wanted::Wanted;
 use super::window::PeerWindow;
 use super::{AckOutcome, OpenParams};
 use crate::config::ConnConfig;
@@ -55,6 +56,10 @@ pub(crate) struct Stream {
     pub(super) last_sent: Instant,
     /// Congestion control's timer was served but did not move on: it is not served again before the next ACK.
     pub(super) cc_timer_stuck: bool,
+    /// The last write found too little space: the application has more.
+    pub(super) cut_short: bool,
+    /// The space in the buffer that the application waits for.
+    pub(super) wanted: Option<Wanted>,
     /// Why nothing is being sent.
     pub(super) blocked: Blocked,
     /// The handshake is complete, and congestion control is the connection's own.
@@ -102,6 +107,8 @@ impl Stream {
             stats: Stats::default(),
             last_sent: Instant::ZERO,
             cc_timer_stuck: false,
+            cut_short: false,
+            wanted: None,
             blocked: Blocked::State,
             open: false,
             sack: false,

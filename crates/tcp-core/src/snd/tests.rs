@@ -1,5 +1,6 @@
 //! The sender as a dialogue in time. Sequence numbers are relative to the first byte of the stream.
 
+mod allowance;
 mod bench;
 mod device_mtu;
 mod ecn;

@@ -25,7 +25,10 @@ fn host(budget: u64) -> EndpointConfig {
 fn net(budget: u64, answer: u64) -> Net {
     let mut net = Net::with(1, Link::default(), [host_config(A), host(budget)], || Box::new(Fifo::default()));
     net.hosts[B].serve = Plan::send(answer);
-    net.listen(B, 80, ConnConfig::default());
+    // The application may fill its buffers at once, so that only the budget bounds them.
+    let mut accept = ConnConfig::default();
+    accept.min_send_buffer = None;
+    net.listen(B, 80, accept);
     net
 }
 

@@ -21,7 +21,10 @@ fn net(max_orphans: u32, answer: u64) -> Net {
 fn net_of(config: EndpointConfig, answer: u64) -> Net {
     let mut net = Net::with(1, Link::default(), [host_config(A), config], || Box::new(Fifo::default()));
     net.hosts[B].serve = Plan::send(answer);
-    net.listen(B, 80, ConnConfig::default());
+    // The whole answer is written at once, and its connection dropped.
+    let mut accept = ConnConfig::default();
+    accept.min_send_buffer = None;
+    net.listen(B, 80, accept);
     net
 }
 

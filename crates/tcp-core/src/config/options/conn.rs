@@ -34,6 +34,30 @@ pub static CONN: &[Key] = &[
         ..Key::bytes("send_buffer", 1..=MAX_BUFFER, |c| Slot::U32(&mut c.send_buffer))
     },
     Key {
+        summary: "what of it may be filled even if twice the congestion window is less; full: all",
+        source: "tcp_wmem",
+        ..Key::new(
+            "min_send_buffer",
+            Value::Bytes(Number {
+                slot: |c| Slot::MaybeU32(&mut c.min_send_buffer),
+                range: 1..=MAX_BUFFER,
+                none: Some("full"),
+            }),
+        )
+    },
+    Key {
+        summary: "limit of bytes written and not sent",
+        source: "TCP_NOTSENT_LOWAT",
+        ..Key::new(
+            "notsent_lowat",
+            Value::Bytes(Number {
+                slot: |c| Slot::MaybeU32(&mut c.notsent_lowat),
+                range: 1..=MAX_BUFFER,
+                none: Some("unlimited"),
+            }),
+        )
+    },
+    Key {
         summary: "limit of the receive buffer, which grows on demand",
         source: "RFC 7323 section 2.3; SO_RCVBUF",
         ..Key::bytes("recv_buffer", 1..=MAX_BUFFER, |c| Slot::U32(&mut c.recv_buffer))

@@ -21,6 +21,8 @@ fn every_field_of_a_connection_has_a_key() {
         policies,
         mss,
         send_buffer,
+        min_send_buffer,
+        notsent_lowat,
         recv_buffer,
         initial_recv_window,
         max_out_of_order_ranges,

@@ -25,9 +25,9 @@ fn established(config: ConnConfig) -> Bench {
     bench
 }
 
-/// Buffers of these sizes, whose window is all of them from the beginning.
+/// Buffers of these sizes, which can be filled from the beginning.
 fn buffers(send_buffer: u32, recv_buffer: u32) -> ConnConfig {
-    ConnConfig { send_buffer, recv_buffer, initial_recv_window: None, ..config() }
+    ConnConfig { send_buffer, recv_buffer, min_send_buffer: None, initial_recv_window: None, ..config() }
 }
 
 impl Bench {
@@ -113,6 +113,45 @@ fn a_larger_send_buffer_wakes_a_writer() {
     bench.conn.set_send_buffer(60_000);
     assert!(bench.conn.take_notices().contains(Notices::WRITABLE));
     assert!(bench.conn.is_writable());
+}
+
+#[test]
+fn a_writer_is_told_that_the_congestion_window_has_grown() {
+    let mut bench = established(ConnConfig { min_send_buffer: Some(MIN_BUFFER), ..config() });
+    let segments = |bench: &Bench| bench.conn.info().snd_cwnd / u64::from(bench.conn.info().snd_mss);
+    assert_eq!(segments(&bench), 10);
+    let written = bench.conn.write(&vec![1; 1 << 20]).unwrap() as u32;
+    assert_eq!(u64::from(written), 2 * bench.conn.info().snd_cwnd);
+    let sent: u32 = bench.drain().iter().map(|packet| packet.len).sum();
+    assert!(!bench.conn.take_notices().contains(Notices::WRITABLE));
+    // In slow start, each byte acknowledged is another one in the window: three more may be written.
+    let mss = bench.conn.info().snd_mss;
+    let mut acked = 0;
+    while !bench.conn.take_notices().contains(Notices::WRITABLE) {
+        acked += mss;
+        assert!(acked < sent, "half of the buffer is acknowledged");
+        bench.arrive(&segment(ACK, IRS + 1, ISS + 1 + acked, &[]));
+    }
+    assert_eq!(bench.conn.info().snd_buf, written + 2 * acked);
+    assert!(3 * acked >= (written + 2 * acked) / 3);
+    assert!(bench.conn.write(&vec![1; 1 << 20]).unwrap() as u32 == 3 * acked);
+}
+
+#[test]
+fn a_departure_wakes_a_writer_with_a_limit_of_unsent_data() {
+    let mut bench = established(buffers(100_000, 40_000));
+    bench.conn.set_notsent_lowat(Some(4_000));
+    assert_eq!(bench.conn.write(&[1; 5_000]), Ok(4_000));
+    assert!(!bench.conn.is_writable() && !bench.conn.take_notices().contains(Notices::WRITABLE));
+    bench.drain();
+    assert!(
+        bench.conn.take_notices().contains(Notices::WRITABLE),
+        "nothing is acknowledged, but all has left"
+    );
+    assert!(bench.conn.is_writable());
+    bench.conn.write(&vec![1; 50_000]).unwrap();
+    bench.conn.set_notsent_lowat(None);
+    assert!(bench.conn.take_notices().contains(Notices::WRITABLE), "there is no limit any more");
 }
 
 #[test]

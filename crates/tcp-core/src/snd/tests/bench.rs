@@ -109,7 +109,8 @@ macro_rules! ctx {
 }
 pub(super) use ctx;
 
-/// What a bench is opened with. By default with the recovery of RFC 6675 and RFC 3042 alone.
+/// What a bench is opened with. By default with the recovery of RFC 6675 and RFC 3042 alone, and a send buffer that can
+/// be filled at once.
 pub(super) struct Setup {
     pub(super) config: ConnConfig,
     /// Congestion window in segments; `None`: the built-in NewReno.
@@ -127,6 +128,7 @@ impl Default for Setup {
             tlp: false,
             prr: false,
             undo: false,
+            min_send_buffer: None,
             path_mtu_probing: PathMtuProbing::Off,
             ..ConnConfig::default()
         };

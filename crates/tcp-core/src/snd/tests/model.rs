@@ -243,7 +243,11 @@ proptest! {
         modern: bool,
         max_payload in 1_u32..12,
     ) {
-        let today = ConnConfig { nagle: crate::config::Nagle::Off, ..ConnConfig::default() };
+        let today = ConnConfig {
+            nagle: crate::config::Nagle::Off,
+            min_send_buffer: None,
+            ..ConnConfig::default()
+        };
         let config = if modern { today } else { Setup::default().config };
         let mut bench = Setup { config, cwnd: None, sack, ..Setup::default() }.open();
         bench.max_payload = max_payload * SMSS;
