@@ -146,7 +146,9 @@ impl Scenario {
         }
     }
 
-    fn link(&self) -> LinkSpec {
+    /// `corrupts`: if there is corruption, it is on this link. A packet crosses only one that does, because two bits, even of
+    /// two links, may cancel out in the checksum of RFC 1071.
+    fn link(&self, corrupts: bool) -> LinkSpec {
         let mut link =
             LinkSpec::new(self.rate, Duration::from_micros(self.delay_us)).with_queue(self.queue());
         link.framing = self.framing;
@@ -154,7 +156,7 @@ impl Scenario {
             link = match harm {
                 Harm::Loss => link.with_impairment(Loss::new(0.02)),
                 Harm::Bursts => link.with_impairment(GilbertElliott::new(0.005, 0.3, 0.0, 0.7)),
-                // One bit: two may cancel out in the checksum of RFC 1071.
+                Harm::Corruption if !corrupts => link,
                 Harm::Corruption => link.with_impairment(Corrupt::new(0.02, 1)),
                 Harm::Duplicates => link.with_impairment(Duplicate::new(0.05)),
                 Harm::Reordering => link.with_impairment(Reorder::new(0.05, Duration::from_millis(7))),
@@ -176,19 +178,19 @@ impl Scenario {
 
     fn build(&self) -> Built {
         let mut sim = Sim::new(self.seed);
-        let duplex = || Duplex::symmetric(|| self.link());
+        let first = || Duplex::symmetric(|| self.link(true));
         let mut edge = Edge {
             host: &mut |_| self.host(),
             access: &mut |_| Duplex::symmetric(|| LinkSpec::new(100_000_000, Duration::from_micros(10))),
         };
-        let hops = |hops| (0..hops).map(|_| duplex()).collect();
+        let hops = |hops| (0..hops).map(|hop| Duplex::symmetric(|| self.link(hop == 0))).collect();
         let ways: Vec<(HostAt, HostAt)> = match self.shape {
             Shape::Pair => {
-                let pair = topologies::pair(&mut sim, self.host(), self.host(), duplex());
+                let pair = topologies::pair(&mut sim, self.host(), self.host(), first());
                 vec![(pair.sender, pair.receiver); self.flows]
             }
             Shape::Dumbbell => {
-                let net = topologies::dumbbell(&mut sim, self.flows, duplex(), &mut edge);
+                let net = topologies::dumbbell(&mut sim, self.flows, first(), &mut edge);
                 net.senders.into_iter().zip(net.receivers).collect()
             }
             Shape::Chain(length) => {
@@ -202,7 +204,8 @@ impl Scenario {
                 long.chain(senders.zip(net.cross_receivers.into_iter().flatten())).collect()
             }
             Shape::Star => {
-                let mut edge = Edge { host: &mut |_| self.host(), access: &mut |_| duplex() };
+                let access = || Duplex { there: self.link(true), back: self.link(false) };
+                let mut edge = Edge { host: &mut |_| self.host(), access: &mut |_| access() };
                 let net = topologies::star(&mut sim, self.flows + 1, &mut edge);
                 net.hosts[1..].iter().map(|host| (*host, net.hosts[0])).collect()
             }
