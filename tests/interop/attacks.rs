@@ -167,6 +167,37 @@ against_kernel! {
         tokio::join!(write_all(&mut stack, 4, 1_000), read_all(&mut kernel, 4, 1_000));
     }
 
+    // A byte at the end of each window, and others all over it: what arrived of a window of 64 KiB is 41 bytes.
+    fn bytes_past_a_hole_cost_what_they_hold(world) from Setup::plain(); {
+        const LIARS: u32 = 300;
+        const MOST: u64 = 12 << 10;
+        let served = serve(&world, 7, HONEST);
+        let mut stranger = Stranger::new();
+        let options = TcpOptions { mss: Some(1_460), sack_permitted: true, window_scale: Some(7), ..TcpOptions::NONE };
+        let mut liars = Vec::new();
+        for number in 0..LIARS {
+            liars.push(stranger.open(somewhere(number), 7, options).await);
+        }
+        let before = world.stack.stats().memory;
+        let attack = async {
+            for liar in &liars {
+                for byte in (0..=40).rev() {
+                    let mut header = liar.header(TcpFlags::ACK);
+                    header.seq += 1_500 * byte + 1;
+                    stranger.say(&header, b"!");
+                }
+                pause().await;
+            }
+        };
+        tokio::join!(attack, is_served(7, HONEST));
+        let counters = world.stack.counters();
+        assert!(counters.tcp_ofo_queue >= u64::from(LIARS) * 30, "{} came", counters.tcp_ofo_queue);
+        let held = world.stack.stats().memory - before;
+        assert!(held <= u64::from(LIARS) * MOST, "{held} bytes for {LIARS} peers");
+        assert_eq!((counters.tcp_abort_on_memory, counters.ofo_pruned), (0, 0));
+        served.abort();
+    }
+
     // CVE-2019-11477 to 11479 and their kin: crumbs of SACK, taken back at once, for each ACK.
     fn crumbs_of_sack_delay_nobody_else(world) from Setup::plain(); {
         const ACKS: u32 = 30_000;

@@ -9,6 +9,7 @@ mod half_open;
 mod limits;
 mod memory;
 mod net;
+mod option_bombs;
 mod orphans;
 mod path_mtu;
 mod refusals;
