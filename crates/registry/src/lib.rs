@@ -2,7 +2,7 @@
 //!
 //! A [`Registry`] has four [tables](Table) of policies: congestion controls, ACK policies, responses to a
 //! retransmission timeout, egress schedulers. [`Registry::default`] has everything that ackline offers, with
-//! the defaults of a Linux-like host: `cubic`, `linux-like`, `linux`, `fifo`. Stacks, scenarios and the
+//! the defaults of a Linux-like host: `cubic`, `linux-like`, `linux`, `flow-queue`. Stacks, scenarios and the
 //! command line all take a registry, so a host is the same in all of them, and a policy added here can be
 //! named everywhere.
 //!
@@ -58,9 +58,9 @@ pub use table::{PolicyInfo, Table};
 use ackline_ack_policy::LinuxLike;
 use ackline_cc_algos::rto::Linux;
 use ackline_cc_algos::{Cubic, CubicParams};
+use ackline_sched::{Drr, LimitedQueue, QueueParams, Shaped, ShaperParams};
 use ackline_tcp_core::config::{ConnConfig, Ecn};
 use ackline_tcp_core::policy::ack::AckInit;
-use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::cc::CcInit;
 use ackline_tcp_core::policy::spec::{Entry, PolicyKind, SpecError};
 use ackline_tcp_core::policy::{
@@ -77,7 +77,7 @@ pub const DEFAULT_ACK: &str = "linux-like";
 /// The response to a retransmission timeout of [`Registry::default`].
 pub const DEFAULT_RTO: &str = "linux";
 /// The egress scheduler of [`Registry::default`].
-pub const DEFAULT_SCHED: &str = "fifo";
+pub const DEFAULT_SCHED: &str = "flow-queue";
 
 /// The policies that can be named, and the default of each kind.
 ///
@@ -119,7 +119,10 @@ impl Default for Registry {
                 PolicyKind::Sched,
                 ackline_sched::SCHED,
                 DEFAULT_SCHED,
-                Arc::new(|| Box::new(Fifo::default())),
+                Arc::new(|| {
+                    let queue = LimitedQueue::new(Drr::default().sparse_first(), QueueParams::default());
+                    Box::new(Shaped::new(queue, ShaperParams::default()))
+                }),
             ),
             refused: None,
         }

@@ -21,7 +21,7 @@ fn names(config: &ConnConfig) -> [String; 3] {
 fn the_defaults_are_those_of_a_linux_like_host() {
     let registry = Registry::default();
     assert_eq!(names(&registry.conn_config()), ["cubic", "linux-like", "linux"]);
-    assert_eq!(registry.scheduler()().name(), "fifo");
+    assert_eq!(registry.scheduler()().name(), "flow-queue");
     for kind in KINDS {
         let defaults: Vec<_> = registry.list(kind).into_iter().filter(|policy| policy.is_default).collect();
         assert_eq!(defaults.len(), 1, "{kind}");
@@ -49,6 +49,10 @@ fn the_named_defaults_are_the_defaults() {
     assert_eq!(
         format!("{:?}", registry.rto(named(PolicyKind::Rto)).unwrap()()),
         format!("{:?}", (given.rto)())
+    );
+    assert_eq!(
+        format!("{:?}", registry.sched(named(PolicyKind::Sched)).unwrap()()),
+        format!("{:?}", registry.scheduler()())
     );
 }
 

@@ -234,6 +234,7 @@ fn the_list_names_every_kind_with_one_default_each() {
         "eifel",
         "go-back-n",
         "conventional",
+        "flow-queue",
         "fifo",
     ] {
         assert!(rows.iter().any(|row| row["name"] == name), "{name}");
@@ -250,7 +251,7 @@ fn the_list_for_people_has_parameters_and_ranges() {
     let text = String::from_utf8(ended.stdout).expect("UTF-8");
     assert!(text.contains("cubic") && text.contains("(default; RFC 9438"), "{text}");
     assert!(text.contains("beta") && text.contains("[0.1..0.95; default: 0.7]"), "{text}");
-    assert!(!text.contains("fifo"), "{text}");
+    assert!(!text.contains("flow-queue") && !text.contains("fifo"), "{text}");
 }
 
 /// Every policy of the list can be named on the command line, with each parameter at its default.

@@ -174,7 +174,7 @@ fn everywhere(name: &str, spec: &str) -> Seen {
 #[test]
 fn without_options_the_worlds_agree() {
     let seen = everywhere("worlds::without_options_the_worlds_agree", "");
-    assert_eq!(seen.names, ["cubic", "linux-like", "linux", "fifo"]);
+    assert_eq!(seen.names, ["cubic", "linux-like", "linux", "flow-queue"]);
     assert_eq!((seen.sack, seen.timestamps, seen.mss, seen.window), (true, true, 1448, 10));
 }
 

@@ -287,7 +287,7 @@ fn what_host_says_holds_for_all_hosts_and_a_node_says_otherwise() {
     assert_eq!(hosts(&scenario), [(1400, 9, "drr", true, 18), (9000, 9, "fifo", false, 0)]);
     let scenario = scenario.with_set(["host.default_ttl=5", "node.b.default_ttl=6"]).unwrap();
     assert_eq!(hosts(&scenario), [(1400, 5, "drr", true, 18), (9000, 6, "fifo", false, 0)]);
-    assert_eq!(hosts(&parse(NETWORK).unwrap())[0], (1500, 64, "fifo", false, 0), "without `[host]`");
+    assert_eq!(hosts(&parse(NETWORK).unwrap())[0], (1500, 64, "flow-queue", false, 0), "without `[host]`");
 }
 
 #[test]

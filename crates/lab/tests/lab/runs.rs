@@ -213,7 +213,7 @@ conn = { timestamps = false, ack = "immediate" }
     // 80 writes in 8 s. A packet has 1,040 bytes and takes 832 us; its ACK 40 bytes and 32 us: 20.864 ms, never a queue.
     let expected = "\
 Window: 2 s to 10 s of each run; sampled every 10 ms. One run per point. Policies: cc cubic; ack
-immediate; rto linux; sched fifo.
+immediate; rto linux; sched flow-queue.
 
                    value    unit
  beat goodput       0.08  Mbit/s
@@ -258,9 +258,9 @@ accept = { cc = "cubic", ack = "immediate", rto = "linux" }
         [&flow.cc, &flow.ack, &flow.rto, &flow.sched].map(String::as_str)
     };
     assert_eq!(names(0), ["reno", "immediate", "eifel", "drr"]);
-    assert_eq!(names(1), ["cubic", "delayed", "linux", "fifo"], "also of a flow that has not begun");
+    assert_eq!(names(1), ["cubic", "delayed", "linux", "flow-queue"], "also of a flow that has not begun");
     let hosts = result.hosts.iter().map(|host| (host.host.as_str(), host.scheduler.as_str()));
-    assert_eq!(hosts.collect::<Vec<_>>(), [("a", "drr"), ("b", "fifo")]);
+    assert_eq!(hosts.collect::<Vec<_>>(), [("a", "drr"), ("b", "flow-queue")]);
     let csv = ackline_lab::tables::flows_csv(std::slice::from_ref(&result));
     assert!(
         csv.starts_with("point,repetition,seed,flow,app,sender,receiver,cc,ack,rto,sched,start_s,"),
@@ -269,7 +269,7 @@ accept = { cc = "cubic", ack = "immediate", rto = "linux" }
     assert!(csv.contains(",push,push,a,b,reno,immediate,eifel,drr,0,"), "{csv}");
     let caption = Summary::of(&[result]).caption();
     let policies = "Policies: cc reno (push), cubic (pull); ack immediate (push), delayed (pull); \
-                    rto eifel (push), linux (pull); sched drr (push), fifo (pull).";
+                    rto eifel (push), linux (pull); sched drr (push), flow-queue (pull).";
     assert!(caption.ends_with(policies), "{caption}");
 }
 
