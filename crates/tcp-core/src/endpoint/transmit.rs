@@ -342,6 +342,10 @@ impl Endpoint {
             }
             if let Some(slot) = self.slots.slot_mut(index) {
                 slot.queued += 1;
+                if admission == Admission::Granted && plan.class.is_data() {
+                    // A retransmission is let in that did not have to wait. Nobody names the connection any more.
+                    slot.flags.clear(Flags::DEFERRED);
+                }
             }
             self.egress.push(now, descriptor);
             self.egress.ready.spend(index, ip_len);

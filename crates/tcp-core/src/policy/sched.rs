@@ -274,7 +274,8 @@ impl Ask {
 pub enum Admission {
     /// Push it.
     Granted,
-    /// Not now: [`EgressScheduler::poll_resume`] names the connection when it may ask again.
+    /// Not now: [`EgressScheduler::poll_resume`] names the connection when it may ask again. If a retransmission of it
+    /// is granted before that, which never waits, it need not be named any more.
     Deferred,
     /// The queue is full, and the packet is lost as on any full queue. Only applies to ACKs that keep their
     /// numbers and to packets without a connection; a packet that a connection would have to repeat is queued
