@@ -11,6 +11,7 @@ use ackline::core::wire::{
 use ackline::core::{
     ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Instant, RxPacket, SeqNum, Target, TxBudget,
 };
+use ackline::registry::{DEFAULT_CC, DEFAULT_SCHED};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -36,19 +37,14 @@ enum Receiver {
     Prophet,
 }
 
-/// The sender, and what is on its way.
-struct Path {
-    now: Instant,
-    sender: Endpoint,
+/// The other end of a connection.
+struct Peer {
     conn: ConnId,
     receiver: Receiver,
     /// From a segment to its ACK.
     rtt: Duration,
     here: SocketAddr,
     there: SocketAddr,
-    /// ACK numbers on their way to the sender, in order of arrival.
-    acks: BTreeMap<(Instant, u64), SeqNum>,
-    said: u64,
     /// The next number that the receiver expects.
     rcv_nxt: SeqNum,
     /// Segments out of order.
@@ -58,47 +54,64 @@ struct Path {
     sent: u64,
     /// The segment that begins behind so many octets is lost, once.
     loses: Option<u64>,
-    lost: bool,
+    /// So many octets later, the next one is.
+    loses_each: Option<u64>,
+}
+
+/// The sender, and what is on its way.
+struct Path {
+    now: Instant,
+    sender: Endpoint,
+    config: Arc<ConnConfig>,
+    peers: Vec<Peer>,
+    /// ACK numbers on their way to the sender, and whose they are, in order of arrival.
+    acks: BTreeMap<(Instant, u64), (usize, SeqNum)>,
+    said: u64,
 }
 
 impl Path {
     fn new(cc: &str, receiver: Receiver, rtt: Duration, loses: Option<u64>) -> Self {
-        let (here, there): (SocketAddr, SocketAddr) =
-            ("10.0.0.1:0".parse().expect("an address"), "10.0.0.2:80".parse().expect("an address"));
+        let mut path = Self::scheduled(cc, "fifo");
+        path.connect(receiver, rtt, loses);
+        path
+    }
+
+    /// Without connections.
+    fn scheduled(cc: &str, sched: &str) -> Self {
         let mut host = EndpointConfig::default();
-        host.addresses = vec![here.ip()];
+        host.addresses = vec!["10.0.0.1".parse().expect("an address")];
         let registry = Registry::default();
-        let scheduler = registry.sched("fifo").expect("a scheduler");
-        let mut sender = Endpoint::new(host, scheduler(), [7; 32]);
+        let scheduler = registry.sched(sched).expect("a scheduler");
         let mut config = ConnConfig::default();
         config.policies = registry.named(cc, "delayed", "conventional").expect("policies");
         // Duplicate ACKs count, and nothing else tells which segments have arrived.
         (config.sack, config.timestamps) = (false, false);
         config.send_buffer = 4 << 20;
-        let now = Instant::from_secs(1);
-        let conn = sender.connect(now, Target::new(there), Arc::new(config)).expect("a port");
-        let mut path = Self {
-            now,
-            sender,
-            conn,
-            receiver,
-            rtt,
-            here,
-            there,
+        Self {
+            now: Instant::from_secs(1),
+            sender: Endpoint::new(host, scheduler(), [7; 32]),
+            config: Arc::new(config),
+            peers: vec![],
             acks: BTreeMap::new(),
             said: 0,
-            rcv_nxt: SeqNum(0),
-            held: BTreeMap::new(),
-            irs: SeqNum(0),
-            sent: 0,
-            loses,
-            lost: false,
-        };
-        path.transmit();
-        path
+        }
     }
 
-    /// Runs for `time`, and returns the octets sent so far, each counted once.
+    fn connect(&mut self, receiver: Receiver, rtt: Duration, loses: Option<u64>) -> &mut Peer {
+        let (here, there) = ("10.0.0.1:0", format!("10.0.0.2:{}", 80 + self.peers.len()));
+        let (here, there): (SocketAddr, SocketAddr) =
+            (here.parse().expect("an address"), there.parse().expect("an address"));
+        let conn = self.sender.connect(self.now, Target::new(there), self.config.clone()).expect("a port");
+        let (rcv_nxt, irs) = (SeqNum(0), SeqNum(0));
+        let held = BTreeMap::new();
+        let peer =
+            Peer { conn, receiver, rtt, here, there, rcv_nxt, held, irs, sent: 0, loses, loses_each: None };
+        self.peers.push(peer);
+        self.transmit();
+        self.peers.last_mut().expect("it was pushed")
+    }
+
+    /// Runs for `time`, and returns the octets sent so far on the first connection, each counted once.
     fn run(&mut self, time: Duration) -> u64 {
         let end = self.now + time;
         loop {
@@ -109,18 +122,19 @@ impl Path {
             while let Some(entry) = self.acks.first_entry()
                 && entry.key().0 <= self.now
             {
-                let number = entry.remove();
-                self.arrive(TcpFlags::ACK, number);
+                let (peer, number) = entry.remove();
+                self.arrive(peer, TcpFlags::ACK, number);
             }
             self.sender.handle_timeout(self.now);
             self.transmit();
         }
         self.now = end;
-        self.sent
+        self.peers[0].sent
     }
 
-    fn arrive(&mut self, flags: TcpFlags, number: SeqNum) {
-        let mut header = TcpHeader::new(self.there, self.here);
+    fn arrive(&mut self, peer: usize, flags: TcpFlags, number: SeqNum) {
+        let Peer { here, there, .. } = self.peers[peer];
+        let mut header = TcpHeader::new(there, here);
         (header.seq, header.ack, header.flags, header.window) = (SeqNum(1), number, flags, WINDOW);
         if flags.contains(TcpFlags::SYN) {
             header.seq = SeqNum(0);
@@ -135,8 +149,10 @@ impl Path {
     fn transmit(&mut self) {
         let mut packets: Vec<Vec<u8>> = vec![];
         loop {
-            if let Some(mut conn) = self.sender.conn(self.conn) {
-                while conn.write(self.now, &[0x5a; 1 << 16]).is_ok_and(|taken| taken > 0) {}
+            for peer in &self.peers {
+                if let Some(mut conn) = self.sender.conn(peer.conn) {
+                    while conn.write(self.now, &[0x5a; 1 << 16]).is_ok_and(|taken| taken > 0) {}
+                }
             }
             self.sender
                 .transmit(self.now, TxBudget::UNLIMITED, |packet| {
@@ -150,31 +166,43 @@ impl Path {
             for bytes in std::mem::take(&mut packets) {
                 let datagram = parse(&RxPacket::new(&bytes)).expect("a packet");
                 let Transport::Tcp(segment) = datagram.transport else { continue };
-                self.here.set_port(segment.src_port);
-                self.receive(&segment);
+                let peer = self.peers.iter().position(|peer| peer.there.port() == segment.dst_port);
+                self.receive(peer.expect("one of the peers"), &segment);
             }
         }
     }
 
-    fn receive(&mut self, segment: &TcpSegment<'_>) {
+    fn receive(&mut self, place: usize, segment: &TcpSegment<'_>) {
+        let peer = &mut self.peers[place];
+        peer.here.set_port(segment.src_port);
         if segment.flags.contains(TcpFlags::SYN) {
-            self.irs = segment.seq;
-            self.rcv_nxt = segment.seq + 1;
-            self.arrive(TcpFlags::SYN.union(TcpFlags::ACK), self.rcv_nxt);
+            peer.irs = segment.seq;
+            peer.rcv_nxt = segment.seq + 1;
+            let number = peer.rcv_nxt;
+            self.arrive(place, TcpFlags::SYN.union(TcpFlags::ACK), number);
             return;
         }
+        for number in peer.answers(segment) {
+            self.said += 1;
+            self.acks.insert((self.now + self.peers[place].rtt, self.said), (place, number));
+        }
+    }
+}
+
+impl Peer {
+    /// The numbers of the ACKs with which it answers.
+    fn answers(&mut self, segment: &TcpSegment<'_>) -> Vec<SeqNum> {
         let len = segment.payload.len() as u32;
         if len == 0 {
-            return;
+            return vec![];
         }
         let place = u64::from(segment.seq.distance_from(self.irs + 1));
         self.sent = self.sent.max(place + u64::from(len));
-        if !self.lost && self.loses.is_some_and(|loses| place >= loses) {
-            self.lost = true;
-            if self.receiver == Receiver::Optimist {
-                self.say(self.irs + 1 + self.sent as u32);
-            }
-            return;
+        // Whatever has left is said to have arrived; nothing beyond it can be.
+        let optimistic = self.irs + 1 + self.sent as u32;
+        if let Some(loses) = self.loses.take_if(|loses| place >= *loses) {
+            self.loses = self.loses_each.map(|octets| loses + octets);
+            return if self.receiver == Receiver::Optimist { vec![optimistic] } else { vec![] };
         }
         let before = self.rcv_nxt;
         self.held.insert(place as u32, len);
@@ -189,29 +217,14 @@ impl Path {
         }
         let advance = self.rcv_nxt.distance_from(before);
         match self.receiver {
-            Receiver::Divides(pieces) if advance >= pieces => {
-                for piece in 1..=pieces {
-                    self.say(before + (u64::from(advance) * u64::from(piece) / u64::from(pieces)) as u32);
-                }
-            }
-            Receiver::Repeats(times) => {
-                for _ in 0..=times {
-                    self.say(self.rcv_nxt);
-                }
-            }
-            // Whatever has left is said to have arrived; nothing beyond it can be.
-            Receiver::Optimist => self.say(self.irs + 1 + self.sent as u32),
-            Receiver::Prophet => {
-                self.say(self.irs + 1 + self.sent as u32 + 1_000_000);
-                self.say(self.rcv_nxt);
-            }
-            Receiver::Honest | Receiver::Divides(_) => self.say(self.rcv_nxt),
+            Receiver::Divides(pieces) if advance >= pieces => (1..=pieces)
+                .map(|piece| before + (u64::from(advance) * u64::from(piece) / u64::from(pieces)) as u32)
+                .collect(),
+            Receiver::Repeats(times) => vec![self.rcv_nxt; times as usize + 1],
+            Receiver::Optimist => vec![optimistic],
+            Receiver::Prophet => vec![optimistic + 1_000_000, self.rcv_nxt],
+            Receiver::Honest | Receiver::Divides(_) => vec![self.rcv_nxt],
         }
-    }
-
-    fn say(&mut self, number: SeqNum) {
-        self.said += 1;
-        self.acks.insert((self.now + self.rtt, self.said), number);
     }
 }
 
@@ -272,7 +285,8 @@ fn an_early_ack_gains_what_a_closer_receiver_has() {
         let mut path = Path::new(cc, Receiver::Optimist, closer, Some(100_000));
         let greedy = path.run(closer.saturating_mul(6));
         gains_nothing(cc, fair, greedy, "by an optimist");
-        let place = path.rcv_nxt.distance_from(path.irs + 1);
+        let Peer { rcv_nxt, irs, .. } = path.peers[0];
+        let place = rcv_nxt.distance_from(irs + 1);
         assert_eq!(u64::from(place), 100_740.min(greedy), "the hole is never filled");
     }
     // ACKs of what was never sent.
@@ -281,4 +295,28 @@ fn an_early_ack_gains_what_a_closer_receiver_has() {
         let (greedy, _) = runs(cc, Receiver::Prophet, None, 6);
         gains_nothing(cc, fair, greedy, "by a prophet");
     }
+}
+
+/// What the first of two connections sends behind a shaper of 10 Mbit/s once slow start is over, as a share of what the shaper lets pass.
+/// The second one's receiver is an optimist, and both paths lose a segment in each megabyte.
+fn share_beside_an_optimist(cc: &str, sched: &str) -> f64 {
+    const SECONDS: u64 = 15;
+    let mut path = Path::scheduled(cc, &format!("{sched}:rate=10mbit"));
+    for receiver in [Receiver::Honest, Receiver::Optimist] {
+        path.connect(receiver, RTT, Some(1 << 20)).loses_each = Some(1 << 20);
+    }
+    let before = path.run(Duration::from_secs(5));
+    let sent = path.run(Duration::from_secs(SECONDS)) - before;
+    sent as f64 * 8.0 / (10e6 * SECONDS as f64)
+}
+
+/// The optimist's window has no end, because its losses do not show. In one queue for all it leaves hardly any room.
+#[test]
+fn beside_an_optimist_others_keep_their_share_of_the_device() {
+    for cc in controls() {
+        let share = share_beside_an_optimist(cc, DEFAULT_SCHED);
+        assert!(share > 0.4, "{cc}: {share}");
+    }
+    let share = share_beside_an_optimist(DEFAULT_CC, "fifo");
+    assert!(share < 0.2, "{share}");
 }
