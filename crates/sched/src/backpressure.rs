@@ -153,7 +153,7 @@ impl EgressScheduler for Backpressure {
     /// Step 15: packets that are removed no longer count.
     fn forget(&mut self, now: Instant, which: Forget) {
         match which {
-            Forget::Packet(serial) => {
+            Forget::Packet { serial, .. } => {
                 if let Some(place) = self.on_link.iter().position(|(popped, _)| *popped == serial) {
                     if let Some((_, conn)) = self.on_link.remove(place) {
                         self.release(conn);

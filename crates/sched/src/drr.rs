@@ -14,6 +14,7 @@ use crate::entry;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::policy::sched::{
     Backlog, Bypass, Descriptor, EgressScheduler, Forget, LinkView, Popped, SchedulerProperties, Scope,
+    SegmentClass,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 use ackline_tcp_core::policy::{Metrics, NewEgressScheduler, Params, SpecError};
@@ -75,6 +76,30 @@ impl Flow {
     }
 }
 
+/// Number of classes that are counted apart; control packets are one.
+const CLASSES: usize = 4;
+
+const fn index(class: SegmentClass) -> usize {
+    match class {
+        SegmentClass::PureAck => 0,
+        SegmentClass::Data => 1,
+        SegmentClass::Retransmit => 2,
+        SegmentClass::Control(_) => 3,
+    }
+}
+
+const fn subtract(total: &mut Backlog, packet: &Descriptor) {
+    total.packets = total.packets.saturating_sub(1);
+    total.bytes = total.bytes.saturating_sub(packet.len as u64);
+}
+
+fn sum(parts: impl Iterator<Item = Backlog>) -> Backlog {
+    parts.fold(Backlog::default(), |sum, part| Backlog {
+        packets: sum.packets + part.packets,
+        bytes: sum.bytes.saturating_add(part.bytes),
+    })
+}
+
 /// Deficit round robin over connections. O(1) per packet.
 #[derive(Debug)]
 pub struct Drr {
@@ -92,8 +117,10 @@ pub struct Drr {
     active: VecDeque<usize>,
     /// Flows that go before those and have not used up their turn; `None` if new flows do not.
     new: Option<VecDeque<usize>>,
-    /// Sum over the flows.
-    total: Backlog,
+    /// Sums over the flows, by class.
+    totals: [Backlog; CLASSES],
+    /// At most so many flows in the lines lost their packets out of their turn.
+    emptied: usize,
 }
 
 impl Default for Drr {
@@ -114,7 +141,8 @@ impl Drr {
             places: HashMap::new(),
             active: VecDeque::new(),
             new: None,
-            total: Backlog::default(),
+            totals: Default::default(),
+            emptied: 0,
         }
     }
 
@@ -175,8 +203,14 @@ impl Drr {
         self.free.push(place);
     }
 
-    /// Removes empty flows from the round.
-    fn retire_empty(&mut self) {
+    /// Another flow lost its packets out of its turn. Once half of the lines are such flows, they leave all at once, which is O(1) for
+    /// each.
+    fn emptied(&mut self) {
+        self.emptied += 1;
+        if self.emptied < self.places.len().div_ceil(2) {
+            return;
+        }
+        self.emptied = 0;
         let mut active = core::mem::take(&mut self.active);
         let mut new = self.new.take();
         let mut stays = |place: &usize| {
@@ -192,21 +226,6 @@ impl Drr {
         }
         (self.active, self.new) = (active, new);
     }
-
-    /// Recomputes the sums after packets were removed.
-    fn recount(&mut self) {
-        self.total = self.count(Scope::All);
-    }
-
-    fn count(&self, scope: Scope) -> Backlog {
-        let mut sum = Backlog::default();
-        for place in self.lined_up() {
-            let part = self.flows[place].packets.backlog(scope);
-            sum.packets += part.packets;
-            sum.bytes = sum.bytes.saturating_add(part.bytes);
-        }
-        sum
-    }
 }
 
 impl EgressScheduler for Drr {
@@ -220,8 +239,9 @@ impl EgressScheduler for Drr {
 
     fn push(&mut self, now: Instant, packet: Descriptor) {
         self.largest = self.largest.max(packet.len);
-        self.total.packets += 1;
-        self.total.bytes = self.total.bytes.saturating_add(u64::from(packet.len));
+        let total = &mut self.totals[index(packet.class)];
+        total.packets += 1;
+        total.bytes = total.bytes.saturating_add(u64::from(packet.len));
         let place = self.enter(packet.conn);
         self.flows[place].packets.push(now, packet);
     }
@@ -247,8 +267,7 @@ impl EgressScheduler for Drr {
                     if flow.is_empty() {
                         self.end_turn();
                     }
-                    self.total.packets = self.total.packets.saturating_sub(1);
-                    self.total.bytes = self.total.bytes.saturating_sub(u64::from(packet.len));
+                    subtract(&mut self.totals[index(packet.class)], &packet);
                     return popped;
                 }
                 // Its turn continues when the link has room.
@@ -268,29 +287,41 @@ impl EgressScheduler for Drr {
     }
 
     fn forget(&mut self, now: Instant, which: Forget) {
+        let owner = match which {
+            Forget::Packet { conn, .. } => conn,
+            Forget::Conn(conn) => Some(conn),
+        };
+        let Some(place) = self.places.get(&owner) else { return };
+        let packets = &mut self.flows[*place].packets;
+        let before = packets.backlog(Scope::All).packets;
         match which {
-            Forget::Conn(conn) => {
-                let Some(place) = self.places.get(&Some(conn)) else { return };
-                self.flows[*place].packets.forget(now, which);
+            Forget::Packet { serial, .. } => {
+                if let Some(packet) = packets.take(serial) {
+                    subtract(&mut self.totals[index(packet.class)], &packet);
+                }
             }
-            Forget::Packet(_) => {
-                for place in self.new.iter().flatten().chain(&self.active) {
-                    self.flows[*place].packets.forget(now, which);
+            Forget::Conn(_) => {
+                while let Popped::Packet(packet) = packets.pop(now, &LinkView::new(u32::MAX)) {
+                    subtract(&mut self.totals[index(packet.class)], &packet);
                 }
             }
         }
-        self.retire_empty();
-        self.recount();
+        if before > 0 && packets.backlog(Scope::All).packets == 0 {
+            self.emptied();
+        }
     }
 
     fn backlog(&self, scope: Scope) -> Backlog {
         match scope {
-            Scope::All => self.total,
+            Scope::All => sum(self.totals.into_iter()),
             Scope::Conn(conn) => match self.places.get(&Some(conn)) {
                 Some(place) => self.flows[*place].packets.backlog(scope),
                 None => Backlog::default(),
             },
-            Scope::Class(_) => self.count(scope),
+            Scope::Class(SegmentClass::Control(_)) => {
+                sum(self.lined_up().map(|place| self.flows[place].packets.backlog(scope)))
+            }
+            Scope::Class(class) => self.totals[index(class)],
         }
     }
 

@@ -238,7 +238,7 @@ mod tests {
             scheduler.repriced(now, &packet, 52);
             scheduler.departed(now, &packet);
             scheduler.arrived(now, &Arrival::new(ConnId::for_test(0, 0), 1_500));
-            scheduler.forget(now, Forget::Packet(1));
+            scheduler.forget(now, Forget::Packet { conn: None, serial: 1 });
             let names = ["late", "repriced", "departed", "arrived", "forgotten", "depth"];
             assert_eq!(metrics(&*scheduler, &names), [1.0, 1.0, 1.0, 1.0, 1.0, 3.0], "{params}");
         }

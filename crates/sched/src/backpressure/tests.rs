@@ -116,10 +116,10 @@ fn step_15_what_is_purged_is_not_charged_whether_queued_or_popped() {
     assert_eq!(load.scheduler.occupancy(conn), 2);
     let ask = Ask::new(Some(conn), SegmentClass::Data, 1500);
     assert_eq!(load.scheduler.admit(Instant::ZERO, &ask), Admission::Deferred);
-    load.scheduler.forget(Instant::ZERO, Forget::Packet(1));
+    load.scheduler.forget(Instant::ZERO, Forget::Packet { conn: None, serial: 1 });
     assert_eq!((load.scheduler.occupancy(conn), load.scheduler.poll_resume()), (1, None));
     let Popped::Packet(popped) = load.scheduler.pop(Instant::ZERO, &ANY) else { panic!("empty") };
-    load.scheduler.forget(Instant::ZERO, Forget::Packet(popped.id.serial));
+    load.scheduler.forget(Instant::ZERO, Forget::Packet { conn: None, serial: popped.id.serial });
     assert_eq!((load.scheduler.occupancy(conn), load.scheduler.poll_resume()), (0, Some(conn)));
     // A departure that is reported all the same changes nothing.
     load.scheduler.departed(Instant::ZERO, &popped);

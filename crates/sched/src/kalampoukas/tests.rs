@@ -253,7 +253,7 @@ fn a_reordered_queue_goes_back_to_the_order_of_arrival() {
         load.scheduler.push(Instant::ZERO, packet);
     }
     load.scheduler.configure(&"intra=fifo".parse().unwrap()).unwrap();
-    load.scheduler.forget(Instant::ZERO, Forget::Packet(1));
+    load.scheduler.forget(Instant::ZERO, Forget::Packet { conn: None, serial: 1 });
     assert_eq!(load.pop_names(4), "x0 y0 x2 -");
 }
 
@@ -382,7 +382,8 @@ proptest! {
                     other => prop_assert!(queued.is_empty(), "{other:?} with {} queued", queued.len()),
                 },
                 Happens::Forget(serial) => {
-                    load.scheduler.forget(Instant::ZERO, Forget::Packet(serial));
+                    let conn = queued.iter().find(|packet| packet.id.serial == serial).and_then(|packet| packet.conn);
+                    load.scheduler.forget(Instant::ZERO, Forget::Packet { conn, serial });
                     queued.retain(|packet| packet.id.serial != serial);
                 }
                 Happens::ForgetConn(conn) => {

@@ -51,7 +51,7 @@ fn a_packet_that_is_taken_away_frees_its_place() {
     let mut load = queue(1);
     load.push("d0", 1500, 40);
     assert_eq!(ask(&mut load, 5, SegmentClass::Data), Admission::Deferred);
-    load.scheduler.forget(Instant::ZERO, Forget::Packet(0));
+    load.scheduler.forget(Instant::ZERO, Forget::Packet { conn: None, serial: 0 });
     assert_eq!(load.scheduler.poll_resume(), Some(ConnId::for_test(5, 0)));
     assert_eq!(load.scheduler.pop(Instant::ZERO, &ANY), Popped::Empty);
 }

@@ -168,7 +168,7 @@ impl Egress {
 
     /// A reserved packet of the connection at `index` became void.
     pub(super) fn forget_packet(&mut self, slots: &mut Slots, now: Instant, index: u32, serial: u64) {
-        self.scheduler.forget(now, Forget::Packet(serial));
+        self.scheduler.forget(now, Forget::Packet { conn: Some(slots.id(index)), serial });
         if self.held.take_if(|held| held.id.serial == serial).is_some() {
             return;
         }

@@ -227,7 +227,8 @@ impl Endpoint {
             }
             Ok(_) => {
                 self.egress.scheduler.repriced(now, &descriptor, 0);
-                self.egress.scheduler.forget(now, Forget::Packet(descriptor.id.serial));
+                let void = Forget::Packet { conn: descriptor.conn, serial: descriptor.id.serial };
+                self.egress.scheduler.forget(now, void);
             }
             Err(_) => {}
         }

@@ -384,8 +384,13 @@ pub enum Popped {
 /// Which queued packets became void.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forget {
-    /// One packet, by [`DescriptorId::serial`].
-    Packet(u64),
+    /// One packet, which may have been popped already.
+    Packet {
+        /// Its connection.
+        conn: Option<ConnId>,
+        /// Its [`DescriptorId::serial`].
+        serial: u64,
+    },
     /// All of a connection.
     Conn(ConnId),
 }

@@ -74,7 +74,7 @@ impl EgressScheduler for Fifo {
 
     fn forget(&mut self, _now: Instant, which: Forget) {
         match which {
-            Forget::Packet(serial) => {
+            Forget::Packet { serial, .. } => {
                 self.take(serial);
             }
             Forget::Conn(conn) => self.retain(|packet| packet.conn != Some(conn)),

@@ -248,7 +248,7 @@ impl Host {
         }
         let packet = self.on_wire.remove(0);
         if self.rng.one_in(16) {
-            let void = Forget::Packet(packet.id.serial);
+            let void = Forget::Packet { conn: packet.conn, serial: packet.id.serial };
             self.ask("forget", |scheduler, now| scheduler.forget(now, void));
         } else {
             self.ask("departed", |scheduler, now| scheduler.departed(now, &packet));
@@ -273,10 +273,11 @@ impl Host {
             return;
         }
         let at = usize::try_from(self.rng.below(self.queued.len() as u64)).unwrap_or(0);
-        let serial = self.queued.remove(at).id.serial;
-        self.ask("forget", |scheduler, now| scheduler.forget(now, Forget::Packet(serial)));
+        let packet = self.queued.remove(at);
+        let void = Forget::Packet { conn: packet.conn, serial: packet.id.serial };
+        self.ask("forget", |scheduler, now| scheduler.forget(now, void));
         // Forgetting a packet that is not queued is harmless.
-        self.ask("forget", |scheduler, now| scheduler.forget(now, Forget::Packet(serial)));
+        self.ask("forget", |scheduler, now| scheduler.forget(now, void));
     }
 
     fn forget_connection(&mut self) {
