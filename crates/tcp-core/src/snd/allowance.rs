@@ -15,7 +15,8 @@
 //! a small segment is not sent for it while ACKs are to come ([`Stream::more_follows`]).
 //!
 //! [`notsent_lowat`](ConnConfig::notsent_lowat) limits the unsent part of it. As in Linux, a writer that had to wait is told
-//! when a third of the allowance is free and less than half of `notsent_lowat` is unsent, so that not every ACK wakes it.
+//! when a third of the allowance is free and less than half of `notsent_lowat` is unsent, so that not every ACK wakes it; and
+//! earlier if what is unsent is about to run out.
 
 use super::Sender;
 use super::flight::Flight;
@@ -67,8 +68,12 @@ impl Sender {
         let (snd, allowance, lowat) =
             (&self.stream, self.allowance(config).min(most), lowat(config).unwrap_or(u32::MAX));
         if wanted == Wanted::USUAL {
+            let (unsent, free) = (snd.unsent(), snd.buffer.space(allowance as usize));
             let third = (allowance / 3).max(1) as usize;
-            return snd.unsent() <= (lowat - 1) / 2 && snd.buffer.space(allowance as usize) >= third;
+            // In recovery the window has fallen below what is outstanding, so a third may be free too late.
+            let runs_out = allowance < config.send_buffer && unsent < allowance / 8;
+            let enough = if runs_out { third.min(allowance as usize / 16) } else { third };
+            return unsent <= (lowat - 1) / 2 && free >= enough.max(1);
         }
         let free = self.write_space(config).min(snd.buffer.space(most as usize));
         free >= wanted.0.get().min(allowance).min(lowat).max(1) as usize

@@ -97,6 +97,35 @@ fn a_hole_does_not_starve_the_sender() {
     assert!(held <= LIMIT, "{held} bytes");
 }
 
+/// The window has fallen for the second time, and little is unsent because the writer had to wait: there is something to send
+/// all through recovery.
+#[test]
+fn a_writer_that_waits_goes_on_before_recovery_needs_it() {
+    let mut bench = bench(None);
+    bench.set_cwnd(20);
+    bench.write(25 * SMSS);
+    assert_eq!(bench.drain().len(), 20);
+    bench.set_cwnd(14);
+    let has_space = |bench: &Bench| bench.snd.has_space(&bench.config, Wanted::USUAL, u32::MAX);
+    assert!(!has_space(&bench), "3 of 28 are free");
+    bench.pass(ms(100));
+    let (mut told, mut sent) = (0, 20);
+    for sacked in 2..=20 {
+        bench.sack(0, &[(SMSS, sacked * SMSS)]);
+        if sacked == 4 {
+            bench.set_cwnd(10);
+        }
+        if has_space(&bench) {
+            told += 1;
+            let room = space(&bench);
+            bench.write(room);
+        }
+        sent += bench.drain().iter().filter(|packet| packet.2 != FastRetransmit).count();
+        assert!(bench.info().notsent_bytes > 0, "nothing is left after {sent} segments");
+    }
+    assert!(sent >= 28 && told <= 5, "{sent} segments left, told {told} times");
+}
+
 #[test]
 fn a_writer_is_told_of_a_third_of_the_present_allowance() {
     let mut bench = bench(None);
