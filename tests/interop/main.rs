@@ -25,5 +25,6 @@ mod policies;
 mod slow_reader;
 mod smoltcp;
 mod stalls;
+mod tcp_info;
 mod transfer;
 mod uplink;

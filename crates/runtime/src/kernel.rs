@@ -19,6 +19,10 @@ pub struct KernelTcpInfo {
     pub options: u8,
     /// Sender maximum segment size in payload bytes.
     pub snd_mss: u32,
+    /// Largest IP packet of the path, in bytes.
+    pub pmtu: u32,
+    /// Largest payload that the kernel accepts in a segment, less the options on every segment.
+    pub advmss: u32,
     /// Segments sent and not acknowledged.
     pub unacked: u32,
     /// Smoothed RTT.
@@ -29,6 +33,28 @@ pub struct KernelTcpInfo {
     pub snd_cwnd: u32,
     /// Segments retransmitted.
     pub total_retrans: u32,
+    /// Sequence numbers acknowledged: bytes, and one for a SYN. Zero, as all that follows, if the kernel is too old to say.
+    pub bytes_acked: u64,
+    /// Payload bytes received in order.
+    pub bytes_received: u64,
+    /// Segments sent.
+    pub segs_out: u32,
+    /// Segments received.
+    pub segs_in: u32,
+    /// Segments with data received.
+    pub data_segs_in: u32,
+    /// Segments with data sent.
+    pub data_segs_out: u32,
+    /// Segments delivered, the SYN included.
+    pub delivered: u32,
+    /// Payload bytes sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Payload bytes retransmitted.
+    pub bytes_retrans: u64,
+    /// DSACK blocks received.
+    pub dsack_dups: u32,
+    /// Segments that arrived out of order.
+    pub rcv_ooopack: u32,
 }
 
 impl KernelTcpInfo {
@@ -47,6 +73,8 @@ impl KernelTcpInfo {
     fn parse(raw: &[u8]) -> Self {
         let word =
             |at: usize| raw.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes);
+        let long =
+            |at: usize| raw.get(at..at + 8).and_then(|long| long.try_into().ok()).map(u64::from_ne_bytes);
         let micros = |at: usize| word(at).map(|us| Duration::from_micros(us.into()));
         Self {
             state: raw.first().and_then(|number| state(*number)),
@@ -58,6 +86,19 @@ impl KernelTcpInfo {
             min_rtt: word(148).filter(|us| *us != u32::MAX).map(|us| Duration::from_micros(us.into())),
             snd_cwnd: word(80).unwrap_or(0),
             total_retrans: word(100).unwrap_or(0),
+            pmtu: word(60).unwrap_or(0),
+            advmss: word(84).unwrap_or(0),
+            bytes_acked: long(120).unwrap_or(0),
+            bytes_received: long(128).unwrap_or(0),
+            segs_out: word(136).unwrap_or(0),
+            segs_in: word(140).unwrap_or(0),
+            data_segs_in: word(152).unwrap_or(0),
+            data_segs_out: word(156).unwrap_or(0),
+            delivered: word(192).unwrap_or(0),
+            bytes_sent: long(200).unwrap_or(0),
+            bytes_retrans: long(208).unwrap_or(0),
+            dsack_dups: word(216).unwrap_or(0),
+            rcv_ooopack: word(224).unwrap_or(0),
         }
     }
 }

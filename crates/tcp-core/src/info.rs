@@ -1,11 +1,16 @@
 //! A snapshot of a connection with the fields of Linux's `tcp_info`, in bytes, segments and nanoseconds.
 
 use crate::policy::cc::Phase;
-use crate::time::Duration;
+use crate::time::{Duration, Instant};
 use crate::units::Rate;
 use core::net::SocketAddr;
 
 /// A snapshot of a connection. Field names are those of Linux's `tcp_info` without the prefix.
+///
+/// What has no field here is not kept, because keeping it would cost every segment or every connection: `last_data_recv`
+/// (a store per received segment), `rcv_ooopack` (memory of each idle connection; the endpoint's counter `TcpExtTCPOFOQueue` has
+/// the sum), and `busy_time`, `rwnd_limited` and `sndbuf_limited` (a comparison each time a sender
+/// stops; [`blocked`](Self::blocked) says why it stands still now).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -38,6 +43,10 @@ pub struct Info {
     pub snd_mss: u32,
     /// Largest payload received in one segment.
     pub rcv_mss: u32,
+    /// Largest payload that this side accepts in a segment, less the options on every segment.
+    pub advmss: u32,
+    /// Largest IP packet that the sender uses, in bytes: a full segment with its headers.
+    pub pmtu: u32,
     /// Current retransmission timeout, without back-off.
     pub rto: Duration,
     /// Number of times the current timeout has been doubled (RFC 6298, 5.5); a valid RTT sample resets it.
@@ -48,6 +57,13 @@ pub struct Info {
     pub rttvar: Option<Duration>,
     /// Smallest RTT sample of the last five minutes.
     pub min_rtt: Option<Duration>,
+    /// Round trip as the receiver measured it with the peer's echoes of its timestamps (RFC 7323), if it needed to: the window
+    /// is at its largest without.
+    pub rcv_rtt: Option<Duration>,
+    /// Number of duplicate ACKs that prove a loss without SACK; more than 3 after reordering.
+    pub reordering: u32,
+    /// The path was seen to reorder (RFC 8985, section 6.2: `RACK.reordering_seen`).
+    pub reordering_seen: bool,
     /// Congestion window in bytes, rounded down.
     pub snd_cwnd: u64,
     /// Slow-start threshold in bytes; `None` before the first congestion event.
@@ -56,6 +72,8 @@ pub struct Info {
     pub snd_wnd: u32,
     /// The window last advertised, in bytes.
     pub rcv_wnd: u32,
+    /// The receive window with nothing unread, in bytes, as auto-tuning has set it.
+    pub rcv_space: u32,
     /// Bytes sent but not acknowledged.
     pub unacked: u32,
     /// Of these, bytes reported as received by SACK.
@@ -81,6 +99,14 @@ pub struct Info {
     pub pacing_rate: Option<Rate>,
     /// Last delivery-rate sample.
     pub delivery_rate: Option<Rate>,
+    /// The last delivery-rate samples are limited by the application, which had too little to send (`delivery_rate_app_limited`).
+    pub app_limited: bool,
+    /// Sequence numbers delivered to the peer, acknowledged or SACKed: bytes, and one for the FIN.
+    pub delivered: u64,
+    /// When data, or the last part of the handshake, was last sent.
+    pub last_data_sent: Instant,
+    /// When an acceptable segment last arrived, each of which has an ACK.
+    pub last_ack_recv: Instant,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
     /// Payload bytes retransmitted.
@@ -99,6 +125,8 @@ pub struct Info {
     pub data_segs_in: u64,
     /// Wire segments retransmitted.
     pub total_retrans: u64,
+    /// DSACK blocks received: reports of segments that arrived twice (RFC 2883).
+    pub dsack_dups: u64,
     /// Pure ACKs sent.
     pub acks_out: u64,
     /// ACKs that an RFC says should be sent at once, but were not because the ACK policy waives the rule.
@@ -109,8 +137,10 @@ pub struct Info {
     pub ece_received: u64,
     /// Wire segments delivered whose ACK carried ECE.
     pub delivered_ce: u64,
-    /// Retransmission timeouts.
+    /// Retransmission timeouts (`total_rto`).
     pub timeouts: u64,
+    /// Recoveries that a timeout began: several timeouts in a row count once.
+    pub total_rto_recoveries: u64,
     /// Why nothing is being sent.
     pub blocked: Blocked,
 }
@@ -133,15 +163,21 @@ impl Info {
             wscale: None,
             snd_mss: 0,
             rcv_mss: 0,
+            advmss: 0,
+            pmtu: 0,
             rto: Duration::ZERO,
             backoff: 0,
             rtt: None,
             rttvar: None,
             min_rtt: None,
+            rcv_rtt: None,
+            reordering: 0,
+            reordering_seen: false,
             snd_cwnd: 0,
             snd_ssthresh: None,
             snd_wnd: 0,
             rcv_wnd: 0,
+            rcv_space: 0,
             unacked: 0,
             sacked: 0,
             lost: 0,
@@ -154,6 +190,10 @@ impl Info {
             memory: 0,
             pacing_rate: None,
             delivery_rate: None,
+            app_limited: false,
+            delivered: 0,
+            last_data_sent: Instant::ZERO,
+            last_ack_recv: Instant::ZERO,
             bytes_sent: 0,
             bytes_retrans: 0,
             bytes_acked: 0,
@@ -163,12 +203,14 @@ impl Info {
             data_segs_out: 0,
             data_segs_in: 0,
             total_retrans: 0,
+            dsack_dups: 0,
             acks_out: 0,
             acks_waived: 0,
             ce_received: 0,
             ece_received: 0,
             delivered_ce: 0,
             timeouts: 0,
+            total_rto_recoveries: 0,
             blocked: Blocked::State,
         }
     }

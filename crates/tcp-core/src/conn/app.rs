@@ -1,6 +1,6 @@
 //! The application's calls.
 
-use super::{Connection, Notices};
+use super::{Connection, Notices, header_len};
 use crate::State;
 use crate::budget::{Budget, Grant};
 use crate::ctx::Ctx;
@@ -181,11 +181,13 @@ impl Connection {
             snd_buf: self.snd.allowance(&self.config),
             segs_out: self.segs_out,
             segs_in: self.segs_in,
+            last_ack_recv: self.last_arrival,
             memory: self.memory() as u64,
             ..Info::empty(self.state, self.tuple.local(), self.tuple.remote())
         };
         self.snd.info(&self.config, &mut info);
         self.rcv.info(&mut info);
+        info.pmtu = info.snd_mss + header_len(&self.tuple.remote_ip()) + self.option_len();
         info
     }
 }

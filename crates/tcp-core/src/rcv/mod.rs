@@ -497,7 +497,10 @@ impl Receiver {
     pub(crate) fn info(&self, info: &mut Info) {
         info.ack_policy = self.acks.policy().map_or("", AckPolicy::name);
         info.rcv_mss = u32::from(self.peer_mss);
+        info.advmss = u32::from(self.rmss);
         info.rcv_wnd = self.window();
+        info.rcv_space = self.window.size();
+        info.rcv_rtt = self.window.rtt();
         info.unread_bytes = self.unread();
         info.ooo_bytes = self.out_of_order_bytes();
         info.bytes_received = self.bytes_received;

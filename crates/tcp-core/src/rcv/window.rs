@@ -107,6 +107,17 @@ impl RecvWindow {
         self.shift
     }
 
+    /// The window with nothing unread, in bytes.
+    pub(super) const fn size(&self) -> u32 {
+        self.size
+    }
+
+    /// The shortest round trip measured with TSecr in the last round, or in the first one so far.
+    pub(super) fn rtt(&self) -> Option<Duration> {
+        let micros = if self.rtt == 0 { self.rtt_so_far } else { self.rtt };
+        (micros != u32::MAX).then(|| Duration::from_micros(u64::from(micros)))
+    }
+
     /// The furthest right edge ever advertised.
     pub(super) const fn edge(&self) -> SeqNum {
         self.edge

@@ -7,7 +7,7 @@ use crate::config::ConnConfig;
 use crate::policy::{NewRtoResponse, RtoResponse};
 use alloc::boxed::Box;
 
-/// Exists from the first retransmission or timeout, or since the application asked for the response.
+/// Exists from the first retransmission, timeout or DSACK, or since the application asked for the response.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     /// The connection's own response; `None` before it is needed.
@@ -18,14 +18,25 @@ pub(super) struct Losses {
     pub(super) total_retrans: u32,
     /// Retransmission timeouts.
     pub(super) timeouts: u32,
+    /// Recoveries that a timeout began.
+    pub(super) rto_recoveries: u32,
+    /// DSACK blocks received.
+    pub(super) dsack_dups: u32,
     /// Payload bytes retransmitted.
     pub(super) bytes_retrans: u64,
 }
 
 impl Losses {
     /// Nothing was lost.
-    pub(super) const NONE: Self =
-        Self { response: None, asked: false, total_retrans: 0, timeouts: 0, bytes_retrans: 0 };
+    pub(super) const NONE: Self = Self {
+        response: None,
+        asked: false,
+        total_retrans: 0,
+        timeouts: 0,
+        rto_recoveries: 0,
+        dsack_dups: 0,
+        bytes_retrans: 0,
+    };
 
     /// Bytes allocated, with itself.
     pub(super) fn memory(&self) -> usize {

@@ -306,6 +306,8 @@ impl Flight {
             ctx.counters.tcp_dsack_ofo_recv += 1;
         }
         snd.dsack_seen = true;
+        let losses = snd.losses_mut();
+        losses.dsack_dups = losses.dsack_dups.saturating_add(1);
     }
 
     /// RFC 3522, section 3.2: TSecr is older than the first retransmission of the episode.

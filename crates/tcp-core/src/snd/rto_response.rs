@@ -69,7 +69,10 @@ impl Flight {
             return;
         }
         ctx.counters.tcp_timeouts += 1;
-        snd.losses_mut().timeouts += 1;
+        let begins = self.recovery.phase != Phase::Loss;
+        let losses = snd.losses_mut();
+        losses.timeouts = losses.timeouts.saturating_add(1);
+        losses.rto_recoveries = losses.rto_recoveries.saturating_add(u32::from(begins));
         if self.recovery.phase == Phase::Recovery {
             let counters = &mut *ctx.counters;
             *if snd.sack {

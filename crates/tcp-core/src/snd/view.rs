@@ -137,6 +137,14 @@ impl Sender {
         info.data_segs_out = snd.stats.data_segs_out;
         info.total_retrans = u64::from(losses.total_retrans);
         info.timeouts = u64::from(losses.timeouts);
+        info.total_rto_recoveries = u64::from(losses.rto_recoveries);
+        info.dsack_dups = u64::from(losses.dsack_dups);
+        info.app_limited = snd.delivery.is_app_limited();
+        info.delivered = snd.delivery.delivered;
+        info.last_data_sent = snd.last_sent;
+        let path = self.flight.as_deref().map_or(snd.path, |flight| flight.recovery.rack.path);
+        info.reordering = path.dup_thresh();
+        info.reordering_seen = path.reordering_seen();
         if let Some(ecn) = snd.ecn.as_deref() {
             info.ece_received = ecn.ece_received;
             info.delivered_ce = ecn.delivered_ce;

@@ -281,6 +281,7 @@ fn dsack_is_told_from_sack() {
     bench.sack(5000, &[(1000, 2000)]);
     bench.sack(5000, &[(7000, 8000), (6000, 9000)]);
     assert_eq!((bench.counters.tcp_dsack_recv, bench.counters.tcp_dsack_ofo_recv), (1, 1));
+    assert_eq!(bench.info().dsack_dups, 2);
     assert_eq!(bench.info().sacked, 3000);
 }
 

@@ -49,6 +49,7 @@ fn rto_backs_off_and_waits_for_the_device() {
     }
     assert_eq!(waits, [ms(300), ms(600), ms(1200), ms(2400)]);
     assert_eq!(bench.counters.tcp_timeouts, 4);
+    assert_eq!((bench.info().timeouts, bench.info().total_rto_recoveries), (4, 1));
     assert_eq!(bench.counters.tcp_slow_start_retrans, 0, "the timer's own segments are counted as timeouts");
     // The device is full: what the expiry wants is not sent twice, and does not back off twice.
     bench.fire();
