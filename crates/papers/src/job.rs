@@ -129,10 +129,15 @@ impl Job {
     }
 }
 
+/// Ends a line of a scenario that states what was the default before: it keeps the run as it was, so it is no part of the run's
+/// identity, and data that were made before remain those of this job.
+const WAS_THE_DEFAULT: &str = "# was the default";
+
 /// All on which a run depends beside the sources: the scenario without its comments, and the point of it.
 fn identity(scenario: &Scenario, point: usize, repetition: u32) -> String {
     let text = scenario.text().lines().map(str::trim);
-    let text: Vec<&str> = text.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let says = |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.ends_with(WAS_THE_DEFAULT);
+    let text: Vec<&str> = text.filter(says).collect();
     let params = scenario.params(point);
     let params: Vec<String> = params.iter().map(|param| format!("{}={}", param.path, param.value)).collect();
     let given = scenario.given().join("\n");
@@ -210,6 +215,11 @@ mod tests {
         let text = ackline_lab::EXAMPLES[0].text;
         let one = identity(&parse(text), 0, 0);
         assert_eq!(one, identity(&parse(&format!("# Words.\n\n{text}")), 0, 0));
+        let older =
+            text.replacen("\n\n", "\n\n[host] # was the default\nsched = \"fifo\"  # was the default\n\n", 1);
+        assert_ne!(older, text);
+        assert_eq!(one, identity(&parse(&older), 0, 0));
+        assert_ne!(one, identity(&parse(&older.replace("# was the default", "")), 0, 0));
         assert_ne!(one, identity(&parse(text), 0, 1));
         let set = parse(text).with_set(["duration=900s"]).unwrap();
         assert_ne!(one, identity(&set, 0, 0));
