@@ -37,7 +37,30 @@ impl Who {
     }
 }
 
-/// What the measured end does. It connects; the kernel at the other end listens.
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
+    Traffic(Act),
+    /// The kernel's clients connect to the measured end while forged SYNs come.
+    Flood,
+}
+
+impl What {
+    fn all() -> impl Iterator<Item = Self> {
+        Act::all().map(Self::Traffic).chain([Self::Flood])
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Traffic(act) => act.fmt(f),
+            Self::Flood => write!(f, "syn-flood"),
+        }
+    }
+}
+
+/// What the measured end does with connections. It opens them; the kernel at the other end listens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// It sends on so many connections at once.
@@ -99,30 +122,38 @@ impl fmt::Display for Act {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) who: Who,
-    pub(crate) act: Act,
+    pub(crate) what: What,
 }
 
 impl Case {
+    pub(crate) const fn traffic(who: Who, act: Act) -> Self {
+        Self { who, what: What::Traffic(act) }
+    }
+
+    pub(crate) const fn flood(who: Who) -> Self {
+        Self { who, what: What::Flood }
+    }
+
     /// Every case, a contestant's one after the other's for each act.
     pub(crate) fn all() -> Vec<Self> {
-        let cases = Act::all().flat_map(|act| Who::ALL.map(|who| Self { who, act }));
+        let cases = What::all().flat_map(|what| Who::ALL.map(|who| Self { who, what }));
         // Between two kernels a direction is like the other.
-        cases.filter(|case| case.who != Who::Kernel || !matches!(case.act, Act::Receive { .. })).collect()
+        cases.filter(|&case| case.who != Who::Kernel || case == case.kernels()).collect()
     }
 
     /// The kernel's case that it is compared with.
     pub(crate) fn kernels(self) -> Self {
-        let act = match self.act {
-            Act::Receive { flows } => Act::Send { flows },
-            act => act,
+        let what = match self.what {
+            What::Traffic(Act::Receive { flows }) => What::Traffic(Act::Send { flows }),
+            what => what,
         };
-        Self { who: Who::Kernel, act }
+        Self { who: Who::Kernel, what }
     }
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.who.name(), self.act)
+        write!(f, "{}/{}", self.who.name(), self.what)
     }
 }
 

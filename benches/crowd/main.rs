@@ -1,4 +1,5 @@
-//! What a host does for a crowd: many busy flows, one byte beside bulk senders, small writes; beside the kernel's TCP.
+//! What a host does for a crowd: many busy flows, one byte beside bulk senders, small writes, clients amid forged
+//! SYNs; beside the kernel's TCP.
 //!
 //! ```text
 //! cargo bench --bench crowd                                    # all, three rounds: some ten minutes
@@ -18,6 +19,8 @@ mod board;
 mod case;
 #[path = "../compare/command.rs"]
 mod command;
+mod flood;
+mod forger;
 #[path = "../support/ground.rs"]
 mod ground;
 mod measure;
@@ -36,6 +39,7 @@ mod text;
 #[path = "../compare/report/wanted.rs"]
 mod wanted;
 
+use case::{Case, What};
 use ground::Outcome;
 use results::Sample;
 use std::process::ExitCode;
@@ -49,7 +53,8 @@ fn main() -> ExitCode {
         |_| (),
         |case, length| match case {
             None => measure::check_rights().map(|()| Sample::default()),
-            Some(case) => measure::run(case, length),
+            Some(Case { who, what: What::Traffic(act) }) => measure::run(who, act, length),
+            Some(Case { who, what: What::Flood }) => flood::run(who, length),
         },
     )
 }

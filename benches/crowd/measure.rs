@@ -1,15 +1,17 @@
 //! One measurement: two ends that never stop, and one thread that looks at what comes through.
 
 use crate::board::{Board, jain};
-use crate::case::{Act, Case, Who};
-use crate::ground::{self, HERE, Outcome, PEER, PORT};
+use crate::case::{Act, Who};
+use crate::ground::{self, HERE, HERE_VETH, Outcome, PEER, PORT};
 use crate::memory::{self, MEGABYTE};
 use crate::program;
 use crate::results::{Metric, Sample};
 use ackline::{Registry, Stack};
 use ackline_runtime::device::Device;
+use ackline_runtime::netlink::Netlink;
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::timer;
+use ipnet::Ipv4Net;
 use rustix::fd::AsFd;
 use rustix::net::sockopt;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
@@ -22,12 +24,12 @@ use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 
 /// From the first byte to the measurement: slow start and the growth of buffers are over.
-const WARM_UP: Duration = Duration::from_millis(500);
+pub(crate) const WARM_UP: Duration = Duration::from_millis(500);
 /// For the connections to open and the first byte to come.
-const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
 /// Connections that wait to be accepted.
-const BACKLOG: u32 = 4_096;
+pub(crate) const BACKLOG: u32 = 4_096;
 
 /// The same as ackline's default, at both ends. One that paces by timers (BBR) would be all that is measured.
 const KERNEL_CC: &str = ackline::registry::DEFAULT_CC;
@@ -39,27 +41,63 @@ pub(crate) fn check_rights() -> Outcome<()> {
 }
 
 /// Where the measured end is.
-enum Here {
+pub(crate) enum Here {
     Kernel(Namespace),
     Device(Box<dyn Device>),
 }
 
 impl Here {
-    fn new(who: Who, peer: &Namespace) -> Outcome<Self> {
+    /// All that is not on the network of the two is behind the peer.
+    pub(crate) fn new(who: Who, peer: &Namespace) -> Outcome<Self> {
         Ok(match who {
-            Who::Kernel => Self::Kernel(ground::with_kernel(peer)?),
+            Who::Kernel => {
+                let there = ground::with_kernel(peer)?;
+                there.run(|| -> Outcome<()> {
+                    let mut netlink = Netlink::open()?;
+                    let index = netlink.interface(HERE_VETH)?.index;
+                    let everywhere = Ipv4Net::default().into();
+                    Ok(netlink.add_route(index, everywhere, Some(PEER.into()))?)
+                })??;
+                Self::Kernel(there)
+            }
             Who::Tun => Self::Device(Box::new(ground::tun(peer, |config| config)?)),
-            Who::Packet => Self::Device(Box::new(ground::packet(peer, |config| config)?)),
+            Who::Packet => {
+                Self::Device(Box::new(ground::packet(peer, |config| config.gateway(PEER.into()))?))
+            }
         })
+    }
+
+    /// Runs `kernel` in the kernel's namespace, or `ours` on the device.
+    pub(crate) fn run(
+        self,
+        runtime: &tokio::runtime::Runtime,
+        kernel: impl Future<Output = io::Result<()>>,
+        ours: impl AsyncFnOnce(Stack) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Kernel(namespace) => {
+                namespace.enter().map_err(io::Error::other)?;
+                runtime.block_on(kernel)
+            }
+            Self::Device(device) => runtime.block_on(async {
+                let connections = Registry::default().conn_config();
+                ours(Stack::builder(device).address(HERE).connections(connections).spawn()?).await
+            }),
+        }
     }
 }
 
-/// The threads go on when this returns: the process is to end.
-pub(crate) fn run(Case { who, act }: Case, length: Duration) -> Outcome<Sample> {
+/// The process's own part, before anything is measured.
+pub(crate) fn prepare() -> Outcome<()> {
     // If the command is killed, its measurements are not to outlive it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     allow_descriptors();
-    ground::gain_rights()?;
+    ground::gain_rights()
+}
+
+/// The threads go on when this returns: the process is to end.
+pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
+    prepare()?;
     let peer = ground::namespace()?;
     let here = Here::new(who, &peer)?;
     let board = Arc::new(Board::new(act.connections()));
@@ -81,16 +119,10 @@ pub(crate) fn run(Case { who, act }: Case, length: Duration) -> Outcome<Sample> 
     let _ = listening.recv();
     spawn("here", &report, {
         let board = board.clone();
-        move || match here {
-            Here::Kernel(namespace) => {
-                namespace.enter().map_err(io::Error::other)?;
-                runtime.block_on(program::connect(act, board, connect))
-            }
-            Here::Device(device) => runtime.block_on(async {
-                let connections = Registry::default().conn_config();
-                let stack = Stack::builder(device).address(HERE).connections(connections).spawn()?;
+        move || {
+            here.run(&runtime, program::connect(act, board.clone(), connect), async |stack| {
                 program::connect(act, board, async || stack.connect((PEER, PORT)).await).await
-            }),
+            })
         }
     })?;
 
@@ -119,16 +151,20 @@ pub(crate) fn run(Case { who, act }: Case, length: Duration) -> Outcome<Sample> 
             sample.set(Metric::LongestWait, board.longest_wait(end).as_nanos() as f64 / 1e6);
         }
         Act::RoundTrip => {
-            let times = board.times();
-            let at = |share: f64| times.get((times.len() as f64 * share) as usize);
-            for (metric, share) in [(Metric::MedianMicros, 0.5), (Metric::P99Micros, 0.99)] {
-                let time = at(share).ok_or("no byte came back")?;
-                sample.set(metric, time.as_nanos() as f64 / 1e3);
-            }
+            set_times(&mut sample, &board.times()).ok_or("no byte came back")?;
         }
         Act::Write { .. } => {}
     }
     Ok(sample)
+}
+
+/// Of times, shortest first; `None` if there are none.
+pub(crate) fn set_times(sample: &mut Sample, times: &[ackline::core::Duration]) -> Option<()> {
+    for (metric, share) in [(Metric::MedianMicros, 0.5), (Metric::P99Micros, 0.99)] {
+        let time = times.get((times.len() as f64 * share) as usize)?;
+        sample.set(metric, time.as_nanos() as f64 / 1e3);
+    }
+    Some(())
 }
 
 /// The kernel's end that listens; `listens` is told when it does.
@@ -166,13 +202,13 @@ fn allow_descriptors() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-fn own_descriptors() -> io::Result<()> {
+pub(crate) fn own_descriptors() -> io::Result<()> {
     // SAFETY: this thread uses no descriptor that another one opens or closes after this.
     Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) }?)
 }
 
 /// Starts an end. Its end, which is an error, goes to `report`.
-fn spawn(
+pub(crate) fn spawn(
     name: &str,
     report: &Sender<String>,
     end: impl FnOnce() -> io::Result<()> + Send + 'static,
@@ -187,7 +223,7 @@ fn spawn(
 }
 
 /// Waits; an end that ends meanwhile is an error.
-fn pause(ended: &Receiver<String>, length: Duration) -> Outcome<()> {
+pub(crate) fn pause(ended: &Receiver<String>, length: Duration) -> Outcome<()> {
     match ended.recv_timeout(length) {
         Err(RecvTimeoutError::Timeout) => Ok(()),
         Ok(why) => Err(why.into()),

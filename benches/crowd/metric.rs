@@ -16,7 +16,13 @@ pub(crate) enum Metric {
     Resident,
     /// The kernel's memory for TCP at the end, of both ends if both are the kernel's, in MB.
     KernelMemory,
-    /// Of round trips, in microseconds.
+    /// Of round trips, or of the time to connect, in microseconds.
     MedianMicros,
     P99Micros,
+    /// Clients that were connected within a second, of 100.
+    InTime,
+    /// Forged SYNs that were sent, in thousands per second.
+    Forged,
+    /// The resident memory of the process before the flood, in MB.
+    ResidentBefore,
 }

@@ -27,6 +27,7 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
         section("crowd-targets", "Targets", wanted::table(targets(results))),
         section("crowd-flows", "Many flows", flows(results)),
         section("crowd-round-trip", "Round trip of one byte beside ten senders, µs", round_trip(results)),
+        section("crowd-syn-flood", "Clients amid forged SYNs", flood(results)),
         section("crowd-writes", "Small writes, Gbit/s", writes(results)),
     ];
     all.into_iter().filter(|section| !section.text.is_empty()).collect()
@@ -58,7 +59,7 @@ fn flows(results: &Results) -> String {
     for flows in Act::FLOWS {
         for (act, does) in [(Act::Send { flows }, "sends"), (Act::Receive { flows }, "receives")] {
             for who in Who::ALL {
-                let case = Case { who, act };
+                let case = Case::traffic(who, act);
                 let rate = with_range(results.summary(&case, Metric::GbitPerSecond));
                 if rate.is_empty() {
                     continue;
@@ -77,7 +78,7 @@ fn flows(results: &Results) -> String {
 fn round_trip(results: &Results) -> String {
     let mut table = Table::new(&["who", "p50", "to kernel", "p99", "to kernel", "the senders, Gbit/s"]);
     for who in Who::ALL {
-        let case = Case { who, act: Act::RoundTrip };
+        let case = Case::traffic(who, Act::RoundTrip);
         let p50 = with_range(results.summary(&case, Metric::MedianMicros));
         if p50.is_empty() {
             continue;
@@ -98,7 +99,7 @@ fn round_trip(results: &Results) -> String {
 fn writes(results: &Results) -> String {
     let mut table = Table::new(&["one flow", "8 KiB writes", "to kernel", "64 KiB writes", "8 to 64 KiB"]);
     for who in Who::ALL {
-        let case = |bytes| Case { who, act: Act::Write { bytes } };
+        let case = |bytes| Case::traffic(who, Act::Write { bytes });
         let rate = |bytes| with_range(results.summary(&case(bytes), Metric::GbitPerSecond));
         let ratio = |above: Case, below: Case| median(results.ratio(&above, &below, Metric::GbitPerSecond));
         let small = rate(SMALL);
@@ -115,13 +116,39 @@ fn writes(results: &Results) -> String {
     table.render()
 }
 
+fn flood(results: &Results) -> String {
+    let mut table = Table::new(&[
+        "who listens",
+        "forged SYNs, 1,000/s",
+        "connected within 1 s, %",
+        "p50, µs",
+        "p99, µs",
+        "process before, MB",
+        "grew by, MB",
+        "kernel's TCP, MB",
+    ]);
+    for who in Who::ALL {
+        let case = Case::flood(who);
+        let forged = with_range(results.summary(&case, Metric::Forged));
+        if forged.is_empty() {
+            continue;
+        }
+        let times = [Metric::InTime, Metric::MedianMicros, Metric::P99Micros]
+            .map(|metric| with_range(results.summary(&case, metric)));
+        let memory = [Metric::ResidentBefore, Metric::Resident, Metric::KernelMemory]
+            .map(|metric| median(results.summary(&case, metric)));
+        table.row([who.label().to_owned(), forged].into_iter().chain(times).chain(memory));
+    }
+    table.render()
+}
+
 fn targets(results: &Results) -> Vec<Target> {
     let mut targets = Vec::new();
     for who in Who::OURS {
         let label = who.label();
         for flows in Act::FLOWS {
             for (act, does) in [(Act::Send { flows }, "send"), (Act::Receive { flows }, "receive")] {
-                let case = Case { who, act };
+                let case = Case::traffic(who, act);
                 let name = format!("{label}: {flows} flows {does}");
                 let mut wanted = |what, bound, found| {
                     targets.push(Target { what: format!("{name}, {what}"), bound, found });
@@ -138,7 +165,7 @@ fn targets(results: &Results) -> Vec<Target> {
                 }
             }
         }
-        let case = |act| Case { who, act };
+        let case = |act| Case::traffic(who, act);
         let trip = |metric| results.ratio(&case(Act::RoundTrip), &case(Act::RoundTrip).kernels(), metric);
         let (small, large) = (Act::Write { bytes: SMALL }, Act::Write { bytes: CHUNK });
         for (what, bound, found) in [
@@ -151,6 +178,14 @@ fn targets(results: &Results) -> Vec<Target> {
             ),
         ] {
             targets.push(Target { what: format!("{label}: {what}"), bound, found });
+        }
+        let found = |metric| results.summary(&Case::flood(who), metric);
+        for (what, bound, metric) in [
+            ("connected within 1 s, %", Bound::AtLeast(99.0), Metric::InTime),
+            ("process grew by, MB", Bound::AtMost(10.0), Metric::Resident),
+        ] {
+            let what = format!("{label}: clients amid forged SYNs, {what}");
+            targets.push(Target { what, bound, found: found(metric) });
         }
     }
     targets
