@@ -234,7 +234,7 @@ impl EgressScheduler for Drr {
     }
 
     fn properties(&self) -> SchedulerProperties {
-        SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull)
+        SchedulerProperties::new().with_bypass(Bypass::UntilDeviceFull).with_sparse_first(self.new.is_some())
     }
 
     fn push(&mut self, now: Instant, packet: Descriptor) {

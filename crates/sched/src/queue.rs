@@ -4,6 +4,10 @@
 //! before TCP builds it, so nothing is lost; its connections ask again in turn when there is room. Of the
 //! others, ACKs that keep their numbers and packets without a connection are dropped, as on any full queue.
 //!
+//! If the scheduler lets connections with little to send go first (`flow-queue`), the limit lets a connection that has
+//! nothing queued in, full or not: in line behind the data of bulk senders it would lose its turn. RFC 8290 (section 4.1)
+//! drops from the longest queue instead. At most one packet of each connection is beyond the limit.
+//!
 //! **ACKs.** With `acks=newest` a queued pure ACK gets its numbers when it is sent, so a waiting ACK is
 //! always up to date and a second one is not needed. With `acks=kept` each keeps its original numbers, as in
 //! a queue below IP; `thin=on` then lets a newer ACK replace an older one if the peer loses no information
@@ -111,6 +115,8 @@ pub struct LimitedQueue<S> {
     data: usize,
     /// Connections whose data found the queue full.
     waiting: Waiters,
+    /// Those of them that have nothing queued any more and go first.
+    emptied: Waiters,
     /// Connections resumed since a packet left that may not have pushed yet.
     let_in: usize,
     /// Number of times data found the queue full.
@@ -123,7 +129,16 @@ impl<S: EgressScheduler> LimitedQueue<S> {
     /// Limits the queue of `inner`, which is empty.
     #[must_use]
     pub fn new(inner: S, params: QueueParams) -> Self {
-        Self { inner, params, data: 0, waiting: Waiters::default(), let_in: 0, deferred: 0, dropped: 0 }
+        Self {
+            inner,
+            params,
+            data: 0,
+            waiting: Waiters::default(),
+            emptied: Waiters::default(),
+            let_in: 0,
+            deferred: 0,
+            dropped: 0,
+        }
     }
 
     /// The queue's parameters.
@@ -136,6 +151,21 @@ impl<S: EgressScheduler> LimitedQueue<S> {
     #[must_use]
     pub const fn inner(&self) -> &S {
         &self.inner
+    }
+
+    /// It has nothing queued, so that it takes the next turn.
+    fn may_go_first(&self, conn: ConnId) -> bool {
+        self.inner.properties().sparse_first && self.inner.backlog(Scope::Conn(conn)).packets == 0
+    }
+
+    /// A packet of `conn` is gone: if it was the last and more waits, the connection may ask again.
+    fn gone(&mut self, conn: Option<ConnId>) {
+        if let Some(conn) = conn.filter(|_| self.waiting.len() > 0)
+            && self.may_go_first(conn)
+            && self.waiting.remove(conn)
+        {
+            self.emptied.insert(conn);
+        }
     }
 
     /// Queued packets without data.
@@ -159,12 +189,14 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
         let admission = self.inner.admit(now, ask);
         if ask.class.is_data() {
             let Some(conn) = ask.conn else { return admission };
-            if admission == Admission::Granted && self.data >= self.params.limit {
+            if admission == Admission::Granted && self.data >= self.params.limit && !self.may_go_first(conn) {
                 self.deferred += 1;
+                self.emptied.remove(conn);
                 self.waiting.insert(conn);
                 return Admission::Deferred;
             }
             self.waiting.remove(conn);
+            self.emptied.remove(conn);
         } else if admission == Admission::Granted
             && self.others() >= self.params.limit
             && (ask.conn.is_none()
@@ -186,6 +218,7 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
         if let Popped::Packet(packet) = &popped {
             self.data -= usize::from(packet.class.is_data()).min(self.data);
             self.let_in = 0;
+            self.gone(packet.conn);
         }
         popped
     }
@@ -207,6 +240,9 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
     }
 
     fn poll_resume(&mut self) -> Option<ConnId> {
+        if let Some(conn) = self.emptied.pop() {
+            return Some(conn);
+        }
         // No more than there is room for, or all would come for one place. But if nothing is queued, no
         // departure could resume the rest.
         if self.data == 0 || self.data + self.let_in < self.params.limit {
@@ -221,8 +257,12 @@ impl<S: EgressScheduler> EgressScheduler for LimitedQueue<S> {
 
     fn forget(&mut self, now: Instant, which: Forget) {
         self.inner.forget(now, which);
-        if let Forget::Conn(conn) = which {
-            self.waiting.remove(conn);
+        match which {
+            Forget::Packet { conn, .. } => self.gone(conn),
+            Forget::Conn(conn) => {
+                self.waiting.remove(conn);
+                self.emptied.remove(conn);
+            }
         }
         self.count_data();
     }

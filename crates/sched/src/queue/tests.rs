@@ -1,8 +1,10 @@
 use super::*;
 use crate::testing::{ANY, Load};
-use crate::{AckPriority, Fifo};
+use crate::{AckPriority, Drr, Fifo};
 use ackline_tcp_core::policy::sched::ControlKind;
 use std::string::ToString;
+use std::vec;
+use std::vec::Vec;
 
 fn queue(limit: usize) -> Load<LimitedQueue<Fifo>> {
     Load::new(LimitedQueue::new(Fifo::default(), QueueParams { limit, ..QueueParams::default() }))
@@ -85,4 +87,71 @@ fn thin_means_that_acks_keep_their_numbers() {
     for text in ["limit=0", "limit=1000001", "acks=old", "thin=2", "x=1"] {
         assert!(with(text).is_err(), "{text}");
     }
+}
+
+/// A link that takes a packet in each of `turns` turns, bulk senders that push all that they may, and one that has a packet
+/// every hundred turns: all others have had one since. How many packets of each bulk sender have left, and how many turns a rare packet waited at most.
+fn beside_bulk_senders(senders: u32, limit: usize, turns: u32) -> (Vec<u32>, u32) {
+    let params = QueueParams { limit, ..QueueParams::default() };
+    let mut load = Load::new(LimitedQueue::new(Drr::default().sparse_first(), params));
+    let offer = |load: &mut Load<LimitedQueue<Drr>>, conn, most| {
+        for _ in 0..most {
+            if ask(load, conn, SegmentClass::Data) != Admission::Granted {
+                break;
+            }
+            let packet = load.packet("x", SegmentClass::Data, conn, 1500);
+            load.scheduler.push(Instant::ZERO, packet);
+        }
+    };
+    let (mut sent, mut longest, mut rare_since) = (vec![0; senders as usize], 0, None);
+    for sender in 0..senders {
+        offer(&mut load, sender, u32::MAX);
+    }
+    for turn in 0..turns {
+        // Once each bulk sender has had its turn as a new one.
+        if turn >= 200 && turn % 100 == 0 && rare_since.is_none() {
+            rare_since = Some(turn);
+            offer(&mut load, senders, 1);
+        }
+        let Popped::Packet(packet) = load.scheduler.pop(Instant::ZERO, &ANY) else { panic!("empty") };
+        load.scheduler.departed(Instant::ZERO, &packet);
+        match sent.get_mut(packet.conn.unwrap().index()) {
+            Some(sent) => *sent += 1,
+            None => longest = longest.max(turn - rare_since.take().unwrap()),
+        }
+        while let Some(conn) = load.scheduler.poll_resume() {
+            let sender = conn.index() as u32;
+            offer(&mut load, sender, if sender == senders { 1 } else { u32::MAX });
+        }
+        assert!(metric(&load.scheduler, "queued_packets") <= (limit + senders as usize + 1) as f64);
+    }
+    (sent, longest.max(rare_since.map_or(0, |since| turns - since)))
+}
+
+#[test]
+fn a_full_queue_does_not_keep_a_sparse_connection_from_going_first() {
+    for (senders, limit) in [(5, 100), (50, 10)] {
+        let (sent, longest) = beside_bulk_senders(senders, limit, 5_000);
+        assert!(longest <= 2, "{senders} senders, {limit} packets: a packet waited {longest} turns");
+        let (least, most) = (sent.iter().min().unwrap(), sent.iter().max().unwrap());
+        assert!(most - least <= most / 10, "{sent:?}");
+    }
+}
+
+/// Others with one packet each keep the queue full; the one with two is named when its first has left.
+#[test]
+fn who_waits_with_nothing_queued_is_let_in_though_the_queue_stays_full() {
+    let params = QueueParams { limit: 2, ..QueueParams::default() };
+    let mut load = Load::new(LimitedQueue::new(Drr::default().sparse_first(), params));
+    for conn in 0..5 {
+        assert_eq!(ask(&mut load, conn, SegmentClass::Data), Admission::Granted);
+        let packet = load.packet("x", SegmentClass::Data, conn, 1500);
+        load.scheduler.push(Instant::ZERO, packet);
+    }
+    assert_eq!(ask(&mut load, 0, SegmentClass::Data), Admission::Deferred);
+    assert_eq!(load.scheduler.poll_resume(), None);
+    load.pop_name();
+    assert_eq!(load.scheduler.poll_resume(), Some(ConnId::for_test(0, 0)));
+    assert_eq!(load.scheduler.poll_resume(), None);
+    assert_eq!(ask(&mut load, 0, SegmentClass::Data), Admission::Granted);
 }

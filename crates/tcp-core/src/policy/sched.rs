@@ -170,11 +170,14 @@ pub struct SchedulerProperties {
     /// The scheduler is told of what arrives ([`EgressScheduler::arrived`]), because it depends on the rate
     /// of the other direction.
     pub sees_arrivals: bool,
+    /// A connection that has nothing queued takes its next turn before those that have. A limit of the queue lets one
+    /// packet of each connection in, full or not: a connection that waits to be let in cannot go first.
+    pub sparse_first: bool,
 }
 
 impl SchedulerProperties {
     /// Every packet goes through the scheduler, queued ACKs get the latest numbers, super-packets may have any
-    /// size, and what arrives is not reported.
+    /// size, what arrives is not reported, and nobody goes first for having sent little.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -182,6 +185,7 @@ impl SchedulerProperties {
             acks: QueuedAcks::Newest,
             largest_packet: u32::MAX,
             sees_arrivals: false,
+            sparse_first: false,
         }
     }
 
@@ -210,6 +214,13 @@ impl SchedulerProperties {
     #[must_use]
     pub const fn with_arrivals(mut self, sees: bool) -> Self {
         self.sees_arrivals = sees;
+        self
+    }
+
+    /// The same; connections with nothing queued go first if `first`.
+    #[must_use]
+    pub const fn with_sparse_first(mut self, first: bool) -> Self {
+        self.sparse_first = first;
         self
     }
 }
