@@ -25,6 +25,7 @@ compile_error!(
 
 mod args;
 mod bench;
+mod control;
 mod copying;
 mod demo;
 mod egress;
@@ -41,10 +42,12 @@ mod recv;
 mod report;
 mod reproduce;
 mod send;
+mod set;
 mod settings;
 mod signals;
 mod sim;
 mod source;
+mod ss;
 mod timing;
 mod traffic;
 mod tunnel;
@@ -76,6 +79,8 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Send(args) => send::run(args, &registry),
         Command::Recv(args) => recv::run(args, &registry),
         Command::Bench(args) => bench::run(args, &registry),
+        Command::Ss(args) => ss::run(args),
+        Command::Set(args) => set::run(args, &registry),
         Command::Sim(args) => sim::run(args, &registry),
         Command::Merge(args) => sim::merge::run(args, &registry),
         Command::Plot(args) => plot::run(args),

@@ -2,7 +2,7 @@
 
 use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
 use super::units::{Bitrate, RateFormat, parse_bytes, parse_count};
-use super::{PolicyArgs, TunnelArgs, values};
+use super::{ControlArgs, PolicyArgs, TunnelArgs, values};
 use ackline::core::quantity::{SECOND, TIME};
 use clap::{ArgGroup, Args};
 use std::net::IpAddr;
@@ -59,6 +59,8 @@ pub(crate) struct BenchArgs {
     pub(crate) tunnel: TunnelArgs,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) control: ControlArgs,
     /// Refused, with a reason.
     #[arg(short, long, hide = true)]
     pub(crate) udp: bool,

@@ -117,8 +117,12 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
 
 async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
     let Prepared { settings, tunnel, part } = prepared;
-    let ready = Signals::catch().and_then(|signals| Ok((signals, start(&tunnel, &settings)?)));
-    let (mut signals, stack) = match ready {
+    let ready = Signals::catch().and_then(|signals| {
+        let stack = start(&tunnel, &settings)?;
+        let control = args.control.serve(&stack, settings.registry(), "bench")?;
+        Ok((signals, stack, control))
+    });
+    let (mut signals, stack, _control) = match ready {
         Ok(ready) => ready,
         Err(failure) => return Err(said(&mut Screen::new(style, output::print), failure)),
     };

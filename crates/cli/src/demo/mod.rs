@@ -108,7 +108,7 @@ pub(crate) fn run(args: &DemoArgs, registry: &Registry) -> Result<(), Failure> {
             crate::output::print(&line)
                 .map_err(|error| Failure::file("write to", "standard output", &error))?;
         }
-        exchange(args, amount, network, &settings).await
+        exchange(args, amount, network, &settings, registry).await
     });
     match outcome {
         Ok(outcome) => {
@@ -128,8 +128,10 @@ async fn exchange(
     amount: Amount,
     network: Network,
     settings: &Settings,
+    registry: &Registry,
 ) -> Result<Outcome, Failure> {
     let (link, stack, far) = network.start(amount, settings)?;
+    let _control = args.control.serve(&stack, registry, "demo")?;
     let mut outcome = Outcome { link, upload: None, download: None, timing: None, egress: None, error: None };
     let FarSide { received, sent } = far;
     // Before the far end, which begins to send as soon as it has received everything, connects to it.

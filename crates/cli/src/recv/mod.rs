@@ -42,8 +42,12 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let runtime = tunnel::runtime()?;
     let progress = Progress::new("receiving", None, args.output.common);
     let outcome = runtime.block_on(async {
-        let ready = Signals::catch().and_then(|signals| Ok((signals, listen(args, &tunnel, &settings)?)));
-        let (mut signals, (stack, listener)) = match ready {
+        let ready = Signals::catch().and_then(|signals| {
+            let (stack, listener) = listen(args, &tunnel, &settings)?;
+            let control = args.control.serve(&stack, registry, "recv")?;
+            Ok((signals, stack, listener, control))
+        });
+        let (mut signals, stack, listener, _control) = match ready {
             Ok(ready) => ready,
             Err(failure) => {
                 reporter.nothing(&progress, args.keep, &failure)?;

@@ -143,6 +143,7 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
                 // An answer may be waited for without end, and a peer that vanishes says nothing.
                 connections.keep_alive = converses.then_some(tunnel::PROBES);
             })?;
+            let _control = args.control.serve(&stack, registry, "send")?;
             let outcome = tokio::select! {
                 sent = transfer(&stack, args, &targets, (source, answer), &tally, &mut signals, &mut facts) => {
                     sent.map_err(|failure| args.tunnel.blame(&stack, failure))

@@ -3,6 +3,7 @@
 
 mod bench;
 mod common;
+mod control;
 mod demo;
 mod dev;
 mod fields;

@@ -290,8 +290,21 @@ fn help_and_version_succeed_and_teach() {
     assert!(text.contains("Exit status:"), "{text}");
 }
 
-const COMMANDS: [&str; 11] =
-    ["demo", "send", "recv", "bench", "sim", "merge", "plot", "reproduce", "list", "new", "completions"];
+const COMMANDS: [&str; 13] = [
+    "demo",
+    "send",
+    "recv",
+    "bench",
+    "ss",
+    "set",
+    "sim",
+    "merge",
+    "plot",
+    "reproduce",
+    "list",
+    "new",
+    "completions",
+];
 
 /// Lines of more than 100 characters.
 fn too_wide(text: &str) -> Vec<&str> {

@@ -2,12 +2,14 @@
 
 mod builder;
 mod driver;
+mod inspect;
 pub(crate) mod shard;
 pub(crate) mod state;
 pub(crate) mod turns;
 
 pub use builder::Builder;
 pub use driver::Driver;
+pub use inspect::ConnSnapshot;
 
 use crate::device::{Device, DeviceStats};
 use crate::info::SchedulerInfo;

@@ -6,6 +6,7 @@ use crate::State;
 use crate::conn::Connection;
 use crate::ctx::Ctx;
 use crate::error::{ConnError, StreamError};
+use crate::events::WakeReason;
 use crate::id::ConnId;
 use crate::info::{Blocked, Info};
 use crate::policy::spec::PolicyKind;
@@ -162,6 +163,12 @@ impl Conn<'_> {
             info.blocked = Blocked::Scheduler;
         }
         info
+    }
+
+    /// The connection's next deadline, and its purpose.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<(Instant, WakeReason)> {
+        self.conn().next_deadline()
     }
 
     /// Calls `visit` with each variable that the policies of the connection show: those of the congestion

@@ -352,6 +352,19 @@ impl Endpoint {
         Some(Conn::new(self, id))
     }
 
+    /// Handles of connections, in the order of their [indices](ConnId::index) and from this index on; with those that the application
+    /// has released.
+    pub fn conn_ids(&self, from: usize) -> impl Iterator<Item = ConnId> + '_ {
+        self.slots.ids(from)
+    }
+
+    /// A connection for a tool that looks at it, or changes its settings: as [`conn`](Self::conn), but it accepts nothing, and sees
+    /// connections that the application has released.
+    pub fn inspect(&mut self, id: ConnId) -> Option<Conn<'_>> {
+        self.slots.get_mut(id)?;
+        Some(Conn::new(self, id))
+    }
+
     /// Releases a connection: it closes in the background (or is reset, if unread data is lost: RFC 9293,
     /// section 3.6.1) and is forgotten when it has ended. Meanwhile it is an orphan, and the endpoint bounds
     /// how many there are and how long each waits ([`EndpointConfig::max_orphans`],

@@ -191,6 +191,12 @@ impl Slots {
         self.slots.get(index as usize).map_or(ConnId { index, generation: 0 }, |slot| slot.id(index))
     }
 
+    /// The handles of the connections at `from` and behind.
+    pub(super) fn ids(&self, from: usize) -> impl Iterator<Item = ConnId> + '_ {
+        let held = |(index, slot): (usize, &Slot)| slot.conn.is_some().then(|| slot.id(index as u32));
+        self.slots.iter().enumerate().skip(from).filter_map(held)
+    }
+
     /// The slot of a connection that still exists.
     pub(super) fn get_mut(&mut self, id: ConnId) -> Option<&mut Slot> {
         let slot = self.slots.get_mut(id.index as usize)?;

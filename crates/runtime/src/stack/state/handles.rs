@@ -12,6 +12,7 @@ use ackline_tcp_core::{
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::task::Waker;
 use tokio::sync::Notify;
@@ -109,6 +110,21 @@ impl StackState {
         let accepting = Accepting { queue: VecDeque::new(), arrivals: arrivals.clone(), waker: None };
         self.listeners.insert(id, accepting);
         Ok((id, on, arrivals))
+    }
+
+    /// Where each listener listens, and its connections that nobody has accepted.
+    pub(crate) fn listeners(&self) -> Vec<(SocketAddr, usize)> {
+        let place = |on| match on {
+            ListenOn::Address(address) => address,
+            ListenOn::Port(port) => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port),
+            ListenOn::Any => SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), 0),
+        };
+        let listeners = self.listeners.iter();
+        listeners
+            .filter_map(|(id, accepting)| {
+                Some((place(self.endpoint.listens_on(*id)?), accepting.queue.len()))
+            })
+            .collect()
     }
 
     /// The next established connection of a listener.

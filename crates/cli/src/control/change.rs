@@ -1,0 +1,77 @@
+//! What `ackline set` changes on a live connection.
+
+use ackline::Registry;
+use ackline::core::endpoint::Conn;
+use ackline::core::{ConnConfig, Instant};
+use ackline::registry::Options;
+
+/// Sets one option of a connection to its value in the given settings.
+type Setter = fn(&mut Conn<'_>, Instant, &ConnConfig);
+
+/// The options that can change while a connection lives.
+const LIVE: [(&str, Setter); 11] = [
+    ("cc", |conn, now, to| conn.set_congestion_control(now, &*to.policies.cc)),
+    ("ack", |conn, now, to| conn.set_ack_policy(now, &*to.policies.ack)),
+    ("rto", |conn, now, to| conn.set_rto_response(now, &*to.policies.rto)),
+    ("send_buffer", |conn, now, to| conn.set_send_buffer(now, to.send_buffer)),
+    ("min_send_buffer", |conn, now, to| conn.set_min_send_buffer(now, to.min_send_buffer)),
+    ("notsent_lowat", |conn, now, to| conn.set_notsent_lowat(now, to.notsent_lowat)),
+    ("recv_buffer", |conn, now, to| conn.set_recv_buffer(now, to.recv_buffer)),
+    ("cork", |conn, now, to| conn.set_cork(now, to.cork)),
+    ("keep_alive", |conn, now, to| conn.set_keep_alive(now, to.keep_alive)),
+    ("user_timeout", |conn, now, to| conn.set_user_timeout(now, to.user_timeout)),
+    ("dscp", |conn, now, to| conn.set_dscp(now, to.dscp)),
+];
+
+/// A change of some options.
+#[derive(Debug)]
+pub(crate) struct Change {
+    options: Options,
+    setters: Vec<Setter>,
+}
+
+impl Change {
+    /// Reads `KEY=VALUE,...`.
+    pub(crate) fn parse(registry: &Registry, text: &str) -> Result<Self, String> {
+        let options = registry.options(text).map_err(|error| error.to_string())?;
+        let setters = options.iter().map(|(key, _)| setter(key)).collect::<Result<Vec<_>, _>>()?;
+        if setters.is_empty() {
+            return Err("nothing to set; write KEY=VALUE, such as cc=reno".to_owned());
+        }
+        Ok(Self { options, setters })
+    }
+
+    /// Changes one connection.
+    pub(super) fn apply(&self, conn: &mut Conn<'_>, now: Instant) -> Result<(), String> {
+        let to = self.options.conn(conn.config()).map_err(|error| error.to_string())?;
+        for set in &self.setters {
+            set(conn, now, &to);
+        }
+        Ok(())
+    }
+}
+
+fn setter(key: &str) -> Result<Setter, String> {
+    let found = LIVE.iter().find(|(known, _)| *known == key);
+    found.map(|(_, set)| *set).ok_or_else(|| {
+        let known: Vec<&str> = LIVE.iter().map(|(known, _)| *known).collect();
+        format!("{key} cannot change on a live connection; these can: {}", known.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_can_be_set() {
+        let refused = |text| Change::parse(&Registry::default(), text).expect_err("wrong");
+        assert!(
+            refused("sack=off")
+                .starts_with("sack cannot change on a live connection; these can: cc, ack, rto")
+        );
+        assert!(refused("cc=cubik").contains("did you mean \"cubic\"?"));
+        assert!(refused("").contains("write KEY=VALUE"));
+        Change::parse(&Registry::default(), "cc=reno,ack=immediate,dscp=8").expect("all of them live");
+    }
+}

@@ -1,0 +1,30 @@
+//! `ackline set`: options of live connections.
+
+use crate::args::SetArgs;
+use crate::control::change::Change;
+use crate::control::client;
+use crate::control::protocol::Request;
+use crate::failure::Failure;
+use crate::output;
+use crate::ss::filter::Filter;
+use ackline::Registry;
+
+pub(crate) fn run(args: &SetArgs, registry: &Registry) -> Result<(), Failure> {
+    // What is wrong with it is wrong without a stack, too.
+    Change::parse(registry, &args.options).map_err(Failure::usage)?;
+    if args.filter.is_empty() && !args.all {
+        return Err(Failure::usage(
+            "no filter; write one, such as dst 10.0.0.2, or --all for all connections",
+        ));
+    }
+    let filter = if args.all { vec!["state connected".to_owned()] } else { args.filter.clone() };
+    Filter::parse(&filter).map_err(Failure::usage)?;
+    let request = Request::Set { options: args.options.clone(), filter };
+    let mut changed = 0;
+    for reply in client::ask(args.at.control.as_deref(), args.at.pid, &request)? {
+        changed += reply.done;
+    }
+    let plural = if changed == 1 { "" } else { "s" };
+    output::print(&format!("changed {changed} connection{plural}\n"))
+        .map_err(|error| Failure::file("write to", "standard output", &error))
+}

@@ -1,0 +1,101 @@
+//! `ackline ss`: the connections of running stacks, as `ss -t` shows those of the kernel.
+
+pub(crate) mod filter;
+mod line;
+
+use crate::args::SsArgs;
+use crate::control::client::{self, Reply};
+use crate::control::protocol::{About, Request};
+use crate::failure::Failure;
+use crate::output;
+use line::Connection;
+use serde::Serialize;
+use serde_json::Value;
+
+/// The columns.
+const HEAD: [&str; 6] = ["State", "Recv-Q", "Send-Q", "Local Address:Port", "Peer Address:Port", "Process"];
+
+/// What `-j` prints of a stack.
+#[derive(Serialize)]
+struct Report {
+    #[serde(flatten)]
+    stack: About,
+    listeners: Vec<client::Listener>,
+    connections: Vec<Value>,
+}
+
+pub(crate) fn run(args: &SsArgs) -> Result<(), Failure> {
+    let mut filter = args.filter.clone();
+    let names_states =
+        filter.first().is_some_and(|word| word.starts_with("state") || word.starts_with("exclude"));
+    if (args.listening || args.all) && !names_states {
+        let states = if args.all { "state all" } else { "state listening" };
+        filter.insert(0, states.to_owned());
+    }
+    // What is wrong with it is wrong without a stack, too.
+    filter::Filter::parse(&filter).map_err(Failure::usage)?;
+    let replies = client::ask(args.at.control.as_deref(), args.at.pid, &Request::Show { filter })?;
+    let text = if args.json { json(replies) } else { table(args, &replies) };
+    output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+}
+
+fn json(replies: Vec<Reply>) -> String {
+    let reports: Vec<Report> = replies
+        .into_iter()
+        .map(|Reply { stack, listeners, connections, .. }| Report { stack, listeners, connections })
+        .collect();
+    output::json(&reports)
+}
+
+fn table(args: &SsArgs, replies: &[Reply]) -> String {
+    let mut rows = vec![(HEAD.map(str::to_owned), String::new())];
+    for Reply { stack, listeners, connections, .. } in replies {
+        let process = format!("users:((\"ackline {}\",pid={}))", stack.command, stack.pid);
+        for listener in listeners {
+            let local = if listener.local.ip().is_unspecified() {
+                format!("*:{}", listener.local.port())
+            } else {
+                listener.local.to_string()
+            };
+            let cells = [
+                "LISTEN".to_owned(),
+                listener.queued.to_string(),
+                "0".to_owned(),
+                local,
+                "*:*".to_owned(),
+                process.clone(),
+            ];
+            rows.push((cells, String::new()));
+        }
+        for connection in connections {
+            let connection = Connection(connection);
+            let mut last = process.clone();
+            if args.options && !connection.timer().is_empty() {
+                last = format!("{last} {}", connection.timer());
+            }
+            let unsent = connection.count("unacked") + connection.count("notsent_bytes");
+            let cells = [
+                line::state(connection.text("state")).to_owned(),
+                connection.count("unread_bytes").to_string(),
+                unsent.to_string(),
+                connection.text("local").to_owned(),
+                connection.text("remote").to_owned(),
+                last,
+            ];
+            rows.push((cells, if args.info { connection.info() } else { String::new() }));
+        }
+    }
+    let width = |column: usize| rows.iter().map(|(cells, _)| cells[column].len()).max().unwrap_or(0);
+    let widths: [usize; HEAD.len()] = std::array::from_fn(width);
+    let mut text = String::new();
+    for (cells, info) in &rows {
+        let padded: Vec<String> =
+            cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text += padded.join(" ").trim_end();
+        text.push('\n');
+        if !info.is_empty() {
+            text += &format!("\t {info}\n");
+        }
+    }
+    text
+}

@@ -1,0 +1,213 @@
+//! Control sockets: `ackline ss` and `ackline set`, and whoever else talks to the socket.
+
+use crate::common::{Ended, Running, ackline, names, noise, run, scratch, text, until};
+use crate::net::*;
+use crate::usage::refused;
+use rustix::process::Signal;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+fn stdout(ended: &Ended) -> String {
+    String::from_utf8(ended.stdout.clone()).expect("UTF-8")
+}
+
+/// What a successful `ackline` printed.
+fn said(args: &[&str]) -> String {
+    let ended = run(args);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    stdout(&ended)
+}
+
+/// `name:value` or `name value` in a line of `ss`.
+fn field(line: &str, name: &str) -> f64 {
+    let found = line.split_whitespace().find_map(|word| word.strip_prefix(&format!("{name}:")));
+    let text = found.unwrap_or_else(|| panic!("{name} in {line}"));
+    text.split('/').next().and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{name}:{text}"))
+}
+
+/// The answer to raw bytes.
+fn answer(socket: &Path, request: &[u8]) -> String {
+    let mut stream = UnixStream::connect(socket).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("an option");
+    // It may refuse before all was written.
+    let _ = stream.write_all(request);
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).expect("an answer");
+    line
+}
+
+#[test]
+fn ss_agrees_with_the_kernel_and_set_changes_a_live_connection() {
+    with_tun("control::ss_agrees_with_the_kernel_and_set_changes_a_live_connection", || {
+        let (directory, path) = scratch("copy");
+        let socket = directory.path().join("c.sock");
+        let at = ["--control", text(&socket)];
+        let child = receiver(&[&["-q", "-O", text(&path)], &at[..]].concat());
+        let mut stream = connect();
+        let data = noise(2_000_000, 9);
+        stream.write_all(&data[..1_000_000]).expect("taken");
+
+        let ask = || said(&[&["ss", "-tino"], &at[..]].concat());
+        let ours = until("all of it", || Some(ask()).filter(|text| text.contains("bytes_received:1000000")));
+        let lines: Vec<&str> = ours.lines().collect();
+        assert_eq!(lines.len(), 3, "{ours}");
+        assert!(lines[0].starts_with("State Recv-Q Send-Q Local Address:Port Peer Address:Port"), "{ours}");
+        assert!(lines[1].starts_with("ESTAB ") && lines[1].contains("198.18.0.2:5001"), "{ours}");
+        assert!(lines[1].contains("users:((\"ackline recv\",pid="), "{ours}");
+
+        let theirs =
+            Command::new("ss").args(["-tin", "state", "established", "dport", "=", ":5001"]).output();
+        if let Ok(output) = theirs {
+            let theirs = String::from_utf8(output.stdout).expect("UTF-8");
+            let (theirs, ours) = (theirs.lines().last().expect("a connection"), lines[2]);
+            assert_eq!(field(theirs, "bytes_sent"), field(ours, "bytes_received"), "{theirs}\n{ours}");
+            assert_eq!(field(theirs, "mss"), field(ours, "advmss"), "{theirs}\n{ours}");
+            assert_eq!(field(theirs, "advmss"), field(ours, "mss"), "{theirs}\n{ours}");
+            assert_eq!(field(theirs, "pmtu"), field(ours, "pmtu"), "{theirs}\n{ours}");
+            assert_eq!(field(theirs, "data_segs_out"), field(ours, "data_segs_in"), "{theirs}\n{ours}");
+            let least = field(theirs, "minrtt");
+            assert!((0.001..500.0).contains(&least) && field(ours, "rtt") < 500.0, "{theirs}\n{ours}");
+        }
+
+        let filtered = |filter: &[&str]| said(&[&["ss", "-n"], &at[..], filter].concat()).lines().count() - 1;
+        assert_eq!(filtered(&["sport", "=", ":5001"]), 1);
+        assert_eq!(filtered(&["state", "established", "dst", "198.18.0.0/24"]), 1);
+        assert_eq!(filtered(&["dport", "=", ":5001"]), 0);
+        assert_eq!(filtered(&["state", "syn-sent"]), 0);
+        let json: serde_json::Value =
+            serde_json::from_str(&said(&[&["ss", "-j"], &at[..]].concat())).expect("JSON");
+        assert_eq!(json[0]["command"], "recv");
+        assert_eq!(json[0]["connections"][0]["bytes_received"], 1_000_000);
+
+        assert!(!ours.contains("ack_policy:immediate"), "{ours}");
+        let set = |filter: &[&str]| said(&[&["set", "ack=immediate,cc=reno"], &at[..], filter].concat());
+        assert_eq!(set(&["sport", "=", ":1"]), "changed 0 connections\n");
+        assert!(!ask().contains("ack_policy:immediate"));
+        assert_eq!(set(&["sport", "=", ":5001"]), "changed 1 connection\n");
+        let after = ask();
+        assert!(after.contains("ack_policy:immediate") && after.contains(" reno "), "{after}");
+        let complaint = refused(&[&["set", "sack=off", "--all"], &at[..]].concat(), 2);
+        assert!(complaint.contains("sack cannot change on a live connection; these can: cc"), "{complaint}");
+
+        assert_eq!(deliver(stream, &data[1_000_000..]).expect("taken"), 0);
+        let ended = child.end();
+        assert_eq!(ended.status, Some(0), "{ended:?}");
+        assert!(std::fs::read(&path).expect("the file") == data);
+        assert!(!socket.exists(), "removed at the end");
+    });
+}
+
+#[test]
+fn garbage_and_crowds_at_the_socket_leave_the_transfer_alone() {
+    with_tun("control::garbage_and_crowds_at_the_socket_leave_the_transfer_alone", || {
+        let (directory, path) = scratch("copy");
+        let socket = directory.path().join("c.sock");
+        let child = receiver(&["-q", "-O", text(&path), "--control", text(&socket)]);
+        let mut stream = connect();
+        let data = noise(3_000_000, 9);
+        stream.write_all(&data[..1_000_000]).expect("taken");
+
+        for garbage in [
+            &b"\n"[..],
+            b"{}\n",
+            b"{\"do\":\"halt\"}\n",
+            b"\xff\x00[[[\n",
+            b"{\"do\":\"show\",\"filter\":7}\n",
+        ] {
+            let said = answer(&socket, garbage);
+            assert!(said.starts_with("{\"error\":\"not a request: "), "{said}");
+        }
+        let long = vec![b'['; 10 << 20];
+        assert!(answer(&socket, &long).starts_with("{\"error\":\"not a line of at most 65536 bytes"));
+
+        // A thousand clients that ask nothing: 16 are borne with, and the others are told.
+        let mut refusals = 0;
+        for _ in 0..2 {
+            let crowd: Vec<UnixStream> =
+                (0..500).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
+            stream.write_all(&data[1_000_000..1_500_000]).expect("taken");
+            for mut client in &crowd[16..] {
+                client.set_read_timeout(Some(Duration::from_secs(20))).expect("an option");
+                let mut said = String::new();
+                client.read_to_string(&mut said).expect("an answer");
+                assert_eq!(said, "{\"error\":\"too many clients: at most 16 at once\"}\n");
+                refusals += 1;
+            }
+            let complaint = refused(&["ss", "--control", text(&socket)], 2);
+            assert!(complaint.contains("too many clients"), "{complaint}");
+        }
+        assert_eq!(refusals, 2 * (500 - 16));
+        let shown = until("a place", || {
+            let ended = run(&["ss", "-i", "--control", text(&socket)]);
+            (ended.status == Some(0)).then(|| stdout(&ended))
+        });
+        assert!(shown.contains("bytes_received:2000000"), "{shown}");
+
+        assert_eq!(deliver(stream, &data[2_000_000..]).expect("taken"), 0);
+        assert_eq!(child.end().status, Some(0));
+        let copied = std::fs::read(&path).expect("the file");
+        assert_eq!(copied.len(), 1_000_000 + 2 * 500_000 + 1_000_000);
+    });
+}
+
+#[test]
+fn the_leftover_of_a_killed_process_is_removed_by_the_next() {
+    with_tun("control::the_leftover_of_a_killed_process_is_removed_by_the_next", || {
+        let (directory, _) = scratch("unused");
+        let start = |arguments: &[&str]| {
+            let mut command = ackline(&[&["recv", "-q", "-l", "198.18.0.2:5001"], arguments].concat());
+            Running::start(command.env("XDG_RUNTIME_DIR", directory.path()))
+        };
+        let folder = directory.path().join("ackline");
+        let socket =
+            |child: &mut Running| -> PathBuf { folder.join(format!("{}-recv.sock", child.child().id())) };
+        let mut first = start(&[]);
+        let left = socket(&mut first);
+        until("its socket", || left.exists().then_some(()));
+        first.signal(Signal::KILL);
+        first.end();
+        assert!(left.exists(), "nobody could remove it");
+
+        let mut second = start(&[]);
+        let own = socket(&mut second);
+        until("its socket", || own.exists().then_some(()));
+        assert_eq!(names(&folder), [own.file_name().expect("a name").to_str().expect("UTF-8")]);
+        let ss = |arguments: &[&str]| {
+            Running::start(ackline(arguments).env("XDG_RUNTIME_DIR", directory.path())).end()
+        };
+        let listed = stdout(&ss(&["ss", "-ltn"]));
+        assert!(listed.contains("LISTEN") && listed.contains("198.18.0.2:5001"), "{listed}");
+        let pid = second.child().id().to_string();
+        assert_eq!(stdout(&ss(&["ss", "-ltn", "--pid", &pid])), listed);
+        let other = ss(&["ss", "--pid", "1"]);
+        assert!(other.complaint().contains("--pid 1: no stack of this process"), "{other:?}");
+        second.signal(Signal::TERM);
+        second.end();
+        assert_eq!(names(&folder), [] as [&str; 0]);
+
+        let mut without = start(&["--no-control"]);
+        let none = socket(&mut without);
+        until("the interface", || std::net::TcpListener::bind((KERNEL, 0)).ok());
+        assert!(stdout(&ss(&["ss", "-a"])).lines().count() == 1 && !none.exists());
+    });
+}
+
+#[test]
+fn what_is_wrong_is_named_without_a_stack() {
+    let cases: [(&[&str], &str); 5] = [
+        (&["ss", "state", "open"], "state \"open\": no such state; write all, connected"),
+        (&["ss", "dport", "=", ":http"], "dport \":http\": not a port; write :80"),
+        (&["set", "cc=cubik", "--all"], "did you mean \"cubic\"?"),
+        (&["set", "cc=reno"], "no filter; write one, such as dst 10.0.0.2, or --all"),
+        (&["set", "mss=1", "--all"], "mss"),
+    ];
+    for (args, expected) in cases {
+        let complaint = refused(args, 2);
+        assert!(complaint.contains(expected), "{args:?}: {complaint}");
+    }
+    let complaint = refused(&["ss", "--control", "/proc/none/c.sock"], 5);
+    assert!(complaint.contains("cannot ask the stack at /proc/none/c.sock: "), "{complaint}");
+}
