@@ -5,6 +5,7 @@ use super::{ReceivedStream, SentStream};
 use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::traffic::PathSampler;
+use ackline::core::Instant;
 use ackline::runtime::{TcpStream, timer};
 use std::io;
 use std::time::Duration;
@@ -17,13 +18,13 @@ const BITE: usize = 128 << 10;
 /// Longest time between two looks at a connection.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Sends all of `payload` and waits until the other end has acknowledged it.
+/// Sends all of `payload`, whose time began at `started`, and waits until the other end has acknowledged it.
 pub(super) async fn send(
     mut stream: TcpStream,
     mut payload: Payload,
+    started: Instant,
     progress: &Progress,
 ) -> io::Result<SentStream> {
-    let started = timer::now();
     let mut sampler = PathSampler::default();
     loop {
         let now = timer::now();

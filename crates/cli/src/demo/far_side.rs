@@ -104,7 +104,8 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure
 
 async fn stack_sends(stack: &Stack, seed: u64, amount: Amount) -> io::Result<SentStream> {
     let stream = stack.connect((NEAR, NEAR_PORT)).await?;
-    ackline_side::send(stream, Payload::new(seed, amount, timer::now()), &Progress::silent()).await
+    let started = timer::now();
+    ackline_side::send(stream, Payload::new(seed, amount, started), started, &Progress::silent()).await
 }
 
 /// For `map_err`: says what was tried.

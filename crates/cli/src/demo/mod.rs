@@ -182,8 +182,9 @@ async fn upload(
     let watch = Stopwatch::of_thread();
     let send = async {
         let stream = stack.connect((FAR, FAR_PORT)).await?;
-        let payload = Payload::new(UPLOAD_SEED, amount, timer::now());
-        ackline_side::send(stream, payload, progress).await
+        let started = timer::now();
+        let payload = Payload::new(UPLOAD_SEED, amount, started);
+        ackline_side::send(stream, payload, started, progress).await
     };
     let (sent, received) = both(send, received).await?;
     Ok(Direction { sent, received, cpu: watch.cpu() })
