@@ -11,9 +11,10 @@ use std::process::Command;
 use std::{env, fs};
 
 /// What a simulation consists of.
-const CRATES: [&str; 7] = ["tcp-core", "cc-algos", "ack-policy", "sched", "registry", "netsim", "lab"];
+const CRATES: [&str; 8] =
+    ["tcp-core", "cc-algos", "ack-policy", "sched", "registry", "observe", "netsim", "lab"];
 /// Folders of these that only draw and write.
-const OUTPUT: [&str; 2] = ["lab/src/plot", "lab/src/report"];
+const OUTPUT: [&str; 3] = ["lab/src/plot", "lab/src/report", "observe/src/capture"];
 
 fn main() {
     let own = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));

@@ -25,6 +25,7 @@ compile_error!(
 
 mod args;
 mod bench;
+mod capture;
 mod control;
 mod copying;
 mod demo;

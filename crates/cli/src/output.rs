@@ -116,6 +116,15 @@ pub(crate) fn round_trip(time: Option<Duration>) -> String {
     }
 }
 
+/// The wall clock, for reports.
+pub(crate) fn wall_clock() -> std::time::SystemTime {
+    let rustix::time::Timespec { tv_sec, tv_nsec } =
+        rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+    // Neither part is negative after 1970.
+    let since = Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or(0));
+    std::time::SystemTime::UNIX_EPOCH + since
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,7 +12,6 @@ pub mod app;
 mod event;
 mod host;
 pub mod impair;
-pub mod labels;
 mod link;
 mod middlebox;
 mod observe;

@@ -11,10 +11,11 @@
 //!   Section Header │ Interface Description (before its first packet), Enhanced Packet ...
 //! ```
 
-use crate::labels;
 use crate::observe::{Observer, PacketEvent};
 use crate::packet::Packet;
 use crate::topology::{LinkId, NodeId};
+use ackline_observe::labels;
+use ackline_observe::pcapng::{self, Blocks, LinkType};
 use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::{ConnId, Instant};
 use std::fmt;
@@ -71,11 +72,11 @@ pub struct Capture<W> {
     file: W,
     points: Vec<CapturePoint>,
     /// The interfaces in the file: place of the point, link type.
-    interfaces: Vec<(usize, u16)>,
+    interfaces: Vec<(usize, LinkType)>,
     snap_length: Option<u32>,
     packets: u64,
     error: Option<io::Error>,
-    block: Vec<u8>,
+    blocks: Blocks,
     /// What connections did and no comment says yet.
     notes: Vec<Note>,
 }
@@ -103,22 +104,6 @@ impl<W> fmt::Debug for Capture<W> {
     }
 }
 
-/// The packet begins with its IPv4 header.
-const LINKTYPE_IPV4: u16 = 228;
-/// The packet begins with its IPv6 header.
-const LINKTYPE_IPV6: u16 = 229;
-/// Block types.
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
-const ENHANCED_PACKET: u32 = 6;
-/// Options.
-const COMMENT: u16 = 1;
-const SHB_USERAPPL: u16 = 4;
-const IF_NAME: u16 = 2;
-const IF_TSRESOL: u16 = 9;
-/// An option's length has 16 bits.
-const MAX_OPTION: usize = 65_532;
-
 impl<W: Write> Capture<W> {
     /// Begins a file that captures at `points`: of each packet the first `snap_length` bytes, or all of it. The file states
     /// every packet's original length.
@@ -134,17 +119,11 @@ impl<W: Write> Capture<W> {
             snap_length,
             packets: 0,
             error: None,
-            block: vec![],
+            blocks: Blocks::default(),
             notes: vec![],
         };
-        capture.begin(SECTION_HEADER);
-        // Byte order, version 1.0, and a section of unknown length.
-        capture.block.extend_from_slice(&0x1a2b_3c4d_u32.to_le_bytes());
-        capture.block.extend_from_slice(&[1, 0, 0, 0]);
-        capture.block.extend_from_slice(&u64::MAX.to_le_bytes());
-        capture.option(SHB_USERAPPL, concat!("ackline ", env!("CARGO_PKG_VERSION")).as_bytes());
-        capture.end_options();
-        capture.write_block()?;
+        capture.blocks.section("");
+        capture.write_blocks()?;
         Ok(capture)
     }
 
@@ -176,76 +155,39 @@ impl<W: Write> Capture<W> {
         self.notes.extract_if(.., wanted).collect()
     }
 
-    fn begin(&mut self, kind: u32) {
-        self.block.clear();
-        self.block.extend_from_slice(&kind.to_le_bytes());
-        // The length, when it is known.
-        self.block.extend_from_slice(&[0; 4]);
-    }
-
-    fn pad(&mut self) {
-        self.block.resize(self.block.len().next_multiple_of(4), 0);
-    }
-
-    fn option(&mut self, code: u16, value: &[u8]) {
-        let value = &value[..value.len().min(MAX_OPTION)];
-        self.block.extend_from_slice(&code.to_le_bytes());
-        self.block.extend_from_slice(&(value.len() as u16).to_le_bytes());
-        self.block.extend_from_slice(value);
-        self.pad();
-    }
-
-    fn end_options(&mut self) {
-        self.block.extend_from_slice(&[0; 4]);
-    }
-
-    /// A block states its length at both ends.
-    fn write_block(&mut self) -> io::Result<()> {
-        let length = (self.block.len() as u32 + 4).to_le_bytes();
-        self.block[4..8].copy_from_slice(&length);
-        self.block.extend_from_slice(&length);
-        self.file.write_all(&self.block)
+    fn write_blocks(&mut self) -> io::Result<()> {
+        self.file.write_all(self.blocks.as_bytes())?;
+        self.blocks.clear();
+        Ok(())
     }
 
     /// The number of the interface for packets like this at a point, which is described in the file if it is new.
     fn interface(&mut self, point: usize, packet: &Packet) -> io::Result<u32> {
         let is_ipv6 = packet.bytes.first().is_some_and(|first| first >> 4 == 6);
-        let key = (point, if is_ipv6 { LINKTYPE_IPV6 } else { LINKTYPE_IPV4 });
+        let key = (point, if is_ipv6 { LinkType::Ipv6 } else { LinkType::Ipv4 });
         if let Some(known) = self.interfaces.iter().position(|interface| *interface == key) {
             return Ok(known as u32);
         }
         let CapturePoint { point, name, .. } = &self.points[point];
         let name = format!("{name} ({})", point.name());
-        self.begin(INTERFACE_DESCRIPTION);
-        self.block.extend_from_slice(&key.1.to_le_bytes());
-        self.block.extend_from_slice(&[0; 2]);
-        // 0: no limit of the captured length.
-        self.block.extend_from_slice(&self.snap_length.unwrap_or(0).to_le_bytes());
-        self.option(IF_NAME, name.as_bytes());
-        // 10^-9 s.
-        self.option(IF_TSRESOL, &[9]);
-        self.end_options();
-        self.write_block()?;
+        self.blocks.interface(&name, key.1, self.snap_length);
         self.interfaces.push(key);
         Ok(self.interfaces.len() as u32 - 1)
     }
 
     fn write_packet(&mut self, now: Instant, point: usize, packet: &Packet, comment: &str) -> io::Result<()> {
         let interface = self.interface(point, packet)?;
-        let time = now.as_nanos();
         let original = packet.bytes.len() as u32;
         let captured = self.snap_length.map_or(original, |most| original.min(most));
-        self.begin(ENHANCED_PACKET);
-        self.block.extend_from_slice(&interface.to_le_bytes());
-        self.block.extend_from_slice(&((time >> 32) as u32).to_le_bytes());
-        self.block.extend_from_slice(&(time as u32).to_le_bytes());
-        self.block.extend_from_slice(&captured.to_le_bytes());
-        self.block.extend_from_slice(&original.to_le_bytes());
-        self.block.extend_from_slice(&packet.bytes[..captured as usize]);
-        self.pad();
-        self.option(COMMENT, comment.as_bytes());
-        self.end_options();
-        self.write_block()
+        self.blocks.packet(&pcapng::Packet {
+            interface,
+            at_ns: now.as_nanos(),
+            original,
+            data: &packet.bytes[..captured as usize],
+            direction: None,
+            comment,
+        });
+        self.write_blocks()
     }
 }
 
@@ -259,7 +201,7 @@ impl<W: Write + Send + 'static> Observer for Capture<W> {
     }
 
     fn trace(&mut self, now: Instant, node: NodeId, conn: ConnId, event: &TraceEvent) {
-        if let Some(text) = note(event)
+        if let Some(text) = labels::trace_event(event)
             && self.notes.len() < MAX_NOTES
         {
             self.notes.push(Note { at: now, node, conn, text });
@@ -287,34 +229,6 @@ impl<W: Write + Send + 'static> Observer for Capture<W> {
             }
         }
     }
-}
-
-/// What is said of an event; `None` for those that every ACK brings.
-fn note(event: &TraceEvent) -> Option<String> {
-    Some(match *event {
-        TraceEvent::Rto { expiries, rto } => {
-            format!("timeout {expiries}, the next after {} ms", rto.as_millis())
-        }
-        TraceEvent::RtoPhase { from, to } => {
-            format!("rto phase: {} to {}", labels::rto_phase(from), labels::rto_phase(to))
-        }
-        TraceEvent::StaleAck { .. } => "stale ack".to_owned(),
-        TraceEvent::RtoVerdict { verdict } => format!("verdict: {}", labels::rto_verdict(verdict)),
-        TraceEvent::Undo => "undo".to_owned(),
-        TraceEvent::TailLossProbe { new, .. } => {
-            format!("tail loss probe: {}", if new { "new data" } else { "the highest segment again" })
-        }
-        TraceEvent::Lost { bytes, again, by_timer } => {
-            let by = if by_timer { " by the reordering timer" } else { "" };
-            let again = if again > 0 { format!(", {again} segments again") } else { String::new() };
-            format!("lost{by}: {bytes} bytes{again}")
-        }
-        TraceEvent::Dropped { reason } => format!("dropped: {reason}"),
-        TraceEvent::Phase { from, to } => {
-            format!("phase: {} to {}", labels::phase(from), labels::phase(to))
-        }
-        _ => return None,
-    })
 }
 
 fn comment(event: PacketEvent, packet: &Packet) -> String {

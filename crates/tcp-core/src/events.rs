@@ -3,12 +3,12 @@
 use crate::drop_reason::DropReason;
 use crate::error::ConnError;
 use crate::id::{ConnId, ListenerId};
-use crate::packet::SendReason;
+use crate::packet::{SendReason, TxPacket};
 use crate::policy::cc::Phase;
 use crate::policy::rto::{RtoPhase, RtoVerdict};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
-use crate::wire::TcpFlags;
+use crate::wire::{RxPacket, TcpFlags};
 use core::fmt::Debug;
 
 /// An event for the application. Edge-triggered: `Readable` and `Writable` are reported once, and again only
@@ -123,6 +123,16 @@ pub enum WakeReason {
 pub trait Tracer: Debug + Send {
     /// `event` happened to `conn` at `now`.
     fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent);
+}
+
+/// Sees packets as they pass the device. The driver calls it, not the endpoint: a packet that the device refused has not
+/// been sent.
+pub trait PacketObserver: Send {
+    /// `packet` was received at `now`, and the endpoint gets it next: trace events of it follow.
+    fn received(&mut self, now: Instant, packet: &RxPacket<'_>);
+
+    /// `packet` was sent at `now`.
+    fn sent(&mut self, now: Instant, packet: &TxPacket<'_>);
 }
 
 /// What happened inside a connection.

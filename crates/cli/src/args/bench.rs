@@ -1,5 +1,6 @@
 //! The options of `bench`, spelled as iperf3's.
 
+use super::capture::CaptureArgs;
 use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
 use super::units::{Bitrate, RateFormat, parse_bytes, parse_count};
 use super::{ControlArgs, PolicyArgs, TunnelArgs, values};
@@ -61,6 +62,8 @@ pub(crate) struct BenchArgs {
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
     /// Refused, with a reason.
     #[arg(short, long, hide = true)]
     pub(crate) udp: bool,

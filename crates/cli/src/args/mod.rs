@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod agreement;
 pub(crate) mod bench;
+pub(crate) mod capture;
 pub(crate) mod figures;
 pub(crate) mod limits;
 pub(crate) mod units;
@@ -14,6 +15,7 @@ use ackline::core::policy::spec::PolicyKind;
 use ackline::runtime::MacAddress;
 use ackline_lab::PointRange;
 use bench::BenchArgs;
+use capture::CaptureArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use figures::FigureArgs;
 use ipnet::IpNet;
@@ -138,6 +140,8 @@ pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
+    #[command(flatten)]
     pub(crate) output: StackOutputArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
@@ -193,6 +197,8 @@ pub(crate) struct SendArgs {
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
     #[command(flatten)]
     pub(crate) output: StackOutputArgs,
     #[command(flatten)]
@@ -254,6 +260,8 @@ pub(crate) struct RecvArgs {
     pub(crate) timeout: Option<Limit>,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) capture: CaptureArgs,
     #[command(flatten)]
     pub(crate) output: StackOutputArgs,
     #[command(flatten)]
@@ -522,6 +530,13 @@ pub(crate) struct StackOutputArgs {
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) common: OutputArgs,
+}
+
+impl StackOutputArgs {
+    /// Lines for people are wanted.
+    pub(crate) const fn speaks(&self) -> bool {
+        !self.common.quiet && !self.common.json
+    }
 }
 
 /// What a command prints, and how.

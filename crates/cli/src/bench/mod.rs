@@ -118,11 +118,15 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
 async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
     let Prepared { settings, tunnel, part } = prepared;
     let ready = Signals::catch().and_then(|signals| {
+        let capture = args.capture.start(tunnel.interface(), &settings.names, !args.json)?;
         let stack = start(&tunnel, &settings)?;
+        if let Some(capture) = &capture {
+            capture.watch(&stack);
+        }
         let control = args.control.serve(&stack, settings.registry(), "bench")?;
-        Ok((signals, stack, control))
+        Ok((signals, stack, control, capture))
     });
-    let (mut signals, stack, _control) = match ready {
+    let (mut signals, stack, _control, capture) = match ready {
         Ok(ready) => ready,
         Err(failure) => return Err(said(&mut Screen::new(style, output::print), failure)),
     };
@@ -143,6 +147,7 @@ async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(
         Part::Server(place) => server::run(&bench, place, args.one_off, &mut signals).await,
     };
     bench.stack.shutdown(CLOSE_WAIT).await;
+    drop(capture);
     outcome
 }
 
@@ -276,13 +281,4 @@ async fn unless_stopped<T>(
         outcome = work => outcome,
         signal = signals.next() => Err(signal.failure("the test was interrupted")),
     }
-}
-
-/// The wall clock, for reports.
-fn wall_clock() -> std::time::SystemTime {
-    let rustix::time::Timespec { tv_sec, tv_nsec } =
-        rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
-    // Neither part is negative after 1970.
-    let since = Duration::new(tv_sec.unsigned_abs(), u32::try_from(tv_nsec).unwrap_or(0));
-    std::time::SystemTime::UNIX_EPOCH + since
 }

@@ -130,7 +130,11 @@ async fn exchange(
     settings: &Settings,
     registry: &Registry,
 ) -> Result<Outcome, Failure> {
+    let capture = args.capture.start(network::INTERFACE, &settings.names, args.output.speaks())?;
     let (link, stack, far) = network.start(amount, settings)?;
+    if let Some(capture) = &capture {
+        capture.watch(&stack);
+    }
     let _control = args.control.serve(&stack, registry, "demo")?;
     let mut outcome = Outcome { link, upload: None, download: None, timing: None, egress: None, error: None };
     let FarSide { received, sent } = far;
@@ -169,6 +173,7 @@ async fn exchange(
     drop(listener);
     outcome.timing = Some((&stack.stats()).into());
     stack.shutdown(CLOSE_WAIT).await;
+    drop(capture);
     outcome.egress = Some(EgressReport::of(&stack));
     Ok(outcome)
 }

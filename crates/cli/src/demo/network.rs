@@ -13,7 +13,7 @@ use ackline::runtime::netns::{Namespace, enter_user_net_namespace};
 use ackline::runtime::{Device as _, Error as SetupError, Stack};
 use ipnet::{IpNet, Ipv4Net};
 
-const INTERFACE: &str = "ack0";
+pub(super) const INTERFACE: &str = "ack0";
 const PREFIX: u8 = 24;
 
 /// What the data travels over.

@@ -43,11 +43,15 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let progress = Progress::new("receiving", None, args.output.common);
     let outcome = runtime.block_on(async {
         let ready = Signals::catch().and_then(|signals| {
+            let capture = args.capture.start(tunnel.interface(), &settings.names, args.output.speaks())?;
             let (stack, listener) = listen(args, &tunnel, &settings)?;
+            if let Some(capture) = &capture {
+                capture.watch(&stack);
+            }
             let control = args.control.serve(&stack, registry, "recv")?;
-            Ok((signals, stack, listener, control))
+            Ok((signals, stack, listener, control, capture))
         });
-        let (mut signals, stack, listener, _control) = match ready {
+        let (mut signals, stack, listener, _control, capture) = match ready {
             Ok(ready) => ready,
             Err(failure) => {
                 reporter.nothing(&progress, args.keep, &failure)?;
@@ -69,6 +73,7 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
             never = tunnel.watch(&stack, |line| if reporter.speaks() { progress.say(line) }) => match never {},
         };
         stack.shutdown(CLOSE_WAIT).await;
+        drop(capture);
         outcome
     });
     // A write to a pipe that nobody reads may be under way.

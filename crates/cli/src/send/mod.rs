@@ -137,12 +137,16 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     let outcome = tunnel.resolve(&args.to).and_then(|targets| {
         runtime.block_on(async {
             let mut signals = Signals::catch()?;
+            let capture = args.capture.start(tunnel.interface(), &settings.names, args.output.speaks())?;
             let device = tunnel.open()?;
             facts.offload = Some(device.caps().max_super_packet > 0);
             let stack = tunnel.start(device, &settings, |connections| {
                 // An answer may be waited for without end, and a peer that vanishes says nothing.
                 connections.keep_alive = converses.then_some(tunnel::PROBES);
             })?;
+            if let Some(capture) = &capture {
+                capture.watch(&stack);
+            }
             let _control = args.control.serve(&stack, registry, "send")?;
             let outcome = tokio::select! {
                 sent = transfer(&stack, args, &targets, (source, answer), &tally, &mut signals, &mut facts) => {
@@ -154,6 +158,8 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
             // A reset has left by the time that its stream is dropped; this is for what closes in good order.
             stack.shutdown(Duration::from_millis(500)).await;
             facts.egress = Some(EgressReport::of(&stack));
+            tally.acknowledged.clear();
+            drop(capture);
             outcome
         })
     });

@@ -139,7 +139,7 @@ impl Tunnel {
     }
 
     /// The name of its interface.
-    fn interface(&self) -> &str {
+    pub(crate) fn interface(&self) -> &str {
         match &self.device {
             Kind::Tun(tun) => tun.interface(),
             Kind::Ethernet(ethernet) => ethernet.interface(),

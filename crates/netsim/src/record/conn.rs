@@ -1,8 +1,8 @@
 //! One connection over time.
 
 use super::series::{self, Metric, Next, Thinning};
-use crate::labels;
 use crate::topology::NodeId;
+use ackline_observe::labels;
 use ackline_tcp_core::{Conn, ConnId, Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

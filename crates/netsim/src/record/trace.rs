@@ -1,10 +1,10 @@
 //! Individual packets.
 
 use super::Select;
-use crate::labels;
 use crate::observe::PacketEvent;
 use crate::packet::{EcnField, Packet};
 use crate::topology::LinkId;
+use ackline_observe::labels;
 use ackline_tcp_core::Instant;
 use ackline_tcp_core::wire::{self, RxChecksum, RxPacket, Transport};
 use serde::{Deserialize, Serialize};

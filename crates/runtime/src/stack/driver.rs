@@ -304,6 +304,9 @@ impl StackState {
                     received.packets += 1;
                     received.bytes += packet.len();
                     meters.rx_super_packets += u64::from(packet.segment_size.is_some());
+                    if let Some(observer) = &mut port.observer {
+                        observer.received(timer::now(), &packet);
+                    }
                     endpoint.ingest(now, packet);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

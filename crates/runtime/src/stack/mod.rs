@@ -18,7 +18,7 @@ use crate::listener::TcpListener;
 use crate::stats::Stats;
 use crate::stream::TcpStream;
 use ackline_tcp_core::counters::Counters;
-use ackline_tcp_core::events::Tracer;
+use ackline_tcp_core::events::{PacketObserver, Tracer};
 use ackline_tcp_core::policy::EgressScheduler;
 use ackline_tcp_core::{AcceptConfig, ConnConfig, Duration, EndpointConfig, ListenOn, Target};
 use shard::Anchor;
@@ -262,5 +262,11 @@ impl Stack {
     /// must not block or call the stack.
     pub fn set_tracer(&self, tracer: Option<Box<dyn Tracer>>) {
         self.shard.lock().endpoint.set_tracer(tracer);
+    }
+
+    /// Shows every packet that the device carries to `observer` from now on; `None` stops it. The observer runs inside the
+    /// stack: it must not block or call the stack. [`timer::now`](crate::timer::now) is the clock of the instants.
+    pub fn set_observer(&self, observer: Option<Box<dyn PacketObserver>>) {
+        self.shard.lock().device.observer = observer;
     }
 }

@@ -10,6 +10,7 @@ use crate::device::Device;
 use crate::pacing::{Pacing, Wait, Waiter};
 use crate::stats::{Meters, Stats};
 use crate::timer::{self, Timer};
+use ackline_tcp_core::events::PacketObserver;
 use ackline_tcp_core::{
     ConnId, Duration, Endpoint, Event, Instant, ListenerId, TxBudget, WakeReason, Wakeup,
 };
@@ -92,6 +93,8 @@ pub(crate) struct Port {
     /// The interface is down: packets wait until this instant, and are lost after it.
     hold_until: Option<Instant>,
     mtu: PortMtu,
+    /// Sees what passes the device.
+    pub(crate) observer: Option<Box<dyn PacketObserver>>,
 }
 
 impl Port {
@@ -212,6 +215,7 @@ impl StackState {
                 device,
                 full: None,
                 hold_until: None,
+                observer: None,
             },
             endpoint,
             timer,
@@ -279,6 +283,9 @@ impl StackState {
                     let data = packet.payload.iter().any(|slice| !slice.is_empty());
                     meters.departed(at, data);
                     meters.tx_super_packets += u64::from(packet.segment_size.is_some());
+                    if let Some(observer) = &mut port.observer {
+                        observer.sent(at, &packet);
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Full),
                 Err(error) if error.kind() == io::ErrorKind::NetworkDown && port.holds(now, alarms) => {

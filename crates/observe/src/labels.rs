@@ -1,5 +1,6 @@
-//! Text for the core's enums, for records and captures.
+//! Text for the core's enums and events, for records and captures.
 
+use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::info::Blocked;
 use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::cc::Phase;
@@ -93,4 +94,33 @@ pub const fn blocked(blocked: Blocked) -> &'static str {
         Blocked::State => "state",
         _ => "other",
     }
+}
+
+/// What happened inside a connection; `None` for what every packet brings.
+#[must_use]
+pub fn trace_event(event: &TraceEvent) -> Option<String> {
+    Some(match *event {
+        TraceEvent::Rto { expiries, rto } => {
+            format!("timeout {expiries}, the next after {} ms", rto.as_millis())
+        }
+        TraceEvent::RtoPhase { from, to } => {
+            format!("rto phase: {} to {}", rto_phase(from), rto_phase(to))
+        }
+        TraceEvent::StaleAck { .. } => "stale ack".to_owned(),
+        TraceEvent::RtoVerdict { verdict } => format!("verdict: {}", rto_verdict(verdict)),
+        TraceEvent::Undo => "undo".to_owned(),
+        TraceEvent::TailLossProbe { new, .. } => {
+            format!("tail loss probe: {}", if new { "new data" } else { "the highest segment again" })
+        }
+        TraceEvent::Lost { bytes, again, by_timer } => {
+            let by = if by_timer { " by the reordering timer" } else { "" };
+            let again = if again > 0 { format!(", {again} segments again") } else { String::new() };
+            format!("lost{by}: {bytes} bytes{again}")
+        }
+        TraceEvent::Dropped { reason } => format!("dropped: {reason}"),
+        TraceEvent::Phase { from, to } => {
+            format!("phase: {} to {}", phase(from), phase(to))
+        }
+        _ => return None,
+    })
 }

@@ -1,0 +1,182 @@
+//! Captures of a running stack.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `observer` | copying packets and events, inside the stack |
+//! | `queue` | what waits for the thread |
+//! | `writer` | the thread: checksums and comments |
+//! | `files` | the files: their limit, their rotation, and what is left if one cannot be written |
+
+mod files;
+mod observer;
+mod queue;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use ackline_tcp_core::events::{PacketObserver, Tracer};
+use ackline_tcp_core::wire::HeaderBuf;
+use files::Files;
+use observer::{CopyEvents, CopyPackets};
+use queue::Queue;
+use std::io;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use writer::Writer;
+
+/// How to capture.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CaptureOptions {
+    /// Nanoseconds from 1970 to the first instant of the stack's clock.
+    pub epoch_ns: u64,
+    /// Name of the interface in the file, such as `ack0`.
+    pub interface: String,
+    /// Said of the whole file; empty if nothing.
+    pub comment: String,
+    /// Bytes of each packet that are captured; `None`: all. The file states every packet's length. The checksum of a packet
+    /// that is cut, and that the device completes, is captured as the device gets it.
+    pub snap_length: Option<NonZeroU32>,
+    /// Write a super-packet as the packets that it is split into on the wire; otherwise as one packet, as the device gets it.
+    pub split: bool,
+    /// Most bytes of a file; `None`: no limit.
+    pub file_size: Option<NonZeroU64>,
+    /// Files of [`file_size`](Self::file_size) to keep: after the last, the oldest is deleted. Their names are numbered:
+    /// `trace_00001.pcapng`. `None`: one file, and the capture ends when it is full.
+    pub files: Option<NonZeroU32>,
+    /// Most bytes that wait for the thread, 64 for each packet included. Packets that find no room are counted, and missing
+    /// in the file.
+    pub queue: usize,
+}
+
+impl CaptureOptions {
+    /// Whole packets, super-packets as they are, one file without limit, 32 MiB of queue.
+    #[must_use]
+    pub fn new(interface: impl Into<String>, epoch_ns: u64) -> Self {
+        Self {
+            epoch_ns,
+            interface: interface.into(),
+            comment: String::new(),
+            snap_length: None,
+            split: false,
+            file_size: None,
+            files: None,
+            queue: 32 << 20,
+        }
+    }
+}
+
+/// A capture that runs: give [`observer`](Self::observer) and [`tracer`](Self::tracer) to a stack.
+///
+/// Ends when [finished](Self::finish) or dropped. A stack may keep its observer and tracer, which do nothing from then on.
+#[derive(Debug)]
+pub struct Capture {
+    queue: Arc<Queue>,
+    snap_length: u32,
+    split: bool,
+    thread: Option<JoinHandle<CaptureSummary>>,
+}
+
+/// What became of a capture.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CaptureSummary {
+    /// Packets in files, those in files that were deleted since included.
+    pub packets: u64,
+    /// Packets that came while the queue was full.
+    pub dropped: u64,
+    /// Packets that came after the capture had been cut short.
+    pub unwritten: u64,
+    /// Files that were begun.
+    pub files: u32,
+    /// Why it is cut short, if it is.
+    pub cut_short: Option<CutShort>,
+}
+
+/// Why a capture ended before its stack.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CutShort {
+    /// The file has reached its size.
+    FileSize,
+    /// A file could not be written.
+    Error(io::Error),
+}
+
+impl std::fmt::Display for CutShort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::FileSize => f.write_str("the file has reached its size"),
+            Self::Error(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Capture {
+    /// Creates the first file and starts the thread. A file of this name is replaced.
+    ///
+    /// # Errors
+    /// If the file cannot be created or written, or the system has no thread left.
+    pub fn start(path: impl Into<PathBuf>, options: CaptureOptions) -> io::Result<Self> {
+        let queue = Arc::new(Queue::new(options.queue));
+        let snap_length = options.snap_length.map_or(u32::MAX, NonZeroU32::get);
+        let split = options.split;
+        let epoch_ns = options.epoch_ns;
+        let writer = Writer::new(Files::create(path.into(), options)?, epoch_ns);
+        let taken = queue.clone();
+        let thread =
+            std::thread::Builder::new().name("capture".to_owned()).spawn(move || writer.run(&taken))?;
+        Ok(Self { queue, snap_length, split, thread: Some(thread) })
+    }
+
+    /// What sees the packets.
+    #[must_use]
+    pub fn observer(&self) -> Box<dyn PacketObserver> {
+        Box::new(CopyPackets {
+            queue: self.queue.clone(),
+            snap_length: self.snap_length,
+            split: self.split,
+            headers: HeaderBuf::new(),
+        })
+    }
+
+    /// What sees the events that comments tell of. Without it, they only say why packets were sent.
+    #[must_use]
+    pub fn tracer(&self) -> Box<dyn Tracer> {
+        Box::new(CopyEvents(self.queue.clone()))
+    }
+
+    /// Writes what waits, and ends. Blocks meanwhile.
+    #[must_use]
+    pub fn finish(mut self) -> CaptureSummary {
+        self.join().unwrap_or_else(|| CaptureSummary {
+            packets: 0,
+            dropped: 0,
+            unwritten: 0,
+            files: 0,
+            cut_short: Some(CutShort::Error(io::Error::other("the thread that writes has panicked"))),
+        })
+    }
+
+    fn join(&mut self) -> Option<CaptureSummary> {
+        self.queue.close();
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// The protocol of a packet, and where its header begins; `None` if the packet is cut before that, or has extension headers.
+fn transport(packet: &[u8]) -> Option<(u8, usize)> {
+    match packet.first()? >> 4 {
+        4 => Some((*packet.get(9)?, usize::from(packet[0] & 15) * 4)),
+        6 => Some((*packet.get(6)?, 40)),
+        _ => None,
+    }
+}

@@ -1,0 +1,167 @@
+//! The thread: it completes checksums, and says of each packet why it was sent and what it did.
+
+use super::files::Files;
+use super::queue::{Batch, PacketRecord, Queue, Record};
+use super::{CaptureSummary, transport};
+use crate::labels;
+use crate::pcapng::Packet;
+use ackline_tcp_core::ConnId;
+use ackline_tcp_core::events::TraceEvent;
+use ackline_tcp_core::wire::checksum::Accumulator;
+use ackline_tcp_core::wire::{PROTOCOL_TCP, PROTOCOL_UDP};
+use std::fmt::Write as _;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Events that wait for a packet; of a connection that sends no more none is wanted.
+const MAX_NOTES: usize = 10_000;
+
+/// Writes batches of records.
+#[derive(Debug)]
+pub(super) struct Writer {
+    files: Files,
+    epoch_ns: u64,
+    /// What happened to connections, for their next packets.
+    notes: Vec<(ConnId, TraceEvent)>,
+    comment: String,
+}
+
+impl Writer {
+    pub(super) const fn new(files: Files, epoch_ns: u64) -> Self {
+        Self { files, epoch_ns, notes: vec![], comment: String::new() }
+    }
+
+    /// Writes until the queue is closed.
+    pub(super) fn run(mut self, queue: &Queue) -> CaptureSummary {
+        let mut batch = Batch::default();
+        while queue.take(&mut batch) {
+            self.write(&mut batch);
+        }
+        self.files.finish()
+    }
+
+    fn write(&mut self, batch: &mut Batch) {
+        let Batch { records, bytes } = batch;
+        let mut rest = &mut bytes[..];
+        let mut gap = 0;
+        let mut records = records.iter().peekable();
+        while let Some(record) = records.next() {
+            match record {
+                Record::Gap(packets) => gap += packets,
+                Record::Event(conn, event) => self.keep(*conn, event),
+                Record::Packet(record) => {
+                    self.comment.clear();
+                    self.describe(record);
+                    if record.sent.is_none() {
+                        while let Some(Record::Event(conn, event)) = records
+                            .next_if(|next| matches!(next, Record::Event(_, event) if !is_timers(event)))
+                        {
+                            self.note(*conn, event);
+                        }
+                    }
+                    if gap > 0 {
+                        self.files.lost(gap);
+                        self.say(format_args!(
+                            "before this, {gap} packets are missing: the capture's queue was full"
+                        ));
+                        gap = 0;
+                    }
+                    let data = rest.split_off_mut(..record.captured as usize).unwrap_or_default();
+                    if record.incomplete_checksum && record.captured == record.original {
+                        complete_checksum(data);
+                    }
+                    self.files.packet(&Packet {
+                        interface: 0,
+                        at_ns: self.epoch_ns.saturating_add(record.at.as_nanos()),
+                        original: record.original,
+                        data,
+                        direction: Some(record.direction),
+                        comment: &self.comment,
+                    });
+                }
+            }
+        }
+        self.files.lost(gap);
+        self.files.flush();
+    }
+
+    /// Keeps an event for its connection's next packet.
+    fn keep(&mut self, conn: ConnId, event: &TraceEvent) {
+        if self.notes.len() < MAX_NOTES {
+            self.notes.push((conn, *event));
+        }
+    }
+
+    /// Why it was sent, and what its connection did before.
+    fn describe(&mut self, record: &PacketRecord) {
+        if let Some(sent) = record.sent {
+            let (reason, class) = (labels::send_reason(sent.reason), labels::segment_class(sent.class));
+            self.say(format_args!("sent: {reason}; class: {class}"));
+            if let Some(conn) = sent.conn {
+                self.connection(conn);
+                let mut notes = std::mem::take(&mut self.notes);
+                for (conn, event) in notes.extract_if(.., |(of, _)| *of == conn) {
+                    self.note(conn, &event);
+                }
+                self.notes = notes;
+            }
+        }
+        if let Some((place, count)) = record.segment {
+            self.say(format_args!("segment {place} of {count} of a super-packet"));
+        }
+        if let Some(size) = record.segment_size {
+            self.say(format_args!("super-packet: {size} bytes of data per segment"));
+        }
+    }
+
+    fn connection(&mut self, conn: ConnId) {
+        if !self.comment.contains("connection: ") {
+            self.say(format_args!("connection: {}", conn.index()));
+        }
+    }
+
+    fn note(&mut self, conn: ConnId, event: &TraceEvent) {
+        if let Some(text) = labels::trace_event(event) {
+            self.connection(conn);
+            self.say(format_args!("{text}"));
+        }
+    }
+
+    fn say(&mut self, text: std::fmt::Arguments<'_>) {
+        let separator = if self.comment.is_empty() { "" } else { "; " };
+        // A string takes everything.
+        let _ = write!(self.comment, "{separator}{text}");
+    }
+}
+
+/// A timer brought it about, and not the packet before it.
+const fn is_timers(event: &TraceEvent) -> bool {
+    matches!(event, TraceEvent::Rto { .. } | TraceEvent::Lost { by_timer: true, .. })
+}
+
+/// Completes the checksum of a whole TCP or UDP packet.
+fn complete_checksum(packet: &mut [u8]) -> Option<()> {
+    let (protocol, start) = transport(packet)?;
+    let field = start
+        + match protocol {
+            PROTOCOL_TCP => 16,
+            PROTOCOL_UDP => 6,
+            _ => return None,
+        };
+    let length = packet.len().checked_sub(start)?;
+    let mut sum = if packet[0] >> 4 == 4 {
+        let address = |at: usize| Some(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?));
+        Accumulator::pseudo_v4(address(12)?, address(16)?, protocol, length)
+    } else {
+        let address = |at: usize| Some(Ipv6Addr::from(*packet.get(at..)?.first_chunk::<16>()?));
+        Accumulator::pseudo_v6(address(8)?, address(24)?, protocol, length)
+    };
+    packet.get_mut(field..field + 2)?.fill(0);
+    sum.add(packet.get(start..)?);
+    let checksum = match sum.checksum() {
+        // A UDP checksum of zero means that there is none (RFC 768).
+        0 if protocol == PROTOCOL_UDP => 0xffff,
+        checksum => checksum,
+    };
+    packet.get_mut(field..field + 2)?.copy_from_slice(&checksum.to_be_bytes());
+    Some(())
+}
