@@ -148,12 +148,15 @@ impl Queue {
         self.filled.notify_one();
     }
 
-    /// Puts what waits into `batch`, which has been written; sleeps until there is something. False if the queue is closed
-    /// and empty.
-    pub(super) fn take(&self, batch: &mut Batch) -> bool {
+    /// `batch` has been written: its room is free, and its memory is used again.
+    pub(super) fn written(&self, batch: &mut Batch) {
         batch.clear();
+        self.lock().writing = 0;
+    }
+
+    /// Puts what waits into `batch`, which is empty; sleeps until there is something. False if the queue is closed and empty.
+    pub(super) fn take(&self, batch: &mut Batch) -> bool {
         let mut state = self.lock();
-        state.writing = 0;
         state.wake_at = 1;
         let waited = self.filled.wait_while(state, |state| state.batch.records.is_empty() && !state.closed);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);

@@ -35,11 +35,12 @@ impl Writer {
         let mut batch = Batch::default();
         while queue.take(&mut batch) {
             self.write(&mut batch);
+            queue.written(&mut batch);
         }
         self.files.finish()
     }
 
-    fn write(&mut self, batch: &mut Batch) {
+    pub(super) fn write(&mut self, batch: &mut Batch) {
         let Batch { records, bytes } = batch;
         let mut rest = &mut bytes[..];
         let mut gap = 0;
