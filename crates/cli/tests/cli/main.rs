@@ -2,6 +2,7 @@
 //! namespaces of their own; if those may not be made, each says `SKIPPED` with its name.
 
 mod bench;
+mod capture;
 mod common;
 mod control;
 mod demo;

@@ -6,7 +6,7 @@ use crate::pcapng::{Blocks, LinkType, Packet, Statistics};
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Bytes that are written at once.
 const CHUNK: usize = 256 << 10;
@@ -49,7 +49,7 @@ struct Output {
 }
 
 impl Output {
-    fn create(path: &PathBuf, options: &CaptureOptions) -> io::Result<Self> {
+    fn create(path: &Path, options: &CaptureOptions) -> io::Result<Self> {
         let mut blocks = Blocks::default();
         blocks.section(&options.comment);
         blocks.interface(&options.interface, LinkType::Raw, options.snap_length.map(u32::from));
@@ -223,9 +223,9 @@ impl Files {
 }
 
 /// The name of a file: numbered if there may be several.
-fn numbered(path: &PathBuf, options: &CaptureOptions, number: u32) -> PathBuf {
+fn numbered(path: &Path, options: &CaptureOptions, number: u32) -> PathBuf {
     if options.files.is_none() {
-        return path.clone();
+        return path.to_path_buf();
     }
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push(format!("_{number:05}"));

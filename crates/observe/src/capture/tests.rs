@@ -154,7 +154,7 @@ impl Hosts {
                 Ok::<_, Infallible>(())
             });
             assert!(done.is_ok());
-            self.now = self.now + Duration::from_millis(1);
+            self.now += Duration::from_millis(1);
             for packet in &out {
                 self.there.ingest(self.now, packet.arrived());
             }

@@ -8,6 +8,7 @@ mod exchanging;
 mod failing;
 mod fast_open;
 mod impaired;
+mod observing;
 mod options;
 mod pacing;
 mod polling;

@@ -1,0 +1,202 @@
+//! `--pcap`, read by tshark.
+
+use crate::common::{Ended, Running, ackline, run, scratch, text};
+use crate::net::*;
+use ackline::runtime::testing::skip;
+use std::path::Path;
+use std::process::Command;
+
+/// What no dissector of tshark takes for a protocol.
+fn dull(length: usize) -> Vec<u8> {
+    vec![b'Z'; length]
+}
+
+/// What tshark prints of the packets that `filter` takes: these fields, with tabs between them.
+fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+    let mut command = Command::new("tshark");
+    command.args(["-n", "-r", text(file), "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
+    command.args(["-Y", filter, "-T", "fields"]);
+    for field in fields {
+        command.args(["-e", field]);
+    }
+    let output = command.output().expect("tshark runs");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
+}
+
+fn has_tshark(name: &str) -> bool {
+    let found = Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        skip(name, &"there is no tshark");
+    }
+    found
+}
+
+/// No packet is broken, and every checksum that can be checked is right.
+fn assert_sound(file: &Path) {
+    let broken = "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0 \
+                  || tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment";
+    let fields = ["frame.number", "_ws.col.Info", "tcp.checksum.status"];
+    assert_eq!(tshark(file, broken, &fields), Vec::<Vec<String>>::new());
+    assert!(!tshark(file, "tcp.checksum.status == 1", &["frame.number"]).is_empty(), "some were checked");
+}
+
+fn payload(file: &Path, direction: &str) -> usize {
+    let lengths = tshark(file, &format!("frame.packet_flags_direction == {direction}"), &["tcp.len"]);
+    lengths.iter().map(|row| row[0].parse::<usize>().expect("a length")).sum()
+}
+
+#[test]
+fn tshark_reads_what_send_sent_and_why() {
+    const NAME: &str = "capture::tshark_reads_what_send_sent_and_why";
+    if !has_tshark(NAME) {
+        return;
+    }
+    with_tun(NAME, || {
+        for options in [&[][..], &["--pcap-split"], &["--plain"]] {
+            let (directory, path) = scratch("data");
+            let capture = directory.path().join("out.pcapng");
+            std::fs::write(&path, dull(3_000_001)).expect("written");
+            let (listener, to) = kernel_listener();
+            let args = ["send", text(&path), &to, "--pcap", text(&capture), "--pcap-buffer", "256M"];
+            let child = Running::start(&mut ackline(&[&args[..], options].concat()));
+            let (stream, _) = accept(&listener);
+            read_all(stream).expect("read to the end");
+            let ended = child.end();
+            succeeded(&ended);
+            let all = tshark(&capture, "frame", &["frame.len"]);
+            assert!(ended.stderr.contains(&format!("captured {} packets in ", all.len())), "{ended:?}");
+            assert_sound(&capture);
+            assert_eq!(payload(&capture, "2"), 3_000_001, "{options:?}");
+            let longest = all.iter().map(|row| row[0].parse::<usize>().expect("a length")).max();
+            assert_eq!(longest > Some(1500), options.is_empty(), "{options:?}: {longest:?}");
+            for (filter, comment) in [
+                ("tcp.flags.syn == 1 && tcp.flags.ack == 0", "sent: syn; class: syn"),
+                ("tcp.len > 0", "sent: new-data; class: data"),
+            ] {
+                let ours = format!("({filter}) && frame.packet_flags_direction == 2");
+                let rows = tshark(&capture, &ours, &["frame.comment"]);
+                assert!(!rows.is_empty() && rows.iter().all(|row| row[0].starts_with(comment)), "{rows:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn tshark_reads_what_recv_received_over_ipv6() {
+    const NAME: &str = "capture::tshark_reads_what_recv_received_over_ipv6";
+    if !has_tshark(NAME) {
+        return;
+    }
+    with_tun(NAME, || {
+        let (directory, path) = scratch("copy");
+        let capture = directory.path().join("in.pcapng");
+        let args = ["recv", "-l", "[fd00::2]:5001", "-O", text(&path), "--pcap", text(&capture)];
+        let child = Running::start(&mut ackline(&[&args[..], &["--pcap-split"]].concat()));
+        let stream =
+            crate::common::until("a connection", || std::net::TcpStream::connect("[fd00::2]:5001").ok());
+        deliver(stream, &dull(1_000_000)).expect("delivered");
+        succeeded(&child.end());
+        assert_sound(&capture);
+        assert_eq!(payload(&capture, "1"), 1_000_000);
+        let acks = tshark(&capture, "frame.comment contains \"sent: ack-by-\"", &["ipv6.src", "tcp.len"]);
+        assert!(!acks.is_empty() && acks.iter().all(|row| row[..] == ["fd00::2", "0"]), "{acks:?}");
+    });
+}
+
+#[test]
+fn snap_length_and_rotation_bound_the_files() {
+    let (directory, path) = scratch("out.pcapng");
+    let sizes = ["--pcap-snaplen", "128", "--pcap-size", "16K", "--pcap-files", "3"];
+    let args = ["demo", "--device", "channel", "--size", "8M", "--plain", "--pcap", text(&path)];
+    let ended = run(&[&args[..], &sizes].concat());
+    succeeded(&ended);
+    let files: Vec<_> = std::fs::read_dir(directory.path()).expect("a directory").flatten().collect();
+    assert_eq!(files.len(), 3, "{files:?}");
+    for file in files {
+        assert!(file.metadata().expect("a file").len() <= 16 << 10, "{file:?}");
+    }
+}
+
+/// Runs `demo` in a folder on a disk of 256 KiB; `None` if there can be none.
+fn demo_on_a_small_disk(name: &str, args: &str) -> Option<(Ended, Vec<u8>)> {
+    let (directory, copy) = scratch("copy.pcapng");
+    let disk = directory.path().join("disk");
+    std::fs::create_dir(&disk).expect("a directory");
+    let script = format!(
+        "mount -t tmpfs -o size=256k none {disk} || exit 77
+         {program} demo --device channel --json {args} --pcap {disk}/out.pcapng
+         status=$?
+         cp {disk}/out.pcapng {copy}
+         exit $status",
+        disk = text(&disk),
+        program = env!("CARGO_BIN_EXE_ackline"),
+        copy = text(&copy),
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]);
+    let ended = Ended::from(command.output().ok()?);
+    if ended.status == Some(77) || !copy.exists() {
+        skip(name, &format!("no disk of its own: {}", ended.stderr.trim()));
+        return None;
+    }
+    Some((ended, std::fs::read(&copy).expect("readable")))
+}
+
+#[test]
+fn a_full_disk_cuts_the_capture_short_and_not_the_transfer() {
+    const NAME: &str = "capture::a_full_disk_cuts_the_capture_short_and_not_the_transfer";
+    let Some((ended, file)) = demo_on_a_small_disk(NAME, "--size 16M") else { return };
+    succeeded(&ended);
+    assert_eq!(ended.json()["ok"], true);
+    let warning = ended.stderr.lines().find(|line| line.starts_with("warning: ")).expect("a warning");
+    assert!(
+        warning.contains("is cut short after") && warning.ends_with("no space left on device"),
+        "{warning}"
+    );
+    let blocks = blocks(&file);
+    assert!(blocks.len() > 3 && file.len() <= 256 << 10, "{}", file.len());
+    let (kind, last) = blocks.last().expect("blocks");
+    assert_eq!(*kind, 5, "interface statistics");
+    let said = b"cut short: ";
+    assert!(last.windows(said.len()).any(|window| window == said), "the file says it, too");
+}
+
+/// The type and bytes of each block, all of which are whole.
+fn blocks(mut file: &[u8]) -> Vec<(u32, &[u8])> {
+    let number = |bytes: &[u8]| u32::from_le_bytes(bytes[..4].try_into().expect("four bytes"));
+    let mut blocks = vec![];
+    while !file.is_empty() {
+        let length = number(&file[4..]) as usize;
+        let (block, rest) = file.split_at(length);
+        assert_eq!(number(&block[length - 4..]) as usize, length);
+        blocks.push((number(block), block));
+        file = rest;
+    }
+    blocks
+}
+
+#[test]
+fn wrong_options_are_one_error_before_anything_starts() {
+    for args in [
+        &["--pcap-split"][..],
+        &["--pcap-snaplen", "128"],
+        &["--pcap", "x", "--pcap-files", "2"],
+        &["--pcap", "x", "--pcap-size", "100"],
+        &["--pcap", "x", "--pcap-size", "1M", "--pcap-files", "0"],
+        &["--pcap", "x", "--pcap-buffer", "1K"],
+    ] {
+        let ended = run(&[&["demo", "--device", "channel", "--size", "1"], args].concat());
+        assert_eq!(ended.status, Some(2), "{args:?}: {ended:?}");
+    }
+    let (directory, _) = scratch("x");
+    let nowhere = directory.path().join("none/out.pcapng");
+    let ended = run(&["demo", "--device", "channel", "--size", "1", "--quiet", "--pcap", text(&nowhere)]);
+    assert_eq!(ended.status, Some(5), "{ended:?}");
+    let complaint = ended.complaint();
+    assert!(
+        complaint.contains("cannot write --pcap ") && complaint.ends_with("no such file or directory"),
+        "{complaint}"
+    );
+}
