@@ -8,8 +8,8 @@ use std::fs::{self, File};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes that are written at once.
-const CHUNK: usize = 256 << 10;
+/// Bytes that are written at once, and at most a packet more. A disk that is full then costs as much.
+const CHUNK: usize = 32 << 10;
 /// Room for the last block of a file, which says what was counted.
 const LAST_BLOCK: u64 = 512;
 
