@@ -133,11 +133,20 @@ impl Job {
 /// identity, and data that were made before remain those of this job.
 const WAS_THE_DEFAULT: &str = "# was the default";
 
+/// The lines of a text that say more than what was the default.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.trim_end().ends_with(WAS_THE_DEFAULT))
+}
+
+/// The scenario's text, as an identity of jobs that run many of its points.
+pub(crate) fn identity_of_all(scenario: &Scenario) -> String {
+    lines(&scenario.to_toml()).flat_map(|line| [line, "\n"]).collect()
+}
+
 /// All on which a run depends beside the sources: the scenario without its comments, and the point of it.
 fn identity(scenario: &Scenario, point: usize, repetition: u32) -> String {
-    let text = scenario.text().lines().map(str::trim);
-    let says = |line: &&str| !line.is_empty() && !line.starts_with('#') && !line.ends_with(WAS_THE_DEFAULT);
-    let text: Vec<&str> = text.filter(says).collect();
+    let text = lines(scenario.text()).map(str::trim);
+    let text: Vec<&str> = text.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let params = scenario.params(point);
     let params: Vec<String> = params.iter().map(|param| format!("{}={}", param.path, param.value)).collect();
     let given = scenario.given().join("\n");

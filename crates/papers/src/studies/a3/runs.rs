@@ -2,6 +2,7 @@
 
 use super::equations::Buffers;
 use super::numbers::{self, Matrix};
+use crate::job::identity_of_all;
 use crate::{Job, Outputs, ReproduceError, ScenarioText, scenario};
 use ackline_lab::Outcome;
 use serde::{Deserialize, Serialize};
@@ -151,7 +152,7 @@ pub(super) fn loopback(outputs: &Outputs, copies: Copies) -> Result<Matrix, Repr
 pub(super) fn variant_job(id: &str, set: &[&str]) -> Result<Job, ReproduceError> {
     let scenario = BUFFERS.with_set(set)?;
     let points = scenario.points();
-    let identity = format!("{}\n{points}", scenario.to_toml());
+    let identity = format!("{}\n{points}", identity_of_all(&scenario));
     Ok(Job::new(id, identity, move || {
         let one = |point| ackline_lab::run_one(&scenario, point, 0).map(|outcome| rate(&outcome));
         (0..points).map(one).collect::<Result<Vec<Option<f64>>, _>>().map_err(|error| error.to_string())

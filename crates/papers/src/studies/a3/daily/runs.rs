@@ -1,5 +1,6 @@
 //! The axes of the daily matrix, its jobs, and what they measure.
 
+use crate::job::identity_of_all;
 use crate::{Job, Outputs, ReproduceError, Request, ScenarioText, scenario};
 use ackline_lab::{Outcome, Scenario, run_one};
 use serde::{Deserialize, Serialize};
@@ -214,7 +215,7 @@ fn point(policy: Policy, buffer: u32) -> usize {
 
 /// Runs points of a scenario, each with so many seeds. Its output is a list of lists.
 fn job(id: String, scenario: Arc<Scenario>, path: Path, points: Vec<usize>, seeds: u32) -> Job {
-    let identity = format!("{}\n{points:?} {seeds}", scenario.to_toml());
+    let identity = format!("{}\n{points:?} {seeds}", identity_of_all(&scenario));
     Job::new(id, identity, move || {
         let one = |point, seed| {
             let outcome = run_one(&scenario, point, seed).map_err(|error| error.to_string())?;
