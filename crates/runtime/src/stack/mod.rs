@@ -25,9 +25,10 @@ use shard::Anchor;
 use std::future::poll_fn;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::AsyncWrite as _;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
 /// A handle to a running TCP stack: one host with its addresses, on one device.
@@ -149,7 +150,11 @@ impl Stack {
         let (id, written) = self.shard.act(|state, now, _| state.connect(now, to.into(), config, data))?;
         let mut stream = TcpStream::new(self.shard.clone(), id)?;
         poll_fn(|cx| stream.poll_connected(cx)).await?;
-        stream.write_all(data.get(written..).unwrap_or_default()).await?;
+        let mut rest = data.get(written..).unwrap_or_default();
+        while !rest.is_empty() {
+            let taken = poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, rest)).await?;
+            rest = rest.get(taken..).unwrap_or_default();
+        }
         Ok(stream)
     }
 
