@@ -159,7 +159,8 @@ mod tests {
         for n in 0..100_000 {
             replaced += u32::from(cache.learn(NOW, host(n), 1_400, at(u64::from(600 + n)), 1_000));
         }
-        assert_eq!((cache.len(), cache.memory(), replaced), (1_000, 32_000, 99_000));
+        assert_eq!((cache.len(), replaced), (1_000, 99_000));
+        assert!(cache.memory() <= 32_000, "{} bytes", cache.memory());
         assert!(cache.find(NOW, host(99_999)).is_some(), "what was learnt last is known");
         let newest = (98_000..100_000).filter(|n| cache.find(NOW, host(*n)).is_some()).count();
         assert!(newest > 600, "{newest} of 1,000 are among the 2,000 that end last");

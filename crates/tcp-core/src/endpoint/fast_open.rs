@@ -223,7 +223,7 @@ mod tests {
     use super::{Entry, Server};
 
     #[test]
-    fn a_server_takes_64_bytes() {
-        assert_eq!(size_of::<Option<Entry<Server>>>(), 64);
+    fn a_server_takes_at_most_64_bytes() {
+        assert!(size_of::<Option<Entry<Server>>>() <= 64);
     }
 }

@@ -365,7 +365,8 @@ mod tests {
 
     #[test]
     fn an_entry_takes_at_most_128_bytes_with_its_share_of_the_tables() {
-        assert_eq!((size_of::<Entry>(), size_of::<Share>()), (96, 8), "for either family");
+        assert!(size_of::<Entry>() <= 96, "for either family");
+        assert_eq!(size_of::<Share>(), 8);
         for most in [1 << 10, 1 << 14] {
             let mut cache = SynCache::new([1; 16]);
             for number in 0..most {
