@@ -92,6 +92,7 @@ pub(crate) fn prepare() -> Outcome<()> {
     // If the command is killed, its measurements are not to outlive it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
     allow_descriptors();
+    memory::wait_until_free()?;
     ground::gain_rights()
 }
 
@@ -190,8 +191,11 @@ fn socket() -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
+/// A connection that sends at once, and ends with the process: what nobody will acknowledge would hold the kernel's memory
+/// for minutes, and slow down the measurements after this one.
 fn prompt(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
+    sockopt::set_socket_linger(stream.as_fd(), Some(Duration::ZERO))?;
     Ok(stream)
 }
 
