@@ -1,0 +1,614 @@
+//! Stories as text.
+
+use crate::story::{
+    Anomaly, Cause, Connection, Direction, Episode, Found, Interval, Offer, Place, Reset, Rtt, SlowStartEnd, Story,
+};
+use std::fmt::Write as _;
+
+/// Episodes and stalls of a direction that a page lists.
+const LISTED: usize = 8;
+/// Columns of a line.
+const WIDTH: usize = 110;
+/// Columns before the text of an entry.
+const LABEL: usize = 16;
+
+/// A connection on a page.
+#[must_use]
+pub fn page(connection: &Connection) -> String {
+    let mut page = Page::default();
+    let all: u64 = connection.directions.iter().map(|direction| direction.bytes).sum();
+    page.line(&format!(
+        "Connection {}: {} > {}, {} in {}",
+        connection.number,
+        connection.client,
+        connection.server,
+        size(all),
+        time(connection.duration_ns)
+    ));
+    page.text += "\n";
+    page.entry("Capture", &vantage(connection));
+    page.entry("Handshake", &handshake(connection));
+    for (side, direction) in connection.directions.iter().enumerate() {
+        page.text += "\n";
+        let names = ["client", "server"];
+        if direction.packets == 0 {
+            page.line(&format!("The {} sent no data", names[side]));
+            continue;
+        }
+        self::direction(&mut page, names[side], direction, connection);
+    }
+    page.text += "\n";
+    page.entry("End", &end(connection));
+    for anomaly in &connection.anomalies {
+        page.entry("Note", strange(*anomaly));
+    }
+    for direction in &connection.directions {
+        if direction.uncaptured > 0 {
+            let missing = size(direction.uncaptured);
+            page.entry("Note", &format!("{missing} from {} were acknowledged, but are not in the capture", direction.from));
+        }
+        if direction.merged {
+            page.entry("Note", "so many packets were in flight that some count as one: numbers of packets are too small");
+        }
+    }
+    if connection.evicted {
+        page.entry("Note", "the story ends early: too many connections were open at once");
+    }
+    page.text
+}
+
+/// All connections in a table, the worst first; and what was left out.
+#[must_use]
+pub fn summary(story: &Story) -> String {
+    let mut connections: Vec<&Connection> = story.connections.iter().collect();
+    connections.sort_by_key(|connection| std::cmp::Reverse(connection.badness()));
+    let head = ["", "client", "server", "data", "time", "sent again", "most time for"].map(str::to_owned);
+    let mut rows = vec![head];
+    for connection in connections {
+        let main = main_direction(connection);
+        let again: u64 = connection.directions.iter().map(|direction| direction.losses.retransmissions).sum();
+        let most = main.time.first().map_or_else(String::new, |share| {
+            format!("{} {}", percent(share.share), share.cause.words())
+        });
+        rows.push([
+            connection.number.to_string(),
+            connection.client.to_string(),
+            connection.server.to_string(),
+            size(connection.directions.iter().map(|direction| direction.bytes).sum()),
+            time(connection.duration_ns),
+            if again > 0 { again.to_string() } else { "-".to_owned() },
+            most,
+        ]);
+    }
+    let mut text = String::new();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 7] = std::array::from_fn(width);
+    for row in &rows {
+        let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
+            1 | 2 | 6 => format!("{cell:<width$}"),
+            _ => format!("{cell:>width$}"),
+        });
+        let line = cells.collect::<Vec<_>>().join("  ");
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// What of a capture no story tells; empty if nothing.
+#[must_use]
+pub fn left_out(story: &Story) -> String {
+    let mut text = String::new();
+    let skipped = &story.skipped;
+    let parts = [
+        (skipped.not_ip, "packets are not IP"),
+        (skipped.not_tcp, "packets are not TCP"),
+        (skipped.fragments, "IP fragments have no TCP header"),
+        (skipped.cut, "packets are cut within the TCP header; capture 128 bytes at least"),
+        (skipped.link_type, "packets have a link type that is not known"),
+        (story.missed, "packets are missing, says the capture"),
+        (story.evicted, "stories end early: too many connections were open at once"),
+        (story.left_out, "stories are left out, of connections that waited and lost least"),
+    ];
+    for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
+        let _ = writeln!(text, "{} {what}", grouped(count));
+    }
+    if story.cut_short {
+        text += "The file ends within a packet: it is told up to there.\n";
+    }
+    text
+}
+
+/// The direction with more data.
+fn main_direction(connection: &Connection) -> &Direction {
+    let [client, server] = &connection.directions;
+    if server.bytes > client.bytes { server } else { client }
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.text += line.trim_end();
+        self.text.push('\n');
+    }
+
+    /// A label and its text, in lines of the page's width.
+    fn entry(&mut self, label: &str, text: &str) {
+        let mut line = format!("  {label:<width$}", width = LABEL - 2);
+        let mut empty = true;
+        for word in text.split(' ') {
+            if !empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                self.line(&line);
+                line = " ".repeat(LABEL);
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line += word;
+            empty = false;
+        }
+        self.line(&line);
+    }
+}
+
+fn vantage(connection: &Connection) -> String {
+    let vantage = connection.vantage;
+    let far = |distance: Option<u64>| distance.map_or_else(|| "unknown".to_owned(), time);
+    let distances = format!(
+        "round trips from there: {} to the client, {} to the server",
+        far(vantage.to_client_ns),
+        far(vantage.to_server_ns)
+    );
+    let place = match (vantage.place, vantage.stated) {
+        (Place::Client, true) => "at the client, as it says itself".to_owned(),
+        (Place::Server, true) => "at the server, as it says itself".to_owned(),
+        (Place::Client, false) => format!("near the client ({distances})"),
+        (Place::Server, false) => format!("near the server ({distances})"),
+        (Place::Middle, _) => format!("between both ({distances})"),
+        (Place::Both, _) => format!("near both ({distances})"),
+        (Place::Unknown, _) => "unknown where, so it is taken to be at the sender".to_owned(),
+    };
+    let source = if connection.stated {
+        "Why packets were sent is stated by the stack where it says so; the rest is inferred."
+    } else {
+        "All that follows is inferred."
+    };
+    format!("{place}. {source}")
+}
+
+fn handshake(connection: &Connection) -> String {
+    let handshake = &connection.handshake;
+    let (Some(syn), Some(answer)) = (handshake.syn, handshake.syn_ack) else {
+        return match (handshake.syn, handshake.syn_ack) {
+            (Some(syn), None) => format!("only the SYN was captured ({})", offered(syn)),
+            (None, Some(answer)) => format!("only the SYN-ACK was captured ({})", offered(answer)),
+            _ => "not captured: windows cannot be judged".to_owned(),
+        };
+    };
+    let mut parts = vec![];
+    if let Some(took) = handshake.took_ns {
+        parts.push(time(took));
+    }
+    let pair = |name: &str, of: fn(Offer) -> Option<u64>| {
+        let shown = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+        let (one, other) = (of(syn), of(answer));
+        if one == other { format!("{name} {}", shown(one)) } else { format!("{name} {}/{}", shown(one), shown(other)) }
+    };
+    parts.push(pair("MSS", |offer| offer.mss.map(u64::from)));
+    parts.push(pair("window scale", |offer| offer.window_scale.map(u64::from)));
+    let flags: [(&str, fn(Offer) -> bool); 3] =
+        [("SACK", |offer| offer.sack), ("timestamps", |offer| offer.timestamps), ("ECN", |offer| offer.ecn)];
+    for (name, has) in flags {
+        match (has(syn), has(answer)) {
+            (true, true) => parts.push(name.to_owned()),
+            (true, false) => parts.push(format!("{name} refused by the server")),
+            (false, _) => parts.push(format!("no {name}")),
+        }
+    }
+    match syn.fast_open {
+        Some(0) => parts.push("asks for a fast-open cookie".to_owned()),
+        Some(_) => parts.push(format!(
+            "fast open with {} on the SYN, {} accepted",
+            size(handshake.data_on_syn.into()),
+            size(handshake.data_on_syn_accepted.into())
+        )),
+        None => {}
+    }
+    for (count, name) in [(handshake.syn_retransmissions, "SYN"), (handshake.syn_ack_retransmissions, "SYN-ACK")] {
+        if count > 0 {
+            parts.push(format!("the {name} {}", times_again(count.into())));
+        }
+    }
+    parts.join(", ")
+}
+
+fn offered(offer: Offer) -> String {
+    let mut parts = vec![offer.mss.map_or_else(|| "no MSS".to_owned(), |mss| format!("MSS {mss}"))];
+    parts.extend(offer.window_scale.map(|scale| format!("window scale {scale}")));
+    for (has, name) in [(offer.sack, "SACK"), (offer.timestamps, "timestamps"), (offer.ecn, "ECN")] {
+        if has {
+            parts.push(name.to_owned());
+        }
+    }
+    parts.join(", ")
+}
+
+fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Connection) {
+    let span = direction.last_at_ns.saturating_sub(direction.first_at_ns);
+    let rate = if span > 0 { format!(" in {} ({})", time(span), rate(direction.bytes, span)) } else { String::new() };
+    page.line(&format!(
+        "The {name} sent {}{rate}: {} packets, {} in flight at most",
+        size(direction.bytes),
+        grouped(direction.packets),
+        size(direction.max_flight)
+    ));
+    if let Some(slow_start) = direction.slow_start {
+        let after = time(slow_start.end_at_ns.saturating_sub(direction.first_at_ns));
+        let rounds = count(slow_start.rounds.into(), "round trip");
+        let flight = size(slow_start.flight);
+        let why = match slow_start.end {
+            SlowStartEnd::Loss => "by a loss",
+            SlowStartEnd::Mark => "by a congestion mark (ECN)",
+            SlowStartEnd::ReceiverWindow => "at the receiver's window",
+            SlowStartEnd::Plateau => "without a loss: the sender grew no further (HyStart, pacing, or a limit of its own)",
+            SlowStartEnd::Data => "",
+            SlowStartEnd::Application => "",
+        };
+        let text = match slow_start.end {
+            SlowStartEnd::Data => format!("did not end: the data did, after {rounds}, with {flight} in flight at most"),
+            SlowStartEnd::Application => {
+                format!("did not end: the application sent too little, {flight} in flight at most")
+            }
+            _ => format!("ended after {after} and {rounds}, with {flight} in flight, {why}"),
+        };
+        page.entry("Slow start", &text);
+    }
+    page.entry("Time for", &shares(direction));
+    losses(page, direction);
+    stalls(page, direction);
+    if let Some(rtt) = &direction.rtt {
+        page.entry("Round trips", &round_trips(rtt, direction, connection));
+    }
+    page.entry("ACKs", &acks(direction));
+    page.entry("Window", &window(direction));
+    let marks = direction.marks;
+    if marks.capable + marks.echoes > 0 {
+        page.entry(
+            "ECN",
+            &format!(
+                "{} packets could be marked, {} passed with a mark; {} ACKs with an echo, {} reductions announced",
+                grouped(marks.capable),
+                grouped(marks.marked),
+                grouped(marks.echoes),
+                grouped(marks.reductions)
+            ),
+        );
+    }
+    if direction.unacknowledged > 0 {
+        page.entry("Not acknowledged", &format!("{} at the end of the capture", size(direction.unacknowledged)));
+    }
+}
+
+fn shares(direction: &Direction) -> String {
+    let shown: Vec<String> = direction
+        .time
+        .iter()
+        .filter(|share| share.share >= 0.005)
+        .map(|share| format!("{} {}", percent(share.share), share.cause.words()))
+        .collect();
+    if shown.is_empty() { "one packet, or one burst".to_owned() } else { shown.join(", ") }
+}
+
+fn losses(page: &mut Page, direction: &Direction) {
+    let losses = &direction.losses;
+    let mut parts = vec![];
+    if losses.retransmissions > 0 {
+        let share = losses.bytes as f64 / (direction.bytes + losses.bytes).max(1) as f64;
+        let kinds = [
+            (losses.fast, "by SACK or duplicate ACKs"),
+            (losses.timeout, "after a timeout"),
+            (losses.probes, "as tail loss probe"),
+            (losses.unclear, "for no visible reason"),
+        ];
+        let kinds: Vec<String> = kinds
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{} {what}", grouped(*count)))
+            .collect();
+        parts.push(format!(
+            "{} sent again ({}, {}): {}",
+            count(losses.retransmissions, "packet"),
+            size(losses.bytes),
+            percent(share),
+            kinds.join(", ")
+        ));
+        if losses.timeouts > 0 {
+            parts.push(count(losses.timeouts, "timeout"));
+        }
+        parts.push(needless(direction));
+        if losses.before > 0 {
+            let (before, behind) = (losses.before, losses.retransmissions - losses.before);
+            parts.push(format!("{} originals were lost before the capture, {} passed it", grouped(before), grouped(behind)));
+        }
+    }
+    if losses.dropped > 0 {
+        parts.push(format!("the capture shows {} dropped", count(losses.dropped, "packet")));
+    }
+    let late = losses.reordered_before + losses.reordered_after;
+    if late > 0 {
+        parts.push(format!("{} arrived out of order and not sent again", count(late, "packet")));
+    }
+    if losses.duplicated > 0 {
+        parts.push(format!("{} reported twice by DSACK that passed once: doubled by the network", count(losses.duplicated, "packet")));
+    }
+    page.entry("Losses", &if parts.is_empty() { "none".to_owned() } else { parts.join("; ") });
+    let mut listed: Vec<&Episode> = direction.episodes.iter().collect();
+    listed.sort_by_key(|episode| std::cmp::Reverse((episode.without_progress_ns, episode.bytes)));
+    listed.truncate(LISTED);
+    listed.sort_by_key(|episode| episode.at_ns);
+    for episode in &listed {
+        page.entry(&format!("  {}", at(episode.at_ns)), &self::episode(episode));
+    }
+    let rest = direction.episodes.len() - listed.len() + direction.episodes_left_out as usize;
+    if rest > 0 {
+        page.entry("", &format!("and {} that cost less", count(rest as u64, "episode")));
+    }
+}
+
+fn needless(direction: &Direction) -> String {
+    let losses = &direction.losses;
+    if losses.spurious == 0 {
+        return "none known to be needless".to_owned();
+    }
+    let by = [
+        (losses.spurious_by_dsack, "by DSACK"),
+        (losses.spurious_by_timestamp, "by timestamp"),
+        (losses.spurious_by_time, "by the time of the ACK"),
+    ];
+    let by: Vec<String> =
+        by.iter().filter(|(count, _)| *count > 0).map(|(count, how)| format!("{} {how}", grouped(*count))).collect();
+    format!("{} needless ({})", grouped(losses.spurious), by.join(", "))
+}
+
+fn episode(episode: &Episode) -> String {
+    let found = match episode.found {
+        Found::Fast => "found by SACK or duplicate ACKs",
+        Found::Probe => "probe of the tail",
+        Found::Timeout => "found by timeout",
+        Found::Unclear => "sent again for no visible reason",
+    };
+    let mut parts = vec![format!(
+        "{found}{}: {} ({}) again",
+        if episode.stated { " (stated)" } else { "" },
+        count(episode.retransmissions, "packet"),
+        size(episode.bytes)
+    )];
+    if episode.spurious > 0 {
+        let all = episode.spurious >= episode.retransmissions;
+        parts.push(if all { "all needless (spurious)".to_owned() } else { format!("{} needless", grouped(episode.spurious)) });
+    }
+    if episode.timeouts > u64::from(episode.found == Found::Timeout) {
+        parts.push(count(episode.timeouts, "timeout"));
+    }
+    parts.push(format!("repaired after {}", time(episode.time_ns)));
+    parts.push(format!("{} without progress", time(episode.without_progress_ns)));
+    if episode.flight_after > 0 {
+        parts.push(format!("flight {} > {}", size(episode.flight_before), size(episode.flight_after)));
+    }
+    parts.join(", ")
+}
+
+fn stalls(page: &mut Page, direction: &Direction) {
+    let mut listed: Vec<&Interval> = direction.stalls.iter().collect();
+    listed.sort_by_key(|stall| std::cmp::Reverse(stall.time_ns));
+    listed.truncate(LISTED);
+    listed.sort_by_key(|stall| stall.at_ns);
+    for (place, stall) in listed.iter().enumerate() {
+        let label = if place == 0 { "Stalls" } else { "" };
+        page.entry(label, &format!("{}: {} {}", at(stall.at_ns), time(stall.time_ns), why(stall.cause)));
+    }
+}
+
+/// The cause of a wait as a clause.
+const fn why(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Application => "because the application sent nothing",
+        Cause::ReceiverWindow => "because the receiver's window was full",
+        Cause::ZeroWindow => "because the receiver's window was zero",
+        Cause::CongestionWindow => "because the congestion window was full",
+        Cause::Silence => "because no ACK came: the path or the receiver stood still",
+        Cause::Pacing => "because of pacing",
+        Cause::Path => "because of the path or pacing",
+        Cause::Recovery => "while a loss was repaired",
+        Cause::Timer => "until a timer fired",
+    }
+}
+
+fn round_trips(rtt: &Rtt, direction: &Direction, connection: &Connection) -> String {
+    let at_receiver = match connection.vantage.place {
+        Place::Client => direction.from != connection.client,
+        Place::Server => direction.from == connection.client,
+        _ => false,
+    };
+    let what = if at_receiver { "of ACKs at the receiver (how long it waits with them): " } else { "" };
+    let mut text = format!(
+        "{what}min {}, median {}, 95 % below {}, max {}",
+        time(rtt.min_ns),
+        time(rtt.median_ns),
+        time(rtt.p95_ns),
+        time(rtt.max_ns)
+    );
+    if at_receiver {
+        return text;
+    }
+    let _ = match rtt.own_queue_ns {
+        Some(queue) => write!(
+            text,
+            "; they grow with what is in flight (r = {:.2}): its own queue adds {}",
+            rtt.with_flight,
+            time(queue)
+        ),
+        None => write!(text, "; they do not grow with what is in flight (r = {:.2})", rtt.with_flight),
+    };
+    text
+}
+
+fn acks(direction: &Direction) -> String {
+    let acks = &direction.acks;
+    let mut parts = vec![match acks.advancing {
+        0 => "none without data".to_owned(),
+        _ => format!("one per {:.1} segments", acks.segments_per_ack),
+    }];
+    if acks.duplicates > 0 {
+        parts.push(count(acks.duplicates, "duplicate"));
+    }
+    if acks.compressed > 0 {
+        parts.push(format!("{} came in clumps", grouped(acks.compressed)));
+    }
+    parts.join(", ")
+}
+
+fn window(direction: &Direction) -> String {
+    let window = direction.window;
+    let unit = if window.unscaled { " (unscaled, because the scale was not captured)" } else { "" };
+    let mut parts = vec![format!("{} to {}{unit}", size(window.min), size(window.max))];
+    if window.zero > 0 {
+        parts.push(format!("zero {}", times(window.zero)));
+    }
+    if window.probes > 0 {
+        parts.push(count(window.probes, "window probe"));
+    }
+    parts.join(", ")
+}
+
+fn end(connection: &Connection) -> String {
+    let end = &connection.end;
+    let mut parts = vec![];
+    let who = ["the client", "the server"];
+    let mut fins: Vec<(u64, usize)> =
+        end.fin_at_ns.iter().enumerate().filter_map(|(side, at)| at.map(|at| (at, side))).collect();
+    fins.sort_unstable();
+    for (place, (when, side)) in fins.iter().enumerate() {
+        let closed = if place == 0 { format!("{} closed first,", who[*side]) } else { format!("{} closed", who[*side]) };
+        let unheard = if end.fin_acked[*side] { "" } else { " (not acknowledged)" };
+        parts.push(format!("{closed} {}{unheard}", at(*when)));
+    }
+    if let Some(Reset { by_client, at_ns }) = end.reset {
+        let lost: u64 = connection.directions.iter().map(|direction| direction.unacknowledged).sum();
+        let lost = if lost > 0 { format!(", with {} not acknowledged", size(lost)) } else { String::new() };
+        parts.push(format!("{} reset the connection, {}{lost}", who[usize::from(!by_client)], at(at_ns)));
+    }
+    if parts.is_empty() {
+        parts.push("open at the end of the capture".to_owned());
+    }
+    if end.keep_alives > 0 {
+        parts.push(count(end.keep_alives, "keep-alive"));
+    }
+    parts.join("; ")
+}
+
+const fn strange(anomaly: Anomaly) -> &'static str {
+    match anomaly {
+        Anomaly::NoWindowScale => {
+            "the server takes no window scale, so no window is larger than 64 KiB; or a device on the path removed the option"
+        }
+        Anomaly::NoSack => "the server takes no SACK, so several losses in a window are found one per round trip",
+        Anomaly::NoTimestamps => "the server takes no timestamps",
+        Anomaly::NoEcn => "the server refuses ECN",
+        Anomaly::TimestampsStripped => "timestamps were agreed on, and segments came without (RFC 7323, section 3.2)",
+        Anomaly::NoAnswer => "nobody answered the SYN",
+        Anomaly::Refused => "the server refused the connection",
+        Anomaly::HalfOpen => "the handshake was not completed",
+        Anomaly::NoEnd => "neither FIN nor RST is in the capture",
+        Anomaly::SeveralInterfaces => "packets passed several interfaces; those of the first one count",
+    }
+}
+
+/// `at 1.234 s`.
+fn at(ns: u64) -> String {
+    format!("at {:.3} s", ns as f64 / 1e9)
+}
+
+/// A time with three digits: `85.0 µs`, `1.35 s`.
+#[must_use]
+pub fn time(ns: u64) -> String {
+    let (value, unit) = match ns {
+        0..1_000_000 => (ns as f64 / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (ns as f64 / 1e6, "ms"),
+        _ => (ns as f64 / 1e9, "s"),
+    };
+    three(value, unit)
+}
+
+/// Octets with a decimal unit: `1.45 kB`.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    let value = bytes as f64;
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => three(value / 1e3, "kB"),
+        1_000_000..1_000_000_000 => three(value / 1e6, "MB"),
+        _ => three(value / 1e9, "GB"),
+    }
+}
+
+/// Octets over a time: `9.63 Mbit/s`.
+#[must_use]
+pub fn rate(bytes: u64, ns: u64) -> String {
+    let bits = bytes as f64 * 8e9 / ns.max(1) as f64;
+    match bits {
+        b if b >= 1e9 => three(b / 1e9, "Gbit/s"),
+        b if b >= 1e6 => three(b / 1e6, "Mbit/s"),
+        b if b >= 1e3 => three(b / 1e3, "kbit/s"),
+        b => three(b, "bit/s"),
+    }
+}
+
+fn three(value: f64, unit: &str) -> String {
+    let digits = match value {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    if value > 0.0 && value < 1.0 { format!("{value:.2} %") } else { format!("{value:.0} %") }
+}
+
+/// `1 packet`, `1,200 packets`.
+fn count(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+fn times(number: u64) -> String {
+    match number {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        more => format!("{} times", grouped(more)),
+    }
+}
+
+fn times_again(number: u64) -> String {
+    format!("sent again {}", times(number))
+}
+
+/// `1,234,567`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
