@@ -30,6 +30,7 @@ mod control;
 mod copying;
 mod demo;
 mod egress;
+mod explain;
 mod failure;
 mod interfaces;
 mod list;
@@ -82,6 +83,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Bench(args) => bench::run(args, &registry),
         Command::Ss(args) => ss::run(args),
         Command::Set(args) => set::run(args, &registry),
+        Command::Explain(args) => explain::run(args),
         Command::Sim(args) => sim::run(args, &registry),
         Command::Merge(args) => sim::merge::run(args, &registry),
         Command::Plot(args) => plot::run(args),

@@ -1,6 +1,6 @@
 //! One connection: its handshake, the data of both ends, its end, and where it was captured.
 
-use crate::direction::{Context, Flow};
+use crate::direction::{Context, Flow, LONGEST_NS};
 use crate::segment::Segment;
 use crate::story::{Anomaly, Connection, End, Handshake, Offer, Place, Reset, Vantage};
 use ackline_tcp_core::wire::TcpFlags;
@@ -31,6 +31,8 @@ pub(crate) struct Conn {
     distance: [Option<u64>; 2],
     /// A timestamp of each end whose echo is awaited, and when it passed first.
     echoes: [Option<(u32, u64)>; 2],
+    /// The newest timestamp of each end.
+    newest: [Option<u32>; 2],
     /// The interface on which each end's packets are looked at.
     interfaces: [Option<(u32, u32)>; 2],
     /// The capture was made at this end, by its own words.
@@ -63,6 +65,7 @@ impl Conn {
             established: false,
             distance: [None; 2],
             echoes: [None; 2],
+            newest: [None; 2],
             interfaces: [None; 2],
             host: None,
             reset: None,
@@ -113,7 +116,10 @@ impl Conn {
         self.measure_distance(segment, sender);
         if segment.has(TcpFlags::RST) {
             self.refused |= !self.established && self.syn_ack.is_none() && sender != CLIENT;
-            self.reset.get_or_insert(Reset { by_client: sender == CLIENT, at_ns: at.saturating_sub(self.start_ns) });
+            self.reset.get_or_insert(Reset {
+                by_client: sender == CLIENT,
+                at_ns: at.saturating_sub(self.start_ns),
+            });
         }
         let contexts = [self.context(CLIENT), self.context(1 - CLIENT)];
         // The ACK first: what the packet brings is sent after what it has heard.
@@ -135,7 +141,9 @@ impl Conn {
             (true, true) if sender != CLIENT => {
                 let again = self.syn_ack.is_some();
                 self.handshake.syn_ack_retransmissions += u32::from(again);
-                if let Some((_, sent)) = self.syn.filter(|_| !again && self.handshake.syn_retransmissions == 0) {
+                if let Some((_, sent)) =
+                    self.syn.filter(|_| !again && self.handshake.syn_retransmissions == 0)
+                {
                     self.near(1 - CLIENT, at.saturating_sub(sent));
                 }
                 if let Some((seq, _)) = self.syn {
@@ -175,19 +183,27 @@ impl Conn {
         {
             let behind = timestamps.ecr.wrapping_sub(awaited).cast_signed();
             if behind == 0 {
-                self.near(sender, segment.at_ns.saturating_sub(passed));
+                let took = segment.at_ns.saturating_sub(passed);
+                self.near(sender, took);
+                if segment.length > 0 {
+                    let context = self.context(sender);
+                    self.flows[sender].echoed(took, &context);
+                }
             }
             if behind >= 0 {
                 self.echoes[1 - sender] = None;
             }
         }
-        // Only what makes the other end answer: what a pure ACK brings may be echoed much later.
-        if segment.length > 0 || segment.has(TcpFlags::SYN) {
+        // Only the first packet with a value tells when it passed.
+        let newest = &mut self.newest[sender];
+        if newest.is_none_or(|newest| timestamps.val.wrapping_sub(newest).cast_signed() > 0) {
+            *newest = Some(timestamps.val);
             self.echoes[sender].get_or_insert((timestamps.val, segment.at_ns));
         }
     }
 
     fn near(&mut self, end: usize, distance: u64) {
+        let distance = distance.min(LONGEST_NS);
         self.distance[end] = Some(self.distance[end].map_or(distance, |known| known.min(distance)));
     }
 

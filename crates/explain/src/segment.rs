@@ -93,7 +93,15 @@ pub(crate) fn parse<'a>(frame: &Frame<'a>, skipped: &mut Skipped) -> Option<Segm
             let header = ip.header();
             let later = header.fragments_offset().value() > 0;
             let (source, destination) = (header.source_addr().into(), header.destination_addr().into());
-            (source, destination, header.ecn(), ip.payload(), header.slice(), usize::from(header.total_len()), later)
+            (
+                source,
+                destination,
+                header.ecn(),
+                ip.payload(),
+                header.slice(),
+                usize::from(header.total_len()),
+                later,
+            )
         }
         LaxNetSlice::Ipv6(ip) => {
             let header = ip.header();
@@ -137,7 +145,12 @@ fn cooked(data: &[u8], protocol: usize, header: usize) -> Option<LaxSlicedPacket
 }
 
 /// The segment at the start of `bytes`, which were `length` on the wire. `None` if the fixed header is not all there.
-fn tcp<'a>(frame: &Frame<'a>, bytes: &[u8], length: usize, (from, to): (IpAddr, IpAddr)) -> Option<Segment<'a>> {
+fn tcp<'a>(
+    frame: &Frame<'a>,
+    bytes: &[u8],
+    length: usize,
+    (from, to): (IpAddr, IpAddr),
+) -> Option<Segment<'a>> {
     let header: &[u8; HEADER] = bytes.first_chunk()?;
     let u16_at = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let u32_at = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);

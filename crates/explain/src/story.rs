@@ -65,12 +65,14 @@ impl Connection {
     #[must_use]
     pub fn badness(&self) -> (u64, u64, u64) {
         let stalled = |direction: &Direction| {
-            let bad = |share: &&Share| matches!(share.cause, Cause::Timer | Cause::ZeroWindow | Cause::Silence | Cause::Recovery);
-            direction.time.iter().filter(bad).map(|share| share.time_ns).sum::<u64>()
+            let bad = |share: &&Share| {
+                matches!(share.cause, Cause::Timer | Cause::ZeroWindow | Cause::Silence | Cause::Recovery)
+            };
+            direction.time.iter().filter(bad).fold(0, |sum: u64, share| sum.saturating_add(share.time_ns))
         };
         let sum = |of: fn(&Direction) -> u64| self.directions.iter().map(of).sum();
         (
-            self.directions.iter().map(stalled).sum(),
+            self.directions.iter().map(stalled).max().unwrap_or(0),
             sum(|direction| direction.losses.retransmissions),
             sum(|direction| direction.bytes),
         )
@@ -180,8 +182,11 @@ pub struct Direction {
     pub episodes: Vec<Episode>,
     /// Episodes beyond those listed, which cost less.
     pub episodes_left_out: u64,
-    /// Round trips.
+    /// Round trips from the capture to the receiver and back.
     pub rtt: Option<Rtt>,
+    /// Round trips from the capture to the sender and back, queues of the sender and of the path before the capture included; `None` if
+    /// the capture is at the sender, or timestamps are missing.
+    pub rtt_before: Option<Rtt>,
     /// What the other end acknowledged.
     pub acks: Acks,
     /// The window of the other end.

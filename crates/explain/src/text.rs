@@ -1,7 +1,8 @@
 //! Stories as text.
 
 use crate::story::{
-    Anomaly, Cause, Connection, Direction, Episode, Found, Interval, Offer, Place, Reset, Rtt, SlowStartEnd, Story,
+    Anomaly, Cause, Connection, Direction, Episode, Found, Interval, Offer, Place, Reset, Rtt, SlowStartEnd,
+    Story,
 };
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ const LISTED: usize = 8;
 /// Columns of a line.
 const WIDTH: usize = 110;
 /// Columns before the text of an entry.
-const LABEL: usize = 16;
+const LABEL: usize = 17;
 
 /// A connection on a page.
 #[must_use]
@@ -45,10 +46,16 @@ pub fn page(connection: &Connection) -> String {
     for direction in &connection.directions {
         if direction.uncaptured > 0 {
             let missing = size(direction.uncaptured);
-            page.entry("Note", &format!("{missing} from {} were acknowledged, but are not in the capture", direction.from));
+            page.entry(
+                "Note",
+                &format!("{missing} from {} were acknowledged, but are not in the capture", direction.from),
+            );
         }
         if direction.merged {
-            page.entry("Note", "so many packets were in flight that some count as one: numbers of packets are too small");
+            page.entry(
+                "Note",
+                "so many packets were in flight that some count as one: numbers of packets are too small",
+            );
         }
     }
     if connection.evicted {
@@ -67,9 +74,10 @@ pub fn summary(story: &Story) -> String {
     for connection in connections {
         let main = main_direction(connection);
         let again: u64 = connection.directions.iter().map(|direction| direction.losses.retransmissions).sum();
-        let most = main.time.first().map_or_else(String::new, |share| {
-            format!("{} {}", percent(share.share), share.cause.words())
-        });
+        let most = main
+            .time
+            .first()
+            .map_or_else(String::new, |share| format!("{} {}", percent(share.share), share.cause.words()));
         rows.push([
             connection.number.to_string(),
             connection.client.to_string(),
@@ -169,7 +177,7 @@ fn vantage(connection: &Connection) -> String {
         (Place::Server, true) => "at the server, as it says itself".to_owned(),
         (Place::Client, false) => format!("near the client ({distances})"),
         (Place::Server, false) => format!("near the server ({distances})"),
-        (Place::Middle, _) => format!("between both ({distances})"),
+        (Place::Middle, _) => format!("in the middle of the path ({distances})"),
         (Place::Both, _) => format!("near both ({distances})"),
         (Place::Unknown, _) => "unknown where, so it is taken to be at the sender".to_owned(),
     };
@@ -197,7 +205,11 @@ fn handshake(connection: &Connection) -> String {
     let pair = |name: &str, of: fn(Offer) -> Option<u64>| {
         let shown = |value: Option<u64>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
         let (one, other) = (of(syn), of(answer));
-        if one == other { format!("{name} {}", shown(one)) } else { format!("{name} {}/{}", shown(one), shown(other)) }
+        if one == other {
+            format!("{name} {}", shown(one))
+        } else {
+            format!("{name} {}/{}", shown(one), shown(other))
+        }
     };
     parts.push(pair("MSS", |offer| offer.mss.map(u64::from)));
     parts.push(pair("window scale", |offer| offer.window_scale.map(u64::from)));
@@ -219,7 +231,9 @@ fn handshake(connection: &Connection) -> String {
         )),
         None => {}
     }
-    for (count, name) in [(handshake.syn_retransmissions, "SYN"), (handshake.syn_ack_retransmissions, "SYN-ACK")] {
+    for (count, name) in
+        [(handshake.syn_retransmissions, "SYN"), (handshake.syn_ack_retransmissions, "SYN-ACK")]
+    {
         if count > 0 {
             parts.push(format!("the {name} {}", times_again(count.into())));
         }
@@ -240,7 +254,11 @@ fn offered(offer: Offer) -> String {
 
 fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Connection) {
     let span = direction.last_at_ns.saturating_sub(direction.first_at_ns);
-    let rate = if span > 0 { format!(" in {} ({})", time(span), rate(direction.bytes, span)) } else { String::new() };
+    let rate = if span > 0 {
+        format!(" in {} ({})", time(span), rate(direction.bytes, span))
+    } else {
+        String::new()
+    };
     page.line(&format!(
         "The {name} sent {}{rate}: {} packets, {} in flight at most",
         size(direction.bytes),
@@ -255,12 +273,16 @@ fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Co
             SlowStartEnd::Loss => "by a loss",
             SlowStartEnd::Mark => "by a congestion mark (ECN)",
             SlowStartEnd::ReceiverWindow => "at the receiver's window",
-            SlowStartEnd::Plateau => "without a loss: the sender grew no further (HyStart, pacing, or a limit of its own)",
+            SlowStartEnd::Plateau => {
+                "without a loss: the sender grew no further (HyStart, pacing, or a limit of its own)"
+            }
             SlowStartEnd::Data => "",
             SlowStartEnd::Application => "",
         };
         let text = match slow_start.end {
-            SlowStartEnd::Data => format!("did not end: the data did, after {rounds}, with {flight} in flight at most"),
+            SlowStartEnd::Data => {
+                format!("did not end: the data did, after {rounds}, with {flight} in flight at most")
+            }
             SlowStartEnd::Application => {
                 format!("did not end: the application sent too little, {flight} in flight at most")
             }
@@ -273,6 +295,9 @@ fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Co
     stalls(page, direction);
     if let Some(rtt) = &direction.rtt {
         page.entry("Round trips", &round_trips(rtt, direction, connection));
+    }
+    if let Some(before) = &direction.rtt_before {
+        page.entry("", &format!("before the capture: {}", distribution(before)));
     }
     page.entry("ACKs", &acks(direction));
     page.entry("Window", &window(direction));
@@ -290,7 +315,10 @@ fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Co
         );
     }
     if direction.unacknowledged > 0 {
-        page.entry("Not acknowledged", &format!("{} at the end of the capture", size(direction.unacknowledged)));
+        page.entry(
+            "Unacknowledged",
+            &format!("{} at the end of the capture", size(direction.unacknowledged)),
+        );
     }
 }
 
@@ -333,7 +361,11 @@ fn losses(page: &mut Page, direction: &Direction) {
         parts.push(needless(direction));
         if losses.before > 0 {
             let (before, behind) = (losses.before, losses.retransmissions - losses.before);
-            parts.push(format!("{} originals were lost before the capture, {} passed it", grouped(before), grouped(behind)));
+            parts.push(format!(
+                "{} originals were lost before the capture, {} passed it",
+                grouped(before),
+                grouped(behind)
+            ));
         }
     }
     if losses.dropped > 0 {
@@ -344,7 +376,10 @@ fn losses(page: &mut Page, direction: &Direction) {
         parts.push(format!("{} arrived out of order and not sent again", count(late, "packet")));
     }
     if losses.duplicated > 0 {
-        parts.push(format!("{} reported twice by DSACK that passed once: doubled by the network", count(losses.duplicated, "packet")));
+        parts.push(format!(
+            "{} reported twice by DSACK that passed once: doubled by the network",
+            count(losses.duplicated, "packet")
+        ));
     }
     page.entry("Losses", &if parts.is_empty() { "none".to_owned() } else { parts.join("; ") });
     let mut listed: Vec<&Episode> = direction.episodes.iter().collect();
@@ -370,8 +405,11 @@ fn needless(direction: &Direction) -> String {
         (losses.spurious_by_timestamp, "by timestamp"),
         (losses.spurious_by_time, "by the time of the ACK"),
     ];
-    let by: Vec<String> =
-        by.iter().filter(|(count, _)| *count > 0).map(|(count, how)| format!("{} {how}", grouped(*count))).collect();
+    let by: Vec<String> = by
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, how)| format!("{} {how}", grouped(*count)))
+        .collect();
     format!("{} needless ({})", grouped(losses.spurious), by.join(", "))
 }
 
@@ -390,7 +428,11 @@ fn episode(episode: &Episode) -> String {
     )];
     if episode.spurious > 0 {
         let all = episode.spurious >= episode.retransmissions;
-        parts.push(if all { "all needless (spurious)".to_owned() } else { format!("{} needless", grouped(episode.spurious)) });
+        parts.push(if all {
+            "all needless (spurious)".to_owned()
+        } else {
+            format!("{} needless", grouped(episode.spurious))
+        });
     }
     if episode.timeouts > u64::from(episode.found == Found::Timeout) {
         parts.push(count(episode.timeouts, "timeout"));
@@ -423,7 +465,7 @@ const fn why(cause: Cause) -> &'static str {
         Cause::CongestionWindow => "because the congestion window was full",
         Cause::Silence => "because no ACK came: the path or the receiver stood still",
         Cause::Pacing => "because of pacing",
-        Cause::Path => "because of the path or pacing",
+        Cause::Path => "because the path before the capture let nothing through, or the sender sent nothing",
         Cause::Recovery => "while a loss was repaired",
         Cause::Timer => "until a timer fired",
     }
@@ -435,27 +477,35 @@ fn round_trips(rtt: &Rtt, direction: &Direction, connection: &Connection) -> Str
         Place::Server => direction.from == connection.client,
         _ => false,
     };
-    let what = if at_receiver { "of ACKs at the receiver (how long it waits with them): " } else { "" };
-    let mut text = format!(
-        "{what}min {}, median {}, 95 % below {}, max {}",
+    if at_receiver {
+        return format!(
+            "of ACKs at the receiver, how long it waits with them: min {}, median {}, 95 % below {}, max {}",
+            time(rtt.min_ns),
+            time(rtt.median_ns),
+            time(rtt.p95_ns),
+            time(rtt.max_ns)
+        );
+    }
+    let behind = if direction.rtt_before.is_some() { "behind the capture: " } else { "" };
+    format!("{behind}{}", distribution(rtt))
+}
+
+fn distribution(rtt: &Rtt) -> String {
+    let grows = match rtt.own_queue_ns {
+        Some(queue) => format!(
+            "they grow with what is in flight (r = {:.2}): its own queue adds {}",
+            rtt.with_flight,
+            time(queue)
+        ),
+        None => format!("they do not grow with what is in flight (r = {:.2})", rtt.with_flight),
+    };
+    format!(
+        "min {}, median {}, 95 % below {}, max {}; {grows}",
         time(rtt.min_ns),
         time(rtt.median_ns),
         time(rtt.p95_ns),
         time(rtt.max_ns)
-    );
-    if at_receiver {
-        return text;
-    }
-    let _ = match rtt.own_queue_ns {
-        Some(queue) => write!(
-            text,
-            "; they grow with what is in flight (r = {:.2}): its own queue adds {}",
-            rtt.with_flight,
-            time(queue)
-        ),
-        None => write!(text, "; they do not grow with what is in flight (r = {:.2})", rtt.with_flight),
-    };
-    text
+    )
 }
 
 fn acks(direction: &Direction) -> String {
@@ -494,7 +544,11 @@ fn end(connection: &Connection) -> String {
         end.fin_at_ns.iter().enumerate().filter_map(|(side, at)| at.map(|at| (at, side))).collect();
     fins.sort_unstable();
     for (place, (when, side)) in fins.iter().enumerate() {
-        let closed = if place == 0 { format!("{} closed first,", who[*side]) } else { format!("{} closed", who[*side]) };
+        let closed = if place == 0 {
+            format!("{} closed first,", who[*side])
+        } else {
+            format!("{} closed", who[*side])
+        };
         let unheard = if end.fin_acked[*side] { "" } else { " (not acknowledged)" };
         parts.push(format!("{closed} {}{unheard}", at(*when)));
     }
@@ -517,10 +571,14 @@ const fn strange(anomaly: Anomaly) -> &'static str {
         Anomaly::NoWindowScale => {
             "the server takes no window scale, so no window is larger than 64 KiB; or a device on the path removed the option"
         }
-        Anomaly::NoSack => "the server takes no SACK, so several losses in a window are found one per round trip",
+        Anomaly::NoSack => {
+            "the server takes no SACK, so several losses in a window are found one per round trip"
+        }
         Anomaly::NoTimestamps => "the server takes no timestamps",
         Anomaly::NoEcn => "the server refuses ECN",
-        Anomaly::TimestampsStripped => "timestamps were agreed on, and segments came without (RFC 7323, section 3.2)",
+        Anomaly::TimestampsStripped => {
+            "timestamps were agreed on, and segments came without (RFC 7323, section 3.2)"
+        }
         Anomaly::NoAnswer => "nobody answered the SYN",
         Anomaly::Refused => "the server refused the connection",
         Anomaly::HalfOpen => "the handshake was not completed",

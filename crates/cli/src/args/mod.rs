@@ -42,6 +42,7 @@ pub(crate) enum Command {
     Bench(Box<BenchArgs>),
     Ss(SsArgs),
     Set(SetArgs),
+    Explain(ExplainArgs),
     Sim(SimArgs),
     Merge(MergeArgs),
     Plot(PlotArgs),
@@ -95,6 +96,7 @@ Examples:
   nc -l 5001 > copy                               then:  ackline send file 198.18.0.1:5001
   ackline bench -c 198.18.0.1 -R                  measure throughput against a stock iperf3 -s
   ackline ss -tino                                show the connections of running commands
+  ackline explain out.pcapng                      tell the story of each connection in a capture
   ackline sim --example fairness > my.toml        get a scenario, then:  ackline sim my.toml
   ackline reproduce a3                            repeat the tables of a paper
   ackline list cc                                 list congestion controls and their parameters
@@ -834,6 +836,48 @@ pub(crate) enum NewKind {
     /// Egress scheduler: what leaves the host next
     Sched,
 }
+
+/// Tell the story of each connection in a capture
+///
+/// Reads pcap and pcapng files of any TCP stack: of tcpdump, Wireshark, --pcap and sim --pcap. Tells of each connection how it was
+/// opened, how slow start ended, what limited the sender (its application, the receiver's window, the congestion window, pacing, the
+/// path), what was sent again, how that loss was found and whether it was needless, what the connection's own queue adds to its
+/// round trips, and who ended it. The capture may be of either end or of the middle of the path, and cut to headers (tcpdump -s 128).
+///
+/// Several files are parts of one capture, in this order. Memory is bounded, whatever their size.
+#[derive(Args)]
+#[command(after_long_help = EXPLAIN_EXAMPLES)]
+pub(crate) struct ExplainArgs {
+    /// Captures; - is standard input, and a folder of sim --pcap means the file in it
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// This connection only, by its number in the table
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) conn: Option<u64>,
+    /// These connections only: dport = :443, src 10.0.0.0/24, and, or, not, ( ), as in ackline ss
+    ///
+    /// src and sport are the client's address and port, dst and dport the server's.
+    #[arg(short, long, value_name = "FILTER")]
+    pub(crate) filter: Option<String>,
+    /// Pages of the connections that stood still for longest; the others are in the table
+    #[arg(short, long, value_name = "N", default_value_t = 5)]
+    pub(crate) pages: usize,
+    /// Print everything as JSON, in bytes and nanoseconds (docs/explain.md has the fields)
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const EXPLAIN_EXAMPLES: &str = "\
+Examples:
+  ackline explain trace.pcapng
+  ackline explain trace.pcap --filter 'dport = :443' --pages 20
+  ackline send file 198.18.0.1:5001 --pcap out.pcapng     then:  ackline explain out.pcapng
+  ackline sim recovery.toml --points 0 --pcap             then:  ackline explain recovery-results
+  tcpdump -i eth0 -s 128 -w - tcp | ackline explain -     until tcpdump ends
+  ackline explain trace.pcap --json | jq '.connections[].directions[].losses'
+
+What a page says is inferred from what passed the capture. Captures of ackline state in comments why packets were sent; \
+such reasons are marked as stated. docs/explain.md says how each cause is told from the others, and what cannot be.";
 
 /// Print a completion script for a shell
 #[derive(Args)]

@@ -97,6 +97,16 @@ impl Filter {
         }
     }
 
+    /// Reads a filter of addresses and ports alone, for connections without a state.
+    pub(crate) fn parse_expression(text: &str) -> Result<Self, String> {
+        if let Some(word @ ("state" | "exclude")) = text.split_whitespace().next() {
+            return Err(format!(
+                "filter: {word} is for connections that are open; write dport = :80, src 10.0.0.2"
+            ));
+        }
+        Self::parse(&[text.to_owned()])
+    }
+
     /// True if `subject` is one of those to show.
     pub(crate) fn selects(&self, subject: &Subject) -> bool {
         let place = STATES.iter().position(|(state, _)| *state == subject.state);

@@ -7,6 +7,7 @@ mod common;
 mod control;
 mod demo;
 mod dev;
+mod explain;
 mod fields;
 mod metrics;
 mod net;

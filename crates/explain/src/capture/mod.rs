@@ -39,7 +39,9 @@ pub enum ReadError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The first bytes are those of no capture.
-    #[error("not a capture: it begins with {begin}; pcap and pcapng are read (tcpdump -w, Wireshark, ackline --pcap)")]
+    #[error(
+        "not a capture: it begins with {begin}; pcap and pcapng are read (tcpdump -w, Wireshark, ackline --pcap)"
+    )]
     Unknown {
         /// The first bytes, in hexadecimal digits, or what they are of.
         begin: String,

@@ -64,7 +64,11 @@ impl Section {
     /// Reads the first section's header behind its type.
     pub(super) fn read<R: Read>(source: &mut Source<R>) -> Result<Self, ReadError> {
         let mut section = Self { order: Order::Little, interfaces: vec![], missed_before: 0 };
-        if section.begin(source)? { Ok(section) } else { Err(source.damaged("the file ends within its first header".to_owned())) }
+        if section.begin(source)? {
+            Ok(section)
+        } else {
+            Err(source.damaged("the file ends within its first header".to_owned()))
+        }
     }
 
     pub(super) fn missed(&self) -> u64 {
@@ -78,7 +82,9 @@ impl Section {
         let Some([a, b, c, d, order @ ..]) = source.array::<8>()? else { return Ok(false) };
         self.order = match [Order::Little, Order::Big].into_iter().find(|o| o.u32(order) == BYTE_ORDER) {
             Some(found) => found,
-            None => return Err(source.damaged("the section's byte order is neither little nor big".to_owned())),
+            None => {
+                return Err(source.damaged("the section's byte order is neither little nor big".to_owned()));
+            }
         };
         let length = self.order.u32([a, b, c, d]) as usize;
         // Type, length and byte order have been read.
@@ -104,7 +110,9 @@ impl Section {
             let Some(length) = source.array::<4>()? else { return Ok(None) };
             let length = self.order.u32(length) as usize;
             if length < 12 || !length.is_multiple_of(4) {
-                return Err(source.damaged(format!("a block of {length} bytes; lengths are multiples of 4, from 12")));
+                return Err(
+                    source.damaged(format!("a block of {length} bytes; lengths are multiples of 4, from 12"))
+                );
             }
             if !source.block(length - 8)? {
                 return Ok(None);
@@ -172,7 +180,9 @@ impl Section {
         };
         let Some(described) = self.interfaces.get(interface as usize) else {
             let known = self.interfaces.len();
-            return Err(source.damaged(format!("a packet of interface {interface}; {known} are described before it")));
+            return Err(
+                source.damaged(format!("a packet of interface {interface}; {known} are described before it"))
+            );
         };
         let Some(rest) = block.get(header..) else {
             return Err(source.damaged("a packet's block is shorter than its header".to_owned()));
@@ -185,7 +195,9 @@ impl Section {
         };
         let Some((data, options)) = rest.split_at_checked(captured as usize) else {
             let have = rest.len();
-            return Err(source.damaged(format!("a packet of {captured} captured bytes in a block with {have}")));
+            return Err(
+                source.damaged(format!("a packet of {captured} captured bytes in a block with {have}"))
+            );
         };
         let padding = captured.wrapping_neg() as usize & 3;
         let (mut outbound, mut comment) = (None, "");

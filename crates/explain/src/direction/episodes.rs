@@ -115,7 +115,7 @@ impl Episodes {
         open.story.without_progress_ns = open.story.without_progress_ns.max(after_ns);
         if una >= open.recovery_point {
             self.close(at_ns);
-            self.watch_until_ns = at_ns + rtt_ns;
+            self.watch_until_ns = at_ns.saturating_add(rtt_ns);
         }
     }
 
@@ -174,8 +174,10 @@ impl Episodes {
     /// All that are kept, in the order of time, from `start_ns` on; and how many are not.
     pub(super) fn finish(mut self, start_ns: u64, last_ns: u64) -> (Vec<Episode>, u64) {
         self.close(last_ns);
-        let shown =
-            |(_, episode): (u64, Episode)| Episode { at_ns: episode.at_ns.saturating_sub(start_ns), ..episode };
+        let shown = |(_, episode): (u64, Episode)| Episode {
+            at_ns: episode.at_ns.saturating_sub(start_ns),
+            ..episode
+        };
         (self.ended.into_iter().map(shown).collect(), self.left_out)
     }
 }

@@ -35,6 +35,8 @@ const CE: u8 = 3;
 const SHORTEST_RTO_NS: u64 = 200_000_000;
 /// A shorter wait is a burst that goes on.
 const BURST_NS: u64 = 60_000;
+/// Longer waits are this long, where they are compared.
+pub(crate) const LONGEST_NS: u64 = 3_600_000_000_000;
 /// The shortest wait that is a stall.
 const SHORTEST_STALL_NS: u64 = 100_000_000;
 
@@ -99,6 +101,8 @@ pub(crate) struct Flow {
     slow_start: SlowStartWatch,
     episodes: Episodes,
     rtt: RoundTrips,
+    /// Round trips from the capture to the sender, if it is away from there.
+    rtt_before: RoundTrips,
     losses: Losses,
     acks: Acks,
     window: Window,
@@ -145,6 +149,7 @@ impl Flow {
             slow_start: SlowStartWatch::default(),
             episodes: Episodes::default(),
             rtt: RoundTrips::default(),
+            rtt_before: RoundTrips::default(),
             losses: Losses::default(),
             acks: Acks::default(),
             window: Window::default(),
@@ -199,6 +204,15 @@ impl Flow {
         self.losses.dropped += 1;
     }
 
+    /// The sender echoed after `rtt_ns` what had passed the capture towards it.
+    pub(crate) fn echoed(&mut self, rtt_ns: u64, context: &Context) {
+        // One that has nothing to send echoes late.
+        let busy = matches!(self.ledger.last(), Some(Cause::CongestionWindow | Cause::Path));
+        if busy && context.is_away() {
+            self.rtt_before.add(rtt_ns, self.flight());
+        }
+    }
+
     /// A packet of the sender passed.
     pub(crate) fn sent(&mut self, segment: &Segment<'_>, context: &Context) {
         let at = segment.at_ns;
@@ -223,6 +237,7 @@ impl Flow {
             return;
         }
         self.view.advance(at, self.snd_nxt);
+        self.slow_start.acknowledged(at, self.view.una(), self.snd_nxt);
         if self.is_probe(segment, start, stated, has_fin) {
             return;
         }
@@ -258,9 +273,12 @@ impl Flow {
     /// Window probes and keep-alives, which repeat the octet before the next one or have none.
     fn is_probe(&mut self, segment: &Segment<'_>, start: u64, stated: Option<Stated>, has_fin: bool) -> bool {
         let end = start + u64::from(segment.length);
-        let repeats = start + 1 == self.snd_una && end <= self.snd_una && self.snd_una == self.snd_nxt && !has_fin;
+        let repeats =
+            start + 1 == self.snd_una && end <= self.snd_una && self.snd_una == self.snd_nxt && !has_fin;
         let shut = self.window.zero > 0 && self.last_window == Some(0);
-        if stated == Some(Stated::WindowProbe) || shut && segment.length <= 1 && (repeats || segment.length == 1) {
+        if stated == Some(Stated::WindowProbe)
+            || shut && segment.length <= 1 && (repeats || segment.length == 1)
+        {
             self.window.probes += 1;
             // With an octet of new data it is data as well.
             return end <= self.snd_nxt;
@@ -314,8 +332,9 @@ impl Flow {
         });
     }
 
+    /// Octets that the sender believes to be on the path.
     fn flight(&self) -> u64 {
-        (self.snd_nxt - self.snd_una).saturating_sub(self.outstanding.sacked())
+        self.snd_nxt.saturating_sub(self.view.una().max(ORIGIN)).saturating_sub(self.view.sacked())
     }
 
     /// Octets before the highest that has passed.
@@ -342,7 +361,7 @@ impl Flow {
             }
         }
         let before = unseen && !seen;
-        let early = at - gap_ns < path / 2;
+        let early = since(at, gap_ns) < path / 2;
         let late = match stated {
             Some(Stated::New) => true,
             Some(_) => false,
@@ -353,7 +372,8 @@ impl Flow {
             record.times = record.times.saturating_add(1);
             record.last_ns = at;
             if record.times == 1 {
-                record.first_ns = at;
+                // What SACK showed then was the gap.
+                (record.first_ns, record.overtaken_ns) = (at, None);
             } else if record.again_tsval.is_none() {
                 record.again_tsval = tsval.filter(|_| is_newer || is_older == Some(false));
             }
@@ -380,7 +400,7 @@ impl Flow {
         context: &Context,
     ) {
         let follows = self.episodes.open().is_some_and(|open| start < open.timeout_point);
-        let silent = at.saturating_sub(self.sent_ns.max(self.view.heard_ns()));
+        let silent = since(at, self.sent_ns.max(self.view.heard_ns()));
         let expired = found == Found::Timeout && (!follows || silent >= SHORTEST_RTO_NS / 2);
         let stated = matches!(stated, Some(Stated::Again(_)));
         let losses = &mut self.losses;
@@ -416,7 +436,7 @@ impl Flow {
         }
         if end <= self.snd_una {
             // What is acknowledged already was sent for nothing, unless the ACK is on its way to the sender.
-            let heard = at.saturating_sub(self.progress_ns) > context.to_sender_ns * 2;
+            let heard = since(at, self.progress_ns) > context.to_sender_ns * 2;
             if heard && self.episodes.needless(start, end) == Some(1) {
                 self.losses.spurious += 1;
                 self.losses.spurious_by_time += 1;
@@ -429,8 +449,10 @@ impl Flow {
         if let Some(Stated::Again(found)) = stated {
             return found;
         }
-        let evidence = self.highest_sacked >= end || self.duplicates >= 3 || (self.duplicates > 0 && self.highest_sacked > 0);
-        let silent = at.saturating_sub(self.sent_ns.max(self.view.heard_ns()));
+        let evidence = self.highest_sacked >= end
+            || self.duplicates >= 3
+            || (self.duplicates > 0 && self.highest_sacked > 0);
+        let silent = since(at, self.sent_ns.max(self.view.heard_ns()));
         let path = self.rtt.smoothed_ns().unwrap_or(context.to_receiver_ns) + context.to_sender_ns;
         let timeout = self.rtt.timeout_ns().unwrap_or(0).max(SHORTEST_RTO_NS) + context.to_sender_ns;
         if let Some(open) = self.episodes.open()
@@ -444,7 +466,7 @@ impl Flow {
             return Found::Fast;
         }
         let again = self.episodes.last_again(start, end).is_some_and(|last| last >= self.progress_ns);
-        let waited = at.saturating_sub(self.view.progress_ns().max(self.sent_ns));
+        let waited = since(at, self.view.progress_ns().max(self.sent_ns));
         if silent * 10 >= timeout * 9 || (again && silent * 2 >= timeout) {
             return Found::Timeout;
         }
@@ -470,26 +492,34 @@ impl Flow {
             return;
         }
         let rtt = self.rtt.smoothed_ns().unwrap_or(context.to_receiver_ns) + context.to_sender_ns;
-        let prompt = (rtt / 8).clamp(100_000, 2_000_000) + context.to_sender_ns / 4;
-        let since = |then: u64| at.saturating_sub(then);
-        if let Some((raised, zero)) = self.view.held_back(end) {
+        // What an ACK lets go follows at once. What is paced follows sometime between two ACKs.
+        let spacing = self.view.spacing_ns() / 4;
+        let prompt = spacing.min(rtt / 8).clamp(100_000, 2_000_000) + context.to_sender_ns / 4;
+        // A sender waits for room for a whole segment (RFC 9293, section 3.8.6.2.1).
+        let whole = self.snd_nxt + context.segment_size(self.mss);
+        if let Some((raised, zero)) = self.view.held_back(end.max(whole)) {
             let cause = if zero { Cause::ZeroWindow } else { Cause::ReceiverWindow };
             self.slow_start.window_is_full();
-            if raised <= self.sent_ns || since(raised) <= prompt {
+            if raised <= self.sent_ns || since(at, raised) <= prompt {
                 self.ledger.write(cause, at, stall);
                 return;
             }
             self.ledger.write(cause, raised, stall);
         }
-        let waited = since(self.sent_ns);
+        let waited = since(at, self.sent_ns);
         if let Some(drained) = self.view.drained_ns() {
             // Everything was acknowledged, so no window held anything back; but for a flight that fills the window.
-            let follows = since(drained) <= prompt && !self.sent_partial;
-            let cause = if follows { Cause::CongestionWindow } else { Cause::Application };
+            let cause = match () {
+                () if self.sent_partial => Cause::Application,
+                () if since(at, drained) <= prompt => Cause::CongestionWindow,
+                // A queue before the capture may hold what the application has written.
+                () if context.is_away() => Cause::Path,
+                () => Cause::Application,
+            };
             self.pause(cause, at, stall);
             return;
         }
-        if self.view.progress_ns() > self.sent_ns && since(self.view.progress_ns()) <= prompt {
+        if self.view.progress_ns() > self.sent_ns && since(at, self.view.progress_ns()) <= prompt {
             self.spaced = 0;
             let silent = waited > (rtt * 2).max(SHORTEST_STALL_NS);
             let cause = if silent { Cause::Silence } else { Cause::CongestionWindow };
@@ -524,9 +554,9 @@ impl Flow {
         self.spacing = Some(mean + (wait - mean) / 8.0);
         self.spaced += 1;
         match () {
+            () if context.is_away() => Cause::Path,
             () if !even && waited > (rtt / 4).max(2_000_000) => Cause::Application,
             () if waited > (rtt * 2).max(SHORTEST_STALL_NS) => Cause::Application,
-            () if context.is_away() => Cause::Path,
             () => Cause::Pacing,
         }
     }
@@ -572,7 +602,7 @@ impl Flow {
             self.acks.duplicates += 1;
         }
         self.last_window = Some(segment.window);
-        self.view.push(at + context.to_sender_ns, ack, edge, sacks);
+        self.view.push(at.saturating_add(context.to_sender_ns), ack, edge, sacks, self.outstanding.sacked());
     }
 
     fn note_window(&mut self, segment: &Segment<'_>, ack: u64, context: &Context) -> Option<u64> {
@@ -622,10 +652,10 @@ impl Flow {
             if *end > self.highest_sacked {
                 self.highest_sacked = *end;
             }
-            self.outstanding.overtake(*start, at);
+            self.outstanding.overtake(ack, *start, at);
         }
         if let Some((sent, flight)) = sample {
-            self.rtt.add(at.saturating_sub(sent), flight);
+            self.rtt.add(since(at, sent), flight);
         }
         sacks
     }
@@ -657,7 +687,7 @@ impl Flow {
             }
             _ => {
                 let older = echo.zip(record.again_tsval).is_some_and(|(echo, again)| is_after(again, echo));
-                let soon = shortest > 100_000 && (at - record.last_ns.min(at)) * 2 < shortest;
+                let soon = shortest > 100_000 && since(at, record.last_ns) * 2 < shortest;
                 if !record.sacked && (older || soon) {
                     needless.push((record.start, record.end, older));
                 }
@@ -666,13 +696,17 @@ impl Flow {
         for (start, end, older) in needless {
             let news = self.episodes.needless(start, end).unwrap_or(0);
             self.losses.spurious += news;
-            *(if older { &mut self.losses.spurious_by_timestamp } else { &mut self.losses.spurious_by_time }) += news;
+            *(if older {
+                &mut self.losses.spurious_by_timestamp
+            } else {
+                &mut self.losses.spurious_by_time
+            }) += news;
         }
         self.uncaptured += missing;
         self.losses.reordered_after += late;
         if let Some((sent, flight)) = sample {
             self.compression(at, sent);
-            self.rtt.add(at.saturating_sub(sent), flight);
+            self.rtt.add(since(at, sent), flight);
         }
         let progress = self.progress_ns.max(self.first_ns.unwrap_or(at));
         self.acked_bytes += ack - self.snd_una;
@@ -684,18 +718,15 @@ impl Flow {
             self.last_ns = self.last_ns.max(at);
         }
         let rtt = self.rtt.smoothed_ns().unwrap_or(0);
-        self.episodes.acknowledged(at, ack, at.saturating_sub(progress), rtt + context.to_sender_ns);
+        self.episodes.acknowledged(at, ack, since(at, progress), rtt + context.to_sender_ns);
         self.progress_ns = at;
-        if !self.slow_start.is_over() {
-            self.slow_start.acknowledged(at, ack, self.snd_nxt);
-        }
     }
 
     /// ACKs that come faster than what they acknowledge was sent (Mogul 1992).
     fn compression(&mut self, at: u64, sent: u64) {
         if let Some((before, sent_before)) = self.advanced.replace((at, sent)) {
-            let took = sent.saturating_sub(sent_before);
-            self.acks.compressed += u64::from(took > 1_000_000 && (at - before.min(at)) * 10 < took);
+            let took = since(sent, sent_before);
+            self.acks.compressed += u64::from(took > 1_000_000 && since(at, before) * 10 < took);
         }
     }
 
@@ -733,6 +764,7 @@ impl Flow {
             episodes,
             episodes_left_out,
             rtt: self.rtt.finish(),
+            rtt_before: self.rtt_before.finish(),
             acks: Acks { segments_per_ack: per_ack, ..self.acks },
             window: self.window,
             marks: self.marks,
@@ -746,13 +778,19 @@ impl Flow {
 impl Context {
     /// Octets of a full segment: what the handshake agreed on, or the largest that passed.
     fn segment_size(&self, largest: u32) -> u64 {
+        // Less than agreed on, but not by much: the path's MTU. Much less: no full segment has passed.
         let size = match self.agreed_mss {
-            Some(agreed) if largest > 0 => agreed.min(largest),
+            Some(agreed) if largest * 2 > agreed => agreed.min(largest),
             Some(agreed) => agreed,
             None => largest,
         };
         u64::from(size.max(1))
     }
+}
+
+/// From `then` to `at_ns`: at most an hour, so that no clock of a broken file makes a sum overflow.
+fn since(at_ns: u64, then: u64) -> u64 {
+    at_ns.saturating_sub(then).min(LONGEST_NS)
 }
 
 /// Timestamps and sequence numbers wrap around.

@@ -103,12 +103,12 @@ impl Outstanding {
         self.sacked += marked;
     }
 
-    /// Notes that something behind these octets has arrived before them.
-    pub(super) fn overtake(&mut self, before: u64, at_ns: u64) {
+    /// Notes that something behind `before` has arrived, and what is between `ack` and there has not.
+    pub(super) fn overtake(&mut self, ack: u64, before: u64, at_ns: u64) {
         // Those in front were overtaken earlier, so the walk ends where the last one did.
         let until = self.records.partition_point(|record| record.start < before);
         for record in self.records.range_mut(..until).rev() {
-            if record.overtaken_ns.is_some() {
+            if record.overtaken_ns.is_some() || record.end <= ack {
                 break;
             }
             if !record.sacked {

@@ -66,7 +66,7 @@ impl RoundTrips {
         let spread = (self.squares[0] * self.squares[1]).sqrt();
         let with_flight = if spread > 0.0 { self.product / spread } else { 0.0 };
         // What is common to both: RTT over flight as a line, from the smallest RTT up.
-        let grows = with_flight > 0.5 && self.max - self.min > self.min / 5 && self.max - self.min > 500_000;
+        let grows = with_flight > 0.6 && self.max - self.min > self.min / 5 && self.max - self.min > 500_000;
         let p95_ns = self.quantile(0.95);
         Some(Rtt {
             samples: self.samples,

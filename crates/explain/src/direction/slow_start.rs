@@ -26,10 +26,6 @@ pub(super) struct SlowStartWatch {
 }
 
 impl SlowStartWatch {
-    pub(super) const fn is_over(&self) -> bool {
-        self.ended.is_some()
-    }
-
     pub(super) const fn window_is_full(&mut self) {
         self.window = true;
     }

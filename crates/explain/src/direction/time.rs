@@ -39,7 +39,8 @@ impl Ledger {
         let length = until_ns - from;
         self.until = Some(until_ns);
         self.last = Some(cause);
-        self.totals[cause as usize] += length;
+        let total = &mut self.totals[cause as usize];
+        *total = total.saturating_add(length);
         if length >= stall_ns {
             self.stall(from, length, cause);
         }
@@ -47,7 +48,7 @@ impl Ledger {
             Some((_, end, last)) if *last == cause && *end == from => *end = until_ns,
             _ => self.intervals.push((from, until_ns, cause)),
         }
-        while self.intervals.len() > LIMIT {
+        if self.intervals.len() > LIMIT {
             self.coarsen();
         }
     }
@@ -68,23 +69,24 @@ impl Ledger {
         }
     }
 
-    /// Joins intervals shorter than the grain with the one before.
+    /// Joins intervals shorter than the grain with the one before, and makes the grain so large that half of the places become free.
     fn coarsen(&mut self) {
-        let span = match (self.intervals.first(), self.intervals.last()) {
-            (Some(first), Some(last)) => last.1 - first.0,
-            _ => return,
-        };
-        self.grain = (self.grain * 2).max(span / LIMIT as u64).max(1);
-        let mut kept: Vec<(u64, u64, Cause)> = Vec::with_capacity(LIMIT);
-        for interval in self.intervals.drain(..) {
-            match kept.last_mut() {
-                Some(last) if interval.1 - interval.0 < self.grain || last.2 == interval.2 => {
-                    last.1 = interval.1;
+        let (Some(first), Some(last)) = (self.intervals.first(), self.intervals.last()) else { return };
+        let finest = ((last.1.saturating_sub(first.0)) / LIMIT as u64 / 64).max(1);
+        loop {
+            let grain = self.grain;
+            self.intervals.dedup_by(|next, kept| {
+                let joins = next.1 - next.0 < grain || next.2 == kept.2;
+                if joins {
+                    kept.1 = next.1;
                 }
-                _ => kept.push(interval),
+                joins
+            });
+            if self.intervals.len() <= LIMIT / 2 {
+                return;
             }
+            self.grain = self.grain.saturating_mul(2).max(finest);
         }
-        self.intervals = kept;
     }
 
     pub(super) const fn grain_ns(&self) -> u64 {
@@ -92,7 +94,7 @@ impl Ledger {
     }
 
     pub(super) fn shares(&self) -> Vec<Share> {
-        let whole: u64 = self.totals.iter().sum();
+        let whole = self.totals.iter().fold(0, |sum: u64, total| sum.saturating_add(*total));
         let share = |time_ns: u64| time_ns as f64 / whole.max(1) as f64;
         let mut shares: Vec<Share> = Cause::ALL
             .iter()

@@ -11,6 +11,8 @@ struct UnderWay {
     edge: Option<u64>,
     /// It SACKs something new.
     sacks: bool,
+    /// Octets that were SACKed and not acknowledged then.
+    sacked: u64,
 }
 
 /// What the sender has heard.
@@ -20,6 +22,7 @@ pub(super) struct SenderView {
     /// So many are kept at most.
     limit: usize,
     una: u64,
+    sacked: u64,
     /// The end of the receiver's window, and what it was when the last data left.
     edge: Option<u64>,
     edge_at_send: Option<u64>,
@@ -27,6 +30,8 @@ pub(super) struct SenderView {
     zero: bool,
     heard_ns: u64,
     progress_ns: u64,
+    /// Smoothed time from one such ACK to the next.
+    spacing_ns: u64,
     raised_ns: u64,
     drained_ns: Option<u64>,
 }
@@ -37,21 +42,23 @@ impl SenderView {
             under_way: VecDeque::new(),
             limit,
             una: 0,
+            sacked: 0,
             edge: None,
             edge_at_send: None,
             zero: false,
             heard_ns: 0,
             progress_ns: 0,
+            spacing_ns: 0,
             raised_ns: 0,
             drained_ns: None,
         }
     }
 
-    pub(super) fn push(&mut self, effect_ns: u64, ack: u64, edge: Option<u64>, sacks: bool) {
+    pub(super) fn push(&mut self, effect_ns: u64, ack: u64, edge: Option<u64>, sacks: bool, sacked: u64) {
         if self.under_way.len() >= self.limit {
             self.under_way.pop_front();
         }
-        self.under_way.push_back(UnderWay { effect_ns, ack, edge, sacks });
+        self.under_way.push_back(UnderWay { effect_ns, ack, edge, sacks, sacked });
     }
 
     /// Takes in what has an effect until `until_ns`; `snd_nxt` is what was sent before.
@@ -64,9 +71,12 @@ impl SenderView {
                 self.raised_ns = ack.effect_ns;
             }
             if ack.ack > self.una || ack.sacks || raised {
+                let gap = ack.effect_ns.saturating_sub(self.progress_ns);
+                self.spacing_ns = self.spacing_ns.saturating_sub(self.spacing_ns / 8) + gap / 8;
                 self.progress_ns = ack.effect_ns;
             }
             self.una = self.una.max(ack.ack);
+            self.sacked = ack.sacked;
             self.edge = self.edge.max(ack.edge);
             self.zero |= ack.edge.is_some_and(|edge| edge <= ack.ack);
             if self.una >= snd_nxt {
@@ -85,6 +95,16 @@ impl SenderView {
         };
     }
 
+    /// Everything before has arrived, as the sender knows.
+    pub(super) const fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Octets behind that which have arrived, as SACK says.
+    pub(super) const fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
     /// When anything was heard.
     pub(super) const fn heard_ns(&self) -> u64 {
         self.heard_ns
@@ -93,6 +113,11 @@ impl SenderView {
     /// When something was heard that lets more go.
     pub(super) const fn progress_ns(&self) -> u64 {
         self.progress_ns
+    }
+
+    /// How far such ACKs are apart.
+    pub(super) const fn spacing_ns(&self) -> u64 {
+        self.spacing_ns
     }
 
     /// When everything was acknowledged, if it is.

@@ -1,0 +1,118 @@
+//! `ackline explain`: the stories of the connections in a capture.
+
+use crate::args::ExplainArgs;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::ss::filter::{Filter, Subject};
+use ackline::core::State;
+use ackline_explain::story::Connection;
+use ackline_explain::{Explainer, ReadError, Reader, Story, text};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// What is read at once.
+const BUFFER: usize = 256 << 10;
+
+pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
+    let filter = args.filter.as_deref().map(Filter::parse_expression).transpose().map_err(Failure::usage)?;
+    let mut explainer = Explainer::default();
+    let outcome = args.files.iter().try_for_each(|file| read(&mut explainer, file));
+    let mut story = explainer.finish();
+    // Whatever is wrong with a file, what stands before that is worth telling.
+    if story.packets == 0 {
+        outcome?;
+        return Err(Failure::new(Exit::File, "the capture has no packets"));
+    }
+    let seen = story.connections.len();
+    story.connections.retain(|connection| {
+        args.conn.is_none_or(|number| number == connection.number)
+            && filter.as_ref().is_none_or(|filter| filter.selects(&subject(connection)))
+    });
+    if seen > 0 && story.connections.is_empty() {
+        let what =
+            args.conn.map_or_else(|| "that the filter selects".to_owned(), |number| format!("{number}"));
+        return Err(Failure::usage(format!(
+            "there is no connection {what}; there are {seen} (ackline explain FILE lists them)"
+        )));
+    }
+    let text = if args.json { output::json(&story) } else { shown(args, &story) };
+    output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))?;
+    outcome
+}
+
+/// The table, if there are several, and the pages.
+fn shown(args: &ExplainArgs, story: &Story) -> String {
+    let mut connections: Vec<&Connection> = story.connections.iter().collect();
+    let mut all = String::new();
+    if let [_, _, ..] = connections.as_slice() {
+        all += &text::summary(story);
+        all.push('\n');
+        connections.sort_by_key(|connection| std::cmp::Reverse(connection.badness()));
+        let rest = connections.len().saturating_sub(args.pages);
+        connections.truncate(args.pages);
+        if rest > 0 {
+            all += &format!(
+                "Pages of {} of them follow; --pages N shows more, --conn N one.\n\n",
+                connections.len()
+            );
+        }
+    }
+    let pages: Vec<String> = connections.into_iter().map(text::page).collect();
+    all += &pages.join("\n");
+    if story.connections.is_empty() {
+        all += "No packet of TCP was found.\n";
+    }
+    let left_out = text::left_out(story);
+    if !left_out.is_empty() {
+        all += &format!("\n{left_out}");
+    }
+    all
+}
+
+const fn subject(connection: &Connection) -> Subject {
+    Subject { state: State::Established, local: connection.client, remote: Some(connection.server) }
+}
+
+fn read(explainer: &mut Explainer, file: &Path) -> Result<(), Failure> {
+    if file == Path::new("-") {
+        return take(explainer, io::stdin().lock(), file);
+    }
+    let file = &capture_in(file)?;
+    let opened = File::open(file).map_err(|error| Failure::file("read", file.display(), &error))?;
+    take(explainer, opened, file)
+}
+
+fn take(explainer: &mut Explainer, source: impl Read, file: &Path) -> Result<(), Failure> {
+    Reader::new(BufReader::with_capacity(BUFFER, source))
+        .and_then(|mut reader| explainer.read(&mut reader))
+        .map_err(|error| match error {
+            ReadError::Io(error) => Failure::file("read", file.display(), &error),
+            other => Failure::new(Exit::File, format!("{}: {other}", file.display())),
+        })
+}
+
+/// The capture that is meant: a file, or the only one in a folder of `sim --pcap`.
+fn capture_in(path: &Path) -> Result<PathBuf, Failure> {
+    if !path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let folder = if path.join("pcap").is_dir() { path.join("pcap") } else { path.to_owned() };
+    let entries =
+        std::fs::read_dir(&folder).map_err(|error| Failure::file("read", folder.display(), &error))?;
+    let mut captures: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == "pcap" || ending == "pcapng"))
+        .collect();
+    captures.sort();
+    match captures.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(Failure::new(Exit::File, format!("{}: a folder without captures", path.display()))),
+        [first, ..] => Err(Failure::usage(format!(
+            "{}: a folder with {} captures, which are of different runs; choose one, such as {}",
+            path.display(),
+            captures.len(),
+            first.display()
+        ))),
+    }
+}

@@ -1,0 +1,86 @@
+//! `ackline explain`: captures of `sim` from the command line, and what is said of files that are none.
+
+use crate::common::{run, scratch, text};
+use crate::usage::refused;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A capture of the scenario recovery, with one loss in a thousand: headers of three seconds.
+fn captured(folder: &Path) -> PathBuf {
+    let file = folder.join("recovery.toml");
+    let example = run(&["sim", "--example", "recovery"]);
+    fs::write(&file, &example.stdout).expect("written");
+    let out = folder.join("results");
+    let more = ["--points", "0", "--set", "repeat=1", "--set", "duration=3s", "--set", "measure.from=1s"];
+    let ended =
+        run(&[&["sim", text(&file), "-q", "--pcap", "--snaplen", "128", "-o", text(&out)], &more[..]]
+            .concat());
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    out
+}
+
+#[test]
+fn a_run_of_sim_is_explained_from_its_folder_and_its_file_alike() {
+    let (folder, _) = scratch("");
+    let out = captured(folder.path());
+    let page = run(&["explain", text(&out)]);
+    assert_eq!(page.status, Some(0), "{page:?}");
+    let shown = String::from_utf8(page.stdout).expect("UTF-8");
+    for part in [
+        "Connection 1: 10.0.0.1:",
+        "Slow start",
+        "congestion window",
+        "by SACK or duplicate ACKs",
+        "(stated)",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(shown.lines().all(|line| line.chars().count() <= 110), "{shown}");
+    let file =
+        fs::read_dir(out.join("pcap")).expect("a folder").next().expect("a file").expect("readable").path();
+    let again = run(&["explain", text(&file)]);
+    assert_eq!(String::from_utf8(again.stdout).expect("UTF-8"), shown);
+
+    let json = run(&["explain", text(&file), "--json"]);
+    let story: Value = serde_json::from_slice(&json.stdout).expect("JSON");
+    let losses = &story["connections"][0]["directions"][0]["losses"];
+    assert_eq!(losses["retransmissions"], losses["stated"], "{losses}");
+    assert!(losses["dropped"].as_u64() > Some(0), "{losses}");
+}
+
+#[test]
+fn connections_are_chosen_by_number_and_filter() {
+    let (folder, _) = scratch("");
+    let out = captured(folder.path());
+    let file = text(&out);
+    assert_eq!(run(&["explain", file, "--filter", "dport = :1024"]).status, Some(0));
+    let none = "ackline: there is no connection that the filter selects; there are 1 (ackline explain FILE lists them)";
+    assert_eq!(refused(&["explain", file, "--filter", "sport = :1024"], 2), none);
+    assert!(refused(&["explain", file, "--conn", "2"], 2).contains("no connection 2; there are 1"));
+    assert!(
+        refused(&["explain", file, "--filter", "state established"], 2).contains("connections that are open")
+    );
+}
+
+#[test]
+fn what_is_no_capture_is_refused() {
+    let (folder, _) = scratch("");
+    let at = |name: &str, content: &[u8]| {
+        let file = folder.path().join(name);
+        fs::write(&file, content).expect("written");
+        file
+    };
+    let file = at("scenario.toml", b"duration = \"3s\"");
+    let said = refused(&["explain", text(&file)], 5);
+    assert!(
+        said.contains("scenario.toml: not a capture: it begins with 64 75 72 61; pcap and pcapng"),
+        "{said}"
+    );
+    assert!(refused(&["explain", text(&at("empty", b""))], 5).contains("the file is empty"));
+    assert!(refused(&["explain", text(&folder.path().join("none"))], 5).contains("no such file"));
+    assert!(refused(&["explain", text(folder.path())], 5).contains("a folder without captures"));
+    at("one.pcap", b"");
+    at("two.pcap", b"");
+    assert!(refused(&["explain", text(folder.path())], 2).contains("a folder with 2 captures"));
+}
