@@ -235,7 +235,7 @@ fn broken_bytes_are_no_panic() {
     let files = [plain(&transfer(4_000)), pcapng(&transfer(4_000), None, 1_000)];
     for file in &files {
         for place in 0..file.len() {
-            for value in [0, 1, 0x7f, 0x80, 0xff] {
+            for value in [0, 0x80, 0xff] {
                 let mut file = file.clone();
                 file[place] = value;
                 let _ = told(&file).map(|story| story.connections.iter().map(text::page).count());
