@@ -213,14 +213,17 @@ fn handshake(connection: &Connection) -> String {
     };
     parts.push(pair("MSS", |offer| offer.mss.map(u64::from)));
     parts.push(pair("window scale", |offer| offer.window_scale.map(u64::from)));
-    let flags: [(&str, fn(Offer) -> bool); 3] =
-        [("SACK", |offer| offer.sack), ("timestamps", |offer| offer.timestamps), ("ECN", |offer| offer.ecn)];
-    for (name, has) in flags {
-        match (has(syn), has(answer)) {
-            (true, true) => parts.push(name.to_owned()),
-            (true, false) => parts.push(format!("{name} refused by the server")),
-            (false, _) => parts.push(format!("no {name}")),
-        }
+    let flags = [
+        (syn.sack, answer.sack, "SACK"),
+        (syn.timestamps, answer.timestamps, "timestamps"),
+        (syn.ecn, answer.ecn, "ECN"),
+    ];
+    for (asked, agreed, name) in flags {
+        parts.push(match (asked, agreed) {
+            (true, true) => name.to_owned(),
+            (true, false) => format!("{name} refused by the server"),
+            (false, _) => format!("no {name}"),
+        });
     }
     match syn.fast_open {
         Some(0) => parts.push("asks for a fast-open cookie".to_owned()),
