@@ -1,5 +1,7 @@
 //! Text for the core's enums and events, for records and captures.
 
+use ackline_tcp_core::config::Ecn;
+use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::info::Blocked;
 use ackline_tcp_core::packet::SendReason;
@@ -92,6 +94,32 @@ pub const fn blocked(blocked: Blocked) -> &'static str {
         Blocked::Nagle => "nagle",
         Blocked::Scheduler => "scheduler",
         Blocked::State => "state",
+        _ => "other",
+    }
+}
+
+/// The kind of ECN in use.
+#[must_use]
+pub const fn ecn(mode: Ecn) -> &'static str {
+    match mode {
+        Ecn::Off => "off",
+        Ecn::Classic => "classic",
+        Ecn::Dctcp => "dctcp",
+        _ => "other",
+    }
+}
+
+/// Why a connection ended, other than in order.
+#[must_use]
+pub const fn conn_error(error: ConnError) -> &'static str {
+    match error {
+        ConnError::Refused => "refused",
+        ConnError::Reset => "reset",
+        ConnError::Aborted => "aborted",
+        ConnError::TimedOut => "timed-out",
+        ConnError::Unreachable => "unreachable",
+        ConnError::OutOfMemory => "out-of-memory",
+        ConnError::DataAfterClose => "data-after-close",
         _ => "other",
     }
 }

@@ -2,14 +2,20 @@
 
 use crate::drop_reason::DropReason;
 use crate::error::ConnError;
+use crate::four_tuple::FourTuple;
 use crate::id::{ConnId, ListenerId};
 use crate::packet::{SendReason, TxPacket};
 use crate::policy::cc::Phase;
 use crate::policy::rto::{RtoPhase, RtoVerdict};
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
+use crate::units::Rate;
 use crate::wire::{RxPacket, TcpFlags};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::fmt::Debug;
+
+mod for_test;
 
 /// An event for the application. Edge-triggered: `Readable` and `Writable` are reported once, and again only
 /// after the application has read (or written) everything it could.
@@ -125,6 +131,15 @@ pub trait Tracer: Debug + Send {
     fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent);
 }
 
+/// Each of them receives every event, in order.
+impl Tracer for Vec<Box<dyn Tracer>> {
+    fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent) {
+        for tracer in self {
+            tracer.trace(now, conn, event);
+        }
+    }
+}
+
 /// Sees packets as they pass the device. The driver calls it, not the endpoint: a packet that the device refused has not
 /// been sent.
 pub trait PacketObserver: Send {
@@ -139,6 +154,18 @@ pub trait PacketObserver: Send {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum TraceEvent {
+    /// The connection exists from here on: the first of its events.
+    Opened {
+        /// Its addresses and ports.
+        tuple: FourTuple,
+        /// A peer opened it; otherwise the application did.
+        passive: bool,
+    },
+    /// The connection has ended, as [`Event::Closed`] reports it: in TIME-WAIT, segments can still follow.
+    Closed {
+        /// The error, unless it was closed in order.
+        error: Option<ConnError>,
+    },
     /// A segment was sent, or several with consecutive data back to back.
     Sent {
         /// First sequence number.
@@ -181,12 +208,18 @@ pub enum TraceEvent {
     Congestion {
         /// Congestion window in bytes, rounded down.
         cwnd: u64,
-        /// Slow-start threshold in bytes.
+        /// Slow-start threshold in bytes; that of [`Window::MAX`](crate::Window::MAX) if there is none.
         ssthresh: u64,
         /// Bytes in the network.
         pipe: u32,
+        /// The peer's receive window in bytes.
+        snd_wnd: u32,
         /// Smoothed RTT.
         srtt: Option<Duration>,
+        /// Smallest RTT of the last five minutes.
+        min_rtt: Option<Duration>,
+        /// Rate of departures; `None` if they are not paced.
+        pacing_rate: Option<Rate>,
     },
     /// The handshake agreed on ECN.
     EcnAgreed {

@@ -8,7 +8,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Stored as the bytes that are hashed and compared, in network byte order: local address, remote address,
 /// local port, remote port. It does not include IPv6 scope or flow label.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct FourTuple(Bytes);
+pub struct FourTuple(Bytes);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Bytes {
@@ -34,7 +34,7 @@ impl FourTuple {
     /// In every packet both are of one family. If a caller mixes them, the IPv4 address is mapped to IPv6
     /// (RFC 4291, section 2.5.5.2), so the result matches no packet's connection.
     #[must_use]
-    pub(crate) fn new(local: SocketAddr, remote: SocketAddr) -> Self {
+    pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         if let (IpAddr::V4(local_addr), IpAddr::V4(remote_addr)) = (local.ip(), remote.ip()) {
             let mut bytes = [0; 12];
             bytes[..4].copy_from_slice(&local_addr.octets());
@@ -108,13 +108,13 @@ impl FourTuple {
 
     /// Local address and port.
     #[must_use]
-    pub(crate) fn local(&self) -> SocketAddr {
+    pub fn local(&self) -> SocketAddr {
         SocketAddr::new(self.local_ip(), self.local_port())
     }
 
     /// Remote address and port.
     #[must_use]
-    pub(crate) fn remote(&self) -> SocketAddr {
+    pub fn remote(&self) -> SocketAddr {
         SocketAddr::new(self.remote_ip(), self.remote_port())
     }
 

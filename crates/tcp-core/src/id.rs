@@ -23,6 +23,12 @@ impl ConnId {
     pub const fn index(self) -> usize {
         self.index as usize
     }
+
+    /// How many connections had this index before: with it, the handle is unique within its endpoint.
+    #[must_use]
+    pub const fn generation(self) -> u32 {
+        self.generation
+    }
 }
 
 impl fmt::Debug for ConnId {

@@ -72,6 +72,7 @@ pub use config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
 pub use drop_reason::DropReason;
 pub use endpoint::{Conn, Endpoint, Ingested};
 pub use events::{Event, WakeReason, Wakeup};
+pub use four_tuple::FourTuple;
 pub use id::{ConnId, ListenerId, TxId};
 pub use packet::{TxBudget, TxPacket, TxReport};
 pub use seq::SeqNum;

@@ -1,4 +1,4 @@
-//! The options of live captures, named after tcpdump's and dumpcap's.
+//! The options of live captures, named after tcpdump's and dumpcap's, and of traces.
 
 use super::values;
 use clap::Args;
@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// Most files of a rotation.
 const MAX_FILES: u32 = 99_999;
 
-/// Where packets are captured, and how much of them.
+/// Where packets are captured, and how much of them; where what happens inside connections is traced.
 #[derive(Args, Clone)]
-#[command(next_help_heading = "Capture")]
+#[command(next_help_heading = "Capture and trace")]
 pub(crate) struct CaptureArgs {
     /// Capture the packets of the device as pcapng, with a comment on each that says why it was sent
     ///
@@ -38,6 +38,18 @@ pub(crate) struct CaptureArgs {
     /// Memory for packets that wait to be written, as dumpcap -B [default: 32M]
     #[arg(long, value_name = "SIZE", requires = "pcap", value_parser = buffer)]
     pub(crate) pcap_buffer: Option<usize>,
+    /// Trace what happens inside connections as JSON: segments, congestion state, losses, timeouts
+    ///
+    /// A sequence of JSON texts (RFC 7464) in the container of qlog. A thread of its own writes it, and a transfer never waits
+    /// for it, as with --pcap. docs/traces.md lists the events.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Largest trace: 100M, 1G. It ends there
+    #[arg(long, value_name = "SIZE", requires = "trace", value_parser = file_size)]
+    pub(crate) trace_size: Option<NonZeroU64>,
+    /// Memory for events that wait to be written [default: 32M]
+    #[arg(long, value_name = "SIZE", requires = "trace", value_parser = buffer)]
+    pub(crate) trace_buffer: Option<usize>,
 }
 
 /// Room for the headers of a file and a packet.

@@ -129,16 +129,16 @@ fn snap_length_and_rotation_bound_the_files() {
     }
 }
 
-/// Runs `demo` in a folder on a disk of 256 KiB; `None` if there can be none.
-fn demo_on_a_small_disk(name: &str, args: &str) -> Option<(Ended, Vec<u8>)> {
-    let (directory, copy) = scratch("copy.pcapng");
+/// Runs `demo` with `option` and a file on a disk of 256 KiB; `None` if there can be none.
+pub(crate) fn demo_on_a_small_disk(name: &str, option: &str) -> Option<(Ended, Vec<u8>)> {
+    let (directory, copy) = scratch("copy");
     let disk = directory.path().join("disk");
     std::fs::create_dir(&disk).expect("a directory");
     let script = format!(
         "mount -t tmpfs -o size=256k none {disk} || exit 77
-         {program} demo --device channel --json {args} --pcap {disk}/out.pcapng
+         {program} demo --device channel --json --plain --size 16M {option} {disk}/out
          status=$?
-         cp {disk}/out.pcapng {copy}
+         cp {disk}/out {copy}
          exit $status",
         disk = text(&disk),
         program = env!("CARGO_BIN_EXE_ackline"),
@@ -157,7 +157,7 @@ fn demo_on_a_small_disk(name: &str, args: &str) -> Option<(Ended, Vec<u8>)> {
 #[test]
 fn a_full_disk_cuts_the_capture_short_and_not_the_transfer() {
     const NAME: &str = "capture::a_full_disk_cuts_the_capture_short_and_not_the_transfer";
-    let Some((ended, file)) = demo_on_a_small_disk(NAME, "--size 16M") else { return };
+    let Some((ended, file)) = demo_on_a_small_disk(NAME, "--pcap") else { return };
     succeeded(&ended);
     assert_eq!(ended.json()["ok"], true);
     let warning = ended.stderr.lines().find(|line| line.starts_with("warning: ")).expect("a warning");
@@ -196,17 +196,23 @@ fn wrong_options_are_one_error_before_anything_starts() {
         &["--pcap", "x", "--pcap-size", "100"],
         &["--pcap", "x", "--pcap-size", "1M", "--pcap-files", "0"],
         &["--pcap", "x", "--pcap-buffer", "1K"],
+        &["--trace-size", "1M"],
+        &["--trace", "x", "--trace-size", "100"],
+        &["--trace", "x", "--trace-buffer", "1K"],
     ] {
         let ended = run(&[&["demo", "--device", "channel", "--size", "1"], args].concat());
         assert_eq!(ended.status, Some(2), "{args:?}: {ended:?}");
     }
     let (directory, _) = scratch("x");
     let nowhere = directory.path().join("none/out.pcapng");
-    let ended = run(&["demo", "--device", "channel", "--size", "1", "--quiet", "--pcap", text(&nowhere)]);
-    assert_eq!(ended.status, Some(5), "{ended:?}");
-    let complaint = ended.complaint();
-    assert!(
-        complaint.contains("cannot write --pcap ") && complaint.ends_with("no such file or directory"),
-        "{complaint}"
-    );
+    for option in ["--pcap", "--trace"] {
+        let ended = run(&["demo", "--device", "channel", "--size", "1", "--quiet", option, text(&nowhere)]);
+        assert_eq!(ended.status, Some(5), "{ended:?}");
+        let complaint = ended.complaint();
+        assert!(
+            complaint.contains(&format!("cannot write {option} "))
+                && complaint.ends_with("no such file or directory"),
+            "{complaint}"
+        );
+    }
 }

@@ -17,5 +17,6 @@ mod reproduce;
 mod resources;
 mod send;
 mod sim;
+mod trace;
 mod usage;
 mod worlds;

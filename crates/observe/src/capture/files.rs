@@ -1,17 +1,12 @@
-//! The files of a capture. A file always ends with a whole block: if it cannot be written, its last packets make room for
-//! the block that says so.
+//! The files of a capture, and their rotation.
 
 use super::{CaptureOptions, CaptureSummary, CutShort};
 use crate::pcapng::{Blocks, LinkType, Packet, Statistics};
+use crate::record_file::{CHUNK, RecordFile, Unwritten};
 use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
-
-/// Bytes that are written at once, and at most a packet more. A disk that is full then costs as much.
-const CHUNK: usize = 32 << 10;
-/// Room for the last block of a file, which says what was counted.
-const LAST_BLOCK: u64 = 512;
 
 /// The files.
 #[derive(Debug)]
@@ -36,16 +31,9 @@ pub(super) struct Files {
 /// A file that is being written.
 #[derive(Debug)]
 struct Output {
-    file: File,
+    file: RecordFile,
+    /// What is not in it yet.
     blocks: Blocks,
-    /// Where each packet in `blocks` begins.
-    starts: Vec<usize>,
-    /// Bytes that are in the file.
-    written: u64,
-    /// Where a packet begins behind which there is room for the last block, and the number of packets before it.
-    safe: (u64, u64),
-    /// Packets in the file.
-    packets: u64,
 }
 
 impl Output {
@@ -53,56 +41,31 @@ impl Output {
         let mut blocks = Blocks::default();
         blocks.section(&options.comment);
         blocks.interface(&options.interface, LinkType::Raw, options.snap_length.map(u32::from));
-        let mut file = File::create(path)?;
-        file.write_all(blocks.as_bytes())?;
-        let written = blocks.len() as u64;
+        let file = RecordFile::create(path, blocks.as_bytes())?;
         blocks.clear();
-        Ok(Self { file, blocks, starts: vec![], written, safe: (written, 0), packets: 0 })
-    }
-
-    fn len(&self) -> u64 {
-        self.written + self.blocks.len() as u64
+        Ok(Self { file, blocks })
     }
 
     /// Adds a packet, unless the file would then have more than `limit` bytes.
     fn packet(&mut self, packet: &Packet<'_>, limit: u64) -> bool {
         self.blocks.packet(packet);
-        if self.len() + LAST_BLOCK > limit {
+        if !self.file.has_room(self.blocks.len(), limit) {
             self.blocks.remove_last();
             return false;
         }
-        self.starts.push(self.blocks.last());
+        self.file.begin(self.blocks.last());
         true
     }
 
     /// Writes what is there.
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.write_all(self.blocks.as_bytes())?;
-        let end = self.len();
-        let after = self.starts.iter().rposition(|start| self.written + *start as u64 + LAST_BLOCK <= end);
-        if let Some(index) = after {
-            self.safe = (self.written + self.starts[index] as u64, self.packets + index as u64);
-        }
-        self.packets += self.starts.len() as u64;
-        self.written = end;
+    fn flush(&mut self) -> Result<(), Unwritten> {
+        let written = self.file.write(self.blocks.as_bytes());
         self.blocks.clear();
-        self.starts.clear();
-        Ok(())
-    }
-
-    /// Takes back the last packets, so that there is room for a last block on a full disk.
-    fn make_room(&mut self) -> io::Result<()> {
-        let (end, packets) = self.safe;
-        self.blocks.clear();
-        self.starts.clear();
-        self.file.set_len(end)?;
-        self.file.seek(SeekFrom::Start(end))?;
-        (self.written, self.packets) = (end, packets);
-        Ok(())
+        written
     }
 
     /// Writes the last block.
-    fn end(&mut self, at_ns: u64, counted: Statistics, comment: &str) -> io::Result<()> {
+    fn end(&mut self, at_ns: u64, counted: Statistics, comment: &str) -> Result<(), Unwritten> {
         self.blocks.statistics(0, at_ns, counted, comment);
         self.flush()
     }
@@ -155,39 +118,45 @@ impl Files {
     /// Writes what is there.
     pub(super) fn flush(&mut self) {
         if self.cut_short.is_none()
-            && let Err(error) = self.current.flush()
+            && let Err(failed) = self.current.flush()
         {
-            let had = self.current.packets + self.current.starts.len() as u64;
-            // A pipe has nothing to take back.
-            let _ = self.current.make_room();
-            self.unwritten += had - self.current.packets;
-            self.cut(CutShort::Error(error));
+            self.fail(failed);
         }
+    }
+
+    /// A file could not be written.
+    fn fail(&mut self, failed: Unwritten) {
+        self.unwritten += failed.records;
+        self.cut(CutShort::Error(failed.error));
     }
 
     /// Ends the file, all of which is written, and begins the next one. False if there is to be none, or would be one without
     /// an end, because its size is too small for a packet.
     fn rotate(&mut self) -> io::Result<bool> {
         let Some(files) = self.options.files else { return Ok(false) };
-        if self.current.packets == 0 {
+        if self.current.file.records() == 0 {
             return Ok(false);
         }
-        self.end_file("")?;
-        self.packets += std::mem::take(&mut self.current.packets);
+        if let Err(failed) = self.end_file("") {
+            self.unwritten += failed.records;
+            return Err(failed.error);
+        }
         let next = numbered(&self.path, &self.options, self.count + 1);
         if self.kept.len() >= files.get() as usize
             && let Some(oldest) = self.kept.pop_front()
         {
             fs::remove_file(oldest)?;
         }
-        self.current = Output::create(&next, &self.options)?;
+        let output = Output::create(&next, &self.options)?;
+        self.packets += self.current.file.records();
+        self.current = output;
         self.count += 1;
         self.kept.push_back(next);
         Ok(true)
     }
 
-    fn end_file(&mut self, comment: &str) -> io::Result<()> {
-        let packets = self.packets + self.current.packets;
+    fn end_file(&mut self, comment: &str) -> Result<(), Unwritten> {
+        let packets = self.packets + self.current.file.records();
         let missing = self.dropped + self.unwritten;
         let counted = Statistics { received: packets + missing, dropped: missing };
         self.current.end(self.last_at_ns, counted, comment)
@@ -208,12 +177,12 @@ impl Files {
                 0 => String::new(),
                 dropped => format!("{dropped} packets are missing: the capture's queue was full"),
             };
-            if let Err(error) = self.end_file(&comment) {
-                self.cut_short = Some(CutShort::Error(error));
+            if let Err(failed) = self.end_file(&comment) {
+                self.fail(failed);
             }
         }
         CaptureSummary {
-            packets: self.packets + self.current.packets,
+            packets: self.packets + self.current.file.records(),
             dropped: self.dropped,
             unwritten: self.unwritten,
             files: self.count,

@@ -3,28 +3,29 @@
 //! | file | owns |
 //! |---|---|
 //! | `observer` | copying packets and events, inside the stack |
-//! | `queue` | what waits for the thread |
+//! | `record` | what waits for the thread |
 //! | `writer` | the thread: checksums and comments |
 //! | `files` | the files: their limit, their rotation, and what is left if one cannot be written |
 
 mod files;
 mod observer;
-mod queue;
+mod record;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+use crate::background::Background;
 use ackline_tcp_core::events::{PacketObserver, Tracer};
 use ackline_tcp_core::wire::HeaderBuf;
 use files::Files;
 use observer::{CopyEvents, CopyPackets};
-use queue::Queue;
+use record::Record;
 use std::io;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use writer::Writer;
+
+pub use crate::record_file::CutShort;
 
 /// How to capture.
 #[derive(Clone, Debug)]
@@ -46,7 +47,7 @@ pub struct CaptureOptions {
     /// Files of [`file_size`](Self::file_size) to keep: after the last, the oldest is deleted. Their names are numbered:
     /// `trace_00001.pcapng`. `None`: one file, and the capture ends when it is full.
     pub files: Option<NonZeroU32>,
-    /// Most bytes that wait for the thread, 64 for each packet included. Packets that find no room are counted, and missing
+    /// Most bytes that wait for the thread, about 100 for each packet included. Packets that find no room are counted, and missing
     /// in the file.
     pub queue: usize,
 }
@@ -73,10 +74,9 @@ impl CaptureOptions {
 /// Ends when [finished](Self::finish) or dropped. A stack may keep its observer and tracer, which do nothing from then on.
 #[derive(Debug)]
 pub struct Capture {
-    queue: Arc<Queue>,
+    background: Background<Record, CaptureSummary>,
     snap_length: u32,
     split: bool,
-    thread: Option<JoinHandle<CaptureSummary>>,
 }
 
 /// What became of a capture.
@@ -95,47 +95,23 @@ pub struct CaptureSummary {
     pub cut_short: Option<CutShort>,
 }
 
-/// Why a capture ended before its stack.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum CutShort {
-    /// The file has reached its size.
-    FileSize,
-    /// A file could not be written.
-    Error(io::Error),
-}
-
-impl std::fmt::Display for CutShort {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::FileSize => f.write_str("the file has reached its size"),
-            Self::Error(error) => error.fmt(f),
-        }
-    }
-}
-
 impl Capture {
     /// Creates the first file and starts the thread. A file of this name is replaced.
     ///
     /// # Errors
     /// If the file cannot be created or written, or the system has no thread left.
     pub fn start(path: impl Into<PathBuf>, options: CaptureOptions) -> io::Result<Self> {
-        let queue = Arc::new(Queue::new(options.queue));
         let snap_length = options.snap_length.map_or(u32::MAX, NonZeroU32::get);
-        let split = options.split;
-        let epoch_ns = options.epoch_ns;
+        let (split, queue, epoch_ns) = (options.split, options.queue, options.epoch_ns);
         let writer = Writer::new(Files::create(path.into(), options)?, epoch_ns);
-        let taken = queue.clone();
-        let thread =
-            std::thread::Builder::new().name("capture".to_owned()).spawn(move || writer.run(&taken))?;
-        Ok(Self { queue, snap_length, split, thread: Some(thread) })
+        Ok(Self { background: Background::start("capture", queue, writer)?, snap_length, split })
     }
 
     /// What sees the packets.
     #[must_use]
     pub fn observer(&self) -> Box<dyn PacketObserver> {
         Box::new(CopyPackets {
-            queue: self.queue.clone(),
+            queue: self.background.queue().clone(),
             snap_length: self.snap_length,
             split: self.split,
             headers: HeaderBuf::new(),
@@ -145,30 +121,19 @@ impl Capture {
     /// What sees the events that comments tell of. Without it, they only say why packets were sent.
     #[must_use]
     pub fn tracer(&self) -> Box<dyn Tracer> {
-        Box::new(CopyEvents(self.queue.clone()))
+        Box::new(CopyEvents(self.background.queue().clone()))
     }
 
     /// Writes what waits, and ends. Blocks meanwhile.
     #[must_use]
-    pub fn finish(mut self) -> CaptureSummary {
-        self.join().unwrap_or_else(|| CaptureSummary {
+    pub fn finish(self) -> CaptureSummary {
+        self.background.finish().unwrap_or_else(|error| CaptureSummary {
             packets: 0,
             dropped: 0,
             unwritten: 0,
             files: 0,
-            cut_short: Some(CutShort::Error(io::Error::other("the thread that writes has panicked"))),
+            cut_short: Some(CutShort::Error(error)),
         })
-    }
-
-    fn join(&mut self) -> Option<CaptureSummary> {
-        self.queue.close();
-        self.thread.take()?.join().ok()
-    }
-}
-
-impl Drop for Capture {
-    fn drop(&mut self) {
-        self.join();
     }
 }
 

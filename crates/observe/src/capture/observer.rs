@@ -1,6 +1,7 @@
 //! What runs inside the stack: it copies.
 
-use super::queue::{PacketRecord, Queue, Sent};
+use super::record::{PacketRecord, Record, Sent};
+use crate::background::queue::Queue;
 use crate::pcapng::Direction;
 use ackline_tcp_core::events::{PacketObserver, TraceEvent, Tracer};
 use ackline_tcp_core::packet::TxPacket;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 /// Copies packets into the queue.
 #[derive(Debug)]
 pub(super) struct CopyPackets {
-    pub(super) queue: Arc<Queue>,
+    pub(super) queue: Arc<Queue<Record>>,
     pub(super) snap_length: u32,
     pub(super) split: bool,
     /// The headers of a segment.
@@ -54,7 +55,8 @@ impl CopyPackets {
     fn push(&self, mut record: PacketRecord, length: usize, slices: [&[u8]; 4]) {
         record.original = length as u32;
         record.captured = record.original.min(self.snap_length);
-        self.queue.packet(record, &slices);
+        let captured = record.captured as usize;
+        self.queue.push(Record::Packet(record), captured, &slices);
     }
 }
 
@@ -94,9 +96,9 @@ fn tcp_headers(packet: &[u8]) -> Option<usize> {
     (protocol == PROTOCOL_TCP && ip + offset <= packet.len()).then_some(ip + offset)
 }
 
-/// Copies the events that comments tell of.
+/// Copies the events that comments may tell of.
 #[derive(Debug)]
-pub(super) struct CopyEvents(pub(super) Arc<Queue>);
+pub(super) struct CopyEvents(pub(super) Arc<Queue<Record>>);
 
 impl Tracer for CopyEvents {
     fn trace(&mut self, _: Instant, conn: ConnId, event: &TraceEvent) {
@@ -105,7 +107,7 @@ impl Tracer for CopyEvents {
             TraceEvent::Sent { .. } | TraceEvent::Received { .. } | TraceEvent::Congestion { .. } => {}
             // The reason of the packet says that it is a probe.
             TraceEvent::TailLossProbe { .. } => {}
-            event => self.0.event(conn, event),
+            event => self.0.push_unless_gap(Record::Event(conn, *event)),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! Captures, read by programs that are not ours.
 
+use super::record::PacketRecord;
 use super::*;
+use crate::background::queue::{Batch, Queue};
+use crate::background::{Sink as _, run};
 use crate::pcapng::Direction;
 use ackline_tcp_core::config::EndpointConfig;
 use ackline_tcp_core::packet::TxPacket;
@@ -16,6 +19,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::path::Path;
+use std::sync::Arc;
 
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
 const HERE: [u8; 4] = [10, 0, 0, 1];
@@ -315,8 +319,8 @@ fn blob(length: usize) -> Vec<u8> {
     vec![0; length]
 }
 
-fn record(length: usize) -> queue::PacketRecord {
-    queue::PacketRecord {
+fn record(length: usize) -> Record {
+    Record::Packet(PacketRecord {
         at: Instant::from_millis(1),
         direction: Direction::Inbound,
         original: length as u32,
@@ -325,7 +329,12 @@ fn record(length: usize) -> queue::PacketRecord {
         segment: None,
         segment_size: None,
         sent: None,
-    }
+    })
+}
+
+/// A packet arrives at the queue.
+fn arrive(queue: &Queue<Record>, length: usize) {
+    queue.push(record(length), length, &[&blob(length)]);
 }
 
 #[test]
@@ -334,11 +343,11 @@ fn a_full_queue_takes_no_more_and_the_file_says_so() {
     let (_folder, path, options) = place();
     let queue = Queue::new(64 << 10);
     for _ in 0..100 {
-        queue.packet(record(10_000), &[&blob(10_000)]);
+        arrive(&queue, 10_000);
     }
     queue.close();
-    queue.packet(record(10), &[&blob(10)]);
-    let summary = Writer::new(Files::create(path.clone(), options).expect("created"), 0).run(&queue);
+    arrive(&queue, 10);
+    let summary = run(Writer::new(Files::create(path.clone(), options).expect("created"), 0), &queue);
     assert_eq!((summary.packets, summary.dropped, summary.unwritten), (6, 94, 0));
     let contents = read(&path);
     assert_eq!(contents.packets.len(), 6);
@@ -350,17 +359,17 @@ fn a_full_queue_takes_no_more_and_the_file_says_so() {
 fn what_is_being_written_counts_and_the_packet_after_a_gap_tells_of_it() {
     let (_folder, path, options) = place();
     let queue = Queue::new(64 << 10);
-    let push = |count: usize| (0..count).for_each(|_| queue.packet(record(10_000), &[&blob(10_000)]));
+    let push = |count: usize| (0..count).for_each(|_| arrive(&queue, 10_000));
     push(6);
     let mut writer = Writer::new(Files::create(path.clone(), options).expect("created"), 0);
-    let mut batch = queue::Batch::default();
+    let mut batch = Batch::default();
     assert!(queue.take(&mut batch));
     writer.write(&mut batch);
     push(2);
     queue.written(&mut batch);
     push(1);
     queue.close();
-    let summary = writer.run(&queue);
+    let summary = run(writer, &queue);
     assert_eq!((summary.packets, summary.dropped), (7, 2));
     let packets = read(&path).packets;
     assert_eq!(packets[5].comment, "");
@@ -374,7 +383,7 @@ fn files_rotate_and_the_oldest_goes() {
     options.files = NonZeroU32::new(2);
     let capture = Capture::start(&path, options).expect("started");
     for _ in 0..50 {
-        capture.queue.packet(record(1_000), &[&blob(1_000)]);
+        arrive(capture.background.queue(), 1_000);
     }
     let summary = capture.finish();
     assert_eq!((summary.packets, summary.dropped), (50, 0));
@@ -399,7 +408,7 @@ fn a_single_file_ends_at_its_size() {
     options.file_size = NonZeroU64::new(8192);
     let capture = Capture::start(&path, options).expect("started");
     for _ in 0..50 {
-        capture.queue.packet(record(1_000), &[&blob(1_000)]);
+        arrive(capture.background.queue(), 1_000);
     }
     let summary = capture.finish();
     assert!(matches!(summary.cut_short, Some(CutShort::FileSize)), "{summary:?}");

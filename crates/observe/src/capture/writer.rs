@@ -1,8 +1,10 @@
 //! The thread: it completes checksums, and says of each packet why it was sent and what it did.
 
 use super::files::Files;
-use super::queue::{Batch, PacketRecord, Queue, Record};
+use super::record::{PacketRecord, Record};
 use super::{CaptureSummary, transport};
+use crate::background::Sink;
+use crate::background::queue::Batch;
 use crate::labels;
 use crate::pcapng::Packet;
 use ackline_tcp_core::ConnId;
@@ -30,17 +32,60 @@ impl Writer {
         Self { files, epoch_ns, notes: vec![], comment: String::new() }
     }
 
-    /// Writes until the queue is closed.
-    pub(super) fn run(mut self, queue: &Queue) -> CaptureSummary {
-        let mut batch = Batch::default();
-        while queue.take(&mut batch) {
-            self.write(&mut batch);
-            queue.written(&mut batch);
+    /// Keeps an event for its connection's next packet.
+    fn keep(&mut self, conn: ConnId, event: &TraceEvent) {
+        if self.notes.len() < MAX_NOTES && labels::trace_event(event).is_some() {
+            self.notes.push((conn, *event));
         }
-        self.files.finish()
     }
 
-    pub(super) fn write(&mut self, batch: &mut Batch) {
+    /// Why it was sent, and what its connection did before.
+    fn describe(&mut self, record: &PacketRecord) {
+        if let Some(sent) = record.sent {
+            let (reason, class) = (labels::send_reason(sent.reason), labels::segment_class(sent.class));
+            self.say(format_args!("sent: {reason}; class: {class}"));
+            if let Some(conn) = sent.conn {
+                self.connection(conn);
+                let mut notes = std::mem::take(&mut self.notes);
+                for (conn, event) in notes.extract_if(.., |(of, _)| *of == conn) {
+                    self.note(conn, &event);
+                }
+                self.notes = notes;
+            }
+        }
+        if let Some((place, count)) = record.segment {
+            self.say(format_args!("segment {place} of {count} of a super-packet"));
+        }
+        if let Some(size) = record.segment_size {
+            self.say(format_args!("super-packet: {size} bytes of data per segment"));
+        }
+    }
+
+    fn connection(&mut self, conn: ConnId) {
+        if !self.comment.contains("connection: ") {
+            self.say(format_args!("connection: {}", conn.index()));
+        }
+    }
+
+    fn note(&mut self, conn: ConnId, event: &TraceEvent) {
+        if let Some(text) = labels::trace_event(event) {
+            self.connection(conn);
+            self.say(format_args!("{text}"));
+        }
+    }
+
+    fn say(&mut self, text: std::fmt::Arguments<'_>) {
+        let separator = if self.comment.is_empty() { "" } else { "; " };
+        // A string takes everything.
+        let _ = write!(self.comment, "{separator}{text}");
+    }
+}
+
+impl Sink for Writer {
+    type Record = Record;
+    type Summary = CaptureSummary;
+
+    fn write(&mut self, batch: &mut Batch<Record>) {
         let Batch { records, bytes } = batch;
         let mut rest = &mut bytes[..];
         let mut gap = 0;
@@ -85,52 +130,8 @@ impl Writer {
         self.files.flush();
     }
 
-    /// Keeps an event for its connection's next packet.
-    fn keep(&mut self, conn: ConnId, event: &TraceEvent) {
-        if self.notes.len() < MAX_NOTES {
-            self.notes.push((conn, *event));
-        }
-    }
-
-    /// Why it was sent, and what its connection did before.
-    fn describe(&mut self, record: &PacketRecord) {
-        if let Some(sent) = record.sent {
-            let (reason, class) = (labels::send_reason(sent.reason), labels::segment_class(sent.class));
-            self.say(format_args!("sent: {reason}; class: {class}"));
-            if let Some(conn) = sent.conn {
-                self.connection(conn);
-                let mut notes = std::mem::take(&mut self.notes);
-                for (conn, event) in notes.extract_if(.., |(of, _)| *of == conn) {
-                    self.note(conn, &event);
-                }
-                self.notes = notes;
-            }
-        }
-        if let Some((place, count)) = record.segment {
-            self.say(format_args!("segment {place} of {count} of a super-packet"));
-        }
-        if let Some(size) = record.segment_size {
-            self.say(format_args!("super-packet: {size} bytes of data per segment"));
-        }
-    }
-
-    fn connection(&mut self, conn: ConnId) {
-        if !self.comment.contains("connection: ") {
-            self.say(format_args!("connection: {}", conn.index()));
-        }
-    }
-
-    fn note(&mut self, conn: ConnId, event: &TraceEvent) {
-        if let Some(text) = labels::trace_event(event) {
-            self.connection(conn);
-            self.say(format_args!("{text}"));
-        }
-    }
-
-    fn say(&mut self, text: std::fmt::Arguments<'_>) {
-        let separator = if self.comment.is_empty() { "" } else { "; " };
-        // A string takes everything.
-        let _ = write!(self.comment, "{separator}{text}");
+    fn finish(self) -> CaptureSummary {
+        self.files.finish()
     }
 }
 

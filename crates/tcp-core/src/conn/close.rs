@@ -4,6 +4,7 @@ use super::{Connection, Notices, transition::Input};
 use crate::State;
 use crate::ctx::Ctx;
 use crate::error::ConnError;
+use crate::events::TraceEvent;
 use crate::time::{Duration, Instant};
 
 /// A TIME-WAIT of at most this is counted apart (Linux, `inet_twsk_schedule`).
@@ -16,11 +17,12 @@ impl Connection {
             return;
         }
         // The application was told when TIME-WAIT began.
-        if self.state != State::TimeWait {
-            self.notices.add(Notices::CLOSED);
-        }
+        let is_news = self.state != State::TimeWait;
         self.change_state(ctx, Input::Abort);
         self.error = self.error.or(error);
+        if is_news {
+            self.tell_closed(ctx);
+        }
         // An RST that has yet to be sent needs the options of the SYNs.
         if !self.rst_due {
             self.handshake = None;
@@ -41,7 +43,13 @@ impl Connection {
         self.wait_until = ctx.now + self.config.time_wait;
         self.snd.trim();
         self.rcv.trim();
+        self.tell_closed(ctx);
+    }
+
+    /// The application and the tracer are told of the end.
+    fn tell_closed(&mut self, ctx: &mut Ctx<'_>) {
         self.notices.add(Notices::CLOSED);
+        ctx.trace(|| TraceEvent::Closed { error: self.error });
     }
 
     /// An orphan in FIN-WAIT-2 is not kept forever.

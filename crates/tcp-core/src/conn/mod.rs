@@ -175,6 +175,7 @@ impl Connection {
         iss: SeqNum,
         ts_offset: u32,
     ) -> Self {
+        ctx.trace(|| TraceEvent::Opened { tuple, passive: false });
         let mut conn = Self::closed(ctx, tuple, config, iss, ts_offset);
         conn.handshake = Some(Box::new(Handshake::active(ctx.now, iss, &conn.config)));
         conn.change_state(ctx, Input::ActiveOpen);
@@ -192,6 +193,7 @@ impl Connection {
         half_open: HalfOpen,
     ) -> Self {
         let HalfOpen { syns, first_sent, segs_in } = half_open;
+        ctx.trace(|| TraceEvent::Opened { tuple, passive: true });
         let mut conn = Self::closed(ctx, tuple, config, syns.iss, ts_offset);
         conn.change_state(ctx, Input::PassiveOpen);
         conn.segs_in = u64::from(segs_in);

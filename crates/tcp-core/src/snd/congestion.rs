@@ -5,6 +5,7 @@
 //! before the next event.
 
 use super::flight::Flight;
+use super::pacer::Gap;
 use super::stream::Stream;
 use crate::ctx::Ctx;
 use crate::events::TraceEvent;
@@ -51,7 +52,10 @@ impl Flight {
             cwnd: self.decision.window.bytes(),
             ssthresh: self.decision.ssthresh.bytes(),
             pipe: self.pipe(),
+            snd_wnd: snd.window.wnd(),
             srtt: snd.rtt.srtt(),
+            min_rtt: snd.rtt.min_rtt(),
+            pacing_rate: Gap::of(&self.decision, snd.rtt.srtt_pace()).map(Gap::rate),
         });
     }
 }

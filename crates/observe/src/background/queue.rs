@@ -1,61 +1,33 @@
 //! The queue between a stack and the thread that writes: bounded in bytes, and never waited for by the stack.
 
-use crate::pcapng::Direction;
-use ackline_tcp_core::events::TraceEvent;
-use ackline_tcp_core::packet::{SegmentClass, SendReason};
-use ackline_tcp_core::{ConnId, Instant};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How long the thread lets records gather once there is one, so that it wakes up at most so often.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// A packet without its bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PacketRecord {
-    pub(super) at: Instant,
-    pub(super) direction: Direction,
-    /// Length on the wire.
-    pub(super) original: u32,
-    /// Bytes that were copied.
-    pub(super) captured: u32,
-    /// The device or the peer's kernel completes the checksum, or nobody does.
-    pub(super) incomplete_checksum: bool,
-    /// Place in a super-packet that was split, and the number of its segments.
-    pub(super) segment: Option<(u16, u16)>,
-    /// Octets of data per segment of a super-packet that was not.
-    pub(super) segment_size: Option<u16>,
-    /// Of a packet that was sent.
-    pub(super) sent: Option<Sent>,
+/// One thing that waits for the thread.
+pub(crate) trait Queued {
+    /// So many came while the queue was full.
+    fn gap(count: u64) -> Self;
 }
 
-/// What the core says of a packet that it sends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sent {
-    pub(super) conn: Option<ConnId>,
-    pub(super) reason: SendReason,
-    pub(super) class: SegmentClass,
+/// Records in order, and their bytes one after the other.
+#[derive(Debug)]
+pub(crate) struct Batch<R> {
+    pub(crate) records: Vec<R>,
+    pub(crate) bytes: Vec<u8>,
 }
 
-/// One thing that happened.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Record {
-    Packet(PacketRecord),
-    Event(ConnId, TraceEvent),
-    /// So many packets came while the queue was full.
-    Gap(u64),
+impl<R> Default for Batch<R> {
+    fn default() -> Self {
+        Self { records: vec![], bytes: vec![] }
+    }
 }
 
-/// Records in order, and the packets' bytes one after the other.
-#[derive(Debug, Default)]
-pub(super) struct Batch {
-    pub(super) records: Vec<Record>,
-    pub(super) bytes: Vec<u8>,
-}
-
-impl Batch {
+impl<R> Batch<R> {
     const fn size(&self) -> usize {
-        self.bytes.len() + self.records.len() * size_of::<Record>()
+        self.bytes.len() + self.records.len() * size_of::<R>()
     }
 
     fn clear(&mut self) {
@@ -66,50 +38,49 @@ impl Batch {
 
 /// The queue.
 #[derive(Debug)]
-pub(super) struct Queue {
-    state: Mutex<State>,
+pub(crate) struct Queue<R> {
+    state: Mutex<State<R>>,
     filled: Condvar,
     /// Most bytes of records that wait or are being written.
     limit: usize,
 }
 
 #[derive(Debug)]
-struct State {
-    batch: Batch,
+struct State<R> {
+    batch: Batch<R>,
     /// Bytes of the batch that is being written.
     writing: usize,
     /// Size of the batch at which the thread wants to be woken.
     wake_at: usize,
-    /// Packets that did not fit since the last one that did.
+    /// Records that did not fit since the last one that did.
     gap: u64,
     closed: bool,
 }
 
-impl Queue {
-    pub(super) const fn new(limit: usize) -> Self {
+impl<R: Queued> Queue<R> {
+    pub(crate) const fn new(limit: usize) -> Self {
         let batch = Batch { records: vec![], bytes: vec![] };
         let state = State { batch, writing: 0, wake_at: usize::MAX, gap: 0, closed: false };
         Self { state: Mutex::new(state), filled: Condvar::new(), limit }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<R>> {
         // Whoever panicked under it left whole records.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a packet whose bytes are the first `record.captured` of `slices`, or counts it as lost if there is no room.
-    pub(super) fn packet(&self, record: PacketRecord, slices: &[&[u8]]) {
+    /// Adds a record with the first `length` bytes of `slices`, or counts it as lost if there is no room.
+    pub(crate) fn push(&self, record: R, length: usize, slices: &[&[u8]]) {
         self.change(|state, room| {
-            let needs = record.captured as usize + 2 * size_of::<Record>();
-            if needs > room {
+            if length + 2 * size_of::<R>() > room {
                 state.gap += 1;
                 return;
             }
             if state.gap > 0 {
-                state.batch.records.push(Record::Gap(std::mem::take(&mut state.gap)));
+                state.batch.records.push(R::gap(std::mem::take(&mut state.gap)));
             }
-            state.batch.records.push(Record::Packet(record));
-            let mut left = record.captured as usize;
+            state.batch.records.push(record);
+            let mut left = length;
             for slice in slices {
                 let take = left.min(slice.len());
                 state.batch.bytes.extend_from_slice(&slice[..take]);
@@ -118,16 +89,16 @@ impl Queue {
         });
     }
 
-    /// Adds an event, if there is room: what follows a gap need not be said.
-    pub(super) fn event(&self, conn: ConnId, event: &TraceEvent) {
+    /// Adds a record that is worth nothing after a gap, if there is room.
+    pub(crate) fn push_unless_gap(&self, record: R) {
         self.change(|state, room| {
-            if state.gap == 0 && size_of::<Record>() <= room {
-                state.batch.records.push(Record::Event(conn, *event));
+            if state.gap == 0 && size_of::<R>() <= room {
+                state.batch.records.push(record);
             }
         });
     }
 
-    fn change(&self, add: impl FnOnce(&mut State, usize)) {
+    fn change(&self, add: impl FnOnce(&mut State<R>, usize)) {
         let mut state = self.lock();
         if state.closed {
             return;
@@ -143,19 +114,19 @@ impl Queue {
     }
 
     /// Takes nothing more. What is there can still be taken.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.lock().closed = true;
         self.filled.notify_one();
     }
 
     /// `batch` has been written: its room is free, and its memory is used again.
-    pub(super) fn written(&self, batch: &mut Batch) {
+    pub(crate) fn written(&self, batch: &mut Batch<R>) {
         batch.clear();
         self.lock().writing = 0;
     }
 
     /// Puts what waits into `batch`, which is empty; sleeps until there is something. False if the queue is closed and empty.
-    pub(super) fn take(&self, batch: &mut Batch) -> bool {
+    pub(crate) fn take(&self, batch: &mut Batch<R>) -> bool {
         let mut state = self.lock();
         state.wake_at = 1;
         let waited = self.filled.wait_while(state, |state| state.batch.records.is_empty() && !state.closed);
@@ -169,7 +140,7 @@ impl Queue {
         state.wake_at = usize::MAX;
         if state.closed && state.gap > 0 {
             let gap = std::mem::take(&mut state.gap);
-            state.batch.records.push(Record::Gap(gap));
+            state.batch.records.push(R::gap(gap));
         }
         std::mem::swap(&mut state.batch, batch);
         state.writing = batch.size();
