@@ -33,6 +33,7 @@ mod egress;
 mod explain;
 mod failure;
 mod interfaces;
+mod json_stream;
 mod list;
 mod new;
 mod output;

@@ -7,18 +7,19 @@ use ackline::runtime::{Stack, timer};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use std::fmt;
 use std::io::IsTerminal as _;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Counts the bytes of one or several transfers. Threads may add to it at the same time.
 pub(crate) struct Progress {
-    bytes: AtomicU64,
+    bytes: Arc<AtomicU64>,
+    /// Those of all parts, if this is one.
+    whole: Option<Arc<AtomicU64>>,
     /// When that changed last, or began, on the clock of [`timer::now`], in nanoseconds.
     changed: AtomicU64,
     /// Hidden unless standard error is a terminal.
     bar: ProgressBar,
-    /// Takes the bar from the screen in the end.
-    owner: bool,
 }
 
 impl Progress {
@@ -42,26 +43,28 @@ impl Progress {
             bar.set_style(style.progress_chars("=> ").with_key("rate", rate));
         }
         bar.set_message(label.to_owned());
-        Self::counting_on(bar, true)
+        Self::counting_on(bar, None)
     }
 
     /// Counts, and draws nothing.
     pub(crate) fn silent() -> Self {
-        Self::counting_on(ProgressBar::hidden(), true)
+        Self::counting_on(ProgressBar::hidden(), None)
     }
 
-    /// Counts a part on its own, and draws it on the same bar.
+    /// Counts a part on its own as well as for the whole, and draws it on the same bar.
     pub(crate) fn part(&self) -> Self {
-        Self::counting_on(self.bar.clone(), false)
+        Self::counting_on(self.bar.clone(), Some(self.bytes.clone()))
     }
 
-    fn counting_on(bar: ProgressBar, owner: bool) -> Self {
-        Self { bytes: AtomicU64::new(0), changed: AtomicU64::new(timer::now().as_nanos()), bar, owner }
+    fn counting_on(bar: ProgressBar, whole: Option<Arc<AtomicU64>>) -> Self {
+        Self { bytes: Arc::default(), whole, changed: AtomicU64::new(timer::now().as_nanos()), bar }
     }
 
     /// Counts `bytes` more.
     pub(crate) fn add(&self, bytes: u64) {
-        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        for count in std::iter::once(&self.bytes).chain(&self.whole) {
+            count.fetch_add(bytes, Ordering::Relaxed);
+        }
         self.changed.store(timer::now().as_nanos(), Ordering::Relaxed);
         if !self.bar.is_hidden() {
             self.bar.inc(bytes);
@@ -133,7 +136,8 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.owner {
+        // The bar is the whole's.
+        if self.whole.is_none() {
             self.clear();
         }
     }

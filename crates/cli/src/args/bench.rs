@@ -4,6 +4,7 @@ use super::capture::CaptureArgs;
 use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
 use super::units::{Bitrate, RateFormat, parse_bytes, parse_count};
 use super::{ControlArgs, PolicyArgs, TunnelArgs, values};
+use crate::json_stream::Json;
 use ackline::core::quantity::{SECOND, TIME};
 use clap::{ArgGroup, Args};
 use std::net::IpAddr;
@@ -46,7 +47,10 @@ pub(crate) struct BenchArgs {
     pub(crate) verbose: bool,
     /// Print iperf3's JSON, with more about the stack under "ackline" (docs/bench.md has the fields)
     #[arg(short = 'J', long)]
-    pub(crate) json: bool,
+    json: bool,
+    /// Print iperf3's JSON as it comes: a line for the start, each interval and the end, or an error
+    #[arg(long)]
+    json_stream: bool,
     /// Serve one client, then exit
     #[arg(short = '1', long, conflicts_with = "client")]
     pub(crate) one_off: bool,
@@ -67,6 +71,13 @@ pub(crate) struct BenchArgs {
     /// Refused, with a reason.
     #[arg(short, long, hide = true)]
     pub(crate) udp: bool,
+}
+
+impl BenchArgs {
+    /// What `--json` and `--json-stream` ask for.
+    pub(crate) const fn json(&self) -> Option<Json> {
+        Json::asked(self.json, self.json_stream)
+    }
 }
 
 /// What a client asks for.
@@ -157,7 +168,7 @@ A server turns away other clients while it serves one. It continues after a clie
 of ackline --help: 4 if the peer cannot be reached, refuses, or goes away.";
 
 /// Time between two lines.
-fn interval(text: &str) -> Result<Duration, String> {
+pub(super) fn interval(text: &str) -> Result<Duration, String> {
     values::nanos(text, SECOND, 0..=60 * SECOND)
         .filter(|time| time.is_zero() || *time >= Duration::from_millis(100))
         .ok_or_else(|| {

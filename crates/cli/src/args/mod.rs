@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod units;
 pub(crate) mod values;
 
+use crate::json_stream::Json;
 use ackline::Registry;
 use ackline::core::config::Ecn;
 use ackline::core::policy::spec::PolicyKind;
@@ -204,6 +205,8 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) output: StackOutputArgs,
     #[command(flatten)]
+    pub(crate) stream: StreamArgs,
+    #[command(flatten)]
     pub(crate) control: ControlArgs,
 }
 
@@ -266,6 +269,8 @@ pub(crate) struct RecvArgs {
     pub(crate) capture: CaptureArgs,
     #[command(flatten)]
     pub(crate) output: StackOutputArgs,
+    #[command(flatten)]
+    pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
 }
@@ -538,6 +543,32 @@ impl StackOutputArgs {
     /// Lines for people are wanted.
     pub(crate) const fn speaks(&self) -> bool {
         !self.common.quiet && !self.common.json
+    }
+}
+
+/// What a transfer prints while it runs.
+#[derive(Args, Clone, Copy)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct StreamArgs {
+    /// Print JSON as it comes: a line for the start, each interval and the end, or an error (docs/cli.md has the fields)
+    ///
+    /// It goes where --json does.
+    #[arg(long)]
+    json_stream: bool,
+    /// Time between the intervals of --json-stream: 0.1 to 60, or 500ms, 1m; 0 for none
+    #[arg(long, value_name = "SECONDS", default_value = "1", requires = "json_stream", value_parser = bench::interval)]
+    interval: Duration,
+}
+
+impl StreamArgs {
+    /// Time between intervals, if they are wanted.
+    pub(crate) fn intervals(&self) -> Option<Duration> {
+        (self.json_stream && !self.interval.is_zero()).then_some(self.interval)
+    }
+
+    /// What `--json-stream` asks for, and `--json` of `output`.
+    pub(crate) const fn json(&self, output: &StackOutputArgs) -> Option<Json> {
+        Json::asked(output.common.json, self.json_stream)
     }
 }
 

@@ -68,7 +68,7 @@ struct Bench {
 
 pub(crate) fn run(args: &BenchArgs, registry: &Registry) -> Result<(), Failure> {
     let style = Style {
-        json: args.json,
+        json: args.json(),
         verbose: args.verbose,
         rate: args.format.unwrap_or_default(),
         title: args.test.title.clone(),
@@ -118,7 +118,7 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
 async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
     let Prepared { settings, tunnel, part } = prepared;
     let ready = Signals::catch().and_then(|signals| {
-        let capture = args.capture.start(tunnel.interface(), &settings.names, !args.json)?;
+        let capture = args.capture.start(tunnel.interface(), &settings.names, args.json().is_none())?;
         let stack = start(&tunnel, &settings)?;
         if let Some(capture) = &capture {
             capture.watch(&stack);

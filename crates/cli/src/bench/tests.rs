@@ -5,6 +5,7 @@ use super::report::Style;
 use super::report::record::{Direction, Length};
 use super::{Bench, client, door, server};
 use crate::failure::{Exit, Failure};
+use crate::json_stream::Json;
 use crate::settings::PolicyNames;
 use crate::signals::Signals;
 use ackline::core::{ConnConfig, ListenOn};
@@ -63,7 +64,7 @@ fn ends() -> (Bench, Bench) {
             registry: ackline::Registry::default(),
             keeps_ecn: false,
             max_buffers: crate::args::limits::DEFAULT_BUFFERS,
-            style: Style { json: true, ..Style::default() },
+            style: Style { json: Some(Json::Document), ..Style::default() },
             interval: Some(ackline::core::Duration::from_millis(100)),
             print,
         }

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let settings = args.policies.resolve(registry)?;
     let tunnel = args.tunnel.plan(args.listen.address.map(|address| ("--listen", address)))?;
     let target = Target::new(args.target.as_deref(), args.keep)?;
-    let reporter = Reporter::new(args.output, target == Target::Stdout);
+    let reporter = Reporter::new(args, target == Target::Stdout);
     target.delete_leftovers();
     // A file that cannot be written is best known before anybody connects.
     let sink = match &target {
@@ -43,7 +43,8 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let progress = Progress::new("receiving", None, args.output.common);
     let outcome = runtime.block_on(async {
         let ready = Signals::catch().and_then(|signals| {
-            let capture = args.capture.start(tunnel.interface(), &settings.names, args.output.speaks())?;
+            let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
+            let capture = args.capture.start(tunnel.interface(), &settings.names, speaks)?;
             let (stack, listener) = listen(args, &tunnel, &settings)?;
             if let Some(capture) = &capture {
                 capture.watch(&stack);
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
         let (mut signals, stack, listener, _control, capture) = match ready {
             Ok(ready) => ready,
             Err(failure) => {
-                reporter.nothing(&progress, args.keep, &failure)?;
+                reporter.nothing(&progress, &failure)?;
                 return Err(failure);
             }
         };
@@ -63,7 +64,12 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
         }
         let serve = async {
             if args.keep {
-                server::serve(args, &target, &stack, listener, &mut signals, &progress, &reporter).await
+                let watch = Stopwatch::of_process();
+                reporter.start(None, None)?;
+                tokio::select! {
+                    served = server::serve(args, &target, &stack, listener, &mut signals, &progress, &reporter) => served,
+                    failure = reporter.say_intervals(|| (watch.elapsed(), progress.bytes())) => Err(failure),
+                }
             } else {
                 once(args, &target, sink, (&stack, listener), &mut signals, &progress, &reporter).await
             }
@@ -121,6 +127,7 @@ async fn once(
     let (stream, outcome) = match accepted {
         Err(failure) => (None, Err(failure)),
         Ok((mut stream, peer)) => {
+            reporter.start(Some(peer), Some(stream.addresses().0))?;
             // Whatever ends it before all is there resets it.
             let _ = stream.set_zero_linger();
             let opened = match sink {
@@ -131,6 +138,7 @@ async fn once(
                 Err(failure) => Err(failure),
                 Ok(sink) => tokio::select! {
                     outcome = transfer::receive(&mut stream, sink, progress, timeout) => outcome,
+                    failure = reporter.say_intervals(|| (watch.elapsed(), progress.bytes())) => Err(failure),
                     signal = signals.next() => {
                         let so_far = crate::peer::after(progress.bytes(), None);
                         Err(signal.failure(&format!("stopped {so_far}; the connection was reset")))

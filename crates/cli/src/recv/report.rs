@@ -1,8 +1,10 @@
 //! What `recv` says about its transfers, to people and to programs.
 
-use crate::args::StackOutputArgs;
+use crate::args::values::ListenAt;
+use crate::args::{RecvArgs, StackOutputArgs};
 use crate::egress::EgressReport;
 use crate::failure::Failure;
+use crate::json_stream::{self, Interval, Intervals, Json};
 use crate::output;
 use crate::policies::ConnPolicies;
 use crate::progress::Progress;
@@ -11,6 +13,7 @@ use crate::timing::Timing;
 use crate::traffic::Figures;
 use ackline_lab::wrap;
 use serde::Serialize;
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -92,30 +95,96 @@ struct SummaryReport {
     error: Option<ErrorReport>,
 }
 
+/// What is known when data may begin to flow.
+#[derive(Serialize)]
+struct StartReport {
+    command: &'static str,
+    listen: String,
+    peer: Option<SocketAddr>,
+    local: Option<SocketAddr>,
+}
+
 /// Says things in the way that the command line asks for.
 pub(super) struct Reporter {
     options: StackOutputArgs,
+    json: Option<Json>,
+    listen: ListenAt,
+    /// There may be several transfers.
+    keep: bool,
+    /// Time between intervals.
+    every: Option<Duration>,
+    intervals: Cell<Intervals>,
     /// Standard output belongs to the data.
     data_on_stdout: bool,
 }
 
 impl Reporter {
-    pub(super) fn new(options: StackOutputArgs, data_on_stdout: bool) -> Self {
-        Self { options, data_on_stdout }
+    pub(super) fn new(args: &RecvArgs, data_on_stdout: bool) -> Self {
+        Self {
+            options: args.output,
+            json: args.stream.json(&args.output),
+            listen: args.listen,
+            keep: args.keep,
+            every: args.stream.intervals(),
+            intervals: Cell::default(),
+            data_on_stdout,
+        }
     }
 
     /// Notes for people are wanted, and disturb no program.
     pub(super) fn speaks(&self) -> bool {
-        !(self.options.common.quiet || self.options.common.json && self.data_on_stdout)
+        !(self.options.common.quiet || self.json.is_some() && self.data_on_stdout)
+    }
+
+    /// Data may flow: of this peer, or of many.
+    pub(super) fn start(&self, peer: Option<SocketAddr>, local: Option<SocketAddr>) -> Result<(), Failure> {
+        if self.json != Some(Json::Stream) {
+            return Ok(());
+        }
+        self.print("start", &StartReport { command: "recv", listen: self.listen.to_string(), peer, local })
+    }
+
+    /// Prints intervals, if they are asked for, of the time and the bytes that `so_far` tells. Ends only if that fails.
+    pub(super) async fn say_intervals(&self, so_far: impl Fn() -> (Duration, u64)) -> Failure {
+        let next = || {
+            let (time, bytes) = so_far();
+            self.interval(time, bytes)
+        };
+        json_stream::say_intervals(self.every, self.data_on_stdout, next).await
+    }
+
+    fn interval(&self, time: Duration, bytes: u64) -> Option<Interval> {
+        let mut intervals = self.intervals.get();
+        let interval = intervals.next(time, bytes);
+        self.intervals.set(intervals);
+        interval
+    }
+
+    /// The last lines: what moved since the last interval, the end, and why it came too early.
+    fn end(
+        &self,
+        (time, bytes): (Duration, u64),
+        document: &impl Serialize,
+        failure: Option<&Failure>,
+    ) -> Result<(), Failure> {
+        if let Some(interval) = self.interval(time, bytes) {
+            self.print("interval", &interval)?;
+        }
+        self.print("end", document)?;
+        failure.map_or(Ok(()), |failure| self.error(failure))
+    }
+
+    fn error(&self, failure: &Failure) -> Result<(), Failure> {
+        self.print("error", &ErrorReport::from(failure))
     }
 
     /// One transfer, whole or not.
     pub(super) fn transfer(&self, progress: &Progress, transfer: &Transfer) -> Result<(), Failure> {
         let Transfer { peer, local, bytes, time, policies, cpu, timing, egress, silent: _, outcome } =
             transfer;
-        if self.options.common.json {
+        if let Some(json) = self.json {
             let file = outcome.as_ref().ok().and_then(Option::as_ref);
-            return self.print(&TransferReport {
+            let report = TransferReport {
                 ok: outcome.is_ok(),
                 command: "recv",
                 event: "transfer",
@@ -128,7 +197,14 @@ impl Reporter {
                 timing: timing.clone(),
                 egress: egress.clone(),
                 error: outcome.as_ref().err().map(ErrorReport::from),
-            });
+            };
+            return match json {
+                Json::Stream if !self.keep && peer.is_none() => {
+                    outcome.as_ref().map_or_else(|failure| self.error(failure), |_| Ok(()))
+                }
+                Json::Stream if !self.keep => self.end((*time, *bytes), &report, outcome.as_ref().err()),
+                _ => self.print("transfer", &report),
+            };
         }
         if let (Ok(file), true, Some(peer)) = (outcome, self.speaks(), peer) {
             let into = file.as_ref().map_or_else(String::new, |file| format!(" into {}", file.display()));
@@ -148,13 +224,15 @@ impl Reporter {
     }
 
     /// It did not come to a transfer. For programs only: people are told by the failure.
-    pub(super) fn nothing(&self, progress: &Progress, keep: bool, failure: &Failure) -> Result<(), Failure> {
-        if !self.options.common.json {
-            return Ok(());
+    pub(super) fn nothing(&self, progress: &Progress, failure: &Failure) -> Result<(), Failure> {
+        match self.json {
+            None => return Ok(()),
+            Some(Json::Stream) => return self.error(failure),
+            Some(Json::Document) => {}
         }
         let outcome = Err(failure.clone());
         let (bytes, time) = (0, Duration::ZERO);
-        if keep {
+        if self.keep {
             return self.summary(progress, Totals::default(), (time, time), None, &outcome);
         }
         let outcome = outcome.map(|()| None);
@@ -191,8 +269,8 @@ impl Reporter {
     ) -> Result<(), Failure> {
         let Totals { complete, aborted, silent, bytes } = totals;
         let (timing, egress) = of_stack.unzip();
-        if self.options.common.json {
-            return self.print(&SummaryReport {
+        if let Some(json) = self.json {
+            let report = SummaryReport {
                 ok: outcome.is_ok(),
                 command: "recv",
                 event: "summary",
@@ -204,7 +282,11 @@ impl Reporter {
                 timing,
                 egress,
                 error: outcome.as_ref().err().map(ErrorReport::from),
-            });
+            };
+            return match json {
+                Json::Stream => self.end((time, bytes), &report, outcome.as_ref().err()),
+                Json::Document => self.print("summary", &report),
+            };
         }
         if self.speaks() {
             let silent = if silent == 0 { String::new() } else { format!(", {silent} silent") };
@@ -228,12 +310,12 @@ impl Reporter {
         }
     }
 
-    fn print(&self, document: &impl Serialize) -> Result<(), Failure> {
-        let line = output::json_line(document);
-        if self.data_on_stdout {
-            output::say(line.trim_end());
-            return Ok(());
-        }
-        output::print(&line).map_err(|error| Failure::file("write to", "standard output", &error))
+    /// Prints a document, or as an event of the stream.
+    fn print(&self, event: &'static str, document: &impl Serialize) -> Result<(), Failure> {
+        let line = match self.json {
+            Some(Json::Stream) => json_stream::line(event, document),
+            _ => output::json_line(document),
+        };
+        json_stream::print(&line, self.data_on_stdout)
     }
 }

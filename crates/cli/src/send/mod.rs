@@ -5,6 +5,7 @@ mod exchange;
 use crate::args::SendArgs;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure};
+use crate::json_stream::{self, Interval, Intervals, Json, line};
 use crate::output;
 use crate::peer;
 use crate::policies::ConnPolicies;
@@ -28,15 +29,22 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The summary of `--json`.
+/// What is known when data begins to flow, in JSON.
 #[derive(Serialize)]
-struct Report<'a> {
-    ok: bool,
+struct Start<'a> {
     command: &'static str,
     file: &'a str,
     peer: Option<SocketAddr>,
     local: Option<SocketAddr>,
     offload: Option<bool>,
+}
+
+/// The summary of `--json`.
+#[derive(Serialize)]
+struct Report<'a> {
+    ok: bool,
+    #[serde(flatten)]
+    start: Start<'a>,
     #[serde(flatten)]
     figures: Figures,
     received_bytes: u64,
@@ -59,6 +67,13 @@ struct Facts {
     egress: Option<EgressReport>,
 }
 
+impl Facts {
+    const fn start<'a>(&self, file: &'a str) -> Start<'a> {
+        let Self { peer, local, offload, .. } = *self;
+        Start { command: "send", file, peer, local, offload }
+    }
+}
+
 /// How far a transfer is.
 struct Tally {
     /// Bytes that the peer has acknowledged.
@@ -72,6 +87,7 @@ struct Tally {
     path: RefCell<PathSampler>,
     /// The policies, as last seen.
     policies: RefCell<ConnPolicies>,
+    intervals: Cell<Intervals>,
 }
 
 impl Tally {
@@ -83,7 +99,16 @@ impl Tally {
             took: Cell::new(None),
             path: RefCell::default(),
             policies: RefCell::default(),
+            intervals: Cell::default(),
         }
+    }
+
+    /// What was acknowledged since the last interval, if there is anything to say of it.
+    fn interval(&self) -> Option<Interval> {
+        let mut intervals = self.intervals.get();
+        let interval = intervals.next(self.time(), self.acknowledged.bytes());
+        self.intervals.set(intervals);
+        interval
     }
 
     /// Looks at the connection, if it is time to.
@@ -137,7 +162,8 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     let outcome = tunnel.resolve(&args.to).and_then(|targets| {
         runtime.block_on(async {
             let mut signals = Signals::catch()?;
-            let capture = args.capture.start(tunnel.interface(), &settings.names, args.output.speaks())?;
+            let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
+            let capture = args.capture.start(tunnel.interface(), &settings.names, speaks)?;
             let device = tunnel.open()?;
             facts.offload = Some(device.caps().max_super_packet > 0);
             let stack = tunnel.start(device, &settings, |connections| {
@@ -181,14 +207,10 @@ fn report(
     let (bytes, answered, time) = (tally.acknowledged.bytes(), tally.answered.bytes(), tally.time());
     let path = tally.path.borrow().path();
     let policies = tally.policies.take();
-    if args.output.common.json {
+    if let Some(json) = args.stream.json(&args.output) {
         let report = Report {
             ok: outcome.is_ok(),
-            command: "send",
-            file: name,
-            peer: facts.peer,
-            local: facts.local,
-            offload: facts.offload,
+            start: facts.start(name),
             figures: Figures::new(bytes, time),
             received_bytes: answered,
             cpu_s: tally.watch.get().cpu().as_secs_f64(),
@@ -198,12 +220,16 @@ fn report(
             egress: facts.egress,
             error: outcome.as_ref().err().map(ErrorReport::from),
         };
-        let text = output::json(&report);
-        if converses {
-            output::say(text.trim_end());
-            return Ok(());
-        }
-        return output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error));
+        let text = match json {
+            Json::Document => output::json(&report),
+            Json::Stream => {
+                let interval = tally.interval().map(|interval| line("interval", &interval));
+                let end = report.start.peer.map(|_| line("end", &report));
+                let error = report.error.as_ref().map(|error| line("error", error));
+                [interval.filter(|_| end.is_some()), end, error].into_iter().flatten().collect()
+            }
+        };
+        return json_stream::print(&text, converses);
     }
     if outcome.is_ok() && !args.output.common.quiet {
         let answered =
@@ -244,6 +270,8 @@ enum Early {
     Trouble(Trouble),
     Stalled,
     Signal(EndSignal),
+    /// An interval could not be printed.
+    Mute(Failure),
 }
 
 /// Connects and exchanges everything. If this is dropped or fails, the receiver gets a reset: it must not take a
@@ -272,10 +300,17 @@ async fn transfer(
     facts.peer = Some(peer);
     facts.local = Some(local);
     let _ = stream.set_zero_linger();
+    let converses = matches!(answer, Answer::Into(_));
+    if args.stream.json(&args.output) == Some(Json::Stream) {
+        json_stream::print(&line("start", &facts.start(source.name())), converses)?;
+    }
     let early = tokio::select! {
         done = exchange(&mut stream, source, answer, tally) => done.err().map(Early::Trouble),
         () = tally.acknowledged.stalled_sending(args.timeout, stack, &tally.answered) => Some(Early::Stalled),
         signal = signals.next() => Some(Early::Signal(signal)),
+        failure = json_stream::say_intervals(args.stream.intervals(), converses, || tally.interval()) => {
+            Some(Early::Mute(failure))
+        }
     };
     // Also of a connection that has failed: how far it came.
     if let Ok(info) = stream.info() {
@@ -288,6 +323,7 @@ async fn transfer(
             Ok(())
         }
         Some(Early::Trouble(trouble)) => Err(trouble.failure(peer, total, tally)),
+        Some(Early::Mute(failure)) => Err(failure),
         Some(Early::Stalled) => Err(peer::stalled(peer, far, total, limit)),
         Some(Early::Signal(signal)) => {
             Err(signal.failure(&format!("stopped {}; the connection was reset", peer::after(far, total))))

@@ -9,6 +9,7 @@ mod demo;
 mod dev;
 mod explain;
 mod fields;
+mod json_stream;
 mod metrics;
 mod net;
 mod new;

@@ -12,21 +12,21 @@ use std::time::{Duration, UNIX_EPOCH};
 /// The document.
 #[derive(Serialize)]
 pub(super) struct Document<'a> {
-    start: StartDoc<'a>,
-    intervals: Vec<IntervalDoc>,
-    end: EndDoc<'a>,
+    pub(super) start: StartDoc<'a>,
+    pub(super) intervals: Vec<IntervalDoc>,
+    pub(super) end: EndDoc<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    title: Option<&'a str>,
+    pub(super) title: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    extra_data: Option<&'a str>,
+    pub(super) extra_data: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    server_output_text: Option<&'a str>,
+    pub(super) server_output_text: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    server_output_json: Option<&'a serde_json::Value>,
+    pub(super) server_output_json: Option<&'a serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
+    pub(super) error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    ackline: Option<OwnDoc<'a>>,
+    pub(super) ackline: Option<OwnDoc<'a>>,
 }
 
 impl<'a> From<&'a Record> for Document<'a> {
@@ -59,14 +59,14 @@ impl<'a> From<&'a Record> for Document<'a> {
 }
 
 #[derive(Serialize)]
-struct OwnDoc<'a> {
+pub(super) struct OwnDoc<'a> {
     #[serde(flatten)]
     own: &'a Own,
     streams: &'a [StreamPolicies],
 }
 
 #[derive(Serialize)]
-struct StartDoc<'a> {
+pub(super) struct StartDoc<'a> {
     connected: Vec<ConnectedDoc>,
     version: &'a str,
     system_info: &'a str,
@@ -185,7 +185,7 @@ impl<'a> From<&'a Setup> for SetupDoc<'a> {
 }
 
 #[derive(Serialize)]
-struct IntervalDoc {
+pub(super) struct IntervalDoc {
     streams: Vec<MeasuredDoc>,
     sum: SumDoc,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ struct IntervalDoc {
 }
 
 impl IntervalDoc {
-    fn new(interval: &Interval, record: &Record) -> Self {
+    pub(super) fn new(interval: &Interval, record: &Record) -> Self {
         let sums = record.sides().into_iter().map(|sends| {
             let mut sum = SumDoc::new(interval.sum(sends), sends);
             sum.omitted = Some(interval.omitted);
@@ -294,7 +294,7 @@ impl SumDoc {
 
 /// Empty if the test was cut short.
 #[derive(Serialize)]
-struct EndDoc<'a> {
+pub(super) struct EndDoc<'a> {
     #[serde(flatten)]
     known: Option<KnownEnd<'a>>,
 }

@@ -2,16 +2,18 @@
 //!
 //! The engine tells a [`Reporter`] what happens, in the order `begin`, `connected` for each stream, `started`,
 //! `interval` for each interval, `end`, `done`; and `failed` instead of what a failure keeps from happening. Each gives
-//! the text to print, which is empty if it has to wait for the JSON document.
+//! the text to print, which is empty if it has to wait for the JSON document or for the next line of a stream.
 
 mod json;
 pub(crate) mod record;
+mod stream;
 mod text;
 
 #[cfg(test)]
 mod tests;
 
 use crate::args::units::RateFormat;
+use crate::json_stream::Json;
 use crate::output;
 use json::Document;
 use record::{Connected, End, Interval, Own, Record, ServerOutput, Setup, Software};
@@ -20,8 +22,8 @@ use text::Text;
 /// How results are shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Style {
-    /// `-J`: one JSON document when all is done.
-    pub(crate) json: bool,
+    /// `-J`, `--json-stream`; text if neither.
+    pub(crate) json: Option<Json>,
     /// `-V`.
     pub(crate) verbose: bool,
     /// `-f`.
@@ -80,6 +82,9 @@ impl Reporter {
 
     /// Data flows.
     pub(crate) fn started(&mut self) -> String {
+        if self.style.json == Some(Json::Stream) {
+            return stream::start(&self.record);
+        }
         let text = self
             .styled(|text| self.record.setup.as_ref().map(|setup| text.started(setup)).unwrap_or_default());
         self.show(text)
@@ -87,14 +92,26 @@ impl Reporter {
 
     /// An interval is over.
     pub(crate) fn interval(&mut self, interval: Interval) -> String {
-        let text = self.styled(|text| text.interval(&self.record, &interval, self.fresh));
+        let text = match self.style.json {
+            Some(Json::Stream) => stream::interval(&interval, &self.record),
+            _ => self.styled(|text| text.interval(&self.record, &interval, self.fresh)),
+        };
         self.fresh = false;
         self.record.watch(&interval);
-        if self.style.json && self.kept.saturating_add(interval.streams.len()) <= MAX_KEPT {
+        if self.needs_intervals() && self.kept.saturating_add(interval.streams.len()) <= MAX_KEPT {
             self.kept += interval.streams.len();
             self.record.intervals.push(interval);
         }
-        self.show(text)
+        if self.style.json.is_some() { text } else { self.show(text) }
+    }
+
+    /// There will be a document: for this end's user, or for a client that asks for what its server showed.
+    fn needs_intervals(&self) -> bool {
+        match self.style.json {
+            None => false,
+            Some(Json::Document) => true,
+            Some(Json::Stream) => !self.record.is_client(),
+        }
     }
 
     /// The test is over, and the results are known as far as they will be.
@@ -118,7 +135,7 @@ impl Reporter {
     /// What this end showed of the test, for a client that asks for it (`--get-server-output`); no more than 1 MiB
     /// of text.
     pub(crate) fn server_output(&self) -> ServerOutput {
-        if self.style.json {
+        if self.style.json.is_some() {
             // Fails only for maps with keys that are no strings.
             ServerOutput::Json(serde_json::to_value(Document::from(&self.record)).unwrap_or_default())
         } else {
@@ -143,8 +160,10 @@ impl Reporter {
 
     /// The last that is said of a test, failed or not: the JSON document, or a client's farewell.
     pub(crate) fn done(&mut self) -> String {
-        if self.style.json {
-            return output::json(&Document::from(&self.record));
+        match self.style.json {
+            Some(Json::Document) => return output::json(&Document::from(&self.record)),
+            Some(Json::Stream) => return stream::done(&self.record),
+            None => {}
         }
         if self.record.error.is_none() && self.record.end.is_some() && self.record.is_client() {
             // Scripts wait for this line by these words.
@@ -160,11 +179,11 @@ impl Reporter {
         text
     }
 
-    /// The lines with the title, or nothing if there is JSON in the end.
+    /// The lines with the title, or nothing if there is JSON.
     fn styled(&self, write: impl FnOnce(Text) -> String) -> String {
         let text = Text { rate: self.style.rate, verbose: self.style.verbose };
         match &self.style {
-            Style { json: true, .. } => String::new(),
+            Style { json: Some(_), .. } => String::new(),
             Style { title: None, .. } => write(text),
             Style { title: Some(title), .. } => {
                 write(text).lines().map(|line| format!("{title}:  {line}\n")).collect()

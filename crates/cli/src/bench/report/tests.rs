@@ -238,7 +238,7 @@ mytitle:  [  5]   0.00-1.00   sec  1.25 MBytes  10.5 Mbits/sec
 
 #[test]
 fn json_says_nothing_before_the_end() {
-    let style = Style { json: true, ..Style::default() };
+    let style = Style { json: Some(Json::Document), ..Style::default() };
     let mut report = Reporter::new(style, software());
     assert_eq!(report.listening(5301, 1), "");
     assert_eq!(report.begin(setup(client(), Direction::Bidirectional, 1)), "");
@@ -281,9 +281,63 @@ fn json_says_nothing_before_the_end() {
     assert!(document.get("error").is_none());
 }
 
+/// The events of a stream, with their data.
+fn lines(text: &str) -> Vec<(String, serde_json::Value)> {
+    let parse = |line| {
+        let mut line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        (line["event"].as_str().expect("text").to_owned(), line["data"].take())
+    };
+    text.lines().map(parse).collect()
+}
+
+#[test]
+fn a_stream_has_the_parts_of_the_document_as_they_come() {
+    let [document, stream] = [Json::Document, Json::Stream].map(|json| {
+        let mut report = Reporter::new(Style { json: Some(json), ..Style::default() }, software());
+        report.labels(Some("title".to_owned()), None);
+        let begun = report.begin(setup(client(), Direction::Forward, 1));
+        let connected = report.connected(stream(5, true, 1, 5301));
+        assert_eq!((&*begun, &*connected), ("", ""));
+        let mut said = vec![report.started()];
+        for second in 0..3 {
+            let time = second * SECOND;
+            said.push(report.interval(interval(false, time, time + SECOND, 1000, &[(5, true)])));
+        }
+        let total = StreamTotal {
+            id: 5,
+            sent: total(3000, 3 * SECOND, Some(3)),
+            received: total(3000, 3 * SECOND, None),
+        };
+        assert_eq!(report.end(end(vec![total])), "");
+        assert!(json == Json::Document || report.record.intervals.is_empty(), "a client keeps none");
+        said.push(report.done());
+        said
+    });
+    let document: serde_json::Value = serde_json::from_str(&document.concat()).expect("one document");
+    assert!(stream.iter().all(|said| said.ends_with('\n')), "{stream:?}");
+    let events = lines(&stream.concat());
+    let names: Vec<_> = events.iter().map(|(event, _)| &**event).collect();
+    assert_eq!(names, ["start", "interval", "interval", "interval", "title", "end"]);
+    assert_eq!(events[0].1, document["start"]);
+    for (place, (_, data)) in events[1..4].iter().enumerate() {
+        assert_eq!(*data, document["intervals"][place]);
+    }
+    assert_eq!(events[5].1, document["end"]);
+    let sum: u64 = events[1..4].iter().filter_map(|(_, data)| data["sum"]["bytes"].as_u64()).sum();
+    assert_eq!(document["end"]["sum_sent"]["bytes"], sum);
+}
+
+#[test]
+fn a_stream_that_fails_ends_with_its_error() {
+    let mut report = Reporter::new(Style { json: Some(Json::Stream), ..Style::default() }, software());
+    report.failed("unable to connect to server: Connection refused");
+    let expected = ("error".to_owned(), "unable to connect to server: Connection refused".into());
+    assert_eq!(lines(&report.done()), [expected]);
+}
+
 #[test]
 fn a_failure_before_anything_is_a_document_with_an_error() {
-    let style = Style { json: true, ..Style::default() };
+    let style = Style { json: Some(Json::Document), ..Style::default() };
     let mut report = Reporter::new(style, software());
     report.failed("unable to connect to server: Connection refused");
     let document: serde_json::Value = serde_json::from_str(&report.done()).expect("JSON");
@@ -298,7 +352,7 @@ fn a_failure_before_anything_is_a_document_with_an_error() {
 
 #[test]
 fn a_server_that_knows_only_its_half_counts_the_other_as_nothing() {
-    let style = Style { json: true, ..Style::default() };
+    let style = Style { json: Some(Json::Document), ..Style::default() };
     let mut report = Reporter::new(style, software());
     report.begin(setup(server(9), Direction::Forward, 1));
     report.connected(stream(5, false, 5301, 1));
@@ -319,7 +373,7 @@ fn a_server_that_knows_only_its_half_counts_the_other_as_nothing() {
 
 #[test]
 fn what_is_kept_is_bounded() {
-    let mut json = Reporter::new(Style { json: true, ..Style::default() }, software());
+    let mut json = Reporter::new(Style { json: Some(Json::Document), ..Style::default() }, software());
     let mut text = Reporter::new(Style::default(), software());
     let ids: Vec<(u32, bool)> = (0..128).map(|id| (id, false)).collect();
     for (report, seconds) in [(&mut json, 10_000), (&mut text, 200)] {
