@@ -82,6 +82,7 @@
 //! | `tun-tap` | `runtime::device::tun_tap`: devices of the crate `tun-tap` | Linux, a C compiler |
 //! | `netns` | `runtime::netns`: network namespaces, for tests and demonstrations | Linux |
 //! | `stream` | `runtime::TcpListenerStream`: a listener as a `Stream` of connections | |
+//! | `tracing` | `runtime::spans`: a span of the crate `tracing` for each connection | |
 //! | `serde` | `Serialize` for `info()`, counters and all statistics | |
 //!
 //! Without any feature this crate is `no_std` with `alloc`. A feature adds items and changes none.

@@ -48,6 +48,7 @@
 //! | `netns` | `netns`, `testing` | Linux |
 //! | `serde` | `Serialize` for all statistics | |
 //! | `stream` | `TcpListenerStream`: a listener as a `Stream` | |
+//! | `tracing` | `spans`: a span of the crate `tracing` for each connection | |
 //!
 //! `netlink` comes with each of the first four, and `kernel` with Linux. Everything else runs wherever tokio
 //! does, on [`device::channel`] or your own [`Device`]: checked for Windows, macOS, FreeBSD and Android.
@@ -76,6 +77,8 @@ pub mod netns;
 mod pacing;
 mod random;
 mod socket;
+#[cfg(feature = "tracing")]
+pub mod spans;
 pub mod stack;
 pub mod stats;
 pub mod stream;

@@ -14,5 +14,6 @@ mod pacing;
 mod polling;
 mod printing;
 mod settings;
+mod spans;
 mod turns;
 mod waiting;
