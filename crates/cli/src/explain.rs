@@ -1,12 +1,14 @@
 //! `ackline explain`: the stories of the connections in a capture.
 
+mod html;
+
 use crate::args::ExplainArgs;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::ss::filter::{Filter, Subject};
 use ackline::core::State;
 use ackline_explain::story::Connection;
-use ackline_explain::{Explainer, ReadError, Reader, Story, text};
+use ackline_explain::{Explainer, Limits, ReadError, Reader, Story, text};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,9 +16,19 @@ use std::path::{Path, PathBuf};
 /// What is read at once.
 const BUFFER: usize = 256 << 10;
 
+/// What plots bring along takes up to a megabyte per connection: how many are followed at once, and how many are kept.
+const OPEN_WITH_PLOTS: usize = 500;
+const STORIES_WITH_PLOTS: usize = 100;
+/// Entries of each series that is drawn.
+const DRAWN: usize = 1_500;
+
 pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let filter = args.filter.as_deref().map(Filter::parse_expression).transpose().map_err(Failure::usage)?;
-    let mut explainer = Explainer::default();
+    let mut limits = Limits::default();
+    if args.html.is_some() {
+        (limits.open, limits.stories, limits.drawn) = (OPEN_WITH_PLOTS, STORIES_WITH_PLOTS, DRAWN);
+    }
+    let mut explainer = Explainer::new(limits);
     let outcome = args.files.iter().try_for_each(|file| read(&mut explainer, file));
     let mut story = explainer.finish();
     // Whatever is wrong with a file, what stands before that is worth telling.
@@ -36,22 +48,33 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
             "there is no connection {what}; there are {seen} (ackline explain FILE lists them)"
         )));
     }
+    if let Some(file) = &args.html {
+        let page = html::page(&story, &chosen(args, &story));
+        std::fs::write(file, page).map_err(|error| Failure::file("write", file.display(), &error))?;
+    }
     let text = if args.json { output::json(&story) } else { shown(args, &story) };
     output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))?;
     outcome
 }
 
+/// The connections that have pages, the worst first.
+fn chosen<'a>(args: &ExplainArgs, story: &'a Story) -> Vec<&'a Connection> {
+    let mut connections: Vec<&Connection> = story.connections.iter().collect();
+    connections.sort_by_key(|connection| std::cmp::Reverse(connection.badness()));
+    if connections.len() > 1 {
+        connections.truncate(args.pages);
+    }
+    connections
+}
+
 /// The table, if there are several, and the pages.
 fn shown(args: &ExplainArgs, story: &Story) -> String {
-    let mut connections: Vec<&Connection> = story.connections.iter().collect();
+    let connections = chosen(args, story);
     let mut all = String::new();
-    if let [_, _, ..] = connections.as_slice() {
+    if story.connections.len() > 1 {
         all += &text::summary(story);
         all.push('\n');
-        connections.sort_by_key(|connection| std::cmp::Reverse(connection.badness()));
-        let rest = connections.len().saturating_sub(args.pages);
-        connections.truncate(args.pages);
-        if rest > 0 {
+        if story.connections.len() > connections.len() {
             all += &format!(
                 "Pages of {} of them follow; --pages N shows more, --conn N one.\n\n",
                 connections.len()

@@ -44,8 +44,8 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    /// A connection that begins with `segment`; each direction keeps `records` of what is in flight.
-    pub(crate) fn new(number: u64, segment: &Segment<'_>, records: usize) -> Self {
+    /// A connection that begins with `segment`; each direction keeps `records` of what is in flight, and `drawn` entries of what is drawn.
+    pub(crate) fn new(number: u64, segment: &Segment<'_>, records: usize, drawn: usize) -> Self {
         let reversed = match (segment.has(TcpFlags::SYN), segment.has(TcpFlags::ACK)) {
             (true, false) => false,
             (true, true) => true,
@@ -58,7 +58,7 @@ impl Conn {
             ends,
             start_ns: segment.at_ns,
             last_ns: segment.at_ns,
-            flows: ends.map(|end| Flow::new(end, records)),
+            flows: ends.map(|end| Flow::new(end, segment.at_ns, records, drawn)),
             handshake: Handshake::default(),
             syn: None,
             syn_ack: None,

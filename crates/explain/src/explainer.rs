@@ -19,11 +19,13 @@ pub struct Limits {
     /// Records of packets in flight, of all connections together. With many connections each has fewer, and neighbours
     /// become one record.
     pub records: usize,
+    /// Entries of each series that is drawn, per direction; zero: nothing is drawn.
+    pub drawn: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { open: 10_000, stories: 1_000, records: 1 << 20 }
+        Self { open: 10_000, stories: 1_000, records: 1 << 20, drawn: 0 }
     }
 }
 
@@ -89,10 +91,11 @@ impl Explainer {
             self.evict();
         }
         let records = (self.limits.records / (self.open.len() + 1)).clamp(*RECORDS.start(), *RECORDS.end());
+        let drawn = self.limits.drawn;
         let seen = &mut self.story.connections_seen;
         let conn = self.open.entry(key).or_insert_with(|| {
             *seen += 1;
-            Conn::new(*seen, segment, records)
+            Conn::new(*seen, segment, records, drawn)
         });
         conn.take(segment);
     }

@@ -18,6 +18,7 @@ pub mod capture;
 mod conn;
 mod direction;
 mod explainer;
+pub mod picture;
 mod segment;
 pub mod story;
 pub mod text;

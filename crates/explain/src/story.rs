@@ -2,6 +2,7 @@
 //!
 //! Times are nanoseconds. Those with `at` in their name count from the connection's first packet.
 
+use crate::picture::Picture;
 use crate::segment::Skipped;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -199,6 +200,9 @@ pub struct Direction {
     pub unacknowledged: u64,
     /// So many packets were in flight that some are kept as one.
     pub merged: bool,
+    /// What can be drawn of it, if [`Limits::drawn`](crate::Limits::drawn) asks for it.
+    #[serde(skip)]
+    pub picture: Option<Picture>,
 }
 
 /// Why a sender did not send more.
@@ -314,6 +318,8 @@ pub enum SlowStartEnd {
 pub struct Losses {
     /// Packets sent again.
     pub retransmissions: u64,
+    /// The same in segments: what offload has joined is divided again.
+    pub segments: u64,
     /// Octets sent again.
     pub bytes: u64,
     /// By duplicate ACKs, SACK or RACK.

@@ -351,8 +351,13 @@ fn losses(page: &mut Page, direction: &Direction) {
             .filter(|(count, _)| *count > 0)
             .map(|(count, what)| format!("{} {what}", grouped(*count)))
             .collect();
+        let joined = if losses.segments > losses.retransmissions {
+            format!("{}, ", count(losses.segments, "segment"))
+        } else {
+            String::new()
+        };
         parts.push(format!(
-            "{} sent again ({}, {}): {}",
+            "{} sent again ({joined}{}, {}): {}",
             count(losses.retransmissions, "packet"),
             size(losses.bytes),
             percent(share),

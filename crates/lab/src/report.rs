@@ -198,11 +198,7 @@ const SCRIPT: &str = include_str!("report/zoom.js");
 pub fn html(scenario: &Scenario, summary: &Summary, pictures: &Pictures) -> String {
     let title = escaped(scenario.title());
     let name = if scenario.name() == "-" { "standard input" } else { scenario.name() };
-    let mut text = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{title}</title>\n\
-         <style>{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-    );
+    let mut text = format!("<h1>{title}</h1>\n");
     if !scenario.description().is_empty() {
         let _ = writeln!(text, "<p>{}</p>", escaped(scenario.description()));
     }
@@ -246,8 +242,20 @@ pub fn html(scenario: &Scenario, summary: &Summary, pictures: &Pictures) -> Stri
         escaped(name),
         escaped(&scenario.to_toml())
     );
+    page(scenario.title(), &text)
+}
+
+/// A page that needs no other file. `body` is HTML; plots over time in it zoom together.
+#[must_use]
+pub fn page(title: &str, body: &str) -> String {
+    let mut text = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{}</title>\n\
+         <style>{STYLE}</style>\n</head>\n<body>\n{body}",
+        escaped(title)
+    );
     // Without plots over time there is nothing to zoom.
-    if text.contains(" class=\"p\" ") {
+    if body.contains(" class=\"p\" ") {
         let _ = writeln!(text, "<script>const PAD={OVERHANG};\n{SCRIPT}</script>");
     }
     text + "</body>\n</html>\n"

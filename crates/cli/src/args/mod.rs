@@ -893,6 +893,11 @@ pub(crate) struct ExplainArgs {
     /// Pages of the connections that stood still for longest; the others are in the table
     #[arg(short, long, value_name = "N", default_value_t = 5)]
     pub(crate) pages: usize,
+    /// Write the pages with plots as one HTML file: time-sequence diagram, flight, round trips, gaps between packets
+    ///
+    /// The plots zoom together. The file needs no network. The table then has at most 100 connections.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Print everything as JSON, in bytes and nanoseconds (docs/explain.md has the fields)
     #[arg(long)]
     pub(crate) json: bool,
@@ -902,6 +907,7 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   ackline explain trace.pcapng
   ackline explain trace.pcap --filter 'dport = :443' --pages 20
+  ackline explain trace.pcapng --conn 3 --html story.html
   ackline send file 198.18.0.1:5001 --pcap out.pcapng     then:  ackline explain out.pcapng
   ackline sim recovery.toml --points 0 --pcap             then:  ackline explain recovery-results
   tcpdump -i eth0 -s 128 -w - tcp | ackline explain -     until tcpdump ends

@@ -64,6 +64,30 @@ fn connections_are_chosen_by_number_and_filter() {
 }
 
 #[test]
+fn plots_are_in_one_file_that_needs_no_network() {
+    let (folder, _) = scratch("");
+    let file = folder.path().join("story.html");
+    let ended = run(&["explain", text(&captured(folder.path())), "--html", text(&file)]);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    let html = fs::read_to_string(&file).expect("written");
+    for part in [
+        "<pre>Connection 1: 10.0.0.1:",
+        "Time-sequence diagram",
+        "again, by SACK or duplicate ACKs",
+        "drag to zoom",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    let elsewhere = |part: &str| html.replace("http://www.w3.org/", "").contains(part);
+    assert!(!["http://", "https://", "src=", "href="].into_iter().any(elsewhere));
+    assert!(html.len() < 1 << 20, "{} bytes", html.len());
+    assert!(
+        refused(&["explain", text(&folder.path().join("results")), "--html", "/nowhere/x.html"], 5)
+            .contains("cannot write")
+    );
+}
+
+#[test]
 fn what_is_no_capture_is_refused() {
     let (folder, _) = scratch("");
     let at = |name: &str, content: &[u8]| {

@@ -10,6 +10,7 @@ mod slow_start;
 mod time;
 mod view;
 
+use crate::picture::Artist;
 use crate::segment::Segment;
 use crate::story::{Acks, Cause, Direction, Found, Losses, Marks, SlowStartEnd, Window};
 use ackline_tcp_core::wire::{TcpFlags, Timestamps};
@@ -133,10 +134,13 @@ pub(crate) struct Flow {
     fin_ns: Option<u64>,
     fin_acked: bool,
     stated: bool,
+    artist: Option<Artist>,
 }
 
 impl Flow {
-    pub(crate) fn new(from: SocketAddr, records: usize) -> Self {
+    /// For the data from one end of a connection that begins at `start_ns`: at most `records` of what is in flight, and `drawn` entries of
+    /// what is drawn.
+    pub(crate) fn new(from: SocketAddr, start_ns: u64, records: usize, drawn: usize) -> Self {
         Self {
             from,
             base: None,
@@ -177,6 +181,7 @@ impl Flow {
             fin_ns: None,
             fin_acked: false,
             stated: false,
+            artist: (drawn > 0).then(|| Artist::new(start_ns, ORIGIN, drawn)),
         }
     }
 
@@ -314,6 +319,9 @@ impl Flow {
         self.max_flight = self.max_flight.max(flight);
         self.view.sent();
         self.slow_start.sent(flight, end);
+        if let Some(artist) = &mut self.artist {
+            artist.fresh(at, start, end, flight);
+        }
         self.episodes.flight(at, flight);
     }
 
@@ -403,8 +411,13 @@ impl Flow {
         let silent = since(at, self.sent_ns.max(self.view.heard_ns()));
         let expired = found == Found::Timeout && (!follows || silent >= SHORTEST_RTO_NS / 2);
         let stated = matches!(stated, Some(Stated::Again(_)));
+        if let Some(artist) = &mut self.artist {
+            artist.again(at, start, end, found);
+        }
+        let mss = context.segment_size(self.mss);
         let losses = &mut self.losses;
         losses.retransmissions += 1;
+        losses.segments += (end - start).div_ceil(mss);
         losses.bytes += end - start;
         losses.before += u64::from(before);
         losses.stated += u64::from(stated);
@@ -602,6 +615,9 @@ impl Flow {
             self.acks.duplicates += 1;
         }
         self.last_window = Some(segment.window);
+        if let Some(artist) = &mut self.artist {
+            artist.ack(at, ack, edge);
+        }
         self.view.push(at.saturating_add(context.to_sender_ns), ack, edge, sacks, self.outstanding.sacked());
     }
 
@@ -643,7 +659,11 @@ impl Flow {
         let mut sample = None;
         let mut sacks = false;
         for (start, end) in blocks.iter().filter(|(_, end)| *end > ack) {
+            let artist = &mut self.artist;
             self.outstanding.sack(*start, *end, |record| {
+                if let Some(artist) = artist {
+                    artist.sacked(at, record.start, record.end);
+                }
                 sacks = true;
                 if record.times == 1 {
                     sample = Some((record.first_ns, record.flight));
@@ -655,7 +675,7 @@ impl Flow {
             self.outstanding.overtake(ack, *start, at);
         }
         if let Some((sent, flight)) = sample {
-            self.rtt.add(since(at, sent), flight);
+            self.measured(at, since(at, sent), flight);
         }
         sacks
     }
@@ -706,7 +726,7 @@ impl Flow {
         self.losses.reordered_after += late;
         if let Some((sent, flight)) = sample {
             self.compression(at, sent);
-            self.rtt.add(since(at, sent), flight);
+            self.measured(at, since(at, sent), flight);
         }
         let progress = self.progress_ns.max(self.first_ns.unwrap_or(at));
         self.acked_bytes += ack - self.snd_una;
@@ -720,6 +740,13 @@ impl Flow {
         let rtt = self.rtt.smoothed_ns().unwrap_or(0);
         self.episodes.acknowledged(at, ack, since(at, progress), rtt + context.to_sender_ns);
         self.progress_ns = at;
+    }
+
+    fn measured(&mut self, at: u64, rtt: u64, flight: u64) {
+        self.rtt.add(rtt, flight);
+        if let Some(artist) = &mut self.artist {
+            artist.rtt(at, rtt);
+        }
     }
 
     /// ACKs that come faster than what they acknowledge was sent (Mogul 1992).
@@ -771,6 +798,7 @@ impl Flow {
             uncaptured: self.uncaptured,
             unacknowledged: self.outstanding.passed().saturating_sub(if self.fin_acked { 0 } else { fin }),
             merged: self.outstanding.is_merged(),
+            picture: self.artist.map(Artist::finish),
         }
     }
 }

@@ -29,7 +29,7 @@ pub use overlay::overlay;
 pub use palette::Look;
 pub use scale::Kind;
 pub use size::Size;
-pub(crate) use svg::escaped;
+pub use svg::escaped;
 
 use canvas::Canvas;
 use serde::{Deserialize, Serialize};

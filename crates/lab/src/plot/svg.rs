@@ -42,7 +42,9 @@ pub(super) fn file(element: &str) -> String {
     }
 }
 
-pub(crate) fn escaped(text: &str) -> String {
+/// Text for HTML and SVG, in which no character has a meaning.
+#[must_use]
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
