@@ -1,6 +1,7 @@
 //! `ackline explain`: captures of `sim` from the command line, and what is said of files that are none.
 
-use crate::common::{run, scratch, text};
+use crate::common::{Running, ackline, run, scratch, text};
+use crate::net::*;
 use crate::usage::refused;
 use serde_json::Value;
 use std::fs;
@@ -85,6 +86,31 @@ fn plots_are_in_one_file_that_needs_no_network() {
         refused(&["explain", text(&folder.path().join("results")), "--html", "/nowhere/x.html"], 5)
             .contains("cannot write")
     );
+}
+
+#[test]
+fn a_live_transfer_to_the_kernel_is_explained() {
+    with_tun("explain::a_live_transfer_to_the_kernel_is_explained", || {
+        let (directory, path) = scratch("data");
+        let capture = directory.path().join("out.pcapng");
+        fs::write(&path, vec![b'Z'; 3_000_001]).expect("written");
+        let (listener, to) = kernel_listener();
+        let args = ["send", text(&path), &to, "--pcap", text(&capture), "--pcap-buffer", "256M"];
+        let child = Running::start(&mut ackline(&args));
+        let (stream, _) = accept(&listener);
+        read_all(stream).expect("read to the end");
+        succeeded(&child.end());
+        let story = run(&["explain", text(&capture), "--json"]).json();
+        let connection = &story["connections"][0];
+        assert_eq!(connection["vantage"]["place"], "client", "{connection}");
+        assert_eq!(connection["vantage"]["stated"], true);
+        let direction = &connection["directions"][0];
+        assert_eq!(direction["bytes"], 3_000_001, "{direction}");
+        assert_eq!((&direction["uncaptured"], &direction["unacknowledged"]), (&0.into(), &0.into()));
+        let losses = &direction["losses"];
+        assert_eq!(losses["retransmissions"], losses["stated"], "{losses}");
+        assert!(connection["end"]["fin_at_ns"][0].is_u64() && connection["end"]["reset"].is_null());
+    });
 }
 
 #[test]
