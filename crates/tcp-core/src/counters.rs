@@ -16,16 +16,29 @@ macro_rules! counters {
         }
 
         impl Counters {
+            /// What each counter is called and counts, in the order of [`iter`](Self::iter).
+            pub const DESCRIPTIONS: &'static [Description] =
+                &[$(Description { field: stringify!($field), name: $name, meaning: $doc }),*];
+
             /// Name and value of each counter, in a fixed order.
             pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
                 [$(($name, self.$field)),*].into_iter()
             }
         }
 
-        /// Field and name of each counter.
-        #[cfg(test)]
-        const NAMES: &[(&str, &str)] = &[$((stringify!($field), $name)),*];
     };
+}
+
+/// What a counter is called and counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Description {
+    /// Its field in [`Counters`].
+    pub field: &'static str,
+    /// Its name in `nstat`.
+    pub name: &'static str,
+    /// What it counts: a sentence or two.
+    pub meaning: &'static str,
 }
 
 counters! {
@@ -199,7 +212,7 @@ impl Counters {
 
 #[cfg(test)]
 mod tests {
-    use super::{Counters, NAMES};
+    use super::{Counters, Description};
     use std::fs;
     use std::io::Write;
     use std::string::String;
@@ -236,7 +249,7 @@ mod tests {
     /// `TcpExtTCPPureAcks` is `tcp_pure_acks`, `TcpExtListenDrops` is `listen_drops`.
     #[test]
     fn fields_are_named_as_the_counters() {
-        for (field, name) in NAMES {
+        for Description { field, name, .. } in Counters::DESCRIPTIONS {
             let bare =
                 ["TcpExt", "Ackline"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
             let bare = bare.replacen("IpExt", "Ip", 1).to_ascii_lowercase();

@@ -24,7 +24,14 @@ impl Connection {
     /// `TCP_NODELAY`. Clearing it restores the default variant of Nagle's algorithm.
     pub(crate) fn set_nodelay(&mut self, on: bool) {
         if on != (self.config.nagle == Nagle::Off) {
-            Arc::make_mut(&mut self.config).nagle = if on { Nagle::Off } else { Nagle::default() };
+            self.set_nagle(if on { Nagle::Off } else { Nagle::default() });
+        }
+    }
+
+    /// Sets the variant of Nagle's algorithm.
+    pub(crate) fn set_nagle(&mut self, nagle: Nagle) {
+        if nagle != self.config.nagle {
+            Arc::make_mut(&mut self.config).nagle = nagle;
         }
     }
 

@@ -1,7 +1,7 @@
 //! Settings that the application changes on a running connection.
 
 use super::Conn;
-use crate::config::{ConnConfig, KeepAlive};
+use crate::config::{ConnConfig, KeepAlive, Nagle};
 use crate::policy::{NewAckPolicy, NewCongestionControl, NewRtoResponse};
 use crate::time::{Duration, Instant};
 
@@ -15,6 +15,11 @@ impl Conn<'_> {
     /// `TCP_NODELAY`.
     pub fn set_nodelay(&mut self, now: Instant, on: bool) {
         self.act(now, |conn, _| conn.set_nodelay(on));
+    }
+
+    /// Sets the variant of Nagle's algorithm. Data that waited for the old one leaves if the new one permits.
+    pub fn set_nagle(&mut self, now: Instant, nagle: Nagle) {
+        self.act(now, |conn, _| conn.set_nagle(nagle));
     }
 
     /// `TCP_CORK`.

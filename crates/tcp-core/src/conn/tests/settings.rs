@@ -2,7 +2,7 @@
 
 use super::{ACK, Bench, IRS, ISS, SentSegment, config, segment};
 use crate::State;
-use crate::config::{ConnConfig, KeepAlive, MIN_BUFFER};
+use crate::config::{ConnConfig, KeepAlive, MIN_BUFFER, Nagle};
 use crate::conn::{Connection, Notices};
 use crate::ctx::Ctx;
 use crate::events::WakeReason;
@@ -168,6 +168,18 @@ fn room_that_no_write_was_cut_short_for_is_told_of_too() {
 }
 
 #[test]
+fn another_variant_of_nagle_lets_go_of_what_it_permits() {
+    let mut bench = established(config());
+    bench.conn.set_nagle(Nagle::Rfc896);
+    bench.conn.write(b"small").expect("established");
+    assert_eq!(bench.drain().len(), 1);
+    bench.conn.write(b"small").expect("established");
+    assert_eq!(bench.drain(), [], "the first is not acknowledged");
+    bench.conn.set_nagle(Nagle::Off);
+    assert_eq!(bench.drain().len(), 1);
+}
+
+#[test]
 fn quick_acks_last_until_they_are_switched_off() {
     let mut bench = established(buffers(100_000, 60_000));
     assert_eq!(bench.data(0, 100), [], "the policy delays it");
@@ -245,6 +257,7 @@ fn settings_are_shared_until_they_differ() {
     let same = |bench: &Bench| core::ptr::eq(bench.conn.config(), &raw const *shared);
     let defaults = config();
     bench.conn.set_nodelay(false);
+    bench.conn.set_nagle(defaults.nagle);
     bench.conn.set_cork(false);
     bench.conn.set_keep_alive(defaults.keep_alive);
     bench.conn.set_user_timeout(defaults.user_timeout);
