@@ -24,6 +24,7 @@ compile_error!(
 );
 
 mod args;
+mod background;
 mod bench;
 mod capture;
 mod control;
@@ -35,7 +36,9 @@ mod failure;
 mod interfaces;
 mod json_stream;
 mod list;
+mod metrics;
 mod new;
+mod nstat;
 mod output;
 mod peer;
 mod plot;
@@ -51,7 +54,9 @@ mod signals;
 mod sim;
 mod source;
 mod ss;
+mod summary;
 mod timing;
+mod top;
 mod traffic;
 mod tunnel;
 
@@ -83,6 +88,8 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Recv(args) => recv::run(args, &registry),
         Command::Bench(args) => bench::run(args, &registry),
         Command::Ss(args) => ss::run(args),
+        Command::Nstat(args) => nstat::run(args),
+        Command::Top(args) => top::run(args),
         Command::Set(args) => set::run(args, &registry),
         Command::Explain(args) => explain::run(args),
         Command::Sim(args) => sim::run(args, &registry),

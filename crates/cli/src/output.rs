@@ -125,6 +125,12 @@ pub(crate) fn wall_clock() -> std::time::SystemTime {
     std::time::SystemTime::UNIX_EPOCH + since
 }
 
+/// The wall clock in whole microseconds, which JSON's numbers hold exactly.
+pub(crate) fn micros_since_1970() -> u64 {
+    let since = wall_clock().duration_since(std::time::SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

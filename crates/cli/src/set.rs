@@ -1,6 +1,6 @@
 //! `ackline set`: options of live connections.
 
-use crate::args::SetArgs;
+use crate::args::control::SetArgs;
 use crate::control::change::Change;
 use crate::control::client;
 use crate::control::protocol::Request;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &SetArgs, registry: &Registry) -> Result<(), Failure> {
     Filter::parse(&filter).map_err(Failure::usage)?;
     let request = Request::Set { options: args.options.clone(), filter };
     let mut changed = 0;
-    for reply in client::ask(args.at.control.as_deref(), args.at.pid, &request)? {
+    for reply in client::ask(&args.at, &request)? {
         changed += reply.done;
     }
     let plural = if changed == 1 { "" } else { "s" };

@@ -8,7 +8,7 @@ use ackline::core::policy::spec::{PolicyKind, PolicySpec, SpecError};
 use ackline::core::quantity::parse_rate;
 use ackline::core::{ConnConfig, EndpointConfig, Rate};
 use ackline::registry::Options;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// What a stack is built with.
@@ -23,7 +23,7 @@ pub(crate) struct Settings {
 }
 
 /// The policies as the command line names them.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct PolicyNames {
     pub(crate) cc: String,
     pub(crate) ack: String,

@@ -1,9 +1,11 @@
 //! The options of `bench`, spelled as iperf3's.
 
 use super::capture::CaptureArgs;
+use super::control::ControlArgs;
 use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
+use super::metrics::MetricsArgs;
 use super::units::{Bitrate, RateFormat, parse_bytes, parse_count};
-use super::{ControlArgs, PolicyArgs, TunnelArgs, values};
+use super::{PolicyArgs, TunnelArgs, values};
 use crate::json_stream::Json;
 use ackline::core::quantity::{SECOND, TIME};
 use clap::{ArgGroup, Args};
@@ -66,6 +68,8 @@ pub(crate) struct BenchArgs {
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
     #[command(flatten)]
     pub(crate) capture: CaptureArgs,
     /// Refused, with a reason.

@@ -4,8 +4,10 @@
 mod agreement;
 pub(crate) mod bench;
 pub(crate) mod capture;
+pub(crate) mod control;
 pub(crate) mod figures;
 pub(crate) mod limits;
+pub(crate) mod metrics;
 pub(crate) mod units;
 pub(crate) mod values;
 
@@ -18,8 +20,10 @@ use ackline_lab::PointRange;
 use bench::BenchArgs;
 use capture::CaptureArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
+use control::{ControlArgs, NstatArgs, SetArgs, SsArgs, TopArgs};
 use figures::FigureArgs;
 use ipnet::IpNet;
+use metrics::MetricsArgs;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -42,6 +46,8 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     Bench(Box<BenchArgs>),
     Ss(SsArgs),
+    Nstat(NstatArgs),
+    Top(TopArgs),
     Set(SetArgs),
     Explain(ExplainArgs),
     Sim(SimArgs),
@@ -97,6 +103,8 @@ Examples:
   nc -l 5001 > copy                               then:  ackline send file 198.18.0.1:5001
   ackline bench -c 198.18.0.1 -R                  measure throughput against a stock iperf3 -s
   ackline ss -tino                                show the connections of running commands
+  ackline top                                     follow them on the screen
+  ackline nstat                                   show what their counters have counted since the last call
   ackline explain out.pcapng                      tell the story of each connection in a capture
   ackline sim --example fairness > my.toml        get a scenario, then:  ackline sim my.toml
   ackline reproduce a3                            repeat the tables of a paper
@@ -148,6 +156,8 @@ pub(crate) struct DemoArgs {
     pub(crate) output: StackOutputArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
 }
 
 const DEMO_EXAMPLES: &str = "\
@@ -208,6 +218,8 @@ pub(crate) struct SendArgs {
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
 }
 
 const SEND_EXAMPLES: &str = "\
@@ -273,6 +285,8 @@ pub(crate) struct RecvArgs {
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
     pub(crate) control: ControlArgs,
+    #[command(flatten)]
+    pub(crate) metrics: MetricsArgs,
 }
 
 impl RecvArgs {
@@ -294,7 +308,7 @@ const RECV_EXAMPLES: &str = "\
 Examples (as root, or with a TUN device made for you, see --tun):
   ackline recv --listen 198.18.0.2:5001 -O copy      then:  nc -N 198.18.0.2 5001 < file
   ackline recv --listen :5001 | tar t
-  ackline recv --keep --listen :5001 -O incoming/
+  ackline recv --keep --listen :5001 -O incoming/ --metrics :9464
   ackline recv --ack immediate --listen [fd00::2]:5001 -O copy
   ackline recv --dev eth0 --local 192.168.1.77/24 --listen :5001 -O copy
 
@@ -436,97 +450,6 @@ pub(crate) struct EgressArgs {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub(crate) egress_overhead: Option<u32>,
 }
-
-/// The socket at which `ackline ss` and `ackline set` ask a command.
-#[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct ControlArgs {
-    /// Path of the control socket [default: PID-COMMAND.sock in ackline in $XDG_RUNTIME_DIR]
-    #[arg(long, value_name = "PATH", conflicts_with = "no_control")]
-    pub(crate) control: Option<PathBuf>,
-    /// No control socket
-    #[arg(long)]
-    pub(crate) no_control: bool,
-}
-
-/// Which stacks are asked.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct StackChoice {
-    /// The stack of this process only
-    #[arg(long, value_name = "PID", conflicts_with = "control")]
-    pub(crate) pid: Option<u32>,
-    /// The stack with this control socket only
-    #[arg(long, value_name = "PATH")]
-    pub(crate) control: Option<PathBuf>,
-}
-
-/// Show the connections of running ackline commands, as ss does those of the kernel
-///
-/// Fields, their order and units are those of ss -t. What Linux has no field for stands at the end: ack_policy, rto_response and
-/// blocked (why the sender stands still). Stacks are those of this user's processes; the last column tells them apart.
-#[derive(Args)]
-#[command(after_long_help = SS_EXAMPLES)]
-pub(crate) struct SsArgs {
-    /// Filter: state NAME, exclude NAME, sport = :80, dport, src ADDRESS, dst 10.0.0.0/24, and, or, not, ( )
-    #[arg(value_name = "FILTER")]
-    pub(crate) filter: Vec<String>,
-    /// Show listeners
-    #[arg(short, long)]
-    pub(crate) listening: bool,
-    /// Show connections in all states, and listeners
-    #[arg(short, long, conflicts_with = "listening")]
-    pub(crate) all: bool,
-    /// Show what the connections say of themselves
-    #[arg(short, long)]
-    pub(crate) info: bool,
-    /// Show timers
-    #[arg(short, long)]
-    pub(crate) options: bool,
-    /// TCP sockets: there are no others
-    #[arg(short, long)]
-    pub(crate) tcp: bool,
-    /// Numbers instead of names: there are no names
-    #[arg(short, long)]
-    pub(crate) numeric: bool,
-    /// Print the results as JSON, with all fields in bytes and nanoseconds
-    #[arg(short, long)]
-    pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) at: StackChoice,
-}
-
-const SS_EXAMPLES: &str = "\
-Examples:
-  ackline ss -tino
-  ackline ss -ti state established dport = :5001
-  ackline ss -i 'src 198.18.0.2 and ( sport = :80 or sport = :443 )'
-  ackline ss -j | jq '.[].connections[].rtt'";
-
-/// Change policies and options of live connections
-///
-/// Prints how many connections were changed. Options are those of ackline list conn that can change in the middle of a
-/// connection: cc, ack, rto, send_buffer, min_send_buffer, notsent_lowat, recv_buffer, cork, keep_alive, user_timeout, dscp.
-#[derive(Args)]
-#[command(after_long_help = SET_EXAMPLES)]
-pub(crate) struct SetArgs {
-    /// What to set: cc=reno, or several with commas: cc=cubic:beta=0.8,ack=immediate
-    #[arg(value_name = "KEY=VALUE,...")]
-    pub(crate) options: String,
-    /// Filter, as in ackline ss
-    #[arg(value_name = "FILTER", conflicts_with = "all")]
-    pub(crate) filter: Vec<String>,
-    /// Change all connections
-    #[arg(short, long)]
-    pub(crate) all: bool,
-    #[command(flatten)]
-    pub(crate) at: StackChoice,
-}
-
-const SET_EXAMPLES: &str = "\
-Examples:
-  ackline set cc=reno --all
-  ackline set ack=immediate dport = :5001
-  ackline set rto=frto,user_timeout=10s --pid 4711 dst 10.0.0.2";
 
 /// What a command prints about its stack, and how.
 #[derive(Args, Clone, Copy)]

@@ -26,6 +26,7 @@ use crate::args::bench::{BenchArgs, TestArgs};
 use crate::args::values::Destination;
 use crate::egress::EgressReport;
 use crate::failure::Failure;
+use crate::metrics::MetricsListener;
 use crate::output;
 use crate::settings::{PolicyNames, Settings};
 use crate::signals::Signals;
@@ -90,6 +91,7 @@ fn said(screen: &mut Screen, failure: Failure) -> Failure {
 struct Prepared {
     settings: Settings,
     tunnel: Tunnel,
+    metrics: Option<MetricsListener>,
     part: Part,
 }
 
@@ -112,21 +114,23 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
         }
         None => Part::Server(server::Place::find(args, &tunnel)?),
     };
-    Ok(Prepared { settings, tunnel, part })
+    let metrics = args.metrics.listen(args.json().is_none())?;
+    Ok(Prepared { settings, tunnel, metrics, part })
 }
 
 async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
-    let Prepared { settings, tunnel, part } = prepared;
+    let Prepared { settings, tunnel, metrics, part } = prepared;
     let ready = Signals::catch().and_then(|signals| {
         let capture = args.capture.start(tunnel.interface(), &settings.names, args.json().is_none())?;
         let stack = start(&tunnel, &settings)?;
         if let Some(capture) = &capture {
             capture.watch(&stack);
         }
-        let control = args.control.serve(&stack, settings.registry(), "bench")?;
-        Ok((signals, stack, control, capture))
+        let control = args.control.place().serve(&stack, &settings, "bench")?;
+        let metrics = metrics.map(|listener| listener.serve(&stack, &settings, "bench")).transpose()?;
+        Ok((signals, stack, (control, metrics), capture))
     });
-    let (mut signals, stack, _control, capture) = match ready {
+    let (mut signals, stack, _watchers, capture) = match ready {
         Ok(ready) => ready,
         Err(failure) => return Err(said(&mut Screen::new(style, output::print), failure)),
     };

@@ -9,7 +9,7 @@ use ackline::registry::Options;
 type Setter = fn(&mut Conn<'_>, Instant, &ConnConfig);
 
 /// The options that can change while a connection lives.
-const LIVE: [(&str, Setter); 11] = [
+const LIVE: [(&str, Setter); 13] = [
     ("cc", |conn, now, to| conn.set_congestion_control(now, &*to.policies.cc)),
     ("ack", |conn, now, to| conn.set_ack_policy(now, &*to.policies.ack)),
     ("rto", |conn, now, to| conn.set_rto_response(now, &*to.policies.rto)),
@@ -17,10 +17,12 @@ const LIVE: [(&str, Setter); 11] = [
     ("min_send_buffer", |conn, now, to| conn.set_min_send_buffer(now, to.min_send_buffer)),
     ("notsent_lowat", |conn, now, to| conn.set_notsent_lowat(now, to.notsent_lowat)),
     ("recv_buffer", |conn, now, to| conn.set_recv_buffer(now, to.recv_buffer)),
+    ("nagle", |conn, now, to| conn.set_nagle(now, to.nagle)),
     ("cork", |conn, now, to| conn.set_cork(now, to.cork)),
     ("keep_alive", |conn, now, to| conn.set_keep_alive(now, to.keep_alive)),
     ("user_timeout", |conn, now, to| conn.set_user_timeout(now, to.user_timeout)),
     ("dscp", |conn, now, to| conn.set_dscp(now, to.dscp)),
+    ("ttl", |conn, now, to| conn.set_ttl(now, to.ttl)),
 ];
 
 /// A change of some options.
@@ -72,6 +74,7 @@ mod tests {
         );
         assert!(refused("cc=cubik").contains("did you mean \"cubic\"?"));
         assert!(refused("").contains("write KEY=VALUE"));
-        Change::parse(&Registry::default(), "cc=reno,ack=immediate,dscp=8").expect("all of them live");
+        Change::parse(&Registry::default(), "cc=reno,ack=immediate,nagle=off,ttl=9")
+            .expect("all of them live");
     }
 }

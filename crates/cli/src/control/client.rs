@@ -2,14 +2,17 @@
 
 use super::place;
 use super::protocol::{About, Request};
-use crate::failure::{Exit, Failure};
+use crate::args::control::StackChoice;
+use crate::failure::{Exit, Failure, plain};
 use crate::output;
+use crate::summary::Summary;
 use serde::Deserialize;
 use serde_json::Value;
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 /// A stack that does not answer for this long is given up.
@@ -22,6 +25,9 @@ enum Line {
     Stack(About),
     Listener(Listener),
     Connection(Value),
+    Brief(Row),
+    Summary(Box<Summary>),
+    Counters(Vec<(String, u64)>),
     Done(usize),
     Error(String),
 }
@@ -33,28 +39,43 @@ pub(crate) struct Listener {
     pub(crate) queued: usize,
 }
 
+/// A connection in short; times in nanoseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) id: String,
+    pub(crate) state: String,
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+    pub(crate) cc: String,
+    pub(crate) rtt: Option<u64>,
+    pub(crate) snd_cwnd: u64,
+    pub(crate) unacked: u32,
+    pub(crate) notsent_bytes: u32,
+    pub(crate) unread_bytes: u32,
+    pub(crate) bytes_acked: u64,
+    pub(crate) bytes_received: u64,
+    pub(crate) total_retrans: u64,
+    pub(crate) blocked: String,
+}
+
 /// What one stack answered.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) stack: About,
     pub(crate) listeners: Vec<Listener>,
     pub(crate) connections: Vec<Value>,
+    pub(crate) rows: Vec<Row>,
+    pub(crate) summary: Option<Summary>,
+    pub(crate) counters: Vec<(String, u64)>,
     /// How many were shown or changed.
     pub(crate) done: usize,
 }
 
-/// Asks the stack at `control`, or else every stack of this user, or that of the process `pid`.
-pub(crate) fn ask(
-    control: Option<&Path>,
-    pid: Option<u32>,
-    request: &Request,
-) -> Result<Vec<Reply>, Failure> {
-    let (paths, given) = match control {
-        Some(path) => (vec![path.to_owned()], true),
-        None => (find(pid)?, false),
-    };
+/// Asks the stacks that `choice` means: one, or every stack of this user.
+pub(crate) fn ask(choice: &StackChoice, request: &Request) -> Result<Vec<Reply>, Failure> {
+    let given = choice.control.is_some();
     let mut replies = Vec::new();
-    for path in paths {
+    for path in paths(choice)? {
         match exchange(&path, request) {
             Ok(Ok(reply)) => replies.push(reply),
             Ok(Err(why)) => return Err(Failure::usage(why)),
@@ -64,6 +85,33 @@ pub(crate) fn ask(
         }
     }
     Ok(replies)
+}
+
+/// Asks the stacks that are there now, all at once, and returns why others did not answer.
+pub(crate) fn ask_those_there(choice: &StackChoice, request: &Request) -> (Vec<Reply>, Vec<String>) {
+    let paths = paths(choice).unwrap_or_default();
+    let answers: Vec<_> = thread::scope(|scope| {
+        let asking: Vec<_> = paths.iter().map(|path| scope.spawn(|| exchange(path, request))).collect();
+        asking.into_iter().filter_map(|asked| asked.join().ok()).collect()
+    });
+    let (mut replies, mut refusals) = (Vec::new(), Vec::new());
+    for (path, answer) in paths.iter().zip(answers) {
+        match answer {
+            Ok(Ok(reply)) => replies.push(reply),
+            Ok(Err(why)) => refusals.push(why),
+            Err(error) if ended(&error) => {}
+            Err(error) => refusals.push(format!("{}: {}", path.display(), plain(&error))),
+        }
+    }
+    (replies, refusals)
+}
+
+/// The sockets of these stacks.
+fn paths(choice: &StackChoice) -> Result<Vec<PathBuf>, Failure> {
+    match &choice.control {
+        Some(path) => Ok(vec![path.clone()]),
+        None => find(choice.pid),
+    }
 }
 
 fn find(pid: Option<u32>) -> Result<Vec<PathBuf>, Failure> {
@@ -98,15 +146,20 @@ fn exchange(path: &Path, request: &Request) -> io::Result<Result<Reply, String>>
     stream.set_write_timeout(Some(PATIENCE))?;
     // If it refuses at once, that is its answer.
     let sent = stream.write_all(output::json_line(request).as_bytes());
-    let (mut about, mut listeners, mut connections) = (None, Vec::new(), Vec::new());
+    let (mut about, mut summary) = (None, None);
+    let (mut listeners, mut connections, mut rows, mut counters) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for line in BufReader::new(stream).lines() {
         match serde_json::from_str(&line?)? {
             Line::Stack(stack) => about = Some(stack),
             Line::Listener(listener) => listeners.push(listener),
             Line::Connection(connection) => connections.push(connection),
+            Line::Brief(row) => rows.push(row),
+            Line::Summary(whole) => summary = Some(*whole),
+            Line::Counters(all) => counters = all,
             Line::Done(done) => {
                 let stack = about.ok_or(io::ErrorKind::InvalidData)?;
-                return Ok(Ok(Reply { stack, listeners, connections, done }));
+                return Ok(Ok(Reply { stack, listeners, connections, rows, summary, counters, done }));
             }
             Line::Error(why) => return Ok(Err(why)),
         }

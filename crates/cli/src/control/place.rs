@@ -26,7 +26,7 @@ enum Occupant {
 
 /// The directory of the control sockets of this user: `ackline` in `$XDG_RUNTIME_DIR`, or else in `/run/user/UID`, or else
 /// `/tmp/ackline-UID`.
-pub(super) fn directory() -> PathBuf {
+pub(crate) fn directory() -> PathBuf {
     let uid = rustix::process::getuid().as_raw();
     let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
     let usual = || Some(PathBuf::from(format!("/run/user/{uid}"))).filter(|path| path.is_dir());
@@ -37,7 +37,7 @@ pub(super) fn directory() -> PathBuf {
 }
 
 /// Makes the directory if it is not there. Somebody else may have made the one in `/tmp`: that is not used.
-pub(super) fn prepare(directory: &Path) -> io::Result<()> {
+pub(crate) fn prepare(directory: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(directory) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         made => made?,

@@ -1,9 +1,12 @@
 //! Answering requests.
 
 use super::change::Change;
-use super::protocol::{About, Answer, Listening, MAX_REQUEST, Request, Shown};
+use super::limits::{ControlCounters, Limits, count};
+use super::protocol::{About, Answer, Brief, Listening, Request, Shown};
 use crate::output;
+use crate::settings::{PolicyNames, Settings};
 use crate::ss::filter::{Filter, Subject};
+use crate::summary::{Census, Chunks, Summary};
 use ackline::Registry;
 use ackline::core::{State, WakeReason};
 use ackline::runtime::{Stack, stack::ConnSnapshot, timer};
@@ -12,40 +15,45 @@ use std::os::unix::net::UnixListener as StdListener;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{UnixListener, UnixStream, unix::OwnedWriteHalf};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{sleep, timeout};
-
-/// Clients at once; others are told that there are too many.
-const MAX_CLIENTS: usize = 16;
-
-/// A client that asks nothing, or does not read its answer, for this long is sent away.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// Connections that are looked at under one hold of the stack's lock: the driver does not wait for a long list.
-const CHUNK: usize = 32;
 
 /// After an error of accepting, which is usually that the process has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers for one stack.
-#[derive(Clone)]
 pub(super) struct Server {
     stack: Stack,
     registry: Registry,
-    command: &'static str,
+    names: PolicyNames,
+    about: About,
+    limits: Limits,
+    counters: ControlCounters,
 }
 
 impl Server {
-    pub(super) const fn new(stack: Stack, registry: Registry, command: &'static str) -> Self {
-        Self { stack, registry, command }
+    pub(super) fn new(stack: Stack, settings: &Settings, command: &'static str, limits: Limits) -> Self {
+        let about = About {
+            pid: std::process::id(),
+            command: command.to_owned(),
+            started: output::micros_since_1970(),
+        };
+        Self {
+            stack,
+            registry: settings.registry().clone(),
+            names: settings.names.clone(),
+            about,
+            limits,
+            counters: ControlCounters::default(),
+        }
     }
 
     /// Answers until `stopped`.
     pub(super) async fn run(self, listener: StdListener, mut stopped: oneshot::Receiver<()>) {
         // Fails only without a reactor, and the runtime has one.
         let Ok(listener) = UnixListener::from_std(listener) else { return };
-        let places = Arc::new(Semaphore::new(MAX_CLIENTS));
+        let places = Arc::new(Semaphore::new(self.limits.clients));
         let server = Arc::new(self);
         loop {
             let accepted = tokio::select! {
@@ -57,12 +65,18 @@ impl Server {
                     let server = server.clone();
                     tokio::spawn(async move {
                         // A client that has gone wants no answer.
-                        let _ = server.attend(stream).await;
+                        if let Err(error) = server.attend(stream).await
+                            && error.kind() == io::ErrorKind::TimedOut
+                        {
+                            count(&server.counters.timeouts);
+                        }
                         drop(place);
                     });
                 }
                 (Ok((stream, _)), Err(_)) => {
-                    let answer = Answer::Error(format!("too many clients: at most {MAX_CLIENTS} at once"));
+                    count(&server.counters.overflows);
+                    let most = server.limits.clients;
+                    let answer = Answer::Error(format!("too many clients: at most {most} at once"));
                     // The buffer of a new socket takes it.
                     let _ = stream.try_write(output::json_line(&answer).as_bytes());
                 }
@@ -73,40 +87,41 @@ impl Server {
 
     /// One request of one client.
     async fn attend(&self, stream: UnixStream) -> io::Result<()> {
-        let (reader, mut writer) = stream.into_split();
+        let Limits { request, timeout: patience, .. } = self.limits;
+        let (reader, writer) = stream.into_split();
+        let mut writer = Writer { writer, patience };
         let mut line = Vec::new();
-        let mut reader = BufReader::new(reader.take(MAX_REQUEST));
-        let answer = match timeout(PATIENCE, reader.read_until(b'\n', &mut line)).await {
-            Err(_) => Some(Answer::Error(format!("no request within {} s", PATIENCE.as_secs()))),
+        let mut reader = BufReader::new(reader.take(request));
+        match timeout(patience, reader.read_until(b'\n', &mut line)).await {
+            Err(elapsed) => {
+                let why = format!("no request within {} s", patience.as_secs_f64());
+                writer.send(&Answer::Error(why)).await?;
+                return Err(elapsed.into());
+            }
             Ok(Err(error)) => return Err(error),
             Ok(Ok(0)) => return Ok(()),
-            Ok(Ok(_)) if line.last() != Some(&b'\n') => {
-                Some(Answer::Error(format!("not a line of at most {MAX_REQUEST} bytes")))
-            }
-            Ok(Ok(_)) => None,
+            Ok(Ok(_)) => {}
+        }
+        let outcome = if line.last() == Some(&b'\n') {
+            self.answer(&line, &mut writer).await?
+        } else {
+            Err(format!("not a line of at most {request} bytes"))
         };
-        let last = match answer {
-            Some(answer) => answer,
-            None => match self.answer(&line, &mut writer).await? {
-                Ok(done) => Answer::Done(done),
-                Err(why) => Answer::Error(why),
-            },
+        let (counter, last) = match outcome {
+            Ok(done) => (&self.counters.requests, Answer::Done(done)),
+            Err(why) => (&self.counters.refused, Answer::Error(why)),
         };
-        send(&mut writer, &output::json_line(&last)).await
+        count(counter);
+        writer.send(&last).await
     }
 
     /// Answers a request. Returns what the last line says.
-    async fn answer(
-        &self,
-        line: &[u8],
-        writer: &mut (impl tokio::io::AsyncWrite + Unpin),
-    ) -> io::Result<Result<usize, String>> {
+    async fn answer(&self, line: &[u8], writer: &mut Writer) -> io::Result<Result<usize, String>> {
         let request = match serde_json::from_slice(line) {
             Ok(request) => request,
             Err(error) => return Ok(Err(format!("not a request: {error}"))),
         };
-        let about = About { pid: std::process::id(), command: self.command.to_owned() };
-        send(writer, &output::json_line(&Answer::Stack(about))).await?;
+        writer.send(&Answer::Stack(self.about.clone())).await?;
         match request {
             Request::Show { filter } => match Filter::parse(&filter) {
                 Ok(filter) => self.show(&filter, writer).await.map(Ok),
@@ -120,26 +135,35 @@ impl Server {
                     Err(why) => Ok(Err(why)),
                 }
             }
+            Request::Summary => {
+                let stats = self.stack.stats();
+                let summary = Summary::new(self.names.clone(), &stats, Census::of(&self.stack, &stats));
+                writer.send(&Answer::Summary(Box::new(summary))).await?;
+                Ok(Ok(1))
+            }
+            Request::Top { filter } => match Filter::parse(&filter) {
+                Ok(filter) => self.top(&filter, writer).await.map(Ok),
+                Err(why) => Ok(Err(why)),
+            },
+            Request::Count => {
+                let counters: Vec<_> = self.stack.counters().iter().chain(self.counters.iter()).collect();
+                let number = counters.len();
+                writer.send(&Answer::Counters(counters)).await?;
+                Ok(Ok(number))
+            }
         }
     }
 
-    async fn show(
-        &self,
-        filter: &Filter,
-        writer: &mut (impl tokio::io::AsyncWrite + Unpin),
-    ) -> io::Result<usize> {
+    async fn show(&self, filter: &Filter, writer: &mut Writer) -> io::Result<usize> {
         let mut shown = 0;
         for (local, queued) in self.stack.listeners() {
             let subject = Subject { state: State::Listen, local, remote: None };
             if filter.selects(&subject) {
-                send(writer, &output::json_line(&Answer::Listener(Listening { local, queued }))).await?;
+                writer.send(&Answer::Listener(Listening { local, queued })).await?;
                 shown += 1;
             }
         }
-        let mut next = Some(0);
-        while let Some(from) = next {
-            let (chunk, then) = self.stack.snapshots(from, CHUNK);
-            next = then;
+        for chunk in Chunks::of(&self.stack) {
             let now = timer::now();
             let mut text = String::new();
             for ConnSnapshot { id, info, deadline, .. } in chunk {
@@ -150,16 +174,34 @@ impl Server {
                     shown += 1;
                 }
             }
-            send(writer, &text).await?;
+            writer.write(&text).await?;
         }
         Ok(shown)
     }
 
+    async fn top(&self, filter: &Filter, writer: &mut Writer) -> io::Result<usize> {
+        let (mut shown, mut census) = (0, Census::default());
+        for chunk in Chunks::of(&self.stack) {
+            let mut text = String::new();
+            for ConnSnapshot { id, info, .. } in &chunk {
+                census.add(info);
+                if filter.selects(&subject(info)) {
+                    text += &output::json_line(&Answer::Brief(Brief::new(*id, info)));
+                    shown += 1;
+                }
+            }
+            writer.write(&text).await?;
+        }
+        let stats = self.stack.stats();
+        census.add_records(&self.stack, &stats);
+        let summary = Summary::new(self.names.clone(), &stats, census);
+        writer.send(&Answer::Summary(Box::new(summary))).await?;
+        Ok(shown)
+    }
+
     async fn set(&self, change: &Change, filter: &Filter) -> Result<usize, String> {
-        let (mut changed, mut next) = (0, Some(0));
-        while let Some(from) = next {
-            let (chunk, then) = self.stack.snapshots(from, CHUNK);
-            next = then;
+        let mut changed = 0;
+        for chunk in Chunks::of(&self.stack) {
             for found in chunk.iter().filter(|found| filter.selects(&subject(&found.info))) {
                 // It may have gone meanwhile.
                 if let Some(outcome) =
@@ -180,9 +222,21 @@ fn subject(info: &ackline::runtime::Info) -> Subject {
     Subject { state: info.state, local: info.local, remote: Some(info.remote) }
 }
 
-/// Writes all of it, unless the client does not read.
-async fn send(writer: &mut (impl tokio::io::AsyncWrite + Unpin), text: &str) -> io::Result<()> {
-    timeout(PATIENCE, writer.write_all(text.as_bytes())).await?
+/// The way to a client.
+struct Writer {
+    writer: OwnedWriteHalf,
+    patience: Duration,
+}
+
+impl Writer {
+    async fn send(&mut self, answer: &Answer) -> io::Result<()> {
+        self.write(&output::json_line(answer)).await
+    }
+
+    /// Writes all of it, unless the client does not read.
+    async fn write(&mut self, text: &str) -> io::Result<()> {
+        timeout(self.patience, self.writer.write_all(text.as_bytes())).await?
+    }
 }
 
 /// The name of a timer as `ss -o` has it; ackline's own name if `ss` has none.
@@ -195,5 +249,20 @@ const fn timer_name(reason: WakeReason) -> &'static str {
         WakeReason::DelayedAck => "delack",
         WakeReason::Pace | WakeReason::Shaper => "pacing",
         _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_client_that_never_reads_is_sent_away() {
+        let (near, far) = UnixStream::pair().expect("sockets");
+        let (_reader, writer) = near.into_split();
+        let mut writer = Writer { writer, patience: Duration::from_millis(50) };
+        let error = writer.write(&"x".repeat(16 << 20)).await.expect_err("it does not fit");
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(far);
     }
 }

@@ -7,8 +7,10 @@ mod payload;
 mod report;
 
 use crate::args::DemoArgs;
+use crate::control::ControlPlace;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure, plain};
+use crate::metrics::MetricsListener;
 use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::settings::Settings;
@@ -98,6 +100,8 @@ pub(crate) fn run(args: &DemoArgs, registry: &Registry) -> Result<(), Failure> {
         (None, None) => Amount { bytes: Some(DEFAULT_SIZE), time: None },
         (bytes, time) => Amount { bytes, time },
     };
+    // As the caller's user, and in the machine's network.
+    let watchers = (args.control.place(), args.metrics.listen(args.output.speaks())?);
     // While the process has one thread.
     let isolated = network::isolate(args.device);
     let runtime = tunnel::runtime()?;
@@ -108,7 +112,7 @@ pub(crate) fn run(args: &DemoArgs, registry: &Registry) -> Result<(), Failure> {
             crate::output::print(&line)
                 .map_err(|error| Failure::file("write to", "standard output", &error))?;
         }
-        exchange(args, amount, network, &settings, registry).await
+        exchange(args, amount, network, &settings, watchers).await
     });
     match outcome {
         Ok(outcome) => {
@@ -128,14 +132,15 @@ async fn exchange(
     amount: Amount,
     network: Network,
     settings: &Settings,
-    registry: &Registry,
+    (control, metrics): (ControlPlace, Option<MetricsListener>),
 ) -> Result<Outcome, Failure> {
     let capture = args.capture.start(network::INTERFACE, &settings.names, args.output.speaks())?;
     let (link, stack, far) = network.start(amount, settings)?;
     if let Some(capture) = &capture {
         capture.watch(&stack);
     }
-    let _control = args.control.serve(&stack, registry, "demo")?;
+    let _control = control.serve(&stack, settings, "demo")?;
+    let _metrics = metrics.map(|listener| listener.serve(&stack, settings, "demo")).transpose()?;
     let mut outcome = Outcome { link, upload: None, download: None, timing: None, egress: None, error: None };
     let FarSide { received, sent } = far;
     // Before the far end, which begins to send as soon as it has received everything, connects to it.

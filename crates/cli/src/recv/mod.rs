@@ -32,6 +32,8 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let settings = args.policies.resolve(registry)?;
     let tunnel = args.tunnel.plan(args.listen.address.map(|address| ("--listen", address)))?;
     let target = Target::new(args.target.as_deref(), args.keep)?;
+    let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
+    let metrics = args.metrics.listen(speaks)?;
     let reporter = Reporter::new(args, target == Target::Stdout);
     target.delete_leftovers();
     // A file that cannot be written is best known before anybody connects.
@@ -43,16 +45,16 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let progress = Progress::new("receiving", None, args.output.common);
     let outcome = runtime.block_on(async {
         let ready = Signals::catch().and_then(|signals| {
-            let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
             let capture = args.capture.start(tunnel.interface(), &settings.names, speaks)?;
             let (stack, listener) = listen(args, &tunnel, &settings)?;
             if let Some(capture) = &capture {
                 capture.watch(&stack);
             }
-            let control = args.control.serve(&stack, registry, "recv")?;
-            Ok((signals, stack, listener, control, capture))
+            let control = args.control.place().serve(&stack, &settings, "recv")?;
+            let metrics = metrics.map(|listener| listener.serve(&stack, &settings, "recv")).transpose()?;
+            Ok((signals, stack, listener, (control, metrics), capture))
         });
-        let (mut signals, stack, listener, _control, capture) = match ready {
+        let (mut signals, stack, listener, _watchers, capture) = match ready {
             Ok(ready) => ready,
             Err(failure) => {
                 reporter.nothing(&progress, &failure)?;

@@ -139,6 +139,8 @@ impl Tally {
 pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     let settings = args.policies.resolve(registry)?;
     let tunnel = args.tunnel.plan(None)?;
+    let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
+    let metrics = args.metrics.listen(speaks)?;
     let source = Source::open(&args.file)?;
     // Standard input stands for a conversation, whose other half goes to standard output.
     let converses = args.file == Path::new("-");
@@ -162,7 +164,6 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     let outcome = tunnel.resolve(&args.to).and_then(|targets| {
         runtime.block_on(async {
             let mut signals = Signals::catch()?;
-            let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
             let capture = args.capture.start(tunnel.interface(), &settings.names, speaks)?;
             let device = tunnel.open()?;
             facts.offload = Some(device.caps().max_super_packet > 0);
@@ -173,7 +174,9 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
             if let Some(capture) = &capture {
                 capture.watch(&stack);
             }
-            let _control = args.control.serve(&stack, registry, "send")?;
+            let _control = args.control.place().serve(&stack, &settings, "send")?;
+            let _metrics =
+                metrics.map(|listener| listener.serve(&stack, &settings, "send")).transpose()?;
             let outcome = tokio::select! {
                 sent = transfer(&stack, args, &targets, (source, answer), &tally, &mut signals, &mut facts) => {
                     sent.map_err(|failure| args.tunnel.blame(&stack, failure))

@@ -46,7 +46,7 @@ enum Op {
 }
 
 /// States, and their names in `ss`.
-const STATES: [(State, &str); 11] = [
+pub(crate) const STATES: [(State, &str); 11] = [
     (State::Established, "established"),
     (State::SynSent, "syn-sent"),
     (State::SynReceived, "syn-recv"),

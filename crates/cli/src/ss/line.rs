@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// The numbers of one connection as its stack sent them.
-pub(super) struct Connection<'a>(pub(super) &'a Value);
+pub(crate) struct Connection<'a>(pub(crate) &'a Value);
 
 impl Connection<'_> {
     fn number(&self, key: &str) -> Option<u64> {
@@ -12,11 +12,11 @@ impl Connection<'_> {
     }
 
     /// A count that was sent; 0 if it was not.
-    pub(super) fn count(&self, key: &str) -> u64 {
+    pub(crate) fn count(&self, key: &str) -> u64 {
         self.number(key).unwrap_or(0)
     }
 
-    pub(super) fn text(&self, key: &str) -> &str {
+    pub(crate) fn text(&self, key: &str) -> &str {
         self.0.get(key).and_then(Value::as_str).unwrap_or("")
     }
 
@@ -40,7 +40,7 @@ impl Connection<'_> {
     }
 
     /// `timer:(on,200ms,0)`; empty if none runs.
-    pub(super) fn timer(&self) -> String {
+    pub(crate) fn timer(&self) -> String {
         let timer = self.0.get("timer").and_then(Value::as_array);
         let Some((name, at)) = timer.and_then(|pair| Some((pair.first()?.as_str()?, pair.get(1)?.as_u64()?)))
         else {
@@ -51,7 +51,7 @@ impl Connection<'_> {
     }
 
     /// The line of `-i`, in the order of iproute2.
-    pub(super) fn info(&self) -> String {
+    pub(crate) fn info(&self) -> String {
         let mut line = String::new();
         for (flag, name) in [(self.flag("timestamps"), "ts"), (self.flag("sack"), "sack")] {
             if flag {
@@ -131,7 +131,7 @@ impl Connection<'_> {
 }
 
 /// A state as `ss` abbreviates it.
-pub(super) fn state(name: &str) -> &str {
+pub(crate) fn state(name: &str) -> &str {
     match name {
         "ESTABLISHED" => "ESTAB",
         "SYN-RECEIVED" => "SYN-RECV",

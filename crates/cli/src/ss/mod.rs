@@ -1,9 +1,10 @@
 //! `ackline ss`: the connections of running stacks, as `ss -t` shows those of the kernel.
 
 pub(crate) mod filter;
-mod line;
+pub(crate) mod line;
+mod summary;
 
-use crate::args::SsArgs;
+use crate::args::control::SsArgs;
 use crate::control::client::{self, Reply};
 use crate::control::protocol::{About, Request};
 use crate::failure::Failure;
@@ -11,6 +12,7 @@ use crate::output;
 use line::Connection;
 use serde::Serialize;
 use serde_json::Value;
+use summary::Stack;
 
 /// The columns.
 const HEAD: [&str; 6] = ["State", "Recv-Q", "Send-Q", "Local Address:Port", "Peer Address:Port", "Process"];
@@ -25,6 +27,9 @@ struct Report {
 }
 
 pub(crate) fn run(args: &SsArgs) -> Result<(), Failure> {
+    if args.summary {
+        return print_summaries(args);
+    }
     let mut filter = args.filter.clone();
     let names_states =
         filter.first().is_some_and(|word| word.starts_with("state") || word.starts_with("exclude"));
@@ -34,8 +39,18 @@ pub(crate) fn run(args: &SsArgs) -> Result<(), Failure> {
     }
     // What is wrong with it is wrong without a stack, too.
     filter::Filter::parse(&filter).map_err(Failure::usage)?;
-    let replies = client::ask(args.at.control.as_deref(), args.at.pid, &Request::Show { filter })?;
+    let replies = client::ask(&args.at, &Request::Show { filter })?;
     let text = if args.json { json(replies) } else { table(args, &replies) };
+    output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
+}
+
+fn print_summaries(args: &SsArgs) -> Result<(), Failure> {
+    let replies = client::ask(&args.at, &Request::Summary)?;
+    let stacks: Vec<Stack> = replies
+        .into_iter()
+        .filter_map(|reply| Some(Stack { stack: reply.stack, summary: reply.summary? }))
+        .collect();
+    let text = if args.json { output::json(&stacks) } else { summary::text(&stacks) };
     output::print(&text).map_err(|error| Failure::file("write to", "standard output", &error))
 }
 

@@ -63,11 +63,15 @@ fn ss_agrees_with_the_kernel_and_set_changes_a_live_connection() {
         if let Ok(output) = theirs {
             let theirs = String::from_utf8(output.stdout).expect("UTF-8");
             let (theirs, ours) = (theirs.lines().last().expect("a connection"), lines[2]);
-            assert_eq!(field(theirs, "bytes_sent"), field(ours, "bytes_received"), "{theirs}\n{ours}");
+            // A busy machine makes the kernel probe.
+            let again = if theirs.contains("bytes_retrans:") { field(theirs, "bytes_retrans") } else { 0.0 };
+            let sent = field(theirs, "bytes_sent") - again;
+            assert_eq!(sent, field(ours, "bytes_received"), "{theirs}\n{ours}");
             assert_eq!(field(theirs, "mss"), field(ours, "advmss"), "{theirs}\n{ours}");
             assert_eq!(field(theirs, "advmss"), field(ours, "mss"), "{theirs}\n{ours}");
             assert_eq!(field(theirs, "pmtu"), field(ours, "pmtu"), "{theirs}\n{ours}");
-            assert_eq!(field(theirs, "data_segs_out"), field(ours, "data_segs_in"), "{theirs}\n{ours}");
+            let (out, arrived) = (field(theirs, "data_segs_out"), field(ours, "data_segs_in"));
+            assert!(arrived <= out && (again > 0.0 || arrived == out), "{theirs}\n{ours}");
             let least = field(theirs, "minrtt");
             assert!((0.001..500.0).contains(&least) && field(ours, "rtt") < 500.0, "{theirs}\n{ours}");
         }
@@ -105,7 +109,9 @@ fn garbage_and_crowds_at_the_socket_leave_the_transfer_alone() {
     with_tun("control::garbage_and_crowds_at_the_socket_leave_the_transfer_alone", || {
         let (directory, path) = scratch("copy");
         let socket = directory.path().join("c.sock");
-        let child = receiver(&["-q", "-O", text(&path), "--control", text(&socket)]);
+        // Nobody is sent away for being slow.
+        let at = ["--control", text(&socket), "--control-timeout", "10m"];
+        let child = receiver(&[&["-q", "-O", text(&path)], &at[..]].concat());
         let mut stream = connect();
         let data = noise(3_000_000, 9);
         stream.write_all(&data[..1_000_000]).expect("taken");
@@ -124,22 +130,23 @@ fn garbage_and_crowds_at_the_socket_leave_the_transfer_alone() {
         assert!(answer(&socket, &long).starts_with("{\"error\":\"not a line of at most 65536 bytes"));
 
         // A thousand clients that ask nothing: 16 are borne with, and the others are told.
-        let mut refusals = 0;
+        let crowd = |number: usize| -> Vec<UnixStream> {
+            (0..number).map(|_| UnixStream::connect(&socket).expect("it listens")).collect()
+        };
+        let served = crowd(16);
         for _ in 0..2 {
-            let crowd: Vec<UnixStream> =
-                (0..500).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
+            let others = crowd(492);
             stream.write_all(&data[1_000_000..1_500_000]).expect("taken");
-            for mut client in &crowd[16..] {
-                client.set_read_timeout(Some(Duration::from_secs(20))).expect("an option");
+            for mut client in others {
+                client.set_read_timeout(Some(Duration::from_secs(60))).expect("an option");
                 let mut said = String::new();
                 client.read_to_string(&mut said).expect("an answer");
                 assert_eq!(said, "{\"error\":\"too many clients: at most 16 at once\"}\n");
-                refusals += 1;
             }
             let complaint = refused(&["ss", "--control", text(&socket)], 2);
             assert!(complaint.contains("too many clients"), "{complaint}");
         }
-        assert_eq!(refusals, 2 * (500 - 16));
+        drop(served);
         let shown = until("a place", || {
             let ended = run(&["ss", "-i", "--control", text(&socket)]);
             (ended.status == Some(0)).then(|| stdout(&ended))
@@ -151,6 +158,104 @@ fn garbage_and_crowds_at_the_socket_leave_the_transfer_alone() {
         let copied = std::fs::read(&path).expect("the file");
         assert_eq!(copied.len(), 1_000_000 + 2 * 500_000 + 1_000_000);
     });
+}
+
+#[test]
+fn limits_of_the_socket_can_be_chosen_and_what_they_refuse_is_counted() {
+    with_tun("control::limits_of_the_socket_can_be_chosen_and_what_they_refuse_is_counted", || {
+        let (directory, path) = scratch("copy");
+        let socket = directory.path().join("c.sock");
+        let limits = ["--control-clients", "2", "--control-request", "256", "--control-timeout", "2"];
+        let at = ["--control", text(&socket)];
+        let child = receiver(&[&["-q", "-O", text(&path)], &at[..], &limits].concat());
+        until("its socket", || socket.exists().then_some(()));
+        let long = format!("{{\"do\":\"show\",\"filter\":[{:>300}]}}\n", "");
+        assert_eq!(answer(&socket, long.as_bytes()), "{\"error\":\"not a line of at most 256 bytes\"}\n");
+        // Half a request, and then silence.
+        let mut half: Vec<UnixStream> =
+            (0..2).map(|_| UnixStream::connect(&socket).expect("it listens")).collect();
+        for client in &mut half {
+            client.write_all(b"{\"do\":").expect("taken");
+        }
+        assert_eq!(answer(&socket, b""), "{\"error\":\"too many clients: at most 2 at once\"}\n");
+        for client in half {
+            let mut line = String::new();
+            BufReader::new(client).read_line(&mut line).expect("an answer");
+            assert_eq!(line, "{\"error\":\"no request within 2 s\"}\n");
+        }
+        let counted = until("a place", || {
+            let ended = run(&[&["nstat", "-asj", "AcklineControl*"], &at[..]].concat());
+            (ended.status == Some(0)).then(|| ended.json()["ackline"].clone())
+        });
+        let count = |name: &str| counted[name].as_u64().expect("a counter");
+        assert_eq!((count("AcklineControlRefused"), count("AcklineControlTimeouts")), (1, 2), "{counted}");
+        assert!(count("AcklineControlOverflows") >= 1, "{counted}");
+        let summary = said(&[&["ss", "-s"], &at[..]].concat());
+        assert!(
+            summary.starts_with("Total: 1\nTCP:   1 (estab 0, closed 0, orphaned 0, timewait 0)\n"),
+            "{summary}"
+        );
+        assert!(summary.contains("cc cubic, ack ") && summary.contains("listeners: 1"), "{summary}");
+        reset(connect());
+        child.end();
+    });
+}
+
+#[test]
+fn live_stacks_are_told_apart() {
+    with_tun("control::live_stacks_are_told_apart", || {
+        let (directory, _) = scratch("unused");
+        let folder = directory.path().join("ackline");
+        let start = |number: usize| {
+            let (tun, local) = (format!("ack{number}"), format!("198.18.{number}.2/24"));
+            let listen = format!("198.18.{number}.2:5001");
+            let arguments = ["recv", "-q", "--tun", &tun, "--local", &local, "-l", &listen];
+            Running::start(ackline(&arguments).env("XDG_RUNTIME_DIR", directory.path()))
+        };
+        let mut stacks: Vec<Running> = (0..3).map(start).collect();
+        until("their sockets", || (folder.exists() && names(&folder).len() == 3).then_some(()));
+        let ss = |arguments: &[&str]| {
+            let arguments = [&["ss", "-ltn"], arguments].concat();
+            stdout(&Running::start(ackline(&arguments).env("XDG_RUNTIME_DIR", directory.path())).end())
+        };
+        let all = until("all three", || Some(ss(&[])).filter(|listed| listed.lines().count() == 4));
+        for (number, stack) in stacks.iter_mut().enumerate() {
+            let pid = stack.child().id();
+            let line = format!("198.18.{number}.2:5001");
+            let own = all.lines().find(|listed| listed.contains(&line)).expect("listed");
+            assert!(own.contains(&format!("(\"ackline recv\",pid={pid})")), "{all}");
+            let alone = ss(&["--pid", &pid.to_string()]);
+            assert!(alone.lines().count() == 2 && alone.contains(&line), "{alone}");
+        }
+        let gone = stacks.remove(1);
+        gone.signal(Signal::KILL);
+        gone.end();
+        let rest = ss(&[]);
+        assert!(rest.lines().count() == 3 && !rest.contains("198.18.1.2"), "{rest}");
+        for stack in stacks {
+            stack.signal(Signal::TERM);
+            stack.end();
+        }
+    });
+}
+
+#[test]
+fn an_ordinary_users_demo_is_found_by_the_same_user() {
+    let name = "control::an_ordinary_users_demo_is_found_by_the_same_user";
+    let Some(nobody) = Nobody::new() else {
+        return ackline::runtime::testing::skip(name, &"no right to be another user");
+    };
+    let mut demo = Running::start(nobody.command(&["demo", "--seconds", "60"]).env_remove("XDG_RUNTIME_DIR"));
+    let pid = demo.child().id();
+    let listed = until("its connection", || {
+        let ended = Running::start(nobody.command(&["ss"]).env_remove("XDG_RUNTIME_DIR")).end();
+        Some(stdout(&ended)).filter(|listed| listed.contains("ackline demo"))
+    });
+    assert!(listed.contains(&format!("pid={pid})")), "{listed}");
+    demo.signal(Signal::KILL);
+    demo.end();
+    // Whoever looks removes what is left.
+    assert!(Running::start(nobody.command(&["ss"]).env_remove("XDG_RUNTIME_DIR")).end().status == Some(0));
 }
 
 #[test]

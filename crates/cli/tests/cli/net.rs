@@ -8,7 +8,7 @@ use std::io::{self, Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 pub(crate) const KERNEL: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
@@ -83,16 +83,34 @@ pub(crate) fn succeeded(ended: &Ended) {
     assert_eq!(ended.status, Some(0), "{ended:?}");
 }
 
+/// A user without any rights, with a program of its own.
+pub(crate) struct Nobody {
+    directory: tempfile::TempDir,
+}
+
+impl Nobody {
+    /// `None` if the test has no rights to give up.
+    pub(crate) fn new() -> Option<Self> {
+        let directory = tempfile::tempdir().expect("a directory");
+        // The build directory may be closed to others.
+        std::fs::copy(env!("CARGO_BIN_EXE_ackline"), directory.path().join("ackline")).expect("copied");
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+        let nobody = Self { directory };
+        Running::try_start(&mut nobody.command(&["--version"])).map(Running::end)?;
+        Some(nobody)
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(self.directory.path().join("ackline"));
+        command.args(args).uid(65_534).gid(65_534).current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+}
+
 /// Runs `ackline` as a user without any rights; `None` if the test has none to give up.
 pub(crate) fn as_nobody(args: &[&str]) -> Option<Ended> {
-    let directory = tempfile::tempdir().expect("a directory");
-    let program = directory.path().join("ackline");
-    // The build directory may be closed to others.
-    std::fs::copy(env!("CARGO_BIN_EXE_ackline"), &program).expect("copied");
-    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
-    let mut command = std::process::Command::new(&program);
-    command.args(args).uid(65_534).gid(65_534).current_dir("/");
-    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let nobody = Nobody::new()?;
     // The number may not exist inside a user namespace.
-    Running::try_start(command).map(Running::end)
+    Some(Running::start(&mut nobody.command(args)).end())
 }
