@@ -109,6 +109,9 @@ pub struct Stats {
     /// Times that an application had to wait until the driver had run, because its connection had used up its share of
     /// a [turn](crate::stack::Builder::turn).
     pub turn_waits: u64,
+    /// Times that packets began to [wait in the device](crate::stack::Builder::backlog_time), because the stack or its
+    /// applications did not keep up.
+    pub device_backlogs: u64,
     /// Received packets that represent several segments (GRO, or the TSO of a sender on this machine).
     pub rx_super_packets: u64,
     /// Sent packets that the device segments (TSO).

@@ -123,6 +123,30 @@ fn answers_a_ping<D: Device>(device: &mut D) {
 }
 
 #[test]
+fn a_queue_holds_as_many_packets_as_it_is_long() {
+    isolated("a_queue_holds_as_many_packets_as_it_is_long", || {
+        let mut tun = Tun::create(&config().queue_length(3)).expect("a device");
+        block_on(async {
+            let socket = std::net::UdpSocket::bind((KERNEL4, 0)).expect("a socket");
+            for number in 0..10 {
+                socket.send_to(&[number; 100], (STACK4, 9)).expect("the device is up");
+            }
+            let mut received = Vec::new();
+            while received.last() != Some(&100) {
+                // The last one is sent when there is room again.
+                let packet = receive(&mut tun, |packet, _| (packet[9] == 17).then(|| packet[28])).await;
+                received.push(packet);
+                if received.len() == 3 {
+                    socket.send_to(&[100; 100], (STACK4, 9)).expect("the device is up");
+                }
+            }
+            assert_eq!(received, [0, 1, 2, 100]);
+        });
+        Ok(())
+    });
+}
+
+#[test]
 fn a_device_that_was_made_is_up() {
     isolated("a_device_that_was_made_is_up", || {
         let tun = Tun::create(&config())?;

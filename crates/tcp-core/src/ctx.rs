@@ -18,6 +18,8 @@ pub(crate) struct Ctx<'a> {
     pub(crate) granularity: Duration,
     /// Added to the probe timeout of tail loss probes.
     pub(crate) probe_margin: Duration,
+    /// This host takes packets from its device more slowly than they come.
+    pub(crate) backlogged: bool,
     /// The endpoint's counters.
     pub(crate) counters: &'a mut Counters,
     /// The endpoint's memory.

@@ -23,9 +23,13 @@ const LARGEST_PACKET: usize = 40 + 65_535;
 /// The largest packet that IPv4's total length can describe.
 const LARGEST_SUPER_PACKET: usize = 65_535;
 
+/// Packets that may wait in a queue, unless a [`TunConfig`] says otherwise: a super-packet for each of many connections. The
+/// kernel's own default, 500, is for links that are slower than the processor.
+const QUEUE_LENGTH: u32 = 32_768;
+
 /// How to open a TUN device. Addresses and routes are those of the kernel's side; the stack's own address
 /// must be reachable through them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TunConfig {
     /// Name of the interface, at most 15 bytes; `None`: the kernel numbers one `tun0`, `tun1`, ...
@@ -40,6 +44,24 @@ pub struct TunConfig {
     pub routes: Vec<IpNet>,
     /// Allow [`Tun::open_queue`]: several queues, over which the kernel spreads connections.
     pub multi_queue: bool,
+    /// Packets that may wait in each queue until the stack reads them; the kernel drops what comes then. A super-packet counts
+    /// as one. At least 1. With fewer places than busy connections, some connections lose all that they send.
+    pub queue_length: u32,
+}
+
+impl Default for TunConfig {
+    /// A device without offload and without addresses.
+    fn default() -> Self {
+        Self {
+            name: None,
+            offload: false,
+            mtu: None,
+            addresses: Vec::new(),
+            routes: Vec::new(),
+            multi_queue: false,
+            queue_length: QUEUE_LENGTH,
+        }
+    }
 }
 
 impl TunConfig {
@@ -91,11 +113,19 @@ impl TunConfig {
         self
     }
 
-    /// Sets a new interface's MTU, addresses and routes and brings it up; returns its final state.
+    /// Sets how many packets may wait in each queue. Default: 32,768.
+    #[must_use]
+    pub fn queue_length(mut self, packets: u32) -> Self {
+        self.queue_length = packets;
+        self
+    }
+
+    /// Sets a new interface's MTU, queue, addresses and routes and brings it up; returns its final state.
     pub(super) fn apply(&self, interface: &Interface) -> Result<Interface> {
         let mut netlink = Netlink::open()?;
         let index = interface.index;
         netlink.make_quiet(index)?;
+        netlink.set_queue_length(index, self.queue_length.max(1))?;
         if let Some(mtu) = self.mtu {
             netlink.set_mtu(index, mtu)?;
         }

@@ -207,6 +207,18 @@ impl Netlink {
         .map_err(Error::on("set the MTU"))
     }
 
+    /// Sets how many packets may wait in the interface's queue.
+    ///
+    /// # Errors
+    /// Without `CAP_NET_ADMIN`, or if there is no memory for the queue.
+    pub fn set_queue_length(&mut self, index: u32, packets: u32) -> Result<()> {
+        let body = link_body(index, 0, 0);
+        self.change(libc::RTM_NEWLINK, 0, &body, |request| {
+            request.attribute(libc::IFLA_TXQLEN, &packets.to_ne_bytes())
+        })
+        .map_err(Error::on("set the length of the queue"))
+    }
+
     /// Sets the interface's Ethernet address. Some drivers only accept it while the interface is down.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Setting up a stack.
 
+use super::backlog::DEFAULT_BACKLOG_TIME;
 use super::shard::{Anchor, Shard};
 use super::state::Waits;
 use super::turns::DEFAULT_TURN;
@@ -36,6 +37,7 @@ pub struct Builder {
     pacing: Pacing,
     busy_poll: Duration,
     turn: usize,
+    backlog_time: Duration,
 }
 
 impl std::fmt::Debug for Builder {
@@ -75,6 +77,7 @@ impl Builder {
             pacing: Pacing::default(),
             busy_poll: Duration::ZERO,
             turn: DEFAULT_TURN,
+            backlog_time: DEFAULT_BACKLOG_TIME,
         }
     }
 
@@ -183,6 +186,17 @@ impl Builder {
         self
     }
 
+    /// Sets how long the driver must not have found the device empty for what waits there to count as a backlog
+    /// ([`device_backlogs`](crate::stats::Stats::device_backlogs)). Then this host is the bottleneck, and receive windows do
+    /// not grow but shrink towards three super-packets (196,605 bytes): larger ones would lengthen the device's queue until it overflows, and
+    /// the connections that lost packets would wait for their timers while others go on. Buffers that the application
+    /// has set stay. Default: 1 ms. The longest duration: never.
+    #[must_use]
+    pub fn backlog_time(mut self, time: std::time::Duration) -> Self {
+        self.backlog_time = time.into();
+        self
+    }
+
     /// Sets the timer granularity (G of RFC 6298): deadlines are rounded up to multiples of `granularity`, so
     /// that one wake-up serves several. Departures held back by pacing or a shaper are not rounded. Default:
     /// the resolution of the [timer](crate::timer::Timer), 50 µs on Linux, 1 ms elsewhere.
@@ -212,6 +226,7 @@ impl Builder {
             pacing,
             busy_poll,
             turn,
+            backlog_time,
         } = self;
         let wrong = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
         registry.check().map_err(wrong)?;
@@ -225,7 +240,7 @@ impl Builder {
             None => random::seed()?,
         };
         let endpoint = Endpoint::new(endpoint, scheduler, seed);
-        let waits = Waits { pacing, busy_poll, turn };
+        let waits = Waits { pacing, busy_poll, turn, backlog_time };
         let shard = Arc::new(Shard::new(endpoint, device, Timer::new()?, waits));
         let stack = Stack::new(Arc::new(Anchor::new(shard.clone())), connections);
         Ok((stack, Driver::new(shard)))

@@ -283,6 +283,9 @@ impl StackState {
         let polling = self.is_polling(now) || gathers;
         let mut received = RxBatch::default();
         let outcome = self.receive_batch(now, cx, polling, &mut received);
+        // Without packets the device was empty, or failed.
+        let backlogged = self.backlog.on_batch(now, !received.more);
+        self.endpoint.set_backlogged(backlogged);
         if received.packets > 0 {
             self.moved(now);
         }

@@ -1,5 +1,6 @@
 //! A TCP stack on a device: what an application starts, connects with and listens on.
 
+mod backlog;
 mod builder;
 mod driver;
 mod inspect;

@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// Bytes of a turn in these tests.
@@ -129,6 +130,29 @@ async fn a_loop_of_readiness_and_trying_has_turns_too() {
     })
     .await;
     assert!(most <= TURN + CHUNK, "{most} bytes");
+}
+
+#[tokio::test]
+async fn packets_that_a_turn_leaves_behind_are_a_backlog() {
+    for (time, counts) in [(Duration::ZERO, true), (Duration::MAX, false)] {
+        let (near, far) = Channel::pair(ChannelConfig::default());
+        let near = Stack::builder(near).address(NEAR).spawn().expect("a timerfd and random numbers");
+        let far = Stack::builder(far).address(FAR).backlog_time(time).spawn().expect("as before");
+        let listener = far.listen(ListenOn::Port(PORT)).expect("a free port");
+        let mut streams = Vec::new();
+        // Each sends a packet: more than a turn receives.
+        for _ in 0..200 {
+            let (opened, accepted) = tokio::join!(near.connect((FAR, PORT)), listener.accept());
+            streams.push((opened.expect("connected"), accepted.expect("accepted").0));
+        }
+        for (opened, _) in &streams {
+            assert_eq!(opened.try_write(&[7; 100]).expect("an empty buffer"), 100);
+        }
+        for (_, accepted) in &mut streams {
+            soon(accepted.read_exact(&mut [0; 100])).await.expect("all of it");
+        }
+        assert_eq!(far.stats().device_backlogs > 0, counts);
+    }
 }
 
 #[tokio::test]

@@ -392,6 +392,14 @@ impl Endpoint {
         self.touch(now, id.index);
     }
 
+    /// Tells whether this host takes packets from its device more slowly than they come, so that they wait there. While it
+    /// does, receive windows do not grow, and those that have grown shrink towards three super-packets (196,605 bytes), without taking back what was
+    /// promised: with larger ones, more packets would wait, and the last of them would find no room. A driver says so when
+    /// it has not found the device empty for a millisecond or so. O(1).
+    pub const fn set_backlogged(&mut self, backlogged: bool) {
+        self.observe.backlogged = backlogged;
+    }
+
     /// The driver found that packets can pass again (an interface came up): whatever waits for a
     /// retransmission timer that has backed off becomes due now, instead of up to
     /// [`max_rto`](crate::ConnConfig::max_rto) later. Call it before `handle_timeout`. O(number of

@@ -9,12 +9,13 @@ use crate::id::ConnId;
 use crate::time::Instant;
 use alloc::boxed::Box;
 
-/// The counters, the tracer and the memory budget.
+/// What every event of a connection has to do with: the counters, the tracer, the memory budget, and whether the host keeps up.
 #[derive(Debug)]
 pub(super) struct Observe {
     pub(super) counters: Counters,
     pub(super) tracer: Option<Box<dyn Tracer>>,
     pub(super) budget: Budget,
+    pub(super) backlogged: bool,
 }
 
 impl Observe {
@@ -22,7 +23,7 @@ impl Observe {
     pub(super) fn new(host: &EndpointConfig) -> Self {
         let &EndpointConfig { max_memory, memory_low, memory_pressure, .. } = host;
         let budget = Budget::new(max_memory, memory_low, memory_pressure);
-        Self { counters: Counters::default(), tracer: None, budget }
+        Self { counters: Counters::default(), tracer: None, budget, backlogged: false }
     }
 
     /// The context of an event of the connection `id`.
@@ -32,6 +33,7 @@ impl Observe {
             id,
             granularity: host.granularity,
             probe_margin: host.probe_margin,
+            backlogged: self.backlogged,
             counters: &mut self.counters,
             budget: &mut self.budget,
             tracer: self.tracer.as_deref_mut(),

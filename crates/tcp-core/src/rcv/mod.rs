@@ -369,7 +369,14 @@ impl Receiver {
             return;
         }
         let rtt = known(self.handshake_rtt).max(known(self.srtt));
-        self.window.on_read(ctx.now, n as u32, u32::from(self.rmss), rtt, self.granted(config));
+        self.window.on_read(
+            ctx.now,
+            n as u32,
+            u32::from(self.rmss),
+            rtt,
+            self.granted(config),
+            ctx.backlogged,
+        );
         let update = self.window.update(&self.position(config), self.is_steady());
         let view = self.view(ctx.now, config);
         self.acks.on_app_read(&view, update);

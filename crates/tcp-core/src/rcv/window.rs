@@ -19,6 +19,10 @@
 //! The round trip is the longest of three: that of the handshake, without queueing; this side's own SRTT, if
 //! it sends; and the shortest one measured with TSecr in the previous round, which is that of data sent in
 //! response to our ACKs, including queueing. Overestimating it only opens the window sooner.
+//!
+//! While this host takes packets from its device more slowly than they come, a larger window only makes the device's queue
+//! longer: the rate is the host's. Then windows that have grown shrink by a quarter per millisecond, down to three
+//! super-packets, by staying where they are while data arrives.
 
 use crate::policy::ack::WindowHint;
 use crate::seq::SeqNum;
@@ -36,6 +40,10 @@ const HEADROOM: u32 = 4;
 
 /// Segments added to it, so that small transfers never wait for the window.
 const HEADROOM_SEGMENTS: u32 = 16;
+
+/// No window shrinks below this because of a backlog: three super-packets, one that the peer makes, one in the device's queue,
+/// one that is read.
+const BACKLOG_WINDOW: u32 = 3 * MAX_FIELD;
 
 /// The effect of a read on the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +87,8 @@ pub(super) struct RecvWindow {
     rtt_so_far: u32,
     /// Shift of the window field.
     shift: u8,
+    /// The application has set it.
+    fixed: bool,
 }
 
 impl RecvWindow {
@@ -92,6 +102,7 @@ impl RecvWindow {
             rtt: 0,
             rtt_so_far: u32::MAX,
             shift: 0,
+            fixed: false,
         }
     }
 
@@ -198,8 +209,20 @@ impl RecvWindow {
     }
 
     /// The application read `n` bytes. `rtt` is the round trip as far as known without timestamps; if it is
-    /// unknown, the window opens fully.
-    pub(super) fn on_read(&mut self, now: Instant, n: u32, rmss: u32, rtt: Option<Duration>, limit: u32) {
+    /// unknown, the window opens fully. `backlogged`: packets wait in the device.
+    pub(super) fn on_read(
+        &mut self,
+        now: Instant,
+        n: u32,
+        rmss: u32,
+        rtt: Option<Duration>,
+        limit: u32,
+        backlogged: bool,
+    ) {
+        if backlogged {
+            self.on_backlog(now);
+            return;
+        }
         let largest = self.largest(limit);
         if self.size >= largest {
             return;
@@ -221,10 +244,21 @@ impl RecvWindow {
         self.size = self.size.max(need.min(largest));
     }
 
+    /// Begins a round in which nothing is counted, with a smaller window.
+    fn on_backlog(&mut self, now: Instant) {
+        if self.fixed || now < self.round_end {
+            return;
+        }
+        self.round_end = now + MIN_ROUND;
+        self.read = 0;
+        self.size = (self.size - self.size / 4).max(self.size.min(BACKLOG_WINDOW));
+    }
+
     /// The application has set the buffer's limit: the window is all of it from now on, as far as the
     /// promised edge permits, without auto-tuning.
     pub(super) fn resize(&mut self, limit: u32) {
         self.size = self.largest(limit);
+        self.fixed = true;
     }
 
     /// The largest window: the buffer's limit, or what the window field can say.

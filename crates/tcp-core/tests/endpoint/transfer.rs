@@ -55,6 +55,27 @@ fn megabytes_go_both_ways_in_super_packets() {
     assert_eq!(net.hosts[A].endpoint.counters().tcp_retrans_segs, 0);
 }
 
+#[test]
+fn a_host_that_does_not_keep_up_opens_no_window_further() {
+    let largest = |backlogged| {
+        let mut net = Net::new(4, Link::default());
+        net.listen(B, 80, ConnConfig::default());
+        net.endpoint(B).set_backlogged(backlogged);
+        net.connect(A, socket(B, 80), ConnConfig::default(), Plan::send(8 * MIB));
+        let mut largest = 0;
+        while !net.run_until(Duration::from_millis(10), |net| both_ended(net, 1)) {
+            let id = net.hosts[B].streams.keys().next().copied();
+            largest = id
+                .map_or(0, |id| net.endpoint(B).conn(id).map_or(0, |conn| conn.info().rcv_wnd))
+                .max(largest);
+        }
+        assert_eq!(net.stream(B).read, 8 * MIB);
+        largest
+    };
+    let (busy, idle) = (largest(true), largest(false));
+    assert!(busy < 66_000 && idle > 200_000, "{busy} and {idle}");
+}
+
 fn hosts(mtu: u32) -> [EndpointConfig; 2] {
     [A, B].map(|host| {
         let mut config = host_config(host);

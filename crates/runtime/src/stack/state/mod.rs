@@ -3,6 +3,7 @@
 mod handles;
 mod mtu;
 
+use super::backlog::Backlog;
 use super::driver::Gathering;
 use super::shard::Wakes;
 use super::turns::{Account, Turns};
@@ -60,6 +61,8 @@ pub(crate) struct StackState {
     pub(crate) kept_acks: bool,
     /// Bulk data whose ACKs are among those held.
     pub(crate) gathering: Gathering,
+    /// Whether packets wait in the device.
+    pub(in crate::stack) backlog: Backlog,
     /// What applications may exchange before the driver runs.
     pub(in crate::stack) turns: Turns,
     /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
@@ -133,6 +136,8 @@ pub(crate) struct Waits {
     pub(crate) busy_poll: Duration,
     /// Bytes that busy connections exchange with their applications before the driver runs.
     pub(crate) turn: usize,
+    /// Time after which packets that wait in the device are a backlog.
+    pub(crate) backlog_time: Duration,
 }
 
 /// The driver's finished wait for departures.
@@ -207,7 +212,7 @@ pub(crate) enum Side {
 
 impl StackState {
     pub(crate) fn new(endpoint: Endpoint, device: Box<dyn Device>, timer: Timer, waits: Waits) -> Self {
-        let Waits { pacing, busy_poll, turn } = waits;
+        let Waits { pacing, busy_poll, turn, backlog_time } = waits;
         let granularity = endpoint.config().granularity;
         Self {
             device: Port {
@@ -230,6 +235,7 @@ impl StackState {
             kept_acks: false,
             gathering: Gathering::default(),
             witness: 0,
+            backlog: Backlog::new(backlog_time),
             turns: Turns::new(turn),
             slots: Vec::new(),
             listeners: BTreeMap::new(),
@@ -488,6 +494,7 @@ impl StackState {
             timer_expiries: *timer_expiries,
             device_drops: *device_drops,
             turn_waits: self.turns.waits(),
+            device_backlogs: self.backlog.times(),
             rx_super_packets: *rx_super_packets,
             tx_super_packets: *tx_super_packets,
             connections: self.endpoint.connections(),

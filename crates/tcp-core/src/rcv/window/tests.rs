@@ -1,4 +1,4 @@
-use super::{Position, RecvWindow, Update};
+use super::{BACKLOG_WINDOW, MIN_ROUND, Position, RecvWindow, Update};
 use crate::policy::ack::WindowHint;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
@@ -91,7 +91,7 @@ fn without_scaling_the_window_is_at_most_65535() {
     let window = open(1 << 20, 0, 1 << 20);
     assert_eq!(window.size, 65_535);
     let mut window = open(65_535, 4, 1 << 20);
-    window.on_read(Instant::ZERO, 1, 1_448, None, 1 << 20);
+    window.on_read(Instant::ZERO, 1, 1_448, None, 1 << 20, false);
     assert_eq!(window.size, 65_535 << 4, "an unknown round trip opens it fully, as far as the field can say");
 }
 
@@ -118,7 +118,7 @@ fn the_window_follows_the_reader_up_to_the_limit() {
         let size = window.size;
         // A window per round trip, read in ten pieces.
         for _ in 0..10 {
-            window.on_read(now, size / 10, 1_448, Some(rtt), 6 << 20);
+            window.on_read(now, size / 10, 1_448, Some(rtt), 6 << 20, false);
             now += Duration::from_millis(5);
         }
         sizes.push(window.size);
@@ -129,13 +129,49 @@ fn the_window_follows_the_reader_up_to_the_limit() {
     // 100 kB/s over 50 ms are 5 kB: the first window is enough for ever.
     let mut window = open(65_535, 7, 6 << 20);
     for _ in 0..1_000 {
-        window.on_read(now, 1_000, 1_448, Some(rtt), 6 << 20);
+        window.on_read(now, 1_000, 1_448, Some(rtt), 6 << 20, false);
         now += Duration::from_millis(10);
     }
     assert_eq!(window.size, 65_535);
 }
 
 /// A queue on the path makes the round trip longer than the handshake's; timestamps show it.
+#[test]
+fn while_packets_wait_in_the_device_a_window_that_has_grown_shrinks_without_taking_back() {
+    let limit = 6 << 20;
+    let mut window = open(65_535, 7, limit);
+    let mut now = Instant::from_secs(1);
+    window.on_read(now, 1, 1_448, None, limit, false);
+    let mut rcv_nxt = START.0;
+    let position = |rcv_nxt| at(rcv_nxt, 0, 1_448, limit);
+    let before = show(&mut window, &position(rcv_nxt));
+    assert!(before >= limit - 128);
+    let mut shown = std::vec![before];
+    for _ in 0..200 {
+        now += Duration::from_micros(100);
+        let edge = window.edge();
+        rcv_nxt += 60_000;
+        window.on_read(now, 60_000, 1_448, Some(MIN_ROUND), limit, true);
+        shown.push(show(&mut window, &position(rcv_nxt)));
+        assert!(window.edge().ge(edge), "promised");
+    }
+    assert!(shown.windows(2).all(|pair| pair[1] >= pair[0].saturating_sub(60_000)), "{shown:?}");
+    assert_eq!(window.size, BACKLOG_WINDOW, "20 ms are enough for any window");
+    window.on_read(now + MIN_ROUND, 60_000, 1_448, Some(MIN_ROUND), limit, false);
+    assert!(window.size >= 240_000, "it grows again when the host keeps up: {}", window.size);
+}
+
+#[test]
+fn a_window_of_the_applications_choice_does_not_shrink() {
+    let mut window = open(65_535, 7, 1 << 20);
+    window.resize(1 << 20);
+    window.on_read(Instant::from_secs(1), 60_000, 1_448, Some(MIN_ROUND), 1 << 20, true);
+    assert_eq!(window.size, 1 << 20);
+    let mut small = open(10_000, 0, 10_000);
+    small.on_read(Instant::from_secs(1), 10_000, 1_448, Some(MIN_ROUND), 10_000, true);
+    assert_eq!(small.size, 10_000, "nor one that never grew");
+}
+
 #[test]
 fn the_window_counts_over_the_round_trip_with_its_queue() {
     let grown = |seen: Option<Duration>| {
@@ -147,7 +183,7 @@ fn the_window_counts_over_the_round_trip_with_its_queue() {
                 window.on_rtt(rtt);
                 window.on_rtt(rtt.saturating_mul(3));
             }
-            window.on_read(now, 5_000, 1_448, Some(Duration::from_millis(10)), 6 << 20);
+            window.on_read(now, 5_000, 1_448, Some(Duration::from_millis(10)), 6 << 20, false);
             now += Duration::from_millis(1);
         }
         window.size
@@ -195,7 +231,7 @@ proptest! {
                 Step::Read(n) => {
                     let n = n.min(unread);
                     unread -= n;
-                    window.on_read(Instant::ZERO, n, rmss, Some(Duration::from_millis(1)), limit);
+                    window.on_read(Instant::ZERO, n, rmss, Some(Duration::from_millis(1)), limit, false);
                 }
                 Step::Ack(all) => {
                     let before = window.edge();

@@ -101,6 +101,7 @@ macro_rules! ctx {
             id: crate::ConnId::for_test(0, 0),
             granularity: $bench.granularity,
             probe_margin: $bench.probe_margin,
+            backlogged: false,
             counters: &mut $bench.counters,
             budget: &mut crate::budget::Budget::new(None, 50, 66),
             tracer: None,

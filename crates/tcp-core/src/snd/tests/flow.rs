@@ -530,6 +530,7 @@ fn initial_window_after_a_lost_syn() {
         id: crate::ConnId::for_test(0, 0),
         granularity: Duration::from_nanos(1),
         probe_margin: Duration::ZERO,
+        backlogged: false,
         counters: &mut counters,
         budget: &mut crate::budget::Budget::new(None, 50, 66),
         tracer: None,
