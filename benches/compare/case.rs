@@ -9,6 +9,10 @@ pub(crate) enum Who {
     Kernel,
     /// With an ACK policy; `None`: the default one.
     Ackline(Option<&'static str>),
+    /// With a capture of all headers: the super-packets split or not.
+    Captured {
+        split: bool,
+    },
     Smoltcp,
     /// gVisor's netstack.
     Gvisor,
@@ -78,6 +82,15 @@ const KERNEL_CC: &str = ackline::registry::DEFAULT_CC;
 pub(crate) const KERNEL_DEFAULT_CC: Contestant = with_default_cc("kernel-default-cc", KERNEL);
 pub(crate) const LOOP_TUN_DEFAULT_CC: Contestant = with_default_cc("loop-tun-default-cc", LOOP_TUN);
 pub(crate) const TUN_DEFAULT_CC: Contestant = with_default_cc("ackline-tun-default-cc", TUN);
+
+pub(crate) const TUN_CAPTURED: Contestant =
+    contestant("ackline-tun-pcap", "ackline, TUN, captured", Who::Captured { split: false }, Link::Tun);
+pub(crate) const TUN_CAPTURED_SPLIT: Contestant = contestant(
+    "ackline-tun-pcap-split",
+    "ackline, TUN, captured, split",
+    Who::Captured { split: true },
+    Link::Tun,
+);
 
 /// In the order of the tables.
 pub(crate) const CONTESTANTS: [Contestant; 12] = [
@@ -175,7 +188,8 @@ impl Case {
     /// Every case that makes sense, a contestant's one after the other's for each act.
     pub(crate) fn all() -> Vec<Self> {
         let with_default_cc = [KERNEL_DEFAULT_CC, LOOP_TUN_DEFAULT_CC, TUN_DEFAULT_CC];
-        let contestants = || CONTESTANTS.into_iter().chain(with_default_cc);
+        let captured = [TUN_CAPTURED, TUN_CAPTURED_SPLIT];
+        let contestants = || CONTESTANTS.into_iter().chain(with_default_cc).chain(captured);
         let cases = Act::ALL
             .into_iter()
             .flat_map(|act| contestants().map(move |contestant| Self { contestant, act }));
@@ -197,6 +211,7 @@ impl Case {
             (Who::Kernel, Act::Receive { .. }) => false,
             (_, act) if link == Link::PacketPlain => matches!(act, Act::Send { .. } | Act::Receive { .. }),
             (Who::Ackline(Some(_)), act) => matches!(act, Act::Receive { .. }),
+            (Who::Captured { .. }, act) => matches!(act, Act::Send { flows: 1 } | Act::Receive { flows: 1 }),
             (Who::Loop, act) => match act {
                 Act::Send { flows } | Act::Receive { flows } => flows == 1,
                 Act::RoundTrip { here, .. } => here == Wait::Blocking && link != Link::TunPlain,

@@ -45,6 +45,9 @@ struct Options {
     /// Replace the tables between `<!-- compare:begin NAME -->` and `<!-- compare:end NAME -->` in a file.
     #[arg(long, value_name = "FILE")]
     update: Option<PathBuf>,
+    /// Print and replace only the table with this NAME; may be given again.
+    #[arg(long, value_name = "NAME")]
+    table: Vec<String>,
     #[command(flatten)]
     pictures: report::Pictures,
     /// One measurement, in this process; its result goes to standard output as JSON.
@@ -108,7 +111,9 @@ fn measure_all(options: &Options, seconds: f64, prepare: impl FnOnce(&mut Vec<Ca
     if let Some(file) = &options.json {
         fs::write(file, results.to_json()?).map_err(|error| at(file, &error))?;
     }
-    let sections = report::sections(&results);
+    let mut sections = report::sections(&results);
+    sections
+        .retain(|section| options.table.is_empty() || options.table.iter().any(|name| name == section.name));
     if let Some(file) = &options.update {
         let text = fs::read_to_string(file).map_err(|error| at(file, &error))?;
         let text = report::update(&text, &sections).map_err(|error| at(file, &error))?;

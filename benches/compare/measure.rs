@@ -52,7 +52,10 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
                 ends::kernel::connect(case.act, case.contestant.kernel_cc, &meter)
             }
             (Here::Device(device), Who::Ackline(acks)) => {
-                ends::ackline::connect(device, acks, case.act, &meter)
+                ends::ackline::connect(device, acks, None, case.act, &meter)
+            }
+            (Here::Device(device), Who::Captured { split }) => {
+                ends::ackline::connect(device, None, Some(ends::ackline::capture(split)?), case.act, &meter)
             }
             (Here::Device(device), Who::Smoltcp) => ends::smoltcp::connect(device, case.act, &meter),
             (Here::Device(device), Who::Loop) => ends::bare::connect(device, case.act, &meter),

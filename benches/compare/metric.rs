@@ -26,6 +26,8 @@ pub(crate) enum Metric {
     LoadPeer,
     /// Of the segments that were sent, those that were sent again, 0 to 1.
     Retransmitted,
+    /// Packets that a capture lacks, because its queue was full.
+    NotCaptured,
     /// Of round trips.
     MedianMicros,
     P99Micros,

@@ -3,7 +3,8 @@
 use super::text::{Table, median, with_range};
 use crate::case::{
     Act, CONTESTANTS, Case, FEWER_ACKS, GVISOR_PACKET, GVISOR_PLAIN, KERNEL, KERNEL_DEFAULT_CC, LOOP_TUN,
-    LOOP_TUN_DEFAULT_CC, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_DEFAULT_CC, Wait,
+    LOOP_TUN_DEFAULT_CC, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_CAPTURED, TUN_CAPTURED_SPLIT,
+    TUN_DEFAULT_CC, Wait,
 };
 use crate::results::{Metric, Results, Setting, Summary};
 
@@ -115,6 +116,20 @@ pub(super) fn system_cc(results: &Results) -> String {
     ] {
         let cells = [cubic, default].map(|case| with_range(results.summary(&case, Metric::GbitPerSecond)));
         some_row(&mut table, label, cells);
+    }
+    table.render()
+}
+
+pub(super) fn captures(results: &Results) -> String {
+    let mut table = Table::new(&["TUN, one flow", "Gbit/s", "without a capture", "ratio", "packets missing"]);
+    for (word, act) in [("sends", SEND), ("receives", RECEIVE)] {
+        for (label, contestant) in [("super-packets", TUN_CAPTURED), ("split", TUN_CAPTURED_SPLIT)] {
+            let (with, without) = (Case { contestant, act }, Case { contestant: TUN, act });
+            let rate = |case| with_range(results.summary(case, Metric::GbitPerSecond));
+            let ratio = with_range(results.ratio(&with, &without, Metric::GbitPerSecond));
+            let missing = with_range(results.summary(&with, Metric::NotCaptured));
+            some_row(&mut table, &format!("{word}, {label}"), [rate(&with), rate(&without), ratio, missing]);
+        }
     }
     table.render()
 }
