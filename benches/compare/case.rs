@@ -3,16 +3,32 @@
 use std::fmt;
 use std::str::FromStr;
 
+/// What watches a stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Observed {
+    /// A capture of all headers.
+    pub(crate) capture: Option<SuperPackets>,
+    /// A trace of all events.
+    pub(crate) trace: bool,
+}
+
+/// How a capture writes super-packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SuperPackets {
+    /// As the device gets them.
+    Whole,
+    /// As the packets that they become on the wire.
+    Split,
+}
+
 /// The stack that is measured. Its other end is always the kernel's TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
     Kernel,
     /// With an ACK policy; `None`: the default one.
     Ackline(Option<&'static str>),
-    /// With a capture of all headers: the super-packets split or not.
-    Captured {
-        split: bool,
-    },
+    /// With a capture of all headers, a trace or both.
+    Observed(Observed),
     Smoltcp,
     /// gVisor's netstack.
     Gvisor,
@@ -84,13 +100,12 @@ pub(crate) const LOOP_TUN_DEFAULT_CC: Contestant = with_default_cc("loop-tun-def
 pub(crate) const TUN_DEFAULT_CC: Contestant = with_default_cc("ackline-tun-default-cc", TUN);
 
 pub(crate) const TUN_CAPTURED: Contestant =
-    contestant("ackline-tun-pcap", "ackline, TUN, captured", Who::Captured { split: false }, Link::Tun);
-pub(crate) const TUN_CAPTURED_SPLIT: Contestant = contestant(
-    "ackline-tun-pcap-split",
-    "ackline, TUN, captured, split",
-    Who::Captured { split: true },
-    Link::Tun,
-);
+    observed("ackline-tun-pcap", "ackline, TUN, captured", Some(SuperPackets::Whole), false);
+pub(crate) const TUN_CAPTURED_SPLIT: Contestant =
+    observed("ackline-tun-pcap-split", "ackline, TUN, captured, split", Some(SuperPackets::Split), false);
+pub(crate) const TUN_TRACED: Contestant = observed("ackline-tun-trace", "ackline, TUN, traced", None, true);
+pub(crate) const TUN_CAPTURED_AND_TRACED: Contestant =
+    observed("ackline-tun-pcap-trace", "ackline, TUN, captured and traced", Some(SuperPackets::Whole), true);
 
 /// In the order of the tables.
 pub(crate) const CONTESTANTS: [Contestant; 12] = [
@@ -107,6 +122,15 @@ pub(crate) const CONTESTANTS: [Contestant; 12] = [
     PLAIN,
     PLAIN_FEWER_ACKS,
 ];
+
+const fn observed(
+    name: &'static str,
+    label: &'static str,
+    capture: Option<SuperPackets>,
+    trace: bool,
+) -> Contestant {
+    contestant(name, label, Who::Observed(Observed { capture, trace }), Link::Tun)
+}
 
 const fn contestant(name: &'static str, label: &'static str, who: Who, link: Link) -> Contestant {
     Contestant { name, label, who, link, kernel_cc: Some(KERNEL_CC) }
@@ -188,8 +212,8 @@ impl Case {
     /// Every case that makes sense, a contestant's one after the other's for each act.
     pub(crate) fn all() -> Vec<Self> {
         let with_default_cc = [KERNEL_DEFAULT_CC, LOOP_TUN_DEFAULT_CC, TUN_DEFAULT_CC];
-        let captured = [TUN_CAPTURED, TUN_CAPTURED_SPLIT];
-        let contestants = || CONTESTANTS.into_iter().chain(with_default_cc).chain(captured);
+        let observed = [TUN_CAPTURED, TUN_CAPTURED_SPLIT, TUN_TRACED, TUN_CAPTURED_AND_TRACED];
+        let contestants = || CONTESTANTS.into_iter().chain(with_default_cc).chain(observed);
         let cases = Act::ALL
             .into_iter()
             .flat_map(|act| contestants().map(move |contestant| Self { contestant, act }));
@@ -211,7 +235,7 @@ impl Case {
             (Who::Kernel, Act::Receive { .. }) => false,
             (_, act) if link == Link::PacketPlain => matches!(act, Act::Send { .. } | Act::Receive { .. }),
             (Who::Ackline(Some(_)), act) => matches!(act, Act::Receive { .. }),
-            (Who::Captured { .. }, act) => matches!(act, Act::Send { flows: 1 } | Act::Receive { flows: 1 }),
+            (Who::Observed(_), act) => matches!(act, Act::Send { flows: 1 } | Act::Receive { flows: 1 }),
             (Who::Loop, act) => match act {
                 Act::Send { flows } | Act::Receive { flows } => flows == 1,
                 Act::RoundTrip { here, .. } => here == Wait::Blocking && link != Link::TunPlain,

@@ -54,8 +54,9 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
             (Here::Device(device), Who::Ackline(acks)) => {
                 ends::ackline::connect(device, acks, None, case.act, &meter)
             }
-            (Here::Device(device), Who::Captured { split }) => {
-                ends::ackline::connect(device, None, Some(ends::ackline::capture(split)?), case.act, &meter)
+            (Here::Device(device), Who::Observed(observed)) => {
+                let watch = ends::watch::Watch::start(observed)?;
+                ends::ackline::connect(device, None, Some(watch), case.act, &meter)
             }
             (Here::Device(device), Who::Smoltcp) => ends::smoltcp::connect(device, case.act, &meter),
             (Here::Device(device), Who::Loop) => ends::bare::connect(device, case.act, &meter),

@@ -26,8 +26,8 @@ pub(crate) enum Metric {
     LoadPeer,
     /// Of the segments that were sent, those that were sent again, 0 to 1.
     Retransmitted,
-    /// Packets that a capture lacks, because its queue was full.
-    NotCaptured,
+    /// Packets and events that a capture or trace lacks, because its queue was full.
+    NotObserved,
     /// Of round trips.
     MedianMicros,
     P99Micros,

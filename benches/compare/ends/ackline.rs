@@ -1,15 +1,14 @@
 //! ackline with its default policies: driver and application on one thread, data made and used in place.
 
+use super::watch::Watch;
 use super::{CHUNK, Meter, end, first, runtime, some};
 use crate::case::{Act, Wait};
 use crate::net::{HERE, PEER, PORT};
 use crate::results::Metric;
 use ackline::{Registry, Stack, TcpStream};
-use ackline_observe::{Capture, CaptureOptions};
 use ackline_runtime::device::Device;
 use ackline_runtime::timer;
 use std::io;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -17,14 +16,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 /// Longer than any measurement.
 const FOREVER: Duration = Duration::from_secs(3600);
 
-/// Bytes of a packet that a capture keeps: all headers.
-const HEADERS: u32 = 128;
-
 /// The measured end.
 pub(crate) fn connect(
     device: Box<dyn Device>,
     acks: Option<&str>,
-    capture: Option<Capture>,
+    watch: Option<Watch>,
     act: Act,
     meter: &Arc<Meter>,
 ) -> io::Result<()> {
@@ -47,11 +43,10 @@ pub(crate) fn connect(
                 io::Result::Ok(streams)
             }
         };
-        if let Some(capture) = &capture {
-            stack.set_observer(Some(capture.observer()));
-            stack.set_tracer(Some(capture.tracer()));
+        if let Some(watch) = &watch {
+            watch.attach(&stack);
         }
-        tell(act, stack.clone(), Mutex::new(capture), meter);
+        tell(act, stack.clone(), Mutex::new(watch), meter);
         match act {
             Act::Send { flows } => first(streams(flows).await?.into_iter().map(source)).await,
             Act::Receive { flows } => {
@@ -65,23 +60,11 @@ pub(crate) fn connect(
     })
 }
 
-/// A capture of headers into a file that nobody keeps.
-pub(crate) fn capture(split: bool) -> io::Result<Capture> {
-    let file = std::env::temp_dir().join(format!("ackline-compare-{}.pcapng", std::process::id()));
-    let mut options = CaptureOptions::new("tun", 0);
-    options.snap_length = NonZeroU32::new(HEADERS);
-    options.split = split;
-    let capture = Capture::start(&file, options)?;
-    std::fs::remove_file(&file)?;
-    Ok(capture)
-}
-
 /// What the stack's counters say of bulk data.
-fn tell(act: Act, stack: Stack, capture: Mutex<Option<Capture>>, meter: &Meter) {
+fn tell(act: Act, stack: Stack, watch: Mutex<Option<Watch>>, meter: &Meter) {
     meter.on_end(move || {
-        let captured = capture.lock().ok().and_then(|mut capture| capture.take()).map(Capture::finish);
-        let missing =
-            captured.map(|summary| (Metric::NotCaptured, (summary.dropped + summary.unwritten) as f64));
+        let watch = watch.lock().ok().and_then(|mut watch| watch.take());
+        let missing = watch.map(|watch| (Metric::NotObserved, watch.missing() as f64));
         let stats = stack.stats();
         let (counters, share) = (&stats.counters, |part: u64, of: u64| part as f64 / of.max(1) as f64);
         let told = match act {

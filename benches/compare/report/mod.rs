@@ -44,7 +44,7 @@ pub(crate) fn sections(results: &Results) -> Vec<Section> {
         section("bulk", "Bulk data, Gbit/s: median (range)", tables::bulk(results)),
         section("cpu", "Processor seconds per 10^9 bytes", tables::cpu(results)),
         section("default-cc", "The kernel's congestion control", tables::system_cc(results)),
-        section("captures", "Captures", tables::captures(results)),
+        section("captures", "Captures and traces", tables::captures(results)),
         section("acks", "Fewer ACKs", tables::acks(results)),
         section("latency", "Round trip of one byte, µs", tables::latency(results)),
         section("connections", "Connections per second", tables::connections(results)),

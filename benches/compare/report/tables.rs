@@ -3,8 +3,8 @@
 use super::text::{Table, median, with_range};
 use crate::case::{
     Act, CONTESTANTS, Case, FEWER_ACKS, GVISOR_PACKET, GVISOR_PLAIN, KERNEL, KERNEL_DEFAULT_CC, LOOP_TUN,
-    LOOP_TUN_DEFAULT_CC, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_CAPTURED, TUN_CAPTURED_SPLIT,
-    TUN_DEFAULT_CC, Wait,
+    LOOP_TUN_DEFAULT_CC, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_CAPTURED,
+    TUN_CAPTURED_AND_TRACED, TUN_CAPTURED_SPLIT, TUN_DEFAULT_CC, TUN_TRACED, Wait,
 };
 use crate::results::{Metric, Results, Setting, Summary};
 
@@ -121,13 +121,18 @@ pub(super) fn system_cc(results: &Results) -> String {
 }
 
 pub(super) fn captures(results: &Results) -> String {
-    let mut table = Table::new(&["TUN, one flow", "Gbit/s", "without a capture", "ratio", "packets missing"]);
+    let mut table = Table::new(&["TUN, one flow", "Gbit/s", "unobserved", "ratio", "missing"]);
     for (word, act) in [("sends", SEND), ("receives", RECEIVE)] {
-        for (label, contestant) in [("super-packets", TUN_CAPTURED), ("split", TUN_CAPTURED_SPLIT)] {
+        for (label, contestant) in [
+            ("capture", TUN_CAPTURED),
+            ("capture, split", TUN_CAPTURED_SPLIT),
+            ("trace", TUN_TRACED),
+            ("capture and trace", TUN_CAPTURED_AND_TRACED),
+        ] {
             let (with, without) = (Case { contestant, act }, Case { contestant: TUN, act });
             let rate = |case| with_range(results.summary(case, Metric::GbitPerSecond));
             let ratio = with_range(results.ratio(&with, &without, Metric::GbitPerSecond));
-            let missing = with_range(results.summary(&with, Metric::NotCaptured));
+            let missing = with_range(results.summary(&with, Metric::NotObserved));
             some_row(&mut table, &format!("{word}, {label}"), [rate(&with), rate(&without), ratio, missing]);
         }
     }
