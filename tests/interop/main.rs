@@ -15,6 +15,7 @@ mod fast_open;
 mod hosts;
 mod impaired;
 mod kernel_settings;
+mod limits;
 mod link_state;
 mod many;
 mod mtu;

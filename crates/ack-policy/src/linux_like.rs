@@ -171,6 +171,10 @@ impl AckPolicy for LinuxLike {
         true
     }
 
+    fn delay(&self) -> Option<Duration> {
+        Some(self.delay)
+    }
+
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         if data.class == DataClass::Duplicate || data.ce {
             // The peer retransmitted needlessly, or must learn of congestion: it needs ACKs without delay.

@@ -160,6 +160,10 @@ impl AckPolicy for SunOsDelayed {
         NAME
     }
 
+    fn delay(&self) -> Option<Duration> {
+        Some(self.settings.delay)
+    }
+
     /// Two announced segments may be more than two received ones.
     fn waives(&self) -> SoftObligations {
         SoftObligations::NONE.and_every_second()

@@ -1,5 +1,6 @@
 //! Snapshots: a connection with the variables of its policies, and the scheduler with its own.
 
+use crate::timer;
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::info::Info as TcpInfo;
 use ackline_tcp_core::policy::Metric;
@@ -28,7 +29,7 @@ impl Info {
             PolicyKind::Rto => metrics.rto.0.push(metric),
             PolicyKind::Sched => {}
         });
-        Self { tcp: conn.info(), metrics }
+        Self { tcp: conn.info_at(timer::now()), metrics }
     }
 }
 

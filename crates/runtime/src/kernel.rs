@@ -27,6 +27,10 @@ pub struct KernelTcpInfo {
     pub unacked: u32,
     /// Smoothed RTT.
     pub rtt: Duration,
+    /// Time since data last arrived, in milliseconds' resolution.
+    pub last_data_recv: Duration,
+    /// Number of duplicate ACKs that prove a loss; 3 without reordering.
+    pub reordering: u32,
     /// Smallest RTT; `None` before the first sample, or if the kernel is older than 4.6.
     pub min_rtt: Option<Duration>,
     /// Congestion window in segments.
@@ -45,6 +49,12 @@ pub struct KernelTcpInfo {
     pub data_segs_in: u32,
     /// Segments with data sent.
     pub data_segs_out: u32,
+    /// Time with something unsent or unacknowledged.
+    pub busy_time: Duration,
+    /// Of this, time limited by the peer's window.
+    pub rwnd_limited: Duration,
+    /// Of this, time limited by the send buffer.
+    pub sndbuf_limited: Duration,
     /// Segments delivered, the SYN included.
     pub delivered: u32,
     /// Payload bytes sent, retransmissions included.
@@ -53,8 +63,16 @@ pub struct KernelTcpInfo {
     pub bytes_retrans: u64,
     /// DSACK blocks received.
     pub dsack_dups: u32,
+    /// Events of reordering seen.
+    pub reord_seen: u32,
     /// Segments that arrived out of order.
     pub rcv_ooopack: u32,
+    /// Retransmission timeouts; zero, as what follows, if the kernel is older than 6.7.
+    pub total_rto: u16,
+    /// Recoveries that a timeout began.
+    pub total_rto_recoveries: u16,
+    /// Time in these recoveries.
+    pub total_rto_time: Duration,
 }
 
 impl KernelTcpInfo {
@@ -73,6 +91,8 @@ impl KernelTcpInfo {
     fn parse(raw: &[u8]) -> Self {
         let word =
             |at: usize| raw.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes);
+        let short =
+            |at: usize| raw.get(at..at + 2).and_then(|short| short.try_into().ok()).map(u16::from_ne_bytes);
         let long =
             |at: usize| raw.get(at..at + 8).and_then(|long| long.try_into().ok()).map(u64::from_ne_bytes);
         let micros = |at: usize| word(at).map(|us| Duration::from_micros(us.into()));
@@ -82,6 +102,8 @@ impl KernelTcpInfo {
             snd_mss: word(16).unwrap_or(0),
             unacked: word(24).unwrap_or(0),
             rtt: micros(68).unwrap_or_default(),
+            last_data_recv: word(52).map(|ms| Duration::from_millis(ms.into())).unwrap_or_default(),
+            reordering: word(88).unwrap_or(0),
             // The kernel sets all bits if it has no sample.
             min_rtt: word(148).filter(|us| *us != u32::MAX).map(|us| Duration::from_micros(us.into())),
             snd_cwnd: word(80).unwrap_or(0),
@@ -94,11 +116,18 @@ impl KernelTcpInfo {
             segs_in: word(140).unwrap_or(0),
             data_segs_in: word(152).unwrap_or(0),
             data_segs_out: word(156).unwrap_or(0),
+            busy_time: long(168).map(Duration::from_micros).unwrap_or_default(),
+            rwnd_limited: long(176).map(Duration::from_micros).unwrap_or_default(),
+            sndbuf_limited: long(184).map(Duration::from_micros).unwrap_or_default(),
             delivered: word(192).unwrap_or(0),
             bytes_sent: long(200).unwrap_or(0),
             bytes_retrans: long(208).unwrap_or(0),
             dsack_dups: word(216).unwrap_or(0),
+            reord_seen: word(220).unwrap_or(0),
             rcv_ooopack: word(224).unwrap_or(0),
+            total_rto: short(240).unwrap_or(0),
+            total_rto_recoveries: short(242).unwrap_or(0),
+            total_rto_time: word(244).map(|ms| Duration::from_millis(ms.into())).unwrap_or_default(),
         }
     }
 }

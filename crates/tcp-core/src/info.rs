@@ -7,14 +7,15 @@ use core::net::SocketAddr;
 
 /// A snapshot of a connection. Field names are those of Linux's `tcp_info` without the prefix.
 ///
-/// What has no field here is not kept, because keeping it would cost every segment or every connection: `last_data_recv`
-/// (a store per received segment), `rcv_ooopack` (memory of each idle connection; the endpoint's counter `TcpExtTCPOFOQueue` has
-/// the sum), and `busy_time`, `rwnd_limited` and `sndbuf_limited` (a comparison each time a sender
-/// stops; [`blocked`](Self::blocked) says why it stands still now).
+/// Of `struct tcp_info` there is no field for what this stack does not have: `fackets` and `last_ack_sent` (always 0 in Linux), `rcv_ssthresh`
+/// ([`rcv_space`](Self::rcv_space) is the limit of the window), `max_pacing_rate`, `rehash`, and the counts of accurate ECN. Times that go on
+/// ([`busy_time`](Self::busy_time), ...) are those at [`now`](Self::now).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Info {
+    /// The time of the snapshot: that of the call, or of the latest event of the endpoint.
+    pub now: Instant,
     /// State of RFC 9293, section 3.3.2.
     pub state: crate::State,
     /// Local address.
@@ -49,8 +50,14 @@ pub struct Info {
     pub pmtu: u32,
     /// Current retransmission timeout, without back-off.
     pub rto: Duration,
+    /// Retransmission timeouts in a row, without anything acknowledged in between.
+    pub retransmits: u32,
+    /// Probes of the closed window that were not answered with an open one.
+    pub probes: u32,
     /// Number of times the current timeout has been doubled (RFC 6298, 5.5); a valid RTT sample resets it.
     pub backoff: u32,
+    /// How long the ACK policy lets an ACK wait at present; `None` if it has no such time.
+    pub ato: Option<Duration>,
     /// Smoothed RTT (RFC 6298).
     pub rtt: Option<Duration>,
     /// RTT variation (RFC 6298).
@@ -64,6 +71,8 @@ pub struct Info {
     pub reordering: u32,
     /// The path was seen to reorder (RFC 8985, section 6.2: `RACK.reordering_seen`).
     pub reordering_seen: bool,
+    /// ACKs that showed reordering. Without SACK, and if losses are not detected by time, only timestamps show it.
+    pub reord_seen: u32,
     /// Congestion window in bytes, rounded down.
     pub snd_cwnd: u64,
     /// Slow-start threshold in bytes; `None` before the first congestion event.
@@ -107,6 +116,15 @@ pub struct Info {
     pub last_data_sent: Instant,
     /// When an acceptable segment last arrived, each of which has an ACK.
     pub last_ack_recv: Instant,
+    /// When data or a FIN last arrived, in order or not: within 1.1 ms. `None` if no data has.
+    pub last_data_recv: Option<Instant>,
+    /// Time with something unsent or unacknowledged, the FIN included.
+    pub busy_time: Duration,
+    /// Of this, time in which the peer's window had no room for a segment.
+    pub rwnd_limited: Duration,
+    /// Of this, time in which all that was written had left, the congestion window had room, and the application waited for space in
+    /// the send buffer.
+    pub sndbuf_limited: Duration,
     /// Payload bytes sent, retransmissions included.
     pub bytes_sent: u64,
     /// Payload bytes retransmitted.
@@ -125,6 +143,8 @@ pub struct Info {
     pub data_segs_in: u64,
     /// Wire segments retransmitted.
     pub total_retrans: u64,
+    /// Wire segments with data that arrived out of order.
+    pub rcv_ooopack: u64,
     /// DSACK blocks received: reports of segments that arrived twice (RFC 2883).
     pub dsack_dups: u64,
     /// Pure ACKs sent.
@@ -141,6 +161,8 @@ pub struct Info {
     pub timeouts: u64,
     /// Recoveries that a timeout began: several timeouts in a row count once.
     pub total_rto_recoveries: u64,
+    /// Time in these recoveries, from the first timeout to the end.
+    pub total_rto_time: Duration,
     /// Why nothing is being sent.
     pub blocked: Blocked,
 }
@@ -149,6 +171,7 @@ impl Info {
     /// A new connection in `state`.
     pub(crate) const fn empty(state: crate::State, local: SocketAddr, remote: SocketAddr) -> Self {
         Self {
+            now: Instant::ZERO,
             state,
             local,
             remote,
@@ -166,13 +189,17 @@ impl Info {
             advmss: 0,
             pmtu: 0,
             rto: Duration::ZERO,
+            retransmits: 0,
+            probes: 0,
             backoff: 0,
+            ato: None,
             rtt: None,
             rttvar: None,
             min_rtt: None,
             rcv_rtt: None,
             reordering: 0,
             reordering_seen: false,
+            reord_seen: 0,
             snd_cwnd: 0,
             snd_ssthresh: None,
             snd_wnd: 0,
@@ -194,6 +221,10 @@ impl Info {
             delivered: 0,
             last_data_sent: Instant::ZERO,
             last_ack_recv: Instant::ZERO,
+            last_data_recv: None,
+            busy_time: Duration::ZERO,
+            rwnd_limited: Duration::ZERO,
+            sndbuf_limited: Duration::ZERO,
             bytes_sent: 0,
             bytes_retrans: 0,
             bytes_acked: 0,
@@ -203,6 +234,7 @@ impl Info {
             data_segs_out: 0,
             data_segs_in: 0,
             total_retrans: 0,
+            rcv_ooopack: 0,
             dsack_dups: 0,
             acks_out: 0,
             acks_waived: 0,
@@ -211,6 +243,7 @@ impl Info {
             delivered_ce: 0,
             timeouts: 0,
             total_rto_recoveries: 0,
+            total_rto_time: Duration::ZERO,
             blocked: Blocked::State,
         }
     }

@@ -86,7 +86,7 @@ impl ConnRateLimit {
 
     /// Counts an event at `now`; false if it exceeds the limit.
     pub(crate) fn allow(&mut self, now: Instant) -> bool {
-        let now = (now.as_nanos() >> 20) as u32;
+        let now = now.coarse();
         let wait = self.next.wrapping_sub(now);
         let allowed = self.next == 0 || wait == 0 || wait > Self::GAP;
         if allowed {

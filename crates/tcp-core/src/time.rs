@@ -6,6 +6,9 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub};
 
+/// Bits of a count of nanoseconds that coarse units leave out.
+const COARSE: u32 = 20;
+
 /// A point in time: nanoseconds since an origin chosen by the driver.
 ///
 /// Arithmetic saturates, so no input can make it wrap; a `u64` of nanoseconds spans 584 years.
@@ -65,6 +68,17 @@ impl Instant {
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
+    }
+
+    /// In units of 2^20 ns, about a millisecond; wraps after 52 days. For what is kept per connection in four bytes.
+    pub(crate) const fn coarse(self) -> u32 {
+        (self.0 >> COARSE) as u32
+    }
+
+    /// The instant, at most 52 days before `self`, that was `coarse`: at most a unit too early.
+    pub(crate) const fn before(self, coarse: u32) -> Self {
+        let age = self.coarse().wrapping_sub(coarse);
+        Self((self.0 >> COARSE).saturating_sub(age as u64) << COARSE)
     }
 }
 
@@ -128,6 +142,18 @@ impl Duration {
     #[must_use]
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
+    }
+
+    /// In units of 2^20 ns, about a millisecond; at most 52 days. The phase of the clock at `now` decides whether it is rounded
+    /// up, so the sum of many short spans is right on average.
+    pub(crate) fn to_coarse(self, now: Instant) -> u32 {
+        let phase = now.0 % (1 << COARSE);
+        u32::try_from(self.0.saturating_add(phase) >> COARSE).unwrap_or(u32::MAX)
+    }
+
+    /// So many of these units.
+    pub(crate) const fn from_coarse(units: u32) -> Self {
+        Self((units as u64) << COARSE)
     }
 
     /// The span in nanoseconds.

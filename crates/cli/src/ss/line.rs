@@ -47,7 +47,8 @@ impl Connection<'_> {
             return String::new();
         };
         let left = at.saturating_sub(self.count("now")) / 1_000_000;
-        format!("timer:({name},{},{})", duration(left), self.count("backoff"))
+        let tries = self.count(if name == "persist" { "probes" } else { "retransmits" });
+        format!("timer:({name},{},{tries})", duration(left))
     }
 
     /// The line of `-i`, in the order of iproute2.
@@ -80,6 +81,7 @@ impl Connection<'_> {
         add("backoff:", some("backoff"));
         let rtt = self.millis("rtt").zip(self.millis("rttvar"));
         add("rtt:", rtt.map(|(rtt, variation)| format!("{rtt}/{variation}")));
+        add("ato:", self.millis("ato"));
         add("mss:", always("snd_mss"));
         add("pmtu:", always("pmtu"));
         add("rcvmss:", always("rcv_mss"));
@@ -96,6 +98,7 @@ impl Connection<'_> {
         let send = rtt.map(|rtt| self.count("snd_cwnd") as f64 * 8e9 / rtt as f64);
         add("send ", send.map(|rate| format!("{rate:.0}bps")));
         add("lastsnd:", self.since("last_data_sent").map(|ms| ms.to_string()));
+        add("lastrcv:", self.since("last_data_recv").map(|ms| ms.to_string()));
         add("lastack:", self.since("last_ack_recv").map(|ms| ms.to_string()));
         let rate = |key: &str| self.number(key).map(|rate| format!("{rate}bps"));
         add("pacing_rate ", rate("pacing_rate"));
@@ -104,6 +107,16 @@ impl Connection<'_> {
         add("delivered:", delivered.map(|count| count.to_string()));
         add("delivered_ce:", some("delivered_ce"));
         add("app_limited", self.flag("app_limited").then(String::new));
+        let busy = self.count("busy_time");
+        add("busy:", (busy > 0).then(|| format!("{}ms", busy / 1_000_000)));
+        for name in ["rwnd_limited", "sndbuf_limited"] {
+            let limited = Some(self.count(name)).filter(|time| *time > 0 && busy > 0);
+            let share = |time: u64| 100.0 * time as f64 / busy as f64;
+            add(
+                &format!("{name}:"),
+                limited.map(|time| format!("{}ms({:.1}%)", time / 1_000_000, share(time))),
+            );
+        }
         add(
             "unacked:",
             Some(self.segments("unacked")).filter(|count| *count > 0).map(|count| count.to_string()),
@@ -115,11 +128,14 @@ impl Connection<'_> {
         }
         add("dsack_dups:", some("dsack_dups"));
         add("reordering:", some("reordering").filter(|count| count != "3"));
+        add("reord_seen:", some("reord_seen"));
         add("rcv_rtt:", self.millis("rcv_rtt").filter(|rtt| rtt != "0"));
         add("rcv_space:", some("rcv_space"));
         add("notsent:", some("notsent_bytes"));
         add("minrtt:", self.millis("min_rtt"));
+        add("rcv_ooopack:", some("rcv_ooopack"));
         add("snd_wnd:", some("snd_wnd"));
+        add("rcv_wnd:", some("rcv_wnd"));
         // What Linux has no name for.
         for (name, key) in
             [("ack_policy:", "ack_policy"), ("rto_response:", "rto_response"), ("blocked:", "blocked")]
@@ -169,13 +185,16 @@ mod tests {
             "snd_mss": 1448, "pmtu": 1500, "rcv_mss": 536, "advmss": 1448, "snd_cwnd": 14_480, "snd_ssthresh": null,
             "bytes_sent": 2000, "delivered": 2000, "last_data_sent": 4_988_000_000_u64, "min_rtt": 400_000,
             "delivery_rate": 1_000_000, "app_limited": true, "total_retrans": 2, "retrans": 0, "reordering": 3,
+            "ato": 40_000_000, "last_data_recv": 4_990_000_000_u64, "busy_time": 1_200_900_000_u64, "rwnd_limited": 600_450_000,
+            "sndbuf_limited": 0, "reord_seen": 4, "rcv_ooopack": 7, "rcv_wnd": 65_536,
         });
         let connection = Connection(&value);
         assert_eq!(connection.timer(), "timer:(on,204ms,0)");
         assert_eq!(
             connection.info(),
-            "ts sack cubic wscale:7,10 rto:204 rtt:0.5/0.25 mss:1448 pmtu:1500 rcvmss:536 advmss:1448 cwnd:10 bytes_sent:2000 \
-             send 231680000bps lastsnd:12 delivery_rate 1000000bps delivered:2 app_limited retrans:0/2 minrtt:0.4"
+            "ts sack cubic wscale:7,10 rto:204 rtt:0.5/0.25 ato:40 mss:1448 pmtu:1500 rcvmss:536 advmss:1448 cwnd:10 bytes_sent:2000 \
+             send 231680000bps lastsnd:12 lastrcv:10 delivery_rate 1000000bps delivered:2 app_limited busy:1200ms \
+             rwnd_limited:600ms(50.0%) retrans:0/2 reord_seen:4 minrtt:0.4 rcv_ooopack:7 rcv_wnd:65536"
         );
     }
 

@@ -9,6 +9,7 @@ use crate::info::Info;
 use crate::policy::spec::PolicyKind;
 use crate::policy::{AckPolicy, CongestionControl, Metric, Metrics, RtoResponse};
 use crate::snd::Wanted;
+use crate::time::Instant;
 
 impl Connection {
     fn check_writable(&self) -> Result<(), StreamError> {
@@ -170,9 +171,10 @@ impl Connection {
         self.snd.rto_metrics(&self.config, &mut Metrics::new(&mut show));
     }
 
-    /// A snapshot.
-    pub(crate) fn info(&self) -> Info {
+    /// A snapshot at `now`.
+    pub(crate) fn info(&self, now: Instant) -> Info {
         let mut info = Info {
+            now,
             timestamps: self.ts.enabled(),
             sack: self.rcv.has_sack(),
             syn_data: self.syn_data,
@@ -187,6 +189,7 @@ impl Connection {
         };
         self.snd.info(&self.config, &mut info);
         self.rcv.info(&mut info);
+        info.last_data_recv = (info.data_segs_in > 0).then(|| self.last_arrival.before(self.last_data));
         info.pmtu = info.snd_mss + header_len(&self.tuple.remote_ip()) + self.option_len();
         info
     }

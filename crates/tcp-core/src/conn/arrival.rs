@@ -244,15 +244,16 @@ impl Connection {
         }
     }
 
-    /// The data of `seg` from `seq` on, for the receiving half.
+    /// The data of `seg` from `seq` on, or its FIN, for the receiving half.
     #[inline]
     pub(super) fn incoming<'a>(
-        &self,
+        &mut self,
         now: Instant,
         ip: &IpInfo,
         seg: &TcpSegment<'a>,
         seq: SeqNum,
     ) -> Incoming<'a> {
+        self.last_data = now.coarse();
         let ts_rtt = match seg.options.timestamps {
             Some(ts) if self.ts.enabled() => self.ts.age(now, ts.ecr),
             _ => None,

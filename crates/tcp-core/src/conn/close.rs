@@ -30,7 +30,7 @@ impl Connection {
         self.challenge_due = false;
         self.probe_due = false;
         self.wait_until = Instant::FAR_FUTURE;
-        self.snd.discard();
+        self.snd.discard(ctx.now);
     }
 
     /// Both sides have closed, and this side must wait for old duplicates to expire (RFC 9293, section 3.6).
@@ -41,7 +41,7 @@ impl Connection {
             ctx.counters.tcp_tw_killed += 1;
         }
         self.wait_until = ctx.now + self.config.time_wait;
-        self.snd.trim();
+        self.snd.trim(ctx.now);
         self.rcv.trim();
         self.tell_closed(ctx);
     }

@@ -123,6 +123,8 @@ pub(crate) struct Connection {
     segs_in: u64,
     /// Wire segments sent.
     segs_out: u64,
+    /// When data or a FIN last arrived, in units of [`Instant::coarse`].
+    last_data: u32,
     /// Challenge ACKs of this connection (RFC 5961, section 7).
     challenges: ConnRateLimit,
     /// Answers to keep-alive and window probes.
@@ -217,6 +219,7 @@ impl Connection {
             trimmed_at: ctx.now,
             segs_in: 0,
             segs_out: 0,
+            last_data: 0,
             challenges: ConnRateLimit::default(),
             probe_answers: ConnRateLimit::default(),
             stray_answers: ConnRateLimit::default(),

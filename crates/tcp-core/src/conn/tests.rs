@@ -469,6 +469,31 @@ fn two_confused_hosts_do_not_exchange_acks_for_ever() {
 }
 
 #[test]
+fn the_last_arrival_of_data_is_remembered_to_a_millisecond() {
+    let mut bench = Bench::in_state(State::Established);
+    let first = IRS + 1;
+    assert_eq!(bench.conn.info(bench.now).last_data_recv, None);
+    let mut arrived = bench.now;
+    // Predicted, past a hole, in the hole with a FIN; and what is not data.
+    for (seq, data, flags) in [
+        (first, &b"abcd"[..], ACK),
+        (first + 4, b"", ACK),
+        (first + 6, b"gh", ACK),
+        (first + 4, b"", ACK),
+        (first + 4, b"efgh", ACK | FIN),
+    ] {
+        bench.now += Duration::from_micros(777_777);
+        bench.arrive(&segment(flags, seq, ISS + 1, data));
+        arrived = if data.is_empty() { arrived } else { bench.now };
+        let last = bench.conn.info(bench.now).last_data_recv.expect("data has arrived");
+        assert!(
+            last <= arrived && arrived.since(last) < Duration::from_micros(1_049),
+            "{last:?} for {arrived:?}"
+        );
+    }
+}
+
+#[test]
 fn data_is_taken_while_the_peer_may_send() {
     for state in SYNCHRONIZED {
         let mut bench = Bench::in_state(state);
@@ -891,7 +916,7 @@ fn options_are_used_only_where_both_sides_offer_them() {
             ..segment(ACK, IRS + 1, ISS + 1, &[])
         };
         bench.arrive(&ack);
-        let info = bench.conn.info();
+        let info = bench.conn.info(bench.now);
         assert_eq!(info.state, State::Established);
         let mss = u32::from(offer.mss.unwrap_or(536).min(1_460));
         assert_eq!(info.snd_mss, mss - if offer.timestamps.is_some() { 12 } else { 0 }, "RFC 6691");
@@ -951,7 +976,7 @@ fn believe(bench: &mut Bench, mtu: u32) -> u32 {
         bench.conn.on_timeout(ctx!(bench));
     }
     bench.drain();
-    bench.conn.info().snd_mss
+    bench.conn.info(bench.now).snd_mss
 }
 
 #[test]
@@ -980,7 +1005,7 @@ fn packet_too_big_lowers_the_segment_size_down_to_a_floor() {
 #[test]
 fn a_forged_packet_too_big_within_the_flight_changes_nothing() {
     let mut bench = Bench::in_state(State::Established);
-    let mss = bench.conn.info().snd_mss as usize;
+    let mss = bench.conn.info(bench.now).snd_mss as usize;
     let mut una = ISS + 1;
     // Each segment of a stream is quoted while it is on its way, and is then acknowledged.
     for round in 0..20 {
@@ -993,7 +1018,7 @@ fn a_forged_packet_too_big_within_the_flight_changes_nothing() {
         una += mss as u32;
         bench.arrive(&segment(ACK, IRS + 1, una, &[]));
         bench.drain();
-        assert_eq!(bench.conn.info().snd_mss as usize, mss, "round {round}");
+        assert_eq!(bench.conn.info(bench.now).snd_mss as usize, mss, "round {round}");
     }
     assert_eq!(bench.counters.tcp_mtu_reduced, 0);
 }
@@ -1044,7 +1069,11 @@ fn a_busy_connection_gives_back_what_it_does_not_need() {
         if bench.conn.memory() <= before + 256 {
             break;
         }
-        assert!(bench.now.since(began) < Duration::from_secs(11), "it holds {:?}", bench.conn.info());
+        assert!(
+            bench.now.since(began) < Duration::from_secs(11),
+            "it holds {:?}",
+            bench.conn.info(bench.now)
+        );
     }
     assert!(bench.now.since(began) >= Duration::from_secs(9), "and not at the first opportunity");
 }

@@ -154,10 +154,16 @@ impl Conn<'_> {
         self.act(now, |conn, ctx| conn.abort(ctx, ConnError::Aborted));
     }
 
-    /// A snapshot.
+    /// A snapshot at the latest instant that the endpoint was given.
     #[must_use]
     pub fn info(&self) -> Info {
-        let mut info = self.conn().info();
+        self.info_at(self.endpoint.now)
+    }
+
+    /// A snapshot at `now`: what goes on meanwhile counts up to then.
+    #[must_use]
+    pub fn info_at(&self, now: Instant) -> Info {
+        let mut info = self.conn().info(now);
         let slot = self.endpoint.slots.slot(self.id.index);
         if slot.is_some_and(|slot| slot.flags.has(Flags::DEFERRED)) {
             info.blocked = Blocked::Scheduler;

@@ -36,6 +36,12 @@ pub trait AckPolicy: Debug + Send {
         false
     }
 
+    /// How long the policy lets an ACK wait at present for more data or an answer (Linux: `ato`). `None`, the default, if that is
+    /// not a time.
+    fn delay(&self) -> Option<Duration> {
+        None
+    }
+
     /// A segment with data arrived.
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan;
 

@@ -124,7 +124,7 @@ impl Receiver {
         seq == self.rcv_nxt
             && len > 0
             && len <= self.window()
-            && self.fin.is_none()
+            && !self.fin_known
             && self.waiting.as_ref().is_none_or(|waiting| waiting.is_empty())
     }
 
@@ -166,13 +166,13 @@ impl Receiver {
 
         // Data past the window, or past a FIN, is cut off, and with it the FIN that follows.
         let edge = self.window.edge();
-        let last = self.fin.map_or(edge, |fin| fin.min(edge));
+        let last = self.fin().map_or(edge, |fin| fin.min(edge));
         if end.gt(last) {
             let keep = len.min(last.saturating_distance_from(seg.seq));
             payload.truncate(keep as usize);
             end = seg.seq + keep;
             (fin, hard) = (false, true);
-            if self.fin.is_none() {
+            if !self.fin_known {
                 ctx.counters.tcp_cut_to_window += 1;
             }
         }
@@ -211,9 +211,9 @@ impl Receiver {
             match inserted.placement {
                 Placement::Refused => ctx.dropped(DropReason::OutOfOrderFull),
                 Placement::Duplicate => {
-                    let waits = u64::from(before.le(seg.seq));
-                    ctx.counters.tcp_ofo_queue += waits;
-                    ctx.counters.tcp_ofo_merge += waits;
+                    if before.le(seg.seq) {
+                        self.count_out_of_order(ctx, seg, true);
+                    }
                     self.on_duplicate(ctx);
                 }
                 Placement::InOrder | Placement::FillsHole => {
@@ -226,8 +226,7 @@ impl Receiver {
                     } else {
                         self.store(offset, &payload);
                     }
-                    ctx.counters.tcp_ofo_queue += 1;
-                    ctx.counters.tcp_ofo_merge += u64::from(inserted.duplicate_bytes > 0);
+                    self.count_out_of_order(ctx, seg, inserted.duplicate_bytes > 0);
                 }
             }
             self.deliver(inserted.advance);
@@ -238,7 +237,7 @@ impl Receiver {
             }
         }
         let mut received = DataOutcome { readable: self.rcv_nxt != before, fin: false };
-        if self.fin == Some(self.rcv_nxt) {
+        if self.fin() == Some(self.rcv_nxt) {
             self.rcv_nxt += 1;
             received.fin = true;
         }
@@ -256,12 +255,19 @@ impl Receiver {
         received
     }
 
+    /// A segment arrived that starts past RCV.NXT. `repeats`: some of it had arrived before.
+    fn count_out_of_order(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>, repeats: bool) {
+        ctx.counters.tcp_ofo_queue += 1;
+        ctx.counters.tcp_ofo_merge += u64::from(repeats);
+        self.rcv_ooopack = self.rcv_ooopack.saturating_add(seg.segments);
+    }
+
     /// The peer's stream ends at `end`, unless that contradicts data already received.
     fn learn_fin(&mut self, end: SeqNum) {
         let beyond = self.waiting.as_ref().and_then(|waiting| waiting.iter().last());
         let contradicts = end.lt(self.rcv_nxt) || beyond.is_some_and(|(_, held)| held.gt(end));
-        if self.fin.is_none() && !contradicts {
-            self.fin = Some(end);
+        if !self.fin_known && !contradicts {
+            (self.fin, self.fin_known) = (end, true);
         }
     }
 

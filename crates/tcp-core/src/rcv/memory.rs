@@ -89,7 +89,7 @@ impl Receiver {
     /// The connection is over, and what was received will not be read: not as if the stream were complete.
     pub(crate) fn forfeit(&mut self) {
         self.discard();
-        self.fin = None;
+        self.fin_known = false;
     }
 
     /// Nobody reads any more: frees what was received, in order or not.

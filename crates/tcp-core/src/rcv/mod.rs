@@ -68,8 +68,8 @@ pub(crate) struct Receiver {
     waiting: Option<Box<Assembler>>,
     /// Echo of marks, if ECN is in use.
     echo: Option<Box<Echo>>,
-    /// Sequence number of the peer's FIN, once it is known.
-    fin: Option<SeqNum>,
+    /// Sequence number of the peer's FIN, if `fin_known`: smaller than an `Option`.
+    fin: SeqNum,
     /// Next sequence number expected.
     rcv_nxt: SeqNum,
     /// Highest acknowledgment number sent.
@@ -84,6 +84,8 @@ pub(crate) struct Receiver {
     data_segs_in: u64,
     /// Pure ACKs sent.
     acks_out: u64,
+    /// Wire segments that arrived out of order.
+    rcv_ooopack: u32,
     /// RMSS: the largest payload that this side accepts in a segment.
     rmss: u16,
     /// What of the buffer the endpoint's memory permits at present.
@@ -94,6 +96,8 @@ pub(crate) struct Receiver {
     sack: bool,
     /// The last advertised window was closed.
     closed: bool,
+    /// The peer's FIN is known.
+    fin_known: bool,
 }
 
 /// What the handshake agreed on.
@@ -189,7 +193,7 @@ impl Receiver {
             acks: Acks::new(),
             waiting: None,
             echo: None,
-            fin: None,
+            fin: SeqNum(0),
             rcv_nxt: SeqNum(0),
             highest_ack: SeqNum(0),
             handshake_rtt: Duration::MAX,
@@ -197,11 +201,13 @@ impl Receiver {
             bytes_received: 0,
             data_segs_in: 0,
             acks_out: 0,
+            rcv_ooopack: 0,
             rmss: 0,
             grant: Grant::UNLIMITED,
             peer_mss: 0,
             sack: false,
             closed: false,
+            fin_known: false,
         }
     }
 
@@ -503,6 +509,7 @@ impl Receiver {
     /// Fills in the receiving half's fields of a snapshot.
     pub(crate) fn info(&self, info: &mut Info) {
         info.ack_policy = self.acks.policy().map_or("", AckPolicy::name);
+        info.ato = self.acks.policy().and_then(AckPolicy::delay);
         info.rcv_mss = u32::from(self.peer_mss);
         info.advmss = u32::from(self.rmss);
         info.rcv_wnd = self.window();
@@ -512,6 +519,7 @@ impl Receiver {
         info.ooo_bytes = self.out_of_order_bytes();
         info.bytes_received = self.bytes_received;
         info.data_segs_in = self.data_segs_in;
+        info.rcv_ooopack = u64::from(self.rcv_ooopack);
         info.acks_out = self.acks_out;
         info.acks_waived = u64::from(self.acks.waived());
         if let Some(echo) = self.echo.as_deref() {
@@ -530,9 +538,14 @@ impl Receiver {
         self.buf.len() as u32
     }
 
+    /// Sequence number of the peer's FIN, once it is known.
+    fn fin(&self) -> Option<SeqNum> {
+        self.fin_known.then_some(self.fin)
+    }
+
     /// The peer's FIN and everything before it have arrived.
     pub(crate) fn fin_received(&self) -> bool {
-        self.fin.is_some_and(|fin| self.rcv_nxt.gt(fin))
+        self.fin().is_some_and(|fin| self.rcv_nxt.gt(fin))
     }
 
     /// RFC 5681, section 2: a duplicate ACK has the same window as the ACK before it. A sender without SACK

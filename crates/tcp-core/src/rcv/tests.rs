@@ -555,6 +555,22 @@ fn a_fin_may_stand_at_the_edge() {
 }
 
 #[test]
+fn what_arrives_out_of_order_is_counted() {
+    let mut bench = Bench::delayed(config(), params());
+    let mut count = 0;
+    // In order, past a hole, again, and filling it.
+    for (from, to, segments, more) in
+        [(0, 100, 1, 0), (1_000, 2_900, 2, 2), (1_500, 1_600, 1, 1), (100, 1_000, 1, 0)]
+    {
+        bench.arrive_with(from, to, false, segments);
+        let mut info = info();
+        bench.rcv.info(&mut info);
+        count += more;
+        assert_eq!(info.rcv_ooopack, count, "{from}..{to}");
+    }
+}
+
+#[test]
 fn ranges_are_bounded() {
     let mut bench = Bench::delayed(ConnConfig { max_out_of_order_ranges: 3, ..config() }, params());
     for i in 1..10 {

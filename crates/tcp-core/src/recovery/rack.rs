@@ -108,13 +108,12 @@ impl Rack {
         }
     }
 
-    /// Steps 2 and 3: the newest arrival, and whether the path reorders. True if this ACK is the first to
-    /// show that it does.
+    /// Steps 2 and 3: the newest arrival, and whether the path reorders. True if this ACK shows that it does.
     pub(crate) fn on_arrival(&mut self, ack: &AckCx) -> bool {
-        let before = self.path.reordering_seen();
         // Step 3 takes the segments of one ACK in ascending order, so that only what lies below the highest of
         // earlier ACKs was reordered.
-        if ack.rack.lowest.is_some_and(|lowest| lowest.lt(self.fack)) {
+        let overtaken = ack.rack.lowest.is_some_and(|lowest| lowest.lt(self.fack));
+        if overtaken {
             self.path.see_reordering();
         }
         if let Some(highest) = ack.rack.highest {
@@ -132,7 +131,7 @@ impl Rack {
         {
             self.latest = Some(newest);
         }
-        self.path.reordering_seen() && !before
+        overtaken
     }
 
     /// Step 4, DSACK part: once per round trip with a DSACK the window grows by a quarter of the smallest

@@ -67,6 +67,7 @@ impl Flight {
         if !self.recovery.end_if_acknowledged(snd.una, &mut self.board) {
             return;
         }
+        snd.end_rto_recovery(ctx.now);
         let to = self.recovery.phase;
         let lost = self.board.tally().pending > 0;
         ctx.trace(|| TraceEvent::Phase { from, to });
@@ -100,10 +101,12 @@ impl Flight {
             UndoTest::PartialEifel => ctx.counters.tcp_partial_undo += 1,
             UndoTest::Eifel => ctx.counters.tcp_full_undo += 1,
         }
-        if evidence.overtaken && self.recovery.on_reordering(snd.sack) {
-            ctx.counters.tcp_ts_reorder += 1;
+        if evidence.overtaken {
+            snd.losses_mut().on_reordering();
+            ctx.counters.tcp_ts_reorder += u64::from(self.recovery.on_reordering(snd.sack));
         }
         if let Some((from, to)) = self.recovery.take_back(&mut self.board, snd.una) {
+            snd.end_rto_recovery(ctx.now);
             ctx.trace(|| TraceEvent::Phase { from, to });
         }
         ctx.trace(|| TraceEvent::Undo);

@@ -12,6 +12,7 @@
 //! files on their subject.
 
 use super::ack_delay::AckDelay;
+use super::chrono::Chrono;
 use super::min_rtt::Successors;
 use super::pacer::Pacer;
 use super::rate::DeliveryClock;
@@ -63,6 +64,8 @@ pub(super) struct Flight {
     pub(super) small_end: SeqNum,
     /// Segments of new data since the last ACK.
     pub(super) released: u32,
+    /// What the time of this flight goes into.
+    pub(super) chrono: Chrono,
 }
 
 impl Flight {
@@ -89,6 +92,7 @@ impl Flight {
             largest_acked: 0,
             small_end: snd.una,
             released: 0,
+            chrono: Chrono::NEW,
         }
     }
 

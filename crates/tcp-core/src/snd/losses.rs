@@ -1,13 +1,15 @@
-//! What a sender keeps only once something was lost: the response to timeouts, and totals of repairs.
+//! What a sender keeps only once something was lost or limited it: the response to timeouts, and totals.
 //!
 //! Most connections never see a timeout, so the response is not made before the first one. Made later it is the same:
 //! nothing is shown to it before an expiry.
 
 use crate::config::ConnConfig;
 use crate::policy::{NewRtoResponse, RtoResponse};
+use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 
-/// Exists from the first retransmission, timeout or DSACK, or since the application asked for the response.
+/// Exists from the first retransmission, timeout, DSACK or reordering, from the end of the first flight that the peer's window or
+/// the send buffer limited, or since the application asked for the response.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     /// The connection's own response; `None` before it is needed.
@@ -22,8 +24,18 @@ pub(super) struct Losses {
     pub(super) rto_recoveries: u32,
     /// DSACK blocks received.
     pub(super) dsack_dups: u32,
+    /// ACKs that showed reordering.
+    pub(super) reord_seen: u32,
     /// Payload bytes retransmitted.
     pub(super) bytes_retrans: u64,
+    /// Time in recoveries that a timeout began, without the present one.
+    rto_time: Duration,
+    /// When the present one began.
+    rto_since: Option<Instant>,
+    /// Time limited by the peer's window, in earlier flights.
+    pub(super) rwnd_limited: Duration,
+    /// Time limited by the send buffer, in earlier flights.
+    pub(super) sndbuf_limited: Duration,
 }
 
 impl Losses {
@@ -35,12 +47,38 @@ impl Losses {
         timeouts: 0,
         rto_recoveries: 0,
         dsack_dups: 0,
+        reord_seen: 0,
         bytes_retrans: 0,
+        rto_time: Duration::ZERO,
+        rto_since: None,
+        rwnd_limited: Duration::ZERO,
+        sndbuf_limited: Duration::ZERO,
     };
 
     /// Bytes allocated, with itself.
     pub(super) fn memory(&self) -> usize {
         size_of_val(self) + self.response.as_deref().map_or(0, size_of_val)
+    }
+
+    /// An ACK showed reordering.
+    pub(super) fn on_reordering(&mut self) {
+        self.reord_seen = self.reord_seen.saturating_add(1);
+    }
+
+    /// A timeout begins a recovery, or another one happens in it.
+    pub(super) fn begin_rto_recovery(&mut self, now: Instant) {
+        self.rto_since.get_or_insert(now);
+    }
+
+    /// It has ended.
+    pub(super) fn end_rto_recovery(&mut self, now: Instant) {
+        self.rto_time = self.rto_time(now);
+        self.rto_since = None;
+    }
+
+    /// Time in recoveries that a timeout began.
+    pub(super) fn rto_time(&self, now: Instant) -> Duration {
+        self.rto_since.map_or(self.rto_time, |since| self.rto_time.saturating_add(now.since(since)))
     }
 
     /// The response, once it was asked.

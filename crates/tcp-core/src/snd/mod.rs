@@ -7,6 +7,7 @@
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
 //! | `buffer.rs`, `allowance.rs`, `wanted.rs` | the stream's bytes from SND.UNA on, how many there may be, and what a writer waits for |
 //! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
+//! | `chrono.rs` | time with something to deliver, and what limited the sender meanwhile |
 //! | `rtt.rs`, `min_rtt.rs`, `rate.rs` | RTT, RTO, smallest RTT, delivery rate |
 //! | `on_ack.rs` | processing an ACK: its facts, and the order of the actions |
 //! | `episode.rs` | recovery episodes: start, end, undo |
@@ -31,6 +32,7 @@ mod ack_delay;
 mod allowance;
 mod black_hole;
 mod buffer;
+mod chrono;
 mod congestion;
 mod device_mtu;
 mod ece;
@@ -312,11 +314,12 @@ impl Sender {
     }
 
     /// The connection has ended: nothing more is sent, memory is freed.
-    pub(crate) fn discard(&mut self) {
+    pub(crate) fn discard(&mut self, now: Instant) {
         let snd = &mut self.stream;
         snd.buffer.discard();
         snd.blocked = Blocked::State;
-        self.flight = None;
+        snd.end_rto_recovery(now);
+        self.end_flight(now);
     }
 
     /// True if [`shrink`](Self::shrink) would free memory.
@@ -330,13 +333,18 @@ impl Sender {
     }
 
     /// Frees memory that an idle connection does not need.
-    pub(crate) fn trim(&mut self) {
+    pub(crate) fn trim(&mut self, now: Instant) {
         self.stream.buffer.trim();
-        if let Some(flight) = self.flight.as_deref()
-            && flight.is_idle()
-        {
+        if self.flight.as_deref().is_some_and(Flight::is_idle) {
+            self.end_flight(now);
+        }
+    }
+
+    /// Frees the flight's memory, and keeps what outlives it.
+    fn end_flight(&mut self, now: Instant) {
+        if let Some(flight) = self.flight.take() {
             self.stream.path = flight.recovery.rack.path;
-            self.flight = None;
+            self.stream.keep_times(now, flight.chrono.times(now));
         }
     }
 

@@ -4,6 +4,7 @@
 //! and in recovery, if losses are detected by count, data that may be lost (RFC 6675, NextSeg). Only probes
 //! and the first ignore the congestion window and the pacer.
 
+use super::chrono::Spending;
 use super::flight::Flight;
 use super::gate::Gate;
 use super::new_data::{Piece, SizeQuestion, nagle_permits};
@@ -42,6 +43,7 @@ impl Sender {
             if !waits && flight.wait.cause != WaitCause::Nothing {
                 flight.wait.stop();
             }
+            flight.chrono.turn(now, flight.spending(snd, config, blocked));
         }
         choice
     }
@@ -79,6 +81,16 @@ impl Flight {
                 self.next_speculative(snd, now, &gate)?.ok_or(blocked)
             }
             new => new,
+        }
+    }
+
+    /// What the time goes into from now on: nothing more can be sent, and `blocked` says why.
+    fn spending(&self, snd: &Stream, config: &ConnConfig, blocked: Blocked) -> Spending {
+        match blocked {
+            Blocked::ReceiveWindow => Spending::ReceiveWindow,
+            Blocked::App if snd.is_empty() && self.is_idle() => Spending::Idle,
+            Blocked::App if snd.wanted.is_some() && !self.is_window_full(snd, config) => Spending::SendBuffer,
+            _ => Spending::Busy,
         }
     }
 

@@ -354,11 +354,19 @@ impl Flight {
         }
     }
 
-    fn detect_loss(&mut self, snd: &Stream, ctx: &mut Ctx<'_>, config: &ConnConfig, ack: &AckCx) -> Finding {
+    fn detect_loss(
+        &mut self,
+        snd: &mut Stream,
+        ctx: &mut Ctx<'_>,
+        config: &ConnConfig,
+        ack: &AckCx,
+    ) -> Finding {
         let rules = LossRules { sack: snd.sack, smss: snd.smss(), clocks: snd.clocks(ctx.now, config) };
         self.adapt_reordering_window(snd, config, ack);
+        let known = self.recovery.rack.path.reordering_seen();
         if rules.clocks.is_some() && self.recovery.rack.on_arrival(ack) {
-            ctx.counters.tcp_sack_reorder += 1;
+            snd.losses_mut().on_reordering();
+            ctx.counters.tcp_sack_reorder += u64::from(!known);
         }
         let from = self.recovery.phase;
         let finding = self.recovery.detect(&mut self.board, &rules, snd.una, ack);

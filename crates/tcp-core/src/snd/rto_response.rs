@@ -73,6 +73,7 @@ impl Flight {
         let losses = snd.losses_mut();
         losses.timeouts = losses.timeouts.saturating_add(1);
         losses.rto_recoveries = losses.rto_recoveries.saturating_add(u32::from(begins));
+        losses.begin_rto_recovery(ctx.now);
         if self.recovery.phase == Phase::Recovery {
             let counters = &mut *ctx.counters;
             *if snd.sack {
@@ -199,12 +200,13 @@ impl Flight {
     }
 
     /// The response has left the episode before everything outstanding at its start is acknowledged.
-    fn leave_loss(&mut self, snd: &Stream, ctx: &mut Ctx<'_>) {
+    fn leave_loss(&mut self, snd: &mut Stream, ctx: &mut Ctx<'_>) {
         if self.recovery.phase != Phase::Loss {
             return;
         }
         self.recovery.recovery_point = snd.una;
         self.recovery.end_if_acknowledged(snd.una, &mut self.board);
+        snd.end_rto_recovery(ctx.now);
         let to = self.recovery.phase;
         ctx.trace(|| TraceEvent::Phase { from: Phase::Loss, to });
     }

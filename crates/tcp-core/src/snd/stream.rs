@@ -1,6 +1,7 @@
 //! A sender's state for the whole connection, even while nothing is outstanding.
 
 use super::buffer::SendBuffer;
+use super::chrono::Times;
 use super::ecn::EcnSender;
 use super::losses::Losses;
 use super::path_mtu::{PathMtu, base_smss};
@@ -21,7 +22,7 @@ use crate::policy::cc::{
 use crate::policy::{CongestionControl, RtoResponse};
 use crate::recovery::rack::PathMemory;
 use crate::seq::SeqNum;
-use crate::time::Instant;
+use crate::time::{Duration, Instant};
 use crate::units::Window;
 use alloc::boxed::Box;
 use core::num::NonZeroU16;
@@ -72,6 +73,8 @@ pub(crate) struct Stream {
     pub(super) sack_seen: bool,
     /// The peer has sent a DSACK block.
     pub(super) dsack_seen: bool,
+    /// Time with something unsent or unacknowledged in earlier flights, in [coarse](Duration::to_coarse) units.
+    pub(super) busy: u32,
     /// RACK's knowledge of the path from earlier flights.
     pub(super) path: PathMemory,
 }
@@ -115,6 +118,7 @@ impl Stream {
             timestamps: false,
             sack_seen: false,
             dsack_seen: false,
+            busy: 0,
             path: PathMemory::default(),
         }
     }
@@ -204,6 +208,33 @@ impl Stream {
     /// What was lost, to add to.
     pub(super) fn losses_mut(&mut self) -> &mut Losses {
         self.losses.get_or_insert_default()
+    }
+
+    /// The recovery that a timeout began has ended, if there was one.
+    pub(super) fn end_rto_recovery(&mut self, now: Instant) {
+        if let Some(losses) = &mut self.losses {
+            losses.end_rto_recovery(now);
+        }
+    }
+
+    /// Times of the connection, with those of the present flight.
+    pub(super) fn times(&self, flight: Times) -> Times {
+        let losses = self.losses();
+        Times {
+            busy: Duration::from_coarse(self.busy).saturating_add(flight.busy),
+            rwnd_limited: losses.rwnd_limited.saturating_add(flight.rwnd_limited),
+            sndbuf_limited: losses.sndbuf_limited.saturating_add(flight.sndbuf_limited),
+        }
+    }
+
+    /// A flight ends at `now`, with these times.
+    pub(super) fn keep_times(&mut self, now: Instant, flight: Times) {
+        self.busy = self.busy.saturating_add(flight.busy.to_coarse(now));
+        if !(flight.rwnd_limited.is_zero() && flight.sndbuf_limited.is_zero()) {
+            let losses = self.losses_mut();
+            losses.rwnd_limited = losses.rwnd_limited.saturating_add(flight.rwnd_limited);
+            losses.sndbuf_limited = losses.sndbuf_limited.saturating_add(flight.sndbuf_limited);
+        }
     }
 
     /// The RTO response, once it was asked.

@@ -2,6 +2,7 @@
 
 mod allowance;
 mod bench;
+mod chrono;
 mod device_mtu;
 mod ecn;
 mod flow;

@@ -67,7 +67,7 @@ impl Sender {
             flight.on_timeout(snd, ctx, config);
         }
         if self.trim_at() <= ctx.now {
-            self.trim();
+            self.trim(ctx.now);
         }
         if self.stream.cc_timer().is_some_and(|at| at <= ctx.now) {
             self.on_cc_timeout(ctx.now);

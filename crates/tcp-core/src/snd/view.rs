@@ -1,6 +1,7 @@
 //! What policies and `info` see of the sender.
 
 use super::Sender;
+use super::chrono::Times;
 use super::flight::Flight;
 use super::pacer::Gap;
 use super::stream::Stream;
@@ -128,7 +129,12 @@ impl Sender {
             info.lost = tally.lost;
             info.retrans = tally.again;
             info.pipe = flight.pipe();
+            info.retransmits = flight.rto.expiries;
+            info.probes = u32::from(flight.wait.probes);
         }
+        let flight = self.flight.as_deref().map_or(Times::default(), |flight| flight.chrono.times(info.now));
+        let Times { busy, rwnd_limited, sndbuf_limited } = snd.times(flight);
+        (info.busy_time, info.rwnd_limited, info.sndbuf_limited) = (busy, rwnd_limited, sndbuf_limited);
         info.notsent_bytes = snd.buffer.end().saturating_distance_from(snd.nxt);
         info.delivery_rate = (snd.delivery.last != crate::Rate::ZERO).then_some(snd.delivery.last);
         info.bytes_sent = snd.stats.bytes_sent;
@@ -138,7 +144,9 @@ impl Sender {
         info.total_retrans = u64::from(losses.total_retrans);
         info.timeouts = u64::from(losses.timeouts);
         info.total_rto_recoveries = u64::from(losses.rto_recoveries);
+        info.total_rto_time = losses.rto_time(info.now);
         info.dsack_dups = u64::from(losses.dsack_dups);
+        info.reord_seen = losses.reord_seen;
         info.app_limited = snd.delivery.is_app_limited();
         info.delivered = snd.delivery.delivered;
         info.last_data_sent = snd.last_sent;

@@ -155,7 +155,7 @@ fn a_timestamp_that_was_not_agreed_on_says_nothing() {
     assert_eq!(bench.conn.fresh_timestamp(&data), None);
     assert_eq!(bench.conn.incoming(bench.now, &ip(), &data, data.seq).ts_rtt, None);
     bench.arrive(&data);
-    assert!(!bench.conn.info().timestamps);
+    assert!(!bench.conn.info(bench.now).timestamps);
     bench.conn.write(b"answer").unwrap();
     assert_eq!(bench.drain()[0].options.timestamps, None);
 
@@ -278,14 +278,14 @@ fn a_closed_window_lets_acks_at_its_edge_count() {
     bench.drain();
     bench.arrive(&segment(ACK, IRS + 1, ISS + 1, &[7; 2_000]));
     bench.drain();
-    assert_eq!(bench.conn.info().rcv_wnd, 0);
+    assert_eq!(bench.conn.info(bench.now).rcv_wnd, 0);
     let edge = IRS + 2_001;
     assert_eq!(bench.conn.judge(bench.now, &segment(ACK, edge, ISS + 51, b"x")), Verdict::AckOnly);
     assert_eq!(bench.conn.judge(bench.now, &segment(ACK, edge + 1, ISS + 51, b"x")), Verdict::OutOfWindow);
     assert_eq!(bench.conn.judge(bench.now, &segment(ACK, edge, ISS + 102, b"x")), Verdict::OutOfWindow);
     assert_eq!(bench.conn.judge(bench.now, &segment(RST, edge, SeqNum(0), b"text")), Verdict::Reset);
     bench.arrive(&segment(ACK, edge, ISS + 51, b"x"));
-    assert_eq!(bench.conn.info().bytes_acked, 50);
+    assert_eq!(bench.conn.info(bench.now).bytes_acked, 50);
     assert_eq!(bench.counters.tcp_out_of_window, 1);
     assert_eq!(bench.drain()[0].ack, edge, "the text is answered");
 }

@@ -26,7 +26,7 @@ fn segments_are_counted_as_they_were_on_the_wire() {
     let mut bench = Bench::active(config());
     bench.arrive(&segment(SYN | ACK, IRS, ISS + 1, &[]));
     bench.arrive(&TcpSegment { wire_segments: 3, ..segment(ACK, IRS + 1, ISS + 1, b"abc") });
-    assert_eq!(bench.conn.info().segs_in, 4);
+    assert_eq!(bench.conn.info(bench.now).segs_in, 4);
 }
 
 #[test]
@@ -151,16 +151,16 @@ fn the_peers_window_is_scaled_but_in_its_syn() {
     let mut bench = Bench::in_state(State::SynSent);
     let syn_ack = TcpSegment { options: scaled, ..segment(SYN | ACK, IRS, ISS + 1, &[]) };
     bench.arrive(&with_window(1_000, syn_ack));
-    assert_eq!(bench.conn.info().snd_wnd, 1_000);
+    assert_eq!(bench.conn.info(bench.now).snd_wnd, 1_000);
     bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, &[])));
-    assert_eq!(bench.conn.info().snd_wnd, 8_008);
+    assert_eq!(bench.conn.info(bench.now).snd_wnd, 8_008);
     bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, b"predicted")));
-    assert_eq!((bench.conn.info().snd_wnd, bench.counters.tcp_hp_hits), (8_008, 1));
+    assert_eq!((bench.conn.info(bench.now).snd_wnd, bench.counters.tcp_hp_hits), (8_008, 1));
 
     let syn = TcpSegment { options: scaled, ..segment(SYN, IRS, SeqNum(0), &[]) };
     let mut bench = Bench::passive(config(), &with_window(1_000, syn));
     bench.arrive(&with_window(1_001, segment(ACK, IRS + 1, ISS + 1, &[])));
-    assert_eq!(bench.conn.info().snd_wnd, 8_008);
+    assert_eq!(bench.conn.info(bench.now).snd_wnd, 8_008);
 }
 
 /// RFC 5681, section 3.1, reduces the initial window if a SYN is lost, and a timestamp can show that it was not.
@@ -178,7 +178,7 @@ fn a_syn_that_was_only_late_does_not_reduce_the_initial_window() {
         let timestamps = echoed.map(|ts| Timestamps { val: 77, ecr: ts.val });
         let options = TcpOptions { mss: Some(1_460), timestamps, ..TcpOptions::NONE };
         bench.arrive(&TcpSegment { options, ..segment(SYN | ACK, IRS, ISS + 1, &[]) });
-        let info = bench.conn.info();
+        let info = bench.conn.info(bench.now);
         assert_eq!(info.snd_cwnd, segments * u64::from(info.snd_mss), "{stamps} {first}");
         assert_eq!(info.rto, Duration::from_secs(3), "RFC 6298, 5.7");
     }

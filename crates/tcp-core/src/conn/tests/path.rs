@@ -81,7 +81,7 @@ fn an_mss_below_the_least_is_raised() {
     let smss = |config, mss| {
         let mut bench = established(config, mss);
         leaving(&mut bench);
-        (bench.conn.info().snd_mss, bench.counters.tcp_min_snd_mss)
+        (bench.conn.info(bench.now).snd_mss, bench.counters.tcp_min_snd_mss)
     };
     assert_eq!([0, 1, 47].map(|mss| smss(config(), mss)), [(48, 1); 3]);
     assert_eq!(smss(config(), 48), (48, 0));

@@ -118,21 +118,22 @@ fn a_larger_send_buffer_wakes_a_writer() {
 #[test]
 fn a_writer_is_told_that_the_congestion_window_has_grown() {
     let mut bench = established(ConnConfig { min_send_buffer: Some(MIN_BUFFER), ..config() });
-    let segments = |bench: &Bench| bench.conn.info().snd_cwnd / u64::from(bench.conn.info().snd_mss);
+    let segments =
+        |bench: &Bench| bench.conn.info(bench.now).snd_cwnd / u64::from(bench.conn.info(bench.now).snd_mss);
     assert_eq!(segments(&bench), 10);
     let written = bench.conn.write(&vec![1; 1 << 20]).unwrap() as u32;
-    assert_eq!(u64::from(written), 2 * bench.conn.info().snd_cwnd);
+    assert_eq!(u64::from(written), 2 * bench.conn.info(bench.now).snd_cwnd);
     let sent: u32 = bench.drain().iter().map(|packet| packet.len).sum();
     assert!(!bench.conn.take_notices().contains(Notices::WRITABLE));
     // In slow start, each byte acknowledged is another one in the window: three more may be written.
-    let mss = bench.conn.info().snd_mss;
+    let mss = bench.conn.info(bench.now).snd_mss;
     let mut acked = 0;
     while !bench.conn.take_notices().contains(Notices::WRITABLE) {
         acked += mss;
         assert!(acked < sent, "half of the buffer is acknowledged");
         bench.arrive(&segment(ACK, IRS + 1, ISS + 1 + acked, &[]));
     }
-    assert_eq!(bench.conn.info().snd_buf, written + 2 * acked);
+    assert_eq!(bench.conn.info(bench.now).snd_buf, written + 2 * acked);
     assert!(3 * acked >= (written + 2 * acked) / 3);
     assert!(bench.conn.write(&vec![1; 1 << 20]).unwrap() as u32 == 3 * acked);
 }

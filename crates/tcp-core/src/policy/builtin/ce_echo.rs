@@ -6,6 +6,7 @@
 
 use crate::policy::ack::{AckPlan, AckPolicy, AckSent, DataArrival, RecvView, SoftObligations};
 use crate::policy::{Metrics, Params, SpecError};
+use crate::time::Duration;
 use alloc::boxed::Box;
 
 /// Acknowledges changes of CE at once, and leaves everything else to another policy.
@@ -39,6 +40,10 @@ impl AckPolicy for CeEcho {
 
     fn waives(&self) -> SoftObligations {
         self.inner.waives()
+    }
+
+    fn delay(&self) -> Option<Duration> {
+        self.inner.delay()
     }
 
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {

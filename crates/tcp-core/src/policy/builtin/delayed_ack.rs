@@ -88,6 +88,10 @@ impl AckPolicy for DelayedAck {
         true
     }
 
+    fn delay(&self) -> Option<Duration> {
+        Some(self.delay)
+    }
+
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         let full = self.segments.saturating_mul(view.rmss.max(1));
         if data.class != DataClass::New || data.fin || view.unacked() >= full {

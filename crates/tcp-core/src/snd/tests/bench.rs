@@ -333,6 +333,7 @@ impl Bench {
 
     pub(super) fn info(&self) -> Info {
         let mut info = blank_info();
+        info.now = self.now;
         self.snd.info(&self.config, &mut info);
         info
     }

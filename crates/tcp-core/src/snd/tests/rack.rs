@@ -91,7 +91,7 @@ fn reordering_within_the_window_is_no_loss() {
     bench.sack(0, &[(1000, 2000)]);
     at(&mut bench, 110);
     bench.ack(2000);
-    assert_eq!(bench.counters.tcp_sack_reorder, 1);
+    assert_eq!((bench.counters.tcp_sack_reorder, bench.info().reord_seen), (1, 1));
     assert_eq!((bench.drain(), bench.events().len()), (vec![], 0));
     // Now three SACKed segments are no proof: the window of 25 ms is granted.
     at(&mut bench, 111);
@@ -111,7 +111,10 @@ fn holes_reported_at_once_are_no_reordering() {
     bench.sack(0, &[(6000, 7000), (4000, 5000), (2000, 3000)]);
     assert_eq!(bench.counters.tcp_sack_reorder, 0);
     bench.sack(0, &[(1000, 3000), (6000, 7000), (4000, 5000)]);
-    assert_eq!(bench.counters.tcp_sack_reorder, 1);
+    assert_eq!((bench.counters.tcp_sack_reorder, bench.info().reord_seen), (1, 1));
+    bench.sack(0, &[(1000, 3000), (6000, 7000), (3000, 5000)]);
+    let seen = (bench.counters.tcp_sack_reorder, bench.info().reord_seen);
+    assert_eq!(seen, (1, 2), "each ACK that shows it, and each connection");
 }
 
 /// Only what left before the newest arrival can be lost: one departure with what follows it in the stream, too.

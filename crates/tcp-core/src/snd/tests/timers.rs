@@ -697,7 +697,7 @@ fn timers_survive_the_end() {
     let mut bench = Setup::default().open();
     bench.write(20 * SMSS);
     bench.drain();
-    bench.snd.discard();
+    bench.snd.discard(bench.now);
     assert_eq!(bench.timer(), None);
     let mut ctx = ctx!(bench);
     ctx.now = Instant::from_secs(1_000);

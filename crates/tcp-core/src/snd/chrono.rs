@@ -1,0 +1,70 @@
+//! How long the sender had something to deliver, and how much of that the peer's window or the send buffer held it up
+//! (Linux, `tcp_chrono_start` and `tcp_chrono_stop`).
+//!
+//! The clock turns when the cause changes, at the end of a burst of packets. Nothing is measured per segment, and no memory is
+//! needed while nothing is outstanding.
+
+use crate::time::{Duration, Instant};
+
+/// What a sender spends its time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Spending {
+    /// Nothing is unsent or unacknowledged.
+    Idle,
+    /// The path, or its own rules, limit it.
+    Busy,
+    /// The peer's window has no room for a segment.
+    ReceiveWindow,
+    /// All that the send buffer took has left and the congestion window has room, but the writer waits for space.
+    SendBuffer,
+}
+
+/// Times so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Times {
+    /// Something was unsent or unacknowledged; the other two are parts of this.
+    pub(super) busy: Duration,
+    /// Limited by the peer's window.
+    pub(super) rwnd_limited: Duration,
+    /// Limited by the send buffer.
+    pub(super) sndbuf_limited: Duration,
+}
+
+/// The times of one flight.
+#[derive(Debug)]
+pub(super) struct Chrono {
+    now: Spending,
+    /// Since when.
+    since: Instant,
+    /// Times until then.
+    times: Times,
+}
+
+impl Chrono {
+    pub(super) const NEW: Self = Self {
+        now: Spending::Idle,
+        since: Instant::ZERO,
+        times: Times { busy: Duration::ZERO, rwnd_limited: Duration::ZERO, sndbuf_limited: Duration::ZERO },
+    };
+
+    /// From `now` on the time goes into `spending`.
+    pub(super) fn turn(&mut self, now: Instant, spending: Spending) {
+        if spending != self.now {
+            *self = Self { now: spending, since: now, times: self.times(now) };
+        }
+    }
+
+    /// The times until `now`.
+    pub(super) fn times(&self, now: Instant) -> Times {
+        let mut times = self.times;
+        let lap = now.since(self.since);
+        match self.now {
+            Spending::Idle => return times,
+            Spending::Busy => {}
+            Spending::ReceiveWindow => times.rwnd_limited = times.rwnd_limited.saturating_add(lap),
+            Spending::SendBuffer => times.sndbuf_limited = times.sndbuf_limited.saturating_add(lap),
+        }
+        times.busy = times.busy.saturating_add(lap);
+        times
+    }
+}
