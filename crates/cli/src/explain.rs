@@ -1,4 +1,4 @@
-//! `ackline explain`: the stories of the connections in a capture.
+//! `ackline explain`: the stories of the connections in a capture or a trace.
 
 mod html;
 
@@ -9,8 +9,9 @@ use crate::ss::filter::{Filter, Subject};
 use ackline::core::State;
 use ackline_explain::story::Connection;
 use ackline_explain::{Explainer, Limits, ReadError, Reader, Story, text};
+use ackline_observe::trace::{self, RECORD_SEPARATOR};
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 /// What is read at once.
@@ -32,9 +33,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let outcome = args.files.iter().try_for_each(|file| read(&mut explainer, file));
     let mut story = explainer.finish();
     // Whatever is wrong with a file, what stands before that is worth telling.
-    if story.packets == 0 {
+    if story.packets == 0 && story.traces.events == 0 {
         outcome?;
-        return Err(Failure::new(Exit::File, "the capture has no packets"));
+        return Err(Failure::new(Exit::File, "there are no packets, and no events of connections"));
     }
     let seen = story.connections.len();
     story.connections.retain(|connection| {
@@ -106,13 +107,19 @@ fn read(explainer: &mut Explainer, file: &Path) -> Result<(), Failure> {
     take(explainer, opened, file)
 }
 
+/// A trace or a capture: the first byte tells.
 fn take(explainer: &mut Explainer, source: impl Read, file: &Path) -> Result<(), Failure> {
-    Reader::new(BufReader::with_capacity(BUFFER, source))
-        .and_then(|mut reader| explainer.read(&mut reader))
-        .map_err(|error| match error {
-            ReadError::Io(error) => Failure::file("read", file.display(), &error),
-            other => Failure::new(Exit::File, format!("{}: {other}", file.display())),
-        })
+    let mut source = BufReader::with_capacity(BUFFER, source);
+    let unreadable = |error: &io::Error| Failure::file("read", file.display(), error);
+    if source.fill_buf().map_err(|error| unreadable(&error))?.first() == Some(&RECORD_SEPARATOR) {
+        let mut reader = trace::Reader::new(source)
+            .map_err(|error| Failure::new(Exit::File, format!("{}: {error}", file.display())))?;
+        return explainer.read_trace(&mut reader).map_err(|error| unreadable(&error));
+    }
+    Reader::new(source).and_then(|mut reader| explainer.read(&mut reader)).map_err(|error| match error {
+        ReadError::Io(error) => unreadable(&error),
+        other => Failure::new(Exit::File, format!("{}: {other}", file.display())),
+    })
 }
 
 /// The capture that is meant: a file, or the only one in a folder of `sim --pcap`.

@@ -2,7 +2,7 @@
 
 use crate::direction::{Context, Flow, LONGEST_NS};
 use crate::segment::Segment;
-use crate::story::{Anomaly, Connection, End, Handshake, Offer, Place, Reset, Vantage};
+use crate::story::{Anomaly, Connection, End, Handshake, Offer, Place, Reset, Source, Vantage};
 use ackline_tcp_core::wire::TcpFlags;
 use std::net::SocketAddr;
 
@@ -288,6 +288,7 @@ impl Conn {
         let [client, server] = self.flows;
         Connection {
             number: self.number,
+            source: Source::Capture,
             client: self.ends[0],
             server: self.ends[1],
             start_ns: self.start_ns,
@@ -299,6 +300,7 @@ impl Conn {
                 server.finish(self.start_ns, &contexts[1]),
             ],
             end,
+            error: None,
             stated,
             evicted,
             anomalies,

@@ -1,11 +1,14 @@
-//! From packets to stories, in bounded memory.
+//! From packets and events to stories, in bounded memory.
 
 use crate::capture::{Frame, ReadError, Reader};
 use crate::conn::Conn;
 use crate::segment::{self, Segment, Skipped};
 use crate::story::{Connection, Story};
+use crate::traced::{Opened, Traced};
+use ackline_observe::trace;
 use std::collections::HashMap;
-use std::io::Read;
+use std::hash::Hash;
+use std::io::{self, BufRead, Read};
 use std::net::SocketAddr;
 
 /// What bounds memory.
@@ -32,12 +35,14 @@ impl Default for Limits {
 /// Records of a direction, whatever the number of connections.
 const RECORDS: std::ops::RangeInclusive<usize> = 64..=8_192;
 
-/// Follows the connections of a capture.
+/// Follows the connections of captures and traces.
 #[derive(Debug, Default)]
 pub struct Explainer {
     limits: Limits,
     /// By both ends, the smaller first.
     open: HashMap<(SocketAddr, SocketAddr), Conn>,
+    /// Those of the trace that is read, by index: their generation beside them.
+    traced: HashMap<u32, (u32, Traced)>,
     told: Vec<Connection>,
     skipped: Skipped,
     story: Story,
@@ -72,12 +77,82 @@ impl Explainer {
     /// Takes in a packet.
     pub fn packet(&mut self, frame: &Frame<'_>) {
         self.story.packets += 1;
-        self.first_ns = Some(self.first_ns.map_or(frame.at_ns, |first| first.min(frame.at_ns)));
-        self.last_ns = self.last_ns.max(frame.at_ns);
+        self.passes(frame.at_ns);
         if let Some(segment) = segment::parse(frame, &mut self.skipped) {
             self.story.tcp_packets += 1;
             self.segment(&segment);
         }
+    }
+
+    fn passes(&mut self, at_ns: u64) {
+        self.first_ns = Some(self.first_ns.map_or(at_ns, |first| first.min(at_ns)));
+        self.last_ns = self.last_ns.max(at_ns);
+    }
+
+    /// Records of a direction, if so many other connections are open.
+    fn records(&self, others: usize) -> usize {
+        (self.limits.records / (others + 1)).clamp(*RECORDS.start(), *RECORDS.end())
+    }
+
+    /// Takes in all events of a trace: what a stack of ackline said of itself. Its connections end with it.
+    ///
+    /// # Errors
+    /// Those of its source. What came before is told all the same.
+    pub fn read_trace<R: BufRead>(&mut self, reader: &mut trace::Reader<R>) -> io::Result<()> {
+        let outcome = reader.by_ref().try_for_each(|record| record.map(|record| self.event(&record)));
+        let traces = &mut self.story.traces;
+        traces.unknown += reader.unknown();
+        traces.damaged += reader.damaged();
+        self.story.cut_short |= reader.is_truncated();
+        let mut open: Vec<Traced> =
+            std::mem::take(&mut self.traced).into_values().map(|(_, conn)| conn).collect();
+        open.sort_by_key(Traced::number);
+        for conn in open {
+            self.tell(conn.finish(false));
+        }
+        outcome
+    }
+
+    fn event(&mut self, record: &trace::Record) {
+        let traces = &mut self.story.traces;
+        match &record.event {
+            trace::Event::EventsDropped { count } => traces.missed += count,
+            trace::Event::TraceEnded { cut_short: Some(why), .. } => traces.cut_short = Some(why.clone()),
+            _ => {}
+        }
+        let Some(group) = record.group else { return };
+        traces.events += 1;
+        let at = record.at.as_nanos();
+        self.passes(at);
+        if let Some(opened) = Opened::of(&record.event) {
+            self.begin_traced(at, group, &opened);
+        } else if let Some((_, conn)) =
+            self.traced.get_mut(&group.index).filter(|(generation, _)| *generation == group.generation)
+        {
+            self.story.tcp_packets += u64::from(matches!(
+                record.event,
+                trace::Event::SegmentSent { .. } | trace::Event::SegmentReceived { .. }
+            ));
+            conn.take(at, &record.event);
+        } else {
+            self.story.traces.unopened += 1;
+        }
+    }
+
+    fn begin_traced(&mut self, at: u64, group: trace::Group, opened: &Opened) {
+        if let Some((_, before)) = self.traced.remove(&group.index) {
+            self.tell(before.finish(false));
+        }
+        if self.traced.len() >= self.limits.open {
+            for (_, conn) in evict(&mut self.traced, |(_, conn)| conn.last_ns()) {
+                self.story.evicted += 1;
+                self.tell(conn.finish(true));
+            }
+        }
+        self.story.connections_seen += 1;
+        let records = self.records(self.traced.len());
+        let conn = Traced::new(self.story.connections_seen, at, opened, records, self.limits.drawn);
+        self.traced.insert(group.index, (group.generation, conn));
     }
 
     fn segment(&mut self, segment: &Segment<'_>) {
@@ -85,12 +160,15 @@ impl Explainer {
         if self.open.get(&key).is_some_and(|conn| conn.is_succeeded_by(segment))
             && let Some(conn) = self.open.remove(&key)
         {
-            self.tell(conn, false);
+            self.tell(conn.finish(false));
         }
         if self.open.len() >= self.limits.open && !self.open.contains_key(&key) {
-            self.evict();
+            for conn in evict(&mut self.open, Conn::last_ns) {
+                self.story.evicted += 1;
+                self.tell(conn.finish(true));
+            }
         }
-        let records = (self.limits.records / (self.open.len() + 1)).clamp(*RECORDS.start(), *RECORDS.end());
+        let records = self.records(self.open.len());
         let drawn = self.limits.drawn;
         let seen = &mut self.story.connections_seen;
         let conn = self.open.entry(key).or_insert_with(|| {
@@ -100,22 +178,8 @@ impl Explainer {
         conn.take(segment);
     }
 
-    /// Ends the stories of a quarter of the connections, so that this is rare.
-    fn evict(&mut self) {
-        let mut last: Vec<u64> = self.open.values().map(Conn::last_ns).collect();
-        let quarter = last.len() / 4;
-        let (_, limit, _) = last.select_nth_unstable(quarter);
-        let limit = *limit;
-        let silent: Vec<Conn> =
-            self.open.extract_if(|_, conn| conn.last_ns() <= limit).map(|(_, conn)| conn).collect();
-        for conn in silent {
-            self.story.evicted += 1;
-            self.tell(conn, true);
-        }
-    }
-
-    fn tell(&mut self, conn: Conn, evicted: bool) {
-        self.told.push(conn.finish(evicted));
+    fn tell(&mut self, connection: Connection) {
+        self.told.push(connection);
         if self.told.len() >= self.limits.stories * 2 {
             self.forget();
         }
@@ -137,7 +201,7 @@ impl Explainer {
         // A table has no order; stories that are worth the same shall stay in that of time.
         open.sort_by_key(Conn::number);
         for conn in open {
-            self.tell(conn, false);
+            self.tell(conn.finish(false));
         }
         self.forget();
         self.told.sort_by_key(|told| told.number);
@@ -148,4 +212,13 @@ impl Explainer {
             ..self.story
         }
     }
+}
+
+/// Takes out a quarter of the connections, so that this is rare: those that have been silent for longest.
+fn evict<K: Eq + Hash, C>(open: &mut HashMap<K, C>, last_ns: impl Fn(&C) -> u64) -> Vec<C> {
+    let mut last: Vec<u64> = open.values().map(&last_ns).collect();
+    let quarter = last.len() / 4;
+    let (_, limit, _) = last.select_nth_unstable(quarter);
+    let limit = *limit;
+    open.extract_if(|_, conn| last_ns(conn) <= limit).map(|(_, conn)| conn).collect()
 }

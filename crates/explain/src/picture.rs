@@ -18,6 +18,8 @@ pub struct Picture {
     pub acks: Vec<Ack>,
     /// Octets in flight.
     pub flight: Vec<(u64, u64)>,
+    /// The congestion window, octets, if a trace states it.
+    pub cwnd: Vec<(u64, u64)>,
     /// Round trips behind the capture, ns.
     pub rtt: Vec<(u64, u64)>,
     /// Time from one packet with data to the next, ns.
@@ -59,6 +61,7 @@ pub(crate) struct Artist {
     sacked: Series<Stroke>,
     acks: Series<Ack>,
     flight: Series<(u64, u64)>,
+    cwnd: Series<(u64, u64)>,
     rtt: Series<(u64, u64)>,
     data_gaps: Series<(u64, u64)>,
     ack_gaps: Series<(u64, u64)>,
@@ -77,6 +80,7 @@ impl Artist {
             sacked: Series::new(limit),
             acks: Series::new(limit),
             flight: Series::new(limit),
+            cwnd: Series::new(limit),
             rtt: Series::new(limit),
             data_gaps: Series::new(limit),
             ack_gaps: Series::new(limit),
@@ -124,6 +128,10 @@ impl Artist {
         }
     }
 
+    pub(crate) fn cwnd(&mut self, at_ns: u64, bytes: u64) {
+        self.cwnd.push((self.at(at_ns), bytes));
+    }
+
     pub(crate) fn rtt(&mut self, at_ns: u64, rtt_ns: u64) {
         self.rtt.push((self.at(at_ns), rtt_ns));
     }
@@ -135,6 +143,7 @@ impl Artist {
             sacked: self.sacked.entries,
             acks: self.acks.entries,
             flight: self.flight.entries,
+            cwnd: self.cwnd.entries,
             rtt: self.rtt.entries,
             data_gaps: self.data_gaps.entries,
             ack_gaps: self.ack_gaps.entries,

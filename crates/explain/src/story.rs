@@ -28,8 +28,37 @@ pub struct Story {
     pub left_out: u64,
     /// Connections whose story ends early, because too many were open at once: those silent for the longest time.
     pub evicted: u64,
+    /// What was read of traces.
+    pub traces: Traces,
     /// The stories, in the order of the first packets.
     pub connections: Vec<Connection>,
+}
+
+/// What was read of traces, and what is missing in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Traces {
+    /// Events.
+    pub events: u64,
+    /// Events that the trace says it has missed.
+    pub missed: u64,
+    /// Events that are not known.
+    pub unknown: u64,
+    /// Records that cannot be read.
+    pub damaged: u64,
+    /// Events of connections whose begin is not in the trace; these have no story.
+    pub unopened: u64,
+    /// Why a trace ends before its stack did, as it says itself.
+    pub cut_short: Option<String>,
+}
+
+/// What a story was read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// Packets.
+    Capture,
+    /// What a stack said of itself (`--trace`).
+    Trace,
 }
 
 /// The story of a connection.
@@ -37,11 +66,13 @@ pub struct Story {
 pub struct Connection {
     /// Its number in the capture, from 1.
     pub number: u64,
+    /// What its story was read from.
+    pub source: Source,
     /// Who opened it; without a SYN, who sent the first packet.
     pub client: SocketAddr,
     /// Who accepted it.
     pub server: SocketAddr,
-    /// When it began: nanoseconds since 1970, or since the start of a simulation.
+    /// When it began: nanoseconds since 1970, since the start of a simulation, or since the begin of a trace.
     pub start_ns: u64,
     /// From its first packet to its last.
     pub duration_ns: u64,
@@ -53,6 +84,8 @@ pub struct Connection {
     pub directions: [Direction; 2],
     /// How it ended.
     pub end: End,
+    /// The error that the application was told, if a trace states one.
+    pub error: Option<String>,
     /// Some packets say by a comment why they were sent.
     pub stated: bool,
     /// The story ends early: too many connections were open at once.
@@ -190,8 +223,12 @@ pub struct Direction {
     pub rtt_before: Option<Rtt>,
     /// What the other end acknowledged.
     pub acks: Acks,
-    /// The window of the other end.
-    pub window: Window,
+    /// The window of the other end; `None` for a peer's data in a trace.
+    pub window: Option<Window>,
+    /// What the sender's stack states, in a trace.
+    pub congestion: Option<Congestion>,
+    /// What became of a peer's data, in a trace.
+    pub received: Option<Received>,
     /// Congestion marks.
     pub marks: Marks,
     /// Octets that were acknowledged, but did not pass the capture.
@@ -338,6 +375,8 @@ pub struct Losses {
     pub spurious_by_timestamp: u64,
     /// Because the ACK came too soon for it.
     pub spurious_by_time: u64,
+    /// Because the stack states that it undid what the loss had caused.
+    pub spurious_by_stack: u64,
     /// Those whose original did not pass the capture: lost before it.
     pub before: u64,
     /// Those that were stated by the sender's comments.
@@ -442,6 +481,54 @@ pub struct Window {
     pub probes: u64,
     /// The scale is unknown, because the handshake was not captured; windows are as in the headers.
     pub unscaled: bool,
+}
+
+/// What a stack states of the data that it sends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Congestion {
+    /// The congestion window, octets: the smallest, the largest, the last. Zero: none was stated.
+    pub cwnd_min: u64,
+    /// The largest.
+    pub cwnd_max: u64,
+    /// The last.
+    pub cwnd_last: u64,
+    /// The last slow-start threshold.
+    pub ssthresh: Option<u64>,
+    /// The last pacing rate, bit/s.
+    pub pacing_rate: Option<u64>,
+    /// Octets that were declared lost, each time anew.
+    pub lost_bytes: u64,
+    /// Retransmissions that were declared lost.
+    pub lost_again: u64,
+    /// Losses found by ACKs, and by RACK's reordering timer.
+    pub losses_by_ack: u64,
+    /// Those of the timer.
+    pub losses_by_timer: u64,
+    /// Timeouts that the response to timeouts has classified: something was lost.
+    pub timeouts_lossy: u64,
+    /// Nothing was.
+    pub timeouts_spurious: u64,
+    /// Reductions that were undone.
+    pub undone: u64,
+    /// Reductions because of congestion marks.
+    pub reduced_by_ecn: u64,
+    /// Time in the phases of loss handling.
+    pub disorder_ns: u64,
+    /// Fast recovery.
+    pub recovery_ns: u64,
+    /// After a timeout.
+    pub loss_ns: u64,
+}
+
+/// What became of a peer's data, as the receiving stack states it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Received {
+    /// Packets whose data had all been acknowledged.
+    pub again: u64,
+    /// Packets that came behind a gap.
+    pub behind_gap: u64,
+    /// Packets of which something was not accepted.
+    pub dropped: u64,
 }
 
 /// Congestion marks (RFC 3168).

@@ -1,8 +1,8 @@
 //! Stories as text.
 
 use crate::story::{
-    Anomaly, Cause, Connection, Direction, Episode, Found, Interval, Offer, Place, Reset, Rtt, SlowStartEnd,
-    Story,
+    Anomaly, Cause, Congestion, Connection, Direction, Episode, Found, Interval, Offer, Place, Received,
+    Reset, Rtt, SlowStartEnd, Source, Story, Window,
 };
 use std::fmt::Write as _;
 
@@ -27,7 +27,10 @@ pub fn page(connection: &Connection) -> String {
         time(connection.duration_ns)
     ));
     page.text += "\n";
-    page.entry("Capture", &vantage(connection));
+    match connection.source {
+        Source::Capture => page.entry("Capture", &vantage(connection)),
+        Source::Trace => page.entry("Trace", traced(connection)),
+    }
     page.entry("Handshake", &handshake(connection));
     for (side, direction) in connection.directions.iter().enumerate() {
         page.text += "\n";
@@ -48,7 +51,11 @@ pub fn page(connection: &Connection) -> String {
             let missing = size(direction.uncaptured);
             page.entry(
                 "Note",
-                &format!("{missing} from {} were acknowledged, but are not in the capture", direction.from),
+                &format!(
+                    "{missing} from {} were acknowledged, but are not in the {}",
+                    direction.from,
+                    recording(connection)
+                ),
             );
         }
         if direction.merged {
@@ -115,14 +122,21 @@ pub fn left_out(story: &Story) -> String {
         (skipped.cut, "packets are cut within the TCP header; capture 128 bytes at least"),
         (skipped.link_type, "packets have a link type that is not known"),
         (story.missed, "packets are missing, says the capture"),
+        (story.traces.missed, "events are missing, says the trace"),
+        (story.traces.unopened, "events are of connections whose begin is not in the trace"),
+        (story.traces.unknown, "events of the trace are not known"),
+        (story.traces.damaged, "records of the trace cannot be read"),
         (story.evicted, "stories end early: too many connections were open at once"),
         (story.left_out, "stories are left out, of connections that waited and lost least"),
     ];
     for (count, what) in parts.into_iter().filter(|(count, _)| *count > 0) {
         let _ = writeln!(text, "{} {what}", grouped(count));
     }
+    if let Some(why) = &story.traces.cut_short {
+        let _ = writeln!(text, "The trace ends early: {why}.");
+    }
     if story.cut_short {
-        text += "The file ends within a packet: it is told up to there.\n";
+        text += "The file ends within a packet or an event: it is told up to there.\n";
     }
     text
 }
@@ -164,6 +178,14 @@ impl Page {
     }
 }
 
+/// What a story was read from.
+const fn recording(connection: &Connection) -> &'static str {
+    match connection.source {
+        Source::Capture => "capture",
+        Source::Trace => "trace",
+    }
+}
+
 fn vantage(connection: &Connection) -> String {
     let vantage = connection.vantage;
     let far = |distance: Option<u64>| distance.map_or_else(|| "unknown".to_owned(), time);
@@ -189,7 +211,33 @@ fn vantage(connection: &Connection) -> String {
     format!("{place}. {source}")
 }
 
+fn traced(connection: &Connection) -> &'static str {
+    match connection.vantage.place {
+        Place::Server => {
+            "of the server's stack, which states losses, timeouts, phases and windows; what limited it follows from them"
+        }
+        _ => {
+            "of the client's stack, which states losses, timeouts, phases and windows; what limited it follows from them"
+        }
+    }
+}
+
+fn traced_handshake(connection: &Connection) -> String {
+    let mut parts = vec![match connection.handshake.took_ns {
+        Some(took) => format!("{}; options are not in a trace", time(took)),
+        None => "not in the trace".to_owned(),
+    }];
+    let again = connection.handshake.syn_retransmissions;
+    if again > 0 {
+        parts.push(format!("the SYN {}", times_again(again.into())));
+    }
+    parts.join(", ")
+}
+
 fn handshake(connection: &Connection) -> String {
+    if connection.source == Source::Trace {
+        return traced_handshake(connection);
+    }
     let handshake = &connection.handshake;
     let (Some(syn), Some(answer)) = (handshake.syn, handshake.syn_ack) else {
         return match (handshake.syn, handshake.syn_ack) {
@@ -262,11 +310,14 @@ fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Co
     } else {
         String::new()
     };
+    let flight = match direction.received {
+        None => format!(", {} in flight at most", size(direction.max_flight)),
+        Some(_) => String::new(),
+    };
     page.line(&format!(
-        "The {name} sent {}{rate}: {} packets, {} in flight at most",
+        "The {name} sent {}{rate}: {} packets{flight}",
         size(direction.bytes),
-        grouped(direction.packets),
-        size(direction.max_flight)
+        grouped(direction.packets)
     ));
     if let Some(slow_start) = direction.slow_start {
         let after = time(slow_start.end_at_ns.saturating_sub(direction.first_at_ns));
@@ -293,8 +344,15 @@ fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Co
         };
         page.entry("Slow start", &text);
     }
-    page.entry("Time for", &shares(direction));
-    losses(page, direction);
+    if let Some(received) = &direction.received {
+        page.entry("Received", &self::received(received));
+    } else {
+        page.entry("Time for", &shares(direction));
+        losses(page, direction);
+    }
+    if let Some(stated) = &direction.congestion {
+        page.entry("Stated", &congestion(stated));
+    }
     stalls(page, direction);
     if let Some(rtt) = &direction.rtt {
         page.entry("Round trips", &round_trips(rtt, direction, connection));
@@ -303,7 +361,9 @@ fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Co
         page.entry("", &format!("before the capture: {}", distribution(before)));
     }
     page.entry("ACKs", &acks(direction));
-    page.entry("Window", &window(direction));
+    if let Some(window) = &direction.window {
+        page.entry("Window", &self::window(window));
+    }
     let marks = direction.marks;
     if marks.capable + marks.echoes > 0 {
         page.entry(
@@ -320,7 +380,7 @@ fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Co
     if direction.unacknowledged > 0 {
         page.entry(
             "Unacknowledged",
-            &format!("{} at the end of the capture", size(direction.unacknowledged)),
+            &format!("{} at the end of the {}", size(direction.unacknowledged), recording(connection)),
         );
     }
 }
@@ -403,6 +463,70 @@ fn losses(page: &mut Page, direction: &Direction) {
     }
 }
 
+/// What a stack states of its congestion control.
+fn congestion(stated: &Congestion) -> String {
+    let mut parts = vec![];
+    if stated.cwnd_max > 0 {
+        let (min, max, last) = (size(stated.cwnd_min), size(stated.cwnd_max), size(stated.cwnd_last));
+        let ssthresh =
+            stated.ssthresh.map_or_else(String::new, |bytes| format!(", ssthresh {}", size(bytes)));
+        parts.push(format!("cwnd {min} to {max}, {last} at the end{ssthresh}"));
+    }
+    if let Some(rate) = stated.pacing_rate {
+        parts.push(format!("paced at {} at the end", self::rate(rate / 8, 1_000_000_000)));
+    }
+    if stated.lost_bytes > 0 {
+        let by_timer = match stated.losses_by_timer {
+            0 => String::new(),
+            found => format!(
+                ", {} of {} times by the reordering timer",
+                grouped(found),
+                grouped(found + stated.losses_by_ack)
+            ),
+        };
+        let again = match stated.lost_again {
+            0 => String::new(),
+            again => format!(", {} for another time", count(again, "segment")),
+        };
+        parts.push(format!("{} declared lost{by_timer}{again}", size(stated.lost_bytes)));
+    }
+    let verdicts = [(stated.timeouts_lossy, "found lossy"), (stated.timeouts_spurious, "found spurious")];
+    for (timeouts, verdict) in verdicts.into_iter().filter(|(timeouts, _)| *timeouts > 0) {
+        parts.push(format!("{} {verdict}", count(timeouts, "timeout")));
+    }
+    if stated.undone > 0 {
+        parts.push(format!("{} undone", count(stated.undone, "reduction")));
+    }
+    if stated.reduced_by_ecn > 0 {
+        parts.push(format!("{} by ECN", count(stated.reduced_by_ecn, "reduction")));
+    }
+    let phases =
+        [(stated.disorder_ns, "disorder"), (stated.recovery_ns, "recovery"), (stated.loss_ns, "loss")];
+    for (took, phase) in phases.into_iter().filter(|(took, _)| *took > 0) {
+        parts.push(format!("{} in {phase}", time(took)));
+    }
+    if parts.is_empty() { "nothing".to_owned() } else { parts.join("; ") }
+}
+
+/// What became of a peer's data in the trace of its receiver.
+fn received(received: &Received) -> String {
+    let mut parts = vec![];
+    for (packets, what) in [
+        (received.again, "came again"),
+        (received.behind_gap, "came behind a gap"),
+        (received.dropped, "were not accepted, or not whole"),
+    ] {
+        if packets > 0 {
+            parts.push(format!("{} {what}", count(packets, "packet")));
+        }
+    }
+    if parts.is_empty() {
+        parts.push("in order".to_owned());
+    }
+    parts.push("what limited this sender is not in a trace of the other side".to_owned());
+    parts.join("; ")
+}
+
 fn needless(direction: &Direction) -> String {
     let losses = &direction.losses;
     if losses.spurious == 0 {
@@ -412,6 +536,7 @@ fn needless(direction: &Direction) -> String {
         (losses.spurious_by_dsack, "by DSACK"),
         (losses.spurious_by_timestamp, "by timestamp"),
         (losses.spurious_by_time, "by the time of the ACK"),
+        (losses.spurious_by_stack, "as the stack states"),
     ];
     let by: Vec<String> = by
         .iter()
@@ -531,8 +656,7 @@ fn acks(direction: &Direction) -> String {
     parts.join(", ")
 }
 
-fn window(direction: &Direction) -> String {
-    let window = direction.window;
+fn window(window: &Window) -> String {
     let unit = if window.unscaled { " (unscaled, because the scale was not captured)" } else { "" };
     let mut parts = vec![format!("{} to {}{unit}", size(window.min), size(window.max))];
     if window.zero > 0 {
@@ -566,7 +690,10 @@ fn end(connection: &Connection) -> String {
         parts.push(format!("{} reset the connection, {}{lost}", who[usize::from(!by_client)], at(at_ns)));
     }
     if parts.is_empty() {
-        parts.push("open at the end of the capture".to_owned());
+        parts.push(format!("open at the end of the {}", recording(connection)));
+    }
+    if let Some(error) = &connection.error {
+        parts.push(format!("the application was told: {error}"));
     }
     if end.keep_alives > 0 {
         parts.push(count(end.keep_alives, "keep-alive"));
@@ -590,7 +717,7 @@ const fn strange(anomaly: Anomaly) -> &'static str {
         Anomaly::NoAnswer => "nobody answered the SYN",
         Anomaly::Refused => "the server refused the connection",
         Anomaly::HalfOpen => "the handshake was not completed",
-        Anomaly::NoEnd => "neither FIN nor RST is in the capture",
+        Anomaly::NoEnd => "neither FIN nor RST was seen",
         Anomaly::SeveralInterfaces => "packets passed several interfaces; those of the first one count",
     }
 }

@@ -791,18 +791,21 @@ pub(crate) enum NewKind {
     Sched,
 }
 
-/// Tell the story of each connection in a capture
+/// Tell the story of each connection in a capture or a trace
 ///
 /// Reads pcap and pcapng files of any TCP stack: of tcpdump, Wireshark, --pcap and sim --pcap. Tells of each connection how it was
 /// opened, how slow start ended, what limited the sender (its application, the receiver's window, the congestion window, pacing, the
 /// path), what was sent again, how that loss was found and whether it was needless, what the connection's own queue adds to its
 /// round trips, and who ended it. The capture may be of either end or of the middle of the path, and cut to headers (tcpdump -s 128).
 ///
-/// Several files are parts of one capture, in this order. Memory is bounded, whatever their size.
+/// Traces of ackline (--trace) are read, too. They have no packets, but what one stack concluded: losses, timeouts, their verdicts,
+/// phases and windows are then stated, and what limited that sender follows from them.
+///
+/// Several captures are parts of one, in this order; each trace is one of its own. Memory is bounded, whatever their size.
 #[derive(Args)]
 #[command(after_long_help = EXPLAIN_EXAMPLES)]
 pub(crate) struct ExplainArgs {
-    /// Captures; - is standard input, and a folder of sim --pcap means the file in it
+    /// Captures and traces; - is standard input, and a folder of sim --pcap means the file in it
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
     /// This connection only, by its number in the table
@@ -832,12 +835,13 @@ Examples:
   ackline explain trace.pcap --filter 'dport = :443' --pages 20
   ackline explain trace.pcapng --conn 3 --html story.html
   ackline send file 198.18.0.1:5001 --pcap out.pcapng     then:  ackline explain out.pcapng
+  ackline send file 198.18.0.1:5001 --trace out.qlog      then:  ackline explain out.qlog
   ackline sim recovery.toml --points 0 --pcap             then:  ackline explain recovery-results
   tcpdump -i eth0 -s 128 -w - tcp | ackline explain -     until tcpdump ends
   ackline explain trace.pcap --json | jq '.connections[].directions[].losses'
 
 What a page says is inferred from what passed the capture. Captures of ackline state in comments why packets were sent; \
-such reasons are marked as stated. docs/explain.md says how each cause is told from the others, and what cannot be.";
+such reasons are marked as stated. Traces (--trace) have no packets, but state losses, timeouts, phases and windows of one stack. docs/explain.md says how each cause is told from the others, and what cannot be.";
 
 /// Print a completion script for a shell
 #[derive(Args)]

@@ -123,14 +123,18 @@ fn flight(picture: &Picture) -> Chart {
     let windows = picture.acks.iter().filter_map(|ack| Some((ack.at_ns, ack.edge?.saturating_sub(ack.ack))));
     let windows = windows.filter(|(_, window)| *window <= most * 2);
     let windows = windows.map(|(at, window)| (seconds(at), kilobytes(window))).collect();
+    let cwnd = picture.cwnd.iter().map(|(at, bytes)| (seconds(*at), kilobytes(*bytes))).collect();
+    let mut lines = vec![
+        Line { points, ..line("in flight", Style::Steps, 0) },
+        Line { points: windows, ..line("receiver's window", Style::Steps, 5) },
+        Line { points: cwnd, ..line("congestion window", Style::Steps, 1) },
+    ];
+    lines.retain(|line| !line.points.is_empty());
     Chart {
         name: "flight".to_owned(),
-        title: "In flight, and the receiver's window".to_owned(),
+        title: "In flight, and the windows".to_owned(),
         y_label: "kB".to_owned(),
-        lines: vec![
-            Line { points, ..line("in flight", Style::Steps, 0) },
-            Line { points: windows, ..line("receiver's window", Style::Steps, 5) },
-        ],
+        lines,
         ..Chart::default()
     }
 }

@@ -1,4 +1,4 @@
-//! `ackline explain`: captures of `sim` from the command line, and what is said of files that are none.
+//! `ackline explain`: captures of `sim` and traces from the command line, and what is said of files that are none.
 
 use crate::common::{Running, ackline, run, scratch, text};
 use crate::net::*;
@@ -114,6 +114,51 @@ fn a_live_transfer_to_the_kernel_is_explained() {
 }
 
 #[test]
+fn a_trace_of_a_transfer_to_the_kernel_is_explained_also_from_standard_input() {
+    with_tun("explain::a_trace_of_a_transfer_to_the_kernel_is_explained_also_from_standard_input", || {
+        let (directory, path) = scratch("data");
+        let trace = directory.path().join("out.qlog");
+        fs::write(&path, vec![b'Z'; 3_000_001]).expect("written");
+        let (listener, to) = kernel_listener();
+        let args = ["send", text(&path), &to, "--trace", text(&trace), "--trace-buffer", "256M"];
+        let child = Running::start(&mut ackline(&args));
+        let (stream, _) = accept(&listener);
+        read_all(stream).expect("read to the end");
+        succeeded(&child.end());
+        let story = run(&["explain", text(&trace), "--json"]).json();
+        assert_eq!((&story["cut_short"], &story["traces"]["missed"]), (&false.into(), &0.into()));
+        let connection = &story["connections"][0];
+        assert_eq!((&connection["source"], &connection["stated"]), (&"trace".into(), &true.into()));
+        let direction = &connection["directions"][0];
+        assert_eq!(direction["bytes"], 3_000_001, "{direction}");
+        assert_eq!((&direction["uncaptured"], &direction["unacknowledged"]), (&0.into(), &0.into()));
+        assert!(direction["congestion"]["cwnd_max"].as_u64() > Some(0), "{direction}");
+        assert!(connection["end"]["fin_at_ns"][0].is_u64() && connection["error"].is_null());
+
+        let page = run(&["explain", text(&trace)]);
+        let mut piped = ackline(&["explain", "-"]);
+        piped.stdin(fs::File::open(&trace).expect("it is there"));
+        let piped = piped.output().expect("it runs");
+        assert_eq!(String::from_utf8(piped.stdout).ok(), String::from_utf8(page.stdout).ok());
+
+        // A command that was killed leaves such a file.
+        let whole = fs::read(&trace).expect("it is there");
+        fs::write(&trace, &whole[..whole.len() / 2]).expect("written");
+        let cut = run(&["explain", text(&trace)]);
+        assert_eq!(cut.status, Some(0), "{cut:?}");
+        let shown = String::from_utf8(cut.stdout).expect("UTF-8");
+        for part in
+            ["of the client's stack", "open at the end of the trace", "ends within a packet or an event"]
+        {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        let html = directory.path().join("story.html");
+        assert_eq!(run(&["explain", text(&trace), "--html", text(&html)]).status, Some(0));
+        assert!(fs::read_to_string(&html).expect("written").contains("congestion window"));
+    });
+}
+
+#[test]
 fn what_is_no_capture_is_refused() {
     let (folder, _) = scratch("");
     let at = |name: &str, content: &[u8]| {
@@ -127,6 +172,9 @@ fn what_is_no_capture_is_refused() {
         said.contains("scenario.toml: not a capture: it begins with 64 75 72 61; pcap and pcapng"),
         "{said}"
     );
+    let other =
+        b"\x1e{\"file_schema\":\"urn:x\",\"serialization_format\":\"\",\"trace\":{\"event_schemas\":[]}}\n";
+    assert!(refused(&["explain", text(&at("other.qlog", other))], 5).contains("a qlog file of \"urn:x\""));
     assert!(refused(&["explain", text(&at("empty", b""))], 5).contains("the file is empty"));
     assert!(refused(&["explain", text(&folder.path().join("none"))], 5).contains("no such file"));
     assert!(refused(&["explain", text(folder.path())], 5).contains("a folder without captures"));

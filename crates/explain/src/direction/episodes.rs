@@ -153,17 +153,21 @@ impl Episodes {
             }
             again.needless = true;
             *news += 1;
-            let number = again.episode;
-            match &mut self.open {
-                Some(open) if open.number == number => open.story.spurious += 1,
-                _ => {
-                    if let Some((_, episode)) = self.ended.iter_mut().rev().find(|(n, _)| *n == number) {
-                        episode.spurious += 1;
-                    }
-                }
-            }
+            count_needless(&mut self.open, &mut self.ended, again.episode);
         }
         found
+    }
+
+    /// What was sent again at `since_ns` and later was needless: how many retransmissions that makes known.
+    pub(super) fn needless_since(&mut self, since_ns: u64) -> u64 {
+        let recent = self.recent.iter_mut().rev().take_while(|again| again.at_ns >= since_ns);
+        let mut news = 0;
+        for again in recent.filter(|again| !again.needless) {
+            again.needless = true;
+            news += 1;
+            count_needless(&mut self.open, &mut self.ended, again.episode);
+        }
+        news
     }
 
     /// When something between `start` and `end` was sent again last.
@@ -179,5 +183,17 @@ impl Episodes {
             ..episode
         };
         (self.ended.into_iter().map(shown).collect(), self.left_out)
+    }
+}
+
+/// One more retransmission of the episode `number` was needless.
+fn count_needless(open: &mut Option<Open>, ended: &mut [(u64, Episode)], number: u64) {
+    match open {
+        Some(open) if open.number == number => open.story.spurious += 1,
+        _ => {
+            if let Some((_, episode)) = ended.iter_mut().rev().find(|(n, _)| *n == number) {
+                episode.spurious += 1;
+            }
+        }
     }
 }

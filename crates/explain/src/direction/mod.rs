@@ -5,8 +5,13 @@
 
 mod episodes;
 mod outstanding;
+mod positions;
+mod received;
 mod rtt;
+mod segment_size;
+mod sender;
 mod slow_start;
+mod stated;
 mod time;
 mod view;
 
@@ -16,14 +21,17 @@ use crate::story::{Acks, Cause, Direction, Found, Losses, Marks, SlowStartEnd, W
 use ackline_tcp_core::wire::{TcpFlags, Timestamps};
 use episodes::{Episodes, Retransmission};
 use outstanding::{Outstanding, Record};
+use positions::{ORIGIN, Positions};
 use rtt::RoundTrips;
 use slow_start::SlowStartWatch;
+use stated::Stated;
 use std::net::SocketAddr;
 use time::Ledger;
 use view::SenderView;
 
-/// The position of the first octet: far enough from zero for what comes before it.
-const ORIGIN: u64 = 1 << 32;
+pub(crate) use received::Received;
+pub(crate) use sender::Sender;
+
 /// A larger jump of the sequence numbers is a hole of the capture, and no loss.
 const LARGEST_GAP: u64 = 64 << 20;
 /// RFC 7323, section 2.3.
@@ -61,38 +69,11 @@ impl Context {
     }
 }
 
-/// What a sender's comment says of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stated {
-    New,
-    Again(Found),
-    WindowProbe,
-    KeepAlive,
-}
-
-impl Stated {
-    /// The comment has `sent: REASON` (docs/captures.md).
-    fn read(comment: &str) -> Option<Self> {
-        let (_, reason) = comment.split_once("sent: ")?;
-        Some(match reason.split(';').next().unwrap_or_default() {
-            "new-data" | "limited-transmit" | "path-mtu-probe" | "fin" => Self::New,
-            "fast-retransmit" => Self::Again(Found::Fast),
-            "rto-retransmit" | "rto-probe" => Self::Again(Found::Timeout),
-            // It may carry new data, which is no retransmission.
-            "tail-loss-probe" => Self::Again(Found::Probe),
-            "window-probe" => Self::WindowProbe,
-            "keep-alive" => Self::KeepAlive,
-            _ => return None,
-        })
-    }
-}
-
 /// The data of one end.
 #[derive(Debug)]
 pub(crate) struct Flow {
     from: SocketAddr,
-    /// The sequence number at [`ORIGIN`].
-    base: Option<u32>,
+    positions: Positions,
     snd_nxt: u64,
     snd_una: u64,
     fin: Option<u64>,
@@ -143,7 +124,7 @@ impl Flow {
     pub(crate) fn new(from: SocketAddr, start_ns: u64, records: usize, drawn: usize) -> Self {
         Self {
             from,
-            base: None,
+            positions: Positions::default(),
             snd_nxt: ORIGIN,
             snd_una: ORIGIN,
             fin: None,
@@ -197,11 +178,8 @@ impl Flow {
         self.stated
     }
 
-    /// The position of a sequence number. The first that is seen is at [`ORIGIN`].
     fn place(&mut self, seq: u32) -> u64 {
-        let base = *self.base.get_or_insert_with(|| seq.wrapping_sub(ORIGIN as u32));
-        let here = base.wrapping_add(self.snd_nxt as u32);
-        self.snd_nxt.saturating_add_signed(i64::from(seq.wrapping_sub(here).cast_signed()))
+        self.positions.of(seq, self.snd_nxt)
     }
 
     /// The capture says that this packet of the sender was dropped behind it.
@@ -223,11 +201,11 @@ impl Flow {
         let at = segment.at_ns;
         if segment.has(TcpFlags::SYN) {
             // The SYN is at the position before the first octet.
-            self.base.get_or_insert(segment.seq.wrapping_add(1).wrapping_sub(ORIGIN as u32));
+            self.positions.begin(segment.seq.wrapping_add(1));
         }
         let first = segment.seq.wrapping_add(u32::from(segment.has(TcpFlags::SYN)));
         let start = self.place(first);
-        let stated = Stated::read(segment.comment);
+        let stated = Stated::in_comment(segment.comment);
         self.stated |= stated.is_some();
         self.marks.capable += u64::from(segment.ecn == 1 || segment.ecn == 2 || segment.ecn == CE);
         self.marks.marked += u64::from(segment.ecn == CE);
@@ -581,7 +559,7 @@ impl Flow {
 
     /// A packet of the receiver passed.
     pub(crate) fn heard(&mut self, segment: &Segment<'_>, context: &Context) {
-        if self.base.is_none() || !segment.has(TcpFlags::ACK) || segment.has(TcpFlags::RST) {
+        if !self.positions.is_known() || !segment.has(TcpFlags::ACK) || segment.has(TcpFlags::RST) {
             return;
         }
         let at = segment.at_ns;
@@ -793,7 +771,9 @@ impl Flow {
             rtt: self.rtt.finish(),
             rtt_before: self.rtt_before.finish(),
             acks: Acks { segments_per_ack: per_ack, ..self.acks },
-            window: self.window,
+            window: Some(self.window),
+            congestion: None,
+            received: None,
             marks: self.marks,
             uncaptured: self.uncaptured,
             unacknowledged: self.outstanding.passed().saturating_sub(if self.fin_acked { 0 } else { fin }),

@@ -23,9 +23,16 @@ pub(super) struct SlowStartWatch {
     application: bool,
     rounds_of_application: u32,
     ended: Option<(u64, u64, u32, SlowStartEnd)>,
+    /// Its end is stated, and not inferred from growth.
+    stated: bool,
 }
 
 impl SlowStartWatch {
+    /// One that ends by [`end`](Self::end) alone.
+    pub(super) fn stated() -> Self {
+        Self { stated: true, ..Self::default() }
+    }
+
     pub(super) const fn window_is_full(&mut self) {
         self.window = true;
     }
@@ -58,7 +65,8 @@ impl SlowStartWatch {
         } else {
             (self.flat, self.flat_since) = (0, None);
         }
-        if self.flat >= FLAT_ROUNDS
+        if !self.stated
+            && self.flat >= FLAT_ROUNDS
             && let Some((at, flight, rounds)) = self.flat_since
         {
             let end = if self.window { SlowStartEnd::ReceiverWindow } else { SlowStartEnd::Plateau };

@@ -3,4 +3,5 @@
 
 mod limits;
 mod losses;
+mod traces;
 mod world;

@@ -37,6 +37,7 @@ pub use header::{CommonFields, Header, ReferenceTime, TraceSeq, VantagePoint};
 pub use metrics::Metrics;
 pub use reader::{ReadError, Reader};
 pub use record::{Group, Record};
+pub use writer::RECORD_SEPARATOR;
 
 /// How to trace.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 
 /// Begins a JSON text in a sequence (RFC 7464, section 2.2).
-pub(super) const RECORD_SEPARATOR: u8 = 0x1e;
+pub const RECORD_SEPARATOR: u8 = 0x1e;
 
 /// One thing that waits for the thread.
 #[derive(Clone, Copy, Debug)]
