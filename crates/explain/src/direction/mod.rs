@@ -3,6 +3,7 @@
 //! Whether a packet is a retransmission, what for, and what the sender waited for before it left, is inferred from sequence numbers, ACKs
 //! and times as they pass the capture. If packets say so themselves in comments, that counts instead.
 
+mod context;
 mod episodes;
 mod outstanding;
 mod positions;
@@ -29,6 +30,7 @@ use std::net::SocketAddr;
 use time::Ledger;
 use view::SenderView;
 
+pub(crate) use context::Context;
 pub(crate) use received::Received;
 pub(crate) use sender::Sender;
 
@@ -48,26 +50,6 @@ const BURST_NS: u64 = 60_000;
 pub(crate) const LONGEST_NS: u64 = 3_600_000_000_000;
 /// The shortest wait that is a stall.
 const SHORTEST_STALL_NS: u64 = 100_000_000;
-
-/// What the connection knows when a packet passes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
-    /// The smallest round trip from the capture to this direction's sender, ns.
-    pub(crate) to_sender_ns: u64,
-    /// From the capture to its receiver.
-    pub(crate) to_receiver_ns: u64,
-    /// The shift of the receiver's windows; `None` if its SYN was not captured.
-    pub(crate) scale: Option<u8>,
-    /// The largest segment by the handshake, without options.
-    pub(crate) agreed_mss: Option<u32>,
-}
-
-impl Context {
-    /// The capture is not at the sender: what it sees was spaced by the path before it.
-    fn is_away(&self) -> bool {
-        self.to_sender_ns > 200_000 && self.to_sender_ns * 5 > self.to_sender_ns + self.to_receiver_ns
-    }
-}
 
 /// The data of one end.
 #[derive(Debug)]
@@ -780,19 +762,6 @@ impl Flow {
             merged: self.outstanding.is_merged(),
             picture: self.artist.map(Artist::finish),
         }
-    }
-}
-
-impl Context {
-    /// Octets of a full segment: what the handshake agreed on, or the largest that passed.
-    fn segment_size(&self, largest: u32) -> u64 {
-        // Less than agreed on, but not by much: the path's MTU. Much less: no full segment has passed.
-        let size = match self.agreed_mss {
-            Some(agreed) if largest * 2 > agreed => agreed.min(largest),
-            Some(agreed) => agreed,
-            None => largest,
-        };
-        u64::from(size.max(1))
     }
 }
 
