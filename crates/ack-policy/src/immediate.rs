@@ -2,7 +2,7 @@
 //! the price of twice the ACKs; a super-packet is one arrival.
 
 use ackline_tcp_core::policy::NewAckPolicy;
-use ackline_tcp_core::policy::ack::{AckInit, AckPlan, AckPolicy, DataArrival, RecvView};
+use ackline_tcp_core::policy::ack::{AckCause, AckInit, AckPlan, AckPolicy, DataArrival, RecvView};
 use ackline_tcp_core::policy::spec::Entry;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -32,6 +32,10 @@ impl AckPolicy for Immediate {
 
     fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
         AckPlan::NOW
+    }
+
+    fn rule(&self, _view: &RecvView, _cause: AckCause) -> &'static str {
+        "every arrival"
     }
 }
 

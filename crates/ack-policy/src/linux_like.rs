@@ -125,6 +125,16 @@ impl LinuxLike {
         self.delay = self.settings.min;
     }
 
+    /// Each arrival is acknowledged.
+    const fn is_quick(&self) -> bool {
+        self.quick > 0 && !self.interactive
+    }
+
+    /// The application has read a message to its end, and a reply is not likely.
+    const fn is_read(&self, view: &RecvView) -> bool {
+        self.pushed && !self.interactive && view.free == view.buffer
+    }
+
     /// Adapts the delay to the time since the last arrival.
     fn measure(&mut self, view: &RecvView) {
         let last = core::mem::replace(&mut self.last_arrival, view.now);
@@ -153,6 +163,11 @@ impl LinuxLike {
             None => self.delay,
         }
     }
+}
+
+/// Two full segments wait for their ACK.
+fn is_second(view: &RecvView) -> bool {
+    view.unacked() >= view.rmss.max(1).saturating_mul(2)
 }
 
 impl Default for LinuxLike {
@@ -185,8 +200,7 @@ impl AckPolicy for LinuxLike {
         }
         self.measure(view);
         self.pushed |= data.psh;
-        let quick = self.quick > 0 && !self.interactive;
-        if quick || view.unacked() >= view.rmss.max(1).saturating_mul(2) {
+        if self.is_quick() || is_second(view) {
             return AckPlan::NOW;
         }
         let due = (view.now + self.plan(view)).min(self.due);
@@ -214,9 +228,8 @@ impl AckPolicy for LinuxLike {
     fn on_app_read(&mut self, view: &RecvView) -> AckPlan {
         // Pushed data that the application has read completely is the end of a message: unless a reply is
         // likely, waiting gains nothing.
-        let taken = self.pushed && !self.interactive && view.free == view.buffer;
         let unacked = view.unacked();
-        if unacked > view.rmss || (taken && unacked > 0) { AckPlan::NOW } else { AckPlan::Keep }
+        if unacked > view.rmss || (self.is_read(view) && unacked > 0) { AckPlan::NOW } else { AckPlan::Keep }
     }
 
     fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
@@ -229,6 +242,17 @@ impl AckPolicy for LinuxLike {
             self.delay = self.delay.saturating_mul(2).min(self.settings.max);
         }
         AckPlan::NOW
+    }
+
+    fn rule(&self, view: &RecvView, cause: AckCause) -> &'static str {
+        match cause {
+            AckCause::Timer => "delay",
+            _ if self.is_quick() => "quick ACK",
+            _ if is_second(view) => "second segment",
+            _ if view.unacked() > view.rmss => "more than a segment was read",
+            _ if self.is_read(view) => "the end of a message was read",
+            _ => "",
+        }
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

@@ -11,7 +11,7 @@
 
 use crate::profile::{Edge, Host, MSS, PROFILE, Profile, WINDOW};
 use ackline_tcp_core::policy::ack::{
-    AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations,
+    AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations,
 };
 use ackline_tcp_core::policy::spec::{Entry, ParamInfo};
 use ackline_tcp_core::policy::{Metrics, NewAckPolicy, Params, SpecError};
@@ -189,6 +189,15 @@ impl AckPolicy for SunOsDelayed {
 
     fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
         self.settings.host.ack()
+    }
+
+    fn rule(&self, view: &RecvView, cause: AckCause) -> &'static str {
+        match cause {
+            AckCause::Timer => "delay",
+            _ if view.unacked() >= self.threshold(view) => "35 % of the window",
+            _ if self.edge.gain(view) >= self.threshold(view) => "the window opens by 35 %",
+            _ => "",
+        }
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

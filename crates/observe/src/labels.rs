@@ -1,5 +1,6 @@
 //! Text for the core's enums and events, for records and captures.
 
+use ackline_tcp_core::Duration;
 use ackline_tcp_core::config::Ecn;
 use ackline_tcp_core::error::ConnError;
 use ackline_tcp_core::events::TraceEvent;
@@ -122,6 +123,34 @@ pub const fn conn_error(error: ConnError) -> &'static str {
         ConnError::DataAfterClose => "data-after-close",
         _ => "other",
     }
+}
+
+/// What data waits for, if it is worth a word: the application, the congestion window and the handshake are what every sender waits for.
+#[must_use]
+pub const fn waits_for(cause: Blocked) -> Option<&'static str> {
+    match cause {
+        Blocked::Pacing => Some("pacing"),
+        Blocked::ReceiveWindow => Some("the peer's window"),
+        Blocked::Nagle => Some("Nagle's rule"),
+        Blocked::Scheduler => Some("the scheduler"),
+        _ => None,
+    }
+}
+
+/// What is known of a packet that is sent, if `event` is that; it happened `ago`.
+#[must_use]
+pub fn departure_event(event: &TraceEvent, ago: Duration) -> Option<String> {
+    let millis = |time: Duration| format!("{:.3} ms", time.as_nanos() as f64 / 1e6);
+    Some(match *event {
+        TraceEvent::Blocked { cause } => {
+            format!("held back by {} for {}", waits_for(cause)?, millis(ago))
+        }
+        TraceEvent::Queued { delay } => format!("queued for {}", millis(delay)),
+        TraceEvent::Ack { policy, rule: "" } => format!("policy: {policy}"),
+        TraceEvent::Ack { policy, rule } => format!("policy: {policy}; rule: {rule}"),
+        TraceEvent::Policies { cc, ack, rto } => format!("policies: cc={cc}, ack={ack}, rto={rto}"),
+        _ => return None,
+    })
 }
 
 /// What happened inside a connection; `None` for what every packet brings.

@@ -4,6 +4,7 @@ use crate::drop_reason::DropReason;
 use crate::error::ConnError;
 use crate::four_tuple::FourTuple;
 use crate::id::{ConnId, ListenerId};
+use crate::info::Blocked;
 use crate::packet::{SendReason, TxPacket};
 use crate::policy::cc::Phase;
 use crate::policy::rto::{RtoPhase, RtoVerdict};
@@ -275,6 +276,32 @@ pub enum TraceEvent {
         again: u32,
         /// The reordering timer detected it; otherwise an ACK did.
         by_timer: bool,
+    },
+    /// The connection has nothing more to send for now. Traced after each burst, so the same cause comes again.
+    Blocked {
+        /// Why.
+        cause: Blocked,
+    },
+    /// The packet that is sent next waited for so long in the egress scheduler, or for the device.
+    Queued {
+        /// For how long.
+        delay: Duration,
+    },
+    /// A pure ACK that the receiver owes is sent next.
+    Ack {
+        /// Name of the ACK policy.
+        policy: &'static str,
+        /// The rule that asked for the ACK: of the policy or, with [`SendReason::AckByObligation`], of the core. Empty if it has no name.
+        rule: &'static str,
+    },
+    /// The policies of the connection, when it is established and when one is replaced.
+    Policies {
+        /// Name of the congestion control.
+        cc: &'static str,
+        /// Name of the ACK policy.
+        ack: &'static str,
+        /// Name of the RTO response.
+        rto: &'static str,
     },
     /// An incoming segment, or its payload, was dropped.
     Dropped {

@@ -46,9 +46,11 @@ pub mod config;
 mod plan;
 pub mod queueing;
 
-// What is reported.
-pub mod events;
+// A connection as it is.
 pub mod info;
+
+// What happens.
+pub mod events;
 
 // What every event of a connection needs from its endpoint.
 mod ctx;

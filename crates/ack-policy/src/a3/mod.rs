@@ -62,7 +62,7 @@ mod tests;
 use crate::profile::Edge;
 use crate::sunos;
 use ackline_tcp_core::policy::ack::{
-    AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations,
+    AckCause, AckInit, AckPlan, AckPolicy, AckSent, DataArrival, DataClass, RecvView, SoftObligations,
 };
 use ackline_tcp_core::policy::spec::Entry;
 use ackline_tcp_core::policy::{Metrics, NewAckPolicy, Params, SpecError};
@@ -132,6 +132,8 @@ pub(crate) struct Adaptive {
     quick: u32,
     /// An ACK waited for its delay since the last sampling.
     waited: bool,
+    /// Why the last ACK was asked for.
+    why: Why,
     /// Samplings completed, and samplings aborted.
     samples: u64,
     aborted: u64,
@@ -148,7 +150,7 @@ enum Decision {
     Hold(Instant),
 }
 
-/// Why an ACK is sent at once.
+/// Why an ACK is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
     Quick,
@@ -163,6 +165,30 @@ enum Why {
     Fin,
     Urgent,
     Probe,
+    Gain,
+    Read,
+}
+
+impl Why {
+    /// As captures say it.
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Quick => "quick ACK",
+            Self::Threshold => "35 % of what the sender can have outstanding",
+            Self::Timer => "delay",
+            Self::SampleStart => "a sampling begins",
+            Self::SampleEnd => "a sampling ends",
+            Self::SampleFull => "a sampling has used up the window",
+            Self::OutOfOrder => "out of order",
+            Self::Hole => "a hole is filled",
+            Self::Duplicate => "duplicate",
+            Self::Fin => "FIN",
+            Self::Urgent => "urgent",
+            Self::Probe => "probe",
+            Self::Gain => "the window opens by the threshold",
+            Self::Read => "pushed data was read",
+        }
+    }
 }
 
 impl Adaptive {
@@ -187,6 +213,7 @@ impl Adaptive {
             fin_seen: false,
             quick: 0,
             waited: false,
+            why: Why::Quick,
             samples: 0,
             aborted: 0,
         }
@@ -429,6 +456,7 @@ impl Adaptive {
             return None;
         }
         if view.unacked() > self.flow.per_round_trip() / part {
+            self.why = Why::Read;
             return Some(self.settings.host.ack());
         }
         let due = view.now + self.round_trip.div(part.into());
@@ -485,7 +513,10 @@ impl AckPolicy for Adaptive {
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         let host = self.settings.host;
         match self.decide(view, data) {
-            Decision::Ack(_) => host.ack(),
+            Decision::Ack(why) => {
+                self.why = why;
+                host.ack()
+            }
             Decision::Hold(until) => AckPlan::Withhold { until },
             Decision::Delay(due) => sunos::delayed(view, self.threshold(view), due).unwrap_or(host.ack()),
         }
@@ -530,6 +561,7 @@ impl AckPolicy for Adaptive {
             return AckPlan::Keep;
         }
         if self.edge.gain(view) >= self.threshold(view) {
+            self.why = Why::Gain;
             return self.settings.host.ack();
         }
         self.on_pushed_read(view).unwrap_or(AckPlan::Keep)
@@ -545,15 +577,21 @@ impl AckPolicy for Adaptive {
             }
             Some(sampling) => {
                 self.finish(view, Why::SampleEnd);
+                self.why = Why::SampleEnd;
                 let silent = sampling.got() == 0 && view.oldest_unacked.is_none();
                 if silent { AckPlan::Keep } else { self.settings.host.ack() }
             }
             None => {
                 self.due = None;
+                self.why = Why::Timer;
                 self.note_wait(view);
                 self.settings.host.ack()
             }
         }
+    }
+
+    fn rule(&self, _view: &RecvView, _cause: AckCause) -> &'static str {
+        self.why.text()
     }
 
     /// Step 25 with the core's bound: what was sampled so far counts.

@@ -2,6 +2,7 @@
 
 use super::record::{PacketRecord, Record, Sent};
 use crate::background::queue::Queue;
+use crate::labels;
 use crate::pcapng::Direction;
 use ackline_tcp_core::events::{PacketObserver, TraceEvent, Tracer};
 use ackline_tcp_core::packet::TxPacket;
@@ -101,13 +102,15 @@ fn tcp_headers(packet: &[u8]) -> Option<usize> {
 pub(super) struct CopyEvents(pub(super) Arc<Queue<Record>>);
 
 impl Tracer for CopyEvents {
-    fn trace(&mut self, _: Instant, conn: ConnId, event: &TraceEvent) {
+    fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent) {
         match event {
             // Every packet brings these.
             TraceEvent::Sent { .. } | TraceEvent::Received { .. } | TraceEvent::Congestion { .. } => {}
             // The reason of the packet says that it is a probe.
             TraceEvent::TailLossProbe { .. } => {}
-            event => self.0.push_unless_gap(Record::Event(conn, *event)),
+            // Nearly every burst ends with these.
+            TraceEvent::Blocked { cause } if labels::waits_for(*cause).is_none() => {}
+            event => self.0.push_unless_gap(Record::Event(conn, now, *event)),
         }
     }
 }

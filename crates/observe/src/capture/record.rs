@@ -37,7 +37,7 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Record {
     Packet(PacketRecord),
-    Event(ConnId, TraceEvent),
+    Event(ConnId, Instant, TraceEvent),
     /// So many packets came while the queue was full.
     Gap(u64),
 }

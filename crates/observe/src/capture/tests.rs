@@ -1,12 +1,15 @@
 //! Captures, read by programs that are not ours.
 
-use super::record::PacketRecord;
+use super::observer::CopyEvents;
+use super::record::{PacketRecord, Sent};
 use super::*;
 use crate::background::queue::{Batch, Queue};
 use crate::background::{Sink as _, run};
 use crate::pcapng::Direction;
 use ackline_tcp_core::config::EndpointConfig;
-use ackline_tcp_core::packet::TxPacket;
+use ackline_tcp_core::error::ConnError;
+use ackline_tcp_core::events::{TraceEvent, Tracer as _};
+use ackline_tcp_core::packet::{SegmentClass, SendReason, TxPacket};
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{RxChecksum, RxPacket, TxChecksum};
 use ackline_tcp_core::{ConnConfig, ConnId, Duration, Endpoint, Instant, ListenOn, Target, TxBudget};
@@ -20,6 +23,8 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
+
+mod departures;
 
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
 const HERE: [u8; 4] = [10, 0, 0, 1];
@@ -374,6 +379,31 @@ fn what_is_being_written_counts_and_the_packet_after_a_gap_tells_of_it() {
     let packets = read(&path).packets;
     assert_eq!(packets[5].comment, "");
     assert_eq!(packets[6].comment, "before this, 2 packets are missing: the capture's queue was full");
+}
+
+#[test]
+fn connections_that_ended_without_a_packet_silence_no_other() {
+    let (_folder, path, options) = place();
+    let queue = Arc::new(Queue::new(64 << 20));
+    let mut tracer = CopyEvents(queue.clone());
+    let policies = TraceEvent::Policies { cc: "reno", ack: "delayed", rto: "conventional" };
+    // A scanner opens them, and resets them.
+    for index in 0..20_000 {
+        let conn = ConnId::for_test(index, 0);
+        tracer.trace(Instant::ZERO, conn, &policies);
+        tracer.trace(Instant::ZERO, conn, &TraceEvent::Closed { error: Some(ConnError::Reset) });
+    }
+    let conn = ConnId::for_test(0, 1);
+    tracer.trace(Instant::ZERO, conn, &policies);
+    let Record::Packet(mut packet) = record(100) else { unreachable!() };
+    let (reason, class) = (SendReason::NewData, SegmentClass::Data);
+    packet.sent = Some(Sent { conn: Some(conn), class, reason });
+    queue.push(Record::Packet(packet), 100, &[&blob(100)]);
+    queue.close();
+    let summary = run(Writer::new(Files::create(path.clone(), options).expect("created"), 0), &queue);
+    assert_eq!((summary.packets, summary.dropped), (1, 0));
+    let comment = &read(&path).packets[0].comment;
+    assert!(comment.contains("policies: cc=reno"), "{comment}");
 }
 
 #[test]

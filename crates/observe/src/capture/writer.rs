@@ -7,15 +7,21 @@ use crate::background::Sink;
 use crate::background::queue::Batch;
 use crate::labels;
 use crate::pcapng::Packet;
-use ackline_tcp_core::ConnId;
 use ackline_tcp_core::events::TraceEvent;
+use ackline_tcp_core::packet::{ControlKind, SegmentClass};
 use ackline_tcp_core::wire::checksum::Accumulator;
 use ackline_tcp_core::wire::{PROTOCOL_TCP, PROTOCOL_UDP};
+use ackline_tcp_core::{ConnId, Instant};
+use std::collections::HashMap;
 use std::fmt::Write as _;
+use std::mem::discriminant;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Events that wait for a packet; of a connection that sends no more none is wanted.
 const MAX_NOTES: usize = 10_000;
+
+/// What happened, and when.
+type Note = (Instant, TraceEvent);
 
 /// Writes batches of records.
 #[derive(Debug)]
@@ -23,20 +29,56 @@ pub(super) struct Writer {
     files: Files,
     epoch_ns: u64,
     /// What happened to connections, for their next packets.
-    notes: Vec<(ConnId, TraceEvent)>,
+    notes: HashMap<ConnId, Vec<Note>>,
+    /// Their number.
+    count: usize,
     comment: String,
 }
 
 impl Writer {
-    pub(super) const fn new(files: Files, epoch_ns: u64) -> Self {
-        Self { files, epoch_ns, notes: vec![], comment: String::new() }
+    pub(super) fn new(files: Files, epoch_ns: u64) -> Self {
+        Self { files, epoch_ns, notes: HashMap::new(), count: 0, comment: String::new() }
     }
 
     /// Keeps an event for its connection's next packet.
-    fn keep(&mut self, conn: ConnId, event: &TraceEvent) {
-        if self.notes.len() < MAX_NOTES && labels::trace_event(event).is_some() {
-            self.notes.push((conn, *event));
+    fn keep(&mut self, conn: ConnId, at: Instant, event: &TraceEvent) {
+        if matches!(event, TraceEvent::Closed { .. }) {
+            // It may never send again, and its notes must not take the place of others'.
+            self.count -= self.notes.remove(&conn).map_or(0, |notes| notes.len());
+            return;
         }
+        if self.count >= MAX_NOTES || labels::trace_event(event).is_none() && !is_of_departure(event) {
+            return;
+        }
+        let notes = self.notes.entry(conn).or_default();
+        // A device that refused the packet is offered it again, and the rule and the queue are told again; a wait goes on.
+        let same = notes.iter_mut().find(|(_, known)| match (known, event) {
+            (TraceEvent::Blocked { cause }, TraceEvent::Blocked { cause: now }) => cause == now,
+            (known, now) => is_of_departure(now) && discriminant(known) == discriminant(now),
+        });
+        match same {
+            Some(_) if is_wait(event) => {}
+            Some(known) => *known = (at, *event),
+            None => {
+                notes.push((at, *event));
+                self.count += 1;
+            }
+        }
+    }
+
+    /// What the connection's packet of this kind tells of.
+    fn take(&mut self, conn: ConnId, class: SegmentClass) -> Vec<Note> {
+        let Some(notes) = self.notes.get_mut(&conn) else { return vec![] };
+        let data = matches!(
+            class,
+            SegmentClass::Data | SegmentClass::Retransmit | SegmentClass::Control(ControlKind::Fin)
+        );
+        let taken: Vec<Note> = notes.extract_if(.., |(_, event)| data || !is_wait(event)).collect();
+        if notes.is_empty() {
+            self.notes.remove(&conn);
+        }
+        self.count -= taken.len();
+        taken
     }
 
     /// Why it was sent, and what its connection did before.
@@ -46,11 +88,12 @@ impl Writer {
             self.say(format_args!("sent: {reason}; class: {class}"));
             if let Some(conn) = sent.conn {
                 self.connection(conn);
-                let mut notes = std::mem::take(&mut self.notes);
-                for (conn, event) in notes.extract_if(.., |(of, _)| *of == conn) {
-                    self.note(conn, &event);
+                for (at, event) in self.take(conn, sent.class) {
+                    match labels::departure_event(&event, record.at.since(at)) {
+                        Some(text) => self.say(format_args!("{text}")),
+                        None => self.note(conn, &event),
+                    }
                 }
-                self.notes = notes;
             }
         }
         if let Some((place, count)) = record.segment {
@@ -93,13 +136,13 @@ impl Sink for Writer {
         while let Some(record) = records.next() {
             match record {
                 Record::Gap(packets) => gap += packets,
-                Record::Event(conn, event) => self.keep(*conn, event),
+                Record::Event(conn, at, event) => self.keep(*conn, *at, event),
                 Record::Packet(record) => {
                     self.comment.clear();
                     self.describe(record);
                     if record.sent.is_none() {
-                        while let Some(Record::Event(conn, event)) = records
-                            .next_if(|next| matches!(next, Record::Event(_, event) if !is_timers(event)))
+                        while let Some(Record::Event(conn, _, event)) = records
+                            .next_if(|next| matches!(next, Record::Event(.., event) if is_of_arrival(event)))
                         {
                             self.note(*conn, event);
                         }
@@ -135,9 +178,24 @@ impl Sink for Writer {
     }
 }
 
-/// A timer brought it about, and not the packet before it.
-const fn is_timers(event: &TraceEvent) -> bool {
-    matches!(event, TraceEvent::Rto { .. } | TraceEvent::Lost { by_timer: true, .. })
+/// The packet before it brought it about, and not a timer, the application or what is sent.
+const fn is_of_arrival(event: &TraceEvent) -> bool {
+    let others = matches!(
+        event,
+        TraceEvent::Rto { .. } | TraceEvent::Lost { by_timer: true, .. } | TraceEvent::Closed { .. }
+    );
+    !others && !is_of_departure(event)
+}
+
+/// It is about what the connection sends next.
+const fn is_of_departure(event: &TraceEvent) -> bool {
+    is_wait(event)
+        || matches!(event, TraceEvent::Queued { .. } | TraceEvent::Ack { .. } | TraceEvent::Policies { .. })
+}
+
+/// It holds back the next data.
+const fn is_wait(event: &TraceEvent) -> bool {
+    matches!(event, TraceEvent::Blocked { .. })
 }
 
 /// Completes the checksum of a whole TCP or UDP packet.

@@ -72,6 +72,36 @@ pub enum Event {
         #[serde(with = "flags")]
         flags: TcpFlags,
     },
+    /// It will be sent next, and waited in the egress scheduler or for the device.
+    #[serde(rename = "ackline:segment_queued")]
+    SegmentQueued {
+        /// For so many milliseconds.
+        delay: f64,
+    },
+    /// A pure ACK that the receiver owes will be sent next.
+    #[serde(rename = "ackline:ack_requested")]
+    AckRequested {
+        /// The ACK policy.
+        policy: Word,
+        /// The rule that asked for it, of the policy or of the core; empty if it has no name.
+        rule: Word,
+    },
+    /// No more is sent for now, for another reason than the last time.
+    #[serde(rename = "ackline:sending_blocked")]
+    SendingBlocked {
+        /// Why: a word of [`labels::blocked`].
+        trigger: Word,
+    },
+    /// The policies in use from here on.
+    #[serde(rename = "ackline:policies_updated")]
+    PoliciesUpdated {
+        /// Congestion control.
+        cc: Word,
+        /// ACK policy.
+        ack: Word,
+        /// Response to timeouts.
+        rto: Word,
+    },
     /// The segment that arrived, or its payload, was dropped.
     #[serde(rename = "ackline:segment_dropped")]
     SegmentDropped {
@@ -202,6 +232,12 @@ impl Event {
             },
             TraceEvent::Received { seq, len, ack, flags } => {
                 Self::SegmentReceived { seq: seq.0, length: len, ack: ack.0, flags }
+            }
+            TraceEvent::Queued { delay } => Self::SegmentQueued { delay: millis(delay) },
+            TraceEvent::Ack { policy, rule } => Self::AckRequested { policy: word(policy), rule: word(rule) },
+            TraceEvent::Blocked { cause } => Self::SendingBlocked { trigger: word(labels::blocked(cause)) },
+            TraceEvent::Policies { cc, ack, rto } => {
+                Self::PoliciesUpdated { cc: word(cc), ack: word(ack), rto: word(rto) }
             }
             TraceEvent::Dropped { reason } => Self::SegmentDropped { trigger: word(reason.as_str()) },
             TraceEvent::Congestion { .. } => Self::MetricsUpdated(Metrics::of(event)?),

@@ -2,7 +2,7 @@
 
 use super::event::millis;
 use ackline_tcp_core::events::TraceEvent;
-use ackline_tcp_core::{ConnId, Rate, Window};
+use ackline_tcp_core::{Rate, Window};
 use serde::{Deserialize, Serialize};
 
 /// Congestion state; what is missing has not changed, or has no value yet.
@@ -56,7 +56,7 @@ impl Metrics {
     }
 
     /// What of `self` differs from `before`; `None` if nothing does.
-    fn since(&self, before: &Self) -> Option<Self> {
+    pub(super) fn since(&self, before: &Self) -> Option<Self> {
         let changes = Self::choose::<Changed>(before, self);
         (changes != Self::default()).then_some(changes)
     }
@@ -94,25 +94,5 @@ struct Changed;
 impl Choice for Changed {
     fn of<T: PartialEq>(old: Option<T>, new: Option<T>) -> Option<T> {
         new.filter(|new| old.as_ref() != Some(new))
-    }
-}
-
-/// What was last said of each connection, by its index: as many as are open at once.
-#[derive(Debug, Default)]
-pub(super) struct LastSaid(Vec<(u32, Metrics)>);
-
-impl LastSaid {
-    /// What has changed, and is said with this.
-    pub(super) fn changes(&mut self, conn: ConnId, metrics: &Metrics) -> Option<Metrics> {
-        if self.0.len() <= conn.index() {
-            self.0.resize(conn.index() + 1, (conn.generation(), Metrics::default()));
-        }
-        let (generation, last) = &mut self.0[conn.index()];
-        if *generation != conn.generation() {
-            (*generation, *last) = (conn.generation(), Metrics::default());
-        }
-        let changes = metrics.since(last)?;
-        last.update(&changes);
-        Some(changes)
     }
 }

@@ -7,13 +7,15 @@
 //! |---|---|
 //! | `event` | the events: their names and fields, in a file and from the core |
 //! | `record`, `header`, `date` | the rest of the format |
-//! | `metrics` | what has changed since the last `recovery:metrics_updated` |
+//! | `metrics` | the data of `recovery:metrics_updated` |
+//! | `last_said` | what has changed since it was last said of a connection |
 //! | `writer` | the thread |
 //! | `reader` | reading |
 
 mod date;
 mod event;
 mod header;
+mod last_said;
 mod metrics;
 mod reader;
 mod record;

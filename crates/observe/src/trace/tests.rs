@@ -3,6 +3,7 @@
 use super::*;
 use crate::background::queue::Queued as _;
 use crate::background::run;
+use ackline_tcp_core::info::Blocked;
 use ackline_tcp_core::{ConnId, Duration};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -147,6 +148,36 @@ fn metrics_tell_only_what_has_changed() {
     }
     assert_eq!((metrics.congestion_window, metrics.smoothed_rtt), (Some(11_000), Some(25.0)));
     assert_eq!(metrics.ssthresh, None, "there is none");
+}
+
+#[test]
+fn what_blocks_a_connection_is_said_when_it_changes() {
+    let (_folder, path, options) = place();
+    let (a, b, a_again) = (ConnId::for_test(0, 0), ConnId::for_test(1, 0), ConnId::for_test(0, 1));
+    let blocked = |conn, cause| (conn, TraceEvent::Blocked { cause });
+    let events = [
+        blocked(a, Blocked::Pacing),
+        blocked(b, Blocked::Pacing),
+        blocked(a, Blocked::Pacing),
+        (a, TraceEvent::Undo),
+        blocked(a, Blocked::Pacing),
+        blocked(a, Blocked::App),
+        blocked(b, Blocked::Pacing),
+        blocked(a, Blocked::Pacing),
+        blocked(a_again, Blocked::Pacing),
+    ];
+    let (file, _) = trace(&events, options, &path);
+    let said: Vec<_> = read(&file)
+        .into_iter()
+        .filter_map(|record| match record.event {
+            Event::SendingBlocked { trigger } => Some(format!("{}: {trigger}", record.group?)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        said,
+        ["conn 0.0: pacing", "conn 1.0: pacing", "conn 0.0: app", "conn 0.0: pacing", "conn 0.1: pacing"]
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::event::Event;
 use super::header::Header;
-use super::metrics::LastSaid;
+use super::last_said::LastSaid;
 use super::record::{Group, Record};
 use super::{CutShort, TraceOptions, TraceSummary};
 use crate::background::Sink;
@@ -69,13 +69,7 @@ impl Writer {
     }
 
     fn event(&mut self, conn: ConnId, event: &TraceEvent) {
-        let event = match Event::of(event) {
-            Some(Event::MetricsUpdated(metrics)) => {
-                self.said.changes(conn, &metrics).map(Event::MetricsUpdated)
-            }
-            other => other,
-        };
-        if let Some(event) = event {
+        if let Some(event) = self.said.record(conn, event) {
             self.add(event, Some(conn.into()));
         }
     }

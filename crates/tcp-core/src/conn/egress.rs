@@ -11,6 +11,7 @@ use crate::config::{ConnConfig, EndpointConfig};
 use crate::ctx::Ctx;
 use crate::events::TraceEvent;
 use crate::four_tuple::FourTuple;
+use crate::info::Blocked;
 use crate::packet::SendReason;
 use crate::plan::Plan;
 use crate::policy::sched::{ControlKind, Descriptor, SegmentClass};
@@ -379,6 +380,17 @@ impl Connection {
         plan.class == SegmentClass::PureAck
             && plan.reason != SendReason::ChallengeAck
             && built.ack.as_ref().is_some_and(|numbers| self.rcv.is_plain(numbers))
+    }
+
+    /// The ACK policy and the rule that asked for `plan`; `None` unless it is an ACK that the receiver owes.
+    pub(crate) fn ack_rule(&self, now: Instant, plan: &Plan) -> Option<(&'static str, &'static str)> {
+        matches!(plan.reason, SendReason::AckByPolicy | SendReason::AckByTimer | SendReason::AckByObligation)
+            .then(|| self.rcv.ack_rule(now, &self.config, plan.reason))
+    }
+
+    /// Why the sender stands still, after [`next`](Self::next) returned nothing.
+    pub(crate) const fn blocked(&self) -> Blocked {
+        self.snd.blocked()
     }
 
     /// The device took the packet.

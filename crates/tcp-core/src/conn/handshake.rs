@@ -210,6 +210,7 @@ impl Connection {
                 ecn: ecn.map_or(Ecn::Off, |agreed| agreed.mode),
             },
         );
+        self.trace_policies(ctx);
     }
 
     /// Bytes of options on every segment of an established connection.

@@ -5,6 +5,7 @@
 use super::Connection;
 use crate::config::{ConnConfig, KeepAlive, MAX_BUFFER, MIN_BUFFER, Nagle};
 use crate::ctx::Ctx;
+use crate::events::TraceEvent;
 use crate::policy::{NewAckPolicy, NewCongestionControl, NewRtoResponse};
 use crate::rcv::syn_window;
 use crate::time::Duration;
@@ -126,13 +127,27 @@ impl Connection {
 
     pub(crate) fn set_congestion_control(&mut self, ctx: &mut Ctx<'_>, make: &NewCongestionControl) {
         self.snd.swap_cc(ctx, make);
+        self.trace_policies(ctx);
     }
 
     pub(crate) fn set_ack_policy(&mut self, ctx: &mut Ctx<'_>, make: &NewAckPolicy) {
         self.rcv.swap_policy(ctx, &self.config, make);
+        self.trace_policies(ctx);
     }
 
     pub(crate) fn set_rto_response(&mut self, ctx: &mut Ctx<'_>, make: &NewRtoResponse) {
         self.snd.swap_rto_response(ctx, &self.config, make);
+        self.trace_policies(ctx);
+    }
+
+    /// Traces which policies are in use from now on.
+    pub(super) fn trace_policies(&self, ctx: &mut Ctx<'_>) {
+        if ctx.tracer.is_some()
+            && let Some(cc) = self.snd.shown_cc()
+            && let Some(ack) = self.rcv.shown_policy()
+        {
+            let (cc, ack, rto) = (cc.name(), ack.name(), self.snd.rto_response_name(&self.config));
+            ctx.trace(|| TraceEvent::Policies { cc, ack, rto });
+        }
     }
 }

@@ -9,6 +9,7 @@
 //! | `half_open.rs`, `syn_cache.rs` | passive opens before they are connections: their rules, and their entries |
 //! | `syn_cookies.rs` | passive opens without an entry |
 //! | `transmit.rs` | sending: what to send next, and what its departure commits |
+//! | `send_trace.rs` | what a tracer is told of sending |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
 //! | `service.rs` | timers, events, and the end of connections |
 //! | `memory.rs` | the memory budget: what is charged, and who goes if it is used up |
@@ -47,6 +48,7 @@ mod ports;
 mod ready;
 mod refuse;
 mod rng;
+mod send_trace;
 mod service;
 mod settings;
 mod slots;
@@ -307,6 +309,9 @@ impl Endpoint {
     ) -> Result<TxReport, E> {
         self.now = self.now.max(now);
         let report = self.transmit_all(now, budget, emit);
+        if self.observe.tracer.is_some() {
+            self.trace_blocked(now);
+        }
         self.settle(now);
         report
     }

@@ -274,7 +274,7 @@ impl Endpoint {
     /// The next packet of the connection whose turn it is; `None` if no connection has anything to send.
     fn next_plan(&mut self, now: Instant, run: u32) -> Option<(u32, Plan)> {
         let largest = self.config.max_super_packet;
-        let largest = if largest > 0 { largest.min(self.egress.properties.largest_packet) } else { 0 };
+        let largest = largest.min(self.egress.properties.largest_packet);
         loop {
             let Some(index) = self.egress.ready.current() else {
                 self.egress.resume_if_idle(&mut self.slots);
@@ -379,6 +379,9 @@ impl Endpoint {
         self.touch(now, id.index);
         let Some(plan) = plan else { return Ok(SendOutcome::Void) };
         let serial = descriptor.id.serial;
+        if self.observe.tracer.is_some() {
+            self.trace_queued(now, id, descriptor.queued_at);
+        }
         let sent = self.offer(now, id, &plan, serial, emit);
         if sent.is_err()
             && let Some(conn) = self.slots.conn_mut(id.index)
@@ -401,6 +404,9 @@ impl Endpoint {
         serial: u64,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
+        if self.observe.tracer.is_some() {
+            self.trace_ack(now, id, plan);
+        }
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
         let header = &mut self.egress.header;
         let Ok(built) = conn.build(now, &self.config, plan, self.config.tx_checksum, header) else {

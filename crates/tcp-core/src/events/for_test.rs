@@ -5,6 +5,7 @@ use crate::drop_reason::DropReason;
 use crate::ecn::Ecn;
 use crate::error::ConnError;
 use crate::four_tuple::FourTuple;
+use crate::info::Blocked;
 use crate::packet::SendReason;
 use crate::policy::cc::Phase;
 use crate::policy::rto::{RtoPhase, RtoVerdict};
@@ -56,7 +57,11 @@ impl TraceEvent {
             Self::StaleAck { .. } => Self::Undo,
             Self::Undo => Self::EcnAgreed { mode: Ecn::Classic, capable: true },
             Self::EcnAgreed { .. } => Self::EcnReduced { until: seq },
-            Self::EcnReduced { .. } => Self::Dropped { reason: DropReason::ALL[0] },
+            Self::EcnReduced { .. } => Self::Blocked { cause: Blocked::ReceiveWindow },
+            Self::Blocked { .. } => Self::Queued { delay: Duration::from_micros(310) },
+            Self::Queued { .. } => Self::Ack { policy: "delayed", rule: "second segment" },
+            Self::Ack { .. } => Self::Policies { cc: "reno", ack: "delayed", rto: "conventional" },
+            Self::Policies { .. } => Self::Dropped { reason: DropReason::ALL[0] },
             Self::Dropped { .. } => Self::Closed { error: Some(ConnError::Reset) },
             Self::Closed { .. } => return None,
         })

@@ -66,6 +66,14 @@ pub trait AckPolicy: Debug + Send {
         let _ = view;
     }
 
+    /// The rule that asked for the ACK that is sent next, for captures; empty, the default, if it has no name. `cause` is
+    /// [`Plan`](AckCause::Plan) or [`Timer`](AckCause::Timer). Called only if somebody watches, before
+    /// [`on_ack_sent`](Self::on_ack_sent).
+    fn rule(&self, view: &RecvView, cause: AckCause) -> &'static str {
+        let _ = (view, cause);
+        ""
+    }
+
     /// Reports the policy's own variables, by name.
     fn metrics(&self, report: &mut Metrics<'_>) {
         let _ = report;

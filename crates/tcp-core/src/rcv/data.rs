@@ -325,7 +325,7 @@ impl Receiver {
     }
 
     /// Less than `min(RMSS, R/2)` is left of the window: the peer must be told at once.
-    fn nearly_full(&self) -> bool {
+    pub(super) fn nearly_full(&self) -> bool {
         self.window() < self.window.quota(u32::from(self.rmss))
     }
 

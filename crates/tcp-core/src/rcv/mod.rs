@@ -181,6 +181,17 @@ fn known(rtt: Duration) -> Option<Duration> {
     (rtt != Duration::MAX).then_some(rtt)
 }
 
+/// What an ACK is sent for, as the policy is told.
+const fn cause_of(reason: SendReason) -> AckCause {
+    match reason {
+        SendReason::AckByPolicy => AckCause::Plan,
+        SendReason::AckByTimer => AckCause::Timer,
+        SendReason::WindowUpdate => AckCause::WindowUpdate,
+        SendReason::AckByObligation | SendReason::ChallengeAck => AckCause::Obligation,
+        _ => AckCause::Piggyback,
+    }
+}
+
 /// Segment size until the peer's is known: RFC 9293's default for IPv4 (section 3.7.1).
 const UNKNOWN_MSS: u32 = 536;
 
@@ -480,17 +491,51 @@ impl Receiver {
                 waiting.on_ack_sent();
             }
         }
-        let cause = match reason {
-            SendReason::AckByPolicy => AckCause::Plan,
-            SendReason::AckByTimer => AckCause::Timer,
-            SendReason::WindowUpdate => AckCause::WindowUpdate,
-            SendReason::AckByObligation | SendReason::ChallengeAck => AckCause::Obligation,
-            _ => AckCause::Piggyback,
-        };
         let view = self.view(ctx.now, config);
-        self.acks.on_sent(ctx, &view, &AckSent::new(cause, advance), reports);
+        self.acks.on_sent(ctx, &view, &AckSent::new(cause_of(reason), advance), reports);
         if another {
             self.acks.oblige(SendReason::AckByObligation);
+        }
+    }
+
+    /// The ACK policy, and which rule, of it or of the core, wants the ACK that is sent for `reason`.
+    pub(crate) fn ack_rule(
+        &self,
+        now: Instant,
+        config: &ConnConfig,
+        reason: SendReason,
+    ) -> (&'static str, &'static str) {
+        let view = self.view(now, config);
+        let cause = cause_of(reason);
+        let rule = match cause {
+            AckCause::Plan | AckCause::Timer => match self.acks.rule(&view, cause) {
+                "" => self.arrival_rule(&view),
+                rule => rule,
+            },
+            AckCause::Obligation if self.acks.is_truncating() => "held for too long",
+            AckCause::Obligation if self.acks.is_quick() => "quick ACKs are set",
+            AckCause::Obligation => self.arrival_rule(&view),
+            AckCause::Piggyback | AckCause::WindowUpdate => "",
+        };
+        (self.acks.policy().map_or("", AckPolicy::name), rule)
+    }
+
+    /// What about the latest arrivals wants an ACK.
+    fn arrival_rule(&self, view: &RecvView) -> &'static str {
+        if self.data_segs_in == 0 {
+            "SYN"
+        } else if self.fin_received() {
+            "FIN"
+        } else if self.has_out_of_order() {
+            "out of order"
+        } else if view.unacked() == 0 {
+            "nothing new"
+        } else if self.nearly_full() {
+            "the window is nearly used up"
+        } else if view.unacked() >= view.rmss.saturating_mul(2) {
+            "second segment"
+        } else {
+            "a hole is filled"
         }
     }
 

@@ -307,6 +307,16 @@ impl Acks {
         }
     }
 
+    /// The rule of the policy, asked for an ACK for `cause`.
+    pub(super) fn rule(&self, view: &RecvView, cause: AckCause) -> &'static str {
+        self.policy.as_deref().map_or("", |policy| policy.rule(view, cause))
+    }
+
+    /// True if the due ACK ends a hold of the policy.
+    pub(super) const fn is_truncating(&self) -> bool {
+        self.truncates
+    }
+
     /// Adopts a plan; true if it asks for an ACK at once.
     fn take_plan(&mut self, plan: AckPlan) -> bool {
         match plan {

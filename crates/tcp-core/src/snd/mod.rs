@@ -242,6 +242,11 @@ impl Sender {
         self.stream.smss()
     }
 
+    /// Why nothing more is sent, after [`next`](Self::next) returned nothing.
+    pub(crate) const fn blocked(&self) -> Blocked {
+        self.stream.blocked
+    }
+
     /// Payload bytes that have not been sent.
     pub(crate) fn unsent(&self) -> u32 {
         self.stream.buffer.end().saturating_distance_from(self.stream.nxt)

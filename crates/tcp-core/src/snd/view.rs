@@ -99,6 +99,11 @@ impl Sender {
         }
     }
 
+    /// Name of the response to timeouts.
+    pub(crate) fn rto_response_name(&self, config: &ConnConfig) -> &'static str {
+        self.stream.losses().show_response(config, |response| response.name())
+    }
+
     /// Fills in the sender's fields.
     pub(crate) fn info(&self, config: &ConnConfig, info: &mut Info) {
         let snd = &self.stream;
@@ -111,7 +116,7 @@ impl Sender {
         info.min_rtt = snd.rtt.min_rtt();
         let losses = snd.losses();
         if snd.open {
-            info.rto_response = losses.show_response(config, |response| response.name());
+            info.rto_response = self.rto_response_name(config);
             let decision = snd.ask_for_decision();
             let window = decision.window;
             info.snd_cwnd = self.flight.as_deref().map_or(window, |flight| flight.gated(snd, window)).bytes();

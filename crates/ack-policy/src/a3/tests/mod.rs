@@ -190,5 +190,6 @@ fn label(why: Why) -> &'static str {
         Why::Fin => "FIN",
         Why::Urgent => "URG",
         Why::Probe => "PROBE",
+        Why::Gain | Why::Read => "read",
     }
 }

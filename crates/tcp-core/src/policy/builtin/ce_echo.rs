@@ -4,7 +4,7 @@
 //! The core decides which ACKs carry ECE; this only makes sure that none of them waits. The core wraps the
 //! policy of each connection that uses DCTCP feedback.
 
-use crate::policy::ack::{AckPlan, AckPolicy, AckSent, DataArrival, RecvView, SoftObligations};
+use crate::policy::ack::{AckCause, AckPlan, AckPolicy, AckSent, DataArrival, RecvView, SoftObligations};
 use crate::policy::{Metrics, Params, SpecError};
 use crate::time::Duration;
 use alloc::boxed::Box;
@@ -16,6 +16,8 @@ pub struct CeEcho {
     name: &'static str,
     /// The last in-order data carried CE.
     ce: bool,
+    /// The last ACK asked for was for a change of CE alone.
+    echoes: bool,
 }
 
 impl CeEcho {
@@ -23,13 +25,13 @@ impl CeEcho {
     #[must_use]
     pub fn around(inner: Box<dyn AckPolicy>) -> Self {
         let name = inner.name();
-        Self { inner, name, ce: false }
+        Self::named(name, inner)
     }
 
     /// Wraps `inner`, with another name.
     #[must_use]
     pub fn named(name: &'static str, inner: Box<dyn AckPolicy>) -> Self {
-        Self { inner, name, ce: false }
+        Self { inner, name, ce: false, echoes: false }
     }
 }
 
@@ -50,7 +52,8 @@ impl AckPolicy for CeEcho {
         let plan = self.inner.on_data(view, data);
         let changed = data.ce != self.ce;
         self.ce = data.ce;
-        if changed && !matches!(plan, AckPlan::Now { .. }) { AckPlan::NOW } else { plan }
+        self.echoes = changed && !matches!(plan, AckPlan::Now { .. });
+        if self.echoes { AckPlan::NOW } else { plan }
     }
 
     fn on_ack_sent(&mut self, view: &RecvView, sent: &AckSent) -> AckPlan {
@@ -67,6 +70,10 @@ impl AckPolicy for CeEcho {
 
     fn on_hold_truncated(&mut self, view: &RecvView) {
         self.inner.on_hold_truncated(view);
+    }
+
+    fn rule(&self, view: &RecvView, cause: AckCause) -> &'static str {
+        if self.echoes && cause == AckCause::Plan { "change of CE" } else { self.inner.rule(view, cause) }
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {

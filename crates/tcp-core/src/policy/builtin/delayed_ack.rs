@@ -1,7 +1,7 @@
 //! Delayed acknowledgments (RFC 1122 section 4.2.3.2, RFC 5681 section 4.2): at least one ACK for every second
 //! full-sized segment, and none later than a fixed delay.
 
-use crate::policy::ack::{AckPlan, AckPolicy, DataArrival, DataClass, RecvView, SoftObligations};
+use crate::policy::ack::{AckCause, AckPlan, AckPolicy, DataArrival, DataClass, RecvView, SoftObligations};
 use crate::policy::spec::ParamInfo;
 use crate::policy::{Metrics, Params, SpecError};
 use crate::time::Duration;
@@ -109,6 +109,16 @@ impl AckPolicy for DelayedAck {
 
     fn on_timeout(&mut self, _view: &RecvView) -> AckPlan {
         AckPlan::NOW
+    }
+
+    fn rule(&self, view: &RecvView, cause: AckCause) -> &'static str {
+        let full = view.unacked() >= self.segments.saturating_mul(view.rmss.max(1));
+        match cause {
+            AckCause::Timer => "delay",
+            _ if full && self.segments == STANDARD_SEGMENTS => "second segment",
+            _ if full => "enough segments",
+            _ => "",
+        }
     }
 
     fn metrics(&self, report: &mut Metrics<'_>) {
