@@ -169,7 +169,9 @@ fn what_is_no_capture_is_refused() {
     let file = at("scenario.toml", b"duration = \"3s\"");
     let said = refused(&["explain", text(&file)], 5);
     assert!(
-        said.contains("scenario.toml: not a capture: it begins with 64 75 72 61; pcap and pcapng"),
+        said.contains(
+            "scenario.toml: neither a capture nor a trace: it begins with 64 75 72 61; pcap and pcapng"
+        ),
         "{said}"
     );
     let other =

@@ -40,7 +40,7 @@ pub enum ReadError {
     Io(#[from] io::Error),
     /// The first bytes are those of no capture.
     #[error(
-        "not a capture: it begins with {begin}; pcap and pcapng are read (tcpdump -w, Wireshark, ackline --pcap)"
+        "neither a capture nor a trace: it begins with {begin}; pcap and pcapng are read (tcpdump -w, Wireshark, ackline --pcap), and what ackline --trace writes"
     )]
     Unknown {
         /// The first bytes, in hexadecimal digits, or what they are of.
