@@ -130,6 +130,9 @@ pub(super) fn captures(results: &Results) -> String {
             ("capture and trace", TUN_CAPTURED_AND_TRACED),
         ] {
             let (with, without) = (Case { contestant, act }, Case { contestant: TUN, act });
+            if results.summary(&with, Metric::GbitPerSecond).is_none() {
+                continue;
+            }
             let rate = |case| with_range(results.summary(case, Metric::GbitPerSecond));
             let ratio = with_range(results.ratio(&with, &without, Metric::GbitPerSecond));
             let missing = with_range(results.summary(&with, Metric::NotObserved));
