@@ -334,6 +334,8 @@ async fn open(world: &World, kind: Kind, cell: Cell, subject_opens: bool) -> (Su
     match kind {
         Kind::Stack => {
             let mut config = Registry::default().conn_config();
+            // The buffer takes all of it at once, as the kernel's does.
+            config.min_send_buffer = None;
             if let Some(limit) = user_timeout {
                 config.user_timeout = Some(limit.into());
             }
