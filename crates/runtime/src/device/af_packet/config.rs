@@ -3,6 +3,7 @@
 use super::neighbours::{Attachment, NeighbourConfig};
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
+use crate::memory;
 use crate::sys::packet::MAX_BATCH;
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -43,7 +44,8 @@ pub struct AfPacketConfig {
     /// 64 KiB of memory.
     pub receive_batch: usize,
     /// Bytes of memory for received frames that have not been read yet, including the kernel's bookkeeping (a
-    /// full-sized packet of 1500 bytes counts as 2304 or more).
+    /// full-sized packet of 1500 bytes counts as 2304 or more). With less than a super-packet (about 70 KB) for each of many
+    /// connections, some lose all that they send.
     pub receive_buffer: usize,
     /// Bytes of memory for frames that were sent but have not left, including the kernel's bookkeeping.
     /// Packets that do not fit wait in the stack.
@@ -56,6 +58,18 @@ pub struct AfPacketConfig {
     /// ([`Builder::any_address`](crate::stack::Builder::any_address)), not only for
     /// [`addresses`](Self::addresses).
     pub any_address: bool,
+}
+
+/// The largest receive buffer unless a configuration says otherwise, in bytes: three super-packets for each of a thousand
+/// connections.
+const MOST_RECEIVED: u64 = 256 << 20;
+/// The smallest.
+const LEAST_RECEIVED: u64 = 16 << 20;
+
+/// A quarter of the stack's memory budget on this machine, within bounds.
+fn receive_buffer() -> usize {
+    let share = memory::budget().unwrap_or(0) / 4;
+    share.clamp(LEAST_RECEIVED, MOST_RECEIVED) as usize
 }
 
 impl AfPacketConfig {
@@ -71,7 +85,7 @@ impl AfPacketConfig {
             qdisc_bypass: false,
             mtu: None,
             receive_batch: MAX_BATCH,
-            receive_buffer: 16 << 20,
+            receive_buffer: receive_buffer(),
             send_buffer: 512 << 10,
             neighbours: Vec::new(),
             resolution: NeighbourConfig::default(),
