@@ -41,7 +41,7 @@ pub(super) struct Episodes {
     watch_until_ns: u64,
 }
 
-/// What [`Episodes::again`] is told of.
+/// Something that was sent again.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Retransmission {
     pub(super) at_ns: u64,
@@ -51,10 +51,7 @@ pub(super) struct Retransmission {
     pub(super) stated: bool,
     /// The original did not pass the capture.
     pub(super) before: bool,
-    pub(super) snd_nxt: u64,
     pub(super) flight: u64,
-    /// When the cumulative ACK advanced last.
-    pub(super) progress_ns: u64,
     /// The timer has fired for it.
     pub(super) timeout: bool,
 }
@@ -64,8 +61,8 @@ impl Episodes {
         self.open.as_ref()
     }
 
-    /// Something was sent again; true if an episode begins.
-    pub(super) fn again(&mut self, it: &Retransmission) -> bool {
+    /// Something was sent again, before `snd_nxt`; the cumulative ACK advanced last at `progress_ns`. True if an episode begins.
+    pub(super) fn again(&mut self, it: &Retransmission, snd_nxt: u64, progress_ns: u64) -> bool {
         let begins = self.open.is_none();
         let number = self.begun;
         let open = self.open.get_or_insert(Open {
@@ -80,18 +77,18 @@ impl Episodes {
                 spurious: 0,
                 before: 0,
                 timeouts: 0,
-                without_progress_ns: it.at_ns.saturating_sub(it.progress_ns),
+                without_progress_ns: it.at_ns.saturating_sub(progress_ns),
                 flight_before: it.flight,
                 flight_after: 0,
             },
-            recovery_point: it.snd_nxt,
+            recovery_point: snd_nxt,
             timeout_point: 0,
         });
         if begins {
             self.begun += 1;
         }
         if it.start >= open.recovery_point {
-            open.recovery_point = it.snd_nxt;
+            open.recovery_point = snd_nxt;
         }
         let story = &mut open.story;
         story.retransmissions += 1;
@@ -99,7 +96,7 @@ impl Episodes {
         story.before += u64::from(it.before);
         if it.timeout {
             story.timeouts += 1;
-            open.timeout_point = it.snd_nxt;
+            open.timeout_point = snd_nxt;
         }
         let (at_ns, episode) = (it.at_ns, open.number);
         if self.recent.len() >= RECENT {

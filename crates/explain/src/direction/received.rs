@@ -2,7 +2,7 @@
 
 use super::positions::{ORIGIN, Positions};
 use super::segment_size::SegmentSize;
-use crate::story::{Acks, Direction, Losses, Marks, Received as Story};
+use crate::story::{Acks, Direction, Received as Story};
 use std::net::SocketAddr;
 
 /// Data that a stack receives.
@@ -90,37 +90,15 @@ impl Received {
     /// What is told of it; `start_ns` is the connection's begin.
     pub(crate) fn finish(self, start_ns: u64) -> Direction {
         let fin = u64::from(self.fin().1);
-        let segments = self.rcv_nxt.saturating_sub(ORIGIN) as f64 / self.segment.octets() as f64;
-        let per_ack = if self.acks.advancing > 0 { segments / self.acks.advancing as f64 } else { 0.0 };
-        let first_ns = self.first_ns.unwrap_or(start_ns);
         Direction {
-            from: self.from,
             bytes: self.rcv_nxt.saturating_sub(ORIGIN + fin),
             packets: self.packets,
             largest: self.largest,
             mss: self.segment.seen(),
-            first_at_ns: first_ns.saturating_sub(start_ns),
-            last_at_ns: self.last_ns.max(first_ns).saturating_sub(start_ns),
-            max_flight: 0,
-            slow_start: None,
-            time: vec![],
-            intervals: vec![],
-            interval_grain_ns: 0,
-            stalls: vec![],
-            losses: Losses::default(),
-            episodes: vec![],
-            episodes_left_out: 0,
-            rtt: None,
-            rtt_before: None,
-            acks: Acks { segments_per_ack: per_ack, ..self.acks },
-            window: None,
-            congestion: None,
+            acks: self.acks.over(self.rcv_nxt.saturating_sub(ORIGIN), self.segment.octets()),
             received: Some(self.received),
-            marks: Marks::default(),
-            uncaptured: 0,
             unacknowledged: self.highest.saturating_sub(self.rcv_nxt),
-            merged: false,
-            picture: None,
+            ..Direction::between(self.from, start_ns, self.first_ns, self.last_ns)
         }
     }
 }

@@ -3,17 +3,13 @@
 //! Between two events the cause of a wait follows from what the stack has stated: the phase of loss handling, the congestion window and
 //! what is in flight, the peer's window, the pacing rate. It is what the stack's own gate asks before it sends.
 
-use super::episodes::{Episodes, Retransmission};
-use super::outstanding::{Outstanding, Record};
-use super::positions::{ORIGIN, Positions};
-use super::rtt::RoundTrips;
+use super::episodes::Retransmission;
 use super::segment_size::SegmentSize;
 use super::slow_start::SlowStartWatch;
 use super::stated::Stated;
-use super::time::Ledger;
+use super::tally::Tally;
 use super::{BURST_NS, LONGEST_NS, SHORTEST_STALL_NS, since};
-use crate::picture::Artist;
-use crate::story::{Acks, Cause, Congestion, Direction, Found, Losses, Marks, SlowStartEnd, Window};
+use crate::story::{Cause, Congestion, Direction, Found, SlowStartEnd};
 use ackline_observe::trace::Metrics;
 use ackline_tcp_core::policy::cc::Phase;
 use std::net::SocketAddr;
@@ -21,21 +17,7 @@ use std::net::SocketAddr;
 /// Data that a stack sends.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    from: SocketAddr,
-    positions: Positions,
-    snd_nxt: u64,
-    snd_una: u64,
-    fin: Option<u64>,
-    fin_ns: Option<u64>,
-    fin_acked: bool,
-    outstanding: Outstanding,
-    ledger: Ledger,
-    slow_start: SlowStartWatch,
-    episodes: Episodes,
-    rtt: RoundTrips,
-    losses: Losses,
-    acks: Acks,
-    window: Window,
+    tally: Tally,
     congestion: Congestion,
     metrics: Metrics,
     /// Octets sent since the pipe was stated.
@@ -50,20 +32,9 @@ pub(crate) struct Sender {
     expired: bool,
     /// When the window was reduced last.
     reduced_ns: u64,
-    bytes: u64,
-    packets: u64,
-    largest: u32,
     segment: SegmentSize,
-    max_flight: u64,
-    first_ns: Option<u64>,
-    last_ns: u64,
-    /// When the cumulative ACK advanced last, and when any came.
-    progress_ns: u64,
+    /// When any ACK came last.
     heard_ns: u64,
-    acked_bytes: u64,
-    uncaptured: u64,
-    keep_alives: u64,
-    artist: Option<Artist>,
 }
 
 impl Sender {
@@ -71,21 +42,7 @@ impl Sender {
     /// what is drawn.
     pub(crate) fn new(from: SocketAddr, start_ns: u64, records: usize, drawn: usize) -> Self {
         Self {
-            from,
-            positions: Positions::default(),
-            snd_nxt: ORIGIN,
-            snd_una: ORIGIN,
-            fin: None,
-            fin_ns: None,
-            fin_acked: false,
-            outstanding: Outstanding::new(records),
-            ledger: Ledger::default(),
-            slow_start: SlowStartWatch::stated(),
-            episodes: Episodes::default(),
-            rtt: RoundTrips::default(),
-            losses: Losses::default(),
-            acks: Acks::default(),
-            window: Window::default(),
+            tally: Tally::new(from, start_ns, records, drawn, SlowStartWatch::stated()),
             congestion: Congestion::default(),
             metrics: Metrics::default(),
             sent_since: 0,
@@ -95,73 +52,59 @@ impl Sender {
             expired_ns: 0,
             expired: false,
             reduced_ns: 0,
-            bytes: 0,
-            packets: 0,
-            largest: 0,
             segment: SegmentSize::default(),
-            max_flight: 0,
-            first_ns: None,
-            last_ns: 0,
-            progress_ns: 0,
             heard_ns: 0,
-            acked_bytes: 0,
-            uncaptured: 0,
-            keep_alives: 0,
-            artist: (drawn > 0).then(|| Artist::new(start_ns, ORIGIN, drawn)),
         }
     }
 
     pub(crate) const fn fin(&self) -> (Option<u64>, bool) {
-        (self.fin_ns, self.fin_acked)
+        self.tally.fin()
     }
 
     pub(crate) const fn keep_alives(&self) -> u64 {
-        self.keep_alives
+        self.tally.keep_alives
     }
 
     /// A SYN with this number was sent.
     pub(crate) const fn opened(&mut self, seq: u32) {
-        self.positions.begin(seq.wrapping_add(1));
+        self.tally.positions.begin(seq.wrapping_add(1));
     }
 
     /// The stack sent a packet: `length` octets from `seq`, and for what.
     pub(crate) fn sent(&mut self, at: u64, seq: u32, length: u32, fin: bool, trigger: &str) {
         let stated = Stated::of(trigger);
         match stated {
-            Some(Stated::WindowProbe) => self.window.probes += 1,
-            Some(Stated::KeepAlive) => self.keep_alives += 1,
+            Some(Stated::WindowProbe) => self.tally.window.probes += 1,
+            Some(Stated::KeepAlive) => self.tally.keep_alives += 1,
             _ => {}
         }
         if length == 0 && !fin || stated == Some(Stated::KeepAlive) {
             return;
         }
-        let start = self.positions.of(seq, self.snd_nxt);
+        let start = self.tally.place(seq);
         let end = start + u64::from(length) + u64::from(fin);
         if fin {
-            self.fin_ns.get_or_insert(at);
-            self.fin.get_or_insert(start + u64::from(length));
+            self.tally.finishes(at, start + u64::from(length));
         }
-        self.slow_start.acknowledged(at, self.snd_una, self.snd_nxt);
+        self.tally.slow_start.acknowledged(at, self.tally.snd_una, self.tally.snd_nxt);
         match stated {
             Some(Stated::Again(Found::Probe)) => self.wait(at, Some(Cause::Timer)),
             Some(Stated::WindowProbe) => self.wait(at, Some(Cause::ZeroWindow)),
             _ => self.wait(at, Some(self.paused(at))),
         }
-        self.ledger.begin(at);
-        self.first_ns.get_or_insert(at);
-        (self.event_ns, self.last_ns) = (at, at);
-        self.packets += u64::from(length > 0);
-        self.largest = self.largest.max(length);
+        self.tally.packet(at, length);
+        self.event_ns = at;
         self.segment.learn(length);
-        if start < self.snd_nxt {
+        let sent = self.tally.snd_nxt;
+        if start < sent {
             let found = match stated {
                 Some(Stated::Again(found)) => found,
                 _ => Found::Unclear,
             };
-            self.again(at, start, end.min(self.snd_nxt), found);
+            self.again(at, start, end.min(sent), found);
         }
-        if end > self.snd_nxt {
-            self.fresh(at, start.max(self.snd_nxt), end);
+        if end > sent {
+            self.fresh(at, start.max(sent), end);
         }
         self.sent_since += u64::from(length);
         if let Some(rate) = self.metrics.pacing_rate.filter(|rate| *rate > 0) {
@@ -169,113 +112,62 @@ impl Sender {
             self.paced_until_ns = self.paced_until_ns.max(at).saturating_add(gap.min(LONGEST_NS));
         }
         let flight = self.flight();
-        self.max_flight = self.max_flight.max(flight);
-        self.episodes.flight(at, flight);
+        self.tally.in_flight(at, flight);
     }
 
     /// Data for the first time.
     fn fresh(&mut self, at: u64, start: u64, end: u64) {
-        // What lies between is not in the trace.
-        self.uncaptured += start - self.snd_nxt;
         let flight = self.flight() + end - start;
-        self.outstanding.push(Record {
-            start,
-            end,
-            first_ns: at,
-            last_ns: at,
-            times: 1,
-            flight,
-            again_tsval: None,
-            sacked: false,
-            overtaken_ns: None,
-        });
-        self.bytes += end - self.snd_nxt;
-        self.snd_nxt = end;
-        self.slow_start.sent(flight, end);
-        if let Some(artist) = &mut self.artist {
-            artist.fresh(at, start, end, flight);
-        }
+        let tally = &mut self.tally;
+        // What lies between is not in the trace.
+        tally.uncaptured += start - tally.snd_nxt;
+        tally.record(start, end, at, 1, flight);
+        tally.bytes += end - tally.snd_nxt;
+        tally.snd_nxt = end;
+        tally.fresh(at, start, end, flight);
     }
 
     /// Data that had been sent before.
     fn again(&mut self, at: u64, start: u64, end: u64, found: Found) {
-        for record in self.outstanding.range_mut(start, end) {
+        for record in self.tally.outstanding.range_mut(start, end) {
             record.times = record.times.saturating_add(1);
             record.last_ns = at;
         }
-        let losses = &mut self.losses;
-        losses.retransmissions += 1;
-        losses.stated += u64::from(found != Found::Unclear);
-        losses.segments += (end - start).div_ceil(self.segment.octets());
-        losses.bytes += end - start;
-        match found {
-            Found::Fast => losses.fast += 1,
-            Found::Probe => losses.probes += 1,
-            Found::Timeout => losses.timeout += 1,
-            Found::Unclear => losses.unclear += 1,
-        }
-        if let Some(artist) = &mut self.artist {
-            artist.again(at, start, end, found);
-        }
-        let begins = self.episodes.again(&Retransmission {
-            at_ns: at,
-            start,
-            end,
-            found,
-            stated: found != Found::Unclear,
-            before: false,
-            snd_nxt: self.snd_nxt,
-            flight: self.flight(),
-            progress_ns: self.progress_ns.max(self.first_ns.unwrap_or(at)),
-            timeout: found == Found::Timeout && std::mem::take(&mut self.expired),
-        });
-        if begins {
+        let timeout = found == Found::Timeout && std::mem::take(&mut self.expired);
+        let (stated, flight) = (found != Found::Unclear, self.flight());
+        let it = Retransmission { at_ns: at, start, end, found, stated, before: false, flight, timeout };
+        if self.tally.again(&it, self.segment.octets()) {
             self.reduced_ns = at;
         }
     }
 
     /// The peer acknowledged everything before `ack`; `pure`: by a segment without data.
     pub(crate) fn heard(&mut self, at: u64, ack: u32, pure: bool) {
-        if !self.positions.is_known() {
-            self.positions.begin(ack);
+        if !self.tally.positions.is_known() {
+            self.tally.positions.begin(ack);
         }
-        let ack = self.positions.of(ack, self.snd_nxt);
-        if ack < self.snd_una || self.first_ns.is_none() {
+        let ack = self.tally.place(ack);
+        if ack < self.tally.snd_una || self.tally.first_ns.is_none() {
             return;
         }
         self.wait(at, None);
         self.heard_ns = at;
         // What the stack concludes from it follows; if its pipe is the same as before, it says nothing.
         self.sent_since = 0;
-        if ack > self.snd_nxt {
-            self.uncaptured += ack - self.snd_nxt;
-            self.bytes += ack - self.snd_nxt;
-            self.snd_nxt = ack;
-        }
-        if ack == self.snd_una {
-            self.acks.duplicates += u64::from(pure && self.snd_una < self.snd_nxt);
+        self.tally.proves(ack);
+        if ack == self.tally.snd_una {
+            self.tally.acks.duplicates += u64::from(pure && self.tally.snd_una < self.tally.snd_nxt);
             return;
         }
         let mut sample = None;
-        self.outstanding.acknowledge(ack, |record| {
+        self.tally.outstanding.acknowledge(ack, |record| {
             sample = (record.times == 1).then_some((record.first_ns, record.flight));
         });
         // What fills a gap acknowledges what arrived long before.
         if let Some((sent, flight)) = sample.filter(|_| self.phase.0 == Phase::Open) {
-            let rtt = since(at, sent);
-            self.rtt.add(rtt, flight);
-            if let Some(artist) = &mut self.artist {
-                artist.rtt(at, rtt);
-            }
+            self.tally.measured(at, since(at, sent), flight);
         }
-        self.acked_bytes += ack - self.snd_una;
-        self.acks.advancing += u64::from(pure);
-        self.snd_una = ack;
-        self.fin_acked |= self.fin.is_some_and(|fin| ack > fin);
-        self.last_ns = at;
-        let progress = self.progress_ns.max(self.first_ns.unwrap_or(at));
-        self.episodes.acknowledged(at, ack, since(at, progress), self.round_trip_ns());
-        self.progress_ns = at;
+        self.tally.advance(at, ack, pure, self.round_trip_ns());
     }
 
     /// The stack states its congestion state: what has changed.
@@ -289,19 +181,19 @@ impl Sender {
             stated.cwnd_max = stated.cwnd_max.max(cwnd);
             stated.cwnd_last = cwnd;
             if self.phase.0 == Phase::Open && self.metrics.ssthresh.is_some_and(|ssthresh| cwnd >= ssthresh) {
-                self.slow_start.end(at, SlowStartEnd::Plateau);
+                self.tally.slow_start.end(at, SlowStartEnd::Plateau);
             }
         }
         (stated.ssthresh, stated.pacing_rate) = (self.metrics.ssthresh, self.metrics.pacing_rate);
         if let Some(window) = changes.peer_window.map(u64::from) {
-            self.window.zero += u64::from(window == 0);
-            let known = self.window.max > 0;
-            self.window.min = if known { self.window.min.min(window) } else { window };
-            self.window.max = self.window.max.max(window);
+            self.tally.window.zero += u64::from(window == 0);
+            let known = self.tally.window.max > 0;
+            self.tally.window.min = if known { self.tally.window.min.min(window) } else { window };
+            self.tally.window.max = self.tally.window.max.max(window);
         }
-        if let Some(artist) = &mut self.artist {
-            let edge = self.metrics.peer_window.map(|window| self.snd_una + u64::from(window));
-            artist.ack(at, self.snd_una, edge);
+        if let Some(artist) = &mut self.tally.artist {
+            let edge = self.metrics.peer_window.map(|window| self.tally.snd_una + u64::from(window));
+            artist.ack(at, self.tally.snd_una, edge);
             if let Some(cwnd) = self.metrics.congestion_window {
                 artist.cwnd(at, cwnd);
             }
@@ -314,7 +206,7 @@ impl Sender {
         self.end_phase(at);
         self.phase = (to, at);
         if matches!(to, Phase::Recovery | Phase::Loss) {
-            self.slow_start.end(at, SlowStartEnd::Loss);
+            self.tally.slow_start.end(at, SlowStartEnd::Loss);
         }
     }
 
@@ -338,12 +230,12 @@ impl Sender {
 
     /// The retransmission timer fired, so many times in a row.
     pub(crate) fn expired(&mut self, at: u64, in_a_row: u32) {
-        if self.snd_una == self.snd_nxt {
+        if self.tally.snd_una == self.tally.snd_nxt {
             // A SYN's.
             return;
         }
         self.wait(at, Some(Cause::Timer));
-        self.losses.timeouts += 1;
+        self.tally.losses.timeouts += 1;
         self.expired = true;
         if in_a_row <= 1 {
             // The verdict is on all that follow.
@@ -368,22 +260,22 @@ impl Sender {
     }
 
     fn needless_since(&mut self, at_ns: u64) {
-        let news = self.episodes.needless_since(at_ns);
-        self.losses.spurious += news;
-        self.losses.spurious_by_stack += news;
+        let news = self.tally.episodes.needless_since(at_ns);
+        self.tally.losses.spurious += news;
+        self.tally.losses.spurious_by_stack += news;
     }
 
     /// The window was reduced because of ECE.
     pub(crate) fn marked(&mut self, at: u64) {
         self.congestion.reduced_by_ecn += 1;
-        self.slow_start.end(at, SlowStartEnd::Mark);
+        self.tally.slow_start.end(at, SlowStartEnd::Mark);
     }
 
     /// Octets on the path, as the stack counts them.
     fn flight(&self) -> u64 {
         match self.metrics.bytes_in_flight {
             Some(pipe) => u64::from(pipe) + self.sent_since,
-            None => self.snd_nxt - self.snd_una,
+            None => self.tally.snd_nxt - self.tally.snd_una,
         }
     }
 
@@ -395,7 +287,9 @@ impl Sender {
     fn paused(&self, at: u64) -> Cause {
         match self.cause() {
             // A limit that the stack does not state, such as a cap of the window: an ACK lifted it.
-            Cause::Application if self.snd_una < self.snd_nxt && since(at, self.heard_ns) <= BURST_NS => {
+            Cause::Application
+                if self.tally.snd_una < self.tally.snd_nxt && since(at, self.heard_ns) <= BURST_NS =>
+            {
                 Cause::CongestionWindow
             }
             cause => cause,
@@ -404,7 +298,7 @@ impl Sender {
 
     /// The time since the last event went for `cause`; if that is not known, for what the stack's state tells.
     fn wait(&mut self, at: u64, cause: Option<Cause>) {
-        if self.first_ns.is_none() || self.fin_acked {
+        if self.tally.first_ns.is_none() || self.tally.fin_acked {
             return;
         }
         // If nothing that is stated holds data back, the next packet tells what did.
@@ -415,30 +309,32 @@ impl Sender {
         let stall = (self.round_trip_ns() * 2).max(SHORTEST_STALL_NS);
         let cause = match cause.unwrap_or_else(|| self.cause()) {
             Cause::CongestionWindow if waited > stall => Cause::Silence,
-            Cause::Application if waited <= BURST_NS => self.ledger.last().unwrap_or(Cause::CongestionWindow),
+            Cause::Application if waited <= BURST_NS => {
+                self.tally.ledger.last().unwrap_or(Cause::CongestionWindow)
+            }
             Cause::Application => {
-                self.ledger.write(Cause::Pacing, self.paced_until_ns.min(at), stall);
+                self.tally.ledger.write(Cause::Pacing, self.paced_until_ns.min(at), stall);
                 if at > self.paced_until_ns {
-                    self.slow_start.application_pauses();
+                    self.tally.slow_start.application_pauses();
                 }
                 Cause::Application
             }
             other => other,
         };
-        self.ledger.write(cause, at, stall);
+        self.tally.ledger.write(cause, at, stall);
         self.event_ns = at;
     }
 
     /// What holds new data back.
     fn cause(&self) -> Cause {
-        let outstanding = self.snd_nxt - self.snd_una;
+        let outstanding = self.tally.snd_nxt - self.tally.snd_una;
         let segment = self.segment.octets();
         let repairs = matches!(self.phase.0, Phase::Recovery | Phase::Loss);
         let window = self.metrics.peer_window.map(u64::from);
         match () {
             () if repairs && outstanding > 0 => Cause::Recovery,
             // The application wrote no more.
-            () if self.fin.is_some() => Cause::Application,
+            () if self.tally.fin.is_some() => Cause::Application,
             () if window == Some(0) => Cause::ZeroWindow,
             () if window.is_some_and(|window| outstanding + segment > window) && outstanding > 0 => {
                 Cause::ReceiverWindow
@@ -454,39 +350,10 @@ impl Sender {
     /// What is told of it; `start_ns` is the connection's begin, `end_ns` its last event.
     pub(crate) fn finish(mut self, start_ns: u64, end_ns: u64) -> Direction {
         self.end_phase(end_ns);
-        let segments = self.acked_bytes as f64 / self.segment.octets() as f64;
-        let per_ack = if self.acks.advancing > 0 { segments / self.acks.advancing as f64 } else { 0.0 };
-        let fin = u64::from(self.fin.is_some());
-        let (episodes, episodes_left_out) = self.episodes.finish(start_ns, self.last_ns);
-        let first_ns = self.first_ns.unwrap_or(start_ns);
         Direction {
-            from: self.from,
-            bytes: self.bytes.saturating_sub(fin),
-            packets: self.packets,
-            largest: self.largest,
             mss: self.segment.seen(),
-            first_at_ns: first_ns.saturating_sub(start_ns),
-            last_at_ns: self.last_ns.max(first_ns).saturating_sub(start_ns),
-            max_flight: self.max_flight,
-            slow_start: self.slow_start.finish(start_ns, self.last_ns),
-            time: self.ledger.shares(),
-            intervals: self.ledger.intervals(start_ns),
-            interval_grain_ns: self.ledger.grain_ns(),
-            stalls: self.ledger.stalls(start_ns),
-            losses: self.losses,
-            episodes,
-            episodes_left_out,
-            rtt: self.rtt.finish(),
-            rtt_before: None,
-            acks: Acks { segments_per_ack: per_ack, ..self.acks },
-            window: Some(self.window),
             congestion: Some(self.congestion),
-            received: None,
-            marks: Marks::default(),
-            uncaptured: self.uncaptured,
-            unacknowledged: self.outstanding.passed().saturating_sub(if self.fin_acked { 0 } else { fin }),
-            merged: self.outstanding.is_merged(),
-            picture: self.artist.map(Artist::finish),
+            ..self.tally.finish(start_ns, self.segment.octets())
         }
     }
 }

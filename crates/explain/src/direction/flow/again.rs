@@ -1,0 +1,133 @@
+//! What was sent again, and what for.
+
+use super::{Flow, is_after};
+use crate::direction::episodes::Retransmission;
+use crate::direction::stated::Stated;
+use crate::direction::{Context, since};
+use crate::story::{Cause, Found, SlowStartEnd};
+
+/// A sender's shortest retransmission timeout (Linux). RFC 6298 has 1 s.
+const SHORTEST_RTO_NS: u64 = 200_000_000;
+
+/// Octets that had passed, or lay before some that had.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repeated {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) at: u64,
+    /// What their packet says of itself.
+    pub(super) stated: Option<Stated>,
+}
+
+impl Flow {
+    /// Octets before the highest that has passed; `tsval` is their packet's timestamp.
+    pub(super) fn repeated(&mut self, it: &Repeated, tsval: Option<u32>, context: &Context) {
+        let &Repeated { start, end, at, stated } = it;
+        let is_older = tsval.zip(self.latest_tsval).map(|(tsval, latest)| is_after(latest, tsval));
+        let is_newer = tsval.zip(self.latest_tsval).is_some_and(|(tsval, latest)| is_after(tsval, latest));
+        let (mut unseen, mut seen, mut gap_ns) = (false, false, at);
+        for record in self.tally.outstanding.range_mut(start, end) {
+            if record.times == 0 {
+                unseen = true;
+                gap_ns = gap_ns.min(record.first_ns);
+            } else {
+                seen = true;
+            }
+        }
+        let before = unseen && !seen;
+        let early = since(at, gap_ns) < self.path_ns(context) / 2;
+        let late = match stated {
+            Some(Stated::New) => true,
+            Some(_) => false,
+            None => is_older == Some(true) || (early && !is_newer),
+        };
+        let found = if before && late { None } else { Some(self.class(it, context)) };
+        for record in self.tally.outstanding.range_mut(start, end) {
+            record.times = record.times.saturating_add(1);
+            record.last_ns = at;
+            if record.times == 1 {
+                // What SACK showed then was the gap.
+                (record.first_ns, record.overtaken_ns) = (at, None);
+            } else if record.again_tsval.is_none() {
+                record.again_tsval = tsval.filter(|_| is_newer || is_older == Some(false));
+            }
+            if before && found.is_some() {
+                // One that repairs a loss before the capture is measured by no ACK.
+                record.times = record.times.max(2);
+            }
+        }
+        match found {
+            None => self.tally.losses.reordered_before += 1,
+            Some(found) => self.again(it, found, before, context),
+        }
+    }
+
+    /// It is a retransmission; `before`: its original did not pass the capture.
+    fn again(&mut self, it: &Repeated, found: Found, before: bool, context: &Context) {
+        let &Repeated { start, end, at, stated } = it;
+        let follows = self.tally.episodes.open().is_some_and(|open| start < open.timeout_point);
+        let silent = since(at, self.sent_ns.max(self.view.heard_ns()));
+        let timeout = found == Found::Timeout && (!follows || silent >= SHORTEST_RTO_NS / 2);
+        self.tally.losses.timeouts += u64::from(timeout);
+        let cause = if timeout || found == Found::Probe { Cause::Timer } else { Cause::Recovery };
+        self.tally.ledger.write(cause, at, self.stall_ns(context));
+        let stated = matches!(stated, Some(Stated::Again(_)));
+        let flight = self.flight();
+        let it = Retransmission { at_ns: at, start, end, found, stated, before, flight, timeout };
+        self.tally.again(&it, context.segment_size(self.mss));
+        // A probe of the tail that finds nothing lost is no end of growth.
+        if found != Found::Probe {
+            self.tally.slow_start.end(at, SlowStartEnd::Loss);
+        }
+        if end <= self.tally.snd_una {
+            // What is acknowledged already was sent for nothing, unless the ACK is on its way to the sender.
+            let heard = since(at, self.tally.progress_ns) > context.to_sender_ns * 2;
+            if heard && self.tally.episodes.needless(start, end) == Some(1) {
+                self.tally.losses.spurious += 1;
+                self.tally.losses.spurious_by_time += 1;
+            }
+        }
+    }
+
+    /// How the loss was found that this packet repairs.
+    fn class(&self, it: &Repeated, context: &Context) -> Found {
+        let &Repeated { start, end, at, stated } = it;
+        if let Some(Stated::Again(found)) = stated {
+            return found;
+        }
+        let evidence = self.highest_sacked >= end
+            || self.duplicates >= 3
+            || (self.duplicates > 0 && self.highest_sacked > 0);
+        let silent = since(at, self.sent_ns.max(self.view.heard_ns()));
+        let path = self.path_ns(context);
+        let timeout = self.tally.rtt.timeout_ns().unwrap_or(0).max(SHORTEST_RTO_NS) + context.to_sender_ns;
+        if let Some(open) = self.tally.episodes.open()
+            && start < open.timeout_point
+            && silent < timeout / 2
+        {
+            return Found::Timeout;
+        }
+        // RACK's timer is at most a round trip behind the ACK (RFC 8985, section 6.2).
+        if evidence && silent <= (path + path / 2).max(5_000_000) {
+            return Found::Fast;
+        }
+        let again =
+            self.tally.episodes.last_again(start, end).is_some_and(|last| last >= self.tally.progress_ns);
+        let waited = since(at, self.view.progress_ns().max(self.sent_ns));
+        if silent * 10 >= timeout * 9 || (again && silent * 2 >= timeout) {
+            return Found::Timeout;
+        }
+        if end == self.tally.snd_nxt && !again && waited * 2 >= path {
+            return Found::Probe;
+        }
+        if start == self.tally.snd_una && silent > path + path / 2 {
+            return Found::Timeout;
+        }
+        match self.tally.episodes.open() {
+            Some(open) if start < open.timeout_point => Found::Timeout,
+            Some(_) => Found::Fast,
+            None if evidence => Found::Fast,
+            None => Found::Unclear,
+        }
+    }
+}
