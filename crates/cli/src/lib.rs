@@ -59,6 +59,7 @@ mod timing;
 mod top;
 mod traffic;
 mod tunnel;
+mod watchers;
 
 use ackline::Registry;
 use args::{Cli, Command};

@@ -1,10 +1,8 @@
 //! The options of `bench`, spelled as iperf3's.
 
-use super::capture::CaptureArgs;
-use super::control::ControlArgs;
 use super::limits::{DEFAULT_BUFFERS, MAX_BLOCK, MAX_OMIT, MAX_STREAMS, MAX_TIME, MAX_WINDOW, MSS_RANGE};
-use super::metrics::MetricsArgs;
 use super::units::{Bitrate, RateFormat, parse_bytes, parse_count};
+use super::watch::WatchArgs;
 use super::{PolicyArgs, TunnelArgs, values};
 use crate::json_stream::Json;
 use ackline::core::quantity::{SECOND, TIME};
@@ -67,11 +65,7 @@ pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    pub(crate) control: ControlArgs,
-    #[command(flatten)]
-    pub(crate) metrics: MetricsArgs,
-    #[command(flatten)]
-    pub(crate) capture: CaptureArgs,
+    pub(crate) watch: WatchArgs,
     /// Refused, with a reason.
     #[arg(short, long, hide = true)]
     pub(crate) udp: bool,

@@ -10,6 +10,7 @@ pub(crate) mod limits;
 pub(crate) mod metrics;
 pub(crate) mod units;
 pub(crate) mod values;
+pub(crate) mod watch;
 
 use crate::json_stream::Json;
 use ackline::Registry;
@@ -18,16 +19,15 @@ use ackline::core::policy::spec::PolicyKind;
 use ackline::runtime::MacAddress;
 use ackline_lab::PointRange;
 use bench::BenchArgs;
-use capture::CaptureArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
-use control::{ControlArgs, NstatArgs, SetArgs, SsArgs, TopArgs};
+use control::{NstatArgs, SetArgs, SsArgs, TopArgs};
 use figures::FigureArgs;
 use ipnet::IpNet;
-use metrics::MetricsArgs;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{Destination, Limit, ListenAt};
+use watch::WatchArgs;
 
 /// A TCP stack in userspace with plug-ins: choose the congestion control, the ACK policy, the timeout response and the egress
 /// scheduler. Send and receive real data over a TUN device or an Ethernet, or simulate the same stack in virtual time.
@@ -151,13 +151,9 @@ pub(crate) struct DemoArgs {
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    pub(crate) capture: CaptureArgs,
-    #[command(flatten)]
     pub(crate) output: StackOutputArgs,
     #[command(flatten)]
-    pub(crate) control: ControlArgs,
-    #[command(flatten)]
-    pub(crate) metrics: MetricsArgs,
+    pub(crate) watch: WatchArgs,
 }
 
 const DEMO_EXAMPLES: &str = "\
@@ -211,15 +207,11 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    pub(crate) capture: CaptureArgs,
-    #[command(flatten)]
     pub(crate) output: StackOutputArgs,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
-    pub(crate) control: ControlArgs,
-    #[command(flatten)]
-    pub(crate) metrics: MetricsArgs,
+    pub(crate) watch: WatchArgs,
 }
 
 const SEND_EXAMPLES: &str = "\
@@ -278,15 +270,11 @@ pub(crate) struct RecvArgs {
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
-    pub(crate) capture: CaptureArgs,
-    #[command(flatten)]
     pub(crate) output: StackOutputArgs,
     #[command(flatten)]
     pub(crate) stream: StreamArgs,
     #[command(flatten)]
-    pub(crate) control: ControlArgs,
-    #[command(flatten)]
-    pub(crate) metrics: MetricsArgs,
+    pub(crate) watch: WatchArgs,
 }
 
 impl RecvArgs {

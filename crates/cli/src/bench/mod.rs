@@ -26,11 +26,11 @@ use crate::args::bench::{BenchArgs, TestArgs};
 use crate::args::values::Destination;
 use crate::egress::EgressReport;
 use crate::failure::Failure;
-use crate::metrics::MetricsListener;
 use crate::output;
 use crate::settings::{PolicyNames, Settings};
 use crate::signals::Signals;
 use crate::tunnel::{self, Tunnel};
+use crate::watchers::WatchPlan;
 use ackline::Registry;
 use ackline::core::ConnConfig;
 use ackline::core::config::Nagle;
@@ -91,7 +91,7 @@ fn said(screen: &mut Screen, failure: Failure) -> Failure {
 struct Prepared {
     settings: Settings,
     tunnel: Tunnel,
-    metrics: Option<MetricsListener>,
+    watch: WatchPlan,
     part: Part,
 }
 
@@ -114,23 +114,19 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
         }
         None => Part::Server(server::Place::find(args, &tunnel)?),
     };
-    let metrics = args.metrics.listen(args.json().is_none())?;
-    Ok(Prepared { settings, tunnel, metrics, part })
+    let watch = args.watch.plan("bench", args.json().is_none())?;
+    Ok(Prepared { settings, tunnel, watch, part })
 }
 
 async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
-    let Prepared { settings, tunnel, metrics, part } = prepared;
+    let Prepared { settings, tunnel, watch, part } = prepared;
     let ready = Signals::catch().and_then(|signals| {
-        let capture = args.capture.start(tunnel.interface(), &settings.names, args.json().is_none())?;
+        let recording = watch.begin(tunnel.interface(), &settings)?;
         let stack = start(&tunnel, &settings)?;
-        if let Some(capture) = &capture {
-            capture.watch(&stack);
-        }
-        let control = args.control.place().serve(&stack, &settings, "bench")?;
-        let metrics = metrics.map(|listener| listener.serve(&stack, &settings, "bench")).transpose()?;
-        Ok((signals, stack, (control, metrics), capture))
+        let watchers = recording.watch(&stack, &settings)?;
+        Ok((signals, stack, watchers))
     });
-    let (mut signals, stack, _watchers, capture) = match ready {
+    let (mut signals, stack, watchers) = match ready {
         Ok(ready) => ready,
         Err(failure) => return Err(said(&mut Screen::new(style, output::print), failure)),
     };
@@ -151,7 +147,7 @@ async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(
         Part::Server(place) => server::run(&bench, place, args.one_off, &mut signals).await,
     };
     bench.stack.shutdown(CLOSE_WAIT).await;
-    drop(capture);
+    watchers.end();
     outcome
 }
 

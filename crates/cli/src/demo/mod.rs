@@ -7,15 +7,14 @@ mod payload;
 mod report;
 
 use crate::args::DemoArgs;
-use crate::control::ControlPlace;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure, plain};
-use crate::metrics::MetricsListener;
 use crate::policies::ConnPolicies;
 use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::traffic::{Path, Stopwatch};
 use crate::tunnel;
+use crate::watchers::WatchPlan;
 use ackline::Registry;
 use ackline::core::{Instant, ListenOn};
 use ackline::runtime::{Stack, timer};
@@ -101,7 +100,7 @@ pub(crate) fn run(args: &DemoArgs, registry: &Registry) -> Result<(), Failure> {
         (bytes, time) => Amount { bytes, time },
     };
     // As the caller's user, and in the machine's network.
-    let watchers = (args.control.place(), args.metrics.listen(args.output.speaks())?);
+    let watch = args.watch.plan("demo", args.output.speaks())?;
     // While the process has one thread.
     let isolated = network::isolate(args.device);
     let runtime = tunnel::runtime()?;
@@ -112,7 +111,7 @@ pub(crate) fn run(args: &DemoArgs, registry: &Registry) -> Result<(), Failure> {
             crate::output::print(&line)
                 .map_err(|error| Failure::file("write to", "standard output", &error))?;
         }
-        exchange(args, amount, network, &settings, watchers).await
+        exchange(args, amount, network, &settings, watch).await
     });
     match outcome {
         Ok(outcome) => {
@@ -132,15 +131,11 @@ async fn exchange(
     amount: Amount,
     network: Network,
     settings: &Settings,
-    (control, metrics): (ControlPlace, Option<MetricsListener>),
+    watch: WatchPlan,
 ) -> Result<Outcome, Failure> {
-    let capture = args.capture.start(network::INTERFACE, &settings.names, args.output.speaks())?;
+    let recording = watch.begin(network::INTERFACE, settings)?;
     let (link, stack, far) = network.start(amount, settings)?;
-    if let Some(capture) = &capture {
-        capture.watch(&stack);
-    }
-    let _control = control.serve(&stack, settings, "demo")?;
-    let _metrics = metrics.map(|listener| listener.serve(&stack, settings, "demo")).transpose()?;
+    let watchers = recording.watch(&stack, settings)?;
     let mut outcome = Outcome { link, upload: None, download: None, timing: None, egress: None, error: None };
     let FarSide { received, sent } = far;
     // Before the far end, which begins to send as soon as it has received everything, connects to it.
@@ -178,7 +173,7 @@ async fn exchange(
     drop(listener);
     outcome.timing = Some((&stack.stats()).into());
     stack.shutdown(CLOSE_WAIT).await;
-    drop(capture);
+    watchers.end();
     outcome.egress = Some(EgressReport::of(&stack));
     Ok(outcome)
 }

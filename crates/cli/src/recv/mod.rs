@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let tunnel = args.tunnel.plan(args.listen.address.map(|address| ("--listen", address)))?;
     let target = Target::new(args.target.as_deref(), args.keep)?;
     let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
-    let metrics = args.metrics.listen(speaks)?;
+    let watch = args.watch.plan("recv", speaks)?;
     let reporter = Reporter::new(args, target == Target::Stdout);
     target.delete_leftovers();
     // A file that cannot be written is best known before anybody connects.
@@ -45,16 +45,12 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let progress = Progress::new("receiving", None, args.output.common);
     let outcome = runtime.block_on(async {
         let ready = Signals::catch().and_then(|signals| {
-            let capture = args.capture.start(tunnel.interface(), &settings.names, speaks)?;
+            let recording = watch.begin(tunnel.interface(), &settings)?;
             let (stack, listener) = listen(args, &tunnel, &settings)?;
-            if let Some(capture) = &capture {
-                capture.watch(&stack);
-            }
-            let control = args.control.place().serve(&stack, &settings, "recv")?;
-            let metrics = metrics.map(|listener| listener.serve(&stack, &settings, "recv")).transpose()?;
-            Ok((signals, stack, listener, (control, metrics), capture))
+            let watchers = recording.watch(&stack, &settings)?;
+            Ok((signals, stack, listener, watchers))
         });
-        let (mut signals, stack, listener, _watchers, capture) = match ready {
+        let (mut signals, stack, listener, watchers) = match ready {
             Ok(ready) => ready,
             Err(failure) => {
                 reporter.nothing(&progress, &failure)?;
@@ -81,7 +77,7 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
             never = tunnel.watch(&stack, |line| if reporter.speaks() { progress.say(line) }) => match never {},
         };
         stack.shutdown(CLOSE_WAIT).await;
-        drop(capture);
+        watchers.end();
         outcome
     });
     // A write to a pipe that nobody reads may be under way.

@@ -140,7 +140,7 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     let settings = args.policies.resolve(registry)?;
     let tunnel = args.tunnel.plan(None)?;
     let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
-    let metrics = args.metrics.listen(speaks)?;
+    let watch = args.watch.plan("send", speaks)?;
     let source = Source::open(&args.file)?;
     // Standard input stands for a conversation, whose other half goes to standard output.
     let converses = args.file == Path::new("-");
@@ -164,19 +164,14 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     let outcome = tunnel.resolve(&args.to).and_then(|targets| {
         runtime.block_on(async {
             let mut signals = Signals::catch()?;
-            let capture = args.capture.start(tunnel.interface(), &settings.names, speaks)?;
+            let recording = watch.begin(tunnel.interface(), &settings)?;
             let device = tunnel.open()?;
             facts.offload = Some(device.caps().max_super_packet > 0);
             let stack = tunnel.start(device, &settings, |connections| {
                 // An answer may be waited for without end, and a peer that vanishes says nothing.
                 connections.keep_alive = converses.then_some(tunnel::PROBES);
             })?;
-            if let Some(capture) = &capture {
-                capture.watch(&stack);
-            }
-            let _control = args.control.place().serve(&stack, &settings, "send")?;
-            let _metrics =
-                metrics.map(|listener| listener.serve(&stack, &settings, "send")).transpose()?;
+            let watchers = recording.watch(&stack, &settings)?;
             let outcome = tokio::select! {
                 sent = transfer(&stack, args, &targets, (source, answer), &tally, &mut signals, &mut facts) => {
                     sent.map_err(|failure| args.tunnel.blame(&stack, failure))
@@ -188,7 +183,7 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
             stack.shutdown(Duration::from_millis(500)).await;
             facts.egress = Some(EgressReport::of(&stack));
             tally.acknowledged.clear();
-            drop(capture);
+            watchers.end();
             outcome
         })
     });

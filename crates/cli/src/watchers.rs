@@ -1,0 +1,79 @@
+//! What looks at a command's stack while it runs: captures and traces, the control socket, metrics.
+//!
+//! ```text
+//! plan ─► the command enters its network ─► begin ─► there is a stack ─► watch ─► it is shut down ─► end ─► the summary
+//! ```
+
+use crate::args::capture::CaptureArgs;
+use crate::args::watch::WatchArgs;
+use crate::background::Background;
+use crate::capture::Capturing;
+use crate::control::{Control, ControlPlace};
+use crate::failure::Failure;
+use crate::metrics::MetricsListener;
+use crate::settings::Settings;
+use ackline::runtime::Stack;
+
+/// Where a stack is going to be watched.
+pub(crate) struct WatchPlan {
+    command: &'static str,
+    speaks: bool,
+    control: ControlPlace,
+    metrics: Option<MetricsListener>,
+    capture: CaptureArgs,
+}
+
+/// Files that have begun before there is a stack.
+pub(crate) struct Recording {
+    command: &'static str,
+    control: ControlPlace,
+    metrics: Option<MetricsListener>,
+    capture: Option<Capturing>,
+}
+
+/// What watches a stack. Each ends when it is dropped.
+pub(crate) struct Watchers {
+    capture: Option<Capturing>,
+    metrics: Option<Background>,
+    control: Option<Control>,
+}
+
+impl WatchArgs {
+    /// Finds the places, as the caller's user and in the caller's network: before a command enters a namespace. `speaks`: lines for
+    /// people are wanted.
+    pub(crate) fn plan(&self, command: &'static str, speaks: bool) -> Result<WatchPlan, Failure> {
+        let Self { control, metrics, capture } = self;
+        let (control, metrics) = (control.place(), metrics.listen(speaks)?);
+        Ok(WatchPlan { command, speaks, control, metrics, capture: capture.clone() })
+    }
+}
+
+impl WatchPlan {
+    /// Begins the files: what cannot be recorded as asked does not start.
+    pub(crate) fn begin(self, interface: &str, settings: &Settings) -> Result<Recording, Failure> {
+        let Self { command, speaks, control, metrics, capture } = self;
+        let capture = capture.start(interface, &settings.names, speaks)?;
+        Ok(Recording { command, control, metrics, capture })
+    }
+}
+
+impl Recording {
+    /// Watches `stack` from now on.
+    pub(crate) fn watch(self, stack: &Stack, settings: &Settings) -> Result<Watchers, Failure> {
+        let Self { command, control, metrics, capture } = self;
+        if let Some(capture) = &capture {
+            capture.watch(stack);
+        }
+        let control = control.serve(stack, settings, command)?;
+        let metrics = metrics.map(|listener| listener.serve(stack, settings, command)).transpose()?;
+        Ok(Watchers { capture, metrics, control })
+    }
+}
+
+impl Watchers {
+    /// Ends them, after the stack has been shut down. Captures and traces say what became of them, before the command does.
+    pub(crate) fn end(self) {
+        let Self { capture, metrics, control } = self;
+        drop((capture, metrics, control));
+    }
+}
