@@ -3,6 +3,7 @@
 use super::change::Change;
 use super::limits::{ControlCounters, Limits, count};
 use super::protocol::{About, Answer, Brief, Listening, Request, Shown};
+use crate::background;
 use crate::output;
 use crate::settings::{PolicyNames, Settings};
 use crate::ss::filter::{Filter, Subject};
@@ -16,11 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream, unix::OwnedWriteHalf};
-use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
-
-/// After an error of accepting, which is usually that the process has no descriptors left.
-const PAUSE: Duration = Duration::from_millis(100);
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Answers for one stack.
 pub(super) struct Server {
@@ -50,39 +48,33 @@ impl Server {
     }
 
     /// Answers until `stopped`.
-    pub(super) async fn run(self, listener: StdListener, mut stopped: oneshot::Receiver<()>) {
+    pub(super) async fn run(self, listener: StdListener, stopped: oneshot::Receiver<()>) {
         // Fails only without a reactor, and the runtime has one.
         let Ok(listener) = UnixListener::from_std(listener) else { return };
-        let places = Arc::new(Semaphore::new(self.limits.clients));
         let server = Arc::new(self);
-        loop {
-            let accepted = tokio::select! {
-                _ = &mut stopped => return,
-                accepted = listener.accept() => accepted,
-            };
-            match (accepted, places.clone().try_acquire_owned()) {
-                (Ok((stream, _)), Ok(place)) => {
-                    let server = server.clone();
-                    tokio::spawn(async move {
-                        // A client that has gone wants no answer.
-                        if let Err(error) = server.attend(stream).await
-                            && error.kind() == io::ErrorKind::TimedOut
-                        {
-                            count(&server.counters.timeouts);
-                        }
-                        drop(place);
-                    });
+        let accept = async || listener.accept().await.map(|(stream, _)| stream);
+        let attend = |stream| {
+            let server = server.clone();
+            async move {
+                // A client that has gone wants no answer.
+                if let Err(error) = server.attend(stream).await
+                    && error.kind() == io::ErrorKind::TimedOut
+                {
+                    count(&server.counters.timeouts);
                 }
-                (Ok((stream, _)), Err(_)) => {
-                    count(&server.counters.overflows);
-                    let most = server.limits.clients;
-                    let answer = Answer::Error(format!("too many clients: at most {most} at once"));
-                    // The buffer of a new socket takes it.
-                    let _ = stream.try_write(output::json_line(&answer).as_bytes());
-                }
-                (Err(_), _) => sleep(PAUSE).await,
             }
-        }
+        };
+        background::serve(server.limits.clients, stopped, accept, attend, |stream| server.refuse(&stream))
+            .await;
+    }
+
+    /// There are too many clients.
+    fn refuse(&self, stream: &UnixStream) {
+        count(&self.counters.overflows);
+        let most = self.limits.clients;
+        let answer = Answer::Error(format!("too many clients: at most {most} at once"));
+        // The buffer of a new socket takes it.
+        let _ = stream.try_write(output::json_line(&answer).as_bytes());
     }
 
     /// One request of one client.

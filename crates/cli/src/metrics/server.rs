@@ -1,6 +1,7 @@
 //! HTTP: one page.
 
 use super::exposition::Exposition;
+use crate::background;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -13,8 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{sleep, timeout};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 /// Clients at once; others find their connection closed.
 const MAX_CLIENTS: usize = 8;
@@ -25,38 +26,26 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Largest head of a request, in bytes.
 const MAX_HEAD: usize = 16 << 10;
 
-/// After an error of accepting, which is usually that the process has no descriptors left.
-const PAUSE: Duration = Duration::from_millis(100);
-
 /// The media type of Prometheus's text format.
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
 
 /// Answers until `stopped`.
-pub(super) async fn run(listener: StdListener, exposition: Exposition, mut stopped: oneshot::Receiver<()>) {
+pub(super) async fn run(listener: StdListener, exposition: Exposition, stopped: oneshot::Receiver<()>) {
     // Fails only without a reactor, and the runtime has one.
     let Ok(listener) = TcpListener::from_std(listener) else { return };
-    let places = Arc::new(Semaphore::new(MAX_CLIENTS));
-    let refused = Arc::new(AtomicU64::new(0));
-    let exposition = Arc::new(exposition);
-    loop {
-        let accepted = tokio::select! {
-            _ = &mut stopped => return,
-            accepted = listener.accept() => accepted,
-        };
-        match (accepted, places.clone().try_acquire_owned()) {
-            (Ok((stream, _)), Ok(place)) => {
-                let (exposition, refused) = (exposition.clone(), refused.clone());
-                tokio::spawn(async move {
-                    let _ = timeout(PATIENCE, attend(stream, &exposition, &refused)).await;
-                    drop(place);
-                });
-            }
-            (Ok(_), Err(_)) => {
-                refused.fetch_add(1, Ordering::Relaxed);
-            }
-            (Err(_), _) => sleep(PAUSE).await,
+    let shared = Arc::new((exposition, AtomicU64::new(0)));
+    let accept = async || listener.accept().await.map(|(stream, _)| stream);
+    let attend = |stream| {
+        let shared = shared.clone();
+        async move {
+            let (exposition, refused) = &*shared;
+            let _ = timeout(PATIENCE, attend(stream, exposition, refused)).await;
         }
-    }
+    };
+    let refuse = |_| {
+        shared.1.fetch_add(1, Ordering::Relaxed);
+    };
+    background::serve(MAX_CLIENTS, stopped, accept, attend, refuse).await;
 }
 
 /// One request of one client. What goes wrong with it is the client's.
