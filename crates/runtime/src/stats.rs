@@ -40,6 +40,13 @@ impl Distribution {
         Duration::from_nanos(self.histogram.value_at_quantile(quantile))
     }
 
+    /// Number of values of at most `limit`, to the precision of the distribution: what it does not distinguish from `limit` counts. `limit`s
+    /// of more than a minute count all.
+    #[must_use]
+    pub fn at_most(&self, limit: Duration) -> u64 {
+        self.histogram.count_between(0, limit.as_nanos())
+    }
+
     /// Smallest value; zero without values.
     #[must_use]
     pub fn min(&self) -> Duration {
@@ -252,6 +259,21 @@ mod tests {
         assert_eq!(late.count(), 2);
         assert!((29_700..=30_300).contains(&late.min().as_nanos()), "{:?}", late.min());
         assert!((31_700..=32_400).contains(&late.max().as_nanos()), "{:?}", late.max());
+    }
+
+    #[test]
+    fn values_up_to_a_limit_are_counted() {
+        let mut distribution = Distribution::new();
+        assert_eq!(distribution.at_most(Duration::MAX), 0);
+        for micros in [0, 1, 100, 100, 5_000] {
+            distribution.record(Duration::from_micros(micros));
+        }
+        for (micros, expected) in [(0, 1), (1, 2), (98, 2), (100, 4), (101, 4), (4_900, 4), (5_000, 5)] {
+            assert_eq!(distribution.at_most(Duration::from_micros(micros)), expected, "{micros} µs");
+        }
+        distribution.record(Duration::MAX);
+        assert_eq!(distribution.at_most(Duration::from_secs(59)), 5);
+        assert_eq!(distribution.at_most(Duration::MAX), distribution.count());
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Metrics as Prometheus has them: families of one name, whose members differ in labels.
 
-use ackline::core::Duration;
 use ackline::runtime::stats::Distribution;
 use prometheus::TextEncoder;
 use prometheus::proto::{Bucket, Counter, Gauge, Histogram, LabelPair, Metric, MetricFamily, MetricType};
+use std::time::Duration;
 
 /// Before each name.
 const PREFIX: &str = "ackline_";
@@ -56,10 +56,10 @@ impl Families {
     /// A distribution of times, in seconds.
     pub(super) fn histogram(&mut self, name: &str, help: &str, times: &Distribution) {
         let buckets = BOUNDS.map(|micros| {
-            let bound = std::time::Duration::from_micros(micros);
+            let bound = Duration::from_micros(micros);
             let mut bucket = Bucket::default();
             bucket.set_upper_bound(bound.as_secs_f64());
-            bucket.set_cumulative_count(at_most(times, bound.into()));
+            bucket.set_cumulative_count(times.at_most(bound.into()));
             bucket
         });
         let mut histogram = Histogram::default();
@@ -87,21 +87,6 @@ impl Families {
     pub(super) fn text(&self) -> Result<String, prometheus::Error> {
         TextEncoder::new().encode_to_string(&self.0)
     }
-}
-
-/// Values of at most `limit`, to the precision of the distribution: the last rank whose value is.
-fn at_most(times: &Distribution, limit: Duration) -> u64 {
-    let count = times.count();
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let rank = high - (high - low) / 2;
-        if times.quantile(rank as f64 / count as f64) <= limit {
-            low = rank;
-        } else {
-            high = rank - 1;
-        }
-    }
-    low
 }
 
 fn labelled(labels: Labels<'_>) -> Metric {
