@@ -40,8 +40,7 @@ impl Distribution {
         Duration::from_nanos(self.histogram.value_at_quantile(quantile))
     }
 
-    /// Number of values of at most `limit`, to the precision of the distribution: what it does not distinguish from `limit` counts. `limit`s
-    /// of more than a minute count all.
+    /// Number of values of at most `limit`, to the precision of the distribution: what it does not distinguish from `limit` counts.
     #[must_use]
     pub fn at_most(&self, limit: Duration) -> u64 {
         self.histogram.count_between(0, limit.as_nanos())

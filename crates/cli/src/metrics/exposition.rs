@@ -160,6 +160,11 @@ fn driver(families: &mut Families, stats: &Stats) {
             "Times that an application waited because its connection had had its turn.",
             stats.turn_waits,
         ),
+        (
+            "device_backlogs",
+            "Times that packets began to wait in the device, because the stack or its applications did not keep up.",
+            stats.device_backlogs,
+        ),
     ];
     for (name, help, value) in counters {
         families.counter(name, help, value);
@@ -195,12 +200,24 @@ fn device(families: &mut Families, stats: &Stats) {
             device.rx_kernel_drops,
         ),
         ("device_full", "Sends that found the device full.", device.tx_full),
+        ("device_down_sends", "Sends that found the interface down.", device.tx_down),
+        ("device_errors", "Sends that the device refused for another reason.", device.tx_errors),
         ("device_refused", "Packets that the device refused for good.", stats.device_drops),
         ("neighbour_failures", "Neighbours that did not answer.", device.neighbours.failures),
         (
             "neighbour_conflicts",
             "Messages of other hosts that use an address of this one.",
             device.neighbours.conflicts,
+        ),
+        (
+            "neighbour_packets_dropped",
+            "Packets dropped because too many waited for a neighbour's address.",
+            device.neighbours.waiting_dropped,
+        ),
+        (
+            "neighbour_packets_failed",
+            "Packets dropped because the neighbour for whose address they waited did not answer.",
+            device.neighbours.waiting_failed,
         ),
     ];
     for (name, help, value) in counters {
@@ -226,4 +243,119 @@ fn egress(families: &mut Families, stats: &Stats) {
         "99th percentile of the time in that queue since the stack began.",
         &delays,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackline::core::ConnConfig;
+    use ackline::runtime::device::channel::{Channel, ChannelConfig};
+    use serde_json::Value;
+    use std::collections::BTreeMap;
+    use std::net::Ipv4Addr;
+
+    /// Each measurement of [`Stats`], and the metric that has it; "" if none does.
+    const METRICS: [(&str, &str); 54] = [
+        ("departure_lateness", "departure_lateness_seconds"),
+        ("timer_lateness", "timer_lateness_seconds"),
+        // Gaps are those of a single sender, and Prometheus would add up those of all. `-v` and `--json` of a transfer have them.
+        ("departure_gaps", ""),
+        ("data_gaps", ""),
+        ("awake", ""),
+        ("wakes_early_by", ""),
+        ("driver_runs", "driver_runs_total"),
+        ("timer_expiries", "timer_expiries_total"),
+        ("device_drops", "device_refused_total"),
+        ("turn_waits", "turn_waits_total"),
+        ("device_backlogs", "device_backlogs_total"),
+        ("rx_super_packets", "device_super_packets_total"),
+        ("tx_super_packets", "device_super_packets_total"),
+        ("connections", "connections"),
+        ("half_open", "connections"),
+        ("fast_open_pending", "fast_open_pending"),
+        ("fast_open_entries", "fast_open_entries"),
+        ("orphans", "tcp_curr_orphans"),
+        ("time_wait", "connections"),
+        ("memory", "curr_memory"),
+        ("max_memory", "memory_limit_bytes"),
+        ("memory_pressure", "memory_pressure"),
+        ("path_entries", "path_entries"),
+        ("mtu", "mtu_bytes"),
+        ("egress.ack", "egress_packets_total"),
+        ("egress.data", "egress_packets_total"),
+        ("egress.retransmit", "egress_packets_total"),
+        ("egress.control", "egress_packets_total"),
+        ("device.rx_packets", "device_packets_total"),
+        ("device.rx_bytes", "device_bytes_total"),
+        ("device.rx_malformed", "device_malformed_total"),
+        ("device.rx_kernel_drops", "device_kernel_drops_total"),
+        ("device.tx_packets", "device_packets_total"),
+        ("device.tx_bytes", "device_bytes_total"),
+        ("device.tx_full", "device_full_total"),
+        ("device.tx_down", "device_down_sends_total"),
+        ("device.tx_errors", "device_errors_total"),
+        ("device.down", "device_up"),
+        ("device.neighbours.failures", "neighbour_failures_total"),
+        ("device.neighbours.conflicts", "neighbour_conflicts_total"),
+        ("device.neighbours.waiting_dropped", "neighbour_packets_dropped_total"),
+        ("device.neighbours.waiting_failed", "neighbour_packets_failed_total"),
+        // What goes well on an Ethernet, and what a stranger there can make grow without harm.
+        ("device.neighbours.requests_sent", ""),
+        ("device.neighbours.requests_received", ""),
+        ("device.neighbours.replies_sent", ""),
+        ("device.neighbours.replies_received", ""),
+        ("device.neighbours.resolved", ""),
+        ("device.neighbours.changes", ""),
+        ("device.neighbours.evictions", ""),
+        ("device.neighbours.not_learned", ""),
+        ("device.neighbours.invalid", ""),
+        ("device.neighbours.defences", ""),
+        ("device.neighbours.outgoing_dropped", ""),
+        ("device.neighbours.waited", ""),
+    ];
+
+    /// The names of all measurements. The core's counters are told by their own table.
+    fn measurements(stats: &Value) -> Vec<String> {
+        let fields = |value: &Value| -> BTreeMap<String, Value> {
+            serde_json::from_value(value.clone()).expect("a struct")
+        };
+        let mut names = Vec::new();
+        for (name, value) in fields(stats) {
+            match &*name {
+                "counters" => {}
+                "egress" => names.extend(fields(&value).into_keys().map(|kind| format!("egress.{kind}"))),
+                "device" => {
+                    for (name, value) in fields(&value) {
+                        match &*name {
+                            "neighbours" => names.extend(
+                                fields(&value).into_keys().map(|name| format!("device.neighbours.{name}")),
+                            ),
+                            name => names.push(format!("device.{name}")),
+                        }
+                    }
+                }
+                _ => names.push(name),
+            }
+        }
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn no_measurement_of_a_stack_is_forgotten() {
+        let (near, _far) = Channel::pair(ChannelConfig::default());
+        let builder =
+            Stack::builder(near).address(Ipv4Addr::new(10, 0, 0, 1)).connections(ConnConfig::default());
+        let stack = builder.spawn().expect("a stack");
+        let stats = serde_json::to_value(stack.stats()).expect("JSON");
+        let mut expected: Vec<&str> = METRICS.iter().map(|(name, _)| *name).collect();
+        expected.sort_unstable();
+        assert_eq!(measurements(&stats), expected, "a new measurement needs a metric, or a reason for none");
+        let [cc, ack, rto, sched] = ["newreno", "delayed", "conventional", "fifo"].map(str::to_owned);
+        let exposition = Exposition::new(stack, PolicyNames { cc, ack, rto, sched }, "send");
+        let text = exposition.text(0).expect("text");
+        for (name, metric) in METRICS.iter().filter(|(_, metric)| !metric.is_empty()) {
+            assert!(text.contains(&format!("# TYPE ackline_{metric} ")), "{name} has no {metric} in {text}");
+        }
+    }
 }
