@@ -3,6 +3,7 @@
 use crate::args::capture::CaptureArgs;
 use crate::failure::{Failure, plain};
 use crate::output;
+use crate::recorded::RecordedCounters;
 use crate::settings::PolicyNames;
 use ackline::core::Instant;
 use ackline::core::events::Tracer;
@@ -84,6 +85,14 @@ impl Capturing {
             0 | 1 => tracers.pop(),
             _ => Some(Box::new(tracers)),
         });
+    }
+
+    /// What was recorded and lost so far.
+    pub(crate) fn counters(&self) -> RecordedCounters {
+        RecordedCounters {
+            capture: self.capture.as_ref().map(|(capture, _)| capture.meter()).unwrap_or_default(),
+            trace: self.trace.as_ref().map(|(trace, _)| trace.meter()).unwrap_or_default(),
+        }
     }
 
     fn say(&self, file: &Path, ended: &Ended) {

@@ -44,6 +44,7 @@ mod peer;
 mod plot;
 mod policies;
 mod progress;
+mod recorded;
 mod recv;
 mod report;
 mod reproduce;

@@ -64,8 +64,10 @@ impl Recording {
         if let Some(capture) = &capture {
             capture.watch(stack);
         }
-        let control = control.serve(stack, settings, command)?;
-        let metrics = metrics.map(|listener| listener.serve(stack, settings, command)).transpose()?;
+        let recorded = capture.as_ref().map(Capturing::counters).unwrap_or_default();
+        let control = control.serve(stack, settings, command, recorded.clone())?;
+        let serve = |listener: MetricsListener| listener.serve(stack, settings, command, recorded);
+        let metrics = metrics.map(serve).transpose()?;
         Ok(Watchers { capture, metrics, control })
     }
 }

@@ -22,6 +22,7 @@ pub mod pcapng;
 mod record_file;
 pub mod trace;
 
+pub use background::meter::{Meter, Recorded};
 pub use capture::{Capture, CaptureOptions};
 pub use trace::{Trace, TraceOptions};
 

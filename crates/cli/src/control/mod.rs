@@ -21,6 +21,7 @@ mod server;
 use crate::args::control::ControlArgs;
 use crate::background::Background;
 use crate::failure::Failure;
+use crate::recorded::RecordedCounters;
 use crate::settings::Settings;
 use crate::tunnel;
 use ackline::runtime::Stack;
@@ -73,8 +74,9 @@ impl ControlPlace {
         stack: &Stack,
         settings: &Settings,
         command: &'static str,
+        recorded: RecordedCounters,
     ) -> Result<Option<Control>, Failure> {
-        let server = Server::new(stack.clone(), settings, command, self.limits);
+        let server = Server::new(stack.clone(), settings, command, self.limits, recorded);
         match self.socket {
             None => Ok(None),
             Some(Socket::Given(path)) => {

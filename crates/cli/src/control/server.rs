@@ -5,6 +5,7 @@ use super::limits::{ControlCounters, Limits, count};
 use super::protocol::{About, Answer, Brief, Listening, Request, Shown};
 use crate::background;
 use crate::output;
+use crate::recorded::RecordedCounters;
 use crate::settings::{PolicyNames, Settings};
 use crate::ss::filter::{Filter, Subject};
 use crate::summary::{Census, Chunks, Summary};
@@ -28,10 +29,17 @@ pub(super) struct Server {
     about: About,
     limits: Limits,
     counters: ControlCounters,
+    recorded: RecordedCounters,
 }
 
 impl Server {
-    pub(super) fn new(stack: Stack, settings: &Settings, command: &'static str, limits: Limits) -> Self {
+    pub(super) fn new(
+        stack: Stack,
+        settings: &Settings,
+        command: &'static str,
+        limits: Limits,
+        recorded: RecordedCounters,
+    ) -> Self {
         let about = About {
             pid: std::process::id(),
             command: command.to_owned(),
@@ -44,6 +52,7 @@ impl Server {
             about,
             limits,
             counters: ControlCounters::default(),
+            recorded,
         }
     }
 
@@ -138,7 +147,9 @@ impl Server {
                 Err(why) => Ok(Err(why)),
             },
             Request::Count => {
-                let counters: Vec<_> = self.stack.counters().iter().chain(self.counters.iter()).collect();
+                let own = self.recorded.iter().map(|counter| (counter.name, counter.value));
+                let counters: Vec<_> =
+                    self.stack.counters().iter().chain(own).chain(self.counters.iter()).collect();
                 let number = counters.len();
                 writer.send(&Answer::Counters(counters)).await?;
                 Ok(Ok(number))

@@ -2,6 +2,7 @@
 
 use super::families::Families;
 use crate::output;
+use crate::recorded::RecordedCounters;
 use crate::settings::PolicyNames;
 use crate::ss::filter::STATES;
 use crate::summary::Census;
@@ -14,13 +15,19 @@ pub(super) struct Exposition {
     stack: Stack,
     names: PolicyNames,
     command: &'static str,
+    recorded: RecordedCounters,
     /// Seconds since 1970.
     started: f64,
 }
 
 impl Exposition {
-    pub(super) fn new(stack: Stack, names: PolicyNames, command: &'static str) -> Self {
-        Self { stack, names, command, started: output::micros_since_1970() as f64 / 1e6 }
+    pub(super) fn new(
+        stack: Stack,
+        names: PolicyNames,
+        command: &'static str,
+        recorded: RecordedCounters,
+    ) -> Self {
+        Self { stack, names, command, recorded, started: output::micros_since_1970() as f64 / 1e6 }
     }
 
     /// Everything, in the text format. `refused`: clients that found too many others.
@@ -34,6 +41,7 @@ impl Exposition {
         device(&mut families, &stats);
         egress(&mut families, &stats);
         self.scheduler(&mut families);
+        self.recorded(&mut families);
         families.counter(
             "metrics_overflows",
             "Clients of the metrics refused because there were too many at once.",
@@ -62,6 +70,16 @@ impl Exposition {
             )],
         );
         families.gauge("start_time_seconds", "When the stack began, since 1970.", self.started);
+    }
+
+    fn recorded(&self, families: &mut Families) {
+        for counter in self.recorded.iter() {
+            families.counter(
+                counter.metric,
+                &format!("{}: {}", counter.name, counter.meaning),
+                counter.value,
+            );
+        }
     }
 
     fn scheduler(&self, families: &mut Families) {
@@ -352,7 +370,8 @@ mod tests {
         expected.sort_unstable();
         assert_eq!(measurements(&stats), expected, "a new measurement needs a metric, or a reason for none");
         let [cc, ack, rto, sched] = ["newreno", "delayed", "conventional", "fifo"].map(str::to_owned);
-        let exposition = Exposition::new(stack, PolicyNames { cc, ack, rto, sched }, "send");
+        let exposition =
+            Exposition::new(stack, PolicyNames { cc, ack, rto, sched }, "send", RecordedCounters::default());
         let text = exposition.text(0).expect("text");
         for (name, metric) in METRICS.iter().filter(|(_, metric)| !metric.is_empty()) {
             assert!(text.contains(&format!("# TYPE ackline_{metric} ")), "{name} has no {metric} in {text}");

@@ -14,6 +14,7 @@ use crate::args::metrics::MetricsArgs;
 use crate::background::Background;
 use crate::failure::Failure;
 use crate::output;
+use crate::recorded::RecordedCounters;
 use crate::settings::Settings;
 use crate::tunnel;
 use ackline::runtime::Stack;
@@ -45,6 +46,7 @@ impl MetricsListener {
         stack: &Stack,
         settings: &Settings,
         command: &'static str,
+        recorded: RecordedCounters,
     ) -> Result<Background, Failure> {
         let runtime = tunnel::build(&mut tokio::runtime::Builder::new_current_thread())?;
         if self.announces
@@ -52,7 +54,7 @@ impl MetricsListener {
         {
             output::say(&format!("metrics at http://{address}/metrics"));
         }
-        let exposition = Exposition::new(stack.clone(), settings.names.clone(), command);
+        let exposition = Exposition::new(stack.clone(), settings.names.clone(), command, recorded);
         Background::start("metrics", runtime, |stopped| server::run(self.listener, exposition, stopped))
             .map_err(|error| Failure::system("start the thread of --metrics", &error))
     }

@@ -115,6 +115,35 @@ fn increments_are_those_since_the_last_call_also_of_a_new_process() {
     });
 }
 
+#[test]
+fn what_captures_and_traces_lose_is_shown_while_the_command_runs() {
+    with_tun("nstat::what_captures_and_traces_lose_is_shown_while_the_command_runs", || {
+        let (directory, path) = scratch("copy");
+        let [socket, capture, trace] =
+            ["c.sock", "out.pcapng", "out.qlog"].map(|name| directory.path().join(name));
+        let files =
+            ["--pcap", text(&capture), "--pcap-size", "8K", "--trace", text(&trace), "--trace-size", "8K"];
+        let at = ["--control", text(&socket)];
+        let child = receiver(&[&["-q", "--plain", "-O", text(&path)], &files[..], &at].concat());
+        let mut stream = connect();
+        let (data, more) = (noise(500_000, 3), noise(10, 4));
+        stream.write_all(&data).expect("taken");
+        let counted = until("losses", || {
+            let all = crate::common::run(&[&["nstat", "-azsj", "Ackline*"], &at[..]].concat()).json();
+            let count = |name: &str| all["ackline"][name].as_u64().expect("a counter");
+            let lost = count("AcklineCaptureUnwritten") > 0 && count("AcklineTraceUnwritten") > 0;
+            lost.then(|| ["AcklineCapturePackets", "AcklineCaptureDropped", "AcklineTraceRecords"].map(count))
+        });
+        assert!(counted[0] > 0 && counted[2] > 0, "{counted:?}");
+        assert_eq!(counted[1], 0, "the queue had room");
+        assert_eq!(deliver(stream, &more).expect("taken"), 0);
+        let ended = child.end();
+        succeeded(&ended);
+        assert_eq!(ended.stderr.matches("is cut short after").count(), 2, "{ended:?}");
+        assert_eq!(std::fs::read(&path).expect("the file"), [data, more].concat());
+    });
+}
+
 fn socket(runtime: &Path, child: &mut Running) -> std::path::PathBuf {
     runtime.join(format!("ackline/{}-recv.sock", child.child().id()))
 }

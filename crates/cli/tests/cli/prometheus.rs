@@ -29,18 +29,10 @@ fn value(page: &str, series: &str) -> f64 {
     found.unwrap_or_else(|| panic!("{series} in {page}")).parse().expect("a number")
 }
 
-/// A receiver with metrics, and where they are.
-fn measured(output: &str) -> (Running, SocketAddr) {
-    let mut child = Running::start(&mut ackline(&[
-        "recv",
-        "-l",
-        "198.18.0.2:5001",
-        "-O",
-        output,
-        "--no-control",
-        "--metrics",
-        "127.0.0.1:0",
-    ]));
+/// A receiver with metrics and other options, and where they are.
+fn measured(output: &str, others: &[&str]) -> (Running, SocketAddr) {
+    let args = ["recv", "-l", "198.18.0.2:5001", "-O", output, "--no-control", "--metrics", "127.0.0.1:0"];
+    let mut child = Running::start(&mut ackline(&[&args, others].concat()));
     let stderr = child.child().stderr.take().expect("a pipe");
     let mut lines = BufReader::new(stderr).lines();
     let address = lines.find_map(|line| {
@@ -54,15 +46,20 @@ fn measured(output: &str) -> (Running, SocketAddr) {
 #[test]
 fn a_scrape_has_what_the_stack_counts() {
     with_tun("prometheus::a_scrape_has_what_the_stack_counts", || {
-        let (_directory, path) = scratch("copy");
-        let (child, address) = measured(text(&path));
+        let (directory, path) = scratch("copy");
+        let capture = directory.path().join("out.pcapng");
+        // It ends before the transfer.
+        let (child, address) = measured(text(&path), &["--pcap", text(&capture), "--pcap-size", "8K"]);
         let mut stream = connect();
         stream.write_all(&noise(300_000, 1)).expect("taken");
         let page = until("all of it", || {
             let (head, page) = get(address, "GET /metrics");
             assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
             assert!(head.to_lowercase().contains("content-type: text/plain; version=0.0.4"), "{head}");
-            (value(&page, "ackline_device_bytes_total{direction=\"received\"}") > 300_000.0).then_some(page)
+            let arrived = value(&page, "ackline_device_bytes_total{direction=\"received\"}") > 300_000.0;
+            // A thread of its own counts them.
+            let lost = value(&page, "ackline_capture_unwritten_total") > 0.0;
+            (arrived && lost).then_some(page)
         });
         assert_eq!(value(&page, "ackline_connections{state=\"established\"}"), 1.0);
         assert_eq!(
@@ -105,7 +102,7 @@ fn promtool_finds_nothing_to_complain_of() {
     }
     with_tun(name, || {
         let (_directory, path) = scratch("copy");
-        let (child, address) = measured(text(&path));
+        let (child, address) = measured(text(&path), &[]);
         let stream = connect();
         let (_, page) = get(address, "GET /metrics");
         let mut promtool = Command::new("promtool");
@@ -127,7 +124,7 @@ fn prometheus_scrapes_it() {
     }
     with_tun(name, || {
         let (directory, path) = scratch("copy");
-        let (child, address) = measured(text(&path));
+        let (child, address) = measured(text(&path), &[]);
         let stream = connect();
         let config = directory.path().join("prometheus.yml");
         let targets = format!(

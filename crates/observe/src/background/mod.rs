@@ -1,7 +1,9 @@
 //! Writing on a thread of its own: what happens in a stack is copied into a bounded queue, and never waits for the file.
 
+pub(crate) mod meter;
 pub(crate) mod queue;
 
+use meter::Meter;
 use queue::{Batch, Queue, Queued};
 use std::io;
 use std::sync::Arc;
@@ -17,6 +19,9 @@ pub(crate) trait Sink: Send + 'static {
     /// Writes a batch.
     fn write(&mut self, batch: &mut Batch<Self::Record>);
 
+    /// Records in files, and those that came after these had been cut short.
+    fn counts(&self) -> (u64, u64);
+
     /// Ends the files.
     fn finish(self) -> Self::Summary;
 }
@@ -26,6 +31,8 @@ pub(crate) fn run<S: Sink>(mut sink: S, queue: &Queue<S::Record>) -> S::Summary 
     let mut batch = Batch::default();
     while queue.take(&mut batch) {
         sink.write(&mut batch);
+        let (written, unwritten) = sink.counts();
+        queue.meter().set(written, unwritten);
         queue.written(&mut batch);
     }
     sink.finish()
@@ -52,6 +59,10 @@ impl<R: Queued + Send + 'static, T: Send + 'static> Background<R, T> {
 
     pub(crate) const fn queue(&self) -> &Arc<Queue<R>> {
         &self.queue
+    }
+
+    pub(crate) fn meter(&self) -> Meter {
+        self.queue.meter().clone()
     }
 
     /// Writes what waits, and ends. An error if the thread has panicked.

@@ -1,5 +1,6 @@
 //! The queue between a stack and the thread that writes: bounded in bytes, and never waited for by the stack.
 
+use super::meter::Meter;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -43,6 +44,7 @@ pub(crate) struct Queue<R> {
     filled: Condvar,
     /// Most bytes of records that wait or are being written.
     limit: usize,
+    meter: Meter,
 }
 
 #[derive(Debug)]
@@ -58,10 +60,15 @@ struct State<R> {
 }
 
 impl<R: Queued> Queue<R> {
-    pub(crate) const fn new(limit: usize) -> Self {
+    pub(crate) fn new(limit: usize) -> Self {
         let batch = Batch { records: vec![], bytes: vec![] };
         let state = State { batch, writing: 0, wake_at: usize::MAX, gap: 0, closed: false };
-        Self { state: Mutex::new(state), filled: Condvar::new(), limit }
+        Self { state: Mutex::new(state), filled: Condvar::new(), limit, meter: Meter::default() }
+    }
+
+    /// What became of records so far.
+    pub(crate) const fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     fn lock(&self) -> MutexGuard<'_, State<R>> {
@@ -74,6 +81,7 @@ impl<R: Queued> Queue<R> {
         self.change(|state, room| {
             if length + 2 * size_of::<R>() > room {
                 state.gap += 1;
+                self.meter.drop_one();
                 return;
             }
             if state.gap > 0 {

@@ -94,6 +94,16 @@ impl Files {
         self.dropped += packets;
     }
 
+    /// Packets in files, those in files that were deleted since included.
+    pub(super) const fn packets(&self) -> u64 {
+        self.packets + self.current.file.records()
+    }
+
+    /// Packets that came, and are not in a file.
+    pub(super) const fn unwritten(&self) -> u64 {
+        self.unwritten
+    }
+
     /// Adds a packet.
     pub(super) fn packet(&mut self, packet: &Packet<'_>) {
         self.last_at_ns = self.last_at_ns.max(packet.at_ns);
@@ -156,7 +166,7 @@ impl Files {
     }
 
     fn end_file(&mut self, comment: &str) -> Result<(), Unwritten> {
-        let packets = self.packets + self.current.file.records();
+        let packets = self.packets();
         let missing = self.dropped + self.unwritten;
         let counted = Statistics { received: packets + missing, dropped: missing };
         self.current.end(self.last_at_ns, counted, comment)
@@ -182,7 +192,7 @@ impl Files {
             }
         }
         CaptureSummary {
-            packets: self.packets + self.current.file.records(),
+            packets: self.packets(),
             dropped: self.dropped,
             unwritten: self.unwritten,
             files: self.count,

@@ -15,6 +15,7 @@ mod tests;
 mod writer;
 
 use crate::background::Background;
+use crate::background::meter::Meter;
 use ackline_tcp_core::events::{PacketObserver, Tracer};
 use ackline_tcp_core::wire::HeaderBuf;
 use files::Files;
@@ -122,6 +123,12 @@ impl Capture {
     #[must_use]
     pub fn tracer(&self) -> Box<dyn Tracer> {
         Box::new(CopyEvents(self.background.queue().clone()))
+    }
+
+    /// Reads the counters of packets while the capture runs.
+    #[must_use]
+    pub fn meter(&self) -> Meter {
+        self.background.meter()
     }
 
     /// Writes what waits, and ends. Blocks meanwhile.

@@ -3,6 +3,7 @@
 use super::observer::CopyEvents;
 use super::record::{PacketRecord, Sent};
 use super::*;
+use crate::background::meter::Recorded;
 use crate::background::queue::{Batch, Queue};
 use crate::background::{Sink as _, run};
 use crate::pcapng::Direction;
@@ -352,8 +353,14 @@ fn a_full_queue_takes_no_more_and_the_file_says_so() {
     }
     queue.close();
     arrive(&queue, 10);
+    assert_eq!(
+        queue.meter().read(),
+        Recorded { dropped: 94, ..Recorded::default() },
+        "before the file knows"
+    );
     let summary = run(Writer::new(Files::create(path.clone(), options).expect("created"), 0), &queue);
     assert_eq!((summary.packets, summary.dropped, summary.unwritten), (6, 94, 0));
+    assert_eq!(queue.meter().read(), Recorded { written: 6, dropped: 94, unwritten: 0 });
     let contents = read(&path);
     assert_eq!(contents.packets.len(), 6);
     let said = "94 packets are missing: the capture's queue was full";
@@ -437,10 +444,12 @@ fn a_single_file_ends_at_its_size() {
     let (_folder, path, mut options) = place();
     options.file_size = NonZeroU64::new(8192);
     let capture = Capture::start(&path, options).expect("started");
+    let meter = capture.meter();
     for _ in 0..50 {
         arrive(capture.background.queue(), 1_000);
     }
     let summary = capture.finish();
+    assert_eq!(meter.read(), Recorded { written: 7, dropped: 0, unwritten: 43 });
     assert!(matches!(summary.cut_short, Some(CutShort::FileSize)), "{summary:?}");
     assert_eq!((summary.packets, summary.unwritten), (7, 43));
     let contents = read(&path);

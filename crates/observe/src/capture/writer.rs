@@ -173,6 +173,10 @@ impl Sink for Writer {
         self.files.flush();
     }
 
+    fn counts(&self) -> (u64, u64) {
+        (self.files.packets(), self.files.unwritten())
+    }
+
     fn finish(self) -> CaptureSummary {
         self.files.finish()
     }

@@ -24,6 +24,7 @@ mod tests;
 mod writer;
 
 use crate::background::Background;
+use crate::background::meter::Meter;
 use crate::background::queue::Queue;
 use ackline_tcp_core::events::{TraceEvent, Tracer};
 use ackline_tcp_core::{ConnId, Instant};
@@ -113,6 +114,12 @@ impl Trace {
     #[must_use]
     pub fn tracer(&self) -> Box<dyn Tracer> {
         Box::new(CopyEvents(self.0.queue().clone()))
+    }
+
+    /// Reads the counters of records while the trace runs.
+    #[must_use]
+    pub fn meter(&self) -> Meter {
+        self.0.meter()
     }
 
     /// Writes what waits, and ends. Blocks meanwhile.

@@ -1,6 +1,7 @@
 //! Traces, read by a JSON parser and by the crate's own reader.
 
 use super::*;
+use crate::background::meter::Recorded;
 use crate::background::queue::Queued as _;
 use crate::background::run;
 use ackline_tcp_core::info::Blocked;
@@ -194,6 +195,7 @@ fn a_full_queue_takes_no_more_and_the_file_says_where() {
     let summary = run(Writer::create(&path, options).expect("created"), &queue);
     // The last place is the gap's.
     assert_eq!((summary.records, summary.dropped, summary.unwritten), (10, 91, 0));
+    assert_eq!(queue.meter().read(), Recorded { written: 10, dropped: 91, unwritten: 0 });
     let records = read(&fs::read(&path).expect("a file"));
     assert_eq!(records[9].event, Event::EventsDropped { count: 91 });
     assert_eq!(

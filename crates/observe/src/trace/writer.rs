@@ -158,6 +158,10 @@ impl Sink for Writer {
         self.flush();
     }
 
+    fn counts(&self) -> (u64, u64) {
+        (self.file.records(), self.unwritten)
+    }
+
     fn finish(mut self) -> TraceSummary {
         self.flush();
         if self.cut_short.is_none()
