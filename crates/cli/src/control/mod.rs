@@ -17,6 +17,8 @@ mod limits;
 pub(crate) mod place;
 pub(crate) mod protocol;
 mod server;
+#[cfg(test)]
+mod tests;
 
 use crate::args::control::ControlArgs;
 use crate::background::Background;
