@@ -185,6 +185,11 @@ impl Budget {
         self.used().saturating_add(self.refused).saturating_sub(self.high)
     }
 
+    /// What belongs to no connection, in bytes.
+    pub(crate) const fn tables(&self) -> u64 {
+        self.tables
+    }
+
     /// Whoever was refused asks again if it still needs to.
     pub(crate) const fn forget_refusals(&mut self) {
         self.refused = 0;

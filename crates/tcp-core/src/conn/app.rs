@@ -25,6 +25,9 @@ impl Connection {
     /// Takes the memory to write `bytes`, as far as there is some. Whoever writes asks for it first.
     pub(crate) fn ask_for_memory(&mut self, budget: &mut Budget, bytes: usize) {
         let (len, capacity) = self.snd.buffered();
+        if len.saturating_add(bytes) <= capacity {
+            return;
+        }
         let total = len.saturating_add(bytes.min(self.snd.write_space(&self.config)));
         if total > capacity {
             let granted = budget.request(capacity, total);

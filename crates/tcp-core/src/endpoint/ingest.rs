@@ -27,6 +27,7 @@ impl Endpoint {
         if datagram.ip.ecn != Ecn::NotEct {
             self.count_codepoint(datagram);
         }
+        self.unsettled |= !matches!(datagram.transport, Transport::Tcp(_));
         match &datagram.transport {
             Transport::Tcp(segment) => self.take_segment(now, &datagram.ip, segment),
             Transport::Icmp(message) => self.on_icmp(now, &datagram.ip, message),
@@ -69,6 +70,7 @@ impl Endpoint {
             self.latest = index;
             return self.give_to_conn(now, index, ip, segment);
         }
+        self.unsettled = true;
         if let Some(place) = self.syn_cache.look_up(&tuple) {
             return self.give_to_half_open(now, place, ip, segment);
         }
@@ -137,6 +139,7 @@ impl Endpoint {
         segment: &TcpSegment<'_>,
         disposition: Disposition,
     ) -> Ingested {
+        self.unsettled = true;
         let tuple = named_by(ip, segment);
         match disposition {
             Disposition::Handled => {}

@@ -81,21 +81,26 @@ impl Endpoint {
         }
     }
 
-    /// Charges what belongs to no connection.
-    fn charge_tables(&mut self, now: Instant) {
+    /// Bytes that belong to no connection.
+    pub(super) fn tables(&self) -> usize {
         let descriptors = self.egress.queued * size_of::<Descriptor>();
-        let tables = self.syn_cache.memory()
+        self.syn_cache.memory()
             + self.time_wait.memory()
             + self.paths.memory()
             + self.fast_opens.memory()
             + self.wheel.memory()
             + self.egress.strays.memory()
-            + descriptors;
+            + descriptors
+    }
+
+    /// Charges what belongs to no connection.
+    fn charge_tables(&mut self, now: Instant) {
+        let tables = self.tables();
         let observe = &mut self.observe;
         observe.budget.settle(now, self.slots.len(), tables, &mut observe.counters);
     }
 
-    fn is_short(&self) -> bool {
+    pub(super) fn is_short(&self) -> bool {
         self.observe.budget.shortage() > 0
     }
 

@@ -125,6 +125,8 @@ pub struct Endpoint {
     events: VecDeque<u32>,
     /// Connections touched since they were last settled. [`Flags::TOUCHED`] marks those in this list.
     touched: Vec<u32>,
+    /// Something has happened that touches no connection, and may have changed what the tables hold.
+    unsettled: bool,
     /// Whom to look at next if memory is short.
     hand: Hand,
     /// The latest instant given by the driver.
@@ -187,6 +189,7 @@ impl Endpoint {
             paths: PathCache::new(keys.paths),
             events: VecDeque::new(),
             touched: Vec::new(),
+            unsettled: true,
             hand: Hand::default(),
             now: Instant::ZERO,
             observe: Observe::new(&config),
@@ -248,6 +251,7 @@ impl Endpoint {
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         self.now = self.now.max(now);
         let Some(number) = self.listeners.remove(listener) else { return };
+        self.unsettled = true;
         self.reset_half_open(now, number);
         for index in self.slots.indices_where(|slot| slot.listener() == Some(number)) {
             let id = self.slots.id(index);
@@ -274,6 +278,7 @@ impl Endpoint {
         config: Arc<ConnConfig>,
     ) -> Result<ConnId, ConnectError> {
         self.now = self.now.max(now);
+        self.unsettled = true;
         self.open(now, &to, config)
     }
 
@@ -293,6 +298,7 @@ impl Endpoint {
     /// ([`TxBudget::with_departures`]); for others `Ok` from `emit` counts as the departure.
     pub fn departed(&mut self, now: Instant, packet: TxId) {
         self.now = self.now.max(now);
+        self.unsettled = true;
         self.egress.departed(now, packet);
     }
 
@@ -308,6 +314,7 @@ impl Endpoint {
         emit: impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<TxReport, E> {
         self.now = self.now.max(now);
+        self.unsettled = true;
         let report = self.transmit_all(now, budget, emit);
         if self.observe.tracer.is_some() {
             self.trace_blocked(now);
@@ -420,6 +427,7 @@ impl Endpoint {
             }
             self.touch(now, index);
         }
+        self.unsettled = true;
         self.end_back_off_of_half_open(now);
         self.settle(now);
     }

@@ -18,16 +18,23 @@ impl Endpoint {
     #[inline]
     pub(super) fn touch(&mut self, now: Instant, index: u32) {
         let Some(slot) = self.slots.slot_mut(index) else { return };
-        if slot.flags.set(Flags::TOUCHED) {
-            self.touched.push(index);
-            if let Some(conn) = slot.conn.as_deref_mut() {
-                conn.heed(self.observe.budget.grant());
-            }
-        }
+        let is_first = slot.flags.set(Flags::TOUCHED);
         if slot.queued == 0 {
             self.egress.ready.enter(slot, index);
         } else {
             self.drop_void(now, index);
+        }
+        if is_first {
+            self.touched_first(index);
+        }
+    }
+
+    /// The first event of the connection since it was settled.
+    #[inline(never)]
+    fn touched_first(&mut self, index: u32) {
+        self.touched.push(index);
+        if let Some(conn) = self.slots.conn_mut(index) {
+            conn.heed(self.observe.budget.grant());
         }
     }
 
@@ -52,7 +59,16 @@ impl Endpoint {
     }
 
     /// Settles every touched connection, and the account of memory.
+    #[inline]
     pub(super) fn settle(&mut self, now: Instant) {
+        if !self.touched.is_empty() || core::mem::take(&mut self.unsettled) || self.is_short() {
+            self.settle_all(now);
+        }
+        debug_assert_eq!(self.tables() as u64, self.observe.budget.tables(), "what tables hold is settled");
+    }
+
+    fn settle_all(&mut self, now: Instant) {
+        self.unsettled = false;
         if !self.touched.is_empty() {
             // Settling a connection never touches another one; the list is put back to keep its allocation.
             let mut touched = core::mem::take(&mut self.touched);
@@ -138,6 +154,7 @@ impl Endpoint {
     pub(super) fn serve_timers(&mut self, now: Instant) {
         self.settle(now);
         self.end_overdue_orphans(now);
+        self.unsettled |= self.time_wait.len() + self.syn_cache.len() > 0;
         self.time_wait.expire(now);
         self.expire_half_open(now);
         while let Some(index) = self.wheel.pop_expired(now) {

@@ -191,6 +191,26 @@ fn the_ack_of_the_syn_ack_makes_a_connection() {
     assert!(bench.endpoint.poll_timeout().is_none_or(|wakeup| wakeup.conn == Some(conn)));
 }
 
+/// `Endpoint::memory` counts what has been settled, and asking for events settles.
+#[test]
+fn what_touches_no_connection_is_settled_before_the_next_event() {
+    let mut bench = Bench::new();
+    assert_eq!(bench.endpoint.poll_event(), None);
+    let empty = bench.endpoint.memory();
+    assert_eq!(bench.ingest(&syn(peer(1))), Ingested::HalfOpen);
+    assert_eq!(bench.endpoint.poll_event(), None);
+    let half_open = bench.endpoint.memory();
+    assert!(half_open > empty, "an entry and its SYN-ACK: {half_open}");
+    let stray = Segment { flags: ACK, from: peer(2), ..syn(peer(2)) };
+    assert_eq!(bench.ingest(&stray), Ingested::Handled, "an RST waits");
+    assert_eq!(bench.endpoint.poll_event(), None);
+    assert!(bench.endpoint.memory() > half_open);
+    let (now, listener) = (bench.now, bench.listener);
+    bench.endpoint.unlisten(now, listener);
+    assert_eq!(bench.endpoint.poll_event(), None);
+    assert_eq!(bench.held(), (0, 0));
+}
+
 #[test]
 fn data_and_fin_may_come_with_the_last_ack() {
     let mut bench = Bench::new();
