@@ -38,9 +38,9 @@ impl Meter {
         Recorded { written, dropped, unwritten }
     }
 
-    /// One more found the queue full.
-    pub(super) fn drop_one(&self) {
-        self.0.dropped.fetch_add(1, Ordering::Relaxed);
+    /// So many more found the queue full.
+    pub(super) fn add_dropped(&self, count: u64) {
+        self.0.dropped.fetch_add(count, Ordering::Relaxed);
     }
 
     /// So many have been written in all, and so many came too late.

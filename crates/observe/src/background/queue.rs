@@ -76,24 +76,19 @@ impl<R: Queued> Queue<R> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a record with the first `length` bytes of `slices`, or counts it as lost if there is no room.
-    pub(crate) fn push(&self, record: R, length: usize, slices: &[&[u8]]) {
+    /// Adds a record, of whose bytes `fill` appends at most `most`. If there is no room, `count` records are lost.
+    pub(crate) fn push(&self, record: R, count: u64, most: usize, fill: impl FnOnce(&mut Vec<u8>)) {
         self.change(|state, room| {
-            if length + 2 * size_of::<R>() > room {
-                state.gap += 1;
-                self.meter.drop_one();
+            if most + 2 * size_of::<R>() > room {
+                state.gap += count;
+                self.meter.add_dropped(count);
                 return;
             }
             if state.gap > 0 {
                 state.batch.records.push(R::gap(std::mem::take(&mut state.gap)));
             }
             state.batch.records.push(record);
-            let mut left = length;
-            for slice in slices {
-                let take = left.min(slice.len());
-                state.batch.bytes.extend_from_slice(&slice[..take]);
-                left -= take;
-            }
+            fill(&mut state.batch.bytes);
         });
     }
 

@@ -3,12 +3,17 @@
 //! | file | owns |
 //! |---|---|
 //! | `observer` | copying packets and events, inside the stack |
-//! | `record` | what waits for the thread |
-//! | `writer` | the thread: checksums and comments |
+//! | `record`, `pieces` | what waits for the thread |
+//! | `writer` | the thread |
+//! | `comments` | what is said of packets |
+//! | `checksum` | completing checksums |
 //! | `files` | the files: their limit, their rotation, and what is left if one cannot be written |
 
+mod checksum;
+mod comments;
 mod files;
 mod observer;
+mod pieces;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -17,7 +22,6 @@ mod writer;
 use crate::background::Background;
 use crate::background::meter::Meter;
 use ackline_tcp_core::events::{PacketObserver, Tracer};
-use ackline_tcp_core::wire::HeaderBuf;
 use files::Files;
 use observer::{CopyEvents, CopyPackets};
 use record::Record;
@@ -38,8 +42,8 @@ pub struct CaptureOptions {
     pub interface: String,
     /// Said of the whole file; empty if nothing.
     pub comment: String,
-    /// Bytes of each packet that are captured; `None`: all. The file states every packet's length. The checksum of a packet
-    /// that is cut, and that the device completes, is captured as the device gets it.
+    /// Bytes of each packet that are captured; `None`: all. The file states every packet's length, and the checksum of the
+    /// whole packet also if it is cut.
     pub snap_length: Option<NonZeroU32>,
     /// Write a super-packet as the packets that it is split into on the wire; otherwise as one packet, as the device gets it.
     pub split: bool,
@@ -115,7 +119,6 @@ impl Capture {
             queue: self.background.queue().clone(),
             snap_length: self.snap_length,
             split: self.split,
-            headers: HeaderBuf::new(),
         })
     }
 
@@ -141,14 +144,5 @@ impl Capture {
             files: 0,
             cut_short: Some(CutShort::Error(error)),
         })
-    }
-}
-
-/// The protocol of a packet, and where its header begins; `None` if the packet is cut before that, or has extension headers.
-fn transport(packet: &[u8]) -> Option<(u8, usize)> {
-    match packet.first()? >> 4 {
-        4 => Some((*packet.get(9)?, usize::from(packet[0] & 15) * 4)),
-        6 => Some((*packet.get(6)?, 40)),
-        _ => None,
     }
 }

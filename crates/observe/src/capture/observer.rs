@@ -1,5 +1,7 @@
 //! What runs inside the stack: it copies.
 
+use super::checksum::transport;
+use super::pieces;
 use super::record::{PacketRecord, Record, Sent};
 use crate::background::queue::Queue;
 use crate::labels;
@@ -7,11 +9,8 @@ use crate::pcapng::Direction;
 use ackline_tcp_core::events::{PacketObserver, TraceEvent, Tracer};
 use ackline_tcp_core::packet::TxPacket;
 use ackline_tcp_core::wire::gso;
-use ackline_tcp_core::wire::{
-    HeaderBuf, PROTOCOL_TCP, Payload, RxChecksum, RxPacket, TxChecksum, TxChecksumMode,
-};
+use ackline_tcp_core::wire::{PROTOCOL_TCP, Payload, RxChecksum, RxPacket, TxChecksum};
 use ackline_tcp_core::{ConnId, Instant};
-use std::num::NonZeroU16;
 use std::sync::Arc;
 
 /// Copies packets into the queue.
@@ -20,44 +19,38 @@ pub(super) struct CopyPackets {
     pub(super) queue: Arc<Queue<Record>>,
     pub(super) snap_length: u32,
     pub(super) split: bool,
-    /// The headers of a segment.
-    pub(super) headers: HeaderBuf,
 }
 
 impl CopyPackets {
-    /// Copies a packet: as it is, or as the segments of `segment_size` octets that it is split into on the wire.
-    fn copy(
-        &mut self,
-        mut record: PacketRecord,
-        (headers, payload): (&[u8], Payload<'_>),
-        segment_size: Option<NonZeroU16>,
-    ) {
+    /// Copies a packet: as it is, or as the segments of `segment_size` octets that it is split into on the wire. What the
+    /// thread can find out from the headers is left to it.
+    fn copy(&self, mut record: PacketRecord, headers: &[u8], mut payload: Payload<'_>) {
+        let length = headers.len() + payload.len();
+        record.original = length as u32;
+        record.snap_length = self.snap_length;
+        let snap_length = self.snap_length as usize;
         if self.split
-            && let Some(size) = segment_size
-            // A thread completes what is captured as a whole.
-            && let Ok(mut segments) = gso::split(headers, payload, size, TxChecksumMode::Partial)
+            && let Some(size) = record.segment_size
+            && let Ok(segments) = gso::split_headers(headers, payload.len(), size)
         {
-            let count = segments.remaining();
-            for place in 1..=count {
-                let Some((emitted, data)) = segments.next_into(&mut self.headers) else { break };
-                record.incomplete_checksum = true;
-                record.segment = Some((place as u16, count as u16));
-                let [a, b, c] = data.slices();
-                let header = self.headers.as_slice();
-                self.push(record, emitted.header_len + data.len(), [header, a, b, c]);
-            }
+            // They fit a `HeaderBuf`.
+            record.split = Some(headers.len() as u8);
+            let (count, size) = (segments.remaining(), usize::from(size.get()));
+            let room = snap_length.saturating_sub(headers.len());
+            let most = headers.len() + count * (room.min(size) + pieces::SUM);
+            self.queue.push(Record::Packet(record), count as u64, most, |bytes| {
+                bytes.extend_from_slice(headers);
+                for _ in 0..count {
+                    pieces::keep(bytes, payload.split_to(size).slices(), room, true);
+                }
+            });
             return;
         }
-        record.segment_size = segment_size.map(NonZeroU16::get);
         let [a, b, c] = payload.slices();
-        self.push(record, headers.len() + payload.len(), [headers, a, b, c]);
-    }
-
-    fn push(&self, mut record: PacketRecord, length: usize, slices: [&[u8]; 4]) {
-        record.original = length as u32;
-        record.captured = record.original.min(self.snap_length);
-        let captured = record.captured as usize;
-        self.queue.push(Record::Packet(record), captured, &slices);
+        let most = length.min(snap_length) + pieces::SUM;
+        self.queue.push(Record::Packet(record), 1, most, |bytes| {
+            pieces::keep(bytes, [headers, a, b, c], snap_length, record.incomplete_checksum);
+        });
     }
 }
 
@@ -66,33 +59,35 @@ const fn record(at: Instant, direction: Direction, incomplete_checksum: bool) ->
         at,
         direction,
         original: 0,
-        captured: 0,
+        snap_length: 0,
         incomplete_checksum,
-        segment: None,
         segment_size: None,
+        split: None,
         sent: None,
     }
 }
 
 impl PacketObserver for CopyPackets {
     fn received(&mut self, now: Instant, packet: &RxPacket<'_>) {
-        let record = record(now, Direction::Inbound, packet.checksum != RxChecksum::Verify);
+        let mut record = record(now, Direction::Inbound, packet.checksum != RxChecksum::Verify);
+        record.segment_size = packet.segment_size;
         let [second, third] = packet.more;
         let length = tcp_headers(packet.head).unwrap_or(packet.head.len());
         let (headers, data) = packet.head.split_at(length);
-        self.copy(record, (headers, Payload::new([data, second, third])), packet.segment_size);
+        self.copy(record, headers, Payload::new([data, second, third]));
     }
 
     fn sent(&mut self, now: Instant, packet: &TxPacket<'_>) {
         let mut record = record(now, Direction::Outbound, packet.checksum != TxChecksum::Complete);
+        record.segment_size = packet.segment_size;
         record.sent = Some(Sent { conn: packet.conn, reason: packet.reason, class: packet.class });
-        self.copy(record, (packet.header, packet.payload.into()), packet.segment_size);
+        self.copy(record, packet.header, packet.payload.into());
     }
 }
 
 /// Octets of a packet's IP and TCP headers; `None` if that is not what it begins with.
 fn tcp_headers(packet: &[u8]) -> Option<usize> {
-    let (protocol, ip) = super::transport(packet)?;
+    let (protocol, ip) = transport(packet)?;
     let offset = usize::from(packet.get(ip + 12)? >> 4) * 4;
     (protocol == PROTOCOL_TCP && ip + offset <= packet.len()).then_some(ip + offset)
 }

@@ -5,28 +5,30 @@ use crate::pcapng::Direction;
 use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::packet::{SegmentClass, SendReason};
 use ackline_tcp_core::{ConnId, Instant};
+use std::num::NonZeroU16;
 
 /// A packet without its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PacketRecord {
     pub(super) at: Instant,
     pub(super) direction: Direction,
-    /// Length on the wire.
+    /// Its length, or that of the whole super-packet.
     pub(super) original: u32,
-    /// Bytes that were copied.
-    pub(super) captured: u32,
+    /// Bytes of it, or of each segment, that are captured; the rest is cut off.
+    pub(super) snap_length: u32,
     /// The device or the peer's kernel completes the checksum, or nobody does.
     pub(super) incomplete_checksum: bool,
-    /// Place in a super-packet that was split, and the number of its segments.
-    pub(super) segment: Option<(u16, u16)>,
-    /// Octets of data per segment of a super-packet that was not.
-    pub(super) segment_size: Option<u16>,
+    /// Octets of data per segment of a super-packet.
+    pub(super) segment_size: Option<NonZeroU16>,
+    /// Octets of a super-packet's headers, if it is to be split into its segments: they come first, then a
+    /// [piece](super::pieces) per segment. Otherwise the packet is one piece.
+    pub(super) split: Option<u8>,
     /// Of a packet that was sent.
     pub(super) sent: Option<Sent>,
 }
 
 /// What the core says of a packet that it sends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
     pub(super) conn: Option<ConnId>,
     pub(super) reason: SendReason,

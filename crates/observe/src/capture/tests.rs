@@ -1,6 +1,6 @@
 //! Captures, read by programs that are not ours.
 
-use super::observer::CopyEvents;
+use super::observer::{CopyEvents, CopyPackets};
 use super::record::{PacketRecord, Sent};
 use super::*;
 use crate::background::meter::Recorded;
@@ -22,6 +22,7 @@ use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -288,6 +289,67 @@ fn what_is_cut_keeps_its_length() {
     }
 }
 
+/// What is captured of data both ways, and of what ends the connection.
+fn exchange(snap_length: Option<u32>, split: bool, offload: bool) -> Vec<Captured> {
+    let (_folder, path, mut options) = place();
+    options.snap_length = snap_length.and_then(NonZeroU32::new);
+    options.split = split;
+    let capture = Capture::start(&path, options).expect("started");
+    let mut hosts = Hosts::new(&capture, offload);
+    hosts.send(20_001);
+    let peer = hosts.there.conn_ids(0).next().expect("accepted");
+    assert_eq!(hosts.there.conn(peer).expect("alive").write(hosts.now, &[3; 12_345]), Ok(12_345));
+    hosts.settle();
+    hosts.there.conn(peer).expect("alive").shutdown(hosts.now);
+    hosts.settle();
+    drop(capture);
+    read(&path).packets
+}
+
+#[test]
+fn what_is_cut_has_the_checksum_of_the_whole() {
+    // The checksum of TCP ends at 38, the headers at 40 or, with timestamps, at 52.
+    for snap_length in [38, 39, 40, 45, 52, 60, 61, 128, 1_499] {
+        for (split, offload) in [(false, false), (false, true), (true, true)] {
+            let whole = exchange(None, split, offload);
+            let cut = exchange(Some(snap_length), split, offload);
+            assert_eq!(cut.len(), whole.len());
+            for (cut, whole) in cut.iter().zip(&whole) {
+                whole.verified();
+                let end = whole.data.len().min(snap_length as usize);
+                assert_eq!(cut.data, whole.data[..end], "{snap_length}, {split}, {offload}: {cut:?}");
+                assert_eq!((cut.original, &cut.comment), (whole.original, &whole.comment));
+            }
+        }
+    }
+}
+
+/// A super-packet of 42 segments, with 40 octets of headers.
+fn super_packet() -> Vec<u8> {
+    let mut packet = vec![];
+    let headers = etherparse::PacketBuilder::ipv4(THERE, HERE, 64).tcp(80, 5_000, 1, 65_535).ack(1);
+    headers.write(&mut packet, &[3; 42 * 1_448]).expect("written");
+    packet
+}
+
+#[test]
+fn a_super_packet_that_is_split_takes_the_room_of_what_is_kept() {
+    for (limit, packets, dropped) in [(64 << 10, 40 * 42, 0), (1 << 10, 0, 40 * 42)] {
+        let (_folder, path, options) = place();
+        let queue = Arc::new(Queue::new(limit));
+        let mut observer = CopyPackets { queue: queue.clone(), snap_length: 60, split: true };
+        let packet = super_packet();
+        let packet = RxPacket::new(&packet).with_segment_size(NonZeroU16::new(1_448));
+        for _ in 0..40 {
+            observer.received(Instant::ZERO, &packet);
+        }
+        queue.close();
+        let summary = run(Writer::new(Files::create(path, options).expect("created"), 0), &queue);
+        // Segments count, as they do in the file.
+        assert_eq!((summary.packets, summary.dropped), (packets, dropped));
+    }
+}
+
 #[test]
 fn a_loss_and_a_timeout_are_told_where_they_show() {
     let (_folder, path, options) = place();
@@ -330,17 +392,17 @@ fn record(length: usize) -> Record {
         at: Instant::from_millis(1),
         direction: Direction::Inbound,
         original: length as u32,
-        captured: length as u32,
+        snap_length: u32::MAX,
         incomplete_checksum: false,
-        segment: None,
         segment_size: None,
+        split: None,
         sent: None,
     })
 }
 
 /// A packet arrives at the queue.
 fn arrive(queue: &Queue<Record>, length: usize) {
-    queue.push(record(length), length, &[&blob(length)]);
+    queue.push(record(length), 1, length, |bytes| bytes.extend(blob(length)));
 }
 
 #[test]
@@ -405,7 +467,7 @@ fn connections_that_ended_without_a_packet_silence_no_other() {
     let Record::Packet(mut packet) = record(100) else { unreachable!() };
     let (reason, class) = (SendReason::NewData, SegmentClass::Data);
     packet.sent = Some(Sent { conn: Some(conn), class, reason });
-    queue.push(Record::Packet(packet), 100, &[&blob(100)]);
+    queue.push(Record::Packet(packet), 1, 100, |bytes| bytes.extend(blob(100)));
     queue.close();
     let summary = run(Writer::new(Files::create(path.clone(), options).expect("created"), 0), &queue);
     assert_eq!((summary.packets, summary.dropped), (1, 0));

@@ -1,126 +1,116 @@
 //! The thread: it completes checksums, and says of each packet why it was sent and what it did.
 
+use super::comments::{Comments, is_of_arrival};
 use super::files::Files;
 use super::record::{PacketRecord, Record};
-use super::{CaptureSummary, transport};
+use super::{CaptureSummary, checksum, pieces};
 use crate::background::Sink;
 use crate::background::queue::Batch;
-use crate::labels;
 use crate::pcapng::Packet;
-use ackline_tcp_core::events::TraceEvent;
-use ackline_tcp_core::packet::{ControlKind, SegmentClass};
-use ackline_tcp_core::wire::checksum::Accumulator;
-use ackline_tcp_core::wire::{PROTOCOL_TCP, PROTOCOL_UDP};
-use ackline_tcp_core::{ConnId, Instant};
-use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::mem::discriminant;
-use std::net::{Ipv4Addr, Ipv6Addr};
-
-/// Events that wait for a packet; of a connection that sends no more none is wanted.
-const MAX_NOTES: usize = 10_000;
-
-/// What happened, and when.
-type Note = (Instant, TraceEvent);
+use ackline_tcp_core::wire::{HeaderBuf, gso};
 
 /// Writes batches of records.
 #[derive(Debug)]
 pub(super) struct Writer {
     files: Files,
     epoch_ns: u64,
-    /// What happened to connections, for their next packets.
-    notes: HashMap<ConnId, Vec<Note>>,
-    /// Their number.
-    count: usize,
-    comment: String,
+    comments: Comments,
+    /// A segment of a super-packet, and its headers.
+    segment: Vec<u8>,
+    headers: HeaderBuf,
 }
 
 impl Writer {
     pub(super) fn new(files: Files, epoch_ns: u64) -> Self {
-        Self { files, epoch_ns, notes: HashMap::new(), count: 0, comment: String::new() }
+        Self { files, epoch_ns, comments: Comments::default(), segment: vec![], headers: HeaderBuf::new() }
     }
 
-    /// Keeps an event for its connection's next packet.
-    fn keep(&mut self, conn: ConnId, at: Instant, event: &TraceEvent) {
-        if matches!(event, TraceEvent::Closed { .. }) {
-            // It may never send again, and its notes must not take the place of others'.
-            self.count -= self.notes.remove(&conn).map_or(0, |notes| notes.len());
+    /// Writes a packet, whose pieces are the next of `bytes`; it caused `events`, and came after `gap` that were lost.
+    fn packet(&mut self, record: &PacketRecord, bytes: &mut &mut [u8], events: &[Record], gap: u64) {
+        self.comments.begin(record);
+        self.comments.departure(record);
+        if let Some(headers) = record.split {
+            self.segments(record, headers.into(), bytes, events, gap);
             return;
-        }
-        if self.count >= MAX_NOTES || labels::trace_event(event).is_none() && !is_of_departure(event) {
-            return;
-        }
-        let notes = self.notes.entry(conn).or_default();
-        // A device that refused the packet is offered it again, and the rule and the queue are told again; a wait goes on.
-        let same = notes.iter_mut().find(|(_, known)| match (known, event) {
-            (TraceEvent::Blocked { cause }, TraceEvent::Blocked { cause: now }) => cause == now,
-            (known, now) => is_of_departure(now) && discriminant(known) == discriminant(now),
-        });
-        match same {
-            Some(_) if is_wait(event) => {}
-            Some(known) => *known = (at, *event),
-            None => {
-                notes.push((at, *event));
-                self.count += 1;
-            }
-        }
-    }
-
-    /// What the connection's packet of this kind tells of.
-    fn take(&mut self, conn: ConnId, class: SegmentClass) -> Vec<Note> {
-        let Some(notes) = self.notes.get_mut(&conn) else { return vec![] };
-        let data = matches!(
-            class,
-            SegmentClass::Data | SegmentClass::Retransmit | SegmentClass::Control(ControlKind::Fin)
-        );
-        let taken: Vec<Note> = notes.extract_if(.., |(_, event)| data || !is_wait(event)).collect();
-        if notes.is_empty() {
-            self.notes.remove(&conn);
-        }
-        self.count -= taken.len();
-        taken
-    }
-
-    /// Why it was sent, and what its connection did before.
-    fn describe(&mut self, record: &PacketRecord) {
-        if let Some(sent) = record.sent {
-            let (reason, class) = (labels::send_reason(sent.reason), labels::segment_class(sent.class));
-            self.say(format_args!("sent: {reason}; class: {class}"));
-            if let Some(conn) = sent.conn {
-                self.connection(conn);
-                for (at, event) in self.take(conn, sent.class) {
-                    match labels::departure_event(&event, record.at.since(at)) {
-                        Some(text) => self.say(format_args!("{text}")),
-                        None => self.note(conn, &event),
-                    }
-                }
-            }
-        }
-        if let Some((place, count)) = record.segment {
-            self.say(format_args!("segment {place} of {count} of a super-packet"));
         }
         if let Some(size) = record.segment_size {
-            self.say(format_args!("super-packet: {size} bytes of data per segment"));
+            self.comments.say(format_args!("super-packet: {size} bytes of data per segment"));
+        }
+        self.comments.arrival(events);
+        self.say_gap(gap);
+        let (length, sums) = (record.original as usize, record.incomplete_checksum);
+        let (data, rest) = pieces::take(bytes, length, record.snap_length as usize, sums);
+        if sums {
+            checksum::complete(data, length, rest);
+        }
+        let Self { files, epoch_ns, comments, .. } = self;
+        files.packet(&entry(*epoch_ns, record, record.original, data, comments.as_str()));
+    }
+
+    /// Writes the segments of a super-packet. The first tells of what was before it, the last of what came of it.
+    fn segments(
+        &mut self,
+        record: &PacketRecord,
+        header_len: usize,
+        bytes: &mut &mut [u8],
+        events: &[Record],
+        gap: u64,
+    ) {
+        let (snap_length, length) = (record.snap_length as usize, record.original as usize);
+        let headers = bytes.split_off_mut(..header_len).unwrap_or_default();
+        let split = record.segment_size.map(|size| gso::split_headers(headers, length - header_len, size));
+        // It has been split before.
+        let Some(Ok(mut segments)) = split else { return };
+        let count = segments.remaining();
+        for place in 1..=count {
+            let Some(size) = segments.next_into(&mut self.headers) else { return };
+            if place > 1 {
+                self.comments.begin(record);
+            }
+            self.comments.say(format_args!("segment {place} of {count} of a super-packet"));
+            if place == count {
+                self.comments.arrival(events);
+            }
+            if place == 1 {
+                self.say_gap(gap);
+            }
+            let (data, rest) = pieces::take(bytes, size, snap_length.saturating_sub(header_len), true);
+            let length = header_len + size;
+            self.segment.clear();
+            self.segment.extend_from_slice(self.headers.as_slice());
+            self.segment.extend_from_slice(data);
+            checksum::complete(&mut self.segment, length, rest);
+            self.segment.truncate(snap_length);
+            let Self { files, epoch_ns, comments, segment, .. } = self;
+            files.packet(&entry(*epoch_ns, record, length as u32, segment, comments.as_str()));
         }
     }
 
-    fn connection(&mut self, conn: ConnId) {
-        if !self.comment.contains("connection: ") {
-            self.say(format_args!("connection: {}", conn.index()));
+    fn say_gap(&mut self, packets: u64) {
+        if packets > 0 {
+            self.files.lost(packets);
+            self.comments.say(format_args!(
+                "before this, {packets} packets are missing: the capture's queue was full"
+            ));
         }
     }
+}
 
-    fn note(&mut self, conn: ConnId, event: &TraceEvent) {
-        if let Some(text) = labels::trace_event(event) {
-            self.connection(conn);
-            self.say(format_args!("{text}"));
-        }
-    }
-
-    fn say(&mut self, text: std::fmt::Arguments<'_>) {
-        let separator = if self.comment.is_empty() { "" } else { "; " };
-        // A string takes everything.
-        let _ = write!(self.comment, "{separator}{text}");
+/// A packet of the file.
+const fn entry<'a>(
+    epoch_ns: u64,
+    record: &PacketRecord,
+    original: u32,
+    data: &'a [u8],
+    comment: &'a str,
+) -> Packet<'a> {
+    Packet {
+        interface: 0,
+        at_ns: epoch_ns.saturating_add(record.at.as_nanos()),
+        original,
+        data,
+        direction: Some(record.direction),
+        comment,
     }
 }
 
@@ -130,42 +120,23 @@ impl Sink for Writer {
 
     fn write(&mut self, batch: &mut Batch<Record>) {
         let Batch { records, bytes } = batch;
-        let mut rest = &mut bytes[..];
+        let (mut records, mut bytes) = (&records[..], &mut bytes[..]);
         let mut gap = 0;
-        let mut records = records.iter().peekable();
-        while let Some(record) = records.next() {
+        while let [record, rest @ ..] = records {
+            records = rest;
             match record {
                 Record::Gap(packets) => gap += packets,
-                Record::Event(conn, at, event) => self.keep(*conn, *at, event),
-                Record::Packet(record) => {
-                    self.comment.clear();
-                    self.describe(record);
-                    if record.sent.is_none() {
-                        while let Some(Record::Event(conn, _, event)) = records
-                            .next_if(|next| matches!(next, Record::Event(.., event) if is_of_arrival(event)))
-                        {
-                            self.note(*conn, event);
-                        }
-                    }
-                    if gap > 0 {
-                        self.files.lost(gap);
-                        self.say(format_args!(
-                            "before this, {gap} packets are missing: the capture's queue was full"
-                        ));
-                        gap = 0;
-                    }
-                    let data = rest.split_off_mut(..record.captured as usize).unwrap_or_default();
-                    if record.incomplete_checksum && record.captured == record.original {
-                        complete_checksum(data);
-                    }
-                    self.files.packet(&Packet {
-                        interface: 0,
-                        at_ns: self.epoch_ns.saturating_add(record.at.as_nanos()),
-                        original: record.original,
-                        data,
-                        direction: Some(record.direction),
-                        comment: &self.comment,
-                    });
+                Record::Event(conn, at, event) => self.comments.keep(*conn, *at, event),
+                Record::Packet(packet) => {
+                    let is_caused =
+                        |event: &&Record| matches!(event, Record::Event(.., event) if is_of_arrival(event));
+                    let caused = match packet.sent {
+                        None => rest.iter().take_while(is_caused).count(),
+                        Some(_) => 0,
+                    };
+                    let (events, after) = rest.split_at(caused);
+                    records = after;
+                    self.packet(packet, &mut bytes, events, std::mem::take(&mut gap));
                 }
             }
         }
@@ -180,52 +151,4 @@ impl Sink for Writer {
     fn finish(self) -> CaptureSummary {
         self.files.finish()
     }
-}
-
-/// The packet before it brought it about, and not a timer, the application or what is sent.
-const fn is_of_arrival(event: &TraceEvent) -> bool {
-    let others = matches!(
-        event,
-        TraceEvent::Rto { .. } | TraceEvent::Lost { by_timer: true, .. } | TraceEvent::Closed { .. }
-    );
-    !others && !is_of_departure(event)
-}
-
-/// It is about what the connection sends next.
-const fn is_of_departure(event: &TraceEvent) -> bool {
-    is_wait(event)
-        || matches!(event, TraceEvent::Queued { .. } | TraceEvent::Ack { .. } | TraceEvent::Policies { .. })
-}
-
-/// It holds back the next data.
-const fn is_wait(event: &TraceEvent) -> bool {
-    matches!(event, TraceEvent::Blocked { .. })
-}
-
-/// Completes the checksum of a whole TCP or UDP packet.
-fn complete_checksum(packet: &mut [u8]) -> Option<()> {
-    let (protocol, start) = transport(packet)?;
-    let field = start
-        + match protocol {
-            PROTOCOL_TCP => 16,
-            PROTOCOL_UDP => 6,
-            _ => return None,
-        };
-    let length = packet.len().checked_sub(start)?;
-    let mut sum = if packet[0] >> 4 == 4 {
-        let address = |at: usize| Some(Ipv4Addr::from(*packet.get(at..)?.first_chunk::<4>()?));
-        Accumulator::pseudo_v4(address(12)?, address(16)?, protocol, length)
-    } else {
-        let address = |at: usize| Some(Ipv6Addr::from(*packet.get(at..)?.first_chunk::<16>()?));
-        Accumulator::pseudo_v6(address(8)?, address(24)?, protocol, length)
-    };
-    packet.get_mut(field..field + 2)?.fill(0);
-    sum.add(packet.get(start..)?);
-    let checksum = match sum.checksum() {
-        // A UDP checksum of zero means that there is none (RFC 768).
-        0 if protocol == PROTOCOL_UDP => 0xffff,
-        checksum => checksum,
-    };
-    packet.get_mut(field..field + 2)?.copy_from_slice(&checksum.to_be_bytes());
-    Some(())
 }

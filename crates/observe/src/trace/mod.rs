@@ -140,6 +140,6 @@ struct CopyEvents(Arc<Queue<Waiting>>);
 
 impl Tracer for CopyEvents {
     fn trace(&mut self, now: Instant, conn: ConnId, event: &TraceEvent) {
-        self.0.push(Waiting::Event(now, conn, *event), 0, &[]);
+        self.0.push(Waiting::Event(now, conn, *event), 1, 0, |_| {});
     }
 }

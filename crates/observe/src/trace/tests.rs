@@ -188,10 +188,10 @@ fn a_full_queue_takes_no_more_and_the_file_says_where() {
     let queue = Queue::new(10 * size_of::<Waiting>());
     let conn = ConnId::for_test(0, 0);
     for _ in 0..100 {
-        queue.push(Waiting::Event(ORIGIN, conn, TraceEvent::Undo), 0, &[]);
+        queue.push(Waiting::Event(ORIGIN, conn, TraceEvent::Undo), 1, 0, |_| {});
     }
     queue.close();
-    queue.push(Waiting::Event(ORIGIN, conn, TraceEvent::Undo), 0, &[]);
+    queue.push(Waiting::Event(ORIGIN, conn, TraceEvent::Undo), 1, 0, |_| {});
     let summary = run(Writer::create(&path, options).expect("created"), &queue);
     // The last place is the gap's.
     assert_eq!((summary.records, summary.dropped, summary.unwritten), (10, 91, 0));

@@ -17,11 +17,19 @@ use core::num::NonZeroU16;
 /// `Iterator`, because all items use the same buffer.
 #[derive(Clone, Debug)]
 pub struct Segments<'a> {
-    headers: &'a [u8],
+    headers: SegmentHeaders<'a>,
     /// The rest of the payload.
     payload: Payload<'a>,
-    segment_size: usize,
     mode: TxChecksumMode,
+}
+
+/// Their headers alone, without checksums of TCP; created by [`split_headers`].
+#[derive(Clone, Debug)]
+pub struct SegmentHeaders<'a> {
+    headers: &'a [u8],
+    /// Octets of the rest of the payload.
+    left: usize,
+    segment_size: usize,
     version: IpVersion,
     /// Length of the IP header including options or extension headers.
     ip_len: usize,
@@ -49,6 +57,18 @@ pub fn split<'a>(
     segment_size: NonZeroU16,
     mode: TxChecksumMode,
 ) -> Result<Segments<'a>, EmitError> {
+    Ok(Segments { headers: split_headers(headers, payload.len(), segment_size)?, payload, mode })
+}
+
+/// Prepares the headers of the packets into which [`split`] divides a packet with `payload_len` octets of data.
+///
+/// # Errors
+/// As [`split`].
+pub fn split_headers(
+    headers: &[u8],
+    payload_len: usize,
+    segment_size: NonZeroU16,
+) -> Result<SegmentHeaders<'_>, EmitError> {
     let (version, protocol, ip_len, identification) = match headers.first().map(|octet| octet >> 4) {
         Some(4) => {
             let fixed: &[u8; ipv4::HEADER_LEN] = headers.first_chunk().ok_or(EmitError::BadHeaders)?;
@@ -82,21 +102,20 @@ pub fn split<'a>(
         }
     }
     let segment_size = usize::from(segment_size.get());
-    if payload.len() > segment_size
+    if payload_len > segment_size
         && flags.intersects(TcpFlags::SYN.union(TcpFlags::RST).union(TcpFlags::URG))
     {
         return Err(EmitError::NotSplittable);
     }
-    let longest = headers.len() + payload.len().min(segment_size);
+    let longest = headers.len() + payload_len.min(segment_size);
     let limit = usize::from(u16::MAX) + if version == IpVersion::V6 { ipv6::HEADER_LEN } else { 0 };
     if longest > limit {
         return Err(EmitError::TooLong);
     }
-    Ok(Segments {
+    Ok(SegmentHeaders {
         headers,
-        payload,
+        left: payload_len,
         segment_size,
-        mode,
         version,
         ip_len,
         flags,
@@ -112,23 +131,57 @@ impl<'a> Segments<'a> {
     /// Number of packets left.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        if self.done { 0 } else { self.payload.len().div_ceil(self.segment_size).max(1) }
+        self.headers.remaining()
     }
 
     /// Writes the headers of the next packet into `buf` and returns its payload and what remains to be done
     /// for its checksum; `None` after the last one.
     pub fn next_into(&mut self, buf: &mut HeaderBuf) -> Option<(Emitted, Payload<'a>)> {
+        let length = self.headers.next_into(buf)?;
+        let data = self.payload.split_to(length);
+        let (header_len, tcp_at) = (buf.len, self.headers.ip_len);
+        let pseudo = self.headers.pseudo_header(header_len - tcp_at + length)?;
+        let (field, checksum) = match self.mode {
+            TxChecksumMode::Complete => {
+                let mut sum = pseudo;
+                sum.add(buf.bytes.get(tcp_at..header_len)?);
+                for slice in data.slices() {
+                    sum.add(slice);
+                }
+                (sum.checksum(), TxChecksum::Complete)
+            }
+            TxChecksumMode::Partial => {
+                (pseudo.sum(), TxChecksum::Partial { start: tcp_at as u16, offset: 16 })
+            }
+            TxChecksumMode::Omit => (0, TxChecksum::Omitted),
+        };
+        tcp::set_checksum(&mut buf.bytes, tcp_at, field);
+        Some((Emitted { header_len, checksum }, data))
+    }
+}
+
+impl SegmentHeaders<'_> {
+    /// Number of packets left.
+    #[must_use]
+    pub fn remaining(&self) -> usize {
+        if self.done { 0 } else { self.left.div_ceil(self.segment_size).max(1) }
+    }
+
+    /// Writes the headers of the next packet into `buf`, with a TCP checksum of zero, and returns the octets of its
+    /// payload; `None` after the last one.
+    pub fn next_into(&mut self, buf: &mut HeaderBuf) -> Option<usize> {
         if self.done {
             buf.len = 0;
             return None;
         }
-        let data = self.payload.split_to(self.segment_size);
-        let last = self.payload.is_empty();
+        let data = self.left.min(self.segment_size);
+        self.left -= data;
+        let last = self.left == 0;
         let len = self.headers.len();
         let tcp_at = self.ip_len;
-        // `split` has checked that the headers fit the buffer and hold both fixed headers.
+        // `split_headers` has checked that the headers fit the buffer and hold both fixed headers.
         buf.bytes.get_mut(..len)?.copy_from_slice(self.headers);
-        let upper_len = len - tcp_at + data.len();
+        let upper_len = len - tcp_at + data;
         let ip = buf.bytes.get_mut(..tcp_at)?;
         match self.version {
             IpVersion::V4 => self.patch_ipv4(ip, upper_len)?,
@@ -148,29 +201,13 @@ impl<'a> Segments<'a> {
         let offset = be16::<12>(fixed) & 0xfe00;
         fixed[12..14].copy_from_slice(&(offset | flags.bits()).to_be_bytes());
         fixed[16..18].fill(0);
-        let (field, checksum) = match self.mode {
-            TxChecksumMode::Complete => {
-                let mut sum = self.pseudo_header(upper_len)?;
-                sum.add(buf.bytes.get(tcp_at..len)?);
-                for slice in data.slices() {
-                    sum.add(slice);
-                }
-                (sum.checksum(), TxChecksum::Complete)
-            }
-            TxChecksumMode::Partial => {
-                let sum = self.pseudo_header(upper_len)?;
-                (sum.sum(), TxChecksum::Partial { start: tcp_at as u16, offset: 16 })
-            }
-            TxChecksumMode::Omit => (0, TxChecksum::Omitted),
-        };
-        tcp::set_checksum(&mut buf.bytes, tcp_at, field);
         buf.len = len;
 
-        self.seq = self.seq.wrapping_add(data.len() as u32);
+        self.seq = self.seq.wrapping_add(data as u32);
         self.identification = self.identification.wrapping_add(1);
         self.first = false;
         self.done = last;
-        Some((Emitted { header_len: len, checksum }, data))
+        Some(data)
     }
 
     /// The sum of the pseudo-header of a packet with `upper_len` octets above IP.
