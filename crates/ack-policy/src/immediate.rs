@@ -51,5 +51,6 @@ mod tests {
         view.highest_ack = SeqNum(0);
         let data = DataArrival::new(SeqNum(0), SeqNum(1), DataClass::New);
         assert_eq!(Immediate.on_data(&view, &data), AckPlan::NOW);
+        assert_eq!(Immediate.rule(&view, AckCause::Plan), "every arrival");
     }
 }

@@ -249,6 +249,8 @@ impl AckPolicy for LinuxLike {
             AckCause::Timer => "delay",
             _ if self.is_quick() => "quick ACK",
             _ if is_second(view) => "second segment",
+            // More data came before the timer was served.
+            _ if self.due <= view.now => "delay",
             _ if view.unacked() > view.rmss => "more than a segment was read",
             _ if self.is_read(view) => "the end of a message was read",
             _ => "",
@@ -281,6 +283,8 @@ mod tests {
     struct Host {
         policy: LinuxLike,
         view: RecvView,
+        /// The rule of the last ACK.
+        rule: &'static str,
     }
 
     impl Host {
@@ -288,6 +292,7 @@ mod tests {
             Self {
                 policy: LinuxLike::default(),
                 view: RecvView::new(Instant::from_secs(1), SeqNum(u32::MAX - 5000), 1 << 20, MSS),
+                rule: "",
             }
         }
 
@@ -321,6 +326,7 @@ mod tests {
 
         fn ack(&mut self, cause: AckCause) {
             let advance = self.view.unacked();
+            self.rule = self.policy.rule(&self.view, cause);
             self.view.highest_ack = self.view.rcv_nxt;
             self.policy.on_ack_sent(&self.view, &AckSent::new(cause, advance));
         }
@@ -436,6 +442,41 @@ mod tests {
         assert_eq!(host.data(100), Some(40));
         host.view.free = host.view.buffer;
         assert_eq!(host.policy.on_app_read(&host.view), AckPlan::Keep, "nothing was pushed");
+    }
+
+    #[test]
+    fn each_rule_has_its_words() {
+        let mut host = Host::new();
+        assert_eq!((host.data(100), host.rule), (None, "quick ACK"));
+
+        let mut host = Host::settled();
+        host.data(MSS);
+        assert_eq!((host.data(MSS), host.rule), (None, "second segment"));
+        let old = DataArrival::new(host.view.rcv_nxt - MSS, host.view.rcv_nxt, DataClass::OutOfOrder);
+        assert_eq!(host.policy.on_data(&host.view, &old), AckPlan::NOW);
+        host.ack(AckCause::Plan);
+        assert_eq!(host.rule, "", "the core's rule");
+
+        let mut host = Host::settled();
+        host.data(100);
+        host.at(40).timer();
+        assert_eq!(host.rule, "delay");
+        let mut host = Host::settled();
+        host.data(600);
+        assert_eq!((host.at(41).data(600), host.rule), (None, "delay"), "the timer is late");
+
+        let mut host = Host::settled();
+        host.data(600);
+        host.data(600);
+        assert_eq!(host.policy.on_app_read(&host.view), AckPlan::NOW);
+        host.ack(AckCause::Plan);
+        assert_eq!(host.rule, "more than a segment was read");
+
+        host.arrive(100, true);
+        host.view.free = host.view.buffer;
+        assert_eq!(host.policy.on_app_read(&host.view), AckPlan::NOW);
+        host.ack(AckCause::Plan);
+        assert_eq!(host.rule, "the end of a message was read");
     }
 
     #[test]

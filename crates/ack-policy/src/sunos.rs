@@ -137,11 +137,13 @@ impl Settings {
 pub struct SunOsDelayed {
     settings: Settings,
     edge: Edge,
+    /// The last segment was urgent.
+    urgent: bool,
 }
 
 impl SunOsDelayed {
     const fn new(settings: Settings) -> Self {
-        Self { settings, edge: Edge::NEW }
+        Self { settings, edge: Edge::NEW, urgent: false }
     }
 
     fn threshold(&self, view: &RecvView) -> u32 {
@@ -171,6 +173,7 @@ impl AckPolicy for SunOsDelayed {
 
     fn on_data(&mut self, view: &RecvView, data: &DataArrival) -> AckPlan {
         let threshold = self.threshold(view);
+        self.urgent = data.urg;
         if data.class != DataClass::New || data.fin || data.urg || view.unacked() >= threshold {
             return self.settings.host.ack();
         }
@@ -180,6 +183,7 @@ impl AckPolicy for SunOsDelayed {
 
     fn on_ack_sent(&mut self, view: &RecvView, _sent: &AckSent) -> AckPlan {
         self.edge.on_ack_sent(view);
+        self.urgent = false;
         AckPlan::Keep
     }
 
@@ -195,6 +199,9 @@ impl AckPolicy for SunOsDelayed {
         match cause {
             AckCause::Timer => "delay",
             _ if view.unacked() >= self.threshold(view) => "35 % of the window",
+            // More data came before the timer was served.
+            _ if view.oldest_unacked.is_some_and(|since| self.settings.due(since) <= view.now) => "delay",
+            _ if self.urgent => "urgent",
             _ if self.edge.gain(view) >= self.threshold(view) => "the window opens by 35 %",
             _ => "",
         }
@@ -278,6 +285,38 @@ mod tests {
                 "{params} {since} {now}"
             );
         }
+    }
+
+    #[test]
+    fn each_rule_has_its_words() {
+        // Arrives at 10 ms, and is asked for at this time.
+        let view = |now, unacked: u32| {
+            let mut view = RecvView::new(Instant::from_millis(now), SeqNum(1 << 20), 16_384, MSS);
+            view.highest_ack = view.rcv_nxt - unacked;
+            view.oldest_unacked = (unacked > 0).then(|| Instant::from_millis(10));
+            view
+        };
+        let policy = policy("");
+        assert_eq!(policy.rule(&view(10, 5_735), AckCause::Plan), "35 % of the window");
+        assert_eq!(policy.rule(&view(200, 100), AckCause::Timer), "delay");
+        assert_eq!(policy.rule(&view(200, 100), AckCause::Plan), "delay");
+        assert_eq!(policy.rule(&view(199, 100), AckCause::Plan), "", "a rule of the core's");
+
+        let mut urgent = policy.clone();
+        let before = view(10, 100);
+        let mut data = DataArrival::new(before.rcv_nxt - 100, before.rcv_nxt, DataClass::New);
+        data.urg = true;
+        assert_eq!(urgent.on_data(&before, &data), AckPlan::NOW);
+        assert_eq!(urgent.rule(&before, AckCause::Plan), "urgent");
+        urgent.on_ack_sent(&before, &AckSent::new(AckCause::Plan, 100));
+        assert_eq!(urgent.rule(&view(11, 100), AckCause::Plan), "");
+
+        let mut reader = policy;
+        let mut full = view(10, 0);
+        full.free = 16_384 - 5_735;
+        reader.on_ack_sent(&full, &AckSent::new(AckCause::Plan, 5_735));
+        assert_eq!(reader.on_app_read(&view(10, 0)), AckPlan::NOW);
+        assert_eq!(reader.rule(&view(10, 0), AckCause::Plan), "the window opens by 35 %");
     }
 
     #[test]

@@ -15,6 +15,8 @@ const MSS: u32 = 1_000;
 struct Receiver {
     policy: Box<dyn AckPolicy>,
     view: RecvView,
+    /// The rule of the last ACK.
+    rule: &'static str,
 }
 
 impl Receiver {
@@ -30,7 +32,7 @@ impl Receiver {
         let policy = (entry.make)(&params.parse().unwrap()).unwrap()(&init);
         let mut view = RecvView::new(Instant::ZERO, SeqNum(7), 64_000, MSS);
         view.handshake_rtt = Some(Duration::from_millis(100));
-        Self { policy, view }
+        Self { policy, view, rule: "" }
     }
 
     fn at(&mut self, ms: u64) -> &mut Self {
@@ -72,6 +74,7 @@ impl Receiver {
     /// An ACK leaves. What the policy plans after it, or `NOW` if it plans nothing.
     fn ack(&mut self, cause: AckCause) -> AckPlan {
         let advance = self.view.unacked();
+        self.rule = self.policy.rule(&self.view, cause);
         self.view.highest_ack = self.view.rcv_nxt;
         self.view.edge = self.view.rcv_nxt + self.view.free;
         self.view.oldest_unacked = None;
@@ -298,6 +301,63 @@ fn pushed_data_waits_for_a_64th_of_a_round_trip_if_it_is_less_than_a_64th_of_wha
     receiver.at(65).timer();
     receiver.at(66).data(10);
     assert_eq!(receiver.metric("sampling"), 0.0, "a wait of a 64th is no reason for a sampling");
+}
+
+#[test]
+fn each_rule_has_its_words() {
+    for name in ["a3", "csa3"] {
+        let mut receiver = Receiver::made(name, "");
+        receiver.data(MSS);
+        assert_eq!(receiver.rule, "quick ACK");
+
+        let mut receiver = Receiver::new(name, "");
+        receiver.data(2 * MSS);
+        assert_eq!(receiver.rule, "35 % of what the sender can have outstanding");
+
+        let mut receiver = Receiver::new(name, "");
+        receiver.data(100);
+        receiver.at(180).timer();
+        assert_eq!(receiver.rule, "delay");
+        let mut receiver = Receiver::new(name, "");
+        receiver.data(100);
+        assert_eq!((receiver.at(181).data(100), receiver.rule), (AckPlan::NOW, "delay"), "the timer is late");
+
+        let mut receiver = Receiver::sampling(name, "");
+        assert_eq!(receiver.rule, "a sampling begins");
+        receiver.at(100).data(5 * MSS);
+        receiver.at(150).timer();
+        assert_eq!(receiver.rule, "a sampling ends");
+        let mut receiver = Receiver::sampling(name, "");
+        receiver.at(100).data(53_500);
+        assert_eq!(receiver.rule, "a sampling has used up the window");
+
+        let mut receiver = Receiver::new(name, "");
+        receiver.data(4 * MSS);
+        assert_eq!(receiver.read(4 * MSS), AckPlan::NOW);
+        receiver.ack(AckCause::Plan);
+        assert_eq!(receiver.rule, "the window opens by the threshold");
+        let mut receiver = Receiver::made(name, "quick=0");
+        assert_eq!(receiver.message(700), AckPlan::NOW);
+        receiver.ack(AckCause::Plan);
+        assert_eq!(receiver.rule, "pushed data was read");
+
+        for (class, expected) in [
+            (DataClass::OutOfOrder, "out of order"),
+            (DataClass::Hole, "a hole is filled"),
+            (DataClass::Duplicate, "duplicate"),
+            (DataClass::Probe, "probe"),
+            (DataClass::Unacceptable, "probe"),
+        ] {
+            let mut receiver = Receiver::new(name, "");
+            assert_eq!(receiver.arrive(100, |data| data.class = class), AckPlan::NOW);
+            assert_eq!(receiver.rule, expected);
+        }
+        let mut receiver = Receiver::new(name, "");
+        receiver.arrive(100, |data| data.fin = true);
+        assert_eq!(receiver.rule, "FIN");
+        receiver.arrive(100, |data| data.urg = true);
+        assert_eq!(receiver.rule, "urgent");
+    }
 }
 
 #[test]

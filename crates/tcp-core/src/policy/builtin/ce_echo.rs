@@ -111,4 +111,26 @@ mod tests {
         assert_eq!(marks.map(&mut at_once), [false, true, false, true, false, true]);
         assert_eq!(policy.name(), "delayed");
     }
+
+    #[test]
+    fn a_change_has_its_words_and_all_else_those_of_the_other_policy() {
+        let mut policy = CeEcho::around(Box::new(DelayedAck::default()));
+        let seq = SeqNum(0);
+        // A marked segment alone, a second one, then one whose timer fires.
+        for (ce, unacked, cause, expected) in [
+            (true, 1000, AckCause::Plan, "change of CE"),
+            (true, 2000, AckCause::Plan, "second segment"),
+            (false, 2000, AckCause::Plan, "second segment"),
+            (false, 1000, AckCause::Timer, "delay"),
+            (true, 1000, AckCause::Timer, "delay"),
+        ] {
+            let mut view = RecvView::new(Instant::from_millis(100), seq + unacked, 65_535, 1000);
+            view.highest_ack = seq;
+            view.oldest_unacked = Some(view.now);
+            let mut data = DataArrival::new(view.rcv_nxt - 1000, view.rcv_nxt, DataClass::New);
+            data.ce = ce;
+            policy.on_data(&view, &data);
+            assert_eq!(policy.rule(&view, cause), expected, "{ce} {unacked} {cause:?}");
+        }
+    }
 }

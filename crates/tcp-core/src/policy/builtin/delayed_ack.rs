@@ -113,10 +113,13 @@ impl AckPolicy for DelayedAck {
 
     fn rule(&self, view: &RecvView, cause: AckCause) -> &'static str {
         let full = view.unacked() >= self.segments.saturating_mul(view.rmss.max(1));
+        // More data came before the timer was served.
+        let waited = view.oldest_unacked.is_some_and(|since| since + self.delay <= view.now);
         match cause {
             AckCause::Timer => "delay",
             _ if full && self.segments == STANDARD_SEGMENTS => "second segment",
             _ if full => "enough segments",
+            _ if waited => "delay",
             _ => "",
         }
     }
@@ -171,6 +174,25 @@ mod tests {
         assert!(policy.waives().every_second);
         assert_eq!(arrival(&mut policy, 100, 101, 7 * MSS), AckPlan::Withhold { until });
         assert_eq!(arrival(&mut policy, 100, 102, 8 * MSS), AckPlan::NOW);
+    }
+
+    #[test]
+    fn each_rule_has_its_words() {
+        let (standard, eight) = (DelayedAck::default(), DelayedAck::new(Duration::from_millis(40), 8));
+        for (policy, cause, waited, unacked, expected) in [
+            (&standard, AckCause::Plan, 1, 2 * MSS, "second segment"),
+            (&eight, AckCause::Plan, 1, 8 * MSS, "enough segments"),
+            (&standard, AckCause::Timer, 40, 100, "delay"),
+            (&standard, AckCause::Plan, 41, 200, "delay"),
+            // The core's rules: out of order, and nothing new.
+            (&standard, AckCause::Plan, 1, 100, ""),
+            (&standard, AckCause::Plan, 0, 0, ""),
+        ] {
+            let mut view = RecvView::new(Instant::from_millis(100), SeqNum(50_000), 65_535, MSS);
+            view.highest_ack = view.rcv_nxt - unacked;
+            view.oldest_unacked = (unacked > 0).then(|| Instant::from_millis(100 - waited));
+            assert_eq!(policy.rule(&view, cause), expected, "{policy:?} {cause:?} {waited} {unacked}");
+        }
     }
 
     #[test]
