@@ -12,7 +12,7 @@ fn dull(length: usize) -> Vec<u8> {
 }
 
 /// What tshark prints of the packets that `filter` takes: these fields, with tabs between them.
-fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
+pub(crate) fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     let mut command = Command::new("tshark");
     command.args(["-n", "-r", text(file), "-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
     command.args(["-Y", filter, "-T", "fields"]);
@@ -25,7 +25,7 @@ fn tshark(file: &Path, filter: &str, fields: &[&str]) -> Vec<Vec<String>> {
     text.lines().map(|line| line.split('\t').map(str::to_owned).collect()).collect()
 }
 
-fn has_tshark(name: &str) -> bool {
+pub(crate) fn has_tshark(name: &str) -> bool {
     let found = Command::new("tshark").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
         skip(name, &"there is no tshark");
@@ -34,7 +34,7 @@ fn has_tshark(name: &str) -> bool {
 }
 
 /// No packet is broken, and every checksum that can be checked is right.
-fn assert_sound(file: &Path) {
+pub(crate) fn assert_sound(file: &Path) {
     let broken = "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0 \
                   || tcp.analysis.lost_segment || tcp.analysis.ack_lost_segment";
     let fields = ["frame.number", "_ws.col.Info", "tcp.checksum.status"];
@@ -59,7 +59,8 @@ fn tshark_reads_what_send_sent_and_why() {
         return;
     }
     with_tun(NAME, || {
-        for options in [&[][..], &["--pcap-split"], &["--plain"]] {
+        let split_and_cut = ["--pcap-split", "--pcap-snaplen", "128"];
+        for options in [&[][..], &["--pcap-split"], &["--plain"], &split_and_cut[1..], &split_and_cut] {
             let (directory, path) = scratch("data");
             let capture = directory.path().join("out.pcapng");
             std::fs::write(&path, dull(3_000_001)).expect("written");
@@ -75,7 +76,8 @@ fn tshark_reads_what_send_sent_and_why() {
             assert_sound(&capture);
             assert_eq!(payload(&capture, OUT), 3_000_001, "{options:?}");
             let longest = all.iter().map(|row| row[0].parse::<usize>().expect("a length")).max();
-            assert_eq!(longest > Some(1500), options.is_empty(), "{options:?}: {longest:?}");
+            let whole = !options.contains(&"--plain") && !options.contains(&"--pcap-split");
+            assert_eq!(longest > Some(1500), whole, "{options:?}: {longest:?}");
             let ours = |filter: &str| {
                 let filter = format!("frame.packet_flags_direction == 2 && ({filter})");
                 tshark(&capture, &filter, &["frame.comment"])
@@ -100,18 +102,20 @@ fn tshark_reads_what_recv_received_over_ipv6() {
         return;
     }
     with_tun(NAME, || {
-        let (directory, path) = scratch("copy");
-        let capture = directory.path().join("in.pcapng");
-        let args = ["recv", "-l", "[fd00::2]:5001", "-O", text(&path), "--pcap", text(&capture)];
-        let child = Running::start(&mut ackline(&[&args[..], &["--pcap-split"]].concat()));
-        let stream =
-            crate::common::until("a connection", || std::net::TcpStream::connect("[fd00::2]:5001").ok());
-        deliver(stream, &dull(1_000_000)).expect("delivered");
-        succeeded(&child.end());
-        assert_sound(&capture);
-        assert_eq!(payload(&capture, IN), 1_000_000);
-        let acks = tshark(&capture, "frame.comment contains \"sent: ack-by-\"", &["ipv6.src", "tcp.len"]);
-        assert!(!acks.is_empty() && acks.iter().all(|row| row[..] == ["fd00::2", "0"]), "{acks:?}");
+        for options in [&["--pcap-split"][..], &["--pcap-snaplen", "128"]] {
+            let (directory, path) = scratch("copy");
+            let capture = directory.path().join("in.pcapng");
+            let args = ["recv", "-l", "[fd00::2]:5001", "-O", text(&path), "--pcap", text(&capture)];
+            let child = Running::start(&mut ackline(&[&args[..], options].concat()));
+            let stream =
+                crate::common::until("a connection", || std::net::TcpStream::connect("[fd00::2]:5001").ok());
+            deliver(stream, &dull(1_000_000)).expect("delivered");
+            succeeded(&child.end());
+            assert_sound(&capture);
+            assert_eq!(payload(&capture, IN), 1_000_000);
+            let acks = tshark(&capture, "frame.comment contains \"sent: ack-by-\"", &["ipv6.src", "tcp.len"]);
+            assert!(!acks.is_empty() && acks.iter().all(|row| row[..] == ["fd00::2", "0"]), "{acks:?}");
+        }
     });
 }
 
@@ -129,16 +133,17 @@ fn snap_length_and_rotation_bound_the_files() {
     }
 }
 
-/// Runs `demo` with `option` and a file on a disk of 256 KiB; `None` if there can be none.
-pub(crate) fn demo_on_a_small_disk(name: &str, option: &str) -> Option<(Ended, Vec<u8>)> {
+/// Runs `demo` with `option`, a file on a disk of 256 KiB and what follows that; `None` if there can be no such disk. How it ended,
+/// and the last file.
+pub(crate) fn demo_on_a_small_disk(name: &str, option: &str, more: &str) -> Option<(Ended, Vec<u8>)> {
     let (directory, copy) = scratch("copy");
     let disk = directory.path().join("disk");
     std::fs::create_dir(&disk).expect("a directory");
     let script = format!(
         "mount -t tmpfs -o size=256k none {disk} || exit 77
-         {program} demo --device channel --json --plain --size 16M {option} {disk}/out
+         {program} demo --device channel --json --plain --size 16M {option} {disk}/out {more}
          status=$?
-         cp {disk}/out {copy}
+         cp $(ls {disk}/out* | tail -n 1) {copy}
          exit $status",
         disk = text(&disk),
         program = env!("CARGO_BIN_EXE_ackline"),
@@ -157,15 +162,29 @@ pub(crate) fn demo_on_a_small_disk(name: &str, option: &str) -> Option<(Ended, V
 #[test]
 fn a_full_disk_cuts_the_capture_short_and_not_the_transfer() {
     const NAME: &str = "capture::a_full_disk_cuts_the_capture_short_and_not_the_transfer";
-    let Some((ended, file)) = demo_on_a_small_disk(NAME, "--pcap") else { return };
-    succeeded(&ended);
+    let Some((ended, file)) = demo_on_a_small_disk(NAME, "--pcap", "") else { return };
+    assert_is_cut_short(&ended, &file);
+}
+
+#[test]
+fn a_full_disk_cuts_a_rotation_short_and_not_the_transfer() {
+    const NAME: &str = "capture::a_full_disk_cuts_a_rotation_short_and_not_the_transfer";
+    let more = "--pcap-size 100K --pcap-files 9";
+    let Some((ended, file)) = demo_on_a_small_disk(NAME, "--pcap", more) else { return };
+    assert_is_cut_short(&ended, &file);
+    assert!(file.len() < 100 << 10, "the third file: {}", file.len());
+}
+
+/// The transfer went on, and both the warning and the file say what the file lacks.
+fn assert_is_cut_short(ended: &Ended, file: &[u8]) {
+    succeeded(ended);
     assert_eq!(ended.json()["ok"], true);
     let warning = ended.stderr.lines().find(|line| line.starts_with("warning: ")).expect("a warning");
     assert!(
         warning.contains("is cut short after") && warning.ends_with("no space left on device"),
         "{warning}"
     );
-    let blocks = blocks(&file);
+    let blocks = blocks(file);
     assert!(blocks.len() > 3 && file.len() <= 256 << 10, "{}", file.len());
     let (kind, last) = blocks.last().expect("blocks");
     assert_eq!(*kind, 5, "interface statistics");

@@ -62,7 +62,7 @@ fn a_trace_tells_the_life_of_each_connection_and_a_capture_may_run_beside_it() {
 #[test]
 fn a_full_disk_cuts_the_trace_short_and_not_the_transfer() {
     const NAME: &str = "trace::a_full_disk_cuts_the_trace_short_and_not_the_transfer";
-    let Some((ended, file)) = demo_on_a_small_disk(NAME, "--trace") else { return };
+    let Some((ended, file)) = demo_on_a_small_disk(NAME, "--trace", "") else { return };
     succeeded(&ended);
     assert_eq!(ended.json()["ok"], true);
     let warning = ended.stderr.lines().find(|line| line.starts_with("warning: ")).expect("a warning");
