@@ -1,6 +1,6 @@
 //! `--pcap` and `--trace`: a capture and a trace of a command's stack.
 
-use crate::args::capture::CaptureArgs;
+use crate::args::capture::{CaptureArgs, PcapLink};
 use crate::failure::{Failure, plain};
 use crate::output;
 use crate::recorded::RecordedCounters;
@@ -9,6 +9,7 @@ use ackline::core::Instant;
 use ackline::core::events::Tracer;
 use ackline::runtime::{Stack, timer};
 use ackline_observe::capture::{CaptureSummary, CutShort};
+use ackline_observe::pcapng::LinkType;
 use ackline_observe::trace::TraceSummary;
 use ackline_observe::{Capture, CaptureOptions, Trace, TraceOptions};
 use std::io;
@@ -25,18 +26,28 @@ pub(crate) struct Capturing {
 }
 
 impl CaptureArgs {
-    /// Begins the files, if some are asked for, before there is a stack. `speaks`: lines are printed at the end even if
-    /// nothing is missing.
+    /// Begins the files, if some are asked for, before there is a stack: of an interface, and what its packets begin with.
+    /// `speaks`: lines are printed at the end even if nothing is missing.
     pub(crate) fn start(
         &self,
-        interface: &str,
+        (interface, link): (&str, PcapLink),
         names: &PolicyNames,
         speaks: bool,
     ) -> Result<Option<Capturing>, Failure> {
         let PolicyNames { cc, ack, rto, sched } = names;
         let policies = format!("policies: cc={cc}, ack={ack}, rto={rto}, sched={sched}");
+        let pcap_link = self.pcap_link.unwrap_or(link);
+        if pcap_link == PcapLink::Ethernet && link == PcapLink::Raw {
+            return Err(Failure::usage(format!(
+                "--pcap-link ethernet: packets of {interface} have no Ethernet header; --dev opens an Ethernet"
+            )));
+        }
         let capture = begin("--pcap", self.pcap.as_deref(), |file| {
             let mut options = CaptureOptions::new(interface, unix_ns(Instant::ZERO));
+            options.link_type = match pcap_link {
+                PcapLink::Raw => LinkType::Raw,
+                PcapLink::Ethernet => LinkType::Ethernet,
+            };
             options.comment.clone_from(&policies);
             options.snap_length = self.pcap_snaplen.and_then(NonZeroU32::new);
             options.split = self.pcap_split;

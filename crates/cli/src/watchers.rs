@@ -4,7 +4,7 @@
 //! plan ─► the command enters its network ─► begin ─► there is a stack ─► watch ─► it is shut down ─► end ─► the summary
 //! ```
 
-use crate::args::capture::CaptureArgs;
+use crate::args::capture::{CaptureArgs, PcapLink};
 use crate::args::watch::WatchArgs;
 use crate::background::Background;
 use crate::capture::Capturing;
@@ -50,7 +50,11 @@ impl WatchArgs {
 
 impl WatchPlan {
     /// Begins the files: what cannot be recorded as asked does not start.
-    pub(crate) fn begin(self, interface: &str, settings: &Settings) -> Result<Recording, Failure> {
+    pub(crate) fn begin(
+        self,
+        interface: (&str, PcapLink),
+        settings: &Settings,
+    ) -> Result<Recording, Failure> {
         let Self { command, speaks, control, metrics, capture } = self;
         let capture = capture.start(interface, &settings.names, speaks)?;
         Ok(Recording { command, control, metrics, capture })

@@ -13,6 +13,8 @@ pub enum LinkType {
     Ipv4,
     /// An IPv6 header.
     Ipv6,
+    /// An Ethernet header.
+    Ethernet,
 }
 
 impl LinkType {
@@ -22,6 +24,7 @@ impl LinkType {
             Self::Raw => 101,
             Self::Ipv4 => 228,
             Self::Ipv6 => 229,
+            Self::Ethernet => 1,
         }
     }
 }

@@ -144,11 +144,12 @@ impl Tracer for Vec<Box<dyn Tracer>> {
 /// Sees packets as they pass the device. The driver calls it, not the endpoint: a packet that the device refused has not
 /// been sent.
 pub trait PacketObserver: Send {
-    /// `packet` was received at `now`, and the endpoint gets it next: trace events of it follow.
-    fn received(&mut self, now: Instant, packet: &RxPacket<'_>);
+    /// `packet` was received at `now`, and the endpoint gets it next: trace events of it follow. `link` is the header of the
+    /// link in front of it, such as Ethernet's; empty if there was none.
+    fn received(&mut self, now: Instant, link: &[u8], packet: &RxPacket<'_>);
 
-    /// `packet` was sent at `now`.
-    fn sent(&mut self, now: Instant, packet: &TxPacket<'_>);
+    /// `packet` was sent at `now`, behind the header `link`.
+    fn sent(&mut self, now: Instant, link: &[u8], packet: &TxPacket<'_>);
 }
 
 /// What happened inside a connection.

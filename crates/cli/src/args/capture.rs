@@ -1,7 +1,7 @@
 //! The options of live captures, named after tcpdump's and dumpcap's, and of traces.
 
 use super::values;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
@@ -29,6 +29,9 @@ pub(crate) struct CaptureArgs {
     /// Otherwise they stand in the file as the device gets them, of up to 64 KiB.
     #[arg(long, requires = "pcap")]
     pub(crate) pcap_split: bool,
+    /// What packets begin with [default: ethernet on an Ethernet (--dev), raw on a TUN device]
+    #[arg(long, value_name = "HEADER", requires = "pcap", value_enum)]
+    pub(crate) pcap_link: Option<PcapLink>,
     /// Largest file: 100M, 1G. The capture ends there, or goes on in the next file with --pcap-files
     #[arg(long, value_name = "SIZE", requires = "pcap", value_parser = file_size)]
     pub(crate) pcap_size: Option<NonZeroU64>,
@@ -50,6 +53,15 @@ pub(crate) struct CaptureArgs {
     /// Memory for events that wait to be written [default: 32M]
     #[arg(long, value_name = "SIZE", requires = "trace", value_parser = buffer)]
     pub(crate) trace_buffer: Option<usize>,
+}
+
+/// What packets in a capture begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PcapLink {
+    /// The IP header
+    Raw,
+    /// The Ethernet header
+    Ethernet,
 }
 
 /// Room for the headers of a file and a packet.

@@ -121,7 +121,7 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
 async fn execute(args: &BenchArgs, prepared: Prepared, style: Style) -> Result<(), Failure> {
     let Prepared { settings, tunnel, watch, part } = prepared;
     let ready = Signals::catch().and_then(|signals| {
-        let recording = watch.begin(tunnel.interface(), &settings)?;
+        let recording = watch.begin(tunnel.link(), &settings)?;
         let stack = start(&tunnel, &settings)?;
         let watchers = recording.watch(&stack, &settings)?;
         Ok((signals, stack, watchers))

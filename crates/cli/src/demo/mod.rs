@@ -7,6 +7,7 @@ mod payload;
 mod report;
 
 use crate::args::DemoArgs;
+use crate::args::capture::PcapLink;
 use crate::egress::EgressReport;
 use crate::failure::{Exit, Failure, plain};
 use crate::policies::ConnPolicies;
@@ -133,7 +134,7 @@ async fn exchange(
     settings: &Settings,
     watch: WatchPlan,
 ) -> Result<Outcome, Failure> {
-    let recording = watch.begin(network::INTERFACE, settings)?;
+    let recording = watch.begin((network::INTERFACE, PcapLink::Raw), settings)?;
     let (link, stack, far) = network.start(amount, settings)?;
     let watchers = recording.watch(&stack, settings)?;
     let mut outcome = Outcome { link, upload: None, download: None, timing: None, egress: None, error: None };

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
     let progress = Progress::new("receiving", None, args.output.common);
     let outcome = runtime.block_on(async {
         let ready = Signals::catch().and_then(|signals| {
-            let recording = watch.begin(tunnel.interface(), &settings)?;
+            let recording = watch.begin(tunnel.link(), &settings)?;
             let (stack, listener) = listen(args, &tunnel, &settings)?;
             let watchers = recording.watch(&stack, &settings)?;
             Ok((signals, stack, listener, watchers))

@@ -164,7 +164,7 @@ pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     let outcome = tunnel.resolve(&args.to).and_then(|targets| {
         runtime.block_on(async {
             let mut signals = Signals::catch()?;
-            let recording = watch.begin(tunnel.interface(), &settings)?;
+            let recording = watch.begin(tunnel.link(), &settings)?;
             let device = tunnel.open()?;
             facts.offload = Some(device.caps().max_super_packet > 0);
             let stack = tunnel.start(device, &settings, |connections| {

@@ -5,6 +5,7 @@
 mod ethernet;
 mod tun;
 
+use crate::args::capture::PcapLink;
 use crate::args::values::Destination;
 use crate::args::{PacingKind, TunnelArgs};
 use crate::failure::{Exit, Failure};
@@ -144,6 +145,15 @@ impl Tunnel {
             Kind::Tun(tun) => tun.interface(),
             Kind::Ethernet(ethernet) => ethernet.interface(),
         }
+    }
+
+    /// Its interface, and what packets begin with there.
+    pub(crate) fn link(&self) -> (&str, PcapLink) {
+        let link = match &self.device {
+            Kind::Tun(_) => PcapLink::Raw,
+            Kind::Ethernet(_) => PcapLink::Ethernet,
+        };
+        (self.interface(), link)
     }
 
     /// Starts a stack with the tunnel's addresses on `device`, inside a tokio runtime. `tune` changes the settings of

@@ -215,6 +215,8 @@ fn wrong_options_are_one_error_before_anything_starts() {
         &["--pcap", "x", "--pcap-size", "100"],
         &["--pcap", "x", "--pcap-size", "1M", "--pcap-files", "0"],
         &["--pcap", "x", "--pcap-buffer", "1K"],
+        &["--pcap-link", "raw"],
+        &["--pcap", "x", "--pcap-link", "ethernet"],
         &["--trace-size", "1M"],
         &["--trace", "x", "--trace-size", "100"],
         &["--trace", "x", "--trace-buffer", "1K"],

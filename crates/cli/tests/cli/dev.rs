@@ -1,5 +1,6 @@
 //! `--dev`: the stack on an Ethernet, and everything that can be wrong with a device.
 
+use crate::capture::{assert_sound, has_tshark, tshark};
 use crate::common::{Ended, Running, ackline, noise, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
@@ -108,6 +109,56 @@ fn a_file_goes_over_an_ethernet_by_ipv6() {
         succeeded(&ended);
         assert!(ended.stdout == data);
         assert!(ended.stderr.contains("listening on [fd09::2]:5001 (Ethernet near0)"), "{}", ended.stderr);
+    });
+}
+
+#[test]
+fn captures_have_the_ethernet_headers_or_not() {
+    const NAME: &str = "dev::captures_have_the_ethernet_headers_or_not";
+    if !has_tshark(NAME) {
+        return;
+    }
+    with_ethernet(NAME, |near| {
+        let far = Netlink::open().and_then(|mut netlink| netlink.interface("far0")).expect("ours");
+        let far = far.mac.expect("an Ethernet").to_string();
+        let near_mac = "02:00:00:00:00:77";
+        let (directory, path) = scratch("data");
+        std::fs::write(&path, vec![b'Z'; 300_001]).expect("written");
+        let capture = directory.path().join("out.pcapng");
+        for options in [
+            &[][..],
+            &["--pcap-split", "--pcap-snaplen", "100"],
+            &["--pcap-link", "ethernet"],
+            &["--pcap-link", "raw"],
+        ] {
+            let listener = TcpListener::bind("10.9.0.1:0").expect("a listener");
+            let to = listener.local_addr().expect("bound").to_string();
+            let args = ["send", "--dev", "near0", "--local", LOCAL, "--mac", near_mac, text(&path), &to];
+            let child = start(near, &[&args[..], &["--pcap", text(&capture)], options].concat());
+            let (stream, _) = accept(&listener);
+            assert_eq!(read_all(stream).expect("read to the end").len(), 300_001);
+            succeeded(&child.end());
+            assert_sound(&capture);
+            // The station of the SYN is not known yet.
+            let rows = tshark(
+                &capture,
+                "tcp.flags.syn == 0",
+                &["frame.packet_flags_direction", "eth.src", "eth.dst"],
+            );
+            assert!(!rows.is_empty(), "{options:?}");
+            for row in rows {
+                let [direction, rest @ ..] = &row[..] else { panic!("{row:?}") };
+                let expected = match direction.ends_with('1') {
+                    _ if options.contains(&"raw") => ["", ""],
+                    true => [&*far, near_mac],
+                    false => [near_mac, &far],
+                };
+                assert_eq!(rest, expected, "{options:?}");
+            }
+            let ended = run(&["explain", text(&capture)]);
+            succeeded(&ended);
+            assert!(String::from_utf8_lossy(&ended.stdout).contains("10.9.0.2"), "{ended:?}");
+        }
     });
 }
 

@@ -1,7 +1,7 @@
 //! The files of a capture, and their rotation.
 
 use super::{CaptureOptions, CaptureSummary, CutShort};
-use crate::pcapng::{Blocks, LinkType, Packet, Statistics};
+use crate::pcapng::{Blocks, Packet, Statistics};
 use crate::record_file::{CHUNK, RecordFile, Unwritten};
 use std::collections::VecDeque;
 use std::fs;
@@ -40,7 +40,7 @@ impl Output {
     fn create(path: &Path, options: &CaptureOptions) -> io::Result<Self> {
         let mut blocks = Blocks::default();
         blocks.section(&options.comment);
-        blocks.interface(&options.interface, LinkType::Raw, options.snap_length.map(u32::from));
+        blocks.interface(&options.interface, options.link_type, options.snap_length.map(u32::from));
         let file = RecordFile::create(path, blocks.as_bytes())?;
         blocks.clear();
         Ok(Self { file, blocks })

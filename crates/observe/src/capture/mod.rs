@@ -12,6 +12,7 @@
 mod checksum;
 mod comments;
 mod files;
+
 mod observer;
 mod pieces;
 mod record;
@@ -21,6 +22,7 @@ mod writer;
 
 use crate::background::Background;
 use crate::background::meter::Meter;
+use crate::pcapng::LinkType;
 use ackline_tcp_core::events::{PacketObserver, Tracer};
 use files::Files;
 use observer::{CopyEvents, CopyPackets};
@@ -40,6 +42,8 @@ pub struct CaptureOptions {
     pub epoch_ns: u64,
     /// Name of the interface in the file, such as `ack0`.
     pub interface: String,
+    /// What packets begin with. [`LinkType::Ethernet`] is for a device with Ethernet frames: their headers are captured, too.
+    pub link_type: LinkType,
     /// Said of the whole file; empty if nothing.
     pub comment: String,
     /// Bytes of each packet that are captured; `None`: all. The file states every packet's length, and the checksum of the
@@ -58,12 +62,13 @@ pub struct CaptureOptions {
 }
 
 impl CaptureOptions {
-    /// Whole packets, super-packets as they are, one file without limit, 32 MiB of queue.
+    /// Whole packets without link headers, super-packets as they are, one file without limit, 32 MiB of queue.
     #[must_use]
     pub fn new(interface: impl Into<String>, epoch_ns: u64) -> Self {
         Self {
             epoch_ns,
             interface: interface.into(),
+            link_type: LinkType::Raw,
             comment: String::new(),
             snap_length: None,
             split: false,
@@ -82,6 +87,7 @@ pub struct Capture {
     background: Background<Record, CaptureSummary>,
     snap_length: u32,
     split: bool,
+    link_type: LinkType,
 }
 
 /// What became of a capture.
@@ -107,9 +113,9 @@ impl Capture {
     /// If the file cannot be created or written, or the system has no thread left.
     pub fn start(path: impl Into<PathBuf>, options: CaptureOptions) -> io::Result<Self> {
         let snap_length = options.snap_length.map_or(u32::MAX, NonZeroU32::get);
-        let (split, queue, epoch_ns) = (options.split, options.queue, options.epoch_ns);
+        let CaptureOptions { split, link_type, queue, epoch_ns, .. } = options;
         let writer = Writer::new(Files::create(path.into(), options)?, epoch_ns);
-        Ok(Self { background: Background::start("capture", queue, writer)?, snap_length, split })
+        Ok(Self { background: Background::start("capture", queue, writer)?, snap_length, split, link_type })
     }
 
     /// What sees the packets.
@@ -119,6 +125,7 @@ impl Capture {
             queue: self.background.queue().clone(),
             snap_length: self.snap_length,
             split: self.split,
+            link_type: self.link_type,
         })
     }
 

@@ -12,6 +12,8 @@ use std::num::NonZeroU16;
 pub(super) struct PacketRecord {
     pub(super) at: Instant,
     pub(super) direction: Direction,
+    /// Octets of the link's header, which are part of the packet.
+    pub(super) link: u8,
     /// Its length, or that of the whole super-packet.
     pub(super) original: u32,
     /// Bytes of it, or of each segment, that are captured; the rest is cut off.
@@ -20,8 +22,8 @@ pub(super) struct PacketRecord {
     pub(super) incomplete_checksum: bool,
     /// Octets of data per segment of a super-packet.
     pub(super) segment_size: Option<NonZeroU16>,
-    /// Octets of a super-packet's headers, if it is to be split into its segments: they come first, then a
-    /// [piece](super::pieces) per segment. Otherwise the packet is one piece.
+    /// Octets of a super-packet's IP and TCP headers, if it is to be split into its segments: all headers come first, then
+    /// a [piece](super::pieces) per segment. Otherwise the packet is one piece.
     pub(super) split: Option<u8>,
     /// Of a packet that was sent.
     pub(super) sent: Option<Sent>,

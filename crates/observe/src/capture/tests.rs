@@ -1,16 +1,13 @@
 //! Captures, read by programs that are not ours.
 
-use super::observer::{CopyEvents, CopyPackets};
-use super::record::{PacketRecord, Sent};
+use super::record::PacketRecord;
 use super::*;
 use crate::background::meter::Recorded;
 use crate::background::queue::{Batch, Queue};
 use crate::background::{Sink as _, run};
 use crate::pcapng::Direction;
 use ackline_tcp_core::config::EndpointConfig;
-use ackline_tcp_core::error::ConnError;
-use ackline_tcp_core::events::{TraceEvent, Tracer as _};
-use ackline_tcp_core::packet::{SegmentClass, SendReason, TxPacket};
+use ackline_tcp_core::packet::TxPacket;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{RxChecksum, RxPacket, TxChecksum};
 use ackline_tcp_core::{ConnConfig, ConnId, Duration, Endpoint, Instant, ListenOn, Target, TxBudget};
@@ -22,10 +19,10 @@ use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::Arc;
 
+mod cut;
 mod departures;
 
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
@@ -61,6 +58,7 @@ impl Captured {
 /// What a file holds.
 #[derive(Debug, Default)]
 struct Contents {
+    link: Option<DataLink>,
     section: Option<String>,
     packets: Vec<Captured>,
     /// Received, dropped and the comment of the last block.
@@ -80,7 +78,7 @@ fn read(path: &Path) -> Contents {
     while let Some(block) = reader.next_block() {
         assert!(contents.end.is_none(), "statistics are the last block");
         match block.expect("whole blocks") {
-            Block::InterfaceDescription(interface) => assert_eq!(interface.linktype, DataLink::RAW),
+            Block::InterfaceDescription(interface) => contents.link = Some(interface.linktype),
             Block::EnhancedPacket(packet) => {
                 let mut captured = Captured {
                     at_ns: packet.timestamp.as_nanos(),
@@ -157,7 +155,7 @@ impl Hosts {
             let mut out = VecDeque::new();
             let Self { here, observer, now, lose, sent, .. } = self;
             let done = here.transmit(*now, TxBudget::UNLIMITED, |packet| {
-                observer.sent(*now, &packet);
+                observer.sent(*now, &[], &packet);
                 if *lose != Some(*sent) {
                     out.push_back(flying(&packet));
                 }
@@ -176,7 +174,7 @@ impl Hosts {
             });
             assert!(done.is_ok());
             for packet in &back {
-                self.observer.received(self.now, &packet.arrived());
+                self.observer.received(self.now, &[], &packet.arrived());
                 self.here.ingest(self.now, packet.arrived());
             }
             while self.here.poll_event().is_some() || self.there.poll_event().is_some() {}
@@ -242,6 +240,7 @@ fn packets_stand_in_the_file_with_time_direction_and_reason() {
     let summary = capture.finish();
     let contents = read(&path);
     assert_eq!(contents.section.as_deref(), Some("policies: built in"));
+    assert_eq!(contents.link, Some(DataLink::RAW));
     assert_eq!(contents.packets.len() as u64, summary.packets);
     assert_eq!(contents.end, Some((summary.packets, 0, None)));
     assert!(summary.cut_short.is_none());
@@ -289,67 +288,6 @@ fn what_is_cut_keeps_its_length() {
     }
 }
 
-/// What is captured of data both ways, and of what ends the connection.
-fn exchange(snap_length: Option<u32>, split: bool, offload: bool) -> Vec<Captured> {
-    let (_folder, path, mut options) = place();
-    options.snap_length = snap_length.and_then(NonZeroU32::new);
-    options.split = split;
-    let capture = Capture::start(&path, options).expect("started");
-    let mut hosts = Hosts::new(&capture, offload);
-    hosts.send(20_001);
-    let peer = hosts.there.conn_ids(0).next().expect("accepted");
-    assert_eq!(hosts.there.conn(peer).expect("alive").write(hosts.now, &[3; 12_345]), Ok(12_345));
-    hosts.settle();
-    hosts.there.conn(peer).expect("alive").shutdown(hosts.now);
-    hosts.settle();
-    drop(capture);
-    read(&path).packets
-}
-
-#[test]
-fn what_is_cut_has_the_checksum_of_the_whole() {
-    // The checksum of TCP ends at 38, the headers at 40 or, with timestamps, at 52.
-    for snap_length in [38, 39, 40, 45, 52, 60, 61, 128, 1_499] {
-        for (split, offload) in [(false, false), (false, true), (true, true)] {
-            let whole = exchange(None, split, offload);
-            let cut = exchange(Some(snap_length), split, offload);
-            assert_eq!(cut.len(), whole.len());
-            for (cut, whole) in cut.iter().zip(&whole) {
-                whole.verified();
-                let end = whole.data.len().min(snap_length as usize);
-                assert_eq!(cut.data, whole.data[..end], "{snap_length}, {split}, {offload}: {cut:?}");
-                assert_eq!((cut.original, &cut.comment), (whole.original, &whole.comment));
-            }
-        }
-    }
-}
-
-/// A super-packet of 42 segments, with 40 octets of headers.
-fn super_packet() -> Vec<u8> {
-    let mut packet = vec![];
-    let headers = etherparse::PacketBuilder::ipv4(THERE, HERE, 64).tcp(80, 5_000, 1, 65_535).ack(1);
-    headers.write(&mut packet, &[3; 42 * 1_448]).expect("written");
-    packet
-}
-
-#[test]
-fn a_super_packet_that_is_split_takes_the_room_of_what_is_kept() {
-    for (limit, packets, dropped) in [(64 << 10, 40 * 42, 0), (1 << 10, 0, 40 * 42)] {
-        let (_folder, path, options) = place();
-        let queue = Arc::new(Queue::new(limit));
-        let mut observer = CopyPackets { queue: queue.clone(), snap_length: 60, split: true };
-        let packet = super_packet();
-        let packet = RxPacket::new(&packet).with_segment_size(NonZeroU16::new(1_448));
-        for _ in 0..40 {
-            observer.received(Instant::ZERO, &packet);
-        }
-        queue.close();
-        let summary = run(Writer::new(Files::create(path, options).expect("created"), 0), &queue);
-        // Segments count, as they do in the file.
-        assert_eq!((summary.packets, summary.dropped), (packets, dropped));
-    }
-}
-
 #[test]
 fn a_loss_and_a_timeout_are_told_where_they_show() {
     let (_folder, path, options) = place();
@@ -391,6 +329,7 @@ fn record(length: usize) -> Record {
     Record::Packet(PacketRecord {
         at: Instant::from_millis(1),
         direction: Direction::Inbound,
+        link: 0,
         original: length as u32,
         snap_length: u32::MAX,
         incomplete_checksum: false,
@@ -448,31 +387,6 @@ fn what_is_being_written_counts_and_the_packet_after_a_gap_tells_of_it() {
     let packets = read(&path).packets;
     assert_eq!(packets[5].comment, "");
     assert_eq!(packets[6].comment, "before this, 2 packets are missing: the capture's queue was full");
-}
-
-#[test]
-fn connections_that_ended_without_a_packet_silence_no_other() {
-    let (_folder, path, options) = place();
-    let queue = Arc::new(Queue::new(64 << 20));
-    let mut tracer = CopyEvents(queue.clone());
-    let policies = TraceEvent::Policies { cc: "reno", ack: "delayed", rto: "conventional" };
-    // A scanner opens them, and resets them.
-    for index in 0..20_000 {
-        let conn = ConnId::for_test(index, 0);
-        tracer.trace(Instant::ZERO, conn, &policies);
-        tracer.trace(Instant::ZERO, conn, &TraceEvent::Closed { error: Some(ConnError::Reset) });
-    }
-    let conn = ConnId::for_test(0, 1);
-    tracer.trace(Instant::ZERO, conn, &policies);
-    let Record::Packet(mut packet) = record(100) else { unreachable!() };
-    let (reason, class) = (SendReason::NewData, SegmentClass::Data);
-    packet.sent = Some(Sent { conn: Some(conn), class, reason });
-    queue.push(Record::Packet(packet), 1, 100, |bytes| bytes.extend(blob(100)));
-    queue.close();
-    let summary = run(Writer::new(Files::create(path.clone(), options).expect("created"), 0), &queue);
-    assert_eq!((summary.packets, summary.dropped), (1, 0));
-    let comment = &read(&path).packets[0].comment;
-    assert!(comment.contains("policies: cc=reno"), "{comment}");
 }
 
 #[test]

@@ -40,8 +40,8 @@ impl Writer {
         self.say_gap(gap);
         let (length, sums) = (record.original as usize, record.incomplete_checksum);
         let (data, rest) = pieces::take(bytes, length, record.snap_length as usize, sums);
-        if sums {
-            checksum::complete(data, length, rest);
+        if sums && let Some(packet) = data.get_mut(record.link.into()..) {
+            checksum::complete(packet, length - usize::from(record.link), rest);
         }
         let Self { files, epoch_ns, comments, .. } = self;
         files.packet(&entry(*epoch_ns, record, record.original, data, comments.as_str()));
@@ -56,9 +56,12 @@ impl Writer {
         events: &[Record],
         gap: u64,
     ) {
-        let (snap_length, length) = (record.snap_length as usize, record.original as usize);
-        let headers = bytes.split_off_mut(..header_len).unwrap_or_default();
-        let split = record.segment_size.map(|size| gso::split_headers(headers, length - header_len, size));
+        let (snap_length, link_len) = (record.snap_length as usize, usize::from(record.link));
+        let front = link_len + header_len;
+        let link: &[u8] = bytes.split_off_mut(..link_len).unwrap_or_default();
+        let headers: &[u8] = bytes.split_off_mut(..header_len).unwrap_or_default();
+        let payload = record.original as usize - front;
+        let split = record.segment_size.map(|size| gso::split_headers(headers, payload, size));
         // It has been split before.
         let Some(Ok(mut segments)) = split else { return };
         let count = segments.remaining();
@@ -74,15 +77,16 @@ impl Writer {
             if place == 1 {
                 self.say_gap(gap);
             }
-            let (data, rest) = pieces::take(bytes, size, snap_length.saturating_sub(header_len), true);
-            let length = header_len + size;
-            self.segment.clear();
-            self.segment.extend_from_slice(self.headers.as_slice());
-            self.segment.extend_from_slice(data);
-            checksum::complete(&mut self.segment, length, rest);
-            self.segment.truncate(snap_length);
-            let Self { files, epoch_ns, comments, segment, .. } = self;
-            files.packet(&entry(*epoch_ns, record, length as u32, segment, comments.as_str()));
+            let (data, rest) = pieces::take(bytes, size, snap_length.saturating_sub(front), true);
+            let Self { files, epoch_ns, comments, segment, headers } = self;
+            segment.clear();
+            segment.extend_from_slice(link);
+            segment.extend_from_slice(headers.as_slice());
+            segment.extend_from_slice(data);
+            checksum::complete(&mut segment[link_len..], header_len + size, rest);
+            segment.truncate(snap_length);
+            let original = (front + size) as u32;
+            files.packet(&entry(*epoch_ns, record, original, segment, comments.as_str()));
         }
     }
 

@@ -60,6 +60,21 @@ pub trait Device: Send {
     /// `WouldBlock` if none is waiting; any other error means that the device is gone.
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>>;
 
+    /// As [`try_recv`](Self::try_recv), with the header of the link in front of the packet, for
+    /// [observers](crate::Stack::set_observer); empty if there was none.
+    ///
+    /// # Errors
+    /// As `try_recv`.
+    fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
+        self.try_recv().map(|packet| (&[][..], packet))
+    }
+
+    /// The header of the link in front of the packet that [`try_send`](Self::try_send) took last, for observers; empty if
+    /// there was none.
+    fn sent_link(&self) -> &[u8] {
+        &[]
+    }
+
     /// Sends one packet, or one super-packet of `segment_size` payload bytes per wire packet, all of it or
     /// nothing.
     ///
@@ -97,6 +112,14 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
         (**self).try_recv()
+    }
+
+    fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
+        (**self).try_recv_with_link()
+    }
+
+    fn sent_link(&self) -> &[u8] {
+        (**self).sent_link()
     }
 
     fn try_send(

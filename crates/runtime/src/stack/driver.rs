@@ -302,14 +302,18 @@ impl StackState {
     ) -> io::Result<()> {
         let Self { endpoint, device: port, meters, .. } = self;
         while received.packets < RX_BATCH && received.bytes < RX_BATCH_BYTES {
-            match port.device.try_recv() {
+            let next = match &mut port.observer {
+                None => port.device.try_recv(),
+                Some(observer) => port.device.try_recv_with_link().map(|(link, packet)| {
+                    observer.received(timer::now(), link, &packet);
+                    packet
+                }),
+            };
+            match next {
                 Ok(packet) => {
                     received.packets += 1;
                     received.bytes += packet.len();
                     meters.rx_super_packets += u64::from(packet.segment_size.is_some());
-                    if let Some(observer) = &mut port.observer {
-                        observer.received(timer::now(), &packet);
-                    }
                     endpoint.ingest(now, packet);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -21,14 +21,14 @@ struct Seen {
 struct Eyes(Arc<Mutex<Seen>>);
 
 impl PacketObserver for Eyes {
-    fn received(&mut self, now: Instant, packet: &RxPacket<'_>) {
+    fn received(&mut self, now: Instant, _: &[u8], packet: &RxPacket<'_>) {
         let mut seen = self.0.lock().expect("whole");
         seen.times.push(now);
         seen.received.0 += 1;
         seen.received.1 += packet.len() as u64;
     }
 
-    fn sent(&mut self, now: Instant, packet: &TxPacket<'_>) {
+    fn sent(&mut self, now: Instant, _: &[u8], packet: &TxPacket<'_>) {
         let mut seen = self.0.lock().expect("whole");
         seen.times.push(now);
         seen.sent.0 += 1;

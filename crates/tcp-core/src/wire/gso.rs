@@ -102,8 +102,7 @@ pub fn split_headers(
         }
     }
     let segment_size = usize::from(segment_size.get());
-    if payload_len > segment_size
-        && flags.intersects(TcpFlags::SYN.union(TcpFlags::RST).union(TcpFlags::URG))
+    if payload_len > segment_size && flags.intersects(TcpFlags::SYN.union(TcpFlags::RST).union(TcpFlags::URG))
     {
         return Err(EmitError::NotSplittable);
     }

@@ -122,6 +122,27 @@ impl AfPacket {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
+    /// The next packet for the stack: in a slot up to this end, or, if `None`, the resolution's error.
+    fn next(&mut self) -> io::Result<Option<(Slot, usize, vnet::RxMeta)>> {
+        if self.resolution.take_error() {
+            return Ok(None);
+        }
+        let received = self.receive();
+        if received.is_err() {
+            // If the driver polls instead of waiting, nobody else does it.
+            self.resolution.serve_deadline(&mut self.socket);
+        }
+        received.map(Some)
+    }
+
+    fn packet(&self, next: Option<(Slot, usize, vnet::RxMeta)>) -> RxPacket<'_> {
+        let Some((slot, end, vnet::RxMeta { segment_size, checksum })) = next else {
+            return RxPacket::new(self.resolution.error());
+        };
+        let head = self.socket.part(slot, HEADER_LEN, end);
+        RxPacket { head, more: [&[], &[]], segment_size, checksum }
+    }
+
     fn send(
         &mut self,
         header: &[u8],
@@ -138,7 +159,10 @@ impl AfPacket {
         let packet = Outbound { header, payload, segment_size, checksum };
         match self.resolution.route(&mut self.socket, &packet)? {
             Some(station) => self.socket.send(station, virtio, header, payload),
-            None => Ok(()),
+            None => {
+                self.socket.keep_for_later(header);
+                Ok(())
+            }
         }
     }
 }
@@ -149,19 +173,18 @@ impl Device for AfPacket {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        if self.resolution.take_error() {
-            return Ok(RxPacket::new(self.resolution.error()));
-        }
-        let (slot, end, vnet::RxMeta { segment_size, checksum }) = match self.receive() {
-            Ok(received) => received,
-            Err(error) => {
-                // If the driver polls instead of waiting, nobody else does it.
-                self.resolution.serve_deadline(&mut self.socket);
-                return Err(error);
-            }
-        };
-        let head = self.socket.part(slot, HEADER_LEN, end);
-        Ok(RxPacket { head, more: [&[], &[]], segment_size, checksum })
+        let next = self.next()?;
+        Ok(self.packet(next))
+    }
+
+    fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
+        let next = self.next()?;
+        let link = next.map_or(&[][..], |(slot, ..)| self.socket.part(slot, 0, HEADER_LEN));
+        Ok((link, self.packet(next)))
+    }
+
+    fn sent_link(&self) -> &[u8] {
+        self.socket.sent_link()
     }
 
     fn try_send(

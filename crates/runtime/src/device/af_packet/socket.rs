@@ -62,6 +62,8 @@ pub(super) struct PacketSocket {
     gone: bool,
     name: String,
     mac: MacAddress,
+    /// The Ethernet header of the last packet.
+    sent_link: [u8; HEADER_LEN],
     /// Slots of [`STRIDE`] bytes, each for a virtio header and a frame.
     buffer: Box<[u8]>,
     /// Contents of the slots; filled up to `received`, read up to `next`.
@@ -124,6 +126,7 @@ impl PacketSocket {
             gone: false,
             name: interface.name.clone(),
             mac,
+            sent_link: [0; HEADER_LEN],
             buffer: vec![0; slots * STRIDE].into_boxed_slice(),
             messages: vec![sys::Message::default(); slots].into_boxed_slice(),
             received: 0,
@@ -217,15 +220,27 @@ impl PacketSocket {
         header: &[u8],
         payload: [&[u8]; 2],
     ) -> io::Result<()> {
+        self.sent_link = frame::header(to, self.mac, header);
         let mut front = [0; FRAME + HEADER_LEN];
         front[..FRAME].copy_from_slice(&virtio);
-        front[FRAME..].copy_from_slice(&frame::header(to, self.mac, header));
+        front[FRAME..].copy_from_slice(&self.sent_link);
         self.write(&[
             IoSlice::new(&front),
             IoSlice::new(header),
             IoSlice::new(payload[0]),
             IoSlice::new(payload[1]),
         ])
+    }
+
+    /// An IP packet waits for the address of its station.
+    pub(super) fn keep_for_later(&mut self, header: &[u8]) {
+        self.sent_link = frame::header(MacAddress::default(), self.mac, header);
+    }
+
+    /// The Ethernet header of the packet that was [sent](Self::send) or [kept](Self::keep_for_later) last, whose station is all
+    /// zeros while it is not known.
+    pub(super) const fn sent_link(&self) -> &[u8] {
+        &self.sent_link
     }
 
     /// Sends a whole frame.

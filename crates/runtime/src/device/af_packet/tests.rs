@@ -1,7 +1,7 @@
 //! Frames as they come over a wire, from a packet socket at the other end of a veth pair.
 
 use super::neighbours::NeighbourConfig;
-use super::{AfPacket, AfPacketConfig};
+use super::{AfPacket, AfPacketConfig, frame};
 use crate::device::{Device, RxChecksum, TxChecksum};
 use crate::error::Error;
 use crate::mac::MacAddress;
@@ -132,6 +132,39 @@ fn tagged(vlan: u16, inner: &[u8]) -> Vec<u8> {
 
 fn untagged(packet: &[u8]) -> Vec<u8> {
     [&IPV4, packet].concat()
+}
+
+#[test]
+fn the_ethernet_headers_of_packets_can_be_seen() {
+    isolated("device::af_packet::tests::the_ethernet_headers_of_packets_can_be_seen", || {
+        let mut wire = Wire::new(|config| config)?;
+        let own = wire.mac;
+        wire.send(&untagged(&packet(100)));
+        let end = timer::now() + Duration::from_secs(10);
+        loop {
+            match wire.device.try_recv_with_link() {
+                Ok((link, received)) => {
+                    assert_eq!(
+                        (link, received.head),
+                        (&frame::header(own, PEER, &packet(100))[..], &packet(100)[..])
+                    );
+                    break;
+                }
+                Err(error) => assert_eq!(error.kind(), io::ErrorKind::WouldBlock, "{error}"),
+            }
+            assert!(timer::now() < end, "a packet within ten seconds");
+            wire.device.socket.wait_until(end).expect("the socket lives");
+        }
+        wire.device.try_send(&leaving(100), [&[], &[]], None, TxChecksum::Complete).expect("sent");
+        assert_eq!(wire.device.sent_link(), frame::header(PEER, own, &leaving(100)));
+        assert_eq!(wire.arrived().expect("a frame")[..14], *wire.device.sent_link());
+        // The station of this one is not known.
+        let mut unknown = leaving(100);
+        unknown[19] = 10;
+        wire.device.try_send(&unknown, [&[], &[]], None, TxChecksum::Complete).expect("kept");
+        assert_eq!(wire.device.sent_link(), frame::header(MacAddress::default(), own, &unknown));
+        Ok(())
+    });
 }
 
 #[test]

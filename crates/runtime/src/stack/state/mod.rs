@@ -290,7 +290,7 @@ impl StackState {
                     meters.departed(at, data);
                     meters.tx_super_packets += u64::from(packet.segment_size.is_some());
                     if let Some(observer) = &mut port.observer {
-                        observer.sent(at, &packet);
+                        observer.sent(at, port.device.sent_link(), &packet);
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(Full),
