@@ -5,14 +5,14 @@
 //! | `observer` | copying packets and events, inside the stack |
 //! | `record`, `pieces` | what waits for the thread |
 //! | `writer` | the thread |
-//! | `comments` | what is said of packets |
+//! | `comments`, `notes` | what is said of packets |
 //! | `checksum` | completing checksums |
 //! | `files` | the files: their limit, their rotation, and what is left if one cannot be written |
 
 mod checksum;
 mod comments;
 mod files;
-
+mod notes;
 mod observer;
 mod pieces;
 mod record;

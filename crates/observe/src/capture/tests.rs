@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 mod cut;
 mod departures;
+mod notes;
 
 const EPOCH_NS: u64 = 1_700_000_000_000_000_000;
 const HERE: [u8; 4] = [10, 0, 0, 1];

@@ -130,7 +130,7 @@ impl Sink for Writer {
             records = rest;
             match record {
                 Record::Gap(packets) => gap += packets,
-                Record::Event(conn, at, event) => self.comments.keep(*conn, *at, event),
+                Record::Event(conn, at, event) => self.comments.notes.keep(*conn, *at, event),
                 Record::Packet(packet) => {
                     let is_caused =
                         |event: &&Record| matches!(event, Record::Event(.., event) if is_of_arrival(event));
