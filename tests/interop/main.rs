@@ -9,6 +9,7 @@ mod support;
 
 mod attacks;
 mod close;
+mod counters;
 mod endings;
 mod ethernet;
 mod fast_open;

@@ -30,7 +30,7 @@ impl Connection {
         if self.challenges.allow(ctx.now) && global.allow(ctx.now) {
             self.challenge_due = true;
         } else {
-            count_skipped_ack(ctx.counters, self.state, AckTrigger::Challenge);
+            self.count_skipped_ack(ctx, AckTrigger::Challenge);
         }
     }
 
@@ -48,10 +48,15 @@ impl Connection {
             && self.expected().accepts_ack(seg.ack);
         let limit = if probe { &mut self.probe_answers } else { &mut self.stray_answers };
         if !may_answer(limit, ctx.now, seg) {
-            count_skipped_ack(ctx.counters, self.state, trigger);
+            self.count_skipped_ack(ctx, trigger);
             return;
         }
         self.rcv.on_unacceptable(ctx, &self.config, seg.seq, seg.payload.len() as u32);
+    }
+
+    /// Counts an ACK suppressed by the limits.
+    fn count_skipped_ack(&self, ctx: &mut Ctx<'_>, trigger: AckTrigger) {
+        count_skipped_ack(ctx.counters, self.state, self.released, trigger);
     }
 }
 
@@ -63,13 +68,14 @@ pub(crate) fn may_answer(limit: &mut ConnRateLimit, now: Instant, seg: &TcpSegme
     seg.seg_len() > 0 || limit.allow(now)
 }
 
-/// Counts an ACK suppressed by the limits: by state or by cause, as Linux does.
-pub(crate) fn count_skipped_ack(counters: &mut Counters, state: State, trigger: AckTrigger) {
+/// Counts an ACK suppressed by the limits. Linux counts by state where it has no whole socket, which is so of an `orphan` in
+/// FIN-WAIT-2 as well, and by cause elsewhere.
+pub(crate) fn count_skipped_ack(counters: &mut Counters, state: State, orphan: bool, trigger: AckTrigger) {
     let counter = match (state, trigger) {
         (State::SynReceived, _) => &mut counters.tcp_ack_skipped_syn_recv,
-        (_, AckTrigger::Challenge) => &mut counters.tcp_ack_skipped_challenge,
-        (State::FinWait2, _) => &mut counters.tcp_ack_skipped_fin_wait2,
+        (State::FinWait2, _) if orphan => &mut counters.tcp_ack_skipped_fin_wait2,
         (State::TimeWait, _) => &mut counters.tcp_ack_skipped_time_wait,
+        (_, AckTrigger::Challenge) => &mut counters.tcp_ack_skipped_challenge,
         (_, AckTrigger::OldTimestamp) => &mut counters.tcp_ack_skipped_paws,
         (_, AckTrigger::OutOfWindow) => &mut counters.tcp_ack_skipped_seq,
     };

@@ -170,7 +170,12 @@ impl Connection {
         match handshake.syns.in_syn_received_after(&self.config, rcv_nxt, snd_nxt, seg) {
             Opening::SynAgain => {
                 handshake.syns.hear_again(seg);
-                handshake.due = true;
+                // Anybody can repeat the peer's SYN.
+                if handshake.due || self.stray_answers.allow(ctx.now) {
+                    handshake.due = true;
+                } else {
+                    ctx.counters.tcp_ack_skipped_syn_recv += 1;
+                }
             }
             Opening::SynAck => {
                 self.complete(ctx, host, seg);

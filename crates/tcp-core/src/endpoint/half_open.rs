@@ -194,7 +194,11 @@ impl Endpoint {
         match opening {
             Opening::SynAgain => {
                 entry.syns.hear_again(segment);
-                self.send_syn_ack(now, place);
+                if entry.may_answer_again() {
+                    self.send_syn_ack(now, place);
+                } else {
+                    self.observe.counters.tcp_ack_skipped_syn_recv += 1;
+                }
                 Ingested::Handled
             }
             Opening::Refuse(rst) => {
@@ -288,7 +292,7 @@ impl Endpoint {
         let counters = &mut self.observe.counters;
         let has_room = self.egress.strays.has_room_for_answer();
         if !has_room || !entry.may_challenge() || !self.challenges.allow(now) {
-            count_skipped_ack(counters, State::SynReceived, AckTrigger::Challenge);
+            count_skipped_ack(counters, State::SynReceived, true, AckTrigger::Challenge);
             return;
         }
         let header = entry.challenge_ack(&self.config);

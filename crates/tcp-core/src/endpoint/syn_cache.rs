@@ -54,6 +54,8 @@ pub(super) struct Entry {
     expired: bool,
     /// A challenge ACK was sent since the timer was last started.
     challenged: bool,
+    /// So was a SYN-ACK that answers a repeated SYN.
+    answered: bool,
 }
 
 /// The entries of one source.
@@ -143,6 +145,7 @@ impl SynCache {
             due: false,
             expired: false,
             challenged: false,
+            answered: false,
         };
         self.entries.insert(entry, now, length, most as usize)
     }
@@ -188,7 +191,7 @@ impl SynCache {
         if !entry.due {
             entry.syns.expiries = entry.syns.expiries.saturating_add(1);
             entry.expired = true;
-            entry.challenged = false;
+            (entry.challenged, entry.answered) = (false, false);
         }
         let length = entry.timeout(entry.syns.expiries);
         self.entries.move_to(place, now, length);
@@ -279,6 +282,11 @@ impl Entry {
     /// True if a challenge ACK may be sent (RFC 5961, section 7): one per timeout.
     pub(super) const fn may_challenge(&mut self) -> bool {
         !core::mem::replace(&mut self.challenged, true)
+    }
+
+    /// True if a repeated SYN may be answered with another SYN-ACK: one per timeout. A SYN-ACK that waits is an answer.
+    pub(super) const fn may_answer_again(&mut self) -> bool {
+        self.due || !core::mem::replace(&mut self.answered, true)
     }
 
     /// The SYN-ACK has been retransmitted as often as it may be.

@@ -94,7 +94,7 @@ impl Endpoint {
         let counters = &mut self.observe.counters;
         let reason = reason.filter(|_| self.egress.strays.has_room_for_answer());
         let (Some(reason), Some(record)) = (reason, self.time_wait.find(name)) else {
-            count_skipped_ack(counters, State::TimeWait, trigger);
+            count_skipped_ack(counters, State::TimeWait, true, trigger);
             return;
         };
         let mut header = TcpHeader::new(tuple.local(), tuple.remote());

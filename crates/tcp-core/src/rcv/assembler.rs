@@ -78,6 +78,8 @@ pub(crate) struct Insertion {
     pub(crate) new_bytes: u32,
     /// Bytes of the segment that had arrived before, including those already delivered.
     pub(crate) duplicate_bytes: u32,
+    /// Held ranges that the segment covers.
+    pub(crate) covered: u32,
 }
 
 impl Assembler {
@@ -118,8 +120,13 @@ impl Assembler {
     /// that all distances are below 2^31. `rcv_nxt` is RCV.NXT before this segment; the caller adds
     /// [`Insertion::advance`] to it.
     pub(crate) fn insert(&mut self, rcv_nxt: SeqNum, start: SeqNum, end: SeqNum) -> Insertion {
-        let mut inserted =
-            Insertion { placement: Placement::Duplicate, advance: 0, new_bytes: 0, duplicate_bytes: 0 };
+        let mut inserted = Insertion {
+            placement: Placement::Duplicate,
+            advance: 0,
+            new_bytes: 0,
+            duplicate_bytes: 0,
+            covered: 0,
+        };
         let mut duplicate = (start, start.max(end.min(rcv_nxt)));
         inserted.duplicate_bytes = duplicate.1.distance_from(duplicate.0);
         let start = start.max(rcv_nxt);
@@ -140,6 +147,7 @@ impl Assembler {
                 duplicate = common;
             }
             held += bytes;
+            inserted.covered += u32::from(range.start.ge(start) && range.end.le(end));
         }
         inserted.new_bytes = end.distance_from(start) - held;
         inserted.duplicate_bytes += held;

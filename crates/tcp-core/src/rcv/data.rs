@@ -212,7 +212,7 @@ impl Receiver {
                 Placement::Refused => ctx.dropped(DropReason::OutOfOrderFull),
                 Placement::Duplicate => {
                     if before.le(seg.seq) {
-                        self.count_out_of_order(ctx, seg, true);
+                        self.count_out_of_order(ctx, seg, 1);
                     }
                     self.on_duplicate(ctx);
                 }
@@ -226,7 +226,7 @@ impl Receiver {
                     } else {
                         self.store(offset, &payload);
                     }
-                    self.count_out_of_order(ctx, seg, inserted.duplicate_bytes > 0);
+                    self.count_out_of_order(ctx, seg, inserted.covered);
                 }
             }
             self.deliver(inserted.advance);
@@ -255,10 +255,10 @@ impl Receiver {
         received
     }
 
-    /// A segment arrived that starts past RCV.NXT. `repeats`: some of it had arrived before.
-    fn count_out_of_order(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>, repeats: bool) {
+    /// A segment arrived that starts past RCV.NXT. `merged`: ranges that came twice, the segment itself or those that it covers.
+    fn count_out_of_order(&mut self, ctx: &mut Ctx<'_>, seg: &Incoming<'_>, merged: u32) {
         ctx.counters.tcp_ofo_queue += 1;
-        ctx.counters.tcp_ofo_merge += u64::from(repeats);
+        ctx.counters.tcp_ofo_merge += u64::from(merged);
         self.rcv_ooopack = self.rcv_ooopack.saturating_add(seg.segments);
     }
 
@@ -282,6 +282,7 @@ impl Receiver {
                 advance: len,
                 new_bytes: len,
                 duplicate_bytes: 0,
+                covered: 0,
             };
         }
         self.assembler(config).insert(rcv_nxt, start, end)

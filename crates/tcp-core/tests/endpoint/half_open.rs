@@ -296,10 +296,9 @@ fn the_syn_ack_is_retransmitted_with_back_off_and_given_up() {
     let mut bench = Bench::new();
     let start = bench.now;
     let first = bench.open(peer(1));
-    // Copies of the SYN are no evidence that the SYN-ACK is lost.
-    for _ in 0..10 {
-        assert_eq!(bench.arrive(&syn(peer(1))).1.len(), 1);
-    }
+    // Copies of the SYN are no evidence that the SYN-ACK is lost, and whoever sends them may not be the peer.
+    let answers: usize = (0..10).map(|_| bench.arrive(&syn(peer(1))).1.len()).sum();
+    assert_eq!(answers, 1, "one per timeout");
     let mut departures = vec![];
     while bench.endpoint.half_open() > 0 {
         for sent in bench.wait() {
@@ -310,7 +309,8 @@ fn the_syn_ack_is_retransmitted_with_back_off_and_given_up() {
     assert_eq!(departures, [1_000, 3_000, 7_000, 15_000, 31_000], "syn_ack_retries: 5");
     assert_eq!(bench.now.since(start).as_millis(), 63_000);
     let counters = bench.endpoint.counters();
-    assert_eq!((counters.tcp_syn_retrans, counters.tcp_attempt_fails, counters.tcp_timeouts), (15, 1, 6));
+    assert_eq!((counters.tcp_syn_retrans, counters.tcp_attempt_fails, counters.tcp_timeouts), (6, 1, 6));
+    assert_eq!(counters.tcp_ack_skipped_syn_recv, 9);
     assert_eq!(bench.endpoint.poll_timeout(), None);
     assert_eq!(bench.endpoint.poll_event(), None);
 }

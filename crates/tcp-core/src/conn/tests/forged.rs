@@ -257,7 +257,7 @@ fn each_refusal_has_its_counter() {
         (opening, &[segment(RST, IRS + 1, SeqNum(0), &[])], "TcpAttemptFails 1"),
         (established, &[unacknowledging], "AcklineTcpNoAck 1"),
         (established, &[before, before], "TcpExtTCPACKSkippedSeq 1, AcklineTcpOutOfWindow 2"),
-        (State::FinWait2, &[before, before], "TcpExtTCPACKSkippedFinWait2 1, AcklineTcpOutOfWindow 2"),
+        (State::FinWait2, &[before, before], "TcpExtTCPACKSkippedSeq 1, AcklineTcpOutOfWindow 2"),
         (State::TimeWait, &[before, before], "TcpExtTCPACKSkippedTimeWait 1, AcklineTcpOutOfWindow 2"),
         (established, &[past_hole, past_hole], "TcpExtTCPOFOQueue 2, TcpExtTCPOFOMerge 1"),
         (State::TimeWait, &[rst, rst_in_window], "AcklineTcpTwRstIgnored 2"),

@@ -200,6 +200,7 @@ proptest! {
                     advance,
                     new_bytes: len - old.len() as u32,
                     duplicate_bytes: old.len() as u32,
+                    covered: before.iter().filter(|range| range.0 >= start && range.1 <= end).count() as u32,
                 });
                 model.rcv_nxt += advance;
             }
