@@ -33,7 +33,7 @@ const COUNTERS: [&str; 10] = [
 /// Far outside any window.
 const FAR: i32 = 1 << 30;
 
-/// Says a segment several times, and the subject answers the first.
+/// Says a segment several times.
 fn repeat(client: &mut Client<'_>, times: usize, flags: TcpFlags, seq: i32, ack: i32, len: usize) {
     for _ in 0..times {
         client.say_at(flags, seq, ack, len);
