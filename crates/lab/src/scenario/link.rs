@@ -6,7 +6,8 @@ use ackline_netsim::impair::{
     Corrupt, DropList, Duplicate, During, GilbertElliott, Impairment, Jitter, Loss, Reorder, Which,
 };
 use ackline_netsim::queue::{
-    Action, Adaptive, CoDel, CoDelParams, DropTail, Limit, Queue, Ramp, Red, RedParams, Step,
+    Action, Adaptive, CoDel, CoDelParams, DropTail, FqCoDel, FqCoDelParams, Limit, Pie, PieParams, Queue,
+    Ramp, Red, RedParams, Step,
 };
 use ackline_netsim::{LinkSpec, Service, Trace};
 use ackline_tcp_core::{Duration, Instant};
@@ -32,6 +33,8 @@ pub(crate) enum QueueSetup {
     Ramp { limit: Limit, min: u64, max: u64, action: Action },
     Red(RedParams),
     CoDel(CoDelParams),
+    FqCoDel(FqCoDelParams),
+    Pie(PieParams),
 }
 
 /// An impairment.
@@ -117,17 +120,39 @@ fn queue(item: &Item<'_>) -> Result<QueueSetup> {
             QueueSetup::Ramp { limit, min, max, action: action(&table)? }
         }
         "red" => QueueSetup::Red(red(&table, limit)?),
-        "codel" => {
-            let default = CoDelParams::default();
-            QueueSetup::CoDel(CoDelParams {
+        "codel" => QueueSetup::CoDel(codel(&table, limit)?),
+        "fq-codel" => {
+            let default = FqCoDelParams::default();
+            QueueSetup::FqCoDel(FqCoDelParams {
+                codel: codel(&table, limit)?,
+                quantum: table.or("quantum", default.quantum, |item| Ok(item.integer()? as u32))?,
+                flows: table.or("flows", default.flows, |item| Ok(item.integer()? as usize))?,
+            })
+        }
+        "pie" => {
+            let default = PieParams::default();
+            QueueSetup::Pie(PieParams {
                 limit,
                 target: table.or("target", default.target, Item::time)?,
-                interval: table.or("interval", default.interval, Item::time)?,
-                mtu: table.or("mtu", default.mtu, |item| Ok(item.integer()? as u32))?,
+                update: table.or("update", default.update, Item::time)?,
+                alpha: table.or("alpha", default.alpha, Item::number)?,
+                beta: table.or("beta", default.beta, Item::number)?,
+                burst: table.or("burst", default.burst, Item::time)?,
                 action: action(&table)?,
             })
         }
         _ => QueueSetup::DropTail(limit),
+    })
+}
+
+fn codel(table: &Table<'_>, limit: Limit) -> Result<CoDelParams> {
+    let default = CoDelParams::default();
+    Ok(CoDelParams {
+        limit,
+        target: table.or("target", default.target, Item::time)?,
+        interval: table.or("interval", default.interval, Item::time)?,
+        mtu: table.or("mtu", default.mtu, |item| Ok(item.integer()? as u32))?,
+        action: action(table)?,
     })
 }
 
@@ -177,6 +202,8 @@ impl QueueSetup {
             Self::DropTail(limit) | Self::Step { limit, .. } | Self::Ramp { limit, .. } => *limit,
             Self::Red(params) => params.limit,
             Self::CoDel(params) => params.limit,
+            Self::FqCoDel(params) => params.codel.limit,
+            Self::Pie(params) => params.limit,
         }
     }
 
@@ -187,6 +214,8 @@ impl QueueSetup {
             Self::Ramp { limit, min, max, action } => Box::new(Ramp::new(limit, min, max, action)),
             Self::Red(params) => Box::new(Red::new(params)),
             Self::CoDel(params) => Box::new(CoDel::new(params)),
+            Self::FqCoDel(params) => Box::new(FqCoDel::new(params)),
+            Self::Pie(params) => Box::new(Pie::new(params)),
         }
     }
 }

@@ -32,11 +32,17 @@ impl Default for CoDelParams {
     }
 }
 
-/// A CoDel queue. Names are those of RFC 8289, section 5.
+/// A CoDel queue.
 #[derive(Debug)]
 pub struct CoDel {
     fifo: PacketFifo,
     params: CoDelParams,
+    control: Control,
+}
+
+/// What CoDel knows about a queue. Names are those of RFC 8289, section 5.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Control {
     first_above_time: Option<Instant>,
     drop_next: Instant,
     count: u32,
@@ -48,31 +54,30 @@ impl CoDel {
     /// An empty queue.
     #[must_use]
     pub fn new(params: CoDelParams) -> Self {
-        Self {
-            fifo: PacketFifo::default(),
-            params,
-            first_above_time: None,
-            drop_next: Instant::ZERO,
-            count: 0,
-            lastcount: 0,
-            dropping: false,
-        }
+        Self { fifo: PacketFifo::default(), params, control: Control::default() }
     }
+}
 
+impl Control {
     /// Section 5.3: the next packet, and whether it may be dropped.
-    fn dodequeue(&mut self, cx: &QueueCx<'_>) -> (Option<Packet>, bool) {
-        let Some(packet) = self.fifo.pop(cx) else {
+    fn dodequeue(
+        &mut self,
+        cx: &QueueCx<'_>,
+        params: &CoDelParams,
+        fifo: &mut PacketFifo,
+    ) -> (Option<Packet>, bool) {
+        let Some(packet) = fifo.pop(cx) else {
             self.first_above_time = None;
             return (None, false);
         };
         let sojourn = cx.now.since(packet.queued_at);
-        if sojourn < self.params.target || self.fifo.bytes() <= u64::from(self.params.mtu) {
+        if sojourn < params.target || fifo.bytes() <= u64::from(params.mtu) {
             self.first_above_time = None;
             return (Some(packet), false);
         }
         match self.first_above_time {
             None => {
-                self.first_above_time = Some(cx.now + self.params.interval);
+                self.first_above_time = Some(cx.now + params.interval);
                 (Some(packet), false)
             }
             Some(first) => (Some(packet), cx.now >= first),
@@ -80,9 +85,51 @@ impl CoDel {
     }
 
     /// Section 5.2: interval / sqrt(count).
-    fn control_law(&self, from: Instant) -> Instant {
-        let nanos = self.params.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
+    fn control_law(&self, params: &CoDelParams, from: Instant) -> Instant {
+        let nanos = params.interval.as_nanos() as f64 / libm::sqrt(f64::from(self.count.max(1)));
         from + Duration::from_nanos(nanos as u64)
+    }
+
+    /// Section 5.4: the next packet that is neither dropped nor missing.
+    pub(super) fn dequeue(
+        &mut self,
+        cx: &mut QueueCx<'_>,
+        params: &CoDelParams,
+        fifo: &mut PacketFifo,
+    ) -> Option<Packet> {
+        let now = cx.now;
+        let (mut packet, mut ok_to_drop) = self.dodequeue(cx, params, fifo);
+        if self.dropping {
+            if !ok_to_drop {
+                self.dropping = false;
+            }
+            while now >= self.drop_next && self.dropping {
+                self.count = self.count.saturating_add(1);
+                if let Some(kept) = cx.signal(packet?, params.action) {
+                    self.drop_next = self.control_law(params, self.drop_next);
+                    return Some(kept);
+                }
+                (packet, ok_to_drop) = self.dodequeue(cx, params, fifo);
+                if ok_to_drop {
+                    self.drop_next = self.control_law(params, self.drop_next);
+                } else {
+                    self.dropping = false;
+                }
+            }
+        } else if ok_to_drop {
+            match cx.signal(packet?, params.action) {
+                Some(kept) => packet = Some(kept),
+                None => packet = self.dodequeue(cx, params, fifo).0,
+            }
+            self.dropping = true;
+            // Section 5.4: continue at the rate that controlled the queue before, if that was recent.
+            let delta = self.count.saturating_sub(self.lastcount);
+            let recent = now.since(self.drop_next) < params.interval.saturating_mul(16);
+            self.count = if delta > 1 && recent { delta } else { 1 };
+            self.drop_next = self.control_law(params, now);
+            self.lastcount = self.count;
+        }
+        packet
     }
 }
 
@@ -99,41 +146,8 @@ impl Queue for CoDel {
         }
     }
 
-    /// Section 5.4.
     fn dequeue(&mut self, cx: &mut QueueCx<'_>) -> Option<Packet> {
-        let now = cx.now;
-        let (mut packet, mut ok_to_drop) = self.dodequeue(cx);
-        if self.dropping {
-            if !ok_to_drop {
-                self.dropping = false;
-            }
-            while now >= self.drop_next && self.dropping {
-                self.count = self.count.saturating_add(1);
-                if let Some(kept) = cx.signal(packet?, self.params.action) {
-                    self.drop_next = self.control_law(self.drop_next);
-                    return Some(kept);
-                }
-                (packet, ok_to_drop) = self.dodequeue(cx);
-                if ok_to_drop {
-                    self.drop_next = self.control_law(self.drop_next);
-                } else {
-                    self.dropping = false;
-                }
-            }
-        } else if ok_to_drop {
-            match cx.signal(packet?, self.params.action) {
-                Some(kept) => packet = Some(kept),
-                None => packet = self.dodequeue(cx).0,
-            }
-            self.dropping = true;
-            // Section 5.4: continue at the rate that controlled the queue before, if that was recent.
-            let delta = self.count.saturating_sub(self.lastcount);
-            let recent = now.since(self.drop_next) < self.params.interval.saturating_mul(16);
-            self.count = if delta > 1 && recent { delta } else { 1 };
-            self.drop_next = self.control_law(now);
-            self.lastcount = self.count;
-        }
-        packet
+        self.control.dequeue(cx, &self.params, &mut self.fifo)
     }
 
     fn packets(&self) -> usize {
@@ -145,8 +159,8 @@ impl Queue for CoDel {
     }
 
     fn metrics(&self, report: &mut dyn FnMut(&'static str, f64)) {
-        report("count", f64::from(self.count));
-        report("dropping", f64::from(u8::from(self.dropping)));
+        report("count", f64::from(self.control.count));
+        report("dropping", f64::from(u8::from(self.control.dropping)));
     }
 }
 

@@ -6,11 +6,15 @@
 mod codel;
 mod drop_tail;
 mod fifo;
+mod fq_codel;
+mod pie;
 mod red;
 mod threshold;
 
 pub use codel::{CoDel, CoDelParams};
 pub use drop_tail::DropTail;
+pub use fq_codel::{FqCoDel, FqCoDelParams};
+pub use pie::{Pie, PieParams};
 pub use red::{Adaptive, Red, RedParams};
 pub use threshold::{Ramp, Step};
 
@@ -148,10 +152,15 @@ pub enum Limit {
 impl Limit {
     /// True if there is room for `packet`.
     fn admits(self, cx: &QueueCx<'_>, queue: &PacketFifo, packet: &Packet) -> bool {
+        self.holds(cx, queue.packets() + 1, queue.bytes() + cx.cost(packet))
+    }
+
+    /// True if the buffer has room for so much.
+    fn holds(self, cx: &QueueCx<'_>, packets: usize, bytes: u64) -> bool {
         match self {
-            Self::Bytes(limit) => queue.bytes() + cx.cost(packet) <= limit,
-            Self::Packets(limit) => queue.packets() < limit,
-            Self::Time(limit) => queue.bytes() + cx.cost(packet) <= cx.bytes_in(limit),
+            Self::Bytes(limit) => bytes <= limit,
+            Self::Packets(limit) => packets <= limit,
+            Self::Time(limit) => bytes <= cx.bytes_in(limit),
             Self::Unlimited => true,
         }
     }
@@ -194,7 +203,17 @@ pub(crate) mod bench {
         }
 
         pub(crate) fn arrive(&mut self, len: usize, ect: bool) {
-            let mut packet = ipv4(self.number, len, ect);
+            self.offer(ipv4(self.number, len, ect));
+        }
+
+        /// A packet of 10.0.1.`host`.
+        pub(crate) fn arrive_from(&mut self, host: u8, len: usize) {
+            let mut packet = ipv4(self.number, len, false);
+            packet.bytes[12..16].copy_from_slice(&[10, 0, 1, host]);
+            self.offer(packet);
+        }
+
+        fn offer(&mut self, mut packet: Packet) {
             packet.queued_at = self.now;
             self.number += 1;
             self.with(|queue, cx| queue.enqueue(cx, packet));

@@ -257,6 +257,13 @@ const ACTION: Key = Key::or(
     "what happens to a packet that the queue picks",
 );
 
+const CODEL: [Key; 4] = [
+    Key::or("target", Period, "5ms", "standing delay that is acceptable"),
+    Key::or("interval", Period, "100ms", "time within which the delay must fall below `target`"),
+    Key::or("mtu", Integer(0, 65_535, "bytes"), "1500", "no packet is picked while no more than this waits"),
+    ACTION,
+];
+
 static QUEUE: Section = Section {
     kinds: &[
         Kind { name: "drop-tail", summary: "Drops what finds the buffer full.", keys: &[], options: None },
@@ -316,18 +323,34 @@ static QUEUE: Section = Section {
             ],
             options: None,
         },
+        Kind { name: "codel", summary: "CoDel (RFC 8289).", keys: &CODEL, options: None },
         Kind {
-            name: "codel",
-            summary: "CoDel (RFC 8289).",
+            name: "fq-codel",
+            summary: "FQ-CoDel (RFC 8290): a CoDel queue for each flow, in turn; new flows go first.",
             keys: &[
-                Key::or("target", Period, "5ms", "standing delay that is acceptable"),
-                Key::or("interval", Period, "100ms", "time within which the delay must fall below `target`"),
+                CODEL[0],
+                CODEL[1],
+                CODEL[2],
+                CODEL[3],
+                Key::or("quantum", Integer(1, 65_535, "bytes"), "1514", "what a flow may send in its turn"),
+                Key::or("flows", Integer(1, 65_536, ""), "1024", "queues over which flows are spread"),
+            ],
+            options: None,
+        },
+        Kind {
+            name: "pie",
+            summary: "PIE (RFC 8033).",
+            keys: &[
+                Key::or("target", Period, "15ms", "queueing delay that it aims at"),
+                Key::or("update", Period, "15ms", "time between two updates of the probability"),
                 Key::or(
-                    "mtu",
-                    Integer(0, 65_535, "bytes"),
-                    "1500",
-                    "no packet is picked while no more than this waits",
+                    "alpha",
+                    Number(0.0, 1_000.0),
+                    "0.125",
+                    "weight of the distance to `target`, per second",
                 ),
+                Key::or("beta", Number(0.0, 1_000.0), "1.25", "weight of the delay's trend, per second"),
+                Key::or("burst", Time, "150ms", "length of a burst that passes undisturbed"),
                 ACTION,
             ],
             options: None,

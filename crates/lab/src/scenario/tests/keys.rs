@@ -69,6 +69,8 @@ fn corpus() -> Vec<String> {
             "kind = \"ramp\", min = 1, max = 9",
             "kind = \"red\", min = 3000, max = 9000",
             "kind = \"codel\"",
+            "kind = \"fq-codel\"",
+            "kind = \"pie\"",
         ]
         .map(|queue| link(&format!("queue = {{ {queue} }}"))),
     );
