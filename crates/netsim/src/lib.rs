@@ -18,6 +18,7 @@ mod observe;
 mod packet;
 pub mod pattern;
 pub mod pcapng;
+mod port;
 pub mod queue;
 pub mod record;
 mod rng;

@@ -7,16 +7,19 @@ use crate::impair::{Fate, ImpairCx};
 use crate::link::{Link, LinkSpec, LinkStats};
 use crate::middlebox::{Middlebox, MiddleboxCx, Placed};
 use crate::observe::{Nobody, Observer, ObserverId, PacketEvent, Traces};
-use crate::packet::{Packet, PacketPool};
+use crate::packet::{Origin, Packet, PacketPool};
+use crate::port::Port;
 use crate::queue::{DropReason, Queue, QueueCx};
 use crate::rng::SimRng;
 use crate::routes::Routes;
 use crate::service::Service;
 use crate::topology::{LinkId, NodeId};
 use ackline_tcp_core::config::EndpointConfig;
+use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::EgressScheduler;
+use ackline_tcp_core::policy::sched::{ControlKind, SegmentClass};
 use ackline_tcp_core::wire::TxChecksumMode;
-use ackline_tcp_core::{ConnId, Duration, Endpoint, Instant};
+use ackline_tcp_core::{ConnId, Duration, Endpoint, Instant, TxId};
 use hashbrown::HashMap;
 use std::any::Any;
 use std::net::IpAddr;
@@ -41,8 +44,9 @@ pub enum Change {
 /// Whether hosts compute and verify transport checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Checksums {
-    /// Only if it can matter: if an impairment [corrupts](crate::impair::Impairment::corrupts) packets, or an
-    /// observer [keeps](Observer::needs_checksums) their octets. Otherwise no packet can be corrupted.
+    /// Only if it can matter: if there is a [port](Sim::add_port), an impairment
+    /// [corrupts](crate::impair::Impairment::corrupts) packets, or an observer [keeps](Observer::needs_checksums) their
+    /// octets. Otherwise no packet can be corrupted.
     #[default]
     Auto,
     /// Always.
@@ -74,6 +78,7 @@ enum Node {
     Router,
     Host(Box<Host>),
     Middlebox(Box<Placed>),
+    Port(Port),
 }
 
 /// Identifies an application.
@@ -108,6 +113,8 @@ pub struct Sim {
     routes: Routes,
     routes_stale: bool,
     node_of: HashMap<IpAddr, NodeId>,
+    /// The node of every other address.
+    default_node: Option<NodeId>,
     events: EventQueue<Event>,
     changes: Vec<Change>,
     observers: Vec<Box<dyn Observer>>,
@@ -146,6 +153,7 @@ impl Sim {
             routes: Routes::default(),
             routes_stale: true,
             node_of: HashMap::new(),
+            default_node: None,
             events: EventQueue::default(),
             changes: vec![],
             observers: vec![],
@@ -187,6 +195,19 @@ impl Sim {
     pub fn add_middlebox(&mut self, middlebox: impl Middlebox) -> NodeId {
         let timer_at = Instant::FAR_FUTURE;
         self.add_node(Node::Middlebox(Box::new(Placed { middlebox: Box::new(middlebox), timer_at })))
+    }
+
+    /// Adds a port: a node for what is outside. Packets to `addresses` leave the simulation there; see
+    /// [`inject`](Self::inject) and [`arrived`](Self::arrived).
+    pub fn add_port(&mut self, addresses: impl IntoIterator<Item = IpAddr>) -> NodeId {
+        let node = self.add_node(Node::Port(Port::default()));
+        self.node_of.extend(addresses.into_iter().map(|address| (address, node)));
+        node
+    }
+
+    /// Sends packets to addresses of no node to `node`; by default they are [unroutable](Self::unroutable).
+    pub const fn set_default_node(&mut self, node: NodeId) {
+        self.default_node = Some(node);
     }
 
     fn add_node(&mut self, node: Node) -> NodeId {
@@ -321,6 +342,45 @@ impl Sim {
         View { now: self.now, nodes: &mut self.nodes, links: &self.links }
     }
 
+    /// A packet enters at a port, now. Its transport checksum is complete. What is no IP packet is
+    /// [unroutable](Self::unroutable).
+    ///
+    /// # Panics
+    /// If `port` is none.
+    pub fn inject(&mut self, port: NodeId, bytes: &[u8]) {
+        assert!(matches!(self.nodes.get(port.index()), Some(Node::Port(_))), "{port:?} is no port");
+        self.update_routes();
+        // What is due by now has happened before.
+        self.current = self.events.reserve(self.now);
+        let origin = Origin {
+            conn: None,
+            class: SegmentClass::Control(ControlKind::Other),
+            reason: SendReason::NewData,
+            tx: TxId(self.packets),
+        };
+        let mut packet = self.pool.make(self.packets, self.now, origin, [bytes]);
+        self.packets += 1;
+        packet.price = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        packet.from = Some(port);
+        self.route(port, packet);
+    }
+
+    /// Takes the packet that arrived first of those that wait at a port: `take` is given the time of its arrival, and the packet.
+    /// `None` if none waits there.
+    pub fn arrived<R>(&mut self, port: NodeId, take: impl FnOnce(Instant, &Packet) -> R) -> Option<R> {
+        let Some(Node::Port(port)) = self.nodes.get_mut(port.index()) else { return None };
+        let (at, packet) = port.arrived.pop_front()?;
+        let taken = take(at, &packet);
+        self.pool.give(packet);
+        Some(taken)
+    }
+
+    /// When the next event is due; `None` if nothing will happen.
+    #[must_use]
+    pub fn next_at(&self) -> Option<Instant> {
+        self.events.next_at()
+    }
+
     /// Runs all events up to and including `end`.
     pub fn run_until(&mut self, end: Instant) {
         self.update_routes();
@@ -353,7 +413,7 @@ impl Sim {
     fn host(&self, node: NodeId) -> Option<&Host> {
         match self.nodes.get(node.index())? {
             Node::Host(host) => Some(host),
-            Node::Router | Node::Middlebox(_) => None,
+            Node::Router | Node::Middlebox(_) | Node::Port(_) => None,
         }
     }
 
@@ -477,7 +537,9 @@ impl Sim {
 
     fn route(&mut self, at: NodeId, mut packet: Packet) {
         if packet.to.is_none() {
-            packet.to = packet.destination().and_then(|address| self.node_of.get(&address).copied());
+            packet.to = packet
+                .destination()
+                .and_then(|address| self.node_of.get(&address).copied().or(self.default_node));
         }
         match packet.to.and_then(|to| self.routes.next(at, to)) {
             Some(link) => self.offer(link, packet),
@@ -622,6 +684,7 @@ impl Sim {
                 self.settle(at);
             }
             Node::Router => self.pass_on(at, packet),
+            Node::Port(port) => port.arrived.push_back((now, packet)),
             Node::Middlebox(_) => self.call_middlebox(at, |middlebox, cx| middlebox.arrive(cx, packet)),
         }
     }
@@ -670,7 +733,8 @@ impl Sim {
             .zip(&self.down)
             .map(|(link, down)| (!down).then_some((link.from, link.to)))
             .collect();
-        let routers: Vec<_> = self.nodes.iter().map(|node| !matches!(node, Node::Host(_))).collect();
+        let routers: Vec<_> =
+            self.nodes.iter().map(|node| !matches!(node, Node::Host(_) | Node::Port(_))).collect();
         self.routes = Routes::compute(&routers, &ends);
     }
 
@@ -689,8 +753,10 @@ impl Sim {
             Checksums::Computed => true,
             Checksums::Omitted => false,
             Checksums::Auto => {
+                let ports = self.nodes.iter().any(|node| matches!(node, Node::Port(_)));
                 let mut impairments = self.links.iter().flat_map(|link| &link.spec.impairments);
-                impairments.any(|impairment| impairment.corrupts())
+                ports
+                    || impairments.any(|impairment| impairment.corrupts())
                     || self.observers.iter().any(|observer| observer.needs_checksums())
             }
         };
@@ -803,7 +869,7 @@ impl View<'_> {
     pub fn endpoint(&mut self, node: NodeId) -> Option<&mut Endpoint> {
         match self.nodes.get_mut(node.index())? {
             Node::Host(host) => Some(&mut host.endpoint),
-            Node::Router | Node::Middlebox(_) => None,
+            Node::Router | Node::Middlebox(_) | Node::Port(_) => None,
         }
     }
 
