@@ -74,7 +74,7 @@ pub mod netlink;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "netns")]
 pub mod netns;
-mod pacing;
+pub mod pacing;
 mod random;
 mod socket;
 #[cfg(feature = "tracing")]

@@ -71,7 +71,7 @@ impl Pacing {
 
 /// What to do until a departure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wait {
+pub enum Wait {
     /// Sleep until then.
     Sleep(Instant),
     /// Let other tasks run, and look again.
@@ -80,9 +80,9 @@ pub(crate) enum Wait {
     Hold(Instant, Instant),
 }
 
-/// Decides how to wait, and measures how long waiting takes.
+/// Decides how to wait, and measures how long waiting takes: for a driver of one's own.
 #[derive(Clone, Debug)]
-pub(crate) struct Waiter {
+pub struct Waiter {
     spin: Option<Spin>,
     /// Time from the end of a wait until its packet is made.
     prepare: Bound,
@@ -97,7 +97,9 @@ struct Spin {
 }
 
 impl Waiter {
-    pub(crate) fn new(pacing: Pacing) -> Self {
+    /// Nothing has been measured yet.
+    #[must_use]
+    pub fn new(pacing: Pacing) -> Self {
         let spin = match pacing {
             Pacing::Timer => None,
             Pacing::Spin { longest } => Some(Spin {
@@ -109,7 +111,8 @@ impl Waiter {
     }
 
     /// How to wait for a departure at `at`.
-    pub(crate) fn wait(&self, now: Instant, at: Instant) -> Wait {
+    #[must_use]
+    pub fn wait(&self, now: Instant, at: Instant) -> Wait {
         let (left, prepare) = (at.since(now), self.prepare.get());
         match &self.spin {
             // If woken early, it goes back to sleep.
@@ -121,21 +124,21 @@ impl Waiter {
     }
 
     /// A sleeping driver woke `late` after the intended time.
-    pub(crate) fn on_wake_up(&mut self, late: Duration) {
+    pub fn on_wake_up(&mut self, late: Duration) {
         if let Some(spin) = &mut self.spin {
             spin.wake_up.take(late);
         }
     }
 
     /// `took` passed from one decision to yield until the next one can be acted on.
-    pub(crate) fn on_turn(&mut self, took: Duration) {
+    pub fn on_turn(&mut self, took: Duration) {
         if let Some(spin) = &mut self.spin {
             spin.turn.take(took);
         }
     }
 
     /// The packet was ready `took` after the end of a wait.
-    pub(crate) fn on_ready(&mut self, took: Duration) {
+    pub fn on_ready(&mut self, took: Duration) {
         self.prepare.take(took);
     }
 

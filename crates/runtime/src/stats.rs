@@ -16,14 +16,17 @@ pub struct Distribution {
     histogram: Histogram<u64>,
 }
 
-impl Distribution {
-    pub(crate) fn new() -> Self {
+/// Without values.
+impl Default for Distribution {
+    fn default() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST.as_nanos(), 2);
         Self { histogram: histogram.expect("bounds and precision are constants that the histogram accepts") }
     }
+}
 
+impl Distribution {
     /// Adds a value. A few nanoseconds, no allocation.
-    pub(crate) fn record(&mut self, value: Duration) {
+    pub fn record(&mut self, value: Duration) {
         self.histogram.saturating_record(value.as_nanos());
     }
 
@@ -177,10 +180,10 @@ pub(crate) struct Meters {
 impl Meters {
     pub(crate) fn new() -> Self {
         Self {
-            departure_lateness: Distribution::new(),
-            timer_lateness: Distribution::new(),
-            departure_gaps: Distribution::new(),
-            data_gaps: Distribution::new(),
+            departure_lateness: Distribution::default(),
+            timer_lateness: Distribution::default(),
+            departure_gaps: Distribution::default(),
+            data_gaps: Distribution::default(),
             awake: Duration::ZERO,
             driver_runs: 0,
             timer_expiries: 0,
@@ -262,7 +265,7 @@ mod tests {
 
     #[test]
     fn values_up_to_a_limit_are_counted() {
-        let mut distribution = Distribution::new();
+        let mut distribution = Distribution::default();
         assert_eq!(distribution.at_most(Duration::MAX), 0);
         for micros in [0, 1, 100, 100, 5_000] {
             distribution.record(Duration::from_micros(micros));
@@ -277,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_time_beyond_the_scale_counts_as_the_longest() {
-        let mut distribution = Distribution::new();
+        let mut distribution = Distribution::default();
         distribution.record(Duration::MAX);
         distribution.record(Duration::ZERO);
         assert_eq!(distribution.count(), 2);

@@ -30,7 +30,7 @@ pub fn now() -> Instant {
 }
 
 /// Spins until the clock reaches `at`; returns the time it read.
-pub(crate) fn spin_until(at: Instant) -> Instant {
+pub fn spin_until(at: Instant) -> Instant {
     loop {
         let now = now();
         if now >= at {

@@ -1,0 +1,30 @@
+//! Simulated network paths in real time.
+//!
+//! [`Emulator`] drives an [`ackline_netsim::Sim`] by the machine's clock. At a *port* of the simulation a [`Device`]
+//! brings packets in, and takes those that arrive there: a TUN device behind which the kernel's TCP is, a packet
+//! socket, or a stack in the same process. Between them is what the simulator has: links with rates and delays,
+//! queues, impairments, changes of the network, recorders and captures.
+//!
+//! ```text
+//!   TUN ── port ── link (queue, rate, impairments, delay) ── port ── TUN
+//!                               Sim
+//!   ───────────── Emulator: the real clock ─────────────
+//! ```
+//!
+//! What arrives at a port leaves at the simulation's instant if the machine keeps up. [`PortStats`] tells how late it did.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod emulator;
+mod port;
+
+pub use emulator::Emulator;
+pub use port::{AttachError, PortStats};
+
+#[cfg(doc)]
+use ackline_runtime::Device;
+
+/// The README's example compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
