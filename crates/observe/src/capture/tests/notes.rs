@@ -53,7 +53,7 @@ fn notes_are_few_whatever_happens_to_connections() {
         for index in 0..2 * MAX_CONNECTIONS as u32 {
             let conn = ConnId::for_test(index, round);
             notes.keep(conn, Instant::ZERO, &POLICIES);
-            for _ in 0..if index == 5 { 1_000 } else { 1 } {
+            for _ in 0..if index == 4 { 1_000 } else { 1 } {
                 notes.keep(conn, Instant::ZERO, &stale);
             }
             if index % 2 == 0 {
