@@ -125,21 +125,18 @@ const fn fold(sum: u64) -> u16 {
 
 /// The sum of the 32-bit words of whole blocks, in native order.
 ///
-/// Two words are read at once. Lanes add up both together, which overflows, and the upper ones alone, which does not below
-/// 2^32 blocks. The lower ones are what is left of the first sum without the second. So a lane takes two additions and a shift,
-/// which vector units of every processor have.
+/// Two words are read at once. One sum is that of both together, which overflows; the other one is that of the upper words alone,
+/// which does not below 2^32 blocks. The lower words are what is left of the first without the second. That takes two additions
+/// and a shift for two words. The loop has no lanes of its own, for only then do compilers make vectors of it.
 fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
-    let (mut both, mut upper) = ([0u64; 8], [0u64; 8]);
-    for block in blocks {
-        let (pairs, _) = block.as_chunks::<8>();
-        for ((both, upper), pair) in both.iter_mut().zip(&mut upper).zip(pairs) {
-            let pair = u64::from_ne_bytes(*pair);
-            *both = both.wrapping_add(pair);
-            *upper += pair >> 32;
-        }
+    let (pairs, _) = blocks.as_flattened().as_chunks::<8>();
+    let (mut both, mut upper) = (0u64, 0u64);
+    for pair in pairs {
+        let pair = u64::from_ne_bytes(*pair);
+        both = both.wrapping_add(pair);
+        upper += pair >> 32;
     }
-    let lanes = both.iter().zip(&upper);
-    lanes.map(|(both, upper)| both.wrapping_sub(upper << 32) + upper).sum()
+    both.wrapping_sub(upper << 32) + upper
 }
 
 /// The sum of 32-bit words in native order; the last word is padded with zeros.
