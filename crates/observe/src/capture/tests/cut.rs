@@ -5,7 +5,7 @@ use crate::background::queue::Queue;
 use crate::background::run;
 use crate::capture::observer::CopyPackets;
 use crate::capture::writer::Writer;
-use crate::capture::{Capture, Files};
+use crate::capture::{Capture, Files, checksum, pieces};
 use crate::pcapng::LinkType;
 use ackline_tcp_core::Instant;
 use ackline_tcp_core::events::PacketObserver as _;
@@ -113,5 +113,41 @@ fn ethernet_headers_stand_in_front_of_each_packet_and_segment() {
                 }
             }
         }
+    }
+}
+
+/// What a device gets of a packet, and the whole of it.
+fn partial(write: impl FnOnce(&mut Vec<u8>), field: usize) -> (Vec<u8>, Vec<u8>) {
+    let mut whole = vec![];
+    write(&mut whole);
+    let mut partial = whole.clone();
+    partial[field..field + 2].copy_from_slice(&[0xab, 0xcd]);
+    (partial, whole)
+}
+
+#[test]
+fn checksums_of_both_protocols_and_versions_are_completed_wherever_the_packet_is_cut() {
+    let data: Vec<u8> = (0..301_u16).map(|at| (at * 7) as u8).collect();
+    let v4 = || etherparse::PacketBuilder::ipv4(HERE, THERE, 64);
+    let v6 = || etherparse::PacketBuilder::ipv6([0xfd; 16], [0xfc; 16], 64);
+    let packets = [
+        partial(|to| v4().tcp(1, 2, 3, 4).ack(5).write(to, &data).expect("written"), 20 + 16),
+        partial(|to| v6().tcp(1, 2, 3, 4).ack(5).write(to, &data).expect("written"), 40 + 16),
+        partial(|to| v4().udp(1, 2).write(to, &data).expect("written"), 20 + 6),
+        partial(|to| v6().udp(1, 2).write(to, &data).expect("written"), 40 + 6),
+    ];
+    for (partial, whole) in packets {
+        for room in 0..=whole.len() + 1 {
+            let mut bytes = vec![];
+            let (front, back) = partial.split_at(partial.len() / 3);
+            pieces::keep(&mut bytes, [front, &[], back], room, true);
+            let mut bytes = &mut bytes[..];
+            let (kept, rest) = pieces::take(&mut bytes, whole.len(), room, true);
+            let is_there = checksum::complete(kept, whole.len(), rest).is_some();
+            let expected = if is_there { &whole } else { &partial };
+            assert_eq!(*kept, expected[..room.min(whole.len())], "{room}");
+            assert!(bytes.is_empty());
+        }
+        assert!(checksum::complete(&mut partial.clone(), whole.len(), 0).is_some());
     }
 }
