@@ -12,7 +12,7 @@ use std::io;
 use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
-/// Packets taken from the devices before others of the runtime's tasks run.
+/// Packets taken from each device before others of the runtime's tasks run.
 const BATCH: usize = 256;
 
 /// A simulation in real time.
@@ -120,12 +120,15 @@ impl Emulator {
 
     /// Everything that is due, and the packets that wait at the devices. True if more may wait there.
     fn turn(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
-        let mut taken = 0;
+        let mut more = false;
         self.catch_up();
         for index in 0..self.ports.len() {
+            // Each has a share of its own, so that a flood at one port keeps nothing out at the others.
+            let mut taken = 0;
             loop {
                 if taken == BATCH {
-                    return Ok(true);
+                    more = true;
+                    break;
                 }
                 if self.ports[index].receive(&mut self.sim)? {
                     taken += 1;
@@ -136,7 +139,7 @@ impl Emulator {
                 }
             }
         }
-        Ok(false)
+        Ok(more)
     }
 
     /// Runs the simulation up to now, and hands over what has arrived.

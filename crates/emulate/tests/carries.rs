@@ -93,6 +93,21 @@ async fn packets_pass_in_order_and_not_early_spinning() {
 }
 
 #[tokio::test]
+async fn a_flood_at_one_port_keeps_nothing_out_at_another() {
+    let (mut emulator, mut a, mut b) = emulator(LinkSpec::new(8_000_000, DELAY), Pacing::Timer);
+    (0..1_000).for_each(|_| send(&mut a, &packet(1, 40)));
+    send(&mut b, &packet(2, 40));
+    tokio::select! {
+        biased;
+        ended = emulator.run() => panic!("{ended:?}"),
+        () = std::future::ready(()) => {}
+    }
+    let [left, right]: [_; 2] = emulator.ports().collect::<Vec<_>>().try_into().expect("two ports");
+    assert!(left.received < 1_000, "{left:?}");
+    assert_eq!(right.received, 1);
+}
+
+#[tokio::test]
 async fn what_is_no_packet_is_counted() {
     let (mut emulator, mut a, mut b) = emulator(LinkSpec::new(8_000_000, DELAY), Pacing::Timer);
     send(&mut a, &[0x75; 40]);
