@@ -90,6 +90,7 @@ impl Emulator {
         if let Some(decided) = self.yielded.take() {
             self.waiter.on_turn(timer::now().since(decided));
         }
+        let mut held = false;
         loop {
             if self.turn(cx)? {
                 let_others_run(cx);
@@ -106,13 +107,15 @@ impl Emulator {
                     let woken = ready!(self.timer.poll_expired(cx))?;
                     self.waiter.on_wake_up(woken.since(until));
                 }
-                Wait::Yield => {
+                Wait::Hold(_, at) if !held => {
+                    timer::spin_until(at);
+                    held = true;
+                }
+                // Also between two events in quick succession: a busy link has no others.
+                Wait::Yield | Wait::Hold(..) => {
                     self.yielded = Some(now);
                     let_others_run(cx);
                     return Poll::Pending;
-                }
-                Wait::Hold(_, at) => {
-                    timer::spin_until(at);
                 }
             }
         }
