@@ -6,6 +6,7 @@ mod context;
 mod episodes;
 mod flow;
 mod outstanding;
+mod path;
 mod positions;
 mod received;
 mod rtt;

@@ -70,7 +70,9 @@ impl Outstanding {
             if front.start >= ack {
                 return;
             }
-            let taken = Record { end: front.end.min(ack), ..*front };
+            let end = front.end.min(ack);
+            // Of what left together, the rest was in flight behind it.
+            let taken = Record { end, flight: front.flight.saturating_sub(front.end - end), ..*front };
             if taken.sacked {
                 self.sacked -= taken.length();
             }

@@ -165,7 +165,7 @@ impl Sender {
         });
         // What fills a gap acknowledges what arrived long before.
         if let Some((sent, flight)) = sample.filter(|_| self.phase.0 == Phase::Open) {
-            self.tally.measured(at, since(at, sent), flight);
+            self.tally.measured(at, since(at, sent), flight, self.segment.octets());
         }
         self.tally.advance(at, ack, pure, self.round_trip_ns());
     }
@@ -308,7 +308,7 @@ impl Sender {
         let waited = since(at, self.event_ns);
         let stall = (self.round_trip_ns() * 2).max(SHORTEST_STALL_NS);
         let cause = match cause.unwrap_or_else(|| self.cause()) {
-            Cause::CongestionWindow if waited > stall => Cause::Silence,
+            Cause::CongestionWindow | Cause::Recovery if waited > stall => Cause::Silence,
             Cause::Application if waited <= BURST_NS => {
                 self.tally.ledger.last().unwrap_or(Cause::CongestionWindow)
             }

@@ -2,6 +2,7 @@
 
 use super::episodes::{Episodes, Retransmission};
 use super::outstanding::{Outstanding, Record};
+use super::path::{PathWatch, Trouble};
 use super::positions::{ORIGIN, Positions};
 use super::rtt::RoundTrips;
 use super::since;
@@ -27,6 +28,7 @@ pub(super) struct Tally {
     pub(super) slow_start: SlowStartWatch,
     pub(super) episodes: Episodes,
     pub(super) rtt: RoundTrips,
+    path: PathWatch,
     pub(super) losses: Losses,
     pub(super) acks: Acks,
     pub(super) window: Window,
@@ -67,6 +69,7 @@ impl Tally {
             slow_start,
             episodes: Episodes::default(),
             rtt: RoundTrips::default(),
+            path: PathWatch::default(),
             losses: Losses::default(),
             acks: Acks::default(),
             window: Window::default(),
@@ -172,9 +175,20 @@ impl Tally {
         }
     }
 
-    /// A round trip of data that was sent with so much in flight.
-    pub(super) fn measured(&mut self, at: u64, rtt: u64, flight: u64) {
+    /// A round trip of data that was sent with so much in flight, in segments of so many octets.
+    pub(super) fn measured(&mut self, at: u64, rtt: u64, flight: u64, segment: u64) {
         self.rtt.add(rtt, flight);
+        if self.episodes.open().is_none() {
+            let losses = &self.losses;
+            let reordered = losses.reordered_before + losses.reordered_after;
+            self.path.measured(
+                at,
+                rtt,
+                flight,
+                segment,
+                Trouble { again: losses.retransmissions, reordered },
+            );
+        }
         if let Some(artist) = &mut self.artist {
             artist.rtt(at, rtt);
         }
@@ -190,6 +204,9 @@ impl Tally {
         if self.first_ns.is_some() {
             self.last_ns = self.last_ns.max(at);
         }
+        if self.episodes.open().is_some() {
+            self.path.repairs(at);
+        }
         self.episodes.acknowledged(at, ack, since(at, progress), rtt_ns);
         self.progress_ns = at;
     }
@@ -199,6 +216,7 @@ impl Tally {
     pub(super) fn finish(self, start_ns: u64, segment: u64) -> Direction {
         let fin = u64::from(self.fin.is_some());
         let (episodes, episodes_left_out) = self.episodes.finish(start_ns, self.last_ns);
+        let (path_changes, path_changes_left_out) = self.path.finish(start_ns);
         Direction {
             bytes: self.bytes.saturating_sub(fin),
             packets: self.packets,
@@ -213,6 +231,8 @@ impl Tally {
             episodes,
             episodes_left_out,
             rtt: self.rtt.finish(),
+            path_changes,
+            path_changes_left_out,
             acks: self.acks.over(self.acked_bytes, segment),
             window: Some(self.window),
             uncaptured: self.uncaptured,

@@ -45,6 +45,10 @@ pub struct Direction {
     /// Round trips from the capture to the sender and back, queues of the sender and of the path before the capture included; `None` if
     /// the capture is at the sender, or timestamps are missing.
     pub rtt_before: Option<Rtt>,
+    /// Changes of the path, in the order of time: round trips behind the capture that moved, and stayed there.
+    pub path_changes: Vec<PathChange>,
+    /// Changes beyond those listed.
+    pub path_changes_left_out: u64,
     /// What the other end acknowledged.
     pub acks: Acks,
     /// The window of the other end; `None` for a peer's data in a trace.
@@ -90,6 +94,8 @@ impl Direction {
             episodes_left_out: 0,
             rtt: None,
             rtt_before: None,
+            path_changes: vec![],
+            path_changes_left_out: 0,
             acks: Acks::default(),
             window: None,
             congestion: None,
@@ -151,6 +157,22 @@ pub struct Rtt {
     pub with_flight: f64,
     /// What the flight's own queue adds at its largest, ns, if they grow together.
     pub own_queue_ns: Option<u64>,
+}
+
+/// A change of the path: round trips moved by more than the sender's own queue can explain, and stayed there. The path became longer or
+/// shorter, or slower or faster; or the queue of others did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PathChange {
+    /// When the first packet was sent that tells.
+    pub at_ns: u64,
+    /// The shortest round trip before.
+    pub before_ns: u64,
+    /// The shortest since then, until it was sure that they stay.
+    pub after_ns: u64,
+    /// Packets that were sent again in that time.
+    pub retransmissions: u64,
+    /// Packets that arrived out of order in that time.
+    pub reordered: u64,
 }
 
 /// ACKs.

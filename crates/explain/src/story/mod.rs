@@ -7,7 +7,9 @@ mod ends;
 mod losses;
 mod time;
 
-pub use direction::{Acks, Congestion, Direction, Marks, Received, Rtt, SlowStart, SlowStartEnd, Window};
+pub use direction::{
+    Acks, Congestion, Direction, Marks, PathChange, Received, Rtt, SlowStart, SlowStartEnd, Window,
+};
 pub use ends::{End, Handshake, Offer, Place, Reset, Vantage};
 pub use losses::{Episode, Found, Losses};
 pub use time::{Cause, Interval, Share};

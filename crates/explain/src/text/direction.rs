@@ -4,7 +4,8 @@ use super::losses::losses;
 use super::units::{count, grouped, percent, rate, size, time, times};
 use super::{LISTED, Page, at, recording};
 use crate::story::{
-    Cause, Congestion, Connection, Direction, Interval, Place, Received, Rtt, SlowStartEnd, Window,
+    Cause, Congestion, Connection, Direction, Interval, PathChange, Place, Received, Rtt, SlowStartEnd,
+    Window,
 };
 
 pub(super) fn direction(page: &mut Page, name: &str, direction: &Direction, connection: &Connection) {
@@ -63,6 +64,12 @@ pub(super) fn direction(page: &mut Page, name: &str, direction: &Direction, conn
     }
     if let Some(before) = &direction.rtt_before {
         page.entry("", &format!("before the capture: {}", distribution(before)));
+    }
+    for (place, change) in direction.path_changes.iter().enumerate() {
+        page.entry(if place == 0 { "Path" } else { "" }, &path_change(change));
+    }
+    if direction.path_changes_left_out > 0 {
+        page.entry("", &format!("and {} later", count(direction.path_changes_left_out, "change")));
     }
     page.entry("ACKs", &acks(direction));
     if let Some(window) = &direction.window {
@@ -206,6 +213,23 @@ fn round_trips(rtt: &Rtt, direction: &Direction, connection: &Connection) -> Str
     }
     let behind = if direction.rtt_before.is_some() { "behind the capture: " } else { "" };
     format!("{behind}{}", distribution(rtt))
+}
+
+fn path_change(change: &PathChange) -> String {
+    let became = if change.after_ns > change.before_ns { "longer or slower" } else { "shorter or faster" };
+    let mut parts = vec![format!(
+        "became {became} {}: the shortest round trip went from {} to {} and stayed there, which its own queue does not explain",
+        at(change.at_ns),
+        time(change.before_ns),
+        time(change.after_ns)
+    )];
+    if change.reordered > 0 {
+        parts.push(format!("{} came out of order then", count(change.reordered, "packet")));
+    }
+    if change.retransmissions > 0 {
+        parts.push(format!("{} sent again", count(change.retransmissions, "packet")));
+    }
+    parts.join("; ")
 }
 
 fn distribution(rtt: &Rtt) -> String {

@@ -20,7 +20,7 @@ fn capped(more: &str) -> String {
 
 /// What the stack states, and what is inferred from the same capture without its statements.
 fn both(lines: &str, at: At) -> (Losses, Losses) {
-    let file = capture(&scenario(lines), at, Duration::from_secs(10));
+    let file = capture(&scenario(lines), 0, at, Duration::from_secs(10));
     let of = |comments| story(&file, comments).connections[0].directions[0].losses;
     (of(Comments::Kept), of(Comments::Removed))
 }

@@ -3,5 +3,6 @@
 
 mod limits;
 mod losses;
+mod scenarios;
 mod traces;
 mod world;

@@ -1,6 +1,6 @@
 //! Traces of the same hosts: what the stack states has to be told, and agree with captures of the same run.
 
-use crate::world::{At, Comments, capture, scenario, share, story};
+use crate::world::{At, Comments, capture, no_path_changes, scenario, share, story};
 use ackline_explain::story::{Anomaly, Cause, Connection, Direction, Found, Place, SlowStartEnd, Source};
 use ackline_explain::{Explainer, Limits, Story, text};
 use ackline_lab::simulation;
@@ -57,7 +57,10 @@ fn explained(file: &[u8]) -> Story {
 }
 
 fn of_sender(lines: &str) -> Connection {
-    explained(&trace(lines, Host::Sender)).connections.into_iter().next().expect("a connection")
+    let story = explained(&trace(lines, Host::Sender));
+    let connection = story.connections.into_iter().next().expect("a connection");
+    no_path_changes(&connection);
+    connection
 }
 
 fn wire(more: &str) -> String {
@@ -83,7 +86,7 @@ fn adds_up(direction: &Direction) {
 fn random_losses_are_those_of_the_capture_of_the_same_run() {
     let lines = format!("{BULK}{}", wire("impairments = [{ kind = \"loss\", probability = 0.01 }]\n"));
     let traced = of_sender(&lines);
-    let file = capture(&scenario(&lines), At::Sender, Duration::from_secs(10));
+    let file = capture(&scenario(&lines), 0, At::Sender, Duration::from_secs(10));
     let captured = &story(&file, Comments::Kept).connections[0];
     let (ours, theirs) = (&traced.directions[0], &captured.directions[0]);
     assert_eq!((traced.source, traced.vantage.place), (Source::Trace, Place::Client));

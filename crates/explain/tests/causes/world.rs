@@ -35,9 +35,9 @@ pub(crate) fn scenario(lines: &str) -> Scenario {
     Scenario::parse(&text, "test.toml").unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The capture of a run.
-pub(crate) fn capture(scenario: &Scenario, at: At, time: Duration) -> Vec<u8> {
-    let mut sim = simulation(scenario, 0, 0).expect("it was parsed");
+/// The capture of a run at a point of the scenario's sweep.
+pub(crate) fn capture(scenario: &Scenario, point: usize, at: At, time: Duration) -> Vec<u8> {
+    let mut sim = simulation(scenario, point, 0).expect("it was parsed");
     let links = sim.view().links();
     let (there, back) = match at {
         At::Sender => (Point::Offered, Point::Delivered),
@@ -64,9 +64,18 @@ pub(crate) fn story(file: &[u8], comments: Comments) -> Story {
 
 /// The first connection of a run of `lines`, of which 10 s are captured.
 pub(crate) fn explained(lines: &str, at: At, comments: Comments) -> Connection {
-    let file = capture(&scenario(lines), at, Duration::from_secs(10));
+    let file = capture(&scenario(lines), 0, at, Duration::from_secs(10));
     let story = story(&file, comments);
-    story.connections.into_iter().next().expect("a connection")
+    let connection = story.connections.into_iter().next().expect("a connection");
+    // Whatever else happens to them.
+    no_path_changes(&connection);
+    connection
+}
+
+pub(crate) fn no_path_changes(connection: &Connection) {
+    for direction in &connection.directions {
+        assert_eq!(direction.path_changes, []);
+    }
 }
 
 /// The share of a direction's time that went for a cause.

@@ -69,8 +69,10 @@ impl Flow {
         let silent = since(at, self.sent_ns.max(self.view.heard_ns()));
         let timeout = found == Found::Timeout && (!follows || silent >= SHORTEST_RTO_NS / 2);
         self.tally.losses.timeouts += u64::from(timeout);
-        let cause = if timeout || found == Found::Probe { Cause::Timer } else { Cause::Recovery };
-        self.tally.ledger.write(cause, at, self.stall_ns(context));
+        let stall = self.stall_ns(context);
+        let by_timer = timeout || found == Found::Probe;
+        let cause = if by_timer { Cause::Timer } else { self.repairing(at, stall) };
+        self.tally.ledger.write(cause, at, stall);
         let stated = matches!(stated, Some(Stated::Again(_)));
         let flight = self.flight();
         let it = Retransmission { at_ns: at, start, end, found, stated, before, flight, timeout };

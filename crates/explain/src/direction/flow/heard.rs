@@ -28,7 +28,7 @@ impl Flow {
         }
         let edge = self.note_window(segment, ack, context);
         self.tally.proves(ack);
-        let sacks = self.take_sack(segment, ack, at);
+        let sacks = self.take_sack(segment, ack, context);
         let advances = ack > self.tally.snd_una;
         if advances {
             self.advance(segment, ack, context);
@@ -71,7 +71,8 @@ impl Flow {
     }
 
     /// True if SACK reports something new.
-    fn take_sack(&mut self, segment: &Segment<'_>, ack: u64, at: u64) -> bool {
+    fn take_sack(&mut self, segment: &Segment<'_>, ack: u64, context: &Context) -> bool {
+        let at = segment.at_ns;
         let mut blocks = [(0, 0); 4];
         let mut count = 0;
         for (start, end) in segment.options.sack.iter() {
@@ -109,7 +110,7 @@ impl Flow {
             self.tally.outstanding.overtake(ack, *start, at);
         }
         if let Some((sent, flight)) = sample {
-            self.tally.measured(at, since(at, sent), flight);
+            self.tally.measured(at, since(at, sent), flight, context.segment_size(self.mss));
         }
         sacks
     }
@@ -160,7 +161,7 @@ impl Flow {
         self.tally.losses.reordered_after += late;
         if let Some((sent, flight)) = sample {
             self.compression(at, sent);
-            self.tally.measured(at, since(at, sent), flight);
+            self.tally.measured(at, since(at, sent), flight, context.segment_size(self.mss));
         }
         self.duplicates = 0;
         let rtt = self.tally.rtt.smoothed_ns().unwrap_or(0) + context.to_sender_ns;

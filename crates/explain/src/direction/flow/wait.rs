@@ -9,7 +9,7 @@ impl Flow {
     pub(super) fn account(&mut self, end: u64, at: u64, context: &Context) {
         let stall = self.stall_ns(context);
         if self.tally.episodes.open().is_some() {
-            self.tally.ledger.write(Cause::Recovery, at, stall);
+            self.tally.ledger.write(self.repairing(at, stall), at, stall);
             return;
         }
         let rtt = self.path_ns(context);
@@ -54,6 +54,11 @@ impl Flow {
         }
         let cause = self.spaced_by(waited, rtt, context);
         self.pause(cause, at, stall);
+    }
+
+    /// What a packet of an episode waited for that no timer sent.
+    pub(super) fn repairing(&self, at: u64, stall: u64) -> Cause {
+        if since(at, self.sent_ns) > stall { Cause::Silence } else { Cause::Recovery }
     }
 
     fn pause(&mut self, cause: Cause, at: u64, stall: u64) {
