@@ -8,6 +8,7 @@ mod control;
 mod demo;
 mod dev;
 mod explain;
+mod explain_kernels;
 mod fields;
 mod json_stream;
 mod metrics;
