@@ -6,7 +6,8 @@ use super::{CoDelParams, DropReason, PacketFifo, Queue, QueueCx};
 use crate::packet::Packet;
 use siphasher::sip::SipHasher13;
 use std::collections::VecDeque;
-use std::hash::{Hash as _, Hasher as _};
+use std::hash::Hasher as _;
+use std::net::IpAddr;
 
 /// Settings of [`FqCoDel`]. Defaults are RFC 8290's and Linux's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,11 +64,20 @@ impl FqCoDel {
         Self { params, flows, new: VecDeque::new(), old: VecDeque::new(), packets: 0, bytes: 0, keys: None }
     }
 
-    /// Section 4.1: by addresses and ports, perturbed by a random number.
+    /// Section 4.1: by addresses and ports, perturbed by a random number. Their octets are hashed, because what `Hash` feeds a
+    /// hasher depends on the machine.
     fn bucket(&mut self, cx: &mut QueueCx<'_>, packet: &Packet) -> usize {
         let (first, second) = *self.keys.get_or_insert_with(|| (cx.rng.bits(), cx.rng.bits()));
         let mut hasher = SipHasher13::new_with_keys(first, second);
-        (packet.source(), packet.destination(), packet.ports()).hash(&mut hasher);
+        for address in [packet.source(), packet.destination()].into_iter().flatten() {
+            match address {
+                IpAddr::V4(address) => hasher.write(&address.octets()),
+                IpAddr::V6(address) => hasher.write(&address.octets()),
+            }
+        }
+        for port in packet.ports().into_iter().flatten() {
+            hasher.write(&port.to_be_bytes());
+        }
         (hasher.finish() % self.flows.len() as u64) as usize
     }
 
@@ -173,6 +183,16 @@ mod tests {
         bench.arrive_from(2, 100);
         let next = bench.leave().expect("51 wait");
         assert_eq!(next.bytes.len(), 100, "the new flow's");
+    }
+
+    #[test]
+    fn a_flow_has_the_same_bucket_on_every_machine() {
+        let mut bench = Bench::new(FqCoDel::new(small(1_000)), 8_000_000, 1);
+        bench.queue.keys = Some((1, 2));
+        bench.arrive_from(1, 1_000);
+        bench.arrive_from(2, 1_000);
+        // SipHash-1-3 of two addresses and two ports, modulo 1,024, from another implementation.
+        assert_eq!(bench.queue.new, [311, 214]);
     }
 
     #[test]
