@@ -114,13 +114,13 @@ impl Pie {
             self.drop_prob *= 0.98;
         }
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);
-        self.qdelay_old = self.qdelay;
         self.burst_allowance = self.burst_allowance.saturating_sub(update);
         let half = target.div(2);
         if self.drop_prob == 0.0 && self.qdelay < half && self.qdelay_old < half {
             // Section 4.4.
             self.burst_allowance = self.params.burst;
         }
+        self.qdelay_old = self.qdelay;
     }
 
     /// Sections 4.1 and 5.4: true if an arriving packet is to be dropped.
@@ -236,6 +236,19 @@ mod tests {
         run(&mut bench, 100, 0.0, false);
         run(&mut bench, 10_000, 0.9, false);
         assert_eq!(bench.dropped.len(), 0);
+    }
+
+    #[test]
+    fn another_burst_passes_after_two_short_delays_in_a_row() {
+        let mut bench = pie(Action::Drop);
+        bench.arrive(1_000, false);
+        let mut allowances = vec![];
+        for millis in [10, 1, 1] {
+            bench.queue.qdelay = Duration::from_millis(millis);
+            bench.queue.update();
+            allowances.push(bench.queue.burst_allowance.as_millis());
+        }
+        assert_eq!(allowances, [135, 120, 150]);
     }
 
     #[test]
