@@ -154,6 +154,8 @@ impl Queue for Pie {
     fn enqueue(&mut self, cx: &mut QueueCx<'_>, packet: Packet) {
         self.catch_up(cx.now);
         if !self.params.limit.admits(cx, &self.fifo, &packet) {
+            // Like any drop, as on Linux (sch_pie).
+            self.accu_prob = 0.0;
             cx.drop(packet, DropReason::Overflow);
             return;
         }
@@ -249,6 +251,19 @@ mod tests {
             allowances.push(bench.queue.burst_allowance.as_millis());
         }
         assert_eq!(allowances, [135, 120, 150]);
+    }
+
+    #[test]
+    fn what_finds_the_buffer_full_counts_as_a_drop() {
+        let mut bench = Bench::new(
+            Pie::new(PieParams { limit: Limit::Packets(1), ..PieParams::default() }),
+            8_000_000,
+            3,
+        );
+        bench.arrive(1_000, false);
+        bench.queue.accu_prob = 0.8;
+        bench.arrive(1_000, false);
+        assert_eq!((bench.dropped.len(), bench.queue.accu_prob), (1, 0.0));
     }
 
     #[test]
