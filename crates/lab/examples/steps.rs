@@ -143,10 +143,10 @@ impl Steps {
 /// Why a segment was sent, if its flags and numbers do not say it.
 fn reason(packet: &Packet) -> &'static str {
     match packet.origin.reason {
-        SendReason::FastRetransmit => "  (fast retransmit)",
-        SendReason::RtoRetransmit => "  (retransmission timeout)",
-        SendReason::TailLossProbe => "  (tail loss probe)",
-        SendReason::AckByTimer => "  (delayed ACK)",
+        Some(SendReason::FastRetransmit) => "  (fast retransmit)",
+        Some(SendReason::RtoRetransmit) => "  (retransmission timeout)",
+        Some(SendReason::TailLossProbe) => "  (tail loss probe)",
+        Some(SendReason::AckByTimer) => "  (delayed ACK)",
         _ => "",
     }
 }

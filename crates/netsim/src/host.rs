@@ -113,7 +113,7 @@ impl Host {
         for bytes in self.raw.drain(..) {
             *number += 1;
             let class = SegmentClass::Control(ControlKind::Other);
-            let origin = Origin { conn: None, class, reason: SendReason::NewData, tx: TxId(u64::MAX) };
+            let origin = Origin { conn: None, class, reason: Some(SendReason::NewData), tx: TxId(u64::MAX) };
             let mut packet = pool.make(*number, now, origin, [&bytes]);
             packet.price = pricing.price(bytes.len() as u32, bytes.len() as u32, 1);
             self.outbox.push(packet);
@@ -159,7 +159,7 @@ impl Host {
         let before = outbox.len();
         let sent = endpoint.transmit(now, budget, |tx| {
             *number += 1;
-            let origin = Origin { conn: tx.conn, class: tx.class, reason: tx.reason, tx: tx.id };
+            let origin = Origin { conn: tx.conn, class: tx.class, reason: Some(tx.reason), tx: tx.id };
             let mut packet = pool.make(*number, now, origin, [tx.header, tx.payload[0], tx.payload[1]]);
             let payload = tx.payload[0].len() + tx.payload[1].len();
             packet.checksummed = tx.checksum == TxChecksum::Complete;

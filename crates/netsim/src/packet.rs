@@ -38,10 +38,10 @@ pub struct Packet {
 pub struct Origin {
     /// The connection at the sending host, if there is one.
     pub conn: Option<ConnId>,
-    /// Its kind.
+    /// Its kind; of a packet that entered at a port, as far as its headers tell.
     pub class: SegmentClass,
-    /// Why it was sent.
-    pub reason: SendReason,
+    /// Why it was sent; `None` if that is not known, because it entered at a [port](crate::Sim::add_port).
+    pub reason: Option<SendReason>,
     /// The sender's handle, for reports of departure.
     pub tx: TxId,
 }
@@ -246,7 +246,7 @@ pub(crate) mod test_packets {
             origin: Origin {
                 conn: None,
                 class: SegmentClass::Control(ControlKind::Other),
-                reason: SendReason::NewData,
+                reason: Some(SendReason::NewData),
                 tx: TxId(number),
             },
         }

@@ -1,5 +1,5 @@
 //! Captures as pcapng files (draft-ietf-opsawg-pcapng): raw IP packets, nanoseconds, and a comment on each
-//! packet that says why it was sent and, if it was dropped, why.
+//! packet that says why it was sent, if a host of the simulation has sent it, and, if it was dropped, why.
 //!
 //! Each capture point is an interface of the file from its first packet on, or two if it sees IPv4 and IPv6. The link types are
 //! LINKTYPE_IPV4 and LINKTYPE_IPV6, because libpcap 1.10 refuses a second interface of LINKTYPE_RAW.
@@ -233,13 +233,15 @@ impl<W: Write + Send + 'static> Observer for Capture<W> {
 
 fn comment(event: PacketEvent, packet: &Packet) -> String {
     let origin = &packet.origin;
-    let reason = labels::send_reason(origin.reason);
     let class = labels::segment_class(origin.class);
     let mut text = match event {
         PacketEvent::Dropped(why) => format!("dropped: {}; ", why.as_str()),
         _ => String::new(),
     };
-    text += &format!("sent: {reason}; class: {class}; packet: {}", packet.number);
+    if let Some(reason) = origin.reason {
+        text += &format!("sent: {}; ", labels::send_reason(reason));
+    }
+    text += &format!("class: {class}; packet: {}", packet.number);
     if let Some(conn) = origin.conn {
         text += &format!("; connection: {}", conn.index());
     }

@@ -8,16 +8,14 @@ use crate::link::{Link, LinkSpec, LinkStats};
 use crate::middlebox::{Middlebox, MiddleboxCx, Placed};
 use crate::observe::{Nobody, Observer, ObserverId, PacketEvent, Traces};
 use crate::packet::{Origin, Packet, PacketPool};
-use crate::port::Port;
+use crate::port::{self, Port};
 use crate::queue::{DropReason, Queue, QueueCx};
 use crate::rng::SimRng;
 use crate::routes::Routes;
 use crate::service::Service;
 use crate::topology::{LinkId, NodeId};
 use ackline_tcp_core::config::EndpointConfig;
-use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::EgressScheduler;
-use ackline_tcp_core::policy::sched::{ControlKind, SegmentClass};
 use ackline_tcp_core::wire::TxChecksumMode;
 use ackline_tcp_core::{ConnId, Duration, Endpoint, Instant, TxId};
 use hashbrown::HashMap;
@@ -352,12 +350,7 @@ impl Sim {
         self.update_routes();
         // What is due by now has happened before.
         self.current = self.events.reserve(self.now);
-        let origin = Origin {
-            conn: None,
-            class: SegmentClass::Control(ControlKind::Other),
-            reason: SendReason::NewData,
-            tx: TxId(self.packets),
-        };
+        let origin = Origin { conn: None, class: port::class(bytes), reason: None, tx: TxId(self.packets) };
         let mut packet = self.pool.make(self.packets, self.now, origin, [bytes]);
         self.packets += 1;
         packet.price = u32::try_from(bytes.len()).unwrap_or(u32::MAX);

@@ -57,7 +57,7 @@ pub struct TraceRow {
     pub conn: Option<usize>,
     /// The kind of packet.
     pub class: Cow<'static, str>,
-    /// Why it was sent.
+    /// Why it was sent; empty if that is not known.
     pub reason: Cow<'static, str>,
     /// IP bytes.
     pub ip_bytes: u32,
@@ -127,7 +127,7 @@ impl Tracer {
             packet: packet.number,
             conn: packet.origin.conn.map(|conn| conn.index()),
             class: labels::segment_class(packet.origin.class).into(),
-            reason: labels::send_reason(packet.origin.reason).into(),
+            reason: packet.origin.reason.map_or("", labels::send_reason).into(),
             ip_bytes: packet.bytes.len() as u32,
             ecn: match packet.ecn() {
                 EcnField::NotEct => "not-ect",

@@ -7,7 +7,7 @@ use ackline_netsim::impair::{DropList, Which};
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::topologies::Duplex;
 use ackline_tcp_core::Instant;
-use etherparse::{NetSlice, SlicedPacket, TransportSlice};
+use etherparse::{NetSlice, PacketBuilder, SlicedPacket, TransportSlice};
 use pcap_file::DataLink;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption;
@@ -99,6 +99,44 @@ fn independent_readers_agree_about_a_capture() {
     // 100,000 bytes came through, each once.
     assert_eq!(at(1).map(|packet| packet.payload).sum::<usize>(), 100_000);
     assert_eq!(at(0).count(), at(1).count() + at(2).count());
+}
+
+#[test]
+fn packets_from_outside_have_a_class_and_no_reason() {
+    let mut sim = Sim::new(1);
+    let (left, right) = (sim.add_port([]), sim.add_port([[10, 0, 0, 2].into()]));
+    let there = sim.add_link(
+        left,
+        right,
+        link(10_000_000, 10).with_impairment(DropList::new(Which::NthData(vec![2]))),
+    );
+    let points = [Point::Offered, Point::Dropped].map(|point| CapturePoint {
+        link: there,
+        point,
+        name: "outside".to_owned(),
+    });
+    let capture = sim.add_observer(Capture::new(Vec::new(), points.to_vec(), None).unwrap());
+    let tcp = || PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(80, 5_000, 1, 65_535).ack(1);
+    let rst = || PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 0, 2], 64).tcp(80, 5_000, 1, 65_535).rst();
+    for (segment, length) in
+        [(tcp().syn(), 0), (tcp(), 0), (tcp(), 9), (tcp(), 9), (tcp().fin(), 0), (rst(), 0)]
+    {
+        let mut packet = vec![];
+        segment.write(&mut packet, &vec![3; length]).unwrap();
+        sim.inject(left, &packet);
+    }
+    sim.run_until(Instant::from_secs(1));
+    let capture = sim.take_observer::<Capture<Vec<u8>>>(capture).unwrap();
+    let (_, packets) = read(&capture.finish().unwrap());
+    let comments: Vec<_> = packets.iter().map(|packet| &*packet.comment).collect();
+    let dropped = "dropped: impairment; class: data; packet: 3";
+    let mut expected = ["syn", "pure-ack", "data", "data", "fin", "rst"]
+        .iter()
+        .enumerate()
+        .map(|(number, class)| format!("class: {class}; packet: {number}"))
+        .collect::<Vec<_>>();
+    expected.push(dropped.to_owned());
+    assert_eq!(comments, expected);
 }
 
 #[test]
