@@ -61,7 +61,7 @@ impl Path {
     /// Whether a round trip is longer than this path's can be, or shorter than they have been.
     fn differs(&self, rtt: u64, flight: u64) -> Option<Move> {
         let longest = self.shortest_ns.max((flight as f64 / self.rate) as u64);
-        if rtt > longest + (longest / 3).max(LEAST_NS) {
+        if rtt > longest.saturating_add((longest / 3).max(LEAST_NS)) {
             Some(Move::Longer)
         } else if rtt + (self.shortest_ns / 4).max(LEAST_NS) < self.shortest_ns {
             Some(Move::Shorter)
@@ -188,5 +188,18 @@ impl PathWatch {
         let shown =
             |change: PathChange| PathChange { at_ns: change.at_ns.saturating_sub(start_ns), ..change };
         (self.changes.into_iter().map(shown).collect(), self.left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::direction::LONGEST_NS;
+
+    #[test]
+    fn no_round_trip_is_longer_than_what_is_in_flight_takes_on_the_slowest_path() {
+        let slowest = Path::new(LONGEST_NS, LONGEST_NS, 4);
+        assert_eq!(slowest.differs(LONGEST_NS, 1 << 30), None);
+        assert_eq!(slowest.differs(1, 1 << 30), Some(Move::Shorter));
     }
 }
