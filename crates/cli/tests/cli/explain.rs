@@ -158,6 +158,32 @@ fn a_trace_of_a_transfer_to_the_kernel_is_explained_also_from_standard_input() {
     });
 }
 
+/// The stack opens the connection for the upload, and the far end the one for the download.
+#[test]
+fn the_ends_of_the_demo_are_told_by_who_sent_the_syn() {
+    let (folder, _) = scratch("");
+    let file = folder.path().join("demo.pcapng");
+    let args = ["demo", "--json", "--device", "channel", "--size", "1M", "--pcap", text(&file)];
+    succeeded(&run(&args));
+    let story = run(&["explain", text(&file), "--json"]).json();
+    let connections = story["connections"].as_array().expect("a list");
+    let ends: Vec<_> = connections.iter().map(|it| (&it["client"], &it["server"], &it["vantage"])).collect();
+    let [(up_client, up_server, up), (down_client, down_server, down)] = ends[..] else {
+        panic!("two connections: {story}")
+    };
+    let is = |end: &Value, address: &str| end.as_str().is_some_and(|end| end.starts_with(address));
+    assert!(is(up_client, "198.18.0.2:") && is(up_server, "198.18.0.1:"), "{up_client} > {up_server}");
+    assert!(
+        is(down_client, "198.18.0.1:") && is(down_server, "198.18.0.2:"),
+        "{down_client} > {down_server}"
+    );
+    assert_eq!((&up["place"], &down["place"]), (&"client".into(), &"server".into()));
+    for connection in connections {
+        let bytes = connection["directions"].as_array().expect("two").iter().map(|it| it["bytes"].as_u64());
+        assert_eq!(bytes.collect::<Vec<_>>(), [Some(1 << 20), Some(0)], "{connection}");
+    }
+}
+
 #[test]
 fn what_is_no_capture_is_refused() {
     let (folder, _) = scratch("");
