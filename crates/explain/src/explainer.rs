@@ -22,7 +22,8 @@ pub struct Limits {
     /// Records of packets in flight, of all connections together. With many connections each has fewer, and neighbours
     /// become one record.
     pub records: usize,
-    /// Entries of each series that is drawn, per direction; zero: nothing is drawn.
+    /// Entries of each series that is drawn, per direction; zero: nothing is drawn. With more than twelve connections at once those that
+    /// begin later have fewer.
     pub drawn: usize,
 }
 
@@ -34,6 +35,10 @@ impl Default for Limits {
 
 /// Records of a direction, whatever the number of connections.
 const RECORDS: std::ops::RangeInclusive<usize> = 64..=8_192;
+
+/// Connections that are drawn with all entries, and the fewest entries of others.
+const DRAWN_WHOLE: usize = 12;
+const DRAWN_LEAST: usize = 100;
 
 /// Follows the connections of captures and traces.
 #[derive(Debug, Default)]
@@ -94,6 +99,12 @@ impl Explainer {
         (self.limits.records / (others + 1)).clamp(*RECORDS.start(), *RECORDS.end())
     }
 
+    /// Entries of each series that is drawn of a direction, if so many other connections are open.
+    fn drawn(&self, others: usize) -> usize {
+        let most = self.limits.drawn;
+        (most * DRAWN_WHOLE / (others + 1)).clamp(DRAWN_LEAST.min(most), most)
+    }
+
     /// Takes in all events of a trace: what a stack of ackline said of itself. Its connections end with it.
     ///
     /// # Errors
@@ -151,7 +162,8 @@ impl Explainer {
         }
         self.story.connections_seen += 1;
         let records = self.records(self.traced.len());
-        let conn = Traced::new(self.story.connections_seen, at, opened, records, self.limits.drawn);
+        let drawn = self.drawn(self.traced.len());
+        let conn = Traced::new(self.story.connections_seen, at, opened, records, drawn);
         self.traced.insert(group.index, (group.generation, conn));
     }
 
@@ -169,7 +181,7 @@ impl Explainer {
             }
         }
         let records = self.records(self.open.len());
-        let drawn = self.limits.drawn;
+        let drawn = self.drawn(self.open.len());
         let seen = &mut self.story.connections_seen;
         let conn = self.open.entry(key).or_insert_with(|| {
             *seen += 1;
@@ -221,4 +233,20 @@ fn evict<K: Eq + Hash, C>(open: &mut HashMap<K, C>, last_ns: impl Fn(&C) -> u64)
     let (_, limit, _) = last.select_nth_unstable(quarter);
     let limit = *limit;
     open.extract_if(|_, conn| last_ns(conn) <= limit).map(|(_, conn)| conn).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 500 connections have together less than 80 that are drawn whole would.
+    #[test]
+    fn what_is_drawn_of_many_connections_is_bounded() {
+        let drawing = |drawn| Explainer::new(Limits { drawn, ..Limits::default() });
+        let explainer = drawing(1_500);
+        assert_eq!([0, 11, 499].map(|others| explainer.drawn(others)), [1_500, 1_500, DRAWN_LEAST]);
+        let all: usize = (0..500).map(|others| explainer.drawn(others)).sum();
+        assert!(all < 80 * 1_500, "{all}");
+        assert_eq!((drawing(0).drawn(9), drawing(50).drawn(499)), (0, 50));
+    }
 }
