@@ -2,14 +2,13 @@
 
 use crate::port::{AttachError, Port, PortStats};
 use ackline_netsim::{NodeId, Sim};
-use ackline_runtime::pacing::{Wait, Waiter};
+use ackline_runtime::pacing::{Wait, Waiter, let_others_run};
 use ackline_runtime::timer::{self, Timer};
 use ackline_runtime::{Device, Pacing};
 use ackline_tcp_core::{Duration, Instant};
 use std::convert::Infallible;
-use std::future::{Future, poll_fn};
+use std::future::poll_fn;
 use std::io;
-use std::pin::pin;
 use std::task::{Context, Poll, ready};
 
 /// Packets taken from each device before others of the runtime's tasks run.
@@ -157,11 +156,4 @@ impl Emulator {
     fn real(&self, at: Instant) -> Instant {
         self.epoch + at.since(Instant::ZERO)
     }
-}
-
-/// Reschedules the task to run after others, and after the runtime has polled I/O and timers.
-fn let_others_run(cx: &mut Context<'_>) {
-    // A waker alone would run before the runtime polls.
-    let again = pin!(tokio::task::yield_now()).poll(cx);
-    debug_assert!(again.is_pending(), "a yield waits for the runtime");
 }

@@ -21,6 +21,8 @@
 
 use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
+use std::pin::pin;
+use std::task::Context;
 
 /// If the driver sleeps, segments whose departures are closer than this leave together: it cannot wake up
 /// much more often.
@@ -80,7 +82,7 @@ pub enum Wait {
     Hold(Instant, Instant),
 }
 
-/// Decides how to wait, and measures how long waiting takes: for a driver of one's own.
+/// Decides how to wait, and measures how long waiting takes; for drivers of your own, too.
 #[derive(Clone, Debug)]
 pub struct Waiter {
     spin: Option<Spin>,
@@ -146,6 +148,13 @@ impl Waiter {
     pub(crate) fn lead(&self) -> Duration {
         self.spin.as_ref().map_or(Duration::ZERO, |spin| spin.wake_up.get())
     }
+}
+
+/// Reschedules the task to run after other tasks, and after the tokio runtime has polled I/O and timers.
+pub fn let_others_run(cx: &mut Context<'_>) {
+    // A waker alone would run before the runtime polls.
+    let again = pin!(tokio::task::yield_now()).poll(cx);
+    debug_assert!(again.is_pending(), "a yield waits for the runtime");
 }
 
 /// A bound that holds for all but one of [`Bound::SELDOM`] measured times, capped by its own limit.

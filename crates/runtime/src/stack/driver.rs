@@ -2,7 +2,7 @@
 
 use super::shard::{Shard, Wakes, store};
 use super::state::{By, DepartureWait, StackState};
-use crate::pacing::Wait;
+use crate::pacing::{Wait, let_others_run};
 use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
 use std::future::Future;
@@ -106,13 +106,6 @@ impl Future for Driver {
             }
         }
     }
-}
-
-/// Reschedules the task to run after other tasks, and after the runtime has polled I/O and timers.
-fn let_others_run(cx: &mut Context<'_>) {
-    // A waker alone would run before the runtime polls.
-    let again = std::pin::pin!(tokio::task::yield_now()).poll(cx);
-    debug_assert!(again.is_pending(), "a yield waits for the runtime");
 }
 
 impl Drop for Driver {
