@@ -195,8 +195,8 @@ impl Sim {
         self.add_node(Node::Middlebox(Box::new(Placed { middlebox: Box::new(middlebox), timer_at })))
     }
 
-    /// Adds a port: a node for what is outside. Packets to `addresses` leave the simulation there; see
-    /// [`inject`](Self::inject) and [`arrived`](Self::arrived).
+    /// Adds a port: a node for what is outside. Packets enter there by [`inject`](Self::inject). Those to `addresses` leave the
+    /// simulation there, and wait, in any number, until [`arrived`](Self::arrived) takes them.
     pub fn add_port(&mut self, addresses: impl IntoIterator<Item = IpAddr>) -> NodeId {
         let node = self.add_node(Node::Port(Port::default()));
         self.node_of.extend(addresses.into_iter().map(|address| (address, node)));
@@ -340,11 +340,11 @@ impl Sim {
         View { now: self.now, nodes: &mut self.nodes, links: &self.links }
     }
 
-    /// A packet enters at a port, now. Its transport checksum is complete. What is no IP packet is
+    /// A packet enters at a port, now. Its transport checksum is complete. What is not an IP packet is
     /// [unroutable](Self::unroutable).
     ///
     /// # Panics
-    /// If `port` is none.
+    /// If `port` is not a port.
     pub fn inject(&mut self, port: NodeId, bytes: &[u8]) {
         assert!(matches!(self.nodes.get(port.index()), Some(Node::Port(_))), "{port:?} is no port");
         self.update_routes();

@@ -20,7 +20,7 @@ struct Counters {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recorded {
-    /// In files, those in files that were deleted since included.
+    /// In files, also in those that a rotation has deleted since.
     pub written: u64,
     /// Came while the queue was full. The file learns of them once there is room again.
     pub dropped: u64,

@@ -94,7 +94,7 @@ impl Files {
         self.dropped += packets;
     }
 
-    /// Packets in files, those in files that were deleted since included.
+    /// Packets in files, also in those that the rotation has deleted since.
     pub(super) const fn packets(&self) -> u64 {
         self.packets + self.current.file.records()
     }
