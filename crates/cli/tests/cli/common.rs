@@ -137,6 +137,13 @@ fn send_signal(id: u32, signal: Signal) {
     let _ = rustix::process::kill_process(id, signal);
 }
 
+/// What a successful `ackline` printed.
+pub(crate) fn said(args: &[&str]) -> String {
+    let ended = run(args);
+    assert_eq!(ended.status, Some(0), "{ended:?}");
+    String::from_utf8(ended.stdout).expect("UTF-8")
+}
+
 /// Tries until `attempt` gives something.
 #[expect(clippy::disallowed_methods, reason = "a test that waits for another process needs the clock")]
 pub(crate) fn until<T>(what: &str, mut attempt: impl FnMut() -> Option<T>) -> T {

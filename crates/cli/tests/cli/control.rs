@@ -1,6 +1,6 @@
 //! Control sockets: `ackline ss` and `ackline set`, and whoever else talks to the socket.
 
-use crate::common::{Ended, Running, ackline, names, noise, run, scratch, text, until};
+use crate::common::{Ended, Running, ackline, names, noise, run, said, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
 use rustix::process::Signal;
@@ -12,13 +12,6 @@ use std::time::Duration;
 
 fn stdout(ended: &Ended) -> String {
     String::from_utf8(ended.stdout.clone()).expect("UTF-8")
-}
-
-/// What a successful `ackline` printed.
-fn said(args: &[&str]) -> String {
-    let ended = run(args);
-    assert_eq!(ended.status, Some(0), "{ended:?}");
-    stdout(&ended)
 }
 
 /// `name:value` or `name value` in a line of `ss`.

@@ -1,6 +1,6 @@
 //! `ackline send` to kernel sockets.
 
-use crate::common::{Running, ackline, noise, run, scratch, text, until};
+use crate::common::{Running, ackline, noise, run, said, scratch, text, until};
 use crate::net::*;
 use ackline::runtime::testing::skip;
 use rustix::process::Signal;
@@ -234,11 +234,18 @@ fn a_resetting_receiver_is_told() {
 fn an_interrupted_sender_resets() {
     with_tun("send::an_interrupted_sender_resets", || {
         let (listener, to) = kernel_listener();
-        let mut child = Running::start(ackline(&["send", "-", &to]).stdin(Stdio::piped()));
+        let (_directory, socket) = scratch("control");
+        let control = ["--control", text(&socket)];
+        let mut child =
+            Running::start(ackline(&[&["send", "-", &to], &control[..]].concat()).stdin(Stdio::piped()));
         let mut stdin = child.child().stdin.take().expect("a pipe");
         stdin.write_all(b"the beginning").expect("taken");
         let (mut stream, _) = accept(&listener);
         stream.read_exact(&mut [0; 13]).expect("data");
+        until("the ACK of all of it", || {
+            let shown = said(&[&["ss", "-ti"], &control[..]].concat());
+            (shown.contains("bytes_sent:13 ") && !shown.contains("unacked:")).then_some(())
+        });
         child.signal(Signal::TERM);
         assert_eq!(read_all(stream).expect_err("reset").kind(), io::ErrorKind::ConnectionReset);
         let ended = child.end();

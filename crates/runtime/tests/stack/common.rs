@@ -143,3 +143,16 @@ impl CongestionControl for Fixed {
 
     fn undo(&mut self, _: &FlowView, _: &Undo) {}
 }
+
+/// For what a driver does only if it gets the processor in time, which a busy machine may deny it: `attempt` says what was wrong,
+/// and has ten tries.
+pub(crate) async fn sooner_or_later(mut attempt: impl AsyncFnMut() -> Result<(), String>) {
+    let mut outcome = attempt().await;
+    for _ in 1..10 {
+        if outcome.is_ok() {
+            return;
+        }
+        outcome = attempt().await;
+    }
+    outcome.unwrap_or_else(|wrong| panic!("ten times: {wrong}"));
+}
