@@ -49,8 +49,11 @@ impl Emulator {
     /// Attaches `device` to a port of the simulation.
     ///
     /// # Errors
-    /// If it has offload.
+    /// If `port` is not a port, or the device has offload.
     pub fn attach(&mut self, port: NodeId, device: Box<dyn Device>) -> Result<(), AttachError> {
+        if !self.sim.is_port(port) {
+            return Err(AttachError::NotAPort(port));
+        }
         self.ports.push(Port::new(port, device)?);
         Ok(())
     }

@@ -16,6 +16,9 @@ pub enum AttachError {
     /// The device carries super-packets or unfinished checksums, which no wire has.
     #[error("an emulated network carries the packets of a wire: open the device without offload")]
     Offload,
+    /// The node is a host, a router or a middlebox.
+    #[error("{0:?} is not a port of the simulation: add one by Sim::add_port")]
+    NotAPort(NodeId),
 }
 
 /// What passed a port, and how late.

@@ -156,3 +156,16 @@ async fn a_device_with_offload_is_refused() {
         "an emulated network carries the packets of a wire: open the device without offload"
     );
 }
+
+#[tokio::test]
+async fn a_device_at_a_router_is_refused() {
+    let mut sim = Sim::new(1);
+    let router = sim.add_router();
+    let mut emulator = Emulator::new(sim, Pacing::Timer).expect("descriptors are left");
+    let (device, _other) = Channel::pair(ChannelConfig::default().plain());
+    let refused = emulator.attach(router, Box::new(device)).expect_err("it is not a port");
+    assert!(
+        refused.to_string().ends_with("is not a port of the simulation: add one by Sim::add_port"),
+        "{refused}"
+    );
+}

@@ -203,6 +203,12 @@ impl Sim {
         node
     }
 
+    /// True if `node` is a port.
+    #[must_use]
+    pub fn is_port(&self, node: NodeId) -> bool {
+        matches!(self.nodes.get(node.index()), Some(Node::Port(_)))
+    }
+
     /// Sends packets to addresses of no node to `node`; by default they are [unroutable](Self::unroutable).
     pub const fn set_default_node(&mut self, node: NodeId) {
         self.default_node = Some(node);
@@ -346,7 +352,7 @@ impl Sim {
     /// # Panics
     /// If `port` is not a port.
     pub fn inject(&mut self, port: NodeId, bytes: &[u8]) {
-        assert!(matches!(self.nodes.get(port.index()), Some(Node::Port(_))), "{port:?} is no port");
+        assert!(self.is_port(port), "{port:?} is not a port");
         self.update_routes();
         // What is due by now has happened before.
         self.current = self.events.reserve(self.now);
