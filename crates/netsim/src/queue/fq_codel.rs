@@ -56,9 +56,10 @@ pub struct FqCoDel {
 }
 
 impl FqCoDel {
-    /// Empty queues; at least one.
+    /// Empty queues; at least one. A `quantum` of zero counts as one byte.
     #[must_use]
-    pub fn new(params: FqCoDelParams) -> Self {
+    pub fn new(mut params: FqCoDelParams) -> Self {
+        params.quantum = params.quantum.max(1);
         let mut flows = Vec::new();
         flows.resize_with(params.flows.max(1), Flow::default);
         Self { params, flows, new: VecDeque::new(), old: VecDeque::new(), packets: 0, bytes: 0, keys: None }

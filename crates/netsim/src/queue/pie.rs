@@ -58,9 +58,10 @@ pub struct Pie {
 }
 
 impl Pie {
-    /// An empty queue.
+    /// An empty queue. An `update` of zero counts as a nanosecond.
     #[must_use]
-    pub fn new(params: PieParams) -> Self {
+    pub fn new(mut params: PieParams) -> Self {
+        params.update = params.update.max(Duration::from_nanos(1));
         Self {
             fifo: PacketFifo::default(),
             params,
