@@ -1,6 +1,6 @@
 //! How the driver waits for departures held back by pacing or a shaper.
 //!
-//! A sleeping driver leaves all waiting to its [timer](crate::timer), whose wake-ups come some tens of
+//! A sleeping driver leaves all waiting to its [timer], whose wake-ups come some tens of
 //! microseconds late (on Linux; milliseconds elsewhere). It sets the timer earlier by the time it takes to
 //! make a packet, which it measures. A spinning driver sleeps until shortly before the departure and then
 //! stays awake. It also measures how early it must wake:
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! While it yields, other tasks of the runtime run and packets are received as usual. While it holds on,
-//! nothing else runs on its thread: at most [`HOLD_LIMIT`] per departure, and without the stack's lock. Then
-//! it makes the packet as if its time had come, and holds it back until then: for at most [`PREPARE_LIMIT`],
+//! nothing else runs on its thread: at most 20 µs per departure, and without the stack's lock. Then
+//! it makes the packet as if its time had come, and holds it back until then: for at most 3 µs,
 //! under the lock.
 
 use crate::timer;
