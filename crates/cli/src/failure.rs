@@ -19,6 +19,8 @@ pub(crate) enum Exit {
     File,
     /// Ended by a signal.
     Signal(u8),
+    /// Of the program that the command ran, which has said itself what was wrong.
+    Program(u8),
 }
 
 impl Exit {
@@ -31,6 +33,7 @@ impl Exit {
             Self::File => 5,
             // The convention of shells.
             Self::Signal(number) => 128u8.saturating_add(number),
+            Self::Program(code) => code,
         }
     }
 
@@ -43,6 +46,7 @@ impl Exit {
             Self::Network => "network",
             Self::File => "file",
             Self::Signal(_) => "signal",
+            Self::Program(_) => "program",
         }
     }
 }
@@ -57,6 +61,11 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self { exit, message: message.into() }
+    }
+
+    /// The program that the command ran did not succeed.
+    pub(crate) fn of_program(code: u8) -> Self {
+        Self::new(Exit::Program(code), format!("the program ended with status {code}"))
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {

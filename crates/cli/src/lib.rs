@@ -31,6 +31,7 @@ mod control;
 mod copying;
 mod demo;
 mod egress;
+mod emulate;
 mod explain;
 mod failure;
 mod interfaces;
@@ -66,7 +67,7 @@ use ackline::Registry;
 use args::{Cli, Command};
 use clap::FromArgMatches as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use failure::Failure;
+use failure::{Exit, Failure};
 use std::error::Error as _;
 use std::process::ExitCode;
 
@@ -89,6 +90,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Send(args) => send::run(args, &registry),
         Command::Recv(args) => recv::run(args, &registry),
         Command::Bench(args) => bench::run(args, &registry),
+        Command::Emulate(args) => emulate::run(args, &registry),
         Command::Ss(args) => ss::run(args),
         Command::Nstat(args) => nstat::run(args),
         Command::Top(args) => top::run(args),
@@ -105,7 +107,9 @@ pub fn main(registry: Registry) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            output::say(&format!("ackline: {failure}"));
+            if !matches!(failure.exit, Exit::Program(_)) {
+                output::say(&format!("ackline: {failure}"));
+            }
             ExitCode::from(failure.exit.code())
         }
     }

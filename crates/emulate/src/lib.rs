@@ -16,9 +16,12 @@
 #![forbid(unsafe_code)]
 
 mod emulator;
+mod path;
 mod port;
 
+pub use ackline_netsim::{LinkSpec, LinkStats};
 pub use emulator::Emulator;
+pub use path::Path;
 pub use port::{AttachError, PortStats};
 
 #[cfg(doc)]

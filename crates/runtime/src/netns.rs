@@ -86,6 +86,18 @@ pub fn enter_user_net_namespace() -> Result<()> {
     bring_loopback_up()
 }
 
+/// Moves the calling process into a new user namespace, with the same user and group IDs and every capability inside it. It stays in
+/// its network namespace, where it has the rights that it had; its threads can make namespaces of their own
+/// ([`Namespace::new_for_thread`]). For ordinary users.
+///
+/// # Errors
+/// As [`enter_user_net_namespace`].
+pub fn enter_user_namespace() -> Result<()> {
+    let maps = sys::IdMaps::same();
+    sys::unshare_user().map_err(refused)?;
+    maps.install().map_err(|_| Error::NamespaceForbidden)
+}
+
 /// Makes `command` start as root of a new user namespace (its files belong to the caller) and in a new
 /// network namespace, whose loopback interface is down. Spawning fails if that is not allowed.
 pub fn isolate_command(command: &mut Command) {

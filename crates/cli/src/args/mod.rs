@@ -5,6 +5,7 @@ mod agreement;
 pub(crate) mod bench;
 pub(crate) mod capture;
 pub(crate) mod control;
+pub(crate) mod emulate;
 pub(crate) mod figures;
 pub(crate) mod limits;
 pub(crate) mod metrics;
@@ -21,6 +22,7 @@ use ackline_lab::PointRange;
 use bench::BenchArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use control::{NstatArgs, SetArgs, SsArgs, TopArgs};
+use emulate::EmulateArgs;
 use figures::FigureArgs;
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -45,6 +47,7 @@ pub(crate) enum Command {
     Send(SendArgs),
     Recv(RecvArgs),
     Bench(Box<BenchArgs>),
+    Emulate(EmulateArgs),
     Ss(SsArgs),
     Nstat(NstatArgs),
     Top(TopArgs),

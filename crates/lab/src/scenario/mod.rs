@@ -50,6 +50,7 @@ pub(crate) use app::{Ends, Wiring};
 pub use quantity::Unit;
 
 use crate::error::{Place, ScenarioError};
+use ackline_netsim::LinkSpec;
 use ackline_registry::Registry;
 use reader::Item;
 use setup::Setup;
@@ -224,6 +225,12 @@ impl Scenario {
     /// What is varied: paths, in order.
     pub fn swept(&self) -> impl Iterator<Item = &str> + Clone {
         self.axes.iter().map(|axis| axis.path.as_str())
+    }
+
+    /// The links without the sweep's values: the name of each, and what its direction is made of.
+    #[must_use]
+    pub fn links(&self) -> Vec<(String, LinkSpec)> {
+        self.base.links.iter().map(|link| (link.name.clone(), link.path.build())).collect()
     }
 
     /// The values of a point.

@@ -20,6 +20,12 @@ pub(crate) fn unshare_user_and_net() -> Result<(), Errno> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNET) }
 }
 
+/// Moves the calling process into a new user namespace. The process must be single-threaded (EINVAL otherwise).
+pub(crate) fn unshare_user() -> Result<(), Errno> {
+    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked for.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }
+}
+
 /// The ID maps of a new user namespace.
 #[derive(Clone, Debug)]
 pub(crate) struct IdMaps {

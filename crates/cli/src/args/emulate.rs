@@ -1,0 +1,91 @@
+//! What `ackline emulate` takes.
+
+use super::values;
+use clap::{Args, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Run a program behind an emulated network path
+///
+/// The program runs in a network namespace of its own (as an ordinary user, inside a user namespace). Its only way out is a path
+/// with the rate, the delay, the queue and the impairments that the options name, in real time; behind the path its TCP
+/// connections are carried on through this machine's network, by sockets of the kernel. To reach a server on this machine, the
+/// program connects to the address in the environment variable ACKLINE_BASE.
+#[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct EmulateArgs {
+    #[command(flatten)]
+    pub(crate) path: PathArgs,
+    /// How departures are waited for
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) pacing: EmulatePacing,
+    /// Seed of all random numbers
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Largest IP packet of the program's interface, in bytes
+    #[arg(long, default_value = "1500", value_parser = values::mtu)]
+    pub(crate) mtu: u32,
+    /// Write the summary to a file, as JSON
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// No summary at the end
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Keys of a scenario's `[[link]]`: `ackline list scenario`.
+#[derive(Args)]
+#[command(next_help_heading = "Path")]
+pub(crate) struct PathArgs {
+    /// Rate of each direction: 10mbit [default: none, packets take no time]
+    #[arg(long)]
+    pub(crate) rate: Option<String>,
+    /// Propagation delay of each direction: 20ms
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay: Option<String>,
+    /// Queue before the rate: its limit (50p, 100k, 20ms), or a kind and what it takes (codel:target=5ms,limit=100p)
+    #[arg(long)]
+    pub(crate) queue: Option<String>,
+    /// Share of packets that are lost, each independently: 1%, 0.01
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) loss: Option<String>,
+    /// Random delay up to this, without reordering: 5ms
+    #[arg(long, value_name = "TIME")]
+    pub(crate) jitter: Option<String>,
+    /// Share of packets that arrive twice
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) duplicate: Option<String>,
+    /// Share of packets with a wrong bit
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) corrupt: Option<String>,
+    /// Instead of a rate: a file with the times of deliveries, in mahimahi's format
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<String>,
+    /// Another value for the way out: rate=1mbit; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) up: Vec<String>,
+    /// Another value for the way back: rate=20mbit; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) down: Vec<String>,
+}
+
+/// How the emulator waits for the time of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EmulatePacing {
+    /// Asleep: some tens of microseconds late
+    #[default]
+    Timer,
+    /// Awake: late by a microsecond or two; takes a processor
+    Spin,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackline emulate --rate 5mbit --delay 30ms --loss 0.5% -- curl -o /dev/null http://192.0.2.7/
+  ackline emulate --rate 10mbit --up rate=1mbit --delay 20ms --queue codel -- bash
+  ackline emulate --trace lte.up --down trace=lte.down -- ./client
+
+Exit status: that of the program; 128+N if signal N ended it; others as in ackline --help.";

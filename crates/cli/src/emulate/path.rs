@@ -1,0 +1,98 @@
+//! From the options of a path to what its links are made of, with the words and the checks of scenarios.
+
+use crate::args::emulate::PathArgs;
+use crate::failure::Failure;
+use ackline_emulate::LinkSpec;
+use ackline_lab::Scenario;
+
+/// A scenario with one link. What is not there does not matter to the link.
+const BASE: &str = "\
+duration = '1s'
+node = [{ name = 'inside' }, { name = 'outside' }]
+app = [{ kind = 'bulk', from = 'inside', to = 'outside' }]
+[[link]]
+name = 'path'
+between = ['inside', 'outside']
+";
+
+/// The way out and the way back.
+pub(super) fn links(args: &PathArgs) -> Result<[LinkSpec; 2], Failure> {
+    let mut scenario = Scenario::parse(BASE, "path").map_err(|error| Failure::usage(error.to_string()))?;
+    let mut both: Vec<(String, String)> = vec![];
+    let mut set = |option: &str, key: &str, value: &Option<String>| {
+        if let Some(value) = value {
+            both.push((option.to_owned(), format!("{key}={value}")));
+        }
+    };
+    set("--rate", "rate", &args.rate);
+    set("--delay", "delay", &args.delay);
+    set("--trace", "trace", &args.trace);
+    set("--queue", "queue", &args.queue.as_deref().map(queue));
+    set("--loss and others", "impairments", &impairments(args));
+    let directed = |option: &str, place: &str, values: &[String]| -> Vec<(String, String)> {
+        values
+            .iter()
+            .map(|value| (format!("{option} {value}"), format!("link.path.{place}{}", spelled(value))))
+            .collect()
+    };
+    let mut settings: Vec<(String, String)> = both
+        .iter()
+        .flat_map(|(option, set)| {
+            ["", "back."].map(|place| (option.clone(), format!("link.path.{place}{set}")))
+        })
+        .collect();
+    settings.extend(directed("--up", "", &args.up));
+    settings.extend(directed("--down", "back.", &args.down));
+    for (option, set) in settings {
+        scenario = scenario
+            .with_set([set])
+            .map_err(|error| Failure::usage(format!("{option}: {}", error.message)))?;
+    }
+    let links: Vec<LinkSpec> = scenario.links().into_iter().map(|(_, link)| link).collect();
+    links.try_into().map_err(|_| Failure::usage("a path has two directions"))
+}
+
+/// `queue=codel:target=5ms` and `queue=50p` become what a scenario has.
+fn spelled(value: &str) -> String {
+    match value.split_once('=') {
+        Some(("queue", text)) => format!("queue={}", queue(text)),
+        _ => value.to_owned(),
+    }
+}
+
+/// `50p`, `codel`, `codel:target=5ms,limit=100p` as an inline table.
+fn queue(text: &str) -> String {
+    let (kind, settings) = text.split_once(':').unwrap_or((text, ""));
+    if kind.starts_with(|first: char| first.is_ascii_digit()) {
+        return format!("{{ kind = 'drop-tail', limit = '{text}' }}");
+    }
+    let mut table = format!("{{ kind = '{kind}'");
+    for setting in settings.split(',').filter(|setting| !setting.is_empty()) {
+        let (key, value) = setting.split_once('=').unwrap_or((setting, "true"));
+        table += &format!(", {key} = {}", literal(value));
+    }
+    table + " }"
+}
+
+/// A value as TOML has it: numbers and switches as they are, all else as a text.
+fn literal(value: &str) -> String {
+    let is_bare = value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok();
+    if is_bare { value.to_owned() } else { format!("'{value}'") }
+}
+
+/// All impairments of the options, in the order of a packet's way.
+fn impairments(args: &PathArgs) -> Option<String> {
+    let one = |kind: &str, key: &str, value: &Option<String>| {
+        value.as_ref().map(|value| format!("{{ kind = '{kind}', {key} = {} }}", literal(value)))
+    };
+    let all: Vec<String> = [
+        one("loss", "probability", &args.loss),
+        one("duplicate", "probability", &args.duplicate),
+        one("corrupt", "probability", &args.corrupt),
+        one("jitter", "limit", &args.jitter),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!all.is_empty()).then(|| format!("[{}]", all.join(", ")))
+}

@@ -1,0 +1,137 @@
+//! The program and the network namespace that it runs in.
+
+use crate::failure::{Exit, Failure, plain};
+use crate::signals::Signals;
+use ackline::runtime::device::tun::{Tun, TunConfig};
+use ackline::runtime::netlink::InterfaceAddress;
+use ackline::runtime::netns::{Namespace, enter_user_namespace};
+use ipnet::{IpNet, Ipv4Net};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::OsString;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, ExitStatus};
+
+/// The name of the program's interface.
+const INTERFACE: &str = "ackline0";
+/// The variable that tells the program how to reach this machine.
+const BASE: &str = "ACKLINE_BASE";
+
+/// A network of two addresses: the program's, and the one that stands for this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Addresses {
+    pub(super) program: Ipv4Addr,
+    pub(super) base: Ipv4Addr,
+}
+
+impl Addresses {
+    /// Of the shared address space (RFC 6598) the first four that this machine does not have: of `taken`.
+    pub(super) fn apart_from(taken: &[IpNet]) -> Option<Self> {
+        let space = Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10);
+        let mut nets = space.subnets(30).ok()?;
+        let free = nets.find(|net| {
+            let net = IpNet::V4(*net);
+            // A default route is everybody's.
+            taken
+                .iter()
+                .all(|other| other.prefix_len() == 0 || !(other.contains(&net) || net.contains(other)))
+        })?;
+        let [a, b, c, d] = free.addr().octets();
+        let address = |number| Ipv4Addr::new(a, b, c, d + number);
+        Some(Self { program: address(2), base: address(1) })
+    }
+}
+
+/// Gains the rights to make a namespace, if they are missing: inside a user namespace. To be called while the process has one thread.
+pub(super) fn prepare() -> Result<(), Failure> {
+    if rustix::thread::capabilities(None)
+        .is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN))
+    {
+        return Ok(());
+    }
+    Ok(enter_user_namespace()?)
+}
+
+/// Starts the program in a new network namespace whose only way out is a TUN device.
+pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Result<(Child, Tun), Failure> {
+    let [program, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
+    let inside = || -> Result<(Child, Tun), Failure> {
+        Namespace::new_for_thread()?;
+        let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(addresses.program, 30)));
+        let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
+        let config = TunConfig::new().plain().name(INTERFACE).mtu(mtu).address(own).route(everything);
+        let tun = Tun::create(&config)?;
+        let child = Command::new(program).args(arguments).env(BASE, addresses.base.to_string()).spawn();
+        let child = child.map_err(|error| {
+            let name = program.to_string_lossy();
+            match error.kind() {
+                io::ErrorKind::NotFound => Failure::new(Exit::File, format!("{name}: no such program")),
+                _ => Failure::new(Exit::File, format!("cannot run {name}: {}", plain(&error))),
+            }
+        })?;
+        Ok((child, tun))
+    };
+    // A namespace belongs to a thread; this one ends, and the program and the device keep the namespace.
+    let handle = tokio::runtime::Handle::current();
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let _entered = handle.enter();
+            inside()
+        });
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// Waits for the program, and passes signals on to it that end this process otherwise.
+pub(super) async fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
+    let pid = Pid::from_child(&child);
+    let mut signals = Signals::catch()?;
+    let mut ended = tokio::task::spawn_blocking(move || child.wait());
+    loop {
+        tokio::select! {
+            status = &mut ended => {
+                let status = status.map_err(io::Error::from).and_then(|status| status);
+                return status.map_err(|error| Failure::system("wait for the program", &error));
+            }
+            signal = signals.next() => {
+                let signal = match signal {
+                    crate::signals::EndSignal::Interrupt => Signal::INT,
+                    crate::signals::EndSignal::Terminate => Signal::TERM,
+                    crate::signals::EndSignal::Hangup => Signal::HUP,
+                };
+                // The terminal has sent it to the program, too; twice does no harm. It may have ended just now.
+                let _ = kill_process(pid, signal);
+            }
+        }
+    }
+}
+
+/// The exit status of this process.
+pub(super) fn outcome(status: ExitStatus) -> Result<(), Failure> {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => Ok(()),
+        (Some(code), _) => Err(Failure::of_program(u8::try_from(code).unwrap_or(u8::MAX))),
+        (None, Some(signal)) => {
+            let number = u8::try_from(signal).unwrap_or(u8::MAX);
+            Err(Failure::new(Exit::Signal(number), format!("the program was ended by signal {number}")))
+        }
+        (None, None) => Err(Failure::of_program(u8::MAX)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_that_nobody_has() {
+        let taken =
+            |nets: &[&str]| -> Vec<IpNet> { nets.iter().map(|net| net.parse().expect("right")).collect() };
+        let first = Addresses::apart_from(&taken(&["192.168.1.4/24", "0.0.0.0/0"])).expect("free");
+        assert_eq!(first, Addresses { program: [100, 64, 0, 2].into(), base: [100, 64, 0, 1].into() });
+        let second = Addresses::apart_from(&taken(&["100.64.0.2/30"])).expect("free");
+        assert_eq!(second.program, Ipv4Addr::new(100, 64, 0, 6));
+        assert_eq!(Addresses::apart_from(&taken(&["100.64.0.0/10"])), None);
+    }
+}
