@@ -28,7 +28,8 @@ pub(super) fn links(args: &PathArgs) -> Result<[LinkSpec; 2], Failure> {
     set("--delay", "delay", &args.delay);
     set("--trace", "trace", &args.trace);
     set("--queue", "queue", &args.queue.as_deref().map(queue));
-    set("--loss and others", "impairments", &impairments(args));
+    let (options, all) = impairments(args);
+    set(&options, "impairments", &all);
     let directed = |option: &str, place: &str, values: &[String]| -> Vec<(String, String)> {
         values
             .iter()
@@ -80,19 +81,22 @@ fn literal(value: &str) -> String {
     if is_bare { value.to_owned() } else { format!("'{value}'") }
 }
 
-/// All impairments of the options, in the order of a packet's way.
-fn impairments(args: &PathArgs) -> Option<String> {
-    let one = |kind: &str, key: &str, value: &Option<String>| {
-        value.as_ref().map(|value| format!("{{ kind = '{kind}', {key} = {} }}", literal(value)))
-    };
-    let all: Vec<String> = [
-        one("loss", "probability", &args.loss),
-        one("duplicate", "probability", &args.duplicate),
-        one("corrupt", "probability", &args.corrupt),
-        one("jitter", "limit", &args.jitter),
+/// The options that name impairments, and all of these in the order of a packet's way.
+fn impairments(args: &PathArgs) -> (String, Option<String>) {
+    let given: Vec<(&str, String)> = [
+        ("--loss", "loss", "probability", &args.loss),
+        ("--duplicate", "duplicate", "probability", &args.duplicate),
+        ("--corrupt", "corrupt", "probability", &args.corrupt),
+        ("--jitter", "jitter", "limit", &args.jitter),
     ]
     .into_iter()
-    .flatten()
+    .filter_map(|(option, kind, key, value)| {
+        let value = literal(value.as_ref()?);
+        Some((option, format!("{{ kind = '{kind}', {key} = {value} }}")))
+    })
     .collect();
-    (!all.is_empty()).then(|| format!("[{}]", all.join(", ")))
+    let join = |parts: Vec<&str>| parts.join(", ");
+    let options = join(given.iter().map(|(option, _)| *option).collect());
+    let all = join(given.iter().map(|(_, table)| table.as_str()).collect());
+    (options, (!given.is_empty()).then(|| format!("[{all}]")))
 }

@@ -7,6 +7,7 @@ mod common;
 mod control;
 mod demo;
 mod dev;
+mod emulate;
 mod explain;
 mod explain_kernels;
 mod fields;

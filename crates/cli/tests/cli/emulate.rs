@@ -1,0 +1,119 @@
+//! `ackline emulate`: programs behind paths.
+
+use crate::common::{Ended, Running, ackline, run, scratch, text};
+use crate::net::*;
+use crate::usage::refused;
+use serde_json::Value;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What the program does: one request, and the whole answer.
+const CLIENT: &str = "exec 3<>/dev/tcp/$ACKLINE_BASE/$PORT; echo request >&3; cat <&3 | sha256sum";
+
+/// Runs the client behind a path, against a server of this machine that answers with `answer`. How long it took.
+fn exchange(path: &[&str], answer: &'static [u8]) -> (Ended, Duration) {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
+    let port = listener.local_addr().expect("bound").port().to_string();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a connection");
+        stream.read_exact(&mut [0; 8]).expect("a request");
+        stream.write_all(answer).expect("taken");
+    });
+    let arguments = [&["emulate"], path, &["--", "bash", "-c", CLIENT]].concat();
+    let mut command = ackline(&arguments);
+    command.env("PORT", port).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[expect(clippy::disallowed_methods, reason = "the path is one of real time")]
+    let start = Instant::now();
+    let ended = Running::start(&mut command).end();
+    let took = start.elapsed();
+    succeeded(&ended);
+    server.join().expect("it has answered");
+    (ended, took)
+}
+
+fn summary(file: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(file).expect("a summary")).expect("JSON")
+}
+
+#[test]
+fn a_program_has_the_rate_and_the_delay_of_its_path() {
+    with_tun("emulate::a_program_has_the_rate_and_the_delay_of_its_path", || {
+        const ANSWER: &[u8] = &[b'x'; 200_000];
+        let (_directory, file) = scratch("summary");
+        let path = ["--rate", "8mbit", "--up", "rate=1mbit", "--delay", "30ms", "--json", text(&file)];
+        let (ended, took) = exchange(&path, ANSWER);
+        let digest = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let mut same = Command::new("bash");
+        same.args(["-c", "head -c 200000 /dev/zero | tr '\\0' x | sha256sum"]);
+        let expected = same.output().expect("bash is there").stdout;
+        assert_eq!(digest, String::from_utf8_lossy(&expected));
+        // The handshake, the request, and 200 kB at 8 Mbit/s: what is shorter cannot be.
+        assert!(took >= Duration::from_millis(60 + 60 + 200), "{took:?}");
+        let summary = summary(&file);
+        assert!(summary["down"]["bytes"].as_f64() > Some(200_000.0), "{summary}");
+        assert_eq!(summary["down"]["lost"], 0, "{summary}");
+        assert!(ended.stderr.contains("emulated path"), "{ended:?}");
+    });
+}
+
+#[test]
+fn losses_are_repaired_and_told() {
+    with_tun("emulate::losses_are_repaired_and_told", || {
+        let (_directory, file) = scratch("summary");
+        let path = ["--rate", "50mbit", "--delay", "2ms", "--loss", "3%", "-q", "--json", text(&file)];
+        let (ended, _) = exchange(&path, &[7; 1_000_000]);
+        assert_eq!(ended.stderr, "", "--quiet");
+        let summary = summary(&file);
+        // Some 700 packets: without a loss only in one of a thousand million runs.
+        assert!(summary["down"]["lost"].as_u64() > Some(0), "{summary}");
+    });
+}
+
+#[test]
+fn paths_nest() {
+    with_tun("emulate::paths_nest", || {
+        let program = env!("CARGO_BIN_EXE_ackline");
+        let inner = ["emulate", "-q", "--", "sh", "-c", "echo $ACKLINE_BASE"];
+        let ended = run(&[&["emulate", "-q", "--delay", "5ms", "--", program][..], &inner].concat());
+        succeeded(&ended);
+        // The second level has the addresses behind those of the first.
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), "100.64.0.5\n");
+    });
+}
+
+#[test]
+fn the_status_is_the_programs() {
+    with_tun("emulate::the_status_is_the_programs", || {
+        let ended = run(&["emulate", "--", "sh", "-c", "exit 7"]);
+        assert_eq!(ended.status, Some(7), "{ended:?}");
+        assert!(!ended.stderr.contains("ackline:"), "{ended:?}");
+        let ended = run(&["emulate", "-q", "--", "sh", "-c", "kill -TERM $$"]);
+        assert_eq!(ended.status, Some(143), "{ended:?}");
+        let ended = run(&["emulate", "-q", "--", "/nonexistent/program"]);
+        assert_eq!(
+            (ended.status, ended.complaint()),
+            (Some(5), "ackline: /nonexistent/program: no such program")
+        );
+    });
+}
+
+#[test]
+fn a_wrong_path_is_told_before_anything_runs() {
+    for (arguments, parts) in [
+        (&["--rate", "5mbitx"][..], ["--rate", "\"5mbitx\" is not possible"]),
+        (&["--down", "queu=5p"], ["--down queu=5p", "did you mean `queue`?"]),
+        (&["--queue", "codel:target=5"], ["--queue", "it must be a time"]),
+        (&["--loss", "120%"], ["--loss", "120%"]),
+        (
+            &["--rate", "1mbit", "--trace", "/nonexistent"],
+            ["--trace", "a link has a rate or a trace, not both"],
+        ),
+        (&["--trace", "/nonexistent"], ["--trace", "cannot read /nonexistent"]),
+    ] {
+        let complaint = refused(&[&["emulate"], arguments, &["--", "true"]].concat(), 2);
+        assert!(parts.iter().all(|part| complaint.contains(part)), "{complaint}");
+    }
+}
