@@ -89,45 +89,46 @@ impl KernelTcpInfo {
     /// Offsets are those of `struct tcp_info` in the kernel's `linux/tcp.h`, which only ever grows at the
     /// end.
     fn parse(raw: &[u8]) -> Self {
-        let word =
-            |at: usize| raw.get(at..at + 4).and_then(|word| word.try_into().ok()).map(u32::from_ne_bytes);
-        let short =
-            |at: usize| raw.get(at..at + 2).and_then(|short| short.try_into().ok()).map(u16::from_ne_bytes);
-        let long =
-            |at: usize| raw.get(at..at + 8).and_then(|long| long.try_into().ok()).map(u64::from_ne_bytes);
-        let micros = |at: usize| word(at).map(|us| Duration::from_micros(us.into()));
+        fn field<const N: usize>(raw: &[u8], at: usize) -> [u8; N] {
+            raw.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
+        }
+        let short = |at| u16::from_ne_bytes(field(raw, at));
+        let word = |at| u32::from_ne_bytes(field(raw, at));
+        let long = |at| u64::from_ne_bytes(field(raw, at));
+        let millis = |at| Duration::from_millis(word(at).into());
+        let micros = |at| Duration::from_micros(word(at).into());
         Self {
             state: raw.first().and_then(|number| state(*number)),
             options: raw.get(5).copied().unwrap_or(0),
-            snd_mss: word(16).unwrap_or(0),
-            unacked: word(24).unwrap_or(0),
-            rtt: micros(68).unwrap_or_default(),
-            last_data_recv: word(52).map(|ms| Duration::from_millis(ms.into())).unwrap_or_default(),
-            reordering: word(88).unwrap_or(0),
+            snd_mss: word(16),
+            unacked: word(24),
+            rtt: micros(68),
+            last_data_recv: millis(52),
+            reordering: word(88),
             // The kernel sets all bits if it has no sample.
-            min_rtt: word(148).filter(|us| *us != u32::MAX).map(|us| Duration::from_micros(us.into())),
-            snd_cwnd: word(80).unwrap_or(0),
-            total_retrans: word(100).unwrap_or(0),
-            pmtu: word(60).unwrap_or(0),
-            advmss: word(84).unwrap_or(0),
-            bytes_acked: long(120).unwrap_or(0),
-            bytes_received: long(128).unwrap_or(0),
-            segs_out: word(136).unwrap_or(0),
-            segs_in: word(140).unwrap_or(0),
-            data_segs_in: word(152).unwrap_or(0),
-            data_segs_out: word(156).unwrap_or(0),
-            busy_time: long(168).map(Duration::from_micros).unwrap_or_default(),
-            rwnd_limited: long(176).map(Duration::from_micros).unwrap_or_default(),
-            sndbuf_limited: long(184).map(Duration::from_micros).unwrap_or_default(),
-            delivered: word(192).unwrap_or(0),
-            bytes_sent: long(200).unwrap_or(0),
-            bytes_retrans: long(208).unwrap_or(0),
-            dsack_dups: word(216).unwrap_or(0),
-            reord_seen: word(220).unwrap_or(0),
-            rcv_ooopack: word(224).unwrap_or(0),
-            total_rto: short(240).unwrap_or(0),
-            total_rto_recoveries: short(242).unwrap_or(0),
-            total_rto_time: word(244).map(|ms| Duration::from_millis(ms.into())).unwrap_or_default(),
+            min_rtt: Some(micros(148)).filter(|_| !matches!(word(148), 0 | u32::MAX)),
+            snd_cwnd: word(80),
+            total_retrans: word(100),
+            pmtu: word(60),
+            advmss: word(84),
+            bytes_acked: long(120),
+            bytes_received: long(128),
+            segs_out: word(136),
+            segs_in: word(140),
+            data_segs_in: word(152),
+            data_segs_out: word(156),
+            busy_time: Duration::from_micros(long(168)),
+            rwnd_limited: Duration::from_micros(long(176)),
+            sndbuf_limited: Duration::from_micros(long(184)),
+            delivered: word(192),
+            bytes_sent: long(200),
+            bytes_retrans: long(208),
+            dsack_dups: word(216),
+            reord_seen: word(220),
+            rcv_ooopack: word(224),
+            total_rto: short(240),
+            total_rto_recoveries: short(242),
+            total_rto_time: millis(244),
         }
     }
 }
