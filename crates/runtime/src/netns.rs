@@ -80,9 +80,7 @@ impl Namespace {
 /// [`Error::TooManyThreads`] once the process has a second thread; [`Error::NamespaceForbidden`] if the
 /// machine does not allow unprivileged user namespaces.
 pub fn enter_user_net_namespace() -> Result<()> {
-    let maps = sys::IdMaps::same();
-    sys::unshare_user_and_net().map_err(refused)?;
-    maps.install().map_err(|_| Error::NamespaceForbidden)?;
+    become_user(sys::unshare_user_and_net)?;
     bring_loopback_up()
 }
 
@@ -93,8 +91,13 @@ pub fn enter_user_net_namespace() -> Result<()> {
 /// # Errors
 /// As [`enter_user_net_namespace`].
 pub fn enter_user_namespace() -> Result<()> {
+    become_user(sys::unshare_user)
+}
+
+/// Enters the namespaces that `unshare` makes, among them a user namespace, as the same user.
+fn become_user(unshare: fn() -> std::result::Result<(), Errno>) -> Result<()> {
     let maps = sys::IdMaps::same();
-    sys::unshare_user().map_err(refused)?;
+    unshare().map_err(refused)?;
     maps.install().map_err(|_| Error::NamespaceForbidden)
 }
 
