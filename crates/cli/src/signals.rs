@@ -39,18 +39,27 @@ impl Signals {
 }
 
 impl EndSignal {
+    const fn kind(self) -> SignalKind {
+        match self {
+            Self::Interrupt => SignalKind::interrupt(),
+            Self::Terminate => SignalKind::terminate(),
+            Self::Hangup => SignalKind::hangup(),
+        }
+    }
+
+    /// Its number: signal(7).
+    pub(crate) fn number(self) -> u8 {
+        // Signal numbers go up to 64.
+        u8::try_from(self.kind().as_raw_value()).unwrap_or(u8::MAX)
+    }
+
     /// The failure of a command that was ended before its work was done.
     pub(crate) fn failure(self, what_happened: &str) -> Failure {
-        let (name, number) = match self {
-            Self::Interrupt => ("SIGINT", libc_number(SignalKind::interrupt())),
-            Self::Terminate => ("SIGTERM", libc_number(SignalKind::terminate())),
-            Self::Hangup => ("SIGHUP", libc_number(SignalKind::hangup())),
+        let name = match self {
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+            Self::Hangup => "SIGHUP",
         };
-        Failure::new(Exit::Signal(number), format!("{name}: {what_happened}"))
+        Failure::new(Exit::Signal(self.number()), format!("{name}: {what_happened}"))
     }
-}
-
-fn libc_number(kind: SignalKind) -> u8 {
-    // Signal numbers go up to 64.
-    u8::try_from(kind.as_raw_value()).unwrap_or(u8::MAX)
 }

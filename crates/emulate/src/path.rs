@@ -12,9 +12,9 @@ pub struct Path {
     pub inside: NodeId,
     /// The port of all other addresses.
     pub outside: NodeId,
-    /// The link out, and the one back.
+    /// The link from inside to outside.
     pub up: LinkId,
-    /// The link in.
+    /// The link from outside to inside.
     pub down: LinkId,
 }
 

@@ -18,39 +18,35 @@ between = ['inside', 'outside']
 /// The way out and the way back.
 pub(super) fn links(args: &PathArgs) -> Result<[LinkSpec; 2], Failure> {
     let mut scenario = Scenario::parse(BASE, "path").map_err(|error| Failure::usage(error.to_string()))?;
-    let mut both: Vec<(String, String)> = vec![];
-    let mut set = |option: &str, key: &str, value: &Option<String>| {
-        if let Some(value) = value {
-            both.push((option.to_owned(), format!("{key}={value}")));
-        }
-    };
-    set("--rate", "rate", &args.rate);
-    set("--delay", "delay", &args.delay);
-    set("--trace", "trace", &args.trace);
-    set("--queue", "queue", &args.queue.as_deref().map(queue));
-    let (options, all) = impairments(args);
-    set(&options, "impairments", &all);
-    let directed = |option: &str, place: &str, values: &[String]| -> Vec<(String, String)> {
-        values
-            .iter()
-            .map(|value| (format!("{option} {value}"), format!("link.path.{place}{}", spelled(value))))
-            .collect()
-    };
-    let mut settings: Vec<(String, String)> = both
-        .iter()
-        .flat_map(|(option, set)| {
-            ["", "back."].map(|place| (option.clone(), format!("link.path.{place}{set}")))
-        })
-        .collect();
-    settings.extend(directed("--up", "", &args.up));
-    settings.extend(directed("--down", "back.", &args.down));
-    for (option, set) in settings {
+    for (option, setting) in settings(args) {
         scenario = scenario
-            .with_set([set])
+            .with_set([format!("link.path.{setting}")])
             .map_err(|error| Failure::usage(format!("{option}: {}", error.message)))?;
     }
     let links: Vec<LinkSpec> = scenario.links().into_iter().map(|(_, link)| link).collect();
     links.try_into().map_err(|_| Failure::usage("a path has two directions"))
+}
+
+/// Each option as it was given, and what it sets in the link: `rate=5mbit`, `back.rate=5mbit`.
+fn settings(args: &PathArgs) -> Vec<(String, String)> {
+    let (impairing, impairments) = impairments(args);
+    let both = [
+        ("--rate", "rate", args.rate.clone()),
+        ("--delay", "delay", args.delay.clone()),
+        ("--trace", "trace", args.trace.clone()),
+        ("--queue", "queue", args.queue.as_deref().map(queue)),
+        (&impairing, "impairments", impairments),
+    ];
+    let both = both.into_iter().flat_map(|(option, key, value)| {
+        let each = |value| ["", "back."].map(|way| (option.to_owned(), format!("{way}{key}={value}")));
+        value.map(each).into_iter().flatten()
+    });
+    let one = |option: &str, way: &str, setting: &String| {
+        (format!("{option} {setting}"), format!("{way}{}", spelled(setting)))
+    };
+    let up = args.up.iter().map(|setting| one("--up", "", setting));
+    let down = args.down.iter().map(|setting| one("--down", "back.", setting));
+    both.chain(up).chain(down).collect()
 }
 
 /// `queue=codel:target=5ms` and `queue=50p` become what a scenario has.

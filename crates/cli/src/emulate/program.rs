@@ -11,7 +11,8 @@ use std::ffi::OsString;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::{Child, Command, ExitStatus};
+use std::process::ExitStatus;
+use tokio::process::{Child, Command};
 
 /// The name of the program's interface.
 const INTERFACE: &str = "ackline0";
@@ -62,8 +63,10 @@ pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Res
         let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
         let config = TunConfig::new().plain().name(INTERFACE).mtu(mtu).address(own).route(everything);
         let tun = Tun::create(&config)?;
-        let child = Command::new(program).args(arguments).env(BASE, addresses.base.to_string()).spawn();
-        let child = child.map_err(|error| {
+        let mut command = Command::new(program);
+        // It has no network without this process.
+        command.args(arguments).env(BASE, addresses.base.to_string()).kill_on_drop(true);
+        let child = command.spawn().map_err(|error| {
             let name = program.to_string_lossy();
             match error.kind() {
                 io::ErrorKind::NotFound => Failure::new(Exit::File, format!("{name}: no such program")),
@@ -85,23 +88,16 @@ pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Res
 
 /// Waits for the program, and passes signals on to it that end this process otherwise.
 pub(super) async fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
-    let pid = Pid::from_child(&child);
     let mut signals = Signals::catch()?;
-    let mut ended = tokio::task::spawn_blocking(move || child.wait());
     loop {
         tokio::select! {
-            status = &mut ended => {
-                let status = status.map_err(io::Error::from).and_then(|status| status);
-                return status.map_err(|error| Failure::system("wait for the program", &error));
-            }
+            status = child.wait() => return status.map_err(|error| Failure::system("wait for the program", &error)),
             signal = signals.next() => {
-                let signal = match signal {
-                    crate::signals::EndSignal::Interrupt => Signal::INT,
-                    crate::signals::EndSignal::Terminate => Signal::TERM,
-                    crate::signals::EndSignal::Hangup => Signal::HUP,
-                };
-                // The terminal has sent it to the program, too; twice does no harm. It may have ended just now.
-                let _ = kill_process(pid, signal);
+                let pid = child.id().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+                if let (Some(pid), Some(signal)) = (pid, Signal::from_named_raw(signal.number().into())) {
+                    // The terminal has sent it to the program, too; twice does no harm. It may have ended just now.
+                    let _ = kill_process(pid, signal);
+                }
             }
         }
     }
@@ -109,14 +105,14 @@ pub(super) async fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
 
 /// The exit status of this process.
 pub(super) fn outcome(status: ExitStatus) -> Result<(), Failure> {
+    let byte = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
-        (Some(code), _) => Err(Failure::of_program(u8::try_from(code).unwrap_or(u8::MAX))),
         (None, Some(signal)) => {
-            let number = u8::try_from(signal).unwrap_or(u8::MAX);
-            Err(Failure::new(Exit::Signal(number), format!("the program was ended by signal {number}")))
+            let message = format!("the program was ended by signal {signal}");
+            Err(Failure::new(Exit::Signal(byte(signal)), message))
         }
-        (None, None) => Err(Failure::of_program(u8::MAX)),
+        (code, _) => Err(Failure::of_program(code.map_or(u8::MAX, byte))),
     }
 }
 

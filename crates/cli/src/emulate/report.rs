@@ -1,10 +1,10 @@
 //! What passed the path, and whether the machine kept its times.
 
-use ackline::runtime::stats::Distribution;
+use crate::output;
+use ackline::core::Duration;
 use ackline_emulate::{LinkStats, PortStats};
 use serde::Serialize;
 use std::fmt::Write as _;
-use std::time::Duration;
 
 /// With more of the packets later than this, the results are not those of the path: at p99.
 const LATEST: Duration = Duration::from_millis(1);
@@ -44,7 +44,6 @@ struct Direction {
 impl Direction {
     /// Of a link, and of the port at its end.
     fn new(link: &LinkStats, end: &PortStats, seconds: f64) -> Self {
-        let lateness = |quantile| micros(&end.lateness, quantile);
         Self {
             packets: link.delivered,
             bytes: link.delivered_bytes,
@@ -55,15 +54,15 @@ impl Direction {
             duplicated: link.duplicated,
             marked: link.marked,
             refused: end.refused,
-            late_p50_us: lateness(0.5),
-            late_p99_us: lateness(0.99),
-            late_max_us: end.lateness.max().as_nanos() as f64 / 1e3,
+            late_p50_us: micros(end.lateness.quantile(0.5)),
+            late_p99_us: micros(end.lateness.quantile(0.99)),
+            late_max_us: micros(end.lateness.max()),
         }
     }
 }
 
-fn micros(times: &Distribution, quantile: f64) -> f64 {
-    times.quantile(quantile).as_nanos() as f64 / 1e3
+fn micros(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e3
 }
 
 impl Summary {
@@ -73,11 +72,11 @@ impl Summary {
         let [up, down] = [0, 1].map(|way| Direction::new(&links[way], ends[way], seconds));
         let mut reasons = vec![];
         for (name, way) in [("up", &up), ("down", &down)] {
-            if way.late_p99_us > LATEST.as_secs_f64() * 1e6 {
+            if way.late_p99_us > micros(LATEST) {
                 reasons.push(format!(
                     "{name}: one packet of a hundred left {:.0} us late or later; at most {:.0} us are right",
                     way.late_p99_us,
-                    LATEST.as_secs_f64() * 1e6
+                    micros(LATEST)
                 ));
             }
             if way.refused > 0 {
@@ -95,8 +94,8 @@ impl Summary {
                 text,
                 "  {name:<5} {} packets, {} ({}); dropped {} full, {} by the AQM, {} lost; {} marked; late p50 {:.0} us, p99 {:.0} us, most {:.0} us",
                 way.packets,
-                crate::output::bytes(way.bytes),
-                crate::output::bit_rate(way.rate_bps),
+                output::bytes(way.bytes),
+                output::bit_rate(way.rate_bps),
                 way.overflows,
                 way.aqm_drops,
                 way.lost,
