@@ -177,7 +177,7 @@ impl Ended {
 }
 
 /// Nanoseconds from 1970 to an instant of the stack's clock.
-fn unix_ns(at: Instant) -> u64 {
+pub(crate) fn unix_ns(at: Instant) -> u64 {
     let since = output::wall_clock().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let ago = timer::now().as_nanos().saturating_sub(at.as_nanos());
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX).saturating_sub(ago)

@@ -19,6 +19,7 @@ mod emulator;
 mod path;
 mod port;
 
+pub use ackline_netsim::pcapng::Capture;
 pub use ackline_netsim::{LinkSpec, LinkStats};
 pub use emulator::Emulator;
 pub use path::Path;

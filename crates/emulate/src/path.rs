@@ -1,5 +1,6 @@
 //! The simplest network: one path between what is inside and everything else.
 
+use ackline_netsim::pcapng::CapturePoint;
 use ackline_netsim::{LinkId, LinkSpec, NodeId, Sim};
 use std::net::IpAddr;
 
@@ -27,5 +28,12 @@ impl Path {
         sim.set_default_node(outside);
         let (up, down) = (sim.add_link(inside, outside, up), sim.add_link(outside, inside, down));
         Self { sim, inside, outside, up, down }
+    }
+
+    /// Where a [`Capture`](crate::Capture) sees each packet of both directions once: as it leaves the queue, or as it is dropped. The
+    /// interfaces are `up` and `down`.
+    #[must_use]
+    pub fn capture_points(&self) -> Vec<CapturePoint> {
+        [CapturePoint::of_link(self.up, "up"), CapturePoint::of_link(self.down, "down")].concat()
     }
 }

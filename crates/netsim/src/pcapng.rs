@@ -67,6 +67,14 @@ pub struct CapturePoint {
     pub name: String,
 }
 
+impl CapturePoint {
+    /// Each packet of a link once: as its last bit leaves, or as it is dropped before; and again if it is lost afterwards.
+    #[must_use]
+    pub fn of_link(link: LinkId, name: &str) -> [Self; 2] {
+        [Point::Left, Point::Dropped].map(|point| Self { link, point, name: name.to_owned() })
+    }
+}
+
 /// Writes what passes some points of a network to a file. While it watches, hosts compute checksums.
 pub struct Capture<W> {
     file: W,
@@ -74,6 +82,8 @@ pub struct Capture<W> {
     /// The interfaces in the file: place of the point, link type.
     interfaces: Vec<(usize, LinkType)>,
     snap_length: Option<u32>,
+    /// What the file states for the simulation's zero, ns.
+    start_ns: u64,
     packets: u64,
     error: Option<io::Error>,
     blocks: Blocks,
@@ -117,6 +127,7 @@ impl<W: Write> Capture<W> {
             points,
             interfaces: vec![],
             snap_length,
+            start_ns: 0,
             packets: 0,
             error: None,
             blocks: Blocks::default(),
@@ -125,6 +136,12 @@ impl<W: Write> Capture<W> {
         capture.blocks.section("");
         capture.write_blocks()?;
         Ok(capture)
+    }
+
+    /// The simulation's zero is `start_ns` nanoseconds after 1970, for a simulation in real time. By default it is 1970 itself.
+    #[must_use]
+    pub fn starting_at(self, start_ns: u64) -> Self {
+        Self { start_ns, ..self }
     }
 
     /// Packets written.
@@ -181,7 +198,7 @@ impl<W: Write> Capture<W> {
         let captured = self.snap_length.map_or(original, |most| original.min(most));
         self.blocks.packet(&pcapng::Packet {
             interface,
-            at_ns: now.as_nanos(),
+            at_ns: self.start_ns.saturating_add(now.as_nanos()),
             original,
             data: &packet.bytes[..captured as usize],
             direction: None,

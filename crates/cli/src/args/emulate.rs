@@ -25,6 +25,14 @@ pub(crate) struct EmulateArgs {
     /// Largest IP packet of the program's interface, in bytes
     #[arg(long, default_value = "1500", value_parser = values::mtu)]
     pub(crate) mtu: u32,
+    /// Capture the packets of both directions as pcapng: as they leave the queue, and what is dropped
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcap: Option<PathBuf>,
+    /// Bytes to capture of each packet, as tcpdump -s; 0 is all [default: 0]
+    ///
+    /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all options.
+    #[arg(long, value_name = "BYTES", requires = "pcap")]
+    pub(crate) snaplen: Option<u32>,
     /// Write the summary to a file, as JSON
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
@@ -46,7 +54,7 @@ pub(crate) struct PathArgs {
     /// Propagation delay of each direction: 20ms
     #[arg(long, value_name = "TIME")]
     pub(crate) delay: Option<String>,
-    /// Queue before the rate: its limit (50p, 100k, 20ms), or a kind and what it takes (codel:target=5ms,limit=100p)
+    /// Queue before the rate: its limit (50p, 100k, 20ms), or a kind and what it takes (codel:target=5ms,limit=100p) [default: 1000p]
     #[arg(long)]
     pub(crate) queue: Option<String>,
     /// Share of packets that are lost, each independently: 1%, 0.01

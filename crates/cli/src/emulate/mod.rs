@@ -1,20 +1,25 @@
 //! `ackline emulate`: a program behind a path of the simulator, in real time.
 
+mod files;
 mod outside;
 mod path;
 mod program;
 mod report;
 
 use crate::args::emulate::{EmulateArgs, EmulatePacing};
+use crate::capture::unix_ns;
 use crate::failure::Failure;
 use crate::{interfaces, output, tunnel};
 use ackline::Registry;
-use ackline::runtime::{Device, Pacing};
-use ackline_emulate::{Emulator, LinkSpec, Path};
+use ackline::runtime::{Device, Pacing, timer};
+use ackline_emulate::{Capture, Emulator, LinkSpec, Path};
+use files::{Files, ResultFile};
 use outside::Outside;
 use program::Addresses;
 use report::Summary;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::num::NonZeroU32;
 use std::process::ExitStatus;
 
 pub(crate) fn run(args: &EmulateArgs, registry: &Registry) -> Result<(), Failure> {
@@ -23,16 +28,18 @@ pub(crate) fn run(args: &EmulateArgs, registry: &Registry) -> Result<(), Failure
     let addresses = Addresses::apart_from(&taken).ok_or_else(|| {
         Failure::usage("this machine has all of 100.64.0.0/10, of which the program needs four addresses")
     })?;
+    let files = Files::open(args)?;
     // While the process has one thread.
     program::prepare()?;
-    let (status, summary) = tunnel::runtime()?.block_on(emulate(args, links, addresses, registry))?;
+    let emulated = emulate(args, links, addresses, registry, files.pcap.as_ref());
+    let (status, summary) = tunnel::runtime()?.block_on(emulated)?;
     if !args.quiet {
         output::say(summary.text().trim_end());
     }
-    if let Some(file) = &args.json {
-        std::fs::write(file, output::json(&summary))
-            .map_err(|error| Failure::file("write", file.display(), &error))?;
+    if let Some(json) = &files.json {
+        json.write(&output::json(&summary))?;
     }
+    files.finish()?;
     program::outcome(status)
 }
 
@@ -42,14 +49,19 @@ async fn emulate(
     [up, down]: [LinkSpec; 2],
     addresses: Addresses,
     registry: &Registry,
+    pcap: Option<&ResultFile>,
 ) -> Result<(ExitStatus, Summary), Failure> {
     let failed = |error: io::Error| Failure::system("emulate the path", &error);
     let pacing = match args.pacing {
         EmulatePacing::Timer => Pacing::Timer,
         EmulatePacing::Spin => Pacing::spin(),
     };
-    let network = Path::new([addresses.program.into()], up, down, args.seed);
+    let mut network = Path::new([addresses.program.into()], up, down, args.seed);
     let (outside, end) = Outside::start(addresses, args.mtu, registry)?;
+    let capture = match pcap {
+        Some(file) => Some((file, network.sim.add_observer(capture(args, file, &network)?))),
+        None => None,
+    };
     let mut emulator = Emulator::new(network.sim, pacing).map_err(failed)?;
     let (child, tun) = program::start(&args.command, addresses, args.mtu)?;
     let devices: [(_, Box<dyn Device>); 2] =
@@ -66,8 +78,24 @@ async fn emulate(
         },
     };
     let time = emulator.elapsed();
+    if let Some((file, id)) = capture
+        && let Some(capture) = emulator.sim_mut().take_observer::<Capture<BufWriter<File>>>(id)
+    {
+        capture.finish().map_err(|error| file.refused(&error))?;
+    }
     let links = [network.up, network.down].map(|link| emulator.sim_mut().view().stats(link));
     let ports: Vec<_> = emulator.ports().collect();
     // What goes up arrives at the outer port.
     Ok((status, Summary::new(time, links, [ports[1], ports[0]])))
+}
+
+/// A capture of both directions, which begins now.
+fn capture(
+    args: &EmulateArgs,
+    file: &ResultFile,
+    network: &Path,
+) -> Result<Capture<BufWriter<File>>, Failure> {
+    let snap_length = args.snaplen.and_then(NonZeroU32::new);
+    let capture = Capture::new(BufWriter::new(file.writer()?), network.capture_points(), snap_length);
+    Ok(capture.map_err(|error| file.refused(&error))?.starting_at(unix_ns(timer::now())))
 }

@@ -1,6 +1,6 @@
 //! `ackline emulate`: programs behind paths.
 
-use crate::common::{Ended, Running, ackline, run, scratch, text};
+use crate::common::{Ended, Running, ackline, names, run, scratch, text};
 use crate::net::*;
 use crate::usage::refused;
 use serde_json::Value;
@@ -70,6 +70,50 @@ fn losses_are_repaired_and_told() {
         // Some 700 packets: without a loss only in one of a thousand million runs.
         assert!(summary["down"]["lost"].as_u64() > Some(0), "{summary}");
     });
+}
+
+#[test]
+fn a_capture_has_each_packet_of_both_directions_once() {
+    with_tun("emulate::a_capture_has_each_packet_of_both_directions_once", || {
+        let (directory, file) = scratch("path.pcapng");
+        let json = directory.path().join("summary");
+        let path = ["--rate", "20mbit", "--delay", "5ms", "--pcap", text(&file), "--snaplen", "96"];
+        exchange(&[&path[..], &["-q", "--json", text(&json)]].concat(), &[b'x'; 100_000]);
+        let length = std::fs::metadata(&file).expect("a capture").len();
+        assert!((1_000..100_000).contains(&length), "headers alone: {length} bytes");
+        let told = run(&["explain", "--json", text(&file)]).json();
+        let (summary, conn) = (summary(&json), &told["connections"][0]);
+        // What was under way at the end has left the queue, and did not arrive.
+        let arrived: u64 = ["up", "down"].iter().filter_map(|way| summary[way]["packets"].as_u64()).sum();
+        let captured = told["packets"].as_u64().expect("a number");
+        assert!((arrived..2 * arrived).contains(&captured), "{told} {summary}");
+        assert_eq!([&conn["directions"][0]["bytes"], &conn["directions"][1]["bytes"]], [8, 100_000]);
+        // The round trip of the handshake is that of the path, and the times are those of the clock.
+        assert!(conn["handshake"]["took_ns"].as_u64() >= Some(10_000_000), "{conn}");
+        assert!(conn["start_ns"].as_u64() > Some(1_700_000_000_000_000_000), "{conn}");
+        assert_eq!(names(directory.path()), ["path.pcapng", "summary"]);
+    });
+}
+
+#[test]
+fn files_that_cannot_be_written_are_told_before_anything_runs() {
+    let (directory, file) = scratch("summary");
+    let ran = directory.path().join("ran");
+    for (arguments, expected) in [
+        (
+            ["--json", text(&file), "--pcap", "/nonexistent/a.pcapng"],
+            "cannot write --pcap /nonexistent/a.pcapng: no such file or directory",
+        ),
+        (["--pcap", text(&file), "--json", "/"], "cannot write --json /: is a directory"),
+    ] {
+        let arguments = [&["emulate"], &arguments[..], &["--", "touch", text(&ran)]].concat();
+        assert_eq!(refused(&arguments, 5), format!("ackline: {expected}"));
+    }
+    assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));
+    let same = refused(&["emulate", "--json", "a", "--pcap", "a", "--", "true"], 2);
+    assert_eq!(same, "ackline: --json a: --pcap has the same file; give each its own");
+    let run = run(&["emulate", "--snaplen", "96", "--", "true"]);
+    assert!(run.status == Some(2) && run.stderr.contains("--pcap <FILE>"), "{run:?}");
 }
 
 #[test]
