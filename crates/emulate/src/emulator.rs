@@ -6,7 +6,6 @@ use ackline_runtime::pacing::{Wait, Waiter, let_others_run};
 use ackline_runtime::timer::{self, Timer};
 use ackline_runtime::{Device, Pacing};
 use ackline_tcp_core::{Duration, Instant};
-use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::task::{Context, Poll, ready};
@@ -14,10 +13,9 @@ use std::task::{Context, Poll, ready};
 /// Packets taken from each device before others of the runtime's tasks run.
 const BATCH: usize = 256;
 
-/// A simulation in real time.
+/// The clock and the devices of a simulation in real time.
 #[derive(Debug)]
 pub struct Emulator {
-    sim: Sim,
     ports: Vec<Port>,
     /// The real time of the simulation's zero.
     epoch: Instant,
@@ -28,16 +26,15 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Drives `sim`, which has not run yet. Its time zero is now.
+    /// For a simulation that has not run yet. Its time zero is now.
     ///
     /// # Errors
     /// If the process has no descriptors left.
     ///
     /// # Panics
     /// Outside a tokio runtime with I/O (Linux) or time (elsewhere) enabled.
-    pub fn new(sim: Sim, pacing: Pacing) -> io::Result<Self> {
+    pub fn new(pacing: Pacing) -> io::Result<Self> {
         Ok(Self {
-            sim,
             ports: vec![],
             epoch: timer::now(),
             timer: Timer::new()?,
@@ -46,27 +43,22 @@ impl Emulator {
         })
     }
 
-    /// Attaches `device` to a port of the simulation.
+    /// Attaches `device` to a port of `sim`.
     ///
     /// # Errors
     /// If `port` is not a port, or the device has offload.
-    pub fn attach(&mut self, port: NodeId, device: Box<dyn Device>) -> Result<(), AttachError> {
-        if !self.sim.is_port(port) {
+    pub fn attach(&mut self, sim: &Sim, port: NodeId, device: Box<dyn Device>) -> Result<(), AttachError> {
+        if !sim.is_port(port) {
             return Err(AttachError::NotAPort(port));
         }
         self.ports.push(Port::new(port, device)?);
         Ok(())
     }
 
-    /// The simulation.
+    /// The real time of the simulation's zero.
     #[must_use]
-    pub const fn sim(&self) -> &Sim {
-        &self.sim
-    }
-
-    /// The simulation, to inspect it or to change it.
-    pub const fn sim_mut(&mut self) -> &mut Sim {
-        &mut self.sim
+    pub const fn epoch(&self) -> Instant {
+        self.epoch
     }
 
     /// What passed each port, in the order in which they were attached.
@@ -80,28 +72,42 @@ impl Emulator {
         timer::now().since(self.epoch)
     }
 
-    /// Runs for ever, or until a device fails. Can be dropped at any time, and run again.
+    /// Runs `sim` for ever, or until a device fails. Can be dropped at any time, and run again.
     ///
     /// # Errors
     /// If a device or the timer fails.
-    pub async fn run(&mut self) -> io::Result<Infallible> {
-        poll_fn(|cx| self.poll(cx)).await
+    pub async fn run(&mut self, sim: &mut Sim) -> io::Result<()> {
+        self.run_until(sim, Instant::FAR_FUTURE).await
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Infallible>> {
+    /// Runs all events of `sim` up to and including `end`, an instant of the simulation, at their times.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_until(&mut self, sim: &mut Sim, end: Instant) -> io::Result<()> {
+        poll_fn(|cx| self.poll(cx, sim, end)).await
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>, sim: &mut Sim, end: Instant) -> Poll<io::Result<()>> {
         if let Some(decided) = self.yielded.take() {
             self.waiter.on_turn(timer::now().since(decided));
         }
         let mut held = false;
         loop {
-            if self.turn(cx)? {
+            let more = self.turn(cx, sim, end)?;
+            if self.virtual_now() >= end {
+                self.catch_up(sim, end);
+                return Poll::Ready(Ok(()));
+            }
+            if more {
                 let_others_run(cx);
                 return Poll::Pending;
             }
-            let Some(next) = self.sim.next_at() else {
+            let next = sim.next_at().unwrap_or(end).min(end);
+            if next == Instant::FAR_FUTURE {
                 // Only a packet brings it on.
                 return Poll::Pending;
-            };
+            }
             let now = timer::now();
             match self.waiter.wait(now, self.real(next)) {
                 Wait::Sleep(until) => {
@@ -124,9 +130,9 @@ impl Emulator {
     }
 
     /// Everything that is due, and the packets that wait at the devices. True if more may wait there.
-    fn turn(&mut self, cx: &mut Context<'_>) -> io::Result<bool> {
+    fn turn(&mut self, cx: &mut Context<'_>, sim: &mut Sim, end: Instant) -> io::Result<bool> {
         let mut more = false;
-        self.catch_up();
+        self.catch_up(sim, end);
         for index in 0..self.ports.len() {
             // Each has a share of its own, so that a flood at one port keeps nothing out at the others.
             let mut taken = 0;
@@ -135,10 +141,10 @@ impl Emulator {
                     more = true;
                     break;
                 }
-                if self.ports[index].receive(&mut self.sim)? {
+                if self.ports[index].receive(sim)? {
                     taken += 1;
                     // Each packet enters at its own instant, and what has become due meanwhile leaves.
-                    self.catch_up();
+                    self.catch_up(sim, end);
                 } else if self.ports[index].poll_readable(cx)?.is_pending() {
                     break;
                 }
@@ -147,12 +153,17 @@ impl Emulator {
         Ok(more)
     }
 
-    /// Runs the simulation up to now, and hands over what has arrived.
-    fn catch_up(&mut self) {
-        self.sim.run_until(Instant::ZERO + timer::now().since(self.epoch));
+    /// Runs the simulation up to now, but not beyond `end`, and hands over what has arrived.
+    fn catch_up(&mut self, sim: &mut Sim, end: Instant) {
+        sim.run_until(self.virtual_now().min(end));
         for port in &mut self.ports {
-            port.send(&mut self.sim, self.epoch);
+            port.send(sim, self.epoch);
         }
+    }
+
+    /// The simulation's instant by the real clock.
+    fn virtual_now(&self) -> Instant {
+        Instant::ZERO + self.elapsed()
     }
 
     /// The real time of an instant of the simulation.

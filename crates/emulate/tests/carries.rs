@@ -6,7 +6,7 @@ use ackline_netsim::{LinkSpec, Sim};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use ackline_runtime::device::{Device as _, TxChecksum};
 use ackline_runtime::{Pacing, timer};
-use ackline_tcp_core::Duration;
+use ackline_tcp_core::{Duration, Instant};
 use std::future::poll_fn;
 
 const DELAY: Duration = Duration::from_millis(5);
@@ -40,7 +40,7 @@ async fn receive(device: &mut Channel) -> Vec<u8> {
 }
 
 /// 10.0.0.1 and what leads to 10.0.0.2 through a link.
-fn emulator(link: LinkSpec, pacing: Pacing) -> (Emulator, Channel, Channel) {
+fn emulator(link: LinkSpec, pacing: Pacing) -> (Emulator, Sim, Channel, Channel) {
     let mut sim = Sim::new(1);
     let left = sim.add_port(["10.0.0.1".parse().expect("right")]);
     let right = sim.add_port([]);
@@ -48,16 +48,16 @@ fn emulator(link: LinkSpec, pacing: Pacing) -> (Emulator, Channel, Channel) {
     sim.add_link(left, right, link);
     let config = ChannelConfig::default().plain();
     let ((a, near), (b, far)) = (Channel::pair(config), Channel::pair(config));
-    let mut emulator = Emulator::new(sim, pacing).expect("descriptors are left");
-    emulator.attach(left, Box::new(near)).expect("without offload");
-    emulator.attach(right, Box::new(far)).expect("without offload");
-    (emulator, a, b)
+    let mut emulator = Emulator::new(pacing).expect("descriptors are left");
+    emulator.attach(&sim, left, Box::new(near)).expect("without offload");
+    emulator.attach(&sim, right, Box::new(far)).expect("without offload");
+    (emulator, sim, a, b)
 }
 
 async fn passes_in_order_and_not_early(pacing: Pacing) {
     // A packet of 1,000 bytes takes a millisecond.
     let link = LinkSpec::new(8_000_000, DELAY).with_impairment(DropList::new(Which::Nth(vec![3])));
-    let (mut emulator, mut a, mut b) = emulator(link, pacing);
+    let (mut emulator, mut sim, mut a, mut b) = emulator(link, pacing);
     let start = timer::now();
     (0..5).for_each(|number| send(&mut a, &packet(number, 1_000)));
     let arrivals = async {
@@ -69,7 +69,7 @@ async fn passes_in_order_and_not_early(pacing: Pacing) {
         arrived
     };
     let arrived = tokio::select! {
-        ended = emulator.run() => panic!("{ended:?}"),
+        ended = emulator.run(&mut sim) => panic!("{ended:?}"),
         arrived = arrivals => arrived,
     };
     let numbers: Vec<u8> = arrived.iter().map(|(number, _)| *number).collect();
@@ -94,12 +94,12 @@ async fn packets_pass_in_order_and_not_early_spinning() {
 
 #[tokio::test]
 async fn a_flood_at_one_port_keeps_nothing_out_at_another() {
-    let (mut emulator, mut a, mut b) = emulator(LinkSpec::new(8_000_000, DELAY), Pacing::Timer);
+    let (mut emulator, mut sim, mut a, mut b) = emulator(LinkSpec::new(8_000_000, DELAY), Pacing::Timer);
     (0..1_000).for_each(|_| send(&mut a, &packet(1, 40)));
     send(&mut b, &packet(2, 40));
     tokio::select! {
         biased;
-        ended = emulator.run() => panic!("{ended:?}"),
+        ended = emulator.run(&mut sim) => panic!("{ended:?}"),
         () = std::future::ready(()) => {}
     }
     let [left, right]: [_; 2] = emulator.ports().collect::<Vec<_>>().try_into().expect("two ports");
@@ -118,10 +118,10 @@ async fn while_it_spins_for_a_busy_link_other_tasks_run() {
         sim.add_link(left, right, LinkSpec::new(80_000_000, Duration::from_millis(100)));
         (0..PACKETS).for_each(|_| sim.inject(left, &packet(1, 40)));
         let (mut b, far) = Channel::pair(ChannelConfig::default().plain());
-        let mut emulator = Emulator::new(sim, Pacing::spin()).expect("descriptors are left");
-        emulator.attach(right, Box::new(far)).expect("without offload");
+        let mut emulator = Emulator::new(Pacing::spin()).expect("descriptors are left");
+        emulator.attach(&sim, right, Box::new(far)).expect("without offload");
         tokio::select! {
-            ended = emulator.run() => panic!("{ended:?}"),
+            ended = emulator.run(&mut sim) => panic!("{ended:?}"),
             _ = receive(&mut b) => {}
         }
         let sent = emulator.ports().next().expect("one port").sent;
@@ -133,24 +133,38 @@ async fn while_it_spins_for_a_busy_link_other_tasks_run() {
 }
 
 #[tokio::test]
+async fn it_stops_at_an_instant_and_goes_on() {
+    let (mut emulator, mut sim, mut a, mut b) = emulator(LinkSpec::new(8_000_000, DELAY), Pacing::Timer);
+    send(&mut a, &packet(7, 1_000));
+    let end = Instant::ZERO + DELAY;
+    emulator.run_until(&mut sim, end).await.expect("its devices work");
+    assert_eq!(sim.now(), end);
+    assert!(b.try_recv().is_err(), "it takes a millisecond more");
+    tokio::select! {
+        ended = emulator.run(&mut sim) => panic!("{ended:?}"),
+        packet = receive(&mut b) => assert_eq!(packet[999], 7),
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_packet_is_counted() {
-    let (mut emulator, mut a, mut b) = emulator(LinkSpec::new(8_000_000, DELAY), Pacing::Timer);
+    let (mut emulator, mut sim, mut a, mut b) = emulator(LinkSpec::new(8_000_000, DELAY), Pacing::Timer);
     send(&mut a, &[0x75; 40]);
     send(&mut a, &packet(7, 40));
     tokio::select! {
-        ended = emulator.run() => panic!("{ended:?}"),
+        ended = emulator.run(&mut sim) => panic!("{ended:?}"),
         packet = receive(&mut b) => assert_eq!(packet[39], 7),
     }
-    assert_eq!(emulator.sim().unroutable(), 1);
+    assert_eq!(sim.unroutable(), 1);
 }
 
 #[tokio::test]
 async fn a_device_with_offload_is_refused() {
     let mut sim = Sim::new(1);
     let port = sim.add_port([]);
-    let mut emulator = Emulator::new(sim, Pacing::Timer).expect("descriptors are left");
+    let mut emulator = Emulator::new(Pacing::Timer).expect("descriptors are left");
     let (device, _other) = Channel::pair(ChannelConfig::default());
-    let refused = emulator.attach(port, Box::new(device)).expect_err("it has offload");
+    let refused = emulator.attach(&sim, port, Box::new(device)).expect_err("it has offload");
     assert_eq!(
         refused.to_string(),
         "an emulated network carries the packets of a wire: open the device without offload"
@@ -161,9 +175,9 @@ async fn a_device_with_offload_is_refused() {
 async fn a_device_at_a_router_is_refused() {
     let mut sim = Sim::new(1);
     let router = sim.add_router();
-    let mut emulator = Emulator::new(sim, Pacing::Timer).expect("descriptors are left");
+    let mut emulator = Emulator::new(Pacing::Timer).expect("descriptors are left");
     let (device, _other) = Channel::pair(ChannelConfig::default().plain());
-    let refused = emulator.attach(router, Box::new(device)).expect_err("it is not a port");
+    let refused = emulator.attach(&sim, router, Box::new(device)).expect_err("it is not a port");
     assert!(
         refused.to_string().ends_with("is not a port of the simulation: add one by Sim::add_port"),
         "{refused}"

@@ -6,8 +6,9 @@ use crate::plot::{Layout, PlotOptions, run_plots};
 use crate::points::PointRange;
 use crate::report;
 use crate::results::RunResult;
-use crate::run::{CaptureFile, Outcome, Wanted, simulate};
+use crate::run::{CaptureFile, Outcome, Wanted, perform};
 use crate::scenario::Scenario;
+use crate::stage::{Stages, Virtual};
 use crate::summary::Summary;
 use crate::tables;
 use crate::unfinished::Unfinished;
@@ -72,16 +73,25 @@ impl Report {
 /// # Errors
 /// If the scenario lacks a point, a file cannot be written, or threads cannot be started. Runs that are finished stay finished.
 pub fn run(scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError> {
+    run_on(&Virtual, scenario, options)
+}
+
+/// The same on another stage; one run after the other, if the stage is not for several at once.
+///
+/// # Errors
+/// Also those of the stage.
+pub fn run_on(stages: &dyn Stages, scenario: &Scenario, options: &RunOptions) -> Result<Report, RunError> {
     let points = match options.points {
         Some(points) => points.of(scenario.points()).map_err(RunError::Points)?,
         None => 0..scenario.points(),
     };
     let layout = options.layout.find(scenario.swept()).map_err(RunError::Axes)?;
-    let batch = Batch::new(scenario, options)?;
+    let batch = Batch::new(stages, scenario, options)?;
+    let threads = if stages.is_parallel() { options.threads } else { 1 };
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.threads)
+        .num_threads(threads)
         .build()
-        .map_err(|error| RunError::Threads { threads: options.threads, message: error.to_string() })?;
+        .map_err(|error| RunError::Threads { threads, message: error.to_string() })?;
     let repetitions = scenario.repetitions() as usize;
     let runs = points.start * repetitions..points.end * repetitions;
     let bar = if options.progress { ProgressBar::new(runs.len() as u64) } else { ProgressBar::hidden() };
@@ -132,6 +142,7 @@ pub fn table_of(scenario: &Scenario, summary: &Summary) -> String {
 
 /// What is run, and where its results go.
 pub(crate) struct Batch<'a> {
+    stages: &'a dyn Stages,
     scenario: &'a Scenario,
     folder: Option<Folder>,
     extras: Extras,
@@ -141,7 +152,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    fn new(scenario: &'a Scenario, options: &RunOptions) -> Result<Self, RunError> {
+    fn new(stages: &'a dyn Stages, scenario: &'a Scenario, options: &RunOptions) -> Result<Self, RunError> {
         let count = scenario.points();
         let drawn = match options.plot_runs {
             _ if !options.plots => 0..0,
@@ -157,15 +168,24 @@ impl<'a> Batch<'a> {
         };
         match &options.out {
             Some(out) => {
-                let batch = Self::in_folder(scenario, Folder::create(out)?, extras, drawn.collect())?;
-                Ok(Self { plot: options.plot, ..batch })
+                let batch =
+                    Self::in_folder(stages.name(), scenario, Folder::create(out)?, extras, drawn.collect())?;
+                Ok(Self { stages, plot: options.plot, ..batch })
             }
-            None => Ok(Self { scenario, folder: None, extras, drawn: BTreeSet::new(), plot: options.plot }),
+            None => Ok(Self {
+                stages,
+                scenario,
+                folder: None,
+                extras,
+                drawn: BTreeSet::new(),
+                plot: options.plot,
+            }),
         }
     }
 
     /// Begins a folder.
     pub(crate) fn in_folder(
+        stage: &str,
         scenario: &'a Scenario,
         folder: Folder,
         extras: Extras,
@@ -174,8 +194,15 @@ impl<'a> Batch<'a> {
         for (name, _) in extras.folders().iter().filter(|(_, wanted)| *wanted) {
             folder.make(name)?;
         }
-        folder.begin(scenario)?;
-        Ok(Self { scenario, folder: Some(folder), extras, drawn, plot: PlotOptions::default() })
+        folder.begin(scenario, stage)?;
+        Ok(Self {
+            stages: &Virtual,
+            scenario,
+            folder: Some(folder),
+            extras,
+            drawn,
+            plot: PlotOptions::default(),
+        })
     }
 
     /// The files of a run. The plots of one repetition stand for all.
@@ -187,17 +214,17 @@ impl<'a> Batch<'a> {
     /// One run, or its result if it was finished before.
     fn one(&self, point: usize, repetition: u32) -> Result<(RunResult, bool), RunError> {
         let Some(folder) = &self.folder else {
-            let (outcome, _) = simulate(self.scenario, point, repetition, Wanted::default())?;
+            let (outcome, _) = perform(self.stages, self.scenario, point, repetition, Wanted::default())?;
             return Ok((outcome.result, false));
         };
         let extras = self.extras_of(point, repetition);
         let stem = stem(point, repetition);
-        let finished = folder.run(self.scenario, point, repetition);
+        let key = key(self.stages.name(), self.scenario, point, repetition);
+        let finished = folder.run(&key, point, repetition);
         let drawable = || !extras.plots || folder.plots(&stem).is_some();
         if let Some(finished) = finished.filter(|finished| finished.extras.covers(extras) && drawable()) {
             return Ok((finished.result, true));
         }
-        let key = key(&self.scenario.identity(point, repetition));
         let outcome = self.simulate(folder, &stem, point, repetition, extras)?;
         if extras.series {
             folder
@@ -223,15 +250,20 @@ impl<'a> Batch<'a> {
     ) -> Result<Outcome, RunError> {
         let wanted = Wanted { sequence: extras.plots, ..Wanted::default() };
         if !extras.pcap {
-            return Ok(simulate(self.scenario, point, repetition, wanted)?.0);
+            return Ok(perform(self.stages, self.scenario, point, repetition, wanted)?.0);
         }
         let path = folder.root().join(format!("pcap/{stem}.pcapng"));
         let refused = |error| RunError::file("write", &path, error);
         let unfinished = Unfinished::create(&path).map_err(refused)?;
         let file: Box<dyn Write + Send> = Box::new(unfinished.file().try_clone().map_err(refused)?);
         let capture = CaptureFile { file, snap_length: extras.snap_length };
-        let (outcome, captured) =
-            simulate(self.scenario, point, repetition, Wanted { capture: Some(capture), ..wanted })?;
+        let (outcome, captured) = perform(
+            self.stages,
+            self.scenario,
+            point,
+            repetition,
+            Wanted { capture: Some(capture), ..wanted },
+        )?;
         captured.and_then(|()| unfinished.finish(&path)).map_err(refused)?;
         Ok(outcome)
     }

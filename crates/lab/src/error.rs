@@ -1,5 +1,6 @@
 //! What can be wrong with a scenario, and where.
 
+use crate::stage::StageError;
 use std::fmt;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -85,6 +86,9 @@ pub enum RunError {
     /// Folders cannot be joined.
     #[error("{0}")]
     Merge(String),
+    /// The run cannot take place.
+    #[error(transparent)]
+    Stage(#[from] StageError),
     /// The pool of threads could not be made.
     #[error("cannot start {threads} threads: {message}")]
     Threads {

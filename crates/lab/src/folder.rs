@@ -70,11 +70,15 @@ pub(crate) struct Origin {
     pub(crate) set: Vec<String>,
     /// The first seed.
     pub(crate) seed: u64,
+    /// Name of the [stage](crate::stage::Stages::name).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) stage: String,
 }
 
 impl Origin {
-    pub(crate) fn of(scenario: &Scenario) -> Self {
+    pub(crate) fn of(scenario: &Scenario, stage: &str) -> Self {
         Self {
+            stage: stage.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             scenario: scenario.name().to_owned(),
             set: scenario.given().to_vec(),
@@ -93,8 +97,9 @@ fn plots_of(stem: &str) -> String {
     format!("plots/{stem}.json")
 }
 
-/// What a run depends on, as 128 bits.
-pub(crate) fn key(identity: &str) -> String {
+/// What a run on a stage depends on, as 128 bits.
+pub(crate) fn key(stage: &str, scenario: &Scenario, point: usize, repetition: u32) -> String {
+    let identity = stage.to_owned() + &scenario.identity(point, repetition);
     format!("{:032x}", twox_hash::XxHash3_128::oneshot(identity.as_bytes()))
 }
 
@@ -130,17 +135,17 @@ impl Folder {
     }
 
     /// A finished run of the scenario, if it is there, whole, and of this very text, values, seed and version.
-    pub(crate) fn run(&self, scenario: &Scenario, point: usize, repetition: u32) -> Option<Finished> {
+    pub(crate) fn run(&self, key: &str, point: usize, repetition: u32) -> Option<Finished> {
         let stem = stem(point, repetition);
         let text = fs::read_to_string(self.root.join(format!("runs/{stem}.json"))).ok()?;
         let finished: Finished = serde_json::from_str(&text).ok()?;
-        (finished.key == key(&scenario.identity(point, repetition))).then_some(finished)
+        (finished.key == key).then_some(finished)
     }
 
     /// Writes of what the folder holds results.
-    pub(crate) fn begin(&self, scenario: &Scenario) -> Result<(), RunError> {
+    pub(crate) fn begin(&self, scenario: &Scenario, stage: &str) -> Result<(), RunError> {
         self.write("scenario.toml", scenario.to_toml().as_bytes())?;
-        self.write("origin.json", (json(&Origin::of(scenario)) + "\n").as_bytes())
+        self.write("origin.json", (json(&Origin::of(scenario, stage)) + "\n").as_bytes())
     }
 
     /// Of what the folder holds results, and the scenario's text.

@@ -2,7 +2,7 @@
 
 use crate::batch::{Batch, Report};
 use crate::error::RunError;
-use crate::folder::{Extras, Finished, Folder, Origin, stem};
+use crate::folder::{Extras, Finished, Folder, Origin, key, stem};
 use crate::points::listed;
 use crate::scenario::Scenario;
 use ackline_registry::Registry;
@@ -24,16 +24,16 @@ struct Part<'a> {
 /// If the folders are not of the same scenario, values, seed and version; if a run differs or is missing; if a file cannot be read
 /// or written. Nothing is written before all runs are found to be there and to agree.
 pub fn merge(folders: &[PathBuf], out: &Path, registry: &Registry) -> Result<(Scenario, Report), RunError> {
-    let scenario = common_scenario(folders, out, registry)?;
+    let (scenario, stage) = common_scenario(folders, out, registry)?;
     let mut runs: BTreeMap<(usize, u32), Part<'_>> = BTreeMap::new();
     for folder in folders {
-        collect(&scenario, folder, &mut runs)?;
+        collect(&scenario, &stage, folder, &mut runs)?;
     }
     complete(&scenario, folders, &runs)?;
 
     let (extras, drawn) = common_extras(folders, &runs);
     let into = Folder::create(out)?;
-    let batch = Batch::in_folder(&scenario, into.clone(), extras, drawn)?;
+    let batch = Batch::in_folder(&stage, &scenario, into.clone(), extras, drawn)?;
     let mut results = vec![];
     for ((point, repetition), part) in runs {
         let stem = stem(point, repetition);
@@ -55,8 +55,12 @@ fn refused(message: impl Into<String>) -> RunError {
     RunError::Merge(message.into())
 }
 
-/// The scenario of all folders.
-fn common_scenario(folders: &[PathBuf], out: &Path, registry: &Registry) -> Result<Scenario, RunError> {
+/// The scenario of all folders, and the name of the stage.
+fn common_scenario(
+    folders: &[PathBuf],
+    out: &Path,
+    registry: &Registry,
+) -> Result<(Scenario, String), RunError> {
     let mut first: Option<(&Path, Origin, String)> = None;
     for folder in folders {
         let same = |path: &Path| fs::canonicalize(path).ok();
@@ -90,8 +94,12 @@ fn common_scenario(folders: &[PathBuf], out: &Path, registry: &Registry) -> Resu
             [] => "none".to_owned(),
             set => set.join(" "),
         };
+        let clock = |origin: &Origin| if origin.stage.is_empty() { "virtual" } else { "real" };
         if origin.seed != other.seed {
             return differs("the seed", &other.seed, &origin.seed);
+        }
+        if origin.stage != other.stage {
+            return differs("the clock", &clock(other), &clock(&origin));
         }
         if origin.set != other.set {
             return differs("what --set gave", &set(other), &set(&origin));
@@ -108,19 +116,24 @@ fn common_scenario(folders: &[PathBuf], out: &Path, registry: &Registry) -> Resu
     let Some((_, origin, text)) = first else { return Err(refused("there is no folder to merge")) };
     let folder = Path::new(&origin.scenario).parent().unwrap_or(Path::new(""));
     let scenario = Scenario::parse_with(&text, &origin.scenario, folder, registry.clone())?;
-    Ok(if origin.set.is_empty() { scenario } else { scenario.with_set(&origin.set)? })
+    let scenario = if origin.set.is_empty() { scenario } else { scenario.with_set(&origin.set)? };
+    Ok((scenario, origin.stage))
 }
 
 /// Adds the finished runs of a folder.
 fn collect<'a>(
     scenario: &Scenario,
+    stage: &str,
     folder: &'a Path,
     runs: &mut BTreeMap<(usize, u32), Part<'a>>,
 ) -> Result<(), RunError> {
     let files = Folder::at(folder);
     for point in 0..scenario.points() {
         for repetition in 0..scenario.repetitions() {
-            let Some(mut finished) = files.run(scenario, point, repetition) else { continue };
+            let Some(mut finished) = files.run(&key(stage, scenario, point, repetition), point, repetition)
+            else {
+                continue;
+            };
             // The same file may have another path on another machine.
             scenario.name().clone_into(&mut finished.result.scenario);
             match runs.get(&(point, repetition)) {

@@ -1,11 +1,15 @@
 //! From a point of a scenario to a simulation.
 
-use crate::scenario::setup::{Setup, What};
-use crate::scenario::{Ends, Wiring};
+use crate::scenario::setup::{FlowSetup, HostSetup, NodeSetup, Setup, What};
+use crate::scenario::{End, Ends, Opening};
+use crate::stage::{OutsideEnd, OutsideHost, Role, Stage, StageError, Validity, Virtual};
+use ackline_netsim::app::Timed;
+use ackline_netsim::record::ConnRecord;
 use ackline_netsim::stis::Stis;
-use ackline_netsim::{Change, LinkId, NodeId, Service, Sim, SimRng};
+use ackline_netsim::{Change, Checksums, LinkId, NodeId, Service, Sim, SimRng};
 use ackline_tcp_core::config::Target;
 use ackline_tcp_core::{Duration, Instant};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// A simulation that has not begun, in which everything of the scenario is in it.
@@ -14,7 +18,13 @@ pub(crate) struct Network {
     pub(crate) nodes: Vec<NodeId>,
     pub(crate) links: Vec<LinkId>,
     pub(crate) flows: Vec<FlowPlace>,
+    /// For each node, its place among the hosts outside the simulation, if it is one.
+    pub(crate) outside: Vec<Option<usize>>,
+    stage: Box<dyn Stage>,
 }
+
+/// The hosts outside, and the ends of flows on them.
+type Outside = (Vec<OutsideHost>, Vec<OutsideEnd>);
 
 /// Where a flow is.
 pub(crate) struct FlowPlace {
@@ -40,23 +50,38 @@ fn address(place: usize) -> IpAddr {
 }
 
 impl Network {
-    pub(crate) fn build(setup: &Setup, seed: u64) -> Self {
+    /// On the simulator's own stage.
+    pub(crate) fn virtual_only(setup: &Setup, seed: u64) -> Self {
+        Self::build(setup, seed, Box::new(Virtual)).0
+    }
+
+    /// Hosts of the worlds that `stage` has outside are ports; they start with [`begin`](Self::begin).
+    pub(crate) fn build(setup: &Setup, seed: u64, stage: Box<dyn Stage>) -> (Self, Outside) {
         let mut sim = Sim::new(seed);
-        sim.set_checksums(setup.checksums);
+        let (mut outside, mut outside_hosts) = (vec![], vec![]);
         let nodes: Vec<NodeId> = setup
             .nodes
             .iter()
             .enumerate()
             .map(|(place, node)| {
+                let is_outside = node.host.as_ref().is_some_and(|host| stage.is_outside(host.world));
+                outside.push(is_outside.then_some(outside_hosts.len()));
                 if let Some(stis) = &node.stis {
                     return sim.add_middlebox(Stis::new(stis.clone()));
                 }
                 let Some(host) = &node.host else { return sim.add_router() };
+                if is_outside {
+                    let port = sim.add_port([address(place)]);
+                    outside_hosts.push(outside_host(node, host, port, address(place)));
+                    return port;
+                }
                 let mut config = host.config.clone();
                 config.addresses = vec![address(place)];
                 sim.add_host(config, (host.scheduler)(), host.egress)
             })
             .collect();
+        // Others compute them, and verify them.
+        sim.set_checksums(if outside_hosts.is_empty() { setup.checksums } else { Checksums::Computed });
         let links: Vec<LinkId> = setup
             .links
             .iter()
@@ -68,24 +93,31 @@ impl Network {
             apps_on[place] += 1;
             apps_on[place] - 1
         };
-        let mut flows = vec![];
+        let (mut flows, mut outside_ends) = (vec![], vec![]);
         for (place, flow) in setup.flows.iter().enumerate() {
             let port = FIRST_PORT + place as u16;
             let jitter = Duration::from_nanos(starts.below(flow.jitter.as_nanos().saturating_add(1)));
             let start = Instant::ZERO + flow.start + jitter;
             let (from, to) = (nodes[flow.from], nodes[flow.to]);
-            let ends = flow.kind.add(
-                &mut sim,
-                Wiring {
-                    from,
-                    to,
-                    target: Target::new(SocketAddr::new(address(flow.to), port)),
-                    start,
-                    conn: flow.conn.clone(),
-                    accept: flow.accept.clone(),
-                },
-            );
             let (acceptor, opener) = ((to, number(flow.to)), (from, number(flow.from)));
+            let mut away = |host, app, role| {
+                outside_ends.push(outside_end(flow, host, app, role));
+                End::Outside(outside_ends.len() - 1)
+            };
+            let remote = SocketAddr::new(address(flow.to), port);
+            let ends = Ends {
+                acceptor: match outside[flow.to] {
+                    Some(host) => away(host, acceptor.1, Role::Accept { port }),
+                    None => End::Inside(flow.kind.add_acceptor(&mut sim, to, port, flow.accept.clone())),
+                },
+                opener: match outside[flow.from] {
+                    Some(host) => away(host, opener.1, Role::Open { to: remote, start }),
+                    None => {
+                        let (target, conn) = (Target::new(remote), flow.conn.clone());
+                        End::Inside(flow.kind.add_opener(&mut sim, Opening { on: from, target, start, conn }))
+                    }
+                },
+            };
             let (sender, receiver) = if flow.kind.pulls() { (acceptor, opener) } else { (opener, acceptor) };
             flows.push(FlowPlace { ends, sender, receiver, start, port });
         }
@@ -103,6 +135,78 @@ impl Network {
                 sim.add_change(Instant::ZERO + change.at, what);
             }
         }
-        Self { sim, nodes, links, flows }
+        (Self { sim, nodes, links, flows, outside, stage }, (outside_hosts, outside_ends))
+    }
+
+    /// Time begins.
+    pub(crate) fn begin(&mut self, (hosts, ends): Outside, interval: Duration) -> Result<(), StageError> {
+        self.stage.begin(&mut self.sim, hosts, ends, interval)
+    }
+
+    /// Lets time pass.
+    pub(crate) fn run_until(&mut self, until: Instant) -> Result<(), StageError> {
+        self.stage.run_until(&mut self.sim, until)
+    }
+
+    /// What the hosts outside leave behind.
+    pub(crate) fn finish(&mut self) -> (Vec<ConnRecord>, Option<Validity>) {
+        self.stage.finish()
+    }
+
+    /// What an application reports about itself.
+    pub(crate) fn metrics(&self, end: End) -> BTreeMap<String, f64> {
+        match end {
+            End::Inside(app) => {
+                let mut metrics = BTreeMap::new();
+                if let Some(app) = self.sim.any_app(app) {
+                    app.metrics(&mut |name, value| {
+                        metrics.insert(name.to_owned(), value);
+                    });
+                }
+                metrics
+            }
+            End::Outside(end) => self.stage.report(end).metrics,
+        }
+    }
+
+    /// Times that an application has measured.
+    pub(crate) fn times(&self, end: End) -> Vec<Timed> {
+        match end {
+            End::Inside(app) => {
+                let mut times = vec![];
+                if let Some(app) = self.sim.any_app(app) {
+                    app.samples(&mut |_, samples: &[Timed]| times.extend_from_slice(samples));
+                }
+                times
+            }
+            End::Outside(end) => self.stage.report(end).times,
+        }
+    }
+}
+
+fn outside_host(node: &NodeSetup, host: &HostSetup, port: NodeId, address: IpAddr) -> OutsideHost {
+    let mut config = host.config.clone();
+    config.addresses = vec![address];
+    OutsideHost {
+        name: node.name.clone(),
+        world: host.world,
+        port,
+        address,
+        kernel: host.kernel.clone(),
+        config,
+        scheduler: host.scheduler.clone(),
+    }
+}
+
+fn outside_end(flow: &FlowSetup, host: usize, app: u32, role: Role) -> OutsideEnd {
+    let accepts = matches!(role, Role::Accept { .. });
+    let conn = if accepts { &flow.accept } else { &flow.conn };
+    OutsideEnd {
+        host,
+        app,
+        kind: flow.kind.clone(),
+        role,
+        conn: conn.clone(),
+        sends: accepts == flow.kind.pulls(),
     }
 }

@@ -18,18 +18,27 @@ pub(crate) fn of_flows(net: &mut Network) -> Vec<Option<PolicyMetrics>> {
 }
 
 fn of_flow(view: &mut View<'_>, conns: &Conns, flow: &FlowPlace) -> Option<PolicyMetrics> {
-    let (sender, receiver) = (conns.first(flow.sender)?, conns.first(flow.receiver)?);
+    let [sender, receiver] = [flow.sender, flow.receiver].map(|end| conns.first(end));
+    // What is outside the simulation shows nothing.
+    let missing = |end: (NodeId, u32), conn: Option<ConnId>| conn.is_none() && view.is_host(end.0);
+    if missing(flow.sender, sender) || missing(flow.receiver, receiver) {
+        return None;
+    }
     let mut shown = PolicyMetrics::default();
-    visit(view, flow.sender.0, sender, &mut |kind, metric| match kind {
-        PolicyKind::Cc => insert(&mut shown.cc, metric),
-        PolicyKind::Rto => insert(&mut shown.rto, metric),
-        PolicyKind::Ack | PolicyKind::Sched => {}
-    });
-    visit(view, flow.receiver.0, receiver, &mut |kind, metric| {
-        if kind == PolicyKind::Ack {
-            insert(&mut shown.ack, metric);
-        }
-    });
+    if let Some(sender) = sender {
+        visit(view, flow.sender.0, sender, &mut |kind, metric| match kind {
+            PolicyKind::Cc => insert(&mut shown.cc, metric),
+            PolicyKind::Rto => insert(&mut shown.rto, metric),
+            PolicyKind::Ack | PolicyKind::Sched => {}
+        });
+    }
+    if let Some(receiver) = receiver {
+        visit(view, flow.receiver.0, receiver, &mut |kind, metric| {
+            if kind == PolicyKind::Ack {
+                insert(&mut shown.ack, metric);
+            }
+        });
+    }
     Some(shown)
 }
 

@@ -3,6 +3,7 @@
 //! The *window* is the time in which things are measured: `measure.from` to `measure.until`.
 
 use crate::scenario::Param;
+use crate::stage::Validity;
 use crate::stats::Spread;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -39,6 +40,9 @@ pub struct RunResult {
     pub packets: u64,
     /// Packets that no route led to.
     pub unroutable: u64,
+    /// Whether the machine kept the times of the run. `None` if its time was virtual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<Validity>,
 }
 
 /// One flow: an application that opens connections to another one, and sends or asks for data.

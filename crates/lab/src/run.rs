@@ -1,21 +1,21 @@
 //! One run: build the network, let its time pass, read the meters.
 
-use crate::error::ScenarioError;
+use crate::error::{RunError, ScenarioError};
 use crate::goodput::{Destination, GoodputMeter, GoodputSeries};
 use crate::meter::Meter;
 use crate::network::Network;
 use crate::policy_metrics;
 use crate::results::{FlowResult, HostResult, PolicyMetrics, QueueResult, RunResult, Waits};
-use crate::scenario::Scenario;
 use crate::scenario::setup::{FlowSetup, NodeSetup, Setup};
+use crate::scenario::{End, Ends, Scenario};
 use crate::scene::Scene;
 use crate::sequence::{SequenceRecorder, TimeSequence};
+use crate::stage::{StageError, Stages, Virtual, World};
 use crate::stats::{Spread, jain};
 use crate::transfers::{Seen, Transfers};
-use ackline_netsim::app::Timed;
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
-use ackline_netsim::{AppId, LinkStats, Sim};
+use ackline_netsim::{LinkStats, Sim};
 use ackline_tcp_core::policy::ack::AckInit;
 use ackline_tcp_core::policy::cc::CcInit;
 use ackline_tcp_core::{Duration, Instant, Window};
@@ -56,8 +56,21 @@ impl Outcome {
 ///
 /// # Errors
 /// Those of the scenario at this point, which [`Scenario::parse`] has found before.
-pub fn run_one(scenario: &Scenario, point: usize, repetition: u32) -> Result<Outcome, ScenarioError> {
-    simulate(scenario, point, repetition, Wanted::default()).map(|(outcome, _)| outcome)
+pub fn run_one(scenario: &Scenario, point: usize, repetition: u32) -> Result<Outcome, RunError> {
+    run_one_on(&Virtual, scenario, point, repetition)
+}
+
+/// The same on another stage.
+///
+/// # Errors
+/// Also those of the stage.
+pub fn run_one_on(
+    stages: &dyn Stages,
+    scenario: &Scenario,
+    point: usize,
+    repetition: u32,
+) -> Result<Outcome, RunError> {
+    perform(stages, scenario, point, repetition, Wanted::default()).map(|(outcome, _)| outcome)
 }
 
 /// The network of one point with one seed, before its time begins: for observers and measurements of your own. Hosts have the order of
@@ -66,7 +79,7 @@ pub fn run_one(scenario: &Scenario, point: usize, repetition: u32) -> Result<Out
 /// # Errors
 /// Those of the scenario at this point, which [`Scenario::parse`] has found before.
 pub fn simulation(scenario: &Scenario, point: usize, repetition: u32) -> Result<Sim, ScenarioError> {
-    Ok(Network::build(&scenario.setup(point)?, scenario.seed(repetition)).sim)
+    Ok(Network::virtual_only(&scenario.setup(point)?, scenario.seed(repetition)).sim)
 }
 
 /// What a run is to leave beside its record.
@@ -88,15 +101,16 @@ pub(crate) struct CaptureFile {
 pub(crate) type Captured = std::io::Result<()>;
 
 /// The same; what passes the measured links, in both directions, goes to a capture as pcapng.
-pub(crate) fn simulate(
+pub(crate) fn perform(
+    stages: &dyn Stages,
     scenario: &Scenario,
     point: usize,
     repetition: u32,
     wanted: Wanted,
-) -> Result<(Outcome, Captured), ScenarioError> {
+) -> Result<(Outcome, Captured), RunError> {
     let setup = scenario.setup(point)?;
     let seed = scenario.seed(repetition);
-    let mut net = Network::build(&setup, seed);
+    let (mut net, outside) = Network::build(&setup, seed, stages.stage()?);
     let window = (Instant::ZERO + setup.measure.from, Instant::ZERO + setup.measure.until);
 
     let recorder = net.sim.add_observer(Recorder::new(options(&setup, &net, window)));
@@ -129,14 +143,15 @@ pub(crate) fn simulate(
         None => None,
     };
 
+    net.begin(outside, setup.measure.interval)?;
     let mut bins = Bins::new(&setup);
-    bins.run_until(&mut net, window.0);
+    bins.run_until(&mut net, window.0)?;
     let before = Snapshot::take(&setup, &mut net);
-    bins.run_until(&mut net, window.1);
+    bins.run_until(&mut net, window.1)?;
     let after = Snapshot::take(&setup, &mut net);
     let hosts = hosts(&setup, &mut net);
     let shown = policy_metrics::of_flows(&mut net);
-    bins.run_until(&mut net, Instant::ZERO + setup.duration);
+    bins.run_until(&mut net, Instant::ZERO + setup.duration)?;
     let end = Snapshot::take(&setup, &mut net);
 
     if let Some(id) = capture
@@ -144,8 +159,10 @@ pub(crate) fn simulate(
     {
         captured = capture.finish().map(drop);
     }
-    let record =
+    let mut record =
         net.sim.take_observer::<Recorder>(recorder).map(|recorder| recorder.record()).unwrap_or_default();
+    let (outside, validity) = net.finish();
+    record.connections.extend(outside);
     let meter = net.sim.take_observer::<Meter>(meter);
     let transfers = transfers.and_then(|id| net.sim.take_observer::<Transfers>(id));
     let goodput = net.sim.take_observer::<GoodputMeter>(goodput).map(|meter| meter.into_series());
@@ -181,6 +198,7 @@ pub(crate) fn simulate(
         jain: jain(&greedy),
         packets: net.sim.packets(),
         unroutable: net.sim.unroutable(),
+        validity,
     };
     let goodput = goodput.unwrap_or_default();
     let measured: Vec<usize> = record.queues.iter().map(|queue| queue.link).collect();
@@ -278,9 +296,9 @@ impl<'a> Bins<'a> {
         Self { setup, next, received: vec![vec![]; flows], total: vec![0; flows] }
     }
 
-    fn run_until(&mut self, net: &mut Network, until: Instant) {
+    fn run_until(&mut self, net: &mut Network, until: Instant) -> Result<(), StageError> {
         while let Some((length, end)) = self.next.filter(|(_, end)| *end <= until) {
-            net.sim.run_until(end);
+            net.run_until(end)?;
             let total = received_by_flow(self.setup, net);
             for ((bins, before), total) in self.received.iter_mut().zip(&mut self.total).zip(total) {
                 bins.push(total - *before);
@@ -288,13 +306,13 @@ impl<'a> Bins<'a> {
             }
             self.next = Some((length, end + length));
         }
-        net.sim.run_until(until);
+        net.run_until(until)
     }
 }
 
 fn received_by_flow(setup: &Setup, net: &Network) -> Vec<u64> {
     let flows = setup.flows.iter().zip(&net.flows);
-    flows.map(|(flow, place)| received(&net.sim, flow, place.ends.opener, place.ends.acceptor)).collect()
+    flows.map(|(flow, place)| received(net, flow, place.ends)).collect()
 }
 
 /// Totals at one instant.
@@ -339,18 +357,8 @@ fn hosts(setup: &Setup, net: &mut Network) -> Vec<HostResult> {
     hosts
 }
 
-fn app_metrics(sim: &Sim, app: AppId) -> BTreeMap<String, f64> {
-    let mut metrics = BTreeMap::new();
-    if let Some(app) = sim.any_app(app) {
-        app.metrics(&mut |name, value| {
-            metrics.insert(name.to_owned(), value);
-        });
-    }
-    metrics
-}
-
-fn received(sim: &Sim, flow: &FlowSetup, opener: AppId, acceptor: AppId) -> u64 {
-    let reader = app_metrics(sim, if flow.kind.pulls() { opener } else { acceptor });
+fn received(net: &Network, flow: &FlowSetup, ends: Ends) -> u64 {
+    let reader = net.metrics(if flow.kind.pulls() { ends.opener } else { ends.acceptor });
     let number = |name: &str| reader.get(name).copied().unwrap_or(0.0) as u64;
     match flow.kind.answer() {
         Some(answer) => number("answered") * answer,
@@ -359,15 +367,9 @@ fn received(sim: &Sim, flow: &FlowSetup, opener: AppId, acceptor: AppId) -> u64 
 }
 
 /// Times that an application measured and that ended in the window, in seconds.
-fn times(sim: &Sim, app: AppId, (from, until): (Instant, Instant)) -> Vec<f64> {
-    let mut times = vec![];
-    if let Some(app) = sim.any_app(app) {
-        app.samples(&mut |_, samples: &[Timed]| {
-            let inside = samples.iter().filter(|(at, _)| (from..=until).contains(at));
-            times.extend(inside.map(|(_, time)| time.as_secs_f64()));
-        });
-    }
-    times
+fn times(net: &Network, end: End, (from, until): (Instant, Instant)) -> Vec<f64> {
+    let inside = net.times(end).into_iter().filter(|(at, _)| (from..=until).contains(at));
+    inside.map(|(_, time)| time.as_secs_f64()).collect()
 }
 
 /// Names of the policies that handle a flow's data.
@@ -379,20 +381,31 @@ struct PolicyNames {
 }
 
 impl PolicyNames {
-    /// Of a flow that `sender` sends. A policy has its name from its maker: a flow that never opened a connection has policies, too.
-    fn of(flow: &FlowSetup, sender: &NodeSetup) -> Self {
+    /// Of a flow that `sender` sends from the world `from` to the world `to`. A policy has its name from its maker: a flow that never
+    /// opened a connection has policies, too.
+    fn of(flow: &FlowSetup, from: World, to: World, sender: &NodeSetup) -> Self {
         let (sends, receives) =
             if flow.kind.pulls() { (&flow.accept, &flow.conn) } else { (&flow.conn, &flow.accept) };
         let cc = (sends.policies.cc)(&CcInit::new(Instant::ZERO, 1_460, Window::from_bytes(14_600)));
         let ack = (receives.policies.ack)(&AckInit::new(Instant::ZERO, 1_460, None));
         let rto = (sends.policies.rto)();
         let sched = sender.host.as_ref().map(|host| (host.scheduler)());
-        Self {
+        let kernel = || World::Kernel.name().to_owned();
+        let mut names = Self {
             cc: cc.name().to_owned(),
             ack: ack.name().to_owned(),
             rto: rto.name().to_owned(),
             sched: sched.map(|sched| sched.name().to_owned()).unwrap_or_default(),
+        };
+        if from == World::Kernel {
+            let own = sender.host.as_ref().and_then(|host| host.kernel.cc.as_deref());
+            names.cc = format!("kernel {}", own.unwrap_or(&names.cc));
+            (names.rto, names.sched) = (kernel(), kernel());
         }
+        if to == World::Kernel {
+            names.ack = kernel();
+        }
+        names
     }
 }
 
@@ -411,6 +424,12 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
+    /// Where the host at a place ran.
+    fn world(&self, node: usize) -> World {
+        let outside = self.net.outside[node].and(self.setup.nodes[node].host.as_ref());
+        outside.map_or(World::Virtual, |host| host.world)
+    }
+
     fn seconds(&self) -> f64 {
         self.window.1.since(self.window.0).as_secs_f64()
     }
@@ -440,10 +459,9 @@ impl Reading<'_> {
         let flows = self.setup.flows.iter().zip(&self.net.flows).enumerate();
         flows
             .map(|(place, (flow, at))| {
-                let sim = &self.net.sim;
-                let mut metrics = app_metrics(sim, at.ends.opener);
+                let mut metrics = self.net.metrics(at.ends.opener);
                 let mut wrong = metrics.remove("wrong_reads").unwrap_or(0.0);
-                for (name, value) in app_metrics(sim, at.ends.acceptor) {
+                for (name, value) in self.net.metrics(at.ends.acceptor) {
                     if name == "wrong_reads" {
                         wrong += value;
                     } else {
@@ -457,9 +475,10 @@ impl Reading<'_> {
                 };
                 let srtt = samples().filter_map(|sample| sample.srtt_ns).map(|nanos| nanos as f64 / 1e9);
                 let sent = meter.map(|meter| meter.sent(place)).unwrap_or_default();
-                let times_s = times(sim, at.ends.opener, self.window);
+                let times_s = times(self.net, at.ends.opener, self.window);
                 let (from, to) = if flow.kind.pulls() { (flow.to, flow.from) } else { (flow.from, flow.to) };
-                let policies = PolicyNames::of(flow, &self.setup.nodes[from]);
+                let policies =
+                    PolicyNames::of(flow, self.world(from), self.world(to), &self.setup.nodes[from]);
                 let bytes = read(place);
                 FlowResult {
                     name: flow.name.clone(),

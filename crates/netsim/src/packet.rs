@@ -38,7 +38,7 @@ pub struct Packet {
 pub struct Origin {
     /// The connection at the sending host, if there is one.
     pub conn: Option<ConnId>,
-    /// Its kind; of a packet that entered at a port, as far as its headers tell.
+    /// Its kind; of a packet that entered at a port, as far as its headers and those of the packets before it tell.
     pub class: SegmentClass,
     /// Why it was sent; `None` if that is not known, because it entered at a [port](crate::Sim::add_port).
     pub reason: Option<SendReason>,

@@ -8,7 +8,7 @@ use crate::link::{Link, LinkSpec, LinkStats};
 use crate::middlebox::{Middlebox, MiddleboxCx, Placed};
 use crate::observe::{Nobody, Observer, ObserverId, PacketEvent, Traces};
 use crate::packet::{Origin, Packet, PacketPool};
-use crate::port::{self, Port};
+use crate::port::Port;
 use crate::queue::{DropReason, Queue, QueueCx};
 use crate::rng::SimRng;
 use crate::routes::Routes;
@@ -352,11 +352,14 @@ impl Sim {
     /// # Panics
     /// If `port` is not a port.
     pub fn inject(&mut self, port: NodeId, bytes: &[u8]) {
-        assert!(self.is_port(port), "{port:?} is not a port");
+        let Some(Node::Port(state)) = self.nodes.get_mut(port.index()) else {
+            panic!("{port:?} is not a port");
+        };
+        let class = state.class(bytes);
         self.update_routes();
         // What is due by now has happened before.
         self.current = self.events.reserve(self.now);
-        let origin = Origin { conn: None, class: port::class(bytes), reason: None, tx: TxId(self.packets) };
+        let origin = Origin { conn: None, class, reason: None, tx: TxId(self.packets) };
         let mut packet = self.pool.make(self.packets, self.now, origin, [bytes]);
         self.packets += 1;
         packet.price = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
@@ -879,6 +882,12 @@ impl View<'_> {
             Some(Node::Host(host)) => host.owners.conns().collect(),
             _ => vec![],
         }
+    }
+
+    /// True if the node is a host.
+    #[must_use]
+    pub fn is_host(&self, node: NodeId) -> bool {
+        matches!(self.nodes.get(node.index()), Some(Node::Host(_)))
     }
 
     /// Hosts.

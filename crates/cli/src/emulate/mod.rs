@@ -62,28 +62,28 @@ async fn emulate(
         Some(file) => Some((file, network.sim.add_observer(capture(args, file, &network)?))),
         None => None,
     };
-    let mut emulator = Emulator::new(network.sim, pacing).map_err(failed)?;
+    let mut emulator = Emulator::new(pacing).map_err(failed)?;
     let (child, tun) = program::start(&args.command, addresses, args.mtu)?;
     let devices: [(_, Box<dyn Device>); 2] =
         [(network.inside, Box::new(tun)), (network.outside, Box::new(end))];
     for (port, device) in devices {
-        emulator.attach(port, device).map_err(|error| failed(io::Error::other(error)))?;
+        emulator.attach(&network.sim, port, device).map_err(|error| failed(io::Error::other(error)))?;
     }
     let status = tokio::select! {
         status = program::wait(child) => status?,
         error = outside.run() => return Err(failed(error)),
-        ended = emulator.run() => match ended {
-            Err(error) => return Err(failed(error)),
-            Ok(never) => match never {},
-        },
+        ended = emulator.run(&mut network.sim) => {
+            ended.map_err(failed)?;
+            return Err(failed(io::Error::other("its time has ended")));
+        }
     };
     let time = emulator.elapsed();
     if let Some((file, id)) = capture
-        && let Some(capture) = emulator.sim_mut().take_observer::<Capture<BufWriter<File>>>(id)
+        && let Some(capture) = network.sim.take_observer::<Capture<BufWriter<File>>>(id)
     {
         capture.finish().map_err(|error| file.refused(&error))?;
     }
-    let links = [network.up, network.down].map(|link| emulator.sim_mut().view().stats(link));
+    let links = [network.up, network.down].map(|link| network.sim.view().stats(link));
     let ports: Vec<_> = emulator.ports().collect();
     // What goes up arrives at the outer port.
     Ok((status, Summary::new(time, links, [ports[1], ports[0]])))

@@ -14,14 +14,53 @@ use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
 
-/// What an application does.
+/// What a flow's two applications do: one opens connections, the other accepts them.
 #[derive(Clone, Debug)]
-pub(crate) enum AppKind {
-    Bulk { amount: Amount, transfers: u64, wait: Draw, reading: Reading },
-    Request { options: ClientOptions },
-    Download { size: Draw, wait: Draw, files: Option<u64> },
-    Source { schedule: Schedule, reading: Reading },
-    Bsd { rule: CopyRule, costs: HostCosts, size: Option<u64>, reading: Reading },
+#[non_exhaustive]
+pub enum AppKind {
+    /// The opener sends as fast as TCP takes it, `transfers` times, each on a connection of its own.
+    Bulk {
+        /// How much each time.
+        amount: Amount,
+        /// How often.
+        transfers: u64,
+        /// From the end of one transfer to the next, s.
+        wait: Draw,
+        /// How the acceptor reads.
+        reading: Reading,
+    },
+    /// The opener asks, the acceptor answers.
+    Request {
+        /// What, and how often.
+        options: ClientOptions,
+    },
+    /// The acceptor sends a file on each connection, and closes it.
+    Download {
+        /// Bytes of a file.
+        size: Draw,
+        /// From the end of one download to the next, s.
+        wait: Draw,
+        /// How many; `None`: until the run ends.
+        files: Option<u64>,
+    },
+    /// The opener writes by a schedule.
+    Source {
+        /// When, and how much.
+        schedule: Schedule,
+        /// How the acceptor reads.
+        reading: Reading,
+    },
+    /// The opener writes as a process of 4.3BSD did: the kernel copies into a small buffer, by a rule and at a cost.
+    Bsd {
+        /// When it copies.
+        rule: CopyRule,
+        /// What that costs.
+        costs: HostCosts,
+        /// Bytes; `None`: until the run ends.
+        size: Option<u64>,
+        /// How the acceptor reads.
+        reading: Reading,
+    },
 }
 
 /// Reads what the application does.
@@ -165,29 +204,37 @@ fn above_zero(item: &Item<'_>) -> Result<f64> {
     if value > 0.0 { Ok(value) } else { Err(item.error("it must be larger than zero, or nothing is drawn")) }
 }
 
-/// The two ends of a flow, as applications.
+/// An end of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum End {
+    /// An application in the simulation.
+    Inside(AppId),
+    /// One that is not, by its place among those.
+    Outside(usize),
+}
+
+/// The two ends of a flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ends {
     /// Who opens the connection.
-    pub(crate) opener: AppId,
+    pub(crate) opener: End,
     /// Who accepts it.
-    pub(crate) acceptor: AppId,
+    pub(crate) acceptor: End,
 }
 
-/// What both ends of a flow need.
+/// Where and when one opens a flow.
 #[derive(Debug)]
-pub(crate) struct Wiring {
-    pub(crate) from: NodeId,
-    pub(crate) to: NodeId,
+pub(crate) struct Opening {
+    pub(crate) on: NodeId,
     pub(crate) target: Target,
     pub(crate) start: Instant,
     pub(crate) conn: Arc<ConnConfig>,
-    pub(crate) accept: Arc<ConnConfig>,
 }
 
 impl AppKind {
     /// True if data flows from the one who accepts to the one who opens.
-    pub(crate) const fn pulls(&self) -> bool {
+    #[must_use]
+    pub const fn pulls(&self) -> bool {
         matches!(self, Self::Request { .. } | Self::Download { .. })
     }
 
@@ -204,33 +251,42 @@ impl AppKind {
         }
     }
 
-    /// Adds both ends; the acceptor listens from the beginning.
-    pub(crate) fn add(&self, sim: &mut Sim, wiring: Wiring) -> Ends {
-        let Wiring { from, to, target, start, conn, accept } = wiring;
-        let on = ListenOn::Port(target.remote.port());
-        let accept = AcceptConfig::new(accept);
-        let listens = Instant::ZERO;
+    /// Adds the end that accepts; it listens from the beginning.
+    pub(crate) fn add_acceptor(
+        &self,
+        sim: &mut Sim,
+        node: NodeId,
+        port: u16,
+        conn: Arc<ConnConfig>,
+    ) -> AppId {
+        let (on, accept) = (ListenOn::Port(port), AcceptConfig::new(conn));
+        let begin = Instant::ZERO;
+        match *self {
+            Self::Bulk { reading, .. } | Self::Source { reading, .. } | Self::Bsd { reading, .. } => {
+                sim.add_app(node, begin, Sink::new(on, accept, reading))
+            }
+            Self::Request { ref options } => {
+                sim.add_app(node, begin, Server::new(on, accept, options.exchange))
+            }
+            Self::Download { size, .. } => sim.add_app(node, begin, FileServer::new(on, accept, size)),
+        }
+    }
+
+    /// Adds the end that opens.
+    pub(crate) fn add_opener(&self, sim: &mut Sim, opening: Opening) -> AppId {
+        let Opening { on, target, start, conn } = opening;
         match self.clone() {
-            Self::Bulk { amount, transfers, wait, reading } => Ends {
-                acceptor: sim.add_app(to, listens, Sink::new(on, accept, reading)),
-                opener: sim.add_app(from, start, Bulk::new(target, conn, amount).repeated(transfers, wait)),
-            },
-            Self::Request { options } => Ends {
-                acceptor: sim.add_app(to, listens, Server::new(on, accept, options.exchange)),
-                opener: sim.add_app(from, start, Client::new(target, conn, options)),
-            },
-            Self::Download { size, wait, files } => Ends {
-                acceptor: sim.add_app(to, listens, FileServer::new(on, accept, size)),
-                opener: sim.add_app(from, start, Downloader::new(target, conn, wait, files)),
-            },
-            Self::Source { schedule, reading } => Ends {
-                acceptor: sim.add_app(to, listens, Sink::new(on, accept, reading)),
-                opener: sim.add_app(from, start, Source::new(target, conn, schedule)),
-            },
-            Self::Bsd { rule, costs, size, reading } => Ends {
-                acceptor: sim.add_app(to, listens, Sink::new(on, accept, reading)),
-                opener: sim.add_app(from, start, BsdWriter::new(target, conn, rule, costs, size)),
-            },
+            Self::Bulk { amount, transfers, wait, .. } => {
+                sim.add_app(on, start, Bulk::new(target, conn, amount).repeated(transfers, wait))
+            }
+            Self::Request { options } => sim.add_app(on, start, Client::new(target, conn, options)),
+            Self::Download { wait, files, .. } => {
+                sim.add_app(on, start, Downloader::new(target, conn, wait, files))
+            }
+            Self::Source { schedule, .. } => sim.add_app(on, start, Source::new(target, conn, schedule)),
+            Self::Bsd { rule, costs, size, .. } => {
+                sim.add_app(on, start, BsdWriter::new(target, conn, rule, costs, size))
+            }
         }
     }
 }

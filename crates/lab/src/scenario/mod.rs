@@ -46,7 +46,8 @@ mod sweep;
 mod tests;
 mod tree;
 
-pub(crate) use app::{Ends, Wiring};
+pub use app::AppKind;
+pub(crate) use app::{End, Ends, Opening};
 pub use quantity::Unit;
 
 use crate::error::{Place, ScenarioError};

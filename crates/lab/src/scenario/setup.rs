@@ -7,6 +7,7 @@ use super::options::{self, ConnSettings};
 use super::reader::{Item, Table};
 use super::stis;
 use crate::error::ScenarioError;
+use crate::stage::{KernelSettings, World};
 use ackline_netsim::stis::StisParams;
 use ackline_netsim::{Checksums, Egress, Service};
 use ackline_registry::{Options, Registry};
@@ -53,12 +54,16 @@ pub(crate) struct HostSetup {
     pub(crate) scheduler: Arc<NewEgressScheduler>,
     /// Without addresses, which the network gives.
     pub(crate) config: EndpointConfig,
+    pub(crate) world: World,
+    pub(crate) kernel: KernelSettings,
 }
 
 impl fmt::Debug for HostSetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { egress, scheduler: _, config } = self;
-        f.debug_struct("HostSetup").field("egress", egress).field("config", config).finish_non_exhaustive()
+        let Self { egress, scheduler: _, config, world, kernel } = self;
+        let mut text = f.debug_struct("HostSetup");
+        text.field("egress", egress).field("config", config).field("world", world).field("kernel", kernel);
+        text.finish_non_exhaustive()
     }
 }
 
@@ -210,7 +215,11 @@ fn nodes(item: &Item<'_>, hosts: &Hosts) -> Result<(Vec<NodeSetup>, Names)> {
         let table = item.table()?;
         let (mut host_setup, mut stis_params) = (None, None);
         match table.kind() {
-            "host" => host_setup = Some(hosts.host(&table)?),
+            "host" => {
+                let host = hosts.host(&table)?;
+                one_world(&table, &host)?;
+                host_setup = Some(host);
+            }
             "stis" => stis_params = Some(stis::read(&table)?),
             _ => {}
         }
@@ -243,7 +252,13 @@ struct Hosts {
 impl Hosts {
     fn read(top: &Table<'_>, registry: &Registry) -> Result<Self> {
         let config = EndpointConfig::default();
-        let default = HostSetup { egress: Egress::Queued, scheduler: registry.scheduler(), config };
+        let default = HostSetup {
+            egress: Egress::Queued,
+            scheduler: registry.scheduler(),
+            config,
+            world: World::default(),
+            kernel: KernelSettings::default(),
+        };
         let mut hosts = Self { default };
         if let Some(item) = top.get("pricing") {
             hosts.default.config.pricing = pricing(&item)?;
@@ -255,19 +270,69 @@ impl Hosts {
     }
 
     fn host(&self, table: &Table<'_>) -> Result<HostSetup> {
-        let HostSetup { egress, scheduler, config } = &self.default;
+        let HostSetup { egress, scheduler, config, world, kernel } = &self.default;
         let options: Options = options::options(table)?;
         let mut config = options.host(config).map_err(|error| table.error(error.to_string()))?;
         if let Some(item) = table.get("pricing").filter(Item::is_table) {
             config.pricing = pricing(&item)?;
         }
         let kinds = [("queued", Egress::Queued), ("fed", Egress::Fed)];
+        let worlds = [World::Virtual, World::Live, World::Kernel].map(|world| (world.name(), world));
         Ok(HostSetup {
             egress: table.or("egress", *egress, |item| item.choice(&kinds))?,
             scheduler: options.sched().unwrap_or(scheduler).clone(),
             config,
+            world: table.or("world", *world, |item| item.choice(&worlds))?,
+            kernel: table.or("kernel", kernel.clone(), kernel_settings)?,
         })
     }
+}
+
+fn kernel_settings(item: &Item<'_>) -> Result<KernelSettings> {
+    let table = item.table()?;
+    let mut sysctls = vec![];
+    if let Some(item) = table.get("sysctl") {
+        sysctl(&item, "", &mut sysctls)?;
+    }
+    Ok(KernelSettings { cc: table.maybe("cc", |item| Ok(item.text()?.to_owned()))?, sysctls })
+}
+
+/// `net.ipv4.tcp_sack = 0`, in quotes or as tables.
+fn sysctl(item: &Item<'_>, name: &str, settings: &mut Vec<(String, String)>) -> Result<()> {
+    if !item.is_table() {
+        // Others are not apart in each namespace.
+        if !name.starts_with("net.") {
+            return Err(item.error(format!(
+                "{name:?} is no setting of a network namespace: its name begins with \"net.\""
+            )));
+        }
+        settings.push((name.to_owned(), item.spelled()?));
+        return Ok(());
+    }
+    for (key, item) in item.table()?.iter() {
+        let name = if name.is_empty() { key.to_owned() } else { format!("{name}.{key}") };
+        sysctl(&item, &name, settings)?;
+    }
+    Ok(())
+}
+
+/// A host of the kernel has an MTU, and else nothing that only ackline's hosts have, and the other way round.
+fn one_world(table: &Table<'_>, host: &HostSetup) -> Result<()> {
+    let only = |key: &str, item: &Item<'_>, whose: &str| {
+        item.error(format!(
+            "{key} is for hosts of {whose}, and this one is of the world {:?}",
+            host.world.name()
+        ))
+    };
+    if host.world == World::Kernel {
+        let own = ["egress", "pricing"].into_iter().filter_map(|key| Some((key, table.get(key)?)));
+        if let Some((key, item)) = own.chain(table.options().filter(|(key, _)| *key != "mtu")).next() {
+            return Err(only(key, &item, "ackline"));
+        }
+    } else if let Some(item) = table.get("kernel") {
+        return Err(only("kernel", &item, "the kernel"));
+    }
+    Ok(())
 }
 
 /// `{ overhead = 38 }`: IP bytes and so many more; `{ ack = 40 }`: the sizes of a paper, where a data packet of 1,500 bytes is

@@ -80,9 +80,39 @@ const HOST_PRICING: Key = Key::usually(
     "what a packet costs the link, for this host's packets",
 );
 
+const WORLD: Key = Key::or(
+    "world",
+    Choice(&[
+        ("virtual", "in the simulator, which is never late"),
+        ("live", "a stack of ackline with the runtime's driver, in real time"),
+        ("kernel", "the kernel's TCP, in a network namespace"),
+    ]),
+    "virtual",
+    "where `ackline emulate` runs it; `ackline sim` runs every host in the simulator",
+);
+
+const KERNEL_OF_HOST: Key =
+    Key::maybe("kernel", Table(&KERNEL), "settings of the kernel's TCP, for hosts of the world `kernel`");
+
 static HOST: Section = Section {
     options: Some(Scope::Host),
-    ..Section::new("[host]", "Settings of every host. A `[[node]]` overrides them.", &[EGRESS, HOST_PRICING])
+    ..Section::new(
+        "[host]",
+        "Settings of every host. A `[[node]]` overrides them.",
+        &[EGRESS, HOST_PRICING, WORLD, KERNEL_OF_HOST],
+    )
+};
+
+static KERNEL: Section = Section {
+    called: "kernel",
+    ..Section::new(
+        "kernel = {...}",
+        "Of a host of the world `kernel`: what `ackline emulate` sets in its namespace. `ackline sim` has ackline's TCP in its place.",
+        &[
+            Key::usually("cc", Text, "the `cc` of what it sends", "the kernel's congestion control"),
+            Key::maybe("sysctl", Paths, "other settings, as `\"net.ipv4.tcp_sack\" = 0`"),
+        ],
+    )
 };
 
 static PRICING: Section = Section {
@@ -113,6 +143,8 @@ static NODE: Section = Section {
             keys: &[
                 Key::usually("egress", EGRESS.accepts, "`host.egress`", EGRESS.summary),
                 Key::usually("pricing", HOST_PRICING.accepts, "`host.pricing`", HOST_PRICING.summary),
+                Key::usually("world", WORLD.accepts, "`host.world`", WORLD.summary),
+                Key::usually("kernel", KERNEL_OF_HOST.accepts, "`host.kernel`", KERNEL_OF_HOST.summary),
             ],
             options: Some(Scope::Host),
         },
@@ -717,6 +749,7 @@ pub static SECTIONS: &[&Section] = &[
     &CONN,
     &HOST,
     &PRICING,
+    &KERNEL,
     &NODE,
     &ROUTE,
     &STALL,

@@ -61,6 +61,7 @@ fn corpus() -> Vec<String> {
             "[sweep]\nconn.cc = [\"reno\"]\nlink.wire.rate = { from = \"1mbit\", to = \"9mbit\", steps = 3 }",
         ),
         link("back = {}"),
+        rest("[host]\nworld = \"kernel\"\nkernel = { cc = \"bbr\", sysctl = { \"net.ipv4.tcp_sack\" = 0 } }"),
     ];
     all.extend(
         [
