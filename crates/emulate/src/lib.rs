@@ -18,6 +18,8 @@
 mod emulator;
 mod path;
 mod port;
+#[cfg(all(feature = "scenarios", target_os = "linux"))]
+pub mod stage;
 
 pub use ackline_netsim::pcapng::Capture;
 pub use ackline_netsim::{LinkSpec, LinkStats};

@@ -101,7 +101,7 @@ impl Network {
             let (from, to) = (nodes[flow.from], nodes[flow.to]);
             let (acceptor, opener) = ((to, number(flow.to)), (from, number(flow.from)));
             let mut away = |host, app, role| {
-                outside_ends.push(outside_end(flow, host, app, role));
+                outside_ends.push(outside_end(flow, host, app, role, seed));
                 End::Outside(outside_ends.len() - 1)
             };
             let remote = SocketAddr::new(address(flow.to), port);
@@ -198,7 +198,7 @@ fn outside_host(node: &NodeSetup, host: &HostSetup, port: NodeId, address: IpAdd
     }
 }
 
-fn outside_end(flow: &FlowSetup, host: usize, app: u32, role: Role) -> OutsideEnd {
+fn outside_end(flow: &FlowSetup, host: usize, app: u32, role: Role, seed: u64) -> OutsideEnd {
     let accepts = matches!(role, Role::Accept { .. });
     let conn = if accepts { &flow.accept } else { &flow.conn };
     OutsideEnd {
@@ -207,6 +207,6 @@ fn outside_end(flow: &FlowSetup, host: usize, app: u32, role: Role) -> OutsideEn
         kind: flow.kind.clone(),
         role,
         conn: conn.clone(),
-        sends: accepts == flow.kind.pulls(),
+        sends: accepts == flow.kind.pulls(), seed,
     }
 }

@@ -90,6 +90,8 @@ pub struct OutsideEnd {
     pub conn: Arc<ConnConfig>,
     /// It sends the data.
     pub sends: bool,
+    /// The run's.
+    pub seed: u64,
 }
 
 /// An end of a flow.

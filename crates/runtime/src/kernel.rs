@@ -23,6 +23,20 @@ pub struct KernelTcpInfo {
     pub pmtu: u32,
     /// Largest payload that the kernel accepts in a segment, less the options on every segment.
     pub advmss: u32,
+    /// Phase of loss handling: `open`, `disorder`, `cwr`, `recovery`, `loss`; empty if the number has no name.
+    pub ca_state: &'static str,
+    /// Retransmission timeout.
+    pub rto: Duration,
+    /// Slow-start threshold in segments; `None` before the first congestion event.
+    pub snd_ssthresh: Option<u32>,
+    /// The peer's window in bytes; zero if the kernel is older than 5.19.
+    pub snd_wnd: u32,
+    /// The window advertised, in bytes; zero if the kernel is older than 6.2.
+    pub rcv_wnd: u32,
+    /// Pacing rate; `None` if it is not limited.
+    pub pacing_rate: Option<Rate>,
+    /// Last delivery-rate sample; `None` before the first.
+    pub delivery_rate: Option<Rate>,
     /// Segments sent and not acknowledged.
     pub unacked: u32,
     /// Smoothed RTT.
@@ -75,6 +89,9 @@ pub struct KernelTcpInfo {
     pub total_rto_time: Duration,
 }
 
+/// `enum tcp_ca_state`.
+const PHASES: [&str; 5] = ["open", "disorder", "cwr", "recovery", "loss"];
+
 impl KernelTcpInfo {
     /// Queries a TCP socket.
     ///
@@ -95,12 +112,21 @@ impl KernelTcpInfo {
         let short = |at| u16::from_ne_bytes(field(raw, at));
         let word = |at| u32::from_ne_bytes(field(raw, at));
         let long = |at| u64::from_ne_bytes(field(raw, at));
+        let rate = |bytes: u64| Rate::from_bytes_per_second(bytes);
         let millis = |at| Duration::from_millis(word(at).into());
         let micros = |at| Duration::from_micros(word(at).into());
         Self {
             state: raw.first().and_then(|number| state(*number)),
             options: raw.get(5).copied().unwrap_or(0),
             snd_mss: word(16),
+            ca_state: raw.get(1).and_then(|number| PHASES.get(usize::from(*number))).copied().unwrap_or(""),
+            rto: micros(8),
+            // The kernel's infinity.
+            snd_ssthresh: Some(word(76)).filter(|segments| !matches!(segments, 0 | 0x7fff_ffff..)),
+            snd_wnd: word(228),
+            rcv_wnd: word(232),
+            pacing_rate: Some(long(104)).filter(|rate| *rate != u64::MAX).map(rate),
+            delivery_rate: Some(long(160)).filter(|rate| *rate > 0).map(rate),
             unacked: word(24),
             rtt: micros(68),
             last_data_recv: millis(52),

@@ -3,6 +3,7 @@
 use super::series::{self, Metric, Next, Thinning};
 use crate::topology::NodeId;
 use ackline_observe::labels;
+use ackline_tcp_core::info::Info;
 use ackline_tcp_core::{Conn, ConnId, Duration, Instant};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -79,6 +80,36 @@ pub struct ConnSample {
     pub acks_out: u64,
 }
 
+impl ConnSample {
+    /// What a connection shows of itself at an instant.
+    #[must_use]
+    pub fn of(at: Instant, info: &Info) -> Self {
+        Self {
+            at_ns: at.as_nanos(),
+            state: info.state.name().into(),
+            ca_state: labels::phase(info.ca_state).into(),
+            blocked: labels::blocked(info.blocked).into(),
+            cwnd: info.snd_cwnd,
+            ssthresh: info.snd_ssthresh,
+            pipe: info.pipe,
+            snd_wnd: info.snd_wnd,
+            rcv_wnd: info.rcv_wnd,
+            srtt_ns: info.rtt.map(Duration::as_nanos),
+            min_rtt_ns: info.min_rtt.map(Duration::as_nanos),
+            rto_ns: info.rto.as_nanos(),
+            pacing_bps: info.pacing_rate.map(|rate| rate.bits_per_second()),
+            delivery_bps: info.delivery_rate.map(|rate| rate.bits_per_second()),
+            bytes_sent: info.bytes_sent,
+            bytes_acked: info.bytes_acked,
+            bytes_received: info.bytes_received,
+            bytes_retrans: info.bytes_retrans,
+            retransmits: info.total_retrans,
+            timeouts: info.timeouts,
+            acks_out: info.acks_out,
+        }
+    }
+}
+
 /// Collects the samples of one connection.
 #[derive(Debug)]
 pub(super) struct ConnRecorder {
@@ -129,29 +160,7 @@ impl ConnRecorder {
         if record.rto_response != info.rto_response {
             record.rto_response = info.rto_response.to_owned();
         }
-        record.samples.push(ConnSample {
-            at_ns: now.as_nanos(),
-            state: info.state.name().into(),
-            ca_state: labels::phase(info.ca_state).into(),
-            blocked: labels::blocked(info.blocked).into(),
-            cwnd: info.snd_cwnd,
-            ssthresh: info.snd_ssthresh,
-            pipe: info.pipe,
-            snd_wnd: info.snd_wnd,
-            rcv_wnd: info.rcv_wnd,
-            srtt_ns: info.rtt.map(Duration::as_nanos),
-            min_rtt_ns: info.min_rtt.map(Duration::as_nanos),
-            rto_ns: info.rto.as_nanos(),
-            pacing_bps: info.pacing_rate.map(|rate| rate.bits_per_second()),
-            delivery_bps: info.delivery_rate.map(|rate| rate.bits_per_second()),
-            bytes_sent: info.bytes_sent,
-            bytes_acked: info.bytes_acked,
-            bytes_received: info.bytes_received,
-            bytes_retrans: info.bytes_retrans,
-            retransmits: info.total_retrans,
-            timeouts: info.timeouts,
-            acks_out: info.acks_out,
-        });
+        record.samples.push(ConnSample::of(now, &info));
         let place = record.samples.len() - 1;
         let metrics = &mut record.metrics;
         conn.metrics(&mut |kind, metric| {

@@ -1,0 +1,239 @@
+//! A host of the kernel: a network namespace with a thread in it.
+
+use super::apps::{Listener, Net, Ready, Socket, Task, cc_name};
+use super::failed;
+use ackline_lab::stage::{OutsideHost, StageError};
+use ackline_netsim::record::ConnSample;
+use ackline_runtime::Device;
+use ackline_runtime::device::tun::{Tun, TunConfig};
+use ackline_runtime::kernel::KernelTcpInfo;
+use ackline_runtime::netlink::InterfaceAddress;
+use ackline_runtime::netns::Namespace;
+use ackline_tcp_core::config::{ConnConfig, Nagle};
+use ackline_tcp_core::{Instant, State};
+use ipnet::{IpNet, Ipv4Net};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+
+/// The name of the host's interface.
+const INTERFACE: &str = "ackline0";
+/// Connections that may wait to be accepted.
+const BACKLOG: u32 = 1_024;
+
+/// A namespace, which goes with its thread.
+#[derive(Debug)]
+pub(super) struct KernelHost {
+    name: String,
+    /// Time zero, then the end.
+    begin: Option<oneshot::Sender<Instant>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl KernelHost {
+    /// Makes the namespace, in which everything listens that is to listen.
+    pub(super) fn start(
+        host: OutsideHost,
+        tasks: Vec<Task>,
+        runtime: &Runtime,
+    ) -> Result<(Self, Box<dyn Device>), StageError> {
+        let (told, ready) = mpsc::sync_channel(1);
+        let (begin, begun) = oneshot::channel();
+        let (stop, stopped) = oneshot::channel();
+        let (handle, name) = (runtime.handle().clone(), host.name.clone());
+        let thread = std::thread::Builder::new().name(format!("host {name}")).spawn(move || {
+            let made = Inside::make(&host, tasks, &handle);
+            let (device, inside) = match made {
+                Ok(made) => made,
+                Err(error) => {
+                    let _ = told.send(Err(error));
+                    return;
+                }
+            };
+            if told.send(Ok(device)).is_ok() {
+                inside.run(begun, stopped);
+            }
+        });
+        let thread = thread.map_err(failed("start a thread"))?;
+        let device = ready.recv().map_err(failed(format!("make host {name}")))?;
+        let host = Self { name, begin: Some(begin), stop: Some(stop), thread: Some(thread) };
+        Ok((host, Box::new(device?)))
+    }
+
+    pub(super) fn begin(&mut self, epoch: Instant) -> Result<(), StageError> {
+        let begun = self.begin.take().is_some_and(|begin| begin.send(epoch).is_ok());
+        if begun { Ok(()) } else { Err(StageError(format!("host {} is gone", self.name))) }
+    }
+}
+
+impl Drop for KernelHost {
+    fn drop(&mut self) {
+        (self.begin, self.stop) = (None, None);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread has.
+struct Inside {
+    runtime: Runtime,
+    ready: Vec<Ready<Kernel>>,
+}
+
+impl Inside {
+    /// `emulator`: whose device it will be.
+    fn make(
+        host: &OutsideHost,
+        tasks: Vec<Task>,
+        emulator: &tokio::runtime::Handle,
+    ) -> Result<(Tun, Self), StageError> {
+        let name = &host.name;
+        Namespace::new_for_thread().map_err(failed(format!("make host {name}")))?;
+        for (key, value) in &host.kernel.sysctls {
+            let path = format!("/proc/sys/{}", key.replace('.', "/"));
+            std::fs::write(&path, value)
+                .map_err(failed(format!("set kernel.sysctl.{key} = {value} of host {name}")))?;
+        }
+        let IpAddr::V4(address) = host.address else {
+            return Err(StageError(format!("host {name} has no IPv4 address")));
+        };
+        let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(address, 32)));
+        let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
+        let config = TunConfig::new().plain().name(INTERFACE).mtu(host.config.mtu);
+        let tun = {
+            let _entered = emulator.enter();
+            Tun::create(&config.address(own).route(everything))
+        };
+        let tun = tun.map_err(failed(format!("give host {name} a TUN device")))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(failed("start a runtime"))?;
+        let net = Kernel { cc: host.kernel.cc.clone() };
+        let entered = runtime.enter();
+        for task in tasks.iter().filter(|task| task.end.sends) {
+            net.check(&task.end.conn).map_err(|error| StageError(format!("host {name}: {error}")))?;
+        }
+        let ready = tasks.into_iter().map(|task| task.prepare(&net)).collect::<Result<_, _>>()?;
+        drop(entered);
+        Ok((tun, Self { runtime, ready }))
+    }
+
+    fn run(self, begun: oneshot::Receiver<Instant>, stopped: oneshot::Receiver<()>) {
+        let Self { runtime, ready } = self;
+        runtime.block_on(async move {
+            let Ok(epoch) = begun.await else { return };
+            let mut tasks: JoinSet<()> = ready.into_iter().map(|ready| ready.run(epoch)).collect();
+            let all = async {
+                while tasks.join_next().await.is_some() {}
+                // What they have told is still asked for.
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                () = all => {}
+                _ = stopped => {}
+            }
+        });
+    }
+}
+
+/// The kernel's TCP, in the namespace of the calling thread.
+#[derive(Clone)]
+pub(super) struct Kernel {
+    /// Instead of that of the flow.
+    cc: Option<String>,
+}
+
+impl Kernel {
+    /// A socket with what the kernel has of these settings.
+    fn socket(&self, conn: &ConnConfig) -> io::Result<TcpSocket> {
+        let socket = TcpSocket::new_v4()?;
+        let usual = ConnConfig::default();
+        if conn.send_buffer != usual.send_buffer {
+            socket.set_send_buffer_size(conn.send_buffer)?;
+        }
+        if conn.recv_buffer != usual.recv_buffer {
+            socket.set_recv_buffer_size(conn.recv_buffer)?;
+        }
+        socket.set_nodelay(conn.nagle == Nagle::Off)?;
+        let cc = self.cc.clone().unwrap_or_else(|| cc_name(conn));
+        // Of an end that only receives it does not matter; one that sends was checked.
+        let _ = rustix::net::sockopt::set_tcp_congestion(&socket, &cc);
+        Ok(socket)
+    }
+
+    /// Fails if the kernel lacks the congestion control.
+    fn check(&self, conn: &ConnConfig) -> Result<(), String> {
+        let cc = self.cc.clone().unwrap_or_else(|| cc_name(conn));
+        let socket = TcpSocket::new_v4().map_err(|error| format!("cannot open a socket: {error}"))?;
+        rustix::net::sockopt::set_tcp_congestion(&socket, &cc).map_err(|error| {
+            let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            let known = known.unwrap_or_default();
+            format!("the kernel has no congestion control {cc:?} ({error}); it has {}", known.trim())
+        })
+    }
+}
+
+impl Net for Kernel {
+    type Socket = TcpStream;
+    type Listener = TcpListener;
+
+    async fn connect(&self, to: SocketAddr, conn: &Arc<ConnConfig>) -> io::Result<TcpStream> {
+        self.socket(conn)?.connect(to).await
+    }
+
+    fn listen(&self, port: u16, conn: &Arc<ConnConfig>) -> io::Result<TcpListener> {
+        // What it accepts inherits its settings.
+        let socket = self.socket(conn)?;
+        socket.bind(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port))?;
+        socket.listen(BACKLOG)
+    }
+}
+
+impl Listener for TcpListener {
+    type Socket = TcpStream;
+
+    async fn accept(&self) -> io::Result<TcpStream> {
+        Ok(Self::accept(self).await?.0)
+    }
+}
+
+impl Socket for TcpStream {
+    fn sample(&self, at: Instant) -> Option<ConnSample> {
+        let info = KernelTcpInfo::of(self).ok()?;
+        let nanos = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let state = info.state?;
+        Some(ConnSample {
+            at_ns: at.as_nanos(),
+            state: state.name().into(),
+            ca_state: info.ca_state.into(),
+            blocked: "".into(),
+            cwnd: u64::from(info.snd_cwnd) * u64::from(info.snd_mss),
+            ssthresh: info.snd_ssthresh.map(|segments| u64::from(segments) * u64::from(info.snd_mss)),
+            pipe: info.unacked.saturating_mul(info.snd_mss),
+            snd_wnd: info.snd_wnd,
+            rcv_wnd: info.rcv_wnd,
+            srtt_ns: Some(nanos(info.rtt)).filter(|rtt| *rtt > 0 && state != State::SynSent),
+            min_rtt_ns: info.min_rtt.map(nanos),
+            rto_ns: nanos(info.rto),
+            pacing_bps: info.pacing_rate.map(|rate| rate.bits_per_second()),
+            delivery_bps: info.delivery_rate.map(|rate| rate.bits_per_second()),
+            bytes_sent: info.bytes_sent,
+            bytes_acked: info.bytes_acked,
+            bytes_received: info.bytes_received,
+            bytes_retrans: info.bytes_retrans,
+            retransmits: info.total_retrans.into(),
+            timeouts: info.total_rto.into(),
+            acks_out: (info.segs_out.saturating_sub(info.data_segs_out)).into(),
+        })
+    }
+
+    fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
+        Ok((self.local_addr()?, self.peer_addr()?))
+    }
+}

@@ -1,0 +1,188 @@
+//! Scenarios in real time: the network is the simulator's, its clock is the machine's, and hosts are where the scenario says.
+//!
+//! ```text
+//!   world = "kernel"                  world = "live"                world = "virtual"
+//!   applications (tokio)              applications (tokio)          applications of netsim
+//!   kernel's TCP, a namespace         Stack of ackline              an endpoint inside the simulation
+//!   TUN ───────── port                channel ─────── port          node
+//!                   └──────────────── links, queues ────┴──────────────┘
+//! ```
+
+mod apps;
+mod kernel;
+mod live;
+mod tally;
+
+use crate::emulator::Emulator;
+use crate::port::PortStats;
+use ackline_lab::stage::{EndReport, OutsideEnd, OutsideHost, Role, Stage, StageError, Stages, Validity, World};
+use ackline_netsim::record::ConnRecord;
+use ackline_netsim::{NodeId, Sim};
+use ackline_runtime::{Device, Pacing};
+use ackline_tcp_core::{Duration, Instant};
+use apps::Task;
+use kernel::KernelHost;
+use live::LiveHost;
+use std::fmt::Display;
+use std::sync::Arc;
+use tally::Tally;
+use tokio::runtime::{Builder, Runtime};
+
+/// With more of the departures later than this, at p99, a run is not that of its scenario.
+pub const LATEST: Duration = Duration::from_millis(1);
+
+/// Runs in real time, one after the other.
+///
+/// Hosts of the kernel need the rights to make network namespaces and TUN devices.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealTime {
+    /// How departures are waited for.
+    pub pacing: Pacing,
+}
+
+impl Stages for RealTime {
+    fn name(&self) -> &'static str {
+        "real-time "
+    }
+
+    fn stage(&self) -> Result<Box<dyn Stage>, StageError> {
+        // Stacks of hosts beside the emulator, which may spin.
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(failed("start the runtime"))?;
+        Ok(Box::new(RealStage { pacing: self.pacing, runtime, emulator: None, hosts: vec![], tallies: vec![] }))
+    }
+
+    fn is_parallel(&self) -> bool {
+        false
+    }
+}
+
+/// The error for something that the machine does not do.
+fn failed<E: Display>(what: impl Display) -> impl FnOnce(E) -> StageError {
+    move |error| StageError(format!("cannot {what}: {error}"))
+}
+
+/// A host outside the simulation, which has begun.
+#[derive(Debug)]
+enum Host {
+    Kernel(KernelHost),
+    Live(LiveHost),
+}
+
+impl Host {
+    /// Its applications begin; the simulation's time zero was at `epoch`.
+    fn begin(&mut self, runtime: &Runtime, epoch: Instant) -> Result<(), StageError> {
+        match self {
+            Self::Kernel(host) => host.begin(epoch),
+            Self::Live(host) => {
+                host.begin(runtime, epoch);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// One run.
+#[derive(Debug)]
+struct RealStage {
+    pacing: Pacing,
+    hosts: Vec<Host>,
+    emulator: Option<Emulator>,
+    tallies: Vec<Arc<Tally>>,
+    /// Last, because what came before may use it.
+    runtime: Runtime,
+}
+
+impl Stage for RealStage {
+    fn is_outside(&self, world: World) -> bool {
+        world != World::Virtual
+    }
+
+    fn begin(
+        &mut self,
+        sim: &mut Sim,
+        hosts: Vec<OutsideHost>,
+        ends: Vec<OutsideEnd>,
+        interval: Duration,
+    ) -> Result<(), StageError> {
+        let mut tasks: Vec<Vec<Task>> = hosts.iter().map(|_| vec![]).collect();
+        for (place, end) in ends.into_iter().enumerate() {
+            let host = &hosts[end.host];
+            apps::check(&end, host)?;
+            let tally = Arc::new(Tally::new(&end, host.port.index()));
+            self.tallies.push(tally.clone());
+            tasks[end.host].push(Task::new(end, place, tally, interval));
+        }
+        let mut devices: Vec<(NodeId, Box<dyn Device>)> = vec![];
+        for (host, tasks) in hosts.into_iter().zip(tasks) {
+            let port = host.port;
+            let (host, device) = match host.world {
+                World::Kernel => {
+                    let (host, device) = KernelHost::start(host, tasks, &self.runtime)?;
+                    (Host::Kernel(host), device)
+                }
+                World::Live | World::Virtual => {
+                    let (host, device) = LiveHost::start(host, tasks, self.pacing, &self.runtime)?;
+                    (Host::Live(host), device)
+                }
+            };
+            self.hosts.push(host);
+            devices.push((port, device));
+        }
+        let _entered = self.runtime.enter();
+        let mut emulator = Emulator::new(self.pacing).map_err(failed("start the clock"))?;
+        for (port, device) in devices {
+            emulator.attach(sim, port, device).map_err(failed("attach a host"))?;
+        }
+        for host in &mut self.hosts {
+            host.begin(&self.runtime, emulator.epoch())?;
+        }
+        self.emulator = Some(emulator);
+        Ok(())
+    }
+
+    fn run_until(&mut self, sim: &mut Sim, until: Instant) -> Result<(), StageError> {
+        let Some(emulator) = &mut self.emulator else { return Ok(()) };
+        self.runtime.block_on(emulator.run_until(sim, until)).map_err(failed("emulate the network"))
+    }
+
+    fn report(&self, end: usize) -> EndReport {
+        self.tallies.get(end).map(|tally| tally.report()).unwrap_or_default()
+    }
+
+    fn finish(&mut self) -> (Vec<ConnRecord>, Option<Validity>) {
+        let validity = self.emulator.take().map(|emulator| judge(emulator.ports()));
+        self.hosts.clear();
+        (self.tallies.iter().flat_map(|tally| tally.connections()).collect(), validity)
+    }
+}
+
+/// Whether departures were in time: by the port at which they were latest.
+fn judge<'a>(ports: impl Iterator<Item = &'a PortStats>) -> Validity {
+    let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
+    let mut validity = Validity::default();
+    let mut refused = 0;
+    for port in ports {
+        for (most, quantile) in [(&mut validity.late_p50_us, 0.5), (&mut validity.late_p99_us, 0.99)] {
+            *most = most.max(micros(port.lateness.quantile(quantile)));
+        }
+        validity.late_max_us = validity.late_max_us.max(micros(port.lateness.max()));
+        refused += port.refused;
+    }
+    if validity.late_p99_us > micros(LATEST) {
+        validity.reasons.push(format!(
+            "one packet of a hundred reached its host {:.0} us late or later; at most {:.0} us are right",
+            validity.late_p99_us,
+            micros(LATEST)
+        ));
+    }
+    if refused > 0 {
+        validity.reasons.push(format!("{refused} packets found no room at their host"));
+    }
+    validity
+}
+
+/// True for the end that opens connections.
+const fn opens(role: Role) -> bool {
+    matches!(role, Role::Open { .. })
+}
