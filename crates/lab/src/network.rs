@@ -207,6 +207,7 @@ fn outside_end(flow: &FlowSetup, host: usize, app: u32, role: Role, seed: u64) -
         kind: flow.kind.clone(),
         role,
         conn: conn.clone(),
-        sends: accepts == flow.kind.pulls(), seed,
+        sends: accepts == flow.kind.pulls(),
+        seed,
     }
 }

@@ -1,6 +1,8 @@
 //! What `ackline emulate` takes.
 
 use super::values;
+use ackline::runtime::Pacing;
+use ackline_lab::PointRange;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,13 +17,15 @@ use std::path::PathBuf;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
     #[command(flatten)]
+    pub(crate) scenario: ScenarioArgs,
+    #[command(flatten)]
     pub(crate) path: PathArgs,
     /// How departures are waited for
     #[arg(long, value_enum, default_value_t)]
     pub(crate) pacing: EmulatePacing,
-    /// Seed of all random numbers
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// Seed of all random numbers [default: 1, or the scenario's]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// Largest IP packet of the program's interface, in bytes
     #[arg(long, default_value = "1500", value_parser = values::mtu)]
     pub(crate) mtu: u32,
@@ -40,8 +44,29 @@ pub(crate) struct EmulateArgs {
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// The program and its arguments
-    #[arg(last = true, required = true, value_name = "COMMAND")]
+    #[arg(last = true, required_unless_present = "file", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
+}
+
+/// A scenario in place of a command.
+#[derive(Args)]
+#[command(next_help_heading = "Scenario")]
+pub(crate) struct ScenarioArgs {
+    /// A scenario, as ackline sim takes it; - is standard input
+    ///
+    /// Its network runs in real time, and each host where its key `world` says: in the simulator ("virtual"), as a stack of ackline
+    /// ("live"), or as the kernel's TCP in a network namespace ("kernel").
+    #[arg(value_name = "FILE.toml", conflicts_with_all = ["command", "pcap", "PathArgs"])]
+    pub(crate) file: Option<PathBuf>,
+    /// Set a value of the scenario, as ackline sim does: link.bottleneck.rate=20mbit, node.b.world=kernel
+    #[arg(short, long, value_name = "KEY=VALUE", requires = "file")]
+    pub(crate) set: Vec<String>,
+    /// Folder for results, tables, plots and a report; finished runs in it are not repeated
+    #[arg(short, long, value_name = "DIR", requires = "file")]
+    pub(crate) out: Option<PathBuf>,
+    /// Run these points of the sweep only: 17..33 is 17 to 32, 33.. the rest, 17 one
+    #[arg(long, value_name = "A..B", requires = "file")]
+    pub(crate) points: Option<PointRange>,
 }
 
 /// Keys of a scenario's `[[link]]`: `ackline list scenario`.
@@ -90,10 +115,20 @@ pub(crate) enum EmulatePacing {
     Spin,
 }
 
+impl From<EmulatePacing> for Pacing {
+    fn from(pacing: EmulatePacing) -> Self {
+        match pacing {
+            EmulatePacing::Timer => Self::Timer,
+            EmulatePacing::Spin => Self::spin(),
+        }
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   ackline emulate --rate 5mbit --delay 30ms --loss 0.5% -- curl -o /dev/null http://192.0.2.7/
   ackline emulate --rate 10mbit --up rate=1mbit --delay 20ms --queue codel -- bash
+  ackline emulate fairness.toml --set node.server.world=kernel --out live
   ackline emulate --trace lte.up --down trace=lte.down -- ./client
 
 Exit status: that of the program; 128+N if signal N ended it; others as in ackline --help.";

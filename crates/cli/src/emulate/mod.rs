@@ -5,13 +5,14 @@ mod outside;
 mod path;
 mod program;
 mod report;
+mod scenario;
 
-use crate::args::emulate::{EmulateArgs, EmulatePacing};
+use crate::args::emulate::EmulateArgs;
 use crate::capture::unix_ns;
 use crate::failure::Failure;
 use crate::{interfaces, output, tunnel};
 use ackline::Registry;
-use ackline::runtime::{Device, Pacing, timer};
+use ackline::runtime::{Device, timer};
 use ackline_emulate::{Capture, Emulator, LinkSpec, Path};
 use files::{Files, ResultFile};
 use outside::Outside;
@@ -23,6 +24,9 @@ use std::num::NonZeroU32;
 use std::process::ExitStatus;
 
 pub(crate) fn run(args: &EmulateArgs, registry: &Registry) -> Result<(), Failure> {
+    if let Some(file) = &args.scenario.file {
+        return scenario::run(args, file, registry);
+    }
     let links = path::links(&args.path)?;
     let taken: Vec<_> = interfaces::all()?.into_iter().flat_map(|interface| interface.addresses).collect();
     let addresses = Addresses::apart_from(&taken).ok_or_else(|| {
@@ -52,17 +56,13 @@ async fn emulate(
     pcap: Option<&ResultFile>,
 ) -> Result<(ExitStatus, Summary), Failure> {
     let failed = |error: io::Error| Failure::system("emulate the path", &error);
-    let pacing = match args.pacing {
-        EmulatePacing::Timer => Pacing::Timer,
-        EmulatePacing::Spin => Pacing::spin(),
-    };
-    let mut network = Path::new([addresses.program.into()], up, down, args.seed);
+    let mut network = Path::new([addresses.program.into()], up, down, args.seed.unwrap_or(1));
     let (outside, end) = Outside::start(addresses, args.mtu, registry)?;
     let capture = match pcap {
         Some(file) => Some((file, network.sim.add_observer(capture(args, file, &network)?))),
         None => None,
     };
-    let mut emulator = Emulator::new(pacing).map_err(failed)?;
+    let mut emulator = Emulator::new(args.pacing.into()).map_err(failed)?;
     let (child, tun) = program::start(&args.command, addresses, args.mtu)?;
     let devices: [(_, Box<dyn Device>); 2] =
         [(network.inside, Box::new(tun)), (network.outside, Box::new(end))];

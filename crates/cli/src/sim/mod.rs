@@ -1,7 +1,7 @@
 //! `ackline sim` and `ackline merge`: scenarios in virtual time.
 
 pub(crate) mod merge;
-mod report;
+pub(crate) mod report;
 
 use crate::args::{OutputArgs, SimArgs};
 use crate::failure::{Exit, Failure};
@@ -44,7 +44,7 @@ fn text_of(name: &str) -> Result<&'static str, Failure> {
 
 /// Runs a file, and returns what is to be printed.
 fn simulate(args: &SimArgs, registry: &Registry, file: &Path) -> Result<String, Failure> {
-    let scenario = read(args, registry, file)?;
+    let scenario = read(file, &args.set, args.seed, registry)?;
     let out = args.out.clone().or_else(|| (args.plot || args.pcap).then(|| folder_for(file)));
     let options = RunOptions {
         threads: usize::from(args.threads.unwrap_or(0)),
@@ -66,7 +66,8 @@ fn simulate(args: &SimArgs, registry: &Registry, file: &Path) -> Result<String, 
     Ok(shown(args.output, &scenario, &done, out.as_deref(), files))
 }
 
-fn warn_of_wrong_reads(done: &Report) {
+/// Tells of octets that no checksum protected.
+pub(crate) fn warn_of_wrong_reads(done: &Report) {
     let wrong: u64 = done.results.iter().flat_map(|run| &run.flows).map(|flow| flow.wrong_reads).sum();
     if wrong > 0 {
         say(&format!("ackline: {wrong} reads found an octet that was never sent there"));
@@ -84,7 +85,13 @@ fn shown(output: OutputArgs, scenario: &Scenario, done: &Report, out: Option<&Pa
     }
 }
 
-fn read(args: &SimArgs, registry: &Registry, file: &Path) -> Result<Scenario, Failure> {
+/// Reads a scenario, with what is set beside it.
+pub(crate) fn read(
+    file: &Path,
+    set: &[String],
+    seed: Option<u64>,
+    registry: &Registry,
+) -> Result<Scenario, Failure> {
     let text = if file == Path::new("-") {
         let mut text = String::new();
         io::stdin().lock().read_to_string(&mut text).map(|_| text)
@@ -104,8 +111,8 @@ fn read(args: &SimArgs, registry: &Registry, file: &Path) -> Result<Scenario, Fa
     let folder = file.parent().unwrap_or(Path::new(""));
     let scenario = Scenario::parse_with(&text, &file.to_string_lossy(), folder, registry.clone())
         .map_err(RunError::from)?;
-    let seed = args.seed.map(|seed| format!("seed={seed}"));
-    let given: Vec<&str> = args.set.iter().chain(&seed).map(String::as_str).collect();
+    let seed = seed.map(|seed| format!("seed={seed}"));
+    let given: Vec<&str> = set.iter().chain(&seed).map(String::as_str).collect();
     if given.is_empty() {
         return Ok(scenario);
     }
@@ -125,7 +132,7 @@ impl From<RunError> for Failure {
         match error {
             RunError::File { what, path, source } => Self::file(what, path.display(), &source),
             RunError::Content { .. } | RunError::Merge(_) => Self::new(Exit::File, error.to_string()),
-            RunError::Threads { .. } => Self::new(Exit::Device, error.to_string()),
+            RunError::Threads { .. } | RunError::Stage(_) => Self::new(Exit::Device, error.to_string()),
             _ => Self::usage(error.to_string()),
         }
     }

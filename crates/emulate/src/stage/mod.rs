@@ -15,7 +15,9 @@ mod tally;
 
 use crate::emulator::Emulator;
 use crate::port::PortStats;
-use ackline_lab::stage::{EndReport, OutsideEnd, OutsideHost, Role, Stage, StageError, Stages, Validity, World};
+use ackline_lab::stage::{
+    EndReport, OutsideEnd, OutsideHost, Role, Stage, StageError, Stages, Validity, World,
+};
 use ackline_netsim::record::ConnRecord;
 use ackline_netsim::{NodeId, Sim};
 use ackline_runtime::{Device, Pacing};
@@ -49,7 +51,13 @@ impl Stages for RealTime {
         // Stacks of hosts beside the emulator, which may spin.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(failed("start the runtime"))?;
-        Ok(Box::new(RealStage { pacing: self.pacing, runtime, emulator: None, hosts: vec![], tallies: vec![] }))
+        Ok(Box::new(RealStage {
+            pacing: self.pacing,
+            runtime,
+            emulator: None,
+            hosts: vec![],
+            tallies: vec![],
+        }))
     }
 
     fn is_parallel(&self) -> bool {
