@@ -242,7 +242,7 @@ impl<S: Socket> Stream<S> {
 
     /// Writes all of the next `bytes` bytes.
     async fn write_all(&mut self, bytes: u64) -> io::Result<()> {
-        let end = self.written + bytes;
+        let end = self.written.saturating_add(bytes);
         while self.written < end {
             self.write(end - self.written).await?;
         }
