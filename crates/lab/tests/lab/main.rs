@@ -5,4 +5,5 @@ mod docs;
 mod library;
 mod reports;
 mod runs;
+mod stage;
 mod tables;
