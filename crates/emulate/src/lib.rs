@@ -18,6 +18,7 @@
 mod emulator;
 mod path;
 mod port;
+mod record;
 #[cfg(all(feature = "scenarios", target_os = "linux"))]
 pub mod stage;
 
@@ -26,6 +27,7 @@ pub use ackline_netsim::{LinkSpec, LinkStats};
 pub use emulator::Emulator;
 pub use path::Path;
 pub use port::{AttachError, PortStats};
+pub use record::{LinkRecord, PathRecord, Span};
 
 #[cfg(doc)]
 use ackline_runtime::Device;

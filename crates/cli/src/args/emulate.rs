@@ -1,5 +1,6 @@
 //! What `ackline emulate` takes.
 
+use super::figures::FigureArgs;
 use super::values;
 use ackline::runtime::Pacing;
 use ackline_lab::PointRange;
@@ -37,7 +38,12 @@ pub(crate) struct EmulateArgs {
     /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all options.
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pub(crate) snaplen: Option<u32>,
-    /// Write the summary to a file, as JSON
+    /// Draw rate, queue, waits and drops of both directions, and lateness, into a folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) figures: FigureArgs,
+    /// Write the summary to a file, as JSON, with what the plots show
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
     /// No summary at the end
@@ -56,7 +62,7 @@ pub(crate) struct ScenarioArgs {
     ///
     /// Its network runs in real time, and each host where its key `world` says: in the simulator ("virtual"), as a stack of ackline
     /// ("live"), or as the kernel's TCP in a network namespace ("kernel").
-    #[arg(value_name = "FILE.toml", conflicts_with_all = ["command", "pcap", "PathArgs"])]
+    #[arg(value_name = "FILE.toml", conflicts_with_all = ["command", "pcap", "plot", "PathArgs"])]
     pub(crate) file: Option<PathBuf>,
     /// Set a value of the scenario, as ackline sim does: link.bottleneck.rate=20mbit, node.b.world=kernel
     #[arg(short, long, value_name = "KEY=VALUE", requires = "file")]
@@ -130,5 +136,9 @@ Examples:
   ackline emulate --rate 10mbit --up rate=1mbit --delay 20ms --queue codel -- bash
   ackline emulate fairness.toml --set node.server.world=kernel --out live
   ackline emulate --trace lte.up --down trace=lte.down -- ./client
+
+The run is INVALID, in the summary, --json and --plot, if one packet of a hundred leaves the path more than 1 ms late, if the emulator
+itself loses a packet, or if in a run of a second or more the emulator is busy for over 95 % of the time (unless it spins), waits
+for a processor for over 10 % of it, or the whole machine is busy for over 95 % of it.
 
 Exit status: that of the program; 128+N if signal N ended it; others as in ackline --help.";

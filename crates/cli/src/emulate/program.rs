@@ -8,8 +8,10 @@ use ackline::runtime::netns::{Namespace, enter_user_namespace};
 use ipnet::{IpNet, Ipv4Net};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use tokio::process::{Child, Command};
@@ -54,15 +56,23 @@ pub(super) fn prepare() -> Result<(), Failure> {
     Ok(enter_user_namespace()?)
 }
 
+/// The program, and the way out of its namespace.
+pub(super) struct Started {
+    pub(super) child: Child,
+    pub(super) tun: Tun,
+    pub(super) overruns: Overruns,
+}
+
 /// Starts the program in a new network namespace whose only way out is a TUN device.
-pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Result<(Child, Tun), Failure> {
+pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Result<Started, Failure> {
     let [program, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
-    let inside = || -> Result<(Child, Tun), Failure> {
+    let inside = || -> Result<Started, Failure> {
         Namespace::new_for_thread()?;
         let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(addresses.program, 30)));
         let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
         let config = TunConfig::new().plain().name(INTERFACE).mtu(mtu).address(own).route(everything);
         let tun = Tun::create(&config)?;
+        let overruns = Overruns::open();
         let mut command = Command::new(program);
         // It has no network without this process.
         command.args(arguments).env(BASE, addresses.base.to_string()).kill_on_drop(true);
@@ -73,7 +83,7 @@ pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Res
                 _ => Failure::new(Exit::File, format!("cannot run {name}: {}", plain(&error))),
             }
         })?;
-        Ok((child, tun))
+        Ok(Started { child, tun, overruns })
     };
     // A namespace belongs to a thread; this one ends, and the program and the device keep the namespace.
     let handle = tokio::runtime::Handle::current();
@@ -84,6 +94,35 @@ pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Res
         });
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
+}
+
+/// Counts the packets that found no room in the program's interface because the emulator had not read those before.
+pub(super) struct Overruns {
+    /// The interfaces of the namespace in which it was opened; `None` without proc(5).
+    counters: Option<File>,
+}
+
+impl Overruns {
+    /// Of the namespace of the calling thread.
+    fn open() -> Self {
+        Self { counters: File::open("/proc/thread-self/net/dev").ok() }
+    }
+
+    /// How many so far.
+    pub(super) fn read(&self) -> u64 {
+        let mut text = [0; 4_096];
+        let read = self.counters.as_ref().and_then(|counters| counters.read_at(&mut text, 0).ok());
+        let text = read.and_then(|length| std::str::from_utf8(&text[..length]).ok());
+        text.and_then(Self::parse).unwrap_or(0)
+    }
+
+    /// `net/dev` of proc(5): behind an interface's name eight counters of what it received, then bytes, packets, errors and drops of
+    /// what it sent.
+    fn parse(text: &str) -> Option<u64> {
+        let counters =
+            text.lines().find_map(|line| line.trim_start().strip_prefix(INTERFACE)?.strip_prefix(':'))?;
+        counters.split_ascii_whitespace().nth(11)?.parse().ok()
+    }
 }
 
 /// Waits for the program, and passes signals on to it that end this process otherwise.
@@ -129,5 +168,15 @@ mod tests {
         let second = Addresses::apart_from(&taken(&["100.64.0.2/30"])).expect("free");
         assert_eq!(second.program, Ipv4Addr::new(100, 64, 0, 6));
         assert_eq!(Addresses::apart_from(&taken(&["100.64.0.0/10"])), None);
+    }
+
+    #[test]
+    fn packets_without_room_are_the_interfaces_drops() {
+        let text = "Inter-|   Receive                            |  Transmit\n \
+             face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n    \
+             lo:       0       0    0    0    0     0          0         0        0       0    0    3    0     0       0          0\n\
+             ackline0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n";
+        assert_eq!(Overruns::parse(text), Some(12));
+        assert_eq!(Overruns::parse("lo: 1 2"), None);
     }
 }

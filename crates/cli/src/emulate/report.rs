@@ -1,31 +1,32 @@
 //! What passed the path, and whether the machine kept its times.
 
+use super::load::Load;
+use super::validity::{self, Evidence, Kept};
 use crate::output;
 use ackline::core::Duration;
-use ackline_emulate::{LinkStats, PortStats};
+use ackline::runtime::stats::Distribution;
+use ackline_emulate::{LinkRecord, LinkStats, PathRecord, PortStats};
 use serde::Serialize;
 use std::fmt::Write as _;
-
-/// With more of the packets later than this, the results are not those of the path: at p99.
-const LATEST: Duration = Duration::from_millis(1);
 
 /// The summary of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Summary {
     /// Length of the run.
-    seconds: f64,
-    up: Direction,
-    down: Direction,
+    pub(super) seconds: f64,
+    pub(super) up: Direction,
+    pub(super) down: Direction,
+    load: Load,
     /// The machine kept the times of the path.
     valid: bool,
     /// Why not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    reasons: Vec<String>,
+    pub(super) reasons: Vec<String>,
 }
 
 /// One direction.
 #[derive(Debug, Serialize)]
-struct Direction {
+pub(super) struct Direction {
     packets: u64,
     bytes: u64,
     rate_bps: f64,
@@ -34,65 +35,136 @@ struct Direction {
     lost: u64,
     duplicated: u64,
     marked: u64,
-    /// Packets that the device at the end did not take.
+    /// Packets that the emulator lost, not the path: the device before the path was full, or that behind it.
+    overruns: u64,
     refused: u64,
+    /// Waits in the queue.
+    wait_p50_ms: f64,
+    wait_p99_ms: f64,
+    wait_max_ms: f64,
+    /// How much later than its instant each packet left the path.
     late_p50_us: f64,
     late_p99_us: f64,
     late_max_us: f64,
+    #[serde(skip)]
+    pub(super) late: Distribution,
+    pub(super) over_time: OverTime,
+}
+
+/// A direction over time: equal spans, of which the last one is shorter.
+#[derive(Debug, Serialize)]
+pub(super) struct OverTime {
+    pub(super) span_s: f64,
+    pub(super) rate_bps: Vec<f64>,
+    /// Most in the queue.
+    pub(super) queue_packets: Vec<u64>,
+    pub(super) queue_bytes: Vec<u64>,
+    /// Longest wait in the queue.
+    pub(super) wait_ms: Vec<f64>,
+    /// By the queue, its AQM, and impairments.
+    pub(super) dropped: Vec<u64>,
+}
+
+/// What one direction is made from.
+#[derive(Debug)]
+pub(super) struct Passed<'a> {
+    pub(super) link: LinkStats,
+    pub(super) record: &'a LinkRecord,
+    /// The port at its end.
+    pub(super) end: &'a PortStats,
+    /// Packets that found the device before the path full.
+    pub(super) overruns: u64,
 }
 
 impl Direction {
-    /// Of a link, and of the port at its end.
-    fn new(link: &LinkStats, end: &PortStats, seconds: f64) -> Self {
+    fn new(passed: &Passed<'_>, seconds: f64, span: Duration) -> Self {
+        let Passed { link, record, end, overruns } = passed;
+        let (waits, late) = (record.waits(), &end.lateness);
         Self {
             packets: link.delivered,
             bytes: link.delivered_bytes,
-            rate_bps: if seconds > 0.0 { link.delivered_bytes as f64 * 8.0 / seconds } else { 0.0 },
+            rate_bps: rate(link.delivered_bytes, seconds),
             overflows: link.overflows,
             aqm_drops: link.aqm_drops,
             lost: link.impaired,
             duplicated: link.duplicated,
             marked: link.marked,
+            overruns: *overruns,
             refused: end.refused,
-            late_p50_us: micros(end.lateness.quantile(0.5)),
-            late_p99_us: micros(end.lateness.quantile(0.99)),
-            late_max_us: micros(end.lateness.max()),
+            wait_p50_ms: millis(waits.quantile(0.5)),
+            wait_p99_ms: millis(waits.quantile(0.99)),
+            wait_max_ms: millis(waits.max()),
+            late_p50_us: micros(late.quantile(0.5)),
+            late_p99_us: micros(late.quantile(0.99)),
+            late_max_us: micros(late.max()),
+            late: late.clone(),
+            over_time: OverTime::new(record, seconds, span.as_secs_f64()),
         }
     }
+
+    const fn kept(&self) -> Kept {
+        Kept { late_p99_us: self.late_p99_us, overruns: self.overruns, refused: self.refused }
+    }
+}
+
+impl OverTime {
+    fn new(record: &LinkRecord, seconds: f64, span_s: f64) -> Self {
+        let spans = record.spans();
+        let rates = spans.iter().enumerate().map(|(place, span)| {
+            let length = (seconds - place as f64 * span_s).min(span_s);
+            rate(span.bytes, length)
+        });
+        Self {
+            span_s,
+            rate_bps: rates.collect(),
+            queue_packets: spans.iter().map(|span| span.queue_packets).collect(),
+            queue_bytes: spans.iter().map(|span| span.queue_bytes).collect(),
+            wait_ms: spans.iter().map(|span| millis(span.longest_wait)).collect(),
+            dropped: spans.iter().map(|span| span.dropped()).collect(),
+        }
+    }
+}
+
+/// Bits per second; 0 if no time passed.
+fn rate(bytes: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { bytes as f64 * 8.0 / seconds } else { 0.0 }
 }
 
 fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e3
 }
 
+fn millis(time: Duration) -> f64 {
+    time.as_nanos() as f64 / 1e6
+}
+
 impl Summary {
-    /// Of the links and the ports at their ends: `[up, down]`.
-    pub(super) fn new(time: Duration, links: [LinkStats; 2], ends: [&PortStats; 2]) -> Self {
+    /// `spins`: the emulator stayed awake between packets.
+    pub(super) fn new(
+        time: Duration,
+        [up, down]: [Passed<'_>; 2],
+        record: &PathRecord,
+        load: Load,
+        spins: bool,
+    ) -> Self {
         let seconds = time.as_secs_f64();
-        let [up, down] = [0, 1].map(|way| Direction::new(&links[way], ends[way], seconds));
-        let mut reasons = vec![];
-        for (name, way) in [("up", &up), ("down", &down)] {
-            if way.late_p99_us > micros(LATEST) {
-                reasons.push(format!(
-                    "{name}: one packet of a hundred left {:.0} us late or later; at most {:.0} us are right",
-                    way.late_p99_us,
-                    micros(LATEST)
-                ));
-            }
-            if way.refused > 0 {
-                reasons.push(format!("{name}: {} packets found no room behind the path", way.refused));
-            }
-        }
-        Self { seconds, valid: reasons.is_empty(), up, down, reasons }
+        let [up, down] = [up, down].map(|passed| Direction::new(&passed, seconds, record.length()));
+        let reasons = validity::reasons(Evidence { seconds, up: up.kept(), down: down.kept(), load, spins });
+        Self { seconds, valid: reasons.is_empty(), up, down, load, reasons }
+    }
+
+    /// Both directions with their names.
+    pub(super) const fn directions(&self) -> [(&'static str, &Direction); 2] {
+        [("up", &self.up), ("down", &self.down)]
     }
 
     /// For people.
     pub(super) fn text(&self) -> String {
         let mut text = format!("emulated path, {:.1} s\n", self.seconds);
-        for (name, way) in [("up", &self.up), ("down", &self.down)] {
+        for (name, way) in self.directions() {
             let _ = writeln!(
                 text,
-                "  {name:<5} {} packets, {} ({}); dropped {} full, {} by the AQM, {} lost; {} marked; late p50 {:.0} us, p99 {:.0} us, most {:.0} us",
+                "  {name:<5} {} packets, {} ({}); dropped {} full, {} by the AQM, {} lost; {} marked; queued p50 {:.1} ms, p99 {:.1} ms; late p50 {:.0} us, p99 {:.0} us, most {:.0} us",
                 way.packets,
                 output::bytes(way.bytes),
                 output::bit_rate(way.rate_bps),
@@ -100,10 +172,24 @@ impl Summary {
                 way.aqm_drops,
                 way.lost,
                 way.marked,
+                way.wait_p50_ms,
+                way.wait_p99_ms,
                 way.late_p50_us,
                 way.late_p99_us,
                 way.late_max_us
             );
+        }
+        let share =
+            |name: &str, share: Option<f64>| share.map(|share| format!("{name} {:.0} %", share * 100.0));
+        let Load { thread_busy, thread_waiting, machine_busy } = self.load;
+        let shares = [
+            share("emulator busy", thread_busy),
+            share("waiting for a processor", thread_waiting),
+            share("machine busy", machine_busy),
+        ];
+        let shares: Vec<String> = shares.into_iter().flatten().collect();
+        if !shares.is_empty() {
+            let _ = writeln!(text, "  load  {}", shares.join(", "));
         }
         for reason in &self.reasons {
             let _ = writeln!(text, "  INVALID: {reason}");

@@ -21,6 +21,7 @@ pub(super) fn run(args: &EmulateArgs, file: &Path, registry: &Registry) -> Resul
         progress: !args.quiet,
         points: own.points,
         plots: own.out.is_some(),
+        plot: args.figures.options(),
         ..RunOptions::default()
     };
     let done = run_on(&RealTime { pacing: args.pacing.into() }, &scenario, &options)?;

@@ -96,6 +96,59 @@ fn a_capture_has_each_packet_of_both_directions_once() {
 }
 
 #[test]
+fn plots_and_summary_show_rate_queue_waits_and_lateness() {
+    with_tun("emulate::plots_and_summary_show_rate_queue_waits_and_lateness", || {
+        let (directory, file) = scratch("summary");
+        let plots = directory.path().join("a/plots");
+        let path = ["--rate", "8mbit", "--delay", "10ms", "--queue", "5p", "--plot", text(&plots)];
+        exchange(&[&path[..], &["-q", "--json", text(&file)]].concat(), &[b'x'; 100_000]);
+        assert_eq!(names(&plots), ["lateness.svg", "path.svg"]);
+        let drawn = std::fs::read_to_string(plots.join("path.svg")).expect("drawn");
+        let panels =
+            ["Rate behind the path", "Most packets in the queue", "Most bytes in the queue", "Longest wait"];
+        assert!(panels.iter().all(|panel| drawn.contains(panel)), "{drawn}");
+        let summary = summary(&file);
+        // What the summary says of itself stands over the plots.
+        assert_eq!(summary["valid"] == false, drawn.contains("INVALID"), "{summary}");
+        let down = &summary["down"];
+        let most = |key: &str| {
+            let spans = down["over_time"][key].as_array().expect("a list");
+            spans.iter().filter_map(Value::as_f64).fold(0.0, f64::max)
+        };
+        // A queue of five packets, each of which takes 1.5 ms.
+        assert!((1.0..=5.0).contains(&most("queue_packets")), "{summary}");
+        assert!(most("wait_ms") > 0.0 && most("wait_ms") <= 5.0 * 1.6, "{summary}");
+        assert!(most("rate_bps") > 1e6, "{summary}");
+        assert!(down["late_p50_us"].as_f64() > Some(0.0) && summary["load"]["machine_busy"].is_number());
+    });
+}
+
+#[test]
+fn a_run_whose_emulator_was_held_up_is_invalid_everywhere() {
+    with_tun("emulate::a_run_whose_emulator_was_held_up_is_invalid_everywhere", || {
+        let (directory, file) = scratch("summary");
+        // While a packet is under way nothing runs that could deliver it.
+        const CONNECT: &str = "(exec 3<>/dev/tcp/$ACKLINE_BASE/1) 2>/dev/null &";
+        const HOLD_UP: &str = "sleep 0.1; kill -STOP $PPID; sleep 0.4; kill -CONT $PPID; wait; true";
+        let script = format!("{CONNECT} {HOLD_UP}");
+        let path = ["emulate", "--delay", "200ms", "--json", text(&file), "--plot", text(directory.path())];
+        let ended = run(&[&path[..], &["--", "bash", "-c", &script]].concat());
+        succeeded(&ended);
+        assert!(ended.stderr.contains("INVALID: up: one packet of a hundred left"), "{ended:?}");
+        let summary = summary(&file);
+        assert_eq!(summary["valid"], false, "{summary}");
+        assert!(
+            summary["reasons"][0].as_str().is_some_and(|why| why.starts_with("up: one packet")),
+            "{summary}"
+        );
+        for figure in ["path.svg", "lateness.svg"] {
+            let drawn = std::fs::read_to_string(directory.path().join(figure)).expect("drawn");
+            assert!(drawn.contains("INVALID: up: one packet"), "{figure}: {drawn}");
+        }
+    });
+}
+
+#[test]
 fn files_that_cannot_be_written_are_told_before_anything_runs() {
     let (directory, file) = scratch("summary");
     let ran = directory.path().join("ran");
@@ -105,6 +158,10 @@ fn files_that_cannot_be_written_are_told_before_anything_runs() {
             "cannot write --pcap /nonexistent/a.pcapng: no such file or directory",
         ),
         (["--pcap", text(&file), "--json", "/"], "cannot write --json /: is a directory"),
+        (
+            ["--json", text(&file), "--plot", "/proc/plots"],
+            "cannot write into --plot /proc/plots: no such file or directory",
+        ),
     ] {
         let arguments = [&["emulate"], &arguments[..], &["--", "touch", text(&ran)]].concat();
         assert_eq!(refused(&arguments, 5), format!("ackline: {expected}"));

@@ -23,7 +23,7 @@ mod time_sequence;
 pub(crate) use canvas::OVERHANG;
 pub use figure::Figure;
 pub use heat_map::HeatMap;
-pub use of_run::{RunPlots, run_plots};
+pub use of_run::{RunPlots, prefixed, run_plots};
 pub use of_sweep::{Layout, sweep_charts};
 pub use overlay::overlay;
 pub use palette::Look;

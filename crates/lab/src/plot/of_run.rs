@@ -405,8 +405,10 @@ fn largest<'a>(points: impl Iterator<Item = &'a (f64, f64)>) -> f64 {
     points.map(|point| point.1).fold(0.0, f64::max)
 }
 
-/// The size of a unit in which numbers up to `most` are short, and its name: `one`, `thousand`, and the same with M and G for k.
-pub(super) fn prefixed(most: f64, one: &str, thousand: &str) -> (f64, String) {
+/// The size of a unit in which numbers up to `most` are short, and its name: `one` (`B`), `thousand` (`kB`), and the same with M and G
+/// for k.
+#[must_use]
+pub fn prefixed(most: f64, one: &str, thousand: &str) -> (f64, String) {
     let with = |prefix: &str| thousand.replacen('k', prefix, 1);
     match most {
         _ if most >= 2e9 => (1e9, with("G")),
