@@ -104,7 +104,7 @@ pub use ackline_tcp_core::{ConnConfig, Endpoint, EndpointConfig};
 #[cfg(feature = "runtime")]
 pub use ackline_runtime as runtime;
 #[cfg(feature = "runtime")]
-pub use ackline_runtime::{Stack, TcpListener, TcpStream};
+pub use ackline_runtime::{Stack, TcpListener, TcpStream, UdpSocket};
 
 /// The examples of the README compile.
 #[cfg(all(doctest, target_os = "linux", feature = "tun"))]

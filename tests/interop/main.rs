@@ -10,6 +10,7 @@ mod support;
 mod attacks;
 mod close;
 mod counters;
+mod datagrams;
 mod endings;
 mod ethernet;
 mod fast_open;

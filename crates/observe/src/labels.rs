@@ -34,6 +34,7 @@ pub const fn send_reason(reason: SendReason) -> &'static str {
         SendReason::Rst => "rst",
         SendReason::EchoReply => "echo-reply",
         SendReason::IcmpError => "icmp-error",
+        SendReason::Datagram => "datagram",
         _ => "other",
     }
 }

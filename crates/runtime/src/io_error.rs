@@ -1,6 +1,6 @@
 //! Maps the core's errors to `std::io::Error`, with the kinds that the kernel's sockets would return.
 
-use ackline_tcp_core::error::{ConnError, ConnectError, ListenError, StreamError};
+use ackline_tcp_core::error::{ConnError, ConnectError, ListenError, StreamError, UdpError};
 use std::io::{Error, ErrorKind};
 
 /// The [`std::io`] error kind for the end of a connection.
@@ -46,6 +46,22 @@ pub(crate) fn listen(error: ListenError) -> Error {
     Error::new(kind, error)
 }
 
+pub(crate) fn udp(error: UdpError) -> Error {
+    let kind = match error {
+        UdpError::InUse | UdpError::NoFreePort => ErrorKind::AddrInUse,
+        UdpError::NotLocal => ErrorKind::AddrNotAvailable,
+        UdpError::BadRemote | UdpError::TooLong => ErrorKind::InvalidInput,
+        UdpError::NoRoom => ErrorKind::WouldBlock,
+        UdpError::OutOfMemory => ErrorKind::OutOfMemory,
+        UdpError::Refused => ErrorKind::ConnectionRefused,
+        UdpError::Unreachable => ErrorKind::HostUnreachable,
+        UdpError::Ended => ErrorKind::TimedOut,
+        // Not connected, closed.
+        _ => ErrorKind::NotConnected,
+    };
+    Error::new(kind, error)
+}
+
 /// A host name that resolves to no address.
 pub(crate) fn no_address() -> Error {
     Error::new(ErrorKind::InvalidInput, "there is no such address")
@@ -79,6 +95,9 @@ mod tests {
         assert_eq!(connect(ConnectError::OutOfMemory).kind(), ErrorKind::QuotaExceeded);
         assert_eq!(listen(ListenError::InUse).kind(), ErrorKind::AddrInUse);
         assert_eq!(listen(ListenError::NoFreePort).kind(), ErrorKind::AddrInUse);
+        assert_eq!(udp(UdpError::Refused).kind(), ErrorKind::ConnectionRefused);
+        assert_eq!(udp(UdpError::NoRoom).kind(), ErrorKind::WouldBlock);
+        assert_eq!(udp(UdpError::NotConnected).kind(), ErrorKind::NotConnected);
     }
 
     #[test]

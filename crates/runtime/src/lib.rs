@@ -1,4 +1,4 @@
-//! ackline on tokio: devices, namespaces, timers, and TCP streams.
+//! ackline on tokio: devices, namespaces, timers, TCP streams, and UDP sockets.
 //!
 //! ```text
 //!   TcpStream  TcpListener          application tasks
@@ -11,6 +11,7 @@
 //! - [`Stack`]: a host with its addresses on one [`Device`]. It opens connections and listens.
 //! - [`TcpStream`], [`TcpListener`], [`TcpSocket`]: like tokio's ([what differs](#parity-with-tokionet)),
 //!   plus [`info`](TcpStream::info), changing policies at run time, reading and writing in place.
+//! - [`UdpSocket`], [`UdpFlow`]: UDP on the same stack, for its own addresses and for any.
 //! - [`device`]: TUN and Ethernet with segmentation and checksum offload, `tun-tap`, memory, and impaired
 //!   paths for tests.
 //! - `netns`, `netlink`: private networks, and their interfaces, addresses and routes.
@@ -89,6 +90,7 @@ mod sys;
 #[cfg(feature = "netns")]
 pub mod testing;
 pub mod timer;
+pub mod udp;
 
 pub use device::Device;
 pub use error::Error;
@@ -101,6 +103,7 @@ pub use pacing::Pacing;
 pub use socket::TcpSocket;
 pub use stack::Stack;
 pub use stream::TcpStream;
+pub use udp::{IncomingUdp, UdpFlow, UdpSocket};
 
 /// The README's example compiles.
 #[cfg(doctest)]

@@ -148,6 +148,10 @@ pub struct Stats {
     /// Destinations whose path is known to carry less than the device
     /// ([`max_path_entries`](ackline_tcp_core::EndpointConfig::max_path_entries)).
     pub path_entries: usize,
+    /// UDP sockets that are not flows.
+    pub udp_sockets: usize,
+    /// UDP flows ([`max_udp_flows`](ackline_tcp_core::EndpointConfig::max_udp_flows)).
+    pub udp_flows: usize,
     /// Largest IP packet that the stack sends, in bytes: [`Stack::mtu`](crate::Stack::mtu).
     pub mtu: u32,
     /// Packets sent, by kind, and their time in the egress scheduler's queue.

@@ -113,6 +113,22 @@ pub struct EndpointConfig {
     pub refuse_datagrams: bool,
     /// ICMP errors per second. Each second draws a limit between half of this and all of it (CVE-2020-25705).
     pub icmp_errors_per_second: u32,
+    /// Bytes that may wait in a UDP socket, or flow, for the application; a datagram counts with some 100 bytes more. A
+    /// datagram always fits an empty queue (Linux: `net.core.rmem_default`).
+    pub udp_recv_buffer: u32,
+    /// Bytes of a UDP socket, or flow, that may wait for the device, counted the same way (Linux:
+    /// `net.core.wmem_default`).
+    pub udp_send_buffer: u32,
+    /// Maximum number of UDP flows ([`Endpoint::udp_take_flows`](crate::Endpoint::udp_take_flows)), those included that the application has
+    /// not accepted. Beyond it a new one takes the place of the flow that has been silent for longest among those that
+    /// the application has not answered; if there is none, it is refused (Linux: `nf_conntrack_max`).
+    pub max_udp_flows: u32,
+    /// A UDP flow ends if nothing has passed in either direction for this long. RFC 4787, section 4.3, has NATs wait for two
+    /// minutes unless the port is well known; Linux waits for 30 s, and for 120 s after an answer
+    /// (`nf_conntrack_udp_timeout`).
+    pub udp_flow_timeout: Duration,
+    /// The same for flows to port 53, which are a question and an answer (RFC 4787, section 4.3).
+    pub udp_dns_timeout: Duration,
     /// A driver may hold back small segments of new data while applications run
     /// ([`TxBudget::corking`](crate::TxBudget::corking); Linux: `tcp_autocorking`).
     pub autocorking: bool,
@@ -166,6 +182,11 @@ impl Default for EndpointConfig {
             reset_unknown: true,
             refuse_datagrams: true,
             icmp_errors_per_second: 1_000,
+            udp_recv_buffer: 212_992,
+            udp_send_buffer: 212_992,
+            max_udp_flows: 4_096,
+            udp_flow_timeout: Duration::from_secs(60),
+            udp_dns_timeout: Duration::from_secs(10),
             autocorking: true,
             granularity: Duration::from_nanos(1),
             departure_tick: Duration::from_nanos(1),

@@ -48,7 +48,10 @@ reasons! {
     EchoRefused, "echo request refused", icmp_echo_drops, "The echo request is not answered: switched off, too long, too many, or too many replies wait.";
     UdpMalformed, "malformed UDP datagram", udp_in_errors, "The UDP header cannot be.";
     UdpChecksum, "bad UDP checksum", udp_in_csum_errors, "The UDP checksum is wrong.";
-    UdpNoPort, "no UDP port", udp_no_ports, "There is no UDP port here.";
+    UdpNoPort, "no UDP port", udp_no_ports, "No UDP socket has the port.";
+    UdpQueueFull, "UDP queue full", udp_rcvbuf_errors, "The queue of the UDP socket is full.";
+    UdpNoMemory, "no memory for a datagram", udp_mem_errors, "A datagram for which there is no memory.";
+    UdpFlowsFull, "too many UDP flows", udp_flows_refused, "A datagram of a new flow while there are as many as there may be.";
     TcpMalformed, "malformed TCP header", tcp_in_errs, "The TCP header cannot be.";
     TcpChecksum, "bad TCP checksum", tcp_in_csum_errors, "The TCP checksum is wrong.";
     NoConnection, "no connection", tcp_unmatched, "The segment is of no connection, and gets no answer.";
@@ -78,7 +81,7 @@ impl DropReason {
         match self {
             Self::IpChecksum => counters.ip_in_hdr_errors += 1,
             Self::IcmpMalformed => counters.icmp_in_msgs += 1,
-            Self::UdpChecksum => counters.udp_in_errors += 1,
+            Self::UdpChecksum | Self::UdpQueueFull | Self::UdpNoMemory => counters.udp_in_errors += 1,
             Self::TcpMalformed => counters.tcp_in_segs += 1,
             Self::TcpChecksum => {
                 counters.tcp_in_errs += 1;

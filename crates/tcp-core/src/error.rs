@@ -68,6 +68,48 @@ pub enum ConnError {
     DataAfterClose,
 }
 
+/// Why a UDP socket refused something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum UdpError {
+    /// Another socket has the address and port; or the endpoint gives its flows to somebody else.
+    #[error("the address is in use")]
+    InUse,
+    /// It is not an address of the endpoint, or the endpoint has none of the peer's family.
+    #[error("the address is not one of this endpoint's")]
+    NotLocal,
+    /// All ephemeral ports are in use.
+    #[error("no free port")]
+    NoFreePort,
+    /// The peer's address or port is invalid (unspecified, multicast, port 0, another family).
+    #[error("the peer's address cannot be sent to")]
+    BadRemote,
+    /// There is no peer: the socket is not connected, and no destination is given.
+    #[error("not connected")]
+    NotConnected,
+    /// The datagram is longer than the device or the path carries, and is not fragmented.
+    #[error("the datagram is longer than the path carries")]
+    TooLong,
+    /// Too many datagrams of the socket wait for the device.
+    #[error("no room for the datagram")]
+    NoRoom,
+    /// The endpoint's memory budget has no room.
+    #[error("the memory budget is used up")]
+    OutOfMemory,
+    /// ICMP reported that nobody listens where an earlier datagram went.
+    #[error("connection refused")]
+    Refused,
+    /// ICMP reported that earlier datagrams may not pass.
+    #[error("host or network unreachable")]
+    Unreachable,
+    /// The flow has been idle for too long, or made room for another.
+    #[error("the flow has ended")]
+    Ended,
+    /// The socket is closed.
+    #[error("the socket is closed")]
+    Closed,
+}
+
 /// Why a write or read was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

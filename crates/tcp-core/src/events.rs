@@ -123,6 +123,8 @@ pub enum WakeReason {
     Trim,
     /// The shaper permits the next departure.
     Shaper,
+    /// A UDP flow has been idle for too long.
+    UdpFlow,
 }
 
 /// Receives trace events. Without a tracer, the endpoint does not create them. A passive open is a connection, and traced,

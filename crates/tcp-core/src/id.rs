@@ -41,6 +41,13 @@ impl fmt::Debug for ConnId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerId(pub(crate) u32);
 
+/// A UDP socket, or flow, of an endpoint. Handles are never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UdpId {
+    pub(crate) index: u32,
+    pub(crate) generation: u32,
+}
+
 /// A packet handed to the driver whose departure has not been reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TxId(pub u64);

@@ -75,7 +75,7 @@ pub use drop_reason::DropReason;
 pub use endpoint::{Conn, Endpoint, Ingested};
 pub use events::{Event, WakeReason, Wakeup};
 pub use four_tuple::FourTuple;
-pub use id::{ConnId, ListenerId, TxId};
+pub use id::{ConnId, ListenerId, TxId, UdpId};
 pub use packet::{TxBudget, TxPacket, TxReport};
 pub use seq::SeqNum;
 pub use state::State;

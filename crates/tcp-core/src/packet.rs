@@ -9,13 +9,13 @@ use core::num::NonZeroU16;
 pub struct TxPacket<'a> {
     /// For [`Endpoint::departed`](crate::Endpoint::departed), if the driver reports departures.
     pub id: TxId,
-    /// IP and TCP (or ICMP) headers.
+    /// IP and TCP (or UDP, or ICMP) headers.
     pub header: &'a [u8],
     /// Payload, in order; either slice may be empty.
     pub payload: [&'a [u8]; 2],
     /// Payload bytes per wire packet, if this is a super-packet that the device must segment.
     pub segment_size: Option<NonZeroU16>,
-    /// What the device must still do for the TCP checksum.
+    /// What the device must still do for the transport checksum.
     pub checksum: crate::wire::TxChecksum,
     /// The connection; `None` for packets without one.
     pub conn: Option<ConnId>,
@@ -120,6 +120,8 @@ pub enum SendReason {
     EchoReply,
     /// ICMP error about a packet that nobody accepts.
     IcmpError,
+    /// UDP datagram.
+    Datagram,
 }
 
 impl SendReason {

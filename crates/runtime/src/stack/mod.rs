@@ -18,6 +18,7 @@ use crate::io_error;
 use crate::listener::TcpListener;
 use crate::stats::Stats;
 use crate::stream::TcpStream;
+use crate::udp::{Handle, IncomingUdp, UdpSocket};
 use ackline_tcp_core::counters::Counters;
 use ackline_tcp_core::events::{PacketObserver, Tracer};
 use ackline_tcp_core::policy::EgressScheduler;
@@ -189,6 +190,51 @@ impl Stack {
             (_, place) => place,
         };
         Ok(TcpListener::new(self.shard.clone(), id, on, arrivals))
+    }
+
+    /// Opens a UDP socket. An unspecified address means all of the stack's addresses of that family; port 0 picks a free port,
+    /// which [`UdpSocket::local_addr`] returns.
+    ///
+    /// # Errors
+    /// `AddrInUse` if another socket has the address and port, or no port is free; `AddrNotAvailable` if the stack does not
+    /// have the address; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
+    pub fn bind_udp(&self, addr: SocketAddr) -> io::Result<UdpSocket> {
+        let (id, news) = self.shard.act(|state, now, _| state.bind_udp(now, addr))?;
+        Ok(UdpSocket::new(Handle::new(self.shard.clone(), id, news)))
+    }
+
+    /// Takes the UDP datagrams that are for no socket, for any address that the stack answers for
+    /// ([`any_address`](Builder::any_address): any at all): one [`UdpFlow`](crate::UdpFlow) per four-tuple. Their number, their queues and the
+    /// time that they may be idle are bounded ([`max_udp_flows`](EndpointConfig::max_udp_flows),
+    /// [`udp_recv_buffer`](EndpointConfig::udp_recv_buffer), [`udp_flow_timeout`](EndpointConfig::udp_flow_timeout)).
+    ///
+    /// ```no_run
+    /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
+    /// let incoming = stack.incoming_udp()?;
+    /// loop {
+    ///     let flow = incoming.accept().await?;
+    ///     tokio::spawn(async move {
+    ///         let outside = tokio::net::UdpSocket::bind("0.0.0.0:0").await?;
+    ///         outside.connect(flow.local_addr()?).await?;
+    ///         let (mut there, mut back) = ([0; 2048], [0; 2048]);
+    ///         loop {
+    ///             tokio::select! {
+    ///                 len = flow.recv(&mut there) => outside.send(&there[..len?]).await?,
+    ///                 len = outside.recv(&mut back) => flow.send(&back[..len?]).await?,
+    ///             };
+    ///         }
+    ///         # #[expect(unreachable_code, reason = "names the type of errors")]
+    ///         # std::io::Result::Ok(())
+    ///     });
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `AddrInUse` if they are taken already; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
+    pub fn incoming_udp(&self) -> io::Result<IncomingUdp> {
+        let arrivals = self.shard.act(|state, now, _| state.take_flows(now))?;
+        Ok(IncomingUdp::new(self.shard.clone(), arrivals))
     }
 
     /// Stops listening and refuses new connections; waits until every connection has been closed by both

@@ -4,6 +4,7 @@ mod churn;
 mod closing;
 mod common;
 mod connecting;
+mod datagrams;
 mod exchanging;
 mod failing;
 mod fast_open;

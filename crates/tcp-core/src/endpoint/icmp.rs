@@ -1,4 +1,4 @@
-//! ICMP: answers pings, and passes errors, after RFC 5927's checks, to their connection.
+//! ICMP: answers pings, and passes errors, after RFC 5927's checks, to their connection or UDP socket.
 
 use super::stray::Stray;
 use super::{Endpoint, Ingested};
@@ -8,7 +8,8 @@ use crate::four_tuple::FourTuple;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{
-    self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, Quoted, Unreachable,
+    self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, PROTOCOL_UDP, Quoted,
+    Unreachable,
 };
 use alloc::vec;
 use core::net::SocketAddr;
@@ -50,6 +51,9 @@ impl Endpoint {
     /// connection checks that the segment is outstanding.
     fn on_icmp_error(&mut self, now: Instant, error: &wire::IcmpError) -> Ingested {
         let quoted = &error.quoted;
+        if quoted.protocol == PROTOCOL_UDP {
+            return self.on_icmp_about_datagram(quoted, &error.kind);
+        }
         let (Some(meaning), Some(tuple)) = (meaning(&error.kind), quoted_tuple(quoted)) else {
             return self.drop_packet(DropReason::IcmpUnrelated);
         };

@@ -31,7 +31,7 @@ impl Endpoint {
         match &datagram.transport {
             Transport::Tcp(segment) => self.take_segment(now, &datagram.ip, segment),
             Transport::Icmp(message) => self.on_icmp(now, &datagram.ip, message),
-            Transport::Udp(_) => self.on_udp(now, &datagram.ip, packet),
+            Transport::Udp(udp) => self.on_udp(now, &datagram.ip, udp, packet),
             Transport::Other { protocol, named_at } => {
                 self.on_unknown_protocol(now, &datagram.ip, packet, *protocol, *named_at)
             }

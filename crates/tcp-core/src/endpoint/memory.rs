@@ -1,8 +1,8 @@
 //! The endpoint's side of its [memory budget](crate::budget): what is charged, and who goes if the budget is used up.
 //!
 //! A connection is charged with what it holds and with its entries in the endpoint's arrays, at each
-//! [settlement](super::service). The rest (half-open connections, records in TIME-WAIT, what is known by destination, packets
-//! without a connection, descriptors) is charged as a whole. Arrays do not shrink when connections end, so their spare entries are not charged: after a peak they may
+//! [settlement](super::service). The rest (half-open connections, records in TIME-WAIT, what is known by destination, UDP sockets
+//! and what waits in them, packets without a connection, descriptors) is charged as a whole. Arrays do not shrink when connections end, so their spare entries are not charged: after a peak they may
 //! hold a few percent of it.
 //!
 //! **Memory is short** if the budget is exceeded, or if it had nothing for somebody who holds less than its share. Then
@@ -89,6 +89,7 @@ impl Endpoint {
             + self.paths.memory()
             + self.fast_opens.memory()
             + self.wheel.memory()
+            + self.udp.memory()
             + self.egress.strays.memory()
             + descriptors
     }

@@ -5,6 +5,7 @@
 //! | `ingest.rs` | received packets: to the connection, the listener, or the answer |
 //! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about datagrams that nobody
 //! accepts |
+//! | `datagrams.rs`, `udp_sockets.rs`, `udp_flows.rs` | UDP: rules, sockets, and flows by four-tuple and idle time |
 //! | `listen.rs`, `open.rs` | listeners, and active opens |
 //! | `half_open.rs`, `syn_cache.rs` | passive opens before they are connections: their rules, and their entries |
 //! | `syn_cookies.rs` | passive opens without an entry |
@@ -28,6 +29,7 @@
 //! all of them.
 
 mod address_table;
+mod datagrams;
 mod deadline_table;
 mod demux;
 mod egress;
@@ -58,9 +60,12 @@ mod syn_cookies;
 mod time_wait;
 mod time_wait_table;
 mod transmit;
+mod udp_flows;
+mod udp_sockets;
 mod wheel;
 
 pub use handle::Conn;
+pub use udp_sockets::{UdpEvent, UdpReceived, UdpStats};
 
 use crate::State;
 use crate::config::{AcceptConfig, ConnConfig, EndpointConfig, ListenOn, Target};
@@ -69,8 +74,9 @@ use crate::counters::Counters;
 use crate::drop_reason::DropReason;
 use crate::error::{ConnError, ConnectError, ListenError};
 use crate::events::{Event, Tracer, WakeReason, Wakeup};
-use crate::id::{ConnId, ListenerId, TxId};
+use crate::id::{ConnId, ListenerId, TxId, UdpId};
 use crate::packet::{TxBudget, TxPacket, TxReport};
+use crate::policy::sched::Scope;
 use crate::policy::{EgressScheduler, Metric, Metrics};
 use crate::queueing::EgressStats;
 use crate::rate_limit::RateLimit;
@@ -95,9 +101,10 @@ use slots::{Flags, Slots};
 use syn_cache::SynCache;
 use syn_cookies::SynCookies;
 use time_wait_table::TimeWaitTable;
+use udp_sockets::Udp;
 use wheel::TimingWheel;
 
-/// A host's TCP: all its connections, listeners and timers.
+/// A host's TCP, with all its connections, listeners and timers, and its UDP.
 ///
 /// **Give inputs, all stamped with the same instant; then drain [`transmit`](Self::transmit), then
 /// [`poll_event`](Self::poll_event); then sleep until [`poll_timeout`](Self::poll_timeout) or the next input.**
@@ -120,6 +127,8 @@ pub struct Endpoint {
     wheel: TimingWheel,
     egress: Egress,
     orphans: Orphans,
+    /// UDP sockets and flows.
+    udp: Udp,
     paths: PathCache,
     /// Connections with events for the application. [`Flags::EVENTS`] marks those in this queue.
     events: VecDeque<u32>,
@@ -159,6 +168,8 @@ pub enum Ingested {
     HalfOpen,
     /// It completed a handshake, or is a SYN with a valid fast open cookie: a listener has a new connection.
     Accepted(ConnId),
+    /// It waits in a UDP socket.
+    Datagram(UdpId),
     /// It was handled without a connection (ping, RST for an unknown port, ICMP error).
     Handled,
     /// It was dropped.
@@ -186,6 +197,7 @@ impl Endpoint {
             wheel: TimingWheel::new(),
             egress: Egress::new(scheduler, &config),
             orphans: Orphans::default(),
+            udp: Udp::new(keys.udp_flows),
             paths: PathCache::new(keys.paths),
             events: VecDeque::new(),
             touched: Vec::new(),
@@ -342,8 +354,9 @@ impl Endpoint {
         let time_wait = self.time_wait.next_end().map(|at| Wakeup::new(at, WakeReason::TimeWait, None));
         let shaper = self.egress.wake_up_at().map(|at| Wakeup::new(at, WakeReason::Shaper, None));
         let half_open = self.syn_cache.next_deadline().map(|at| Wakeup::new(at, WakeReason::Rto, None));
+        let flow = self.udp.next_end().map(|at| Wakeup::new(at, WakeReason::UdpFlow, None));
         // The first of those that are equally early.
-        [timer, half_open, time_wait, self.orphan_deadline(), shaper]
+        [timer, half_open, time_wait, self.orphan_deadline(), shaper, flow]
             .into_iter()
             .flatten()
             .min_by_key(|wakeup| wakeup.at)
@@ -501,6 +514,12 @@ impl Endpoint {
     #[must_use]
     pub fn path_entries(&self) -> usize {
         self.paths.len()
+    }
+
+    /// True if a packet waits in the egress scheduler, or is held because the device has refused it.
+    #[must_use]
+    pub fn has_packets_waiting(&self) -> bool {
+        self.egress.held.is_some() || self.egress.scheduler().backlog(Scope::All).packets > 0
     }
 
     /// The scheduler's name.

@@ -1,4 +1,4 @@
-//! Packets for this host that nobody accepts: UDP datagrams and unsupported protocols. An ICMP error tells
+//! Packets for this host that nobody accepts: UDP datagrams without a socket, and unsupported protocols. An ICMP error tells
 //! the sender, who need not wait for a timeout (RFC 1122, section 3.2.2.1; RFC 4443, sections 3.1 and 3.4).
 //!
 //! No error answers an ICMP error, a packet to or from a broadcast or multicast address, a fragment, or a
@@ -10,6 +10,7 @@ use super::{Endpoint, Ingested};
 use crate::drop_reason::DropReason;
 use crate::time::Instant;
 use crate::wire::{IcmpEmit, IcmpErrorKind, IpInfo, IpVersion, Payload, RxPacket, Unreachable};
+use alloc::boxed::Box;
 use alloc::vec;
 use core::net::IpAddr;
 
@@ -17,16 +18,6 @@ use core::net::IpAddr;
 const NO_NEXT_HEADER: u8 = 59;
 
 impl Endpoint {
-    /// A UDP datagram arrived.
-    pub(super) fn on_udp(&mut self, now: Instant, ip: &IpInfo, packet: &RxPacket<'_>) -> Ingested {
-        if let Some(dropped) = self.check_addresses(ip) {
-            return dropped;
-        }
-        let code = if ip.version == IpVersion::V4 { 3 } else { 4 };
-        let error = IcmpErrorKind::DestinationUnreachable { reason: Unreachable::Port, code };
-        self.refuse(now, ip, packet, error, DropReason::UdpNoPort)
-    }
-
     /// A packet with an unsupported `protocol` arrived; the number is at the offset `named_at`.
     pub(super) fn on_unknown_protocol(
         &mut self,
@@ -50,7 +41,7 @@ impl Endpoint {
     }
 
     /// Drops `packet` for `reason`, and queues an ICMP error if one is allowed.
-    fn refuse(
+    pub(super) fn refuse(
         &mut self,
         now: Instant,
         ip: &IpInfo,
@@ -59,15 +50,7 @@ impl Endpoint {
         reason: DropReason,
     ) -> Ingested {
         let dropped = self.drop_packet(reason);
-        if !self.config.refuse_datagrams || !is_one_host(ip.src) {
-            return dropped;
-        }
-        if !self.egress.strays.has_room_for_error() {
-            self.observe.counters.icmp_errors_dropped += 1;
-            return dropped;
-        }
-        if !self.icmp_errors.allow(now) {
-            self.observe.counters.icmp_out_rate_limit_global += 1;
+        if !self.may_send_icmp_error(now, ip.src) {
             return dropped;
         }
         let mut quote = Payload::new([packet.head, packet.more[0], packet.more[1]]);
@@ -77,6 +60,34 @@ impl Endpoint {
         let message = IcmpEmit::Error(error);
         self.push_stray(now, Stray::Icmp { src: ip.dst, dst: ip.src, message, data: data.into() });
         Ingested::Handled
+    }
+
+    /// Queues an ICMP error from `src` to `dst` that quotes `data`, if one is allowed.
+    pub(super) fn send_icmp_error(
+        &mut self,
+        now: Instant,
+        src: IpAddr,
+        dst: IpAddr,
+        error: IcmpErrorKind,
+        data: Box<[u8]>,
+    ) {
+        if self.may_send_icmp_error(now, dst) {
+            self.push_stray(now, Stray::Icmp { src, dst, message: IcmpEmit::Error(error), data });
+        }
+    }
+
+    /// True if an ICMP error may be sent to `dst`; it is counted then.
+    fn may_send_icmp_error(&mut self, now: Instant, dst: IpAddr) -> bool {
+        if !self.config.refuse_datagrams || !is_one_host(dst) {
+            return false;
+        }
+        if !self.egress.strays.has_room_for_error() {
+            self.observe.counters.icmp_errors_dropped += 1;
+            return false;
+        }
+        let allowed = self.icmp_errors.allow(now);
+        self.observe.counters.icmp_out_rate_limit_global += u64::from(!allowed);
+        allowed
     }
 }
 

@@ -32,6 +32,8 @@ pub(crate) struct Keys {
     pub(crate) fast_open_cookies: [u8; 16],
     /// Of the [`AddressTable`](super::address_table::AddressTable) of fast open cookies.
     pub(crate) fast_open_servers: [u8; 16],
+    /// Of the flows of UDP.
+    pub(crate) udp_flows: [u8; 16],
 }
 
 impl Keys {
@@ -58,6 +60,7 @@ impl Keys {
             reset_limit: key(),
             fast_open_cookies: key(),
             fast_open_servers: key(),
+            udp_flows: key(),
         }
     }
 }
@@ -75,7 +78,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 12] {
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 13] {
         let keys = Keys::from_seed(seed);
         let Keys {
             isn,
@@ -90,6 +93,7 @@ mod tests {
             reset_limit,
             fast_open_cookies,
             fast_open_servers,
+            udp_flows,
         } = keys;
         [
             isn,
@@ -104,6 +108,7 @@ mod tests {
             reset_limit,
             fast_open_cookies,
             fast_open_servers,
+            udp_flows,
         ]
     }
 
@@ -124,7 +129,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 24);
+            prop_assert_eq!(different.len(), 26);
         }
     }
 }

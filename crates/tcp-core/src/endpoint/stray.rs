@@ -1,19 +1,21 @@
-//! Packets without a connection: RSTs, ICMP messages, and ACKs that keep their original numbers, while they
+//! Packets without a connection: RSTs, ICMP messages, UDP datagrams, and ACKs that keep their original numbers, while they
 //! wait for the device.
 
 use super::Endpoint;
+use super::udp_sockets::cost as datagram_cost;
 use crate::config::EndpointConfig;
 use crate::conn::RstSpec;
 use crate::error::ConnError;
 use crate::four_tuple::FourTuple;
-use crate::id::{ConnId, TxId};
+use crate::id::{ConnId, TxId, UdpId};
 use crate::packet::{SendReason, TxPacket};
 use crate::plan::Plan;
 use crate::policy::sched::{Admission, Ask, ControlKind, Descriptor, DescriptorId, SegmentClass};
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{
-    HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, emit_icmp, emit_tcp,
+    HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TcpFlags, TcpHeader, TxChecksum, UdpHeader, emit_icmp,
+    emit_tcp, emit_udp,
 };
 use alloc::boxed::Box;
 use core::net::IpAddr;
@@ -67,6 +69,15 @@ pub(super) enum Stray {
         /// The quoted part of the packet that it answers.
         data: Box<[u8]>,
     },
+    /// A UDP datagram.
+    Datagram {
+        /// Its socket, which may have been closed.
+        socket: UdpId,
+        /// Its headers.
+        header: UdpHeader,
+        /// Its data.
+        data: Box<[u8]>,
+    },
     /// A pure ACK that keeps its numbers in the scheduler: it was built, and counted as sent, when it was queued.
     Ack {
         /// Its connection, whose scheduler [keeps numbers](crate::policy::sched::QueuedAcks::Kept); `None` for
@@ -94,7 +105,8 @@ pub(super) struct Strays {
     errors: usize,
     acks: usize,
     answers: usize,
-    /// Octets that the waiting ICMP messages quote or echo.
+    datagrams: usize,
+    /// Octets that the waiting ICMP messages quote or echo, and of the data of datagrams.
     quoted: usize,
 }
 
@@ -194,6 +206,7 @@ impl Strays {
             Stray::SynAck { .. } | Stray::Cookie { .. } => &mut self.syn_acks,
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => &mut self.errors,
             Stray::Icmp { .. } => &mut self.echoes,
+            Stray::Datagram { .. } => &mut self.datagrams,
             Stray::Ack { conn: Some(_), .. } => &mut self.acks,
             Stray::Ack { conn: None, .. } => &mut self.answers,
         }
@@ -205,7 +218,7 @@ impl Stray {
         match self {
             Self::Reset { .. } => SegmentClass::Control(ControlKind::Rst),
             Self::SynAck { .. } | Self::Cookie { .. } => SegmentClass::Control(ControlKind::Syn),
-            Self::Icmp { .. } => SegmentClass::Control(ControlKind::Other),
+            Self::Icmp { .. } | Self::Datagram { .. } => SegmentClass::Control(ControlKind::Other),
             Self::Ack { .. } => SegmentClass::PureAck,
         }
     }
@@ -216,6 +229,7 @@ impl Stray {
             Self::SynAck { .. } | Self::Cookie { .. } => SendReason::SynAck,
             Self::Icmp { message: IcmpEmit::Error(_), .. } => SendReason::IcmpError,
             Self::Icmp { .. } => SendReason::EchoReply,
+            Self::Datagram { .. } => SendReason::Datagram,
             Self::Ack { reason, .. } => *reason,
         }
     }
@@ -223,7 +237,7 @@ impl Stray {
     fn payload(&self) -> &[u8] {
         match self {
             Self::Reset { .. } | Self::SynAck { .. } | Self::Cookie { .. } | Self::Ack { .. } => &[],
-            Self::Icmp { data, .. } => data,
+            Self::Icmp { data, .. } | Self::Datagram { data, .. } => data,
         }
     }
 
@@ -233,6 +247,7 @@ impl Stray {
             Self::Reset { tuple, .. } | Self::SynAck { tuple } => (20, tuple.remote_ip().is_ipv4()),
             Self::Icmp { dst, data, .. } => (ICMP_HEADER + data.len() as u32, dst.is_ipv4()),
             Self::Cookie { header, .. } | Self::Ack { header, .. } => return header.len() as u32,
+            Self::Datagram { header, data, .. } => return (header.len() + data.len()) as u32,
         };
         upper + if v4 { 20 } else { 40 }
     }
@@ -266,6 +281,9 @@ impl Stray {
                 emit_icmp(&IcmpHeader { src, dst, ttl: host.default_ttl, message }, [data, &[]], buf).ok()?;
                 Some(TxChecksum::Complete)
             }
+            Self::Datagram { ref header, ref data, .. } => {
+                Some(emit_udp(header, [data, &[]], host.tx_checksum, buf).ok()?.checksum)
+            }
             Self::Cookie { ref header, checksum } | Self::Ack { ref header, checksum, .. } => {
                 buf.clone_from(header);
                 Some(checksum)
@@ -275,20 +293,21 @@ impl Stray {
 }
 
 impl Endpoint {
-    /// Queues a packet without a connection.
-    pub(super) fn push_stray(&mut self, now: Instant, stray: Stray) {
+    /// Queues a packet without a connection; false if the scheduler drops it.
+    pub(super) fn push_stray(&mut self, now: Instant, stray: Stray) -> bool {
         let class = stray.class();
         let price = self.config.pricing.price(stray.ip_len(), 0, 1);
         let admission = self.egress.scheduler.admit(now, &Ask::new(None, class, price));
         if admission == Admission::Dropped && stray.may_be_dropped() {
             self.observe.counters.egress_dropped += 1;
-            return;
+            return false;
         }
         let serial = self.egress.next_serial();
         let mut id = DescriptorId::new(serial, SeqNum(0), 0);
         id.reason = stray.reason();
         self.egress.strays.insert(serial, stray);
         self.egress.push(now, Descriptor::new(id, None, class, price));
+        true
     }
 
     /// Builds a connection's pure ACK to be sent later, and counts it as sent. Returns its acknowledgment
@@ -350,8 +369,16 @@ impl Endpoint {
             let cookie = || fast_opens.cookie(now, host.fast_open_key_lifetime, tuple);
             cache.build_syn_ack(now, host, tuple, isn.timestamp_offset(tuple), cookie, buf)
         };
+        let datagram = match stray {
+            Stray::Datagram { socket, data, .. } => Some((*socket, datagram_cost(data.len()))),
+            _ => None,
+        };
+        let limit = self.config.udp_send_buffer as usize;
         let Some(checksum) = stray.build(&self.config, header, syn_ack) else {
             self.egress.strays.remove(serial);
+            if let Some((socket, cost)) = datagram {
+                self.udp.departed(socket, cost, limit);
+            }
             return Ok(None);
         };
         let packet = TxPacket {
@@ -392,10 +419,14 @@ impl Endpoint {
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => counters.icmp_out_dest_unreachs += 1,
             Stray::Icmp { .. } => counters.icmp_out_echo_reps += 1,
             Stray::Cookie { .. } => counters.tcp_out_segs += 1,
+            Stray::Datagram { .. } => counters.udp_out_datagrams += 1,
             // Counted when it was built.
             Stray::Ack { .. } => {}
         }
         self.egress.strays.remove(serial);
+        if let Some((socket, cost)) = datagram {
+            self.udp.departed(socket, cost, limit);
+        }
         if let Some(conn) = descriptor.conn {
             // It may have waited for nothing else.
             self.settle_later(conn);

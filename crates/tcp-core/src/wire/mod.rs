@@ -1,4 +1,4 @@
-//! The wire codec: IPv4, IPv6, TCP and ICMP, as checked views of received packets and emitters of headers.
+//! The wire codec: IPv4, IPv6, TCP, UDP and ICMP, as checked views of received packets and emitters of headers.
 //!
 //! [`parse`] turns an [`RxPacket`] into a [`Datagram`], which borrows from it, or returns the reason why it
 //! was rejected. [`emit_tcp`] writes the headers of a segment into a [`HeaderBuf`]; the payload is not
@@ -35,7 +35,7 @@ pub use options::{
 };
 pub use payload::Payload;
 pub use tcp::{OptionLayout, PROTOCOL_TCP, TcpHeader, TcpSegment, emit_tcp};
-pub use udp::{PROTOCOL_UDP, UdpDatagram};
+pub use udp::{PROTOCOL_UDP, UdpDatagram, UdpHeader, emit_udp};
 
 use checksum::Accumulator;
 use core::net::IpAddr;
@@ -189,7 +189,7 @@ pub enum Transport<'a> {
     /// An ICMP message in IPv4, or an ICMPv6 one in IPv6.
     Icmp(IcmpMessage<'a>),
     /// A UDP datagram.
-    Udp(UdpDatagram),
+    Udp(UdpDatagram<'a>),
     /// Another protocol; its content is not parsed.
     Other {
         /// The protocol number, or the next header if it is not a known extension header.

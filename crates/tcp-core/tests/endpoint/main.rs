@@ -17,3 +17,4 @@ mod stray;
 mod syn_cookies;
 mod time_wait;
 mod transfer;
+mod udp;

@@ -5,7 +5,6 @@ use crate::io_error;
 use crate::stack::shard::{Wakes, store};
 use crate::stack::turns::{Account, Turns};
 use ackline_tcp_core::endpoint::Conn;
-use ackline_tcp_core::policy::sched::Scope;
 use ackline_tcp_core::{
     AcceptConfig, ConnConfig, ConnId, Duration, Instant, ListenOn, ListenerId, State, Target,
 };
@@ -58,9 +57,7 @@ impl StackState {
 
     /// The connection, as long as the device works.
     pub(crate) fn conn(&mut self, id: ConnId) -> io::Result<Conn<'_>> {
-        if let Some(failure) = &self.failure {
-            return Err(failure.error());
-        }
+        self.check_device()?;
         self.endpoint.conn(id).ok_or_else(io_error::gone)
     }
 
@@ -70,15 +67,18 @@ impl StackState {
         self.endpoint.conn(id).ok_or_else(io_error::gone)
     }
 
+    /// Fails if the device is gone.
+    pub(crate) fn check_device(&self) -> io::Result<()> {
+        self.failure.as_ref().map_or(Ok(()), |failure| Err(failure.error()))
+    }
+
     /// Fails if the device is gone or the stack is shutting down.
     pub(crate) fn check_open(&self) -> io::Result<()> {
-        match &self.failure {
-            Some(failure) => Err(failure.error()),
-            None if self.closing => {
-                Err(io::Error::new(io::ErrorKind::NotConnected, "the stack is shutting down"))
-            }
-            None => Ok(()),
+        self.check_device()?;
+        if self.closing {
+            return Err(io::Error::new(io::ErrorKind::NotConnected, "the stack is shutting down"));
         }
+        Ok(())
     }
 
     /// Connects, and writes as much of `data` as the send buffer takes before the SYN leaves. Returns how much that was.
@@ -208,6 +208,7 @@ impl StackState {
             }
             self.unlisten(now, listener);
         }
+        self.udp.wake_acceptors(wakes);
         self.alarms.push(Reverse((now + within, Alarm::Shutdown)));
     }
 
@@ -233,7 +234,7 @@ impl StackState {
             }
             self.witness += 1;
         }
-        self.overdue || self.endpoint.scheduler().backlog(Scope::All).packets == 0
+        self.overdue || !self.endpoint.has_packets_waiting()
     }
 
     /// The time for a shutdown is over: aborts everything.

@@ -1,5 +1,6 @@
 //! The state behind a [shard](super::shard)'s lock, and how it runs: packets out, deadlines, events.
 
+mod datagrams;
 mod handles;
 mod mtu;
 
@@ -15,6 +16,7 @@ use ackline_tcp_core::events::PacketObserver;
 use ackline_tcp_core::{
     ConnId, Duration, Endpoint, Event, Instant, ListenerId, TxBudget, WakeReason, Wakeup,
 };
+use datagrams::UdpWaits;
 use mtu::PortMtu;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -68,6 +70,7 @@ pub(crate) struct StackState {
     /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
     slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Accepting>,
+    pub(crate) udp: UdpWaits,
     /// The driver task's waker, while it sleeps.
     pub(crate) driver: Option<Waker>,
     /// Deadlines of the runtime itself, soonest first.
@@ -239,6 +242,7 @@ impl StackState {
             turns: Turns::new(turn),
             slots: Vec::new(),
             listeners: BTreeMap::new(),
+            udp: UdpWaits::default(),
             driver: None,
             alarms: BinaryHeap::new(),
             closers: Vec::new(),
@@ -260,6 +264,7 @@ impl StackState {
         while let Some(event) = self.endpoint.poll_event() {
             self.deliver(now, event, wakes);
         }
+        self.deliver_udp(wakes);
         if !self.closers.is_empty() && self.is_drained() {
             wakes.extend(self.closers.drain(..));
         }
@@ -460,6 +465,7 @@ impl StackState {
             wakes.everyone(&accepting.arrivals);
             wakes.extend(accepting.waker.take());
         }
+        self.udp.wake_all(wakes);
         wakes.extend(self.closers.drain(..));
         wakes.extend(self.driver.take());
     }
@@ -507,6 +513,8 @@ impl StackState {
             max_memory: self.endpoint.config().max_memory,
             memory_pressure: self.endpoint.is_under_memory_pressure(),
             path_entries: self.endpoint.path_entries(),
+            udp_sockets: self.endpoint.udp_sockets(),
+            udp_flows: self.endpoint.udp_flows(),
             mtu: self.endpoint.config().mtu,
             egress: self.endpoint.egress_stats(),
             device: self.device.device.stats(),

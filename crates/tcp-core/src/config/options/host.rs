@@ -245,7 +245,7 @@ pub static HOST: &[Key] = &[
         ..Key::switch("reset_unknown", |h| &mut h.reset_unknown)
     },
     Key {
-        summary: "refuse UDP datagrams and unknown protocols with ICMP errors",
+        summary: "refuse UDP datagrams that nobody takes, and unknown protocols, with ICMP errors",
         source: "RFC 1122 section 3.2.2.1, RFC 4443 section 3.1",
         ..Key::switch("refuse_datagrams", |h| &mut h.refuse_datagrams)
     },
@@ -253,6 +253,31 @@ pub static HOST: &[Key] = &[
         summary: "ICMP errors per second",
         source: "icmp_msgs_per_sec",
         ..Key::integer("icmp_errors_per_second", 0..=MAX_COUNT, |h| Slot::U32(&mut h.icmp_errors_per_second))
+    },
+    Key {
+        summary: "bytes that may wait in a UDP socket or flow for the application",
+        source: "rmem_default",
+        ..Key::bytes("udp_recv_buffer", 2_048..=1 << 30, |h| Slot::U32(&mut h.udp_recv_buffer))
+    },
+    Key {
+        summary: "bytes of a UDP socket or flow that may wait for the device",
+        source: "wmem_default",
+        ..Key::bytes("udp_send_buffer", 2_048..=1 << 30, |h| Slot::U32(&mut h.udp_send_buffer))
+    },
+    Key {
+        summary: "limit of UDP flows, beyond which the one without an answer that has been silent for longest makes room",
+        source: "nf_conntrack_max",
+        ..Key::integer("max_udp_flows", 0..=MAX_COUNT, |h| Slot::U32(&mut h.max_udp_flows))
+    },
+    Key {
+        summary: "a UDP flow ends after this long without a datagram",
+        source: "RFC 4787 section 4.3; nf_conntrack_udp_timeout",
+        ..Key::time("udp_flow_timeout", SHORTEST..=LONGEST, |h| Span::Always(&mut h.udp_flow_timeout))
+    },
+    Key {
+        summary: "the same for flows to port 53",
+        source: "RFC 4787 section 4.3",
+        ..Key::time("udp_dns_timeout", SHORTEST..=LONGEST, |h| Span::Always(&mut h.udp_dns_timeout))
     },
     Key {
         summary: "small writes of busy applications coalesce",
