@@ -13,7 +13,11 @@ use crate::sys::namespace as sys;
 use rustix::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind, mount_change, unmount,
+};
 use rustix::thread::LinkNameSpaceType;
+use std::path::Path;
 use std::process::Command;
 
 /// A handle to a network namespace, which it keeps alive.
@@ -99,6 +103,39 @@ fn become_user(unshare: fn() -> std::result::Result<(), Errno>) -> Result<()> {
     let maps = sys::IdMaps::same();
     unshare().map_err(refused)?;
     maps.install().map_err(|_| Error::NamespaceForbidden)
+}
+
+/// Moves the calling thread, and what it starts, into a new mount namespace in which the file at `path` has the given contents and
+/// may be read by all; nobody else sees that. The file must exist. Nothing is left behind.
+///
+/// # Errors
+/// [`Error::NotAdmin`] without `CAP_SYS_ADMIN`, or if the machine forbids mounts; [`Error::System`] if there is no such file.
+pub fn replace_file_for_thread(path: &str, contents: &[u8]) -> Result<()> {
+    let action = |errno| Error::system("give the program a file of its own", errno);
+    sys::unshare_mounts().map_err(action)?;
+    // What is mounted from here on is nobody else's.
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(action)?;
+    // A file system of its own has the file, and goes with the namespace. It covers a directory only until the file is in its place.
+    let cover = std::env::temp_dir();
+    mount("tmpfs", &cover, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC, None)
+        .map_err(action)?;
+    let placed = place_file(&cover.join("file"), contents, path);
+    let uncovered = unmount(&cover, UnmountFlags::DETACH);
+    placed.and(uncovered).map_err(action)
+}
+
+/// Writes a file and mounts it at `path`.
+fn place_file(file: &Path, contents: &[u8], path: &str) -> std::result::Result<(), Errno> {
+    let readable = Mode::RUSR | Mode::WUSR | Mode::RGRP | Mode::ROTH;
+    let fd = rustix::fs::open(file, OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC, readable)?;
+    // Whatever the mask is.
+    rustix::fs::fchmod(&fd, readable)?;
+    let mut rest = contents;
+    while !rest.is_empty() {
+        let written = rustix::io::write(&fd, rest)?;
+        rest = rest.get(written..).unwrap_or_default();
+    }
+    mount_bind(file, path)
 }
 
 /// Makes `command` start as root of a new user namespace (its files belong to the caller) and in a new

@@ -6,14 +6,16 @@ use ackline::runtime::Pacing;
 use ackline_lab::PointRange;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Run a program behind an emulated network path
 ///
 /// The program runs in a network namespace of its own (as an ordinary user, inside a user namespace). Its only way out is a path
 /// with the rate, the delay, the queue and the impairments that the options name, in real time; behind the path its TCP
-/// connections are carried on through this machine's network, by sockets of the kernel. To reach a server on this machine, the
-/// program connects to the address in the environment variable ACKLINE_BASE.
+/// connections and UDP datagrams are carried on through this machine's network, by sockets of the kernel. To reach a server on
+/// this machine, the program connects to the address in the environment variable ACKLINE_BASE, of which port 53 is this
+/// machine's resolver.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct EmulateArgs {
@@ -30,6 +32,11 @@ pub(crate) struct EmulateArgs {
     /// Largest IP packet of the program's interface, in bytes
     #[arg(long, default_value = "1500", value_parser = values::mtu)]
     pub(crate) mtu: u32,
+    /// Who resolves the program's names [default: the first of /etc/resolv.conf]
+    ///
+    /// It stands behind port 53 of ACKLINE_BASE, which the program's own /etc/resolv.conf names.
+    #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = values::resolver)]
+    pub(crate) resolver: Option<SocketAddr>,
     /// Capture the packets of both directions as pcapng: as they leave the queue, and what is dropped
     #[arg(long, value_name = "FILE")]
     pub(crate) pcap: Option<PathBuf>,
@@ -62,7 +69,7 @@ pub(crate) struct ScenarioArgs {
     ///
     /// Its network runs in real time, and each host where its key `world` says: in the simulator ("virtual"), as a stack of ackline
     /// ("live"), or as the kernel's TCP in a network namespace ("kernel").
-    #[arg(value_name = "FILE.toml", conflicts_with_all = ["command", "pcap", "plot", "PathArgs"])]
+    #[arg(value_name = "FILE.toml", conflicts_with_all = ["command", "pcap", "plot", "resolver", "PathArgs"])]
     pub(crate) file: Option<PathBuf>,
     /// Set a value of the scenario, as ackline sim does: link.bottleneck.rate=20mbit, node.b.world=kernel
     #[arg(short, long, value_name = "KEY=VALUE", requires = "file")]

@@ -105,6 +105,14 @@ pub(crate) fn mtu(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "not an MTU; write a number of bytes from 576 to 65535".to_owned())
 }
 
+/// The address of a resolver, at the port of DNS unless another is named.
+pub(crate) fn resolver(text: &str) -> Result<SocketAddr, String> {
+    let address = text.parse().map(|address: IpAddr| SocketAddr::new(address, 53));
+    address.or_else(|_| text.parse()).map_err(|_| {
+        "not an address; write one like 192.0.2.53, 127.0.0.1:5353 or [2001:db8::53]:53".to_owned()
+    })
+}
+
 /// The name of a network interface.
 pub(crate) fn interface(text: &str) -> Result<String, String> {
     let wrong = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();

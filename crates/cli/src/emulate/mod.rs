@@ -2,6 +2,7 @@
 
 mod files;
 mod load;
+mod names;
 mod outside;
 mod path;
 mod plots;
@@ -20,6 +21,7 @@ use ackline::runtime::{Device, timer};
 use ackline_emulate::{Capture, Emulator, LinkSpec, Path, PathRecord};
 use files::{Files, ResultFile};
 use load::LoadWatch;
+use names::Names;
 use outside::Outside;
 use program::{Addresses, Started};
 use report::{Passed, Summary};
@@ -74,7 +76,8 @@ async fn emulate(
 ) -> Result<Emulated, Failure> {
     let failed = |error: io::Error| Failure::system("emulate the path", &error);
     let mut network = Path::new([addresses.program.into()], up, down, args.seed.unwrap_or(1));
-    let (outside, end) = Outside::start(addresses, args.mtu, registry)?;
+    let names = Names::of_machine(args.resolver);
+    let (outside, end) = Outside::start(addresses, names.resolver, args.mtu, registry)?;
     let both = [network.up, network.down];
     let recorder = network.sim.add_observer(PathRecord::new(both));
     let capture = match pcap {
@@ -82,7 +85,8 @@ async fn emulate(
         None => None,
     };
     let mut emulator = Emulator::new(args.pacing.into()).map_err(failed)?;
-    let Started { child, tun, overruns } = program::start(&args.command, addresses, args.mtu)?;
+    let resolv_conf = names.resolv_conf(addresses);
+    let Started { child, tun, overruns } = program::start(&args.command, addresses, &resolv_conf, args.mtu)?;
     let load = LoadWatch::start();
     let devices: [(_, Box<dyn Device>); 2] =
         [(network.inside, Box::new(tun)), (network.outside, Box::new(end))];

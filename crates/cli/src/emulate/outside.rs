@@ -1,59 +1,89 @@
-//! Behind the path: TCP connections of the program end in a stack here, and sockets of the kernel carry them on.
+//! Behind the path: TCP connections and UDP flows of the program end in a stack here, and sockets of the kernel carry them on.
 
 use super::program::Addresses;
 use crate::failure::Failure;
 use ackline::core::ListenOn;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
+use ackline::runtime::{IncomingUdp, UdpFlow};
 use ackline::{Registry, Stack, TcpListener, TcpStream};
 
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use tokio::net;
+
+/// The port of DNS.
+const DNS: u16 = 53;
 
 /// A stack that accepts what comes for any address.
 pub(super) struct Outside {
     listener: TcpListener,
-    base: Ipv4Addr,
+    flows: IncomingUdp,
+    ways: Ways,
+    mtu: u32,
 }
 
 impl Outside {
-    /// The stack, and the device at which the path ends.
+    /// The stack, and the device at which the path ends. Names are resolved by `resolver`.
     pub(super) fn start(
         addresses: Addresses,
+        resolver: SocketAddr,
         mtu: u32,
         registry: &Registry,
     ) -> Result<(Self, Channel), Failure> {
         let (device, end) = Channel::pair(ChannelConfig::default().plain().mtu(mtu));
         let stack = Stack::builder(device).registry(registry.clone()).any_address().spawn();
         let stack = stack.map_err(|error| Failure::system("start a stack", &io::Error::other(error)))?;
-        let listener =
-            stack.listen(ListenOn::Any).map_err(|error| Failure::system("accept connections", &error))?;
-        Ok((Self { listener, base: addresses.base }, end))
+        let refused = |error: io::Error| Failure::system("accept connections", &error);
+        let listener = stack.listen(ListenOn::Any).map_err(refused)?;
+        let flows = stack.incoming_udp().map_err(refused)?;
+        let ways = Ways { base: addresses.base, resolver };
+        Ok((Self { listener, flows, ways, mtu }, end))
     }
 
-    /// Carries connections on, until the stack fails.
+    /// Carries connections and flows on, until the stack fails.
     pub(super) async fn run(self) -> io::Error {
+        let Self { listener, flows, ways, mtu } = self;
         loop {
-            let (inside, _) = match self.listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => return error,
-            };
-            let base = self.base;
-            tokio::spawn(async move {
-                // What goes wrong with one connection its two ends are told.
-                let _ = carry(inside, base).await;
-            });
+            // What goes wrong with one connection or flow its two ends are told.
+            tokio::select! {
+                accepted = listener.accept() => match accepted {
+                    Ok((inside, _)) => drop(tokio::spawn(async move { carry(inside, ways).await })),
+                    Err(error) => return error,
+                },
+                accepted = flows.accept() => match accepted {
+                    Ok(flow) => drop(tokio::spawn(carry_datagrams(flow, ways, mtu))),
+                    Err(error) => return error,
+                },
+            }
+        }
+    }
+}
+
+/// Where what the program sends really goes.
+#[derive(Clone, Copy, Debug)]
+struct Ways {
+    /// Stands for this machine.
+    base: Ipv4Addr,
+    /// Stands behind port 53 of it.
+    resolver: SocketAddr,
+}
+
+impl Ways {
+    fn of(&self, wanted: SocketAddr) -> SocketAddr {
+        match wanted.ip() {
+            IpAddr::V4(address) if address == self.base && wanted.port() == DNS => self.resolver,
+            IpAddr::V4(address) if address == self.base => {
+                SocketAddr::from((Ipv4Addr::LOCALHOST, wanted.port()))
+            }
+            _ => wanted,
         }
     }
 }
 
 /// Both directions of a connection, each to its own end. A failure on one side resets the other.
-async fn carry(mut inside: TcpStream, base: Ipv4Addr) -> io::Result<()> {
-    let wanted = inside.local_addr()?;
-    let to = match wanted.ip() {
-        IpAddr::V4(address) if address == base => SocketAddr::from((Ipv4Addr::LOCALHOST, wanted.port())),
-        _ => wanted,
-    };
-    let mut outside = match tokio::net::TcpStream::connect(to).await {
+async fn carry(mut inside: TcpStream, ways: Ways) -> io::Result<()> {
+    let to = ways.of(inside.local_addr()?);
+    let mut outside = match net::TcpStream::connect(to).await {
         Ok(outside) => outside,
         Err(error) => {
             inside.abort();
@@ -67,4 +97,60 @@ async fn carry(mut inside: TcpStream, base: Ipv4Addr) -> io::Result<()> {
         outside.set_zero_linger()?;
     }
     copied.map(drop)
+}
+
+/// Both directions of a flow, until it has been idle for too long. A port that nobody serves refuses the program.
+async fn carry_datagrams(inside: UdpFlow, ways: Ways, mtu: u32) {
+    let outside = async {
+        let to = ways.of(inside.local_addr()?);
+        let any: IpAddr =
+            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let outside = net::UdpSocket::bind((any, 0)).await?;
+        outside.connect(to).await?;
+        io::Result::Ok(outside)
+    };
+    let Ok(outside) = outside.await else { return inside.refuse() };
+    // A longer datagram would not pass the path, and is lost. One byte more tells which those are.
+    let mut there = vec![0; mtu as usize];
+    let mut back = vec![0; mtu as usize + 1];
+    loop {
+        let failed = tokio::select! {
+            taken = inside.recv(&mut there) => match taken {
+                Ok(len) => outside.send(&there[..len]).await.err(),
+                // It has ended, or the program has closed its socket.
+                Err(_) => return,
+            },
+            taken = outside.recv(&mut back) => match taken {
+                Ok(len) => match inside.send(&back[..len]).await {
+                    // It is longer than the path carries.
+                    Err(error) if error.kind() != ErrorKind::InvalidInput => return,
+                    _ => None,
+                },
+                Err(error) => Some(error),
+            },
+        };
+        if failed.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+            return inside.refuse();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_and_its_resolver_stand_behind_one_address() {
+        let ways =
+            Ways { base: Ipv4Addr::new(100, 64, 0, 1), resolver: "127.0.0.53:5353".parse().expect("right") };
+        for (wanted, to) in [
+            ("100.64.0.1:80", "127.0.0.1:80"),
+            ("100.64.0.1:53", "127.0.0.53:5353"),
+            ("192.0.2.7:53", "192.0.2.7:53"),
+            ("[2001:db8::1]:53", "[2001:db8::1]:53"),
+        ] {
+            let at = |text: &str| text.parse().expect("right");
+            assert_eq!(ways.of(at(wanted)), at(to));
+        }
+    }
 }

@@ -1,10 +1,12 @@
 //! The program and the network namespace that it runs in.
 
+use super::names::RESOLV_CONF;
 use crate::failure::{Exit, Failure, plain};
+use crate::output;
 use crate::signals::Signals;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::InterfaceAddress;
-use ackline::runtime::netns::{Namespace, enter_user_namespace};
+use ackline::runtime::netns::{Namespace, enter_user_namespace, replace_file_for_thread};
 use ipnet::{IpNet, Ipv4Net};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
@@ -63,8 +65,14 @@ pub(super) struct Started {
     pub(super) overruns: Overruns,
 }
 
-/// Starts the program in a new network namespace whose only way out is a TUN device.
-pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Result<Started, Failure> {
+/// Starts the program in a new network namespace whose only way out is a TUN device, with `resolv_conf` as the file that
+/// names its resolvers.
+pub(super) fn start(
+    command: &[OsString],
+    addresses: Addresses,
+    resolv_conf: &str,
+    mtu: u32,
+) -> Result<Started, Failure> {
     let [program, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
     let inside = || -> Result<Started, Failure> {
         Namespace::new_for_thread()?;
@@ -73,6 +81,10 @@ pub(super) fn start(command: &[OsString], addresses: Addresses, mtu: u32) -> Res
         let config = TunConfig::new().plain().name(INTERFACE).mtu(mtu).address(own).route(everything);
         let tun = Tun::create(&config)?;
         let overruns = Overruns::open();
+        // A container may permit namespaces and forbid mounts. Addresses work all the same.
+        if let Err(error) = replace_file_for_thread(RESOLV_CONF, resolv_conf.as_bytes()) {
+            output::say(&format!("warning: names are not resolved inside: {error}"));
+        }
         let mut command = Command::new(program);
         // It has no network without this process.
         command.args(arguments).env(BASE, addresses.base.to_string()).kill_on_drop(true);

@@ -5,7 +5,7 @@ use crate::net::*;
 use crate::usage::refused;
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -173,6 +173,84 @@ fn files_that_cannot_be_written_are_told_before_anything_runs() {
     assert!(run.status == Some(2) && run.stderr.contains("--pcap <FILE>"), "{run:?}");
 }
 
+/// A resolver on this machine that gives every name one address, until the process ends.
+fn resolver(address: Ipv4Addr) -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let at = socket.local_addr().expect("bound");
+    std::thread::spawn(move || {
+        let mut buf = [0; 512];
+        while let Ok((len, from)) = socket.recv_from(&mut buf) {
+            // RFC 1035, section 4.1: a header of 12 octets; a question that ends with its type and class.
+            let end = 12 + buf[12..len].iter().position(|byte| *byte == 0).expect("a name") + 5;
+            let is_a = buf[end - 4..end - 2] == [0, 1];
+            let mut answer = buf[..end].to_vec();
+            // A response, recursion available; one question, an answer if it asks for an address, and nothing else.
+            answer[2..12].copy_from_slice(&[0x81, 0x80, 0, 1, 0, u8::from(is_a), 0, 0, 0, 0]);
+            if is_a {
+                answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4]);
+                answer.extend(address.octets());
+            }
+            let _ = socket.send_to(&answer, from);
+        }
+    });
+    at
+}
+
+/// What a shell says behind a path with these options.
+fn shell(path: &[&str], script: &str) -> String {
+    let ended = run(&[&["emulate", "-q"], path, &["--", "bash", "-c", script]].concat());
+    succeeded(&ended);
+    String::from_utf8_lossy(&ended.stdout).into_owned()
+}
+
+#[test]
+fn names_are_resolved_inside_and_the_machines_file_stays() {
+    with_tun("emulate::names_are_resolved_inside_and_the_machines_file_stays", || {
+        let file = || std::fs::read_to_string("/etc/resolv.conf").ok();
+        let Some(before) = file() else { return };
+        let resolver = resolver(Ipv4Addr::new(192, 0, 2, 7)).to_string();
+        let ask = "getent ahostsv4 server.test; sed -n 2p /etc/resolv.conf; echo $ACKLINE_BASE";
+        let said = shell(&["--delay", "10ms", "--resolver", &resolver], ask);
+        assert!(said.starts_with("192.0.2.7 "), "{said}");
+        assert!(said.ends_with("nameserver 100.64.0.1\n100.64.0.1\n"), "{said}");
+        assert_eq!(file().as_ref(), Some(&before));
+        // The inner one has the outer one's file for the machine's.
+        let program = env!("CARGO_BIN_EXE_ackline");
+        let inner = format!("{program} emulate -q --delay 5ms -- bash -c '{ask}'");
+        let said = shell(&["--resolver", &resolver], &inner);
+        assert!(said.starts_with("192.0.2.7 "), "{said}");
+        assert!(said.ends_with("nameserver 100.64.0.5\n100.64.0.5\n"), "{said}");
+    });
+}
+
+#[test]
+fn datagrams_pass_both_ways_and_a_closed_port_refuses() {
+    with_tun("emulate::datagrams_pass_both_ways_and_a_closed_port_refuses", || {
+        let server = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let port = server.local_addr().expect("bound").port();
+        let echo = std::thread::spawn(move || {
+            let mut buf = [0; 2_000];
+            let (len, from) = server.recv_from(&mut buf).expect("a datagram");
+            // One that the path does not carry is lost.
+            server.send_to(&[b'x'; 1_473], from).expect("sent");
+            server.send_to(&buf[..len], from).expect("sent");
+        });
+        let ask = format!(
+            "exec 3<>/dev/udp/$ACKLINE_BASE/{port}; echo hello >&3; dd bs=2000 count=1 status=none <&3"
+        );
+        let (_directory, file) = scratch("summary");
+        let said = shell(&["--delay", "10ms", "--json", text(&file)], &ask);
+        assert_eq!(said, "hello\n");
+        echo.join().expect("it has answered");
+        assert!(summary(&file)["up"]["packets"].as_u64() > Some(0));
+        // Nobody has the port any more.
+        let ask =
+            format!("exec 3<>/dev/udp/$ACKLINE_BASE/{port}; echo hello >&3; dd bs=9 count=1 <&3 2>&1; true");
+        let said = shell(&[], &ask);
+        assert!(said.contains("Connection refused"), "{said}");
+    });
+}
+
 #[test]
 fn paths_nest() {
     with_tun("emulate::paths_nest", || {
@@ -213,6 +291,7 @@ fn a_wrong_path_is_told_before_anything_runs() {
             ["--trace", "a link has a rate or a trace, not both"],
         ),
         (&["--trace", "/nonexistent"], ["--trace", "cannot read /nonexistent"]),
+        (&["--resolver", "name.test"], ["--resolver", "not an address; write one like 192.0.2.53"]),
     ] {
         let complaint = refused(&[&["emulate"], arguments, &["--", "true"]].concat(), 2);
         assert!(parts.iter().all(|part| complaint.contains(part)), "{complaint}");

@@ -13,6 +13,12 @@ pub(crate) fn unshare_net() -> Result<(), Errno> {
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }
 }
 
+/// A new mount namespace for the calling thread, which has a working directory of its own from then on. Needs `CAP_SYS_ADMIN`.
+pub(crate) fn unshare_mounts() -> Result<(), Errno> {
+    // SAFETY: only `UnshareFlags::FILES` breaks assumptions about descriptors, and it is not asked for.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }
+}
+
 /// Moves the calling process into a new user namespace and a new network namespace inside it. The process
 /// must be single-threaded (EINVAL otherwise).
 pub(crate) fn unshare_user_and_net() -> Result<(), Errno> {
