@@ -33,7 +33,7 @@ pub struct KernelTcpInfo {
     pub snd_wnd: u32,
     /// The window advertised, in bytes; zero if the kernel is older than 6.2.
     pub rcv_wnd: u32,
-    /// Pacing rate; `None` if it is not limited.
+    /// Pacing rate; `None` if it is not limited, or the kernel is older than 3.15.
     pub pacing_rate: Option<Rate>,
     /// Last delivery-rate sample; `None` before the first.
     pub delivery_rate: Option<Rate>,
@@ -125,7 +125,7 @@ impl KernelTcpInfo {
             snd_ssthresh: Some(word(76)).filter(|segments| !matches!(segments, 0 | 0x7fff_ffff..)),
             snd_wnd: word(228),
             rcv_wnd: word(232),
-            pacing_rate: Some(long(104)).filter(|rate| *rate != u64::MAX).map(rate),
+            pacing_rate: Some(long(104)).filter(|rate| !matches!(rate, 0 | u64::MAX)).map(rate),
             delivery_rate: Some(long(160)).filter(|rate| *rate > 0).map(rate),
             unacked: word(24),
             rtt: micros(68),
