@@ -134,6 +134,7 @@ fn connections(families: &mut Families, census: &Census, stats: &Stats) {
             "Destinations whose path is known to carry less than the device.",
             stats.path_entries as f64,
         ),
+        ("udp_sockets", "UDP sockets that are not flows.", stats.udp_sockets as f64),
         (
             "memory_limit_bytes",
             "The budget for ackline_curr_memory; +Inf: none.",
@@ -273,7 +274,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     /// Each measurement of [`Stats`], and the metric that has it; "" if none does.
-    const METRICS: [(&str, &str); 54] = [
+    const METRICS: [(&str, &str); 56] = [
         ("departure_lateness", "departure_lateness_seconds"),
         ("timer_lateness", "timer_lateness_seconds"),
         // Gaps are those of a single sender, and Prometheus would add up those of all. `-v` and `--json` of a transfer have them.
@@ -298,6 +299,8 @@ mod tests {
         ("max_memory", "memory_limit_bytes"),
         ("memory_pressure", "memory_pressure"),
         ("path_entries", "path_entries"),
+        ("udp_sockets", "udp_sockets"),
+        ("udp_flows", "udp_curr_flows"),
         ("mtu", "mtu_bytes"),
         ("egress.ack", "egress_packets_total"),
         ("egress.data", "egress_packets_total"),

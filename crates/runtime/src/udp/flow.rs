@@ -50,13 +50,13 @@ impl IncomingUdp {
     /// As there.
     pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<UdpFlow>> {
         let budget = ready!(poll_proceed(cx));
-        match self.next(Some(cx)) {
-            Ok(None) => Poll::Pending,
-            outcome => {
-                budget.made_progress();
-                Poll::Ready(outcome.map(|flow| flow.expect("the other arm took the case without one")))
-            }
-        }
+        let outcome = match self.next(Some(cx)) {
+            Ok(Some(flow)) => Ok(flow),
+            Ok(None) => return Poll::Pending,
+            Err(error) => Err(error),
+        };
+        budget.made_progress();
+        Poll::Ready(outcome)
     }
 
     /// The next flow; if there is none, registers the current task.
