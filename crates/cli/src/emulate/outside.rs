@@ -6,7 +6,7 @@ use ackline::core::ListenOn;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
 use ackline::runtime::{IncomingUdp, UdpFlow};
 use ackline::{Registry, Stack, TcpListener, TcpStream};
-
+use rustix::process::{Resource, getrlimit};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use tokio::net;
@@ -31,7 +31,11 @@ impl Outside {
         registry: &Registry,
     ) -> Result<(Self, Channel), Failure> {
         let (device, end) = Channel::pair(ChannelConfig::default().plain().mtu(mtu));
-        let stack = Stack::builder(device).registry(registry.clone()).any_address().spawn();
+        let stack = Stack::builder(device)
+            .registry(registry.clone())
+            .any_address()
+            .configure(|host| host.max_udp_flows = host.max_udp_flows.min(descriptors() / 2))
+            .spawn();
         let stack = stack.map_err(|error| Failure::system("start a stack", &io::Error::other(error)))?;
         let refused = |error: io::Error| Failure::system("accept connections", &error);
         let listener = stack.listen(ListenOn::Any).map_err(refused)?;
@@ -57,6 +61,12 @@ impl Outside {
             }
         }
     }
+}
+
+/// Descriptors that this process may have: each flow takes one, and so does each connection.
+fn descriptors() -> u32 {
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    u32::try_from(most).unwrap_or(u32::MAX)
 }
 
 /// Where what the program sends really goes.
@@ -99,7 +109,8 @@ async fn carry(mut inside: TcpStream, ways: Ways) -> io::Result<()> {
     copied.map(drop)
 }
 
-/// Both directions of a flow, until it has been idle for too long. A port that nobody serves refuses the program.
+/// Both directions of a flow, until it has been idle for too long; of one to a resolver, until each question has its answer. A
+/// port that nobody serves refuses the program.
 async fn carry_datagrams(inside: UdpFlow, ways: Ways, mtu: u32) {
     let outside = async {
         let to = ways.of(inside.local_addr()?);
@@ -113,19 +124,27 @@ async fn carry_datagrams(inside: UdpFlow, ways: Ways, mtu: u32) {
     // A longer datagram would not pass the path, and is lost. One byte more tells which those are.
     let mut there = vec![0; mtu as usize];
     let mut back = vec![0; mtu as usize + 1];
-    loop {
+    let resolves = inside.local_addr().is_ok_and(|address| address.port() == DNS);
+    let (mut questions, mut answers) = (0_u64, 0_u64);
+    while !resolves || answers == 0 || answers < questions {
         let failed = tokio::select! {
             taken = inside.recv(&mut there) => match taken {
-                Ok(len) => outside.send(&there[..len]).await.err(),
+                Ok(len) => {
+                    questions += 1;
+                    outside.send(&there[..len]).await.err()
+                }
                 // It has ended, or the program has closed its socket.
                 Err(_) => return,
             },
             taken = outside.recv(&mut back) => match taken {
-                Ok(len) => match inside.send(&back[..len]).await {
-                    // It is longer than the path carries.
-                    Err(error) if error.kind() != ErrorKind::InvalidInput => return,
-                    _ => None,
-                },
+                Ok(len) => {
+                    answers += 1;
+                    match inside.send(&back[..len]).await {
+                        // It is longer than the path carries.
+                        Err(error) if error.kind() != ErrorKind::InvalidInput => return,
+                        _ => None,
+                    }
+                }
                 Err(error) => Some(error),
             },
         };
