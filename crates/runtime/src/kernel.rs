@@ -125,7 +125,7 @@ impl KernelTcpInfo {
             snd_ssthresh: Some(word(76)).filter(|segments| !matches!(segments, 0 | 0x7fff_ffff..)),
             snd_wnd: word(228),
             rcv_wnd: word(232),
-            pacing_rate: Some(long(104)).filter(|rate| !matches!(rate, 0 | u64::MAX)).map(rate),
+            pacing_rate: Some(long(104)).filter(|rate| !matches!(*rate, 0 | u64::MAX)).map(rate),
             delivery_rate: Some(long(160)).filter(|rate| *rate > 0).map(rate),
             unacked: word(24),
             rtt: micros(68),
