@@ -1,0 +1,194 @@
+//! The tables of the page.
+
+use crate::design::{Axis, Cell, Sender, cells};
+use crate::results::{Metric, Results, Summary};
+use crate::section::Section;
+use crate::text::{Table, median, number, with_range};
+use crate::{Outcome, reasons};
+use std::fmt::Write as _;
+
+/// Each sender of ackline's with the kernel's of the same algorithm.
+const PAIRS: [(Sender, Sender); 2] =
+    [(Sender::Cubic, Sender::KernelCubic), (Sender::Reno, Sender::KernelReno)];
+/// Part of the kernel's goodput that ackline's CUBIC is to reach; also how large a difference is looked at.
+const REACHED: f64 = 0.95;
+
+pub(crate) fn sections(results: &Results) -> Vec<Section> {
+    let mut sections = vec![
+        Section { name: "setting", title: "Setting", text: setting(results) },
+        Section { name: "target", title: "CUBIC beside CUBIC", text: target(results) },
+    ];
+    sections.extend(Axis::ALL.map(|axis| Section {
+        name: axis.name(),
+        title: axis.title(),
+        text: of_axis(results, axis),
+    }));
+    sections.push(Section { name: "differences", title: "Differences", text: differences(results) });
+    sections
+}
+
+fn setting(results: &Results) -> String {
+    let setting = &results.setting;
+    let (processors, processor, kernel) = (setting.processors, &setting.processor, &setting.kernel);
+    let length = if (setting.longer - 1.0).abs() < f64::EPSILON {
+        String::new()
+    } else {
+        format!(" of {} times the usual length", setting.longer)
+    };
+    let late = results.runs.iter().filter_map(|run| run.sample.late_us).fold(0.0, f64::max);
+    let invalid = results.runs.iter().filter(|run| !run.sample.invalid.is_empty()).count();
+    let valid = match invalid {
+        0 => "all valid".to_owned(),
+        _ => format!("{invalid} of them INVALID, which do not count if others of their cell are valid"),
+    };
+    format!(
+        "{} runs{length}, {valid}; packets reached their host at most {late:.0} us late at p99 of a run. {processors} processors ({processor}), Linux {kernel}.\n",
+        results.runs.len()
+    )
+}
+
+/// Cells that there are results for.
+fn measured(results: &Results, axis: Axis) -> Vec<Cell> {
+    let all = cells().into_iter().filter(|cell| cell.axis == axis);
+    all.filter(|cell| results.runs.iter().any(|run| run.cell == cell.to_string())).collect()
+}
+
+fn target(results: &Results) -> String {
+    let mut table =
+        Table::new(&["cell", "kernel cubic", "cubic", "of the kernel's", "at least 0.95", "simulated"]);
+    for axis in Axis::ALL {
+        for cell in measured(results, axis) {
+            let name = cell.to_string();
+            let metric = if axis.is_of_transfers() { Metric::Time } else { Metric::Goodput };
+            let of = |sender| results.summary(&name, sender, metric);
+            let (Some(kernel), Some(own)) = (of(Sender::KernelCubic), of(Sender::Cubic)) else { continue };
+            let (part, unit) = match metric {
+                Metric::Time => (kernel.median / own.median, "s"),
+                _ => (own.median / kernel.median, "Mbit/s"),
+            };
+            let reached = if part >= REACHED { "yes".to_owned() } else { "**no**".to_owned() };
+            let with_unit = |text: String| format!("{text} {unit}");
+            table.row([
+                name.replace('/', ", "),
+                with_unit(shown(results, &name, Sender::KernelCubic, metric)),
+                with_unit(shown(results, &name, Sender::Cubic, metric)),
+                format!("{part:.3}"),
+                reached,
+                median(of(Sender::Simulated)),
+            ]);
+        }
+    }
+    table.render()
+}
+
+/// Median, and range if there were several runs; marked if none is valid.
+fn shown(results: &Results, cell: &str, sender: Sender, metric: Metric) -> String {
+    let summary = results.summary(cell, sender, metric);
+    let text = if summary.is_some_and(|summary| summary.min < summary.max) {
+        with_range(summary)
+    } else {
+        median(summary)
+    };
+    if results.is_valid(cell, sender) { text } else { format!("{text} INVALID") }
+}
+
+fn of_axis(results: &Results, axis: Axis) -> String {
+    const SENDERS: [Sender; 5] =
+        [Sender::KernelCubic, Sender::Cubic, Sender::KernelReno, Sender::Reno, Sender::KernelBbr];
+    let cells = measured(results, axis);
+    let mut text = String::new();
+    if cells.is_empty() {
+        return text;
+    }
+    for metric in metrics(axis) {
+        let mut header = vec![metric.name()];
+        header.extend(SENDERS.map(Sender::name));
+        let mut table = Table::new(&header);
+        for cell in &cells {
+            let name = cell.to_string();
+            let mut row = vec![cell.name.to_owned()];
+            row.extend(SENDERS.map(|sender| shown(results, &name, sender, *metric)));
+            table.row(row);
+        }
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{}", table.render());
+    }
+    let mut commands = String::new();
+    for cell in &cells {
+        let set: String = cell.changes().iter().map(|set| format!(" --set '{set}'")).collect();
+        let _ = writeln!(commands, "ackline emulate benches/beside_linux/path.toml{set}");
+    }
+    let _ = write!(text, "<details>\n<summary>The paths</summary>\n\n```sh\n{commands}```\n\n</details>\n");
+    text
+}
+
+/// What is measured of the cells of an axis.
+const fn metrics(axis: Axis) -> &'static [Metric] {
+    if axis.is_of_transfers() { &Metric::TRANSFERS } else { &Metric::BULK }
+}
+
+/// A difference beyond the spread of both.
+fn differ(own: Summary, kernel: Summary, metric: Metric) -> bool {
+    let size = (own.median - kernel.median).abs();
+    let share = size / own.median.abs().max(kernel.median.abs()).max(f64::MIN_POSITIVE);
+    own.is_apart(kernel) && share > 1.0 - REACHED && size > metric.least()
+}
+
+fn differences(results: &Results) -> String {
+    let mut table = Table::new(&["cell", "what", "kernel", "ackline", "why"]);
+    let mut reasons: Vec<&str> = vec![];
+    for axis in Axis::ALL {
+        for cell in measured(results, axis) {
+            let name = cell.to_string();
+            for (metric, (own, kernel)) in
+                metrics(axis).iter().flat_map(|metric| PAIRS.map(|pair| (*metric, pair)))
+            {
+                let of = |sender| results.summary(&name, sender, metric);
+                let (Some(ours), Some(theirs)) = (of(own), of(kernel)) else { continue };
+                if !differ(ours, theirs, metric) {
+                    continue;
+                }
+                let why = match reasons::of(&name, own, metric) {
+                    Some(reason) => {
+                        let known = reasons.iter().position(|known| *known == reason);
+                        (known.unwrap_or_else(|| {
+                            reasons.push(reason);
+                            reasons.len() - 1
+                        }) + 1)
+                            .to_string()
+                    }
+                    None => "**open**".to_owned(),
+                };
+                let (theirs, ours) = (number(theirs.median), number(ours.median));
+                let cell = format!("{}, {}", name.replace('/', ", "), own.name());
+                table.row([cell, metric.name().to_owned(), theirs, ours, why]);
+            }
+        }
+    }
+    let list: String =
+        reasons.iter().enumerate().map(|(place, reason)| format!("{}. {reason}\n", place + 1)).collect();
+    if list.is_empty() { table.render() } else { format!("{}\n{list}", table.render()) }
+}
+
+/// Fails if a result cannot be right on any machine that keeps up.
+pub(crate) fn sense(results: &Results) -> Outcome<()> {
+    for run in &results.runs {
+        let (cell, sender) = (&run.cell, run.sender.name());
+        if run.sample.goodput <= 0.0 {
+            return Err(format!("{cell}, {sender}: nothing arrived").into());
+        }
+    }
+    for cell in cells() {
+        let name = cell.to_string();
+        let of = |sender| {
+            let goodput = results.summary(&name, sender, Metric::Goodput);
+            goodput.filter(|_| results.is_valid(&name, sender)).map(|summary| summary.median)
+        };
+        if let (Some(own), Some(kernel)) = (of(Sender::Cubic), of(Sender::KernelCubic))
+            && own < 0.5 * kernel
+        {
+            return Err(format!("{name}: cubic reaches {own:.1} Mbit/s, the kernel's {kernel:.1}").into());
+        }
+    }
+    Ok(())
+}
