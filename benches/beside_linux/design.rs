@@ -7,6 +7,9 @@ use std::str::FromStr;
 /// How long the runs of --quick are beside those of the whole.
 pub(crate) const QUICK: f64 = 0.3;
 
+/// Runs of each cell and sender, with different seeds.
+pub(crate) const ROUNDS: u32 = 3;
+
 /// Rate of the base path, Mbit/s.
 const RATE: f64 = 20.0;
 /// Its round trip, ms.
@@ -129,9 +132,8 @@ pub(crate) struct Cell {
     pub(crate) name: &'static str,
     /// Length of a run, and of what of it is not measured, s.
     seconds: (f64, f64),
-    pub(crate) rounds: u32,
-    /// Mbit/s that a run carries at most.
-    pub(crate) load: f64,
+    /// Mbit/s that the path carries, and a sender that heeds losses.
+    load: (f64, f64),
     ecn: bool,
     pub(crate) quick: bool,
     set: Vec<String>,
@@ -155,19 +157,21 @@ impl FromStr for Cell {
 impl Cell {
     fn new(axis: Axis, name: &'static str, set: impl IntoIterator<Item = String>) -> Self {
         let set = set.into_iter().collect();
-        Self { axis, name, seconds: (30.0, 5.0), rounds: 3, load: RATE, ecn: false, quick: false, set }
+        Self { axis, name, seconds: (20.0, 5.0), load: (RATE, RATE), ecn: false, quick: false, set }
     }
 
     fn lasting(self, seconds: f64, unmeasured: f64) -> Self {
         Self { seconds: (seconds, unmeasured), ..self }
     }
 
-    fn rounds(self, rounds: u32) -> Self {
-        Self { rounds, ..self }
+    /// A path of this rate, Mbit/s.
+    fn of_rate(self, rate: f64) -> Self {
+        Self { load: (rate, rate), ..self }
     }
 
-    fn load(self, load: f64) -> Self {
-        Self { load, ..self }
+    /// A sender that heeds losses does not fill it: Mbit/s.
+    fn filled_to(self, rate: f64) -> Self {
+        Self { load: (self.load.0, rate), ..self }
     }
 
     fn ecn(self) -> Self {
@@ -176,6 +180,19 @@ impl Cell {
 
     fn quick(self) -> Self {
         Self { quick: true, ..self }
+    }
+
+    /// Mbit/s that a run carries at most.
+    pub(crate) const fn load(&self, sender: Sender) -> f64 {
+        match sender {
+            Sender::KernelBbr => self.load.0,
+            _ => self.load.1,
+        }
+    }
+
+    /// For tables of several axes.
+    pub(crate) fn title(&self) -> String {
+        format!("{}: {}", self.axis.name(), self.name)
     }
 
     /// What differs from the base path.
@@ -230,23 +247,23 @@ fn transfers(size: &str, more: Vec<String>) -> Vec<String> {
 pub(crate) fn cells() -> Vec<Cell> {
     use Axis::{Buffer, Ecn, Loss, LossyTransfers, Rate, Reordering, RoundTrip, Transfers};
     let mut cells = vec![
-        Cell::new(Loss, "none", vec![]).rounds(5).quick(),
-        Cell::new(Loss, "0.01 %", loss("0.01%")).lasting(65.0, 5.0).rounds(5),
-        Cell::new(Loss, "0.1 %", loss("0.1%")).lasting(65.0, 5.0).rounds(5),
-        Cell::new(Loss, "0.5 %", loss("0.5%")).lasting(65.0, 5.0).rounds(5).load(8.0),
-        Cell::new(Loss, "1 %", loss("1%")).lasting(65.0, 5.0).rounds(5).load(8.0).quick(),
-        Cell::new(Loss, "3 %", loss("3%")).lasting(65.0, 5.0).rounds(5).load(8.0),
+        Cell::new(Loss, "none", vec![]).quick(),
+        Cell::new(Loss, "0.01 %", loss("0.01%")).lasting(45.0, 5.0),
+        Cell::new(Loss, "0.1 %", loss("0.1%")).lasting(45.0, 5.0).filled_to(12.0),
+        Cell::new(Loss, "0.5 %", loss("0.5%")).lasting(45.0, 5.0).filled_to(6.0),
+        Cell::new(Loss, "1 %", loss("1%")).lasting(45.0, 5.0).filled_to(4.0).quick(),
+        Cell::new(Loss, "3 %", loss("3%")).lasting(45.0, 5.0).filled_to(2.0),
         Cell::new(Reordering, "1 % by 2 ms", reordering("1%", "2ms")),
         Cell::new(Reordering, "1 % by 10 ms", reordering("1%", "10ms")).quick(),
         Cell::new(Reordering, "1 % by 60 ms", reordering("1%", "60ms")),
         Cell::new(RoundTrip, "5 ms", path(RATE, 5.0, 1.0)),
         Cell::new(RoundTrip, "20 ms", path(RATE, 20.0, 1.0)),
-        Cell::new(RoundTrip, "100 ms", path(RATE, 100.0, 1.0)).lasting(45.0, 10.0),
-        Cell::new(RoundTrip, "200 ms", path(RATE, 200.0, 1.0)).lasting(65.0, 15.0),
-        Cell::new(Rate, "2 Mbit/s", path(2.0, ROUND_TRIP, 1.0)).load(2.0),
-        Cell::new(Rate, "5 Mbit/s", path(5.0, ROUND_TRIP, 1.0)).load(5.0),
-        Cell::new(Rate, "50 Mbit/s", path(50.0, ROUND_TRIP, 1.0)).load(50.0),
-        Cell::new(Rate, "200 Mbit/s", path(200.0, ROUND_TRIP, 1.0)).lasting(30.0, 10.0).load(160.0),
+        Cell::new(RoundTrip, "100 ms", path(RATE, 100.0, 1.0)).lasting(35.0, 10.0),
+        Cell::new(RoundTrip, "200 ms", path(RATE, 200.0, 1.0)).lasting(50.0, 15.0),
+        Cell::new(Rate, "2 Mbit/s", path(2.0, ROUND_TRIP, 1.0)).of_rate(2.0),
+        Cell::new(Rate, "5 Mbit/s", path(5.0, ROUND_TRIP, 1.0)).of_rate(5.0),
+        Cell::new(Rate, "50 Mbit/s", path(50.0, ROUND_TRIP, 1.0)).of_rate(50.0),
+        Cell::new(Rate, "200 Mbit/s", path(200.0, ROUND_TRIP, 1.0)).of_rate(200.0),
     ];
     let buffers = [("0.2", 0.2), ("0.5", 0.5), ("2", 2.0), ("4", 4.0)];
     cells.extend(buffers.map(|(name, buffer)| {
@@ -263,11 +280,21 @@ pub(crate) fn cells() -> Vec<Cell> {
     for (axis, share) in [(Transfers, None), (LossyTransfers, Some("1%"))] {
         let seconds = |clean: f64, lossy: f64| if share.is_some() { lossy } else { clean };
         let loss = || share.map(loss).unwrap_or_default();
+        let rate = |clean: f64, lossy: f64| if share.is_some() { lossy } else { clean };
         cells.extend([
-            Cell::new(axis, "10 kB", transfers("10000", loss())).lasting(seconds(8.0, 20.0), 0.0),
-            Cell::new(axis, "100 kB", transfers("100000", loss())).lasting(seconds(10.0, 30.0), 0.0).quick(),
-            Cell::new(axis, "1 MB", transfers("1000000", loss())).lasting(seconds(15.0, 60.0), 0.0),
-            Cell::new(axis, "10 MB", transfers("10000000", loss())).lasting(seconds(25.0, 100.0), 0.0),
+            Cell::new(axis, "10 kB", transfers("10000", loss()))
+                .lasting(seconds(8.0, 20.0), 0.0)
+                .of_rate(1.0),
+            Cell::new(axis, "100 kB", transfers("100000", loss()))
+                .lasting(seconds(10.0, 30.0), 0.0)
+                .of_rate(4.0)
+                .quick(),
+            Cell::new(axis, "1 MB", transfers("1000000", loss()))
+                .lasting(seconds(15.0, 60.0), 0.0)
+                .filled_to(rate(12.0, 6.0)),
+            Cell::new(axis, "10 MB", transfers("10000000", loss()))
+                .lasting(seconds(25.0, 100.0), 0.0)
+                .filled_to(rate(18.0, 4.0)),
         ]);
     }
     cells

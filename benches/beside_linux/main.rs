@@ -2,7 +2,7 @@
 //! transfers. It makes docs/beside-linux.md.
 //!
 //! ```text
-//! cargo bench --bench beside_linux                           # all: some fifteen minutes on a quiet machine
+//! cargo bench --bench beside_linux                           # all: some seventeen minutes on a quiet machine
 //! cargo bench --bench beside_linux -- --quick                # a few cells, once: a minute; fails if a result makes no sense
 //! cargo bench --bench beside_linux -- --only loss --rounds 1 # cells with this in their name; --list has all names
 //! cargo bench --bench beside_linux -- --json docs/beside-linux.json --update docs/beside-linux.md
@@ -51,9 +51,9 @@ struct Options {
     /// Only cells with this in their name; may be given again.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// At most so many runs of each cell and sender.
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=100))]
-    rounds: Option<u32>,
+    /// Runs of each cell and sender, with different seeds.
+    #[arg(long, default_value_t = design::ROUNDS, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
     /// Each run is so many times as long.
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     longer: f64,
@@ -61,7 +61,7 @@ struct Options {
     #[arg(long, value_name = "RUNS", default_value_t = 16)]
     at_once: usize,
     /// Most Mbit/s of all runs at once.
-    #[arg(long, value_name = "MBIT", default_value_t = 320.0)]
+    #[arg(long, value_name = "MBIT", default_value_t = 240.0)]
     load: f64,
     /// How often runs that are not valid are made again: with a quarter of the others beside it, then alone.
     #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=10))]
@@ -149,12 +149,11 @@ fn all(options: &Options) -> Outcome<()> {
 fn run(options: &Options, cells: &[Cell]) -> Outcome<Results> {
     one::prepare()?;
     let longer = if options.quick { design::QUICK } else { options.longer };
-    let most = if options.quick { 1 } else { options.rounds.unwrap_or(u32::MAX) };
-    let rounds = cells.iter().map(|cell| cell.rounds).max().unwrap_or(0).min(most);
+    let rounds = if options.quick { 1 } else { options.rounds };
     // What happens on the machine for a while falls on all cells alike.
     let jobs = (0..rounds).flat_map(|round| {
-        let cells = cells.iter().filter(move |cell| round < cell.rounds);
         cells
+            .iter()
             .flat_map(move |cell| Sender::ALL.map(|sender| Job { cell: cell.clone(), sender, round, longer }))
     });
     let limits = pool::Limits { runs: options.at_once.max(1), load: options.load };

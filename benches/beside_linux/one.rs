@@ -50,18 +50,23 @@ fn sample(result: &RunResult) -> Outcome<Sample> {
         return Err(format!("{} reads found wrong bytes", flow.wrong_reads).into());
     }
     let again: u64 = flow.transfers.iter().map(|transfer| transfer.redundant_bytes).sum();
-    let millis = |seconds: Option<f64>| seconds.unwrap_or(0.0) * 1e3;
+    let millis = |seconds: Option<f64>| rounded(seconds.unwrap_or(0.0) * 1e3);
     Ok(Sample {
-        goodput: flow.goodput_bps / 1e6,
+        goodput: rounded(flow.goodput_bps / 1e6),
         sent: flow.data_packets,
         again: flow.retransmits,
-        needless: again as f64 / SEGMENT,
+        needless: rounded(again as f64 / SEGMENT),
         delay: millis(queue.delay_s.map(|delay| delay.mean)),
         delay_p95: millis(queue.delay_s.map(|delay| delay.p95)),
         lost: queue.overflows + queue.aqm_drops + queue.impaired,
         marked: queue.marked,
-        times: flow.times_s.clone(),
+        times: flow.times_s.iter().copied().map(rounded).collect(),
         late_us: result.validity.as_ref().map(|validity| validity.late_p99_us),
         invalid: result.validity.as_ref().map(|validity| validity.reasons.clone()).unwrap_or_default(),
     })
+}
+
+/// Digits beyond these say nothing.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
 }

@@ -19,6 +19,12 @@ pub(crate) struct Job {
     pub(crate) longer: f64,
 }
 
+impl Job {
+    fn gave(&self, sample: Sample) -> Run {
+        Run { cell: self.cell.to_string(), sender: self.sender, round: self.round, sample }
+    }
+}
+
 /// A cell is its name.
 mod by_name {
     use crate::design::Cell;
@@ -56,15 +62,20 @@ impl Limits {
 /// Makes all runs. Those that are not valid are made again up to `repeats` times, and the last result counts.
 pub(crate) fn run(jobs: Vec<Job>, limits: Limits, repeats: u32) -> Outcome<Vec<Run>> {
     let mut runs: Vec<Option<Run>> = jobs.iter().map(|_| None).collect();
-    let mut open: Vec<usize> = (0..jobs.len()).collect();
+    // A simulation takes all the processor that there is: not beside runs in real time.
+    let is_simulated = |place: &usize| jobs[*place].sender == Sender::Simulated;
+    let (simulated, mut open): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(is_simulated);
+    pass(&jobs, &simulated, Limits { runs: 2, ..limits }, |place, sample| {
+        runs[place] = Some(jobs[place].gave(sample));
+    })?;
     for repeat in 0..=repeats {
         let bar = ProgressBar::new(open.len() as u64);
         bar.set_style(ProgressStyle::with_template("{bar:30} {pos}/{len}  {msg}  ({elapsed})")?);
         pass(&jobs, &open, limits.again(repeat), |place, sample| {
-            let Job { cell, sender, round, .. } = &jobs[place];
+            let Job { cell, sender, .. } = &jobs[place];
             bar.set_message(format!("{cell}, {}", sender.name()));
             bar.inc(1);
-            runs[place] = Some(Run { cell: cell.to_string(), sender: *sender, round: *round, sample });
+            runs[place] = Some(jobs[place].gave(sample));
         })?;
         bar.finish_and_clear();
         open.retain(|place| runs[*place].as_ref().is_some_and(|run| !run.sample.invalid.is_empty()));
@@ -110,7 +121,7 @@ fn pass(jobs: &[Job], open: &[usize], limits: Limits, mut done: impl FnMut(usize
 }
 
 fn cost(job: &Job) -> f64 {
-    job.cell.load
+    job.cell.load(job.sender)
 }
 
 fn measure(job: &Job) -> Outcome<Sample> {

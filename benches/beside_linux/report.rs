@@ -10,6 +10,8 @@ use std::fmt::Write as _;
 /// Each sender of ackline's with the kernel's of the same algorithm.
 const PAIRS: [(Sender, Sender); 2] =
     [(Sender::Cubic, Sender::KernelCubic), (Sender::Reno, Sender::KernelReno)];
+/// Ranges of fewer runs tell nothing about a difference.
+const RUNS: usize = 3;
 /// Part of the kernel's goodput that ackline's CUBIC is to reach; also how large a difference is looked at.
 const REACHED: f64 = 0.95;
 
@@ -54,8 +56,8 @@ fn measured(results: &Results, axis: Axis) -> Vec<Cell> {
 }
 
 fn target(results: &Results) -> String {
-    let mut table =
-        Table::new(&["cell", "kernel cubic", "cubic", "of the kernel's", "at least 0.95", "simulated"]);
+    let header = ["cell", "unit", "kernel cubic", "cubic", "of the kernel's", "at least 0.95", "simulated"];
+    let mut table = Table::new(&header);
     for axis in Axis::ALL {
         for cell in measured(results, axis) {
             let name = cell.to_string();
@@ -66,14 +68,13 @@ fn target(results: &Results) -> String {
                 Metric::Time => (kernel.median / own.median, "s"),
                 _ => (own.median / kernel.median, "Mbit/s"),
             };
-            let reached = if part >= REACHED { "yes".to_owned() } else { "**no**".to_owned() };
-            let with_unit = |text: String| format!("{text} {unit}");
             table.row([
-                name.replace('/', ", "),
-                with_unit(shown(results, &name, Sender::KernelCubic, metric)),
-                with_unit(shown(results, &name, Sender::Cubic, metric)),
+                cell.title(),
+                unit.to_owned(),
+                shown(results, &name, Sender::KernelCubic, metric),
+                shown(results, &name, Sender::Cubic, metric),
                 format!("{part:.3}"),
-                reached,
+                if part >= REACHED { "yes" } else { "**no**" }.to_owned(),
                 median(of(Sender::Simulated)),
             ]);
         }
@@ -137,6 +138,7 @@ fn differ(own: Summary, kernel: Summary, metric: Metric) -> bool {
 fn differences(results: &Results) -> String {
     let mut table = Table::new(&["cell", "what", "kernel", "ackline", "why"]);
     let mut reasons: Vec<&str> = vec![];
+    let mut compared = false;
     for axis in Axis::ALL {
         for cell in measured(results, axis) {
             let name = cell.to_string();
@@ -145,7 +147,9 @@ fn differences(results: &Results) -> String {
             {
                 let of = |sender| results.summary(&name, sender, metric);
                 let (Some(ours), Some(theirs)) = (of(own), of(kernel)) else { continue };
-                if !differ(ours, theirs, metric) {
+                let runs = [own, kernel].map(|sender| results.valid(&name, sender));
+                compared |= runs.iter().all(|runs| *runs >= RUNS);
+                if runs.iter().any(|runs| *runs < RUNS) || !differ(ours, theirs, metric) {
                     continue;
                 }
                 let why = match reasons::of(&name, own, metric) {
@@ -160,13 +164,16 @@ fn differences(results: &Results) -> String {
                     None => "**open**".to_owned(),
                 };
                 let (theirs, ours) = (number(theirs.median), number(ours.median));
-                let cell = format!("{}, {}", name.replace('/', ", "), own.name());
+                let cell = format!("{}, {}", cell.title(), own.name());
                 table.row([cell, metric.name().to_owned(), theirs, ours, why]);
             }
         }
     }
     let list: String =
         reasons.iter().enumerate().map(|(place, reason)| format!("{}. {reason}\n", place + 1)).collect();
+    if !compared {
+        return "No cell has three valid runs of both: too few to tell.\n".to_owned();
+    }
     if list.is_empty() { table.render() } else { format!("{}\n{list}", table.render()) }
 }
 

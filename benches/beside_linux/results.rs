@@ -104,6 +104,12 @@ impl Results {
         Summary::of(self.of(cell, sender).0.into_iter().filter_map(|sample| metric.of(sample)))
     }
 
+    /// Runs of a sender in a cell that count.
+    pub(crate) fn valid(&self, cell: &str, sender: Sender) -> usize {
+        let (runs, valid) = self.of(cell, sender);
+        if valid { runs.len() } else { 0 }
+    }
+
     /// True if the results are of runs that count.
     pub(crate) fn is_valid(&self, cell: &str, sender: Sender) -> bool {
         self.of(cell, sender).1
