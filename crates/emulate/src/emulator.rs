@@ -1,6 +1,7 @@
 //! The network's events, at their time by the real clock.
 
 use crate::port::{AttachError, Port, PortStats};
+use crate::wake_up::WakeUp;
 use ackline_netsim::{NodeId, Sim};
 use ackline_runtime::pacing::{Wait, Waiter, let_others_run};
 use ackline_runtime::timer::{self, Timer};
@@ -13,6 +14,13 @@ use std::task::{Context, Poll, ready};
 /// Packets taken from each device before others of the runtime's tasks run.
 const BATCH: usize = 256;
 
+/// A sleep that ends before something is due.
+#[derive(Clone, Copy, Debug)]
+struct Nap {
+    until: Instant,
+    due: Instant,
+}
+
 /// The clock and the devices of a simulation in real time.
 #[derive(Debug)]
 pub struct Emulator {
@@ -21,12 +29,17 @@ pub struct Emulator {
     epoch: Instant,
     timer: Timer,
     waiter: Waiter,
+    /// It never sleeps.
+    awake: bool,
+    wake_up: WakeUp,
+    nap: Option<Nap>,
     /// When it was decided to let other tasks run until the next event is near.
     yielded: Option<Instant>,
 }
 
 impl Emulator {
-    /// For a simulation that has not run yet. Its time zero is now.
+    /// For a simulation that has not run yet. Its time zero is now. With [`Pacing::Spin`] it stays awake as long as it runs: a
+    /// packet enters the network when it is seen, so one that had to wake the emulator up would enter late.
     ///
     /// # Errors
     /// If the process has no descriptors left.
@@ -39,6 +52,9 @@ impl Emulator {
             epoch: timer::now(),
             timer: Timer::new()?,
             waiter: Waiter::new(pacing),
+            awake: matches!(pacing, Pacing::Spin { .. }),
+            wake_up: WakeUp::new(),
+            nap: None,
             yielded: None,
         })
     }
@@ -104,23 +120,33 @@ impl Emulator {
                 return Poll::Pending;
             }
             let next = sim.next_at().unwrap_or(end).min(end);
-            if next == Instant::FAR_FUTURE {
+            if next == Instant::FAR_FUTURE && !self.awake {
                 // Only a packet brings it on.
                 return Poll::Pending;
             }
             let now = timer::now();
+            if let Some(Nap { until, due }) = self.nap.take_if(|nap| nap.until <= now) {
+                self.wake_up.take(now.since(until));
+                if now < due {
+                    timer::spin_until(due);
+                    continue;
+                }
+            }
             match self.waiter.wait(now, self.real(next)) {
-                Wait::Sleep(until) => {
-                    self.timer.arm(Some(until))?;
-                    let woken = ready!(self.timer.poll_expired(cx))?;
-                    self.waiter.on_wake_up(woken.since(until));
+                Wait::Sleep(until) if !self.awake => {
+                    let early = until - self.wake_up.median();
+                    // What is due sooner waits for the wake-up: on a busy link it is one for several packets.
+                    self.nap = (early.since(now) > self.wake_up.median())
+                        .then(|| Nap { until: early, due: self.real(next) });
+                    self.timer.arm(Some(self.nap.map_or(until, |nap| nap.until)))?;
+                    ready!(self.timer.poll_expired(cx))?;
                 }
                 Wait::Hold(_, at) if !held => {
                     timer::spin_until(at);
                     held = true;
                 }
                 // Also between two events in quick succession: a busy link has no others.
-                Wait::Yield | Wait::Hold(..) => {
+                Wait::Sleep(_) | Wait::Yield | Wait::Hold(..) => {
                     self.yielded = Some(now);
                     let_others_run(cx);
                     return Poll::Pending;

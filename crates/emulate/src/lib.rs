@@ -21,6 +21,7 @@ mod port;
 mod record;
 #[cfg(all(feature = "scenarios", target_os = "linux"))]
 pub mod stage;
+mod wake_up;
 
 pub use ackline_netsim::pcapng::Capture;
 pub use ackline_netsim::{LinkSpec, LinkStats};
