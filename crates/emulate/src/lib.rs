@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod emulator;
+mod load;
 mod path;
 mod port;
 mod record;
@@ -26,6 +27,7 @@ mod wake_up;
 pub use ackline_netsim::pcapng::Capture;
 pub use ackline_netsim::{LinkSpec, LinkStats};
 pub use emulator::Emulator;
+pub use load::{Load, LoadWatch};
 pub use path::Path;
 pub use port::{AttachError, PortStats};
 pub use record::{LinkRecord, PathRecord, Span};

@@ -64,10 +64,12 @@ impl Port {
     /// Hands what has arrived to the device. `epoch` is the simulation's time zero.
     pub(crate) fn send(&mut self, sim: &mut Sim, epoch: Instant) {
         let Self { node, device, stats, .. } = self;
-        while let Some((at, outcome)) = sim.arrived(*node, |at, packet| {
-            (at, device.try_send(&packet.bytes, [&[], &[]], None, TxChecksum::Complete))
+        while let Some((late, outcome)) = sim.arrived(*node, |at, packet| {
+            // What the call takes is not the path's.
+            let late = timer::now().since(epoch + at.since(Instant::ZERO));
+            (late, device.try_send(&packet.bytes, [&[], &[]], None, TxChecksum::Complete))
         }) {
-            stats.lateness.record(timer::now().since(epoch + at.since(Instant::ZERO)));
+            stats.lateness.record(late);
             match outcome {
                 Ok(()) => stats.sent += 1,
                 Err(_) => stats.refused += 1,

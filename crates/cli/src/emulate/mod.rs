@@ -1,7 +1,6 @@
 //! `ackline emulate`: a program behind a path of the simulator, in real time.
 
 mod files;
-mod load;
 mod names;
 mod outside;
 mod path;
@@ -18,9 +17,8 @@ use crate::{interfaces, output, tunnel};
 use ackline::Registry;
 use ackline::core::Instant;
 use ackline::runtime::{Device, timer};
-use ackline_emulate::{Capture, Emulator, LinkSpec, Path, PathRecord};
+use ackline_emulate::{Capture, Emulator, LinkSpec, LoadWatch, Path, PathRecord};
 use files::{Files, ResultFile};
-use load::LoadWatch;
 use names::Names;
 use outside::Outside;
 use program::{Addresses, Started};

@@ -1,11 +1,10 @@
 //! What passed the path, and whether the machine kept its times.
 
-use super::load::Load;
 use super::validity::{self, Evidence, Kept};
 use crate::output;
 use ackline::core::Duration;
 use ackline::runtime::stats::Distribution;
-use ackline_emulate::{LinkRecord, LinkStats, PathRecord, PortStats};
+use ackline_emulate::{LinkRecord, LinkStats, Load, PathRecord, PortStats};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -16,12 +15,27 @@ pub(super) struct Summary {
     pub(super) seconds: f64,
     pub(super) up: Direction,
     pub(super) down: Direction,
-    load: Load,
+    load: Shares,
     /// The machine kept the times of the path.
     valid: bool,
     /// Why not.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) reasons: Vec<String>,
+}
+
+/// Shares of the time, 0 to 1; `null` if the kernel does not tell.
+#[derive(Debug, Serialize)]
+struct Shares {
+    /// The emulator's thread ran. Behind the path it carries the program's connections on, too.
+    thread_busy: Option<f64>,
+    thread_waiting: Option<f64>,
+    machine_busy: Option<f64>,
+}
+
+impl From<Load> for Shares {
+    fn from(Load { thread_busy, thread_waiting, machine_busy }: Load) -> Self {
+        Self { thread_busy, thread_waiting, machine_busy }
+    }
 }
 
 /// One direction.
@@ -149,8 +163,8 @@ impl Summary {
     ) -> Self {
         let seconds = time.as_secs_f64();
         let [up, down] = [up, down].map(|passed| Direction::new(&passed, seconds, record.length()));
-        let reasons = validity::reasons(Evidence { seconds, up: up.kept(), down: down.kept(), load, spins });
-        Self { seconds, valid: reasons.is_empty(), up, down, load, reasons }
+        let reasons = validity::reasons(Evidence { time, up: up.kept(), down: down.kept(), load, spins });
+        Self { seconds, valid: reasons.is_empty(), up, down, load: load.into(), reasons }
     }
 
     /// Both directions with their names.
@@ -181,7 +195,7 @@ impl Summary {
         }
         let share =
             |name: &str, share: Option<f64>| share.map(|share| format!("{name} {:.0} %", share * 100.0));
-        let Load { thread_busy, thread_waiting, machine_busy } = self.load;
+        let Shares { thread_busy, thread_waiting, machine_busy } = self.load;
         let shares = [
             share("emulator busy", thread_busy),
             share("waiting for a processor", thread_waiting),

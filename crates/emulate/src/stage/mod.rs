@@ -14,6 +14,7 @@ mod live;
 mod tally;
 
 use crate::emulator::Emulator;
+use crate::load::LoadWatch;
 use crate::port::PortStats;
 use ackline_lab::stage::{
     EndReport, OutsideEnd, OutsideHost, Role, Stage, StageError, Stages, Validity, World,
@@ -95,7 +96,7 @@ impl Host {
 struct RealStage {
     pacing: Pacing,
     hosts: Vec<Host>,
-    emulator: Option<Emulator>,
+    emulator: Option<(Emulator, LoadWatch)>,
     tallies: Vec<Arc<Tally>>,
     /// Last, because what came before may use it.
     runtime: Runtime,
@@ -145,12 +146,12 @@ impl Stage for RealStage {
         for host in &mut self.hosts {
             host.begin(&self.runtime, emulator.epoch())?;
         }
-        self.emulator = Some(emulator);
+        self.emulator = Some((emulator, LoadWatch::start()));
         Ok(())
     }
 
     fn run_until(&mut self, sim: &mut Sim, until: Instant) -> Result<(), StageError> {
-        let Some(emulator) = &mut self.emulator else { return Ok(()) };
+        let Some((emulator, _)) = &mut self.emulator else { return Ok(()) };
         self.runtime.block_on(emulator.run_until(sim, until)).map_err(failed("emulate the network"))
     }
 
@@ -159,7 +160,12 @@ impl Stage for RealStage {
     }
 
     fn finish(&mut self) -> (Vec<ConnRecord>, Option<Validity>) {
-        let validity = self.emulator.take().map(|emulator| judge(emulator.ports()));
+        let validity = self.emulator.take().map(|(emulator, load)| {
+            let mut validity = judge(emulator.ports());
+            let spins = matches!(self.pacing, Pacing::Spin { .. });
+            validity.reasons.extend(load.read().reasons(emulator.elapsed(), spins));
+            validity
+        });
         self.hosts.clear();
         (self.tallies.iter().flat_map(|tally| tally.connections()).collect(), validity)
     }
