@@ -55,7 +55,9 @@ async fn emulate(
     emulator.attach(&path.sim, path.outside, Box::new(far))?;
     run_for(&mut emulator, &mut path, WARM_UP).await?;
     let take = |handed: &Noted| std::mem::take(&mut *handed.lock().unwrap_or_else(PoisonError::into_inner));
-    (take(&to_near), take(&to_far));
+    for handed in [&to_near, &to_far] {
+        take(handed);
+    }
     let cpu = cpu_of_thread();
     run_for(&mut emulator, &mut path, length).await?;
     let cpu = (cpu_of_thread() - cpu) / length.as_secs_f64();
