@@ -1,17 +1,29 @@
 //! `ackline reproduce`: papers repeated.
 
 use crate::args::ReproduceArgs;
+use crate::emulate;
 use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
+use ackline::runtime::Pacing;
+use ackline_emulate::stage::RealTime;
 use ackline_papers::{
-    Options, ReproduceError, STUDIES, Study, StudyResult, listing, reproduce, study, to_json, to_text,
+    LIVE, Options, ReproduceError, STUDIES, Study, StudyResult, listing, live_study, reproduce, study,
+    to_json, to_text,
 };
 use std::env;
 use std::path::PathBuf;
 
+/// The stage of live runs.
+static REAL_TIME: RealTime = RealTime { pacing: Pacing::Timer };
+
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
-    let Some(name) = args.paper.as_deref() else { return show(&listing(STUDIES)) };
-    let studies: Vec<&'static dyn Study> = if name == "all" { STUDIES.to_vec() } else { vec![study(name)?] };
+    let Some(name) = args.paper.as_deref() else { return show(&(listing(STUDIES) + "\n" + &listing(LIVE))) };
+    let studies: Vec<&'static dyn Study> = match (name, args.live) {
+        ("all", false) => STUDIES.to_vec(),
+        ("all", true) => LIVE.to_vec(),
+        (name, false) => vec![study(name)?],
+        (name, true) => vec![live_study(name)?],
+    };
     if studies.len() > 1 && !args.tables.is_empty() {
         return Err(Failure::usage("--table: tables are those of one paper; name it instead of all"));
     }
@@ -25,8 +37,13 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
         from: args.from.clone(),
         plot: args.figures.options(),
+        live: args.live.then_some(&REAL_TIME),
         progress: !args.output.quiet,
     };
+    if args.live && args.from.is_none() {
+        // While the process has one thread.
+        emulate::prepare()?;
+    }
     let all = reproduce(&studies, &options)?;
     show(&text(&all, args))?;
     if !args.output.quiet {

@@ -178,7 +178,7 @@ pub trait Stage: Debug {
 }
 
 /// Makes a stage for each run.
-pub trait Stages: Sync {
+pub trait Stages: Debug + Sync {
     /// Sets its results apart from those of others; empty for the simulator's.
     fn name(&self) -> &'static str;
 

@@ -12,6 +12,7 @@ use super::store;
 use super::study::{Knob, Request, Study};
 use super::work::{self, Outcome};
 use ackline_lab::plot::PlotOptions;
+use ackline_lab::stage::Stages;
 use ackline_tcp_core::policy::spec::nearest;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,6 +39,8 @@ pub struct Options {
     pub from: Option<PathBuf>,
     /// How figures become files.
     pub plot: PlotOptions,
+    /// Where runs by the real clock take place; without it their jobs fail.
+    pub live: Option<&'static dyn Stages>,
     /// Show progress on standard error, if that is a terminal.
     pub progress: bool,
 }

@@ -3,7 +3,9 @@
 use super::error::ReproduceError;
 use super::sources;
 use super::study::Study;
-use ackline_lab::{Outcome, Scenario, run_one};
+use ackline_lab::results::RunResult;
+use ackline_lab::stage::Stages;
+use ackline_lab::{Outcome, Scenario, run_one, run_one_on};
 use rustix::time::{ClockId, clock_gettime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -14,7 +16,32 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 
 /// The work of a job: its output, or why there is none.
-type Work = Box<dyn Fn() -> Result<Value, String> + Send + Sync>;
+enum Work {
+    /// Simulated, or computed: the same on every machine.
+    Pure(Box<dyn Fn() -> Result<Value, String> + Send + Sync>),
+    /// A run of a point of a scenario by the real clock.
+    Live { scenario: Arc<Scenario>, point: usize, repetition: u32 },
+}
+
+/// How often a run by the real clock is tried until it is valid.
+const TRIES: u32 = 3;
+
+/// A run by the real clock: the output of [`Job::live`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LiveRun {
+    /// The first valid one; if there is none, the last one.
+    pub result: RunResult,
+    /// Runs before it, which were INVALID.
+    pub before: u32,
+}
+
+impl LiveRun {
+    /// Why it counts for nothing; empty if it counts.
+    #[must_use]
+    pub fn faults(&self) -> &[String] {
+        self.result.validity.as_ref().map_or(&[], |validity| &validity.reasons)
+    }
+}
 
 /// What a job gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -62,11 +89,7 @@ impl Job {
             identity: format!("{:032x}", twox_hash::XxHash3_128::oneshot(all.as_bytes())),
             made_in: sources::name_of(Location::caller().file()),
             part: "",
-            work: Box::new(move || {
-                let mut value = serde_json::to_value(work()?).map_err(|error| error.to_string())?;
-                round(&mut value);
-                Ok(value)
-            }),
+            work: Work::Pure(Box::new(move || rounded(work()?))),
         }
     }
 
@@ -92,6 +115,19 @@ impl Job {
         let work =
             move || run_one(&scenario, point, repetition).map(&read).map_err(|error| error.to_string());
         Self::new(id, identity, work)
+    }
+
+    /// The same run by the real clock, on the stage of [`Options::live`](super::Options::live). Its output is a [`LiveRun`]. It is
+    /// never taken from a cache, and runs by itself.
+    pub fn live(id: impl Into<String>, scenario: &Arc<Scenario>, point: usize, repetition: u32) -> Self {
+        let like = Self::outcome(id, "live", scenario, point, repetition, |outcome| outcome.result);
+        let work = Work::Live { scenario: scenario.clone(), point, repetition };
+        Self { made_in: None, work, ..like }
+    }
+
+    /// True if its output is that of one machine at one time.
+    pub(super) const fn is_live(&self) -> bool {
+        matches!(self.work, Work::Live { .. })
     }
 
     /// Its name within its study.
@@ -120,12 +156,38 @@ impl Job {
         self.made_in.as_deref().is_none_or(|file| sources::of_file(file).is_some())
     }
 
-    pub(super) fn run(&self) -> Result<Done, String> {
+    /// Runs it; `live` is where runs by the real clock take place.
+    pub(super) fn run(&self, live: Option<&dyn Stages>) -> Result<Done, String> {
         let begun = cpu_seconds();
+        let work = || match &self.work {
+            Work::Pure(work) => work(),
+            Work::Live { scenario, point, repetition } => {
+                let stages = live.ok_or("it is a run by the real clock, and there is no stage for it")?;
+                rounded(by_the_clock(stages, scenario, *point, *repetition)?)
+            }
+        };
         // A panic is one job's failure: what others of hours of work gave is kept.
-        let output = catch_unwind(AssertUnwindSafe(|| (self.work)()))
+        let output = catch_unwind(AssertUnwindSafe(work))
             .unwrap_or_else(|_| Err("panicked; the message stands on standard error".to_owned()))?;
         Ok(Done { cpu_s: round_number(cpu_seconds() - begun, 3), output })
+    }
+}
+
+/// A run that the machine kept up with, if one of a few tries is such a run.
+fn by_the_clock(
+    stages: &dyn Stages,
+    scenario: &Scenario,
+    point: usize,
+    repetition: u32,
+) -> Result<LiveRun, String> {
+    let mut before = 0;
+    loop {
+        let outcome = run_one_on(stages, scenario, point, repetition).map_err(|error| error.to_string())?;
+        let run = LiveRun { result: outcome.result, before };
+        if run.faults().is_empty() || before + 1 == TRIES {
+            return Ok(run);
+        }
+        before += 1;
     }
 }
 
@@ -161,6 +223,13 @@ fn cpu_seconds() -> f64 {
 
 /// Significant digits that are kept of an output: what lies beyond says nothing, and makes the data twice as large.
 const DIGITS: usize = 7;
+
+/// An output as it is kept.
+fn rounded(output: impl Serialize) -> Result<Value, String> {
+    let mut value = serde_json::to_value(output).map_err(|error| error.to_string())?;
+    round(&mut value);
+    Ok(value)
+}
 
 /// Rounds each number that is not whole.
 fn round(value: &mut Value) {

@@ -14,6 +14,9 @@
 //! passes. A [`Finding`] says what became of a published table, and its verdict follows from checks. Outputs of jobs are cached by
 //! content, and a run's data give its page again ([`Options::cache`], [`Options::from`]).
 //!
+//! Studies of [`LIVE`] run their scenarios a second time, on real packets beside the kernel's TCP, on a stage of the caller
+//! ([`Options::live`]); they have pages of their own, with the same checks and pins.
+//!
 //! To add a paper: a folder in [`studies`] with a type that implements [`Study`], a page in Markdown ([`page`] has its
 //! placeholders), its pins, and a line in [`STUDIES`].
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -29,6 +32,7 @@ mod finding;
 mod job;
 mod json;
 mod judgement;
+mod live;
 pub mod page;
 pub mod pin;
 mod registry;
@@ -50,15 +54,15 @@ pub use data::Origin;
 pub use engine::{Options, StudyResult, reproduce};
 pub use error::ReproduceError;
 pub use finding::Finding;
-pub use job::{Job, Outputs};
+pub use job::{Job, LiveRun, Outputs};
 pub use json::to_json;
 pub use judgement::{Counts, Judgement, Verdict};
 pub use pin::{Extent, Pin};
-pub use registry::study;
+pub use registry::{live_study, study};
 pub use reproduction::Reproduction;
 pub use scenario::ScenarioText;
 pub(crate) use scenario::scenario;
-pub use studies::STUDIES;
+pub use studies::{LIVE, STUDIES};
 pub use study::{Knob, Paper, Part, Request, Study, no_jobs};
 pub use table::{Cell, Table};
 pub use terminal::{listing, to_text};

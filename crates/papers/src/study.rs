@@ -7,7 +7,7 @@ use super::reproduction::Reproduction;
 /// A paper that is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paper {
-    /// What `ackline reproduce` calls it.
+    /// What `ackline reproduce` calls it: `dclor`, or `dclor --live`.
     pub name: &'static str,
     /// The name of its page, its folder of figures and its JSON document, without ending.
     pub stem: &'static str,

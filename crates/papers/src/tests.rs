@@ -3,9 +3,14 @@
 use super::engine::{Options, reproduce};
 use super::*;
 use ackline_lab::plot::{Chart, Format, Line, PlotOptions};
+use ackline_lab::stage::{EndReport, OutsideEnd, OutsideHost, Stage, StageError, Stages, Validity, World};
+use ackline_netsim::Sim;
+use ackline_netsim::record::ConnRecord;
+use ackline_tcp_core::{Duration, Instant};
 use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Two parts: one has jobs, a figure, a finding and a check that misses, the other a check that fails, and both share a check.
 struct Tiny {
@@ -519,4 +524,103 @@ fn names_of_studies_and_parts_are_different() {
         pin::read(study.pins()).unwrap();
         assert!(!parts.is_empty() && parts.windows(2).all(|pair| pair[0] != pair[1]), "{parts:?}");
     }
+}
+
+/// A stage of real time that is late in its first `late` runs.
+#[derive(Debug)]
+struct Late {
+    late: u32,
+    runs: AtomicU32,
+}
+
+impl Stages for Late {
+    fn name(&self) -> &'static str {
+        "late "
+    }
+
+    fn stage(&self) -> Result<Box<dyn Stage>, StageError> {
+        let run = self.runs.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(LateStage { is_late: run < self.late }))
+    }
+
+    fn is_parallel(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Debug)]
+struct LateStage {
+    is_late: bool,
+}
+
+impl Stage for LateStage {
+    fn is_outside(&self, _: World) -> bool {
+        false
+    }
+
+    fn begin(
+        &mut self,
+        _: &mut Sim,
+        _: Vec<OutsideHost>,
+        _: Vec<OutsideEnd>,
+        _: Duration,
+    ) -> Result<(), StageError> {
+        Ok(())
+    }
+
+    fn run_until(&mut self, sim: &mut Sim, until: Instant) -> Result<(), StageError> {
+        sim.run_until(until);
+        Ok(())
+    }
+
+    fn report(&self, _: usize) -> EndReport {
+        EndReport::default()
+    }
+
+    fn finish(&mut self) -> (Vec<ConnRecord>, Option<Validity>) {
+        let reasons = if self.is_late { vec!["late".to_owned()] } else { vec![] };
+        (vec![], Some(Validity { reasons, ..Validity::default() }))
+    }
+}
+
+fn live(stages: &'static dyn Stages, cache: Option<&Path>) -> Result<StudyResult, ReproduceError> {
+    let options =
+        Options { quick: true, live: Some(stages), cache: cache.map(Path::to_owned), ..options(&["100k"]) };
+    Ok(reproduce(&[live_study("kalampoukas")?], &options)?.remove(0))
+}
+
+#[test]
+fn a_run_that_was_late_is_run_again_and_said() {
+    static LATE: Late = Late { late: 2, runs: AtomicU32::new(0) };
+    let done = live(&LATE, None).unwrap();
+    assert_eq!(LATE.runs.load(Ordering::Relaxed), 3);
+    // The same runs as the simulated ones, so all agree.
+    assert_eq!(done.failures(true), [""; 0]);
+    let notes = &done.reproduction.notes;
+    assert!(notes.len() == 1 && notes[0].contains("2 live runs were INVALID"), "{notes:?}");
+}
+
+#[test]
+fn a_run_that_is_always_late_counts_for_nothing() {
+    static LATE: Late = Late { late: u32::MAX, runs: AtomicU32::new(0) };
+    let done = live(&LATE, None).unwrap();
+    assert_eq!(LATE.runs.load(Ordering::Relaxed), 3);
+    let counts = done.counts();
+    assert_eq!((counts.checks, counts.failed), (3, 3));
+    assert!(done.reproduction.checks.iter().take(2).all(|check| check.measured.is_none()));
+    let text = to_text(&done);
+    assert!(text.contains("INVALID: 100k f=1/2, run 0: late."), "{text}");
+}
+
+#[test]
+fn live_runs_are_never_taken_from_the_cache_and_need_a_stage() {
+    static LATE: Late = Late { late: 0, runs: AtomicU32::new(0) };
+    let folder = tempfile::tempdir().unwrap();
+    for runs in 1..=2 {
+        let done = live(&LATE, Some(folder.path())).unwrap();
+        assert_eq!((LATE.runs.load(Ordering::Relaxed), done.origin.cached), (runs, runs as usize - 1));
+    }
+    let options = Options { quick: true, ..options(&["100k"]) };
+    let error = reproduce(&[live_study("kalampoukas").unwrap()], &options).err().unwrap().to_string();
+    assert!(error.contains("there is no stage for it"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The work: jobs of all studies side by side, those that take longest first.
+//! The work: jobs of all studies side by side, those that take longest first, and then runs by the real clock, one after the other.
 
 use super::cache::{Cache, Found};
 use super::engine::Options;
@@ -59,7 +59,9 @@ pub(super) fn run(
         .collect();
     let find = |(place, study, job): (usize, &'static dyn Study, _)| {
         let task = Task { place, study, job, code: Job::code(job, study) };
-        let found = cache.as_ref().map_or(Found::Nothing, |cache| cache.find(job, &task.code));
+        // What the real clock gave at another time is not what it gives now.
+        let cache = cache.as_ref().filter(|_| !job.is_live());
+        let found = cache.map_or(Found::Nothing, |cache| cache.find(job, &task.code));
         (task, found)
     };
     let found: Vec<(Task<'_>, Found)> = pool.install(|| all.into_par_iter().map(find).collect());
@@ -84,10 +86,14 @@ pub(super) fn run(
         bar.set_style(style);
     }
     bar.tick();
+    let (live, mut tasks): (Vec<_>, Vec<_>) = tasks.into_iter().partition(|task| task.job.is_live());
     longest_first(&mut tasks, cache.as_ref());
-    let queue = Queue { tasks: &tasks, next: AtomicUsize::new(0), cache: cache.as_ref(), bar: &bar };
+    let queue = |tasks| Queue { tasks, next: AtomicUsize::new(0), cache: cache.as_ref(), bar: &bar, options };
     let done = Mutex::new(vec![]);
-    pool.broadcast(|_| queue.work(&done));
+    let simulated = queue(&tasks);
+    pool.broadcast(|_| simulated.work(&done));
+    // By themselves, so that the machine keeps their times.
+    queue(&live).work(&done);
     let wall_s = bar.elapsed().as_secs_f64();
     bar.finish_and_clear();
     for (place, id, result) in done.into_inner().unwrap_or_default() {
@@ -117,6 +123,7 @@ struct Queue<'a> {
     next: AtomicUsize,
     cache: Option<&'a Cache>,
     bar: &'a ProgressBar,
+    options: &'a Options,
 }
 
 /// What a job gave, with the place of its study and its id.
@@ -139,8 +146,8 @@ impl Queue<'_> {
         let study = task.study.paper().name;
         let fault =
             |message| ReproduceError::Job { study: study.to_owned(), job: task.job.id().to_owned(), message };
-        let done = task.job.run().map_err(fault)?;
-        if let Some(cache) = self.cache {
+        let done = task.job.run(self.options.live).map_err(fault)?;
+        if let Some(cache) = self.cache.filter(|_| !task.job.is_live()) {
             cache.keep(study, task.job, &task.code, &done)?;
         }
         Ok(done)

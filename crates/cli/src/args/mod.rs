@@ -636,7 +636,7 @@ Examples:
 
 /// Repeat a published paper and compare each number with the paper's
 ///
-/// Runs the paper's experiments in virtual time; results are the same on every machine. Prints the paper's tables with the
+/// Runs the paper's experiments in virtual time (results are the same on every machine), or with --live in real time. Prints the paper's tables with the
 /// measured number, the paper's number and the deviation, and lists the checks that failed.
 #[derive(Args)]
 #[command(after_long_help = REPRODUCE_EXAMPLES)]
@@ -647,6 +647,12 @@ pub(crate) struct ReproduceArgs {
     /// List the papers and their tables
     #[arg(long, exclusive = true)]
     pub(crate) list: bool,
+    /// Run the paper's live part: in real time beside the kernel's TCP, and simulated, compared with each other
+    ///
+    /// Needs root or user namespaces, and a machine with nothing else to do. Runs that it did not keep up with are INVALID, run
+    /// again at most twice, and count for nothing.
+    #[arg(long)]
+    pub(crate) live: bool,
     /// Only these tables or figures, as named by --list: 15.2 or 15.1,15.3
     #[arg(short, long = "table", value_name = "NAME", value_delimiter = ',')]
     pub(crate) tables: Vec<String>,
@@ -697,6 +703,7 @@ Examples:
   ackline reproduce --list
   ackline reproduce a3
   ackline reproduce a3 --table 15.3
+  ackline reproduce kalampoukas --live --quick
   ackline reproduce all --out papers
   ackline reproduce dclor --from docs/papers/data --out papers
   ackline reproduce a3 --json | jq '.checks[] | select(.ok | not)'

@@ -21,6 +21,7 @@ use ackline_emulate::{Capture, Emulator, LinkSpec, LoadWatch, Path, PathRecord};
 use files::{Files, ResultFile};
 use names::Names;
 use outside::Outside;
+pub(crate) use program::prepare;
 use program::{Addresses, Started};
 use report::{Passed, Summary};
 use std::fs::File;

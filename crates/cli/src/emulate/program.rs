@@ -49,7 +49,7 @@ impl Addresses {
 }
 
 /// Gains the rights to make a namespace, if they are missing: inside a user namespace. To be called while the process has one thread.
-pub(super) fn prepare() -> Result<(), Failure> {
+pub(crate) fn prepare() -> Result<(), Failure> {
     if rustix::thread::capabilities(None)
         .is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN))
     {

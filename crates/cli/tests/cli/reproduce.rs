@@ -11,6 +11,7 @@ fn the_list_names_papers_and_tables() {
     assert_eq!(ended.status, Some(0), "{ended:?}");
     let list = String::from_utf8(ended.stdout).expect("UTF-8");
     assert!(list.contains("a3  R. K. C. Chang") && list.contains("--table 15.3"), "{list}");
+    assert!(list.contains("kalampoukas --live  L. Kalampoukas"), "{list}");
 }
 
 #[test]
@@ -50,6 +51,8 @@ fn a_table_is_shown_and_written_whole() {
 #[test]
 fn what_there_is_not_is_refused_in_one_line() {
     assert!(refused(&["reproduce", "a4"], 2).contains("there is no paper \"a4\"; did you mean \"a3\"?"));
+    let complaint = refused(&["reproduce", "kalampouka", "--live"], 2);
+    assert!(complaint.contains("did you mean \"kalampoukas\"?"), "{complaint}");
     let complaint = refused(&["reproduce", "a3", "--table", "15.4"], 2);
     assert!(complaint.contains("a3 has no table \"15.4\"; did you mean \"15."), "{complaint}");
     assert!(

@@ -4,9 +4,12 @@ mod a3;
 mod acwap;
 mod dclor;
 pub mod kalampoukas;
+mod live;
 mod ls_aimd;
 
 use crate::study::Study;
+
+pub use live::LIVE;
 
 /// All studies, in the order in which they are listed.
 pub const STUDIES: &[&dyn Study] =
