@@ -98,6 +98,9 @@ impl Experiment {
     ) -> Result<Reproduction, ReproduceError> {
         let Extent { points, runs, .. } = self.extent(request)?;
         let mut found = Reproduction::default();
+        if points.is_empty() {
+            return Ok(found);
+        }
         let mut table = Table::new(self.name, self.title)
             .columns(["", "what", "paper", "simulated", "live", "agrees from", "to"])
             .note(self.note());

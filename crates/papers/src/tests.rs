@@ -624,3 +624,14 @@ fn live_runs_are_never_taken_from_the_cache_and_need_a_stage() {
     let error = reproduce(&[live_study("kalampoukas").unwrap()], &options).err().unwrap().to_string();
     assert!(error.contains("there is no stage for it"), "{error}");
 }
+
+#[test]
+fn live_parts_agree_with_themselves() {
+    static LATE: Late = Late { late: 0, runs: AtomicU32::new(0) };
+    let options = Options { quick: true, live: Some(&LATE), ..Options::default() };
+    for done in reproduce(LIVE, &options).unwrap() {
+        let name = done.study.paper().name;
+        assert_eq!(done.failures(true), [""; 0], "{name}");
+        assert!(done.counts().checks > 0, "{name}");
+    }
+}
