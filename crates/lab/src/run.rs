@@ -398,7 +398,8 @@ impl PolicyNames {
             sched: sched.map(|sched| sched.name().to_owned()).unwrap_or_default(),
         };
         if from == World::Kernel {
-            let own = sender.host.as_ref().and_then(|host| host.kernel.cc.as_deref());
+            let own =
+                sender.host.as_ref().and_then(|host| host.kernel.cc.as_ref().map(|cc| cc.value.as_str()));
             names.cc = format!("kernel {}", own.unwrap_or(&names.cc));
             (names.rto, names.sched) = (kernel(), kernel());
         }

@@ -42,9 +42,20 @@ impl World {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelSettings {
     /// The congestion control; `None`: that of the flow.
-    pub cc: Option<String>,
-    /// Names, as sysctl(8) has them, and values.
-    pub sysctls: Vec<(String, String)>,
+    pub cc: Option<KernelSetting>,
+    /// Those of sysctl(8), by its names.
+    pub sysctls: Vec<KernelSetting>,
+}
+
+/// A setting of the kernel, and where the scenario has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelSetting {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// File, line, column and key, for errors.
+    pub place: String,
 }
 
 /// A host outside the simulation. Its packets enter and leave at a port.
@@ -143,8 +154,15 @@ impl Validity {
 
 /// Why a stage cannot go on.
 #[derive(Debug, Error)]
-#[error("{0}")]
-pub struct StageError(pub String);
+#[non_exhaustive]
+pub enum StageError {
+    /// The machine does not do what every run needs.
+    #[error("{0}")]
+    Machine(String),
+    /// It lacks what a key of the scenario asks for.
+    #[error("{0}")]
+    Setting(String),
+}
 
 /// Where one run takes place.
 pub trait Stage: Debug {

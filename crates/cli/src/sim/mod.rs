@@ -9,6 +9,7 @@ use crate::output::{print, say};
 use ackline::Registry;
 use ackline::core::policy::spec::nearest;
 use ackline_lab::plot::Layout;
+use ackline_lab::stage::StageError;
 use ackline_lab::{EXAMPLES, Report, RunError, RunOptions, Scenario, example};
 use report::Files;
 use std::io::{self, Read as _};
@@ -132,7 +133,9 @@ impl From<RunError> for Failure {
         match error {
             RunError::File { what, path, source } => Self::file(what, path.display(), &source),
             RunError::Content { .. } | RunError::Merge(_) => Self::new(Exit::File, error.to_string()),
-            RunError::Threads { .. } | RunError::Stage(_) => Self::new(Exit::Device, error.to_string()),
+            RunError::Threads { .. } | RunError::Stage(StageError::Machine(_)) => {
+                Self::new(Exit::Device, error.to_string())
+            }
             _ => Self::usage(error.to_string()),
         }
     }

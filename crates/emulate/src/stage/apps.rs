@@ -1,9 +1,9 @@
 //! Sources and sinks: what netsim's applications do, over any sockets.
 
+use super::failed;
 use super::tally::{Place, Tally};
-use super::{failed, opens};
 use ackline_lab::scenario::AppKind;
-use ackline_lab::stage::{OutsideEnd, OutsideHost, Role, StageError};
+use ackline_lab::stage::{OutsideEnd, Role, StageError};
 use ackline_netsim::app::{Amount, ClientOptions, Draw, Exchange, Reading, Schedule};
 use ackline_netsim::record::ConnSample;
 use ackline_netsim::{SimRng, pattern};
@@ -56,25 +56,6 @@ pub(super) trait Net: Clone + Send + Sync + 'static {
 
     /// Accepts connections on a port of this host.
     fn listen(&self, port: u16, conn: &Arc<ConnConfig>) -> io::Result<Self::Listener>;
-}
-
-/// Refuses what a host outside the simulation does not do.
-pub(super) fn check(end: &OutsideEnd, host: &OutsideHost) -> Result<(), StageError> {
-    let refused = |what: &str| {
-        let (name, world) = (&host.name, host.world.name());
-        Err(StageError(format!("host {name} is of the world {world:?}, and only virtual hosts have {what}")))
-    };
-    match &end.kind {
-        AppKind::Bsd { .. } if opens(end.role) => refused("the application `bsd-writer`"),
-        AppKind::Bulk { reading: Reading::Copying(_), .. }
-        | AppKind::Source { reading: Reading::Copying(_), .. }
-        | AppKind::Bsd { reading: Reading::Copying(_), .. }
-            if !opens(end.role) =>
-        {
-            refused("a reader with the costs of a host")
-        }
-        _ => Ok(()),
-    }
 }
 
 /// One end of a flow, and what it needs to begin.
@@ -131,7 +112,7 @@ impl<N: Net> Ready<N> {
                     AppKind::Request { options } => opener.ask(&options).await,
                     AppKind::Download { wait, files, .. } => opener.download(wait, files).await,
                     AppKind::Source { schedule, .. } => opener.write(&schedule).await,
-                    // Refused before.
+                    // A scenario has it on hosts inside alone.
                     _ => {}
                 }
             }
@@ -408,8 +389,7 @@ impl<N: Net> Opener<N> {
         let start = self.watch.clock.now();
         match self.follow(schedule).await {
             Ok(()) => {
-                let now = self.watch.clock.now();
-                self.watch.tally.ended((now, now.since(start)));
+                self.watch.tally.completed(self.watch.clock.now().since(start));
             }
             Err(_) => self.failed(),
         }

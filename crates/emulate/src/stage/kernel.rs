@@ -2,7 +2,7 @@
 
 use super::apps::{Listener, Net, Ready, Socket, Task, cc_name};
 use super::failed;
-use ackline_lab::stage::{OutsideHost, StageError};
+use ackline_lab::stage::{KernelSetting, OutsideHost, StageError};
 use ackline_netsim::record::ConnSample;
 use ackline_runtime::Device;
 use ackline_runtime::device::tun::{Tun, TunConfig};
@@ -12,6 +12,7 @@ use ackline_runtime::netns::Namespace;
 use ackline_tcp_core::config::{ConnConfig, Nagle};
 use ackline_tcp_core::{Instant, State};
 use ipnet::{IpNet, Ipv4Net};
+use rustix::io::Errno;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
@@ -68,7 +69,7 @@ impl KernelHost {
 
     pub(super) fn begin(&mut self, epoch: Instant) -> Result<(), StageError> {
         let begun = self.begin.take().is_some_and(|begin| begin.send(epoch).is_ok());
-        if begun { Ok(()) } else { Err(StageError(format!("host {} is gone", self.name))) }
+        if begun { Ok(()) } else { Err(StageError::Machine(format!("host {} is gone", self.name))) }
     }
 }
 
@@ -96,13 +97,9 @@ impl Inside {
     ) -> Result<(Tun, Self), StageError> {
         let name = &host.name;
         Namespace::new_for_thread().map_err(failed(format!("make host {name}")))?;
-        for (key, value) in &host.kernel.sysctls {
-            let path = format!("/proc/sys/{}", key.replace('.', "/"));
-            std::fs::write(&path, value)
-                .map_err(failed(format!("set kernel.sysctl.{key} = {value} of host {name}")))?;
-        }
+        host.kernel.sysctls.iter().try_for_each(set)?;
         let IpAddr::V4(address) = host.address else {
-            return Err(StageError(format!("host {name} has no IPv4 address")));
+            return Err(StageError::Machine(format!("host {name} has no IPv4 address")));
         };
         let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(address, 32)));
         let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
@@ -117,7 +114,7 @@ impl Inside {
         let net = Kernel { cc: host.kernel.cc.clone() };
         let entered = runtime.enter();
         for task in tasks.iter().filter(|task| task.end.sends) {
-            net.check(&task.end.conn).map_err(|error| StageError(format!("host {name}: {error}")))?;
+            net.check(name, &task.end.conn)?;
         }
         let ready = tasks.into_iter().map(|task| task.prepare(&net)).collect::<Result<_, _>>()?;
         drop(entered);
@@ -142,11 +139,30 @@ impl Inside {
     }
 }
 
+/// Sets one of sysctl(8)'s, in the namespace of the calling thread.
+fn set(setting: &KernelSetting) -> Result<(), StageError> {
+    let KernelSetting { name, value, place } = setting;
+    std::fs::write(format!("/proc/sys/{}", name.replace('.', "/")), value).map_err(|error| {
+        StageError::Setting(match error.kind() {
+            io::ErrorKind::NotFound => {
+                format!("{place}: the kernel has no setting {name} in a network namespace (sysctl -a -r net)")
+            }
+            _ => format!("{place}: the kernel does not take {value:?}: {}", words(error)),
+        })
+    })
+}
+
+/// An error without its number.
+fn words(error: impl Into<io::Error>) -> String {
+    let text = error.into().to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
 /// The kernel's TCP, in the namespace of the calling thread.
 #[derive(Clone)]
 pub(super) struct Kernel {
     /// Instead of that of the flow.
-    cc: Option<String>,
+    cc: Option<KernelSetting>,
 }
 
 impl Kernel {
@@ -161,20 +177,34 @@ impl Kernel {
             socket.set_recv_buffer_size(conn.recv_buffer)?;
         }
         socket.set_nodelay(conn.nagle == Nagle::Off)?;
-        let cc = self.cc.clone().unwrap_or_else(|| cc_name(conn));
+        let cc = self.cc(conn);
         // Of an end that only receives it does not matter; one that sends was checked.
         let _ = rustix::net::sockopt::set_tcp_congestion(&socket, &cc);
         Ok(socket)
     }
 
+    fn cc(&self, conn: &ConnConfig) -> String {
+        self.cc.as_ref().map_or_else(|| cc_name(conn), |cc| cc.value.clone())
+    }
+
     /// Fails if the kernel lacks the congestion control.
-    fn check(&self, conn: &ConnConfig) -> Result<(), String> {
-        let cc = self.cc.clone().unwrap_or_else(|| cc_name(conn));
-        let socket = TcpSocket::new_v4().map_err(|error| format!("cannot open a socket: {error}"))?;
+    fn check(&self, host: &str, conn: &ConnConfig) -> Result<(), StageError> {
+        let cc = self.cc(conn);
+        let socket = TcpSocket::new_v4().map_err(failed("open a socket"))?;
         rustix::net::sockopt::set_tcp_congestion(&socket, &cc).map_err(|error| {
+            let place = self.cc.as_ref().map_or_else(|| format!("host {host}"), |cc| cc.place.clone());
+            if error != Errno::NOENT {
+                return StageError::Setting(format!(
+                    "{place}: the kernel does not take {cc:?}: {}",
+                    words(error)
+                ));
+            }
             let known = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
             let known = known.unwrap_or_default();
-            format!("the kernel has no congestion control {cc:?} ({error}); it has {}", known.trim())
+            StageError::Setting(format!(
+                "{place}: the kernel has no congestion control {cc:?}; it has {}",
+                known.trim()
+            ))
         })
     }
 }

@@ -68,7 +68,7 @@ impl Stages for RealTime {
 
 /// The error for something that the machine does not do.
 fn failed<E: Display>(what: impl Display) -> impl FnOnce(E) -> StageError {
-    move |error| StageError(format!("cannot {what}: {error}"))
+    move |error| StageError::Machine(format!("cannot {what}: {error}"))
 }
 
 /// A host outside the simulation, which has begun.
@@ -116,9 +116,7 @@ impl Stage for RealStage {
     ) -> Result<(), StageError> {
         let mut tasks: Vec<Vec<Task>> = hosts.iter().map(|_| vec![]).collect();
         for (place, end) in ends.into_iter().enumerate() {
-            let host = &hosts[end.host];
-            apps::check(&end, host)?;
-            let tally = Arc::new(Tally::new(&end, host.port.index()));
+            let tally = Arc::new(Tally::new(&end, hosts[end.host].port.index()));
             self.tallies.push(tally.clone());
             tasks[end.host].push(Task::new(end, place, tally, interval));
         }

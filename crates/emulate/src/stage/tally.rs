@@ -5,6 +5,7 @@ use ackline_lab::scenario::AppKind;
 use ackline_lab::stage::{EndReport, OutsideEnd};
 use ackline_netsim::app::Timed;
 use ackline_netsim::record::{ConnRecord, ConnSample};
+use ackline_tcp_core::Duration;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,6 +26,8 @@ pub(super) struct Tally {
 struct State {
     counts: BTreeMap<&'static str, f64>,
     times: Vec<Timed>,
+    /// Of the last thing that has ended.
+    completion: Option<Duration>,
     connections: Vec<Connection>,
 }
 
@@ -71,7 +74,14 @@ impl Tally {
 
     /// Something that was measured has ended.
     pub(super) fn ended(&self, time: Timed) {
-        self.state().times.push(time);
+        let mut state = self.state();
+        state.times.push(time);
+        state.completion = Some(time.1);
+    }
+
+    /// All has ended, after this time, of an application that measures no times.
+    pub(super) fn completed(&self, time: Duration) {
+        self.state().completion = Some(time);
     }
 
     /// A connection has begun. `None` if enough of them are kept.
@@ -118,7 +128,7 @@ impl Tally {
         let state = self.state();
         let mut metrics: BTreeMap<String, f64> =
             state.counts.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
-        if let (Some((_, last)), true) = (state.times.last(), metrics.contains_key("written_bytes")) {
+        if let (Some(last), true) = (state.completion, metrics.contains_key("written_bytes")) {
             metrics.insert("completion_s".to_owned(), last.as_secs_f64());
         }
         EndReport { metrics, times: state.times.clone() }

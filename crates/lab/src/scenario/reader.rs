@@ -228,6 +228,12 @@ impl<'a> Item<'a> {
         self.reading.source.error(&self.node.origin, &self.path, message)
     }
 
+    /// File, line, column and key.
+    pub(crate) fn place(&self) -> String {
+        let error = self.error("").to_string();
+        error.trim_end_matches(": ").to_owned()
+    }
+
     /// The error for a value that is not `what` the key takes.
     pub(crate) fn expected(&self, what: &str) -> ScenarioError {
         let found = match &self.node.value {

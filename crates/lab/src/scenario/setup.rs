@@ -7,11 +7,13 @@ use super::options::{self, ConnSettings};
 use super::reader::{Item, Table};
 use super::stis;
 use crate::error::ScenarioError;
-use crate::stage::{KernelSettings, World};
+use crate::stage::{KernelSetting, KernelSettings, World};
+use ackline_netsim::app::Reading;
 use ackline_netsim::stis::StisParams;
 use ackline_netsim::{Checksums, Egress, Service};
 use ackline_registry::{Options, Registry};
-use ackline_tcp_core::config::{ConnConfig, Pricing};
+use ackline_tcp_core::config::options::{CONN, find};
+use ackline_tcp_core::config::{ConnConfig, Nagle, Pricing};
 use ackline_tcp_core::policy::NewEgressScheduler;
 use ackline_tcp_core::policy::spec::nearest;
 use ackline_tcp_core::{Duration, EndpointConfig};
@@ -294,11 +296,14 @@ fn kernel_settings(item: &Item<'_>) -> Result<KernelSettings> {
     if let Some(item) = table.get("sysctl") {
         sysctl(&item, "", &mut sysctls)?;
     }
-    Ok(KernelSettings { cc: table.maybe("cc", |item| Ok(item.text()?.to_owned()))?, sysctls })
+    let cc = |item: &Item<'_>| {
+        Ok(KernelSetting { name: "cc".to_owned(), value: item.text()?.to_owned(), place: item.place() })
+    };
+    Ok(KernelSettings { cc: table.maybe("cc", cc)?, sysctls })
 }
 
 /// `net.ipv4.tcp_sack = 0`, in quotes or as tables.
-fn sysctl(item: &Item<'_>, name: &str, settings: &mut Vec<(String, String)>) -> Result<()> {
+fn sysctl(item: &Item<'_>, name: &str, settings: &mut Vec<KernelSetting>) -> Result<()> {
     if !item.is_table() {
         // Others are not apart in each namespace.
         if !name.starts_with("net.") {
@@ -306,7 +311,7 @@ fn sysctl(item: &Item<'_>, name: &str, settings: &mut Vec<(String, String)>) -> 
                 "{name:?} is no setting of a network namespace: its name begins with \"net.\""
             )));
         }
-        settings.push((name.to_owned(), item.spelled()?));
+        settings.push(KernelSetting { name: name.to_owned(), value: item.spelled()?, place: item.place() });
         return Ok(());
     }
     for (key, item) in item.table()?.iter() {
@@ -476,6 +481,10 @@ impl App<'_> {
             }
             let conn = self.conn(table.get("conn"), &self.defaults)?;
             let accept = self.conn(table.get("accept"), &conn)?;
+            let (from, to): (Vec<usize>, Vec<usize>) = pairs.iter().copied().unzip();
+            self.taken_by_kernel(table.get("conn"), &from, &conn)?;
+            self.taken_by_kernel(table.get("accept"), &to, &accept)?;
+            self.simulated_only(&table, &kind, &from, &to)?;
             let count = table.or("count", 1, |item| Ok(item.integer()? as usize))?;
             let start = table.or("start", Duration::ZERO, Item::time)?;
             let stagger = table.or("stagger", Duration::ZERO, Item::time)?;
@@ -512,6 +521,59 @@ impl App<'_> {
             }
             None => Ok(places),
         }
+    }
+
+    /// The first of these hosts that is of such a world.
+    fn in_world(&self, hosts: &[usize], is: impl Fn(World) -> bool) -> Option<(&str, &'static str)> {
+        let nodes = hosts.iter().map(|place| &self.nodes[*place]);
+        nodes
+            .filter_map(|node| Some((node.name.as_str(), node.host.as_ref()?.world)))
+            .find(|(_, world)| is(*world))
+            .map(|(name, world)| (name, world.name()))
+    }
+
+    /// What an app's own table says for an end of the kernel, the kernel has, too.
+    fn taken_by_kernel(&self, item: Option<Item<'_>>, hosts: &[usize], conn: &ConnSettings) -> Result<()> {
+        let (Some(item), Some((host, _))) = (item, self.in_world(hosts, |world| world == World::Kernel))
+        else {
+            return Ok(());
+        };
+        for (key, item) in item.table()?.options() {
+            let key = find(CONN, key).map_or(key, |known| known.name);
+            let wrong = match key {
+                "nagle" if !matches!(conn.config.nagle, Nagle::Off | Nagle::Minshall) => {
+                    "nagle is off or minshall there"
+                }
+                "cc" | "nagle" | "send_buffer" | "recv_buffer" => continue,
+                _ => "settings of connections there are cc, nagle, send_buffer and recv_buffer",
+            };
+            return Err(item.error(format!(
+                "{host} is of the world \"kernel\": {wrong} (others for it are in the node's `kernel.sysctl`, and [conn] has them for ackline's ends)"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Hosts outside the simulation do not have what repeats the costs of a host.
+    fn simulated_only(&self, table: &Table<'_>, kind: &AppKind, from: &[usize], to: &[usize]) -> Result<()> {
+        let outside = |hosts| self.in_world(hosts, |world| world != World::Virtual);
+        let refused = |item: Option<Item<'_>>, what: &str, (host, world): (&str, &str)| {
+            let text = format!("{what} is for hosts of the world \"virtual\", and {host} is of {world:?}");
+            Err(item.map_or_else(|| table.error(&text), |item| item.error(&text)))
+        };
+        let written = |key: &str| table.iter().find(|(own, _)| *own == key).map(|(_, item)| item);
+        let (AppKind::Bulk { reading, .. } | AppKind::Source { reading, .. } | AppKind::Bsd { reading, .. }) =
+            kind
+        else {
+            return Ok(());
+        };
+        if let (AppKind::Bsd { .. }, Some(host)) = (kind, outside(from)) {
+            return refused(written("kind"), "bsd-writer", host);
+        }
+        if let (Reading::Copying(_), Some(host)) = (reading, outside(to)) {
+            return refused(written("reader"), "a reader with costs", host);
+        }
+        Ok(())
     }
 
     fn conn(&self, item: Option<Item<'_>>, base: &ConnSettings) -> Result<ConnSettings> {

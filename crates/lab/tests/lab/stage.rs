@@ -97,7 +97,7 @@ impl Stage for Silent {
 
     fn run_until(&mut self, sim: &mut Sim, until: Instant) -> Result<(), StageError> {
         if self.fails {
-            return Err(StageError("the clock has stopped".to_owned()));
+            return Err(StageError::Machine("the clock has stopped".to_owned()));
         }
         sim.run_until(until);
         let mut seen = self.seen.lock().expect("no panic");
@@ -134,10 +134,12 @@ fn a_stage_learns_of_hosts_outside_and_of_the_ends_of_flows_on_them() {
     let seen = stage.seen.lock().expect("no panic");
     let [host] = seen.hosts.as_slice() else { panic!("one host: {:?}", seen.hosts) };
     assert_eq!((host.name.as_str(), host.world, host.config.mtu), ("b", World::Kernel, 1_400));
-    assert_eq!(host.kernel.cc.as_deref(), Some("bbr"));
+    assert_eq!(host.kernel.cc.as_ref().map(|cc| cc.value.as_str()), Some("bbr"));
     let sysctls: Vec<_> =
-        host.kernel.sysctls.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        host.kernel.sysctls.iter().map(|set| (set.name.as_str(), set.value.as_str())).collect();
     assert_eq!(sysctls, [("net.ipv4.tcp_sack", "0"), ("net.ipv4.tcp_ecn", "1")]);
+    let place = &host.kernel.sysctls[1].place;
+    assert!(place.starts_with("stage.toml:") && place.ends_with("net.ipv4.tcp_ecn"), "{place}");
     let [up, down] = seen.ends.as_slice() else { panic!("two ends: {:?}", seen.ends) };
     assert!(matches!(up.kind, AppKind::Bulk { .. }) && !up.sends && up.seed == 9);
     assert_eq!(up.role, Role::Accept { port: 1_024 });
