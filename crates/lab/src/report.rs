@@ -49,7 +49,11 @@ pub(crate) fn write(
     options: &PlotOptions,
 ) -> Result<(), RunError> {
     let runs: Vec<Run> = drawn.iter().filter_map(|point| Run::read(folder, scenario, *point)).collect();
-    let sweep: Vec<Figure> = sweep_charts(summary).into_iter().map(Figure::from).collect();
+    let mut sweep: Vec<Figure> = sweep_charts(summary).into_iter().map(Figure::from).collect();
+    if !summary.invalid.is_empty() {
+        let mark = format!("{} of the runs", summary.invalid.len());
+        sweep.iter_mut().for_each(|figure| figure.mark_invalid(&mark));
+    }
     for run in &runs {
         let (leading, others) = run.plots.figures();
         let mut stacked = leading.iter().chain(&others).filter(|figure| matches!(figure, Figure::Panels(_)));
@@ -216,6 +220,9 @@ pub fn html(scenario: &Scenario, summary: &Summary, pictures: &Pictures) -> Stri
         let _ = writeln!(text, "<p class=\"dim\">{}</p>", escaped(&pictures.note));
     }
     let _ = writeln!(text, "<h2>Results</h2>\n<p class=\"dim\">{}</p>", escaped(&summary.caption()));
+    for reason in &summary.invalid {
+        let _ = writeln!(text, "<p><strong>INVALID</strong>: {}</p>", escaped(reason));
+    }
     text += &table(summary);
     text += "<details><summary>What the columns mean</summary><dl>\n";
     for metric in &summary.metrics {

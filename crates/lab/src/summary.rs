@@ -24,6 +24,9 @@ pub struct Summary {
     pub interval_s: f64,
     /// The policies, by kind.
     pub policies: PolicyUse,
+    /// Runs in real time whose times the machine did not keep, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub invalid: Vec<String>,
     /// Which axis is what in plots.
     #[serde(skip)]
     pub layout: Layout,
@@ -172,6 +175,7 @@ impl Summary {
             window_s: first.map_or((0.0, 0.0), |run| run.window_s),
             interval_s: first.map_or(0.0, |run| run.interval_s),
             policies: PolicyUse::of(results),
+            invalid: results.iter().filter_map(invalid).collect(),
             layout: Layout::default(),
             all_metrics: false,
         }
@@ -261,6 +265,8 @@ impl Summary {
     pub fn to_text(&self) -> String {
         let caption =
             wrapped(&self.caption_with("± the 95 % confidence interval of the mean (bootstrap)"), WIDTH);
+        let marks = self.invalid.iter().map(|reason| wrapped(&format!("\nINVALID: {reason}"), WIDTH));
+        let caption = caption + &marks.collect::<String>();
         if let [point] = self.points.as_slice() {
             return format!(
                 "{caption}\n\n{}\n",
@@ -293,7 +299,8 @@ impl Summary {
             [point] => self.point_table(point, style, &with_interval),
             _ => self.sweep_table(&all, style, &|heading| heading, &with_interval),
         };
-        let mut text = format!("{}\n\n{}\n\n", self.caption(), trimmed(&table));
+        let marks: String = self.invalid.iter().map(|reason| format!("\n\n**INVALID**: {reason}")).collect();
+        let mut text = format!("{}{marks}\n\n{}\n\n", self.caption(), trimmed(&table));
         for metric in &self.metrics {
             let _ = writeln!(text, "- **{}**: {}", metric.heading(), metric.what);
         }
@@ -363,6 +370,12 @@ impl Summary {
         }
         text
     }
+}
+
+/// Which run it is, and why its results are not those of the scenario.
+fn invalid(run: &RunResult) -> Option<String> {
+    let validity = run.validity.as_ref().filter(|validity| !validity.is_valid())?;
+    Some(format!("point {}, repetition {}: {}", run.point, run.repetition, validity.reasons.join("; ")))
 }
 
 /// Columns of a terminal that a summary fits in.

@@ -32,7 +32,22 @@ impl From<HeatMap> for Figure {
     }
 }
 
+/// A title that says why the results are not those of the scenario.
+pub(super) fn marked(title: &str, why: &str) -> String {
+    format!("{title} INVALID: {why}").trim_start().to_owned()
+}
+
 impl Figure {
+    /// Says in the title why the results are not those of the scenario.
+    pub(crate) fn mark_invalid(&mut self, why: &str) {
+        let title = match self {
+            Self::Chart(chart) => &mut chart.title,
+            Self::Panels(panels) => &mut panels.title,
+            Self::HeatMap(map) => &mut map.title,
+        };
+        *title = marked(title, why);
+    }
+
     /// Its name, fit for a file.
     #[must_use]
     pub fn name(&self) -> &str {

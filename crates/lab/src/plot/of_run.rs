@@ -1,5 +1,6 @@
 //! Plots of one run: what changed over time, how delays are spread, and the sequence numbers.
 
+use super::figure::marked;
 use super::{Chart, Figure, Line, Look, Panels, Reference, Span, Style, thinned, time_sequence};
 use crate::run::Outcome;
 use crate::scene::{QueueLimit, SceneLink};
@@ -85,7 +86,12 @@ pub fn run_plots(outcome: &Outcome) -> RunPlots {
     others.push(delay_cdf(outcome));
     let leading: Vec<Chart> = leading.into_iter().filter(|chart| !chart.is_empty()).collect();
     others.retain(|chart| !chart.is_empty());
-    RunPlots { leading: leading.len(), charts: leading.into_iter().chain(others).collect() }
+    let mut plots = RunPlots { leading: leading.len(), charts: leading.into_iter().chain(others).collect() };
+    if let Some(validity) = outcome.result.validity.as_ref().filter(|validity| !validity.is_valid()) {
+        let why = validity.reasons.join("; ");
+        plots.charts.iter_mut().for_each(|chart| chart.title = marked(&chart.title, &why));
+    }
+    plots
 }
 
 /// A run, and which of its flows are drawn.
