@@ -36,6 +36,7 @@
 compile_error!("ackline-lab needs Unix: it tells the files of two processes apart by their inodes");
 
 mod batch;
+mod compare;
 mod error;
 mod examples;
 mod folder;
@@ -63,6 +64,7 @@ pub mod unfinished;
 mod wrap;
 
 pub use batch::{MAX_POINTS_DRAWN, Report, RunOptions, run, run_on, table_of};
+pub use compare::{Compared, Comparison};
 pub use error::{Place, RunError, ScenarioError};
 pub use examples::{EXAMPLES, Example, example};
 pub use folder::{load, write};

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Run a program behind an emulated network path
+/// Run a program behind an emulated network path, or a scenario in real time
 ///
 /// The program runs in a network namespace of its own (as an ordinary user, inside a user namespace). Its only way out is a path
 /// with the rate, the delay, the queue and the impairments that the options name, in real time; behind the path its TCP
@@ -77,6 +77,9 @@ pub(crate) struct ScenarioArgs {
     /// Folder for results, tables, plots and a report; finished runs in it are not repeated
     #[arg(short, long, value_name = "DIR", requires = "file")]
     pub(crate) out: Option<PathBuf>,
+    /// Simulate it, too, and tell where simulation and real time differ by more than their spread
+    #[arg(long, requires = "file")]
+    pub(crate) both: bool,
     /// Run these points of the sweep only: 17..33 is 17 to 32, 33.. the rest, 17 one
     #[arg(long, value_name = "A..B", requires = "file")]
     pub(crate) points: Option<PointRange>,
@@ -142,6 +145,7 @@ Examples:
   ackline emulate --rate 5mbit --delay 30ms --loss 0.5% -- curl -o /dev/null http://192.0.2.7/
   ackline emulate --rate 10mbit --up rate=1mbit --delay 20ms --queue codel -- bash
   ackline emulate fairness.toml --set node.server.world=kernel --out live
+  ackline emulate fairness.toml --set node.server.world=kernel --both
   ackline emulate --trace lte.up --down trace=lte.down -- ./client
 
 The run is INVALID, in the summary, --json and --plot, if one packet of a hundred leaves the path more than 1 ms late, if the emulator
