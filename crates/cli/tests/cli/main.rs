@@ -8,6 +8,7 @@ mod control;
 mod demo;
 mod dev;
 mod emulate;
+mod emulate_scenario;
 mod explain;
 mod explain_kernels;
 mod fields;
