@@ -9,10 +9,14 @@ use ackline::{Registry, Stack, TcpListener, TcpStream};
 use rustix::process::{Resource, getrlimit};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 use tokio::net;
 
 /// The port of DNS.
 const DNS: u16 = 53;
+
+/// How long a flow to a resolver stays when each question has its answer.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// A stack that accepts what comes for any address.
 pub(super) struct Outside {
@@ -109,7 +113,7 @@ async fn carry(mut inside: TcpStream, ways: Ways) -> io::Result<()> {
     copied.map(drop)
 }
 
-/// Both directions of a flow, until it has been idle for too long; of one to a resolver, until each question has its answer. A
+/// Both directions of a flow, until it has been idle for too long: one to a resolver for [`SETTLED`] if each question has its answer. A
 /// port that nobody serves refuses the program.
 async fn carry_datagrams(inside: UdpFlow, ways: Ways, mtu: u32) {
     let outside = async {
@@ -126,7 +130,9 @@ async fn carry_datagrams(inside: UdpFlow, ways: Ways, mtu: u32) {
     let mut back = vec![0; mtu as usize + 1];
     let resolves = inside.local_addr().is_ok_and(|address| address.port() == DNS);
     let (mut questions, mut answers) = (0_u64, 0_u64);
-    while !resolves || answers == 0 || answers < questions {
+    loop {
+        // Another question may be on its way, and would be lost if it came to a flow that ends just then.
+        let settled = resolves && questions > 0 && answers >= questions;
         let failed = tokio::select! {
             taken = inside.recv(&mut there) => match taken {
                 Ok(len) => {
@@ -147,6 +153,7 @@ async fn carry_datagrams(inside: UdpFlow, ways: Ways, mtu: u32) {
                 }
                 Err(error) => Some(error),
             },
+            () = tokio::time::sleep(SETTLED), if settled => return,
         };
         if failed.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
             return inside.refuse();
@@ -170,6 +177,43 @@ mod tests {
         ] {
             let at = |text: &str| text.parse().expect("right");
             assert_eq!(ways.of(at(wanted)), at(to));
+        }
+    }
+
+    /// The program's side as a stack; what the kernel's sockets see of it.
+    #[tokio::test]
+    async fn questions_that_come_together_are_all_answered_and_a_flow_has_one_socket() {
+        let addresses =
+            Addresses { program: Ipv4Addr::new(100, 64, 0, 2), base: Ipv4Addr::new(100, 64, 0, 1) };
+        let server = net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
+        let at = server.local_addr().expect("bound");
+        let (outside, end) = Outside::start(addresses, at, 1_500, &Registry::default()).expect("a stack");
+        tokio::spawn(outside.run());
+        let program = Stack::builder(end).address(addresses.program).spawn().expect("a stack");
+        for port in [DNS, at.port()] {
+            let socket = program.bind_udp((addresses.program, 0).into()).expect("free");
+            socket.connect((addresses.base, port)).await.expect("an address");
+            let mut peers = vec![];
+            let mut buf = [0; 100];
+            for round in 0..100_u8 {
+                for question in [1, 2] {
+                    socket.send(&[round, question]).await.expect("sent");
+                }
+                for _ in [1, 2] {
+                    let (len, peer) = server.recv_from(&mut buf).await.expect("a question");
+                    server.send_to(&buf[..len], peer).await.expect("sent");
+                    peers.push(peer);
+                }
+                let mut answers = vec![];
+                for _ in [1, 2] {
+                    let len = socket.recv(&mut buf).await.expect("an answer");
+                    answers.push(buf[..len].to_vec());
+                }
+                assert_eq!(answers, [[round, 1], [round, 2]]);
+            }
+            peers.dedup();
+            // One to a resolver ends if the machine stands still for a second.
+            assert!(peers.len() == 1 || port == DNS, "{peers:?}");
         }
     }
 }
