@@ -68,13 +68,18 @@ fn target(results: &Results) -> String {
                 Metric::Time => (kernel.median / own.median, "s"),
                 _ => (own.median / kernel.median, "Mbit/s"),
             };
+            let reached = match [Sender::KernelCubic, Sender::Cubic].map(|sender| results.is_valid(&name, sender)) {
+                [true, true] if part >= REACHED => "yes",
+                [true, true] => "**no**",
+                _ => "not known",
+            };
             table.row([
                 cell.title(),
                 unit.to_owned(),
                 shown(results, &name, Sender::KernelCubic, metric),
                 shown(results, &name, Sender::Cubic, metric),
                 format!("{part:.3}"),
-                if part >= REACHED { "yes" } else { "**no**" }.to_owned(),
+                reached.to_owned(),
                 median(of(Sender::Simulated)),
             ]);
         }

@@ -129,8 +129,8 @@ fn packets_from_outside_have_a_class_and_no_reason() {
     let capture = sim.take_observer::<Capture<Vec<u8>>>(capture).unwrap();
     let (_, packets) = read(&capture.finish().unwrap());
     let comments: Vec<_> = packets.iter().map(|packet| &*packet.comment).collect();
-    let dropped = "dropped: impairment; class: data; packet: 3";
-    let mut expected = ["syn", "pure-ack", "data", "data", "fin", "rst"]
+    let dropped = "dropped: impairment; class: retransmit; packet: 3";
+    let mut expected = ["syn", "pure-ack", "data", "retransmit", "fin", "rst"]
         .iter()
         .enumerate()
         .map(|(number, class)| format!("class: {class}; packet: {number}"))
