@@ -68,11 +68,12 @@ fn target(results: &Results) -> String {
                 Metric::Time => (kernel.median / own.median, "s"),
                 _ => (own.median / kernel.median, "Mbit/s"),
             };
-            let reached = match [Sender::KernelCubic, Sender::Cubic].map(|sender| results.is_valid(&name, sender)) {
-                [true, true] if part >= REACHED => "yes",
-                [true, true] => "**no**",
-                _ => "not known",
-            };
+            let reached =
+                match [Sender::KernelCubic, Sender::Cubic].map(|sender| results.is_valid(&name, sender)) {
+                    [true, true] if part >= REACHED => "yes",
+                    [true, true] => "**no**",
+                    _ => "not known",
+                };
             table.row([
                 cell.title(),
                 unit.to_owned(),
