@@ -22,7 +22,7 @@
 //! |
 //! | `time_wait.rs`, `time_wait_table.rs` | TIME-WAIT without a connection: its rules, and its records |
 //! | `slots.rs`, `demux.rs`, `wheel.rs` | storage of connections: by handle, by four-tuple, by deadline |
-//! | `deadline_table.rs` | storage of records that wait for a time |
+//! | `deadline_table.rs`, `shares.rs` | storage of records that wait for a time; how many come from each source |
 //! | `isn.rs`, `ports.rs`, `rng.rs` | values that must not be guessable |
 //!
 //! A packet or a timer costs O(1), whatever the number of connections: only [`Endpoint::unlisten`] walks over
@@ -53,6 +53,7 @@ mod rng;
 mod send_trace;
 mod service;
 mod settings;
+mod shares;
 mod slots;
 mod stray;
 mod syn_cache;

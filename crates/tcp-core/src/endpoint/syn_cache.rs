@@ -4,15 +4,12 @@
 //! [`DeadlineTable`], where the deadline is that of the SYN-ACK's next transmission. With each, the time doubles, so
 //! entries of one number of transmissions stand in one lane, and the oldest entry is the first of some lane.
 //!
-//! **Shares.** How many entries each source has (an IPv4 address, or an IPv6 prefix of 64 bits) is counted in a second
-//! hash table, under a keyed hash of 32 bits. Two sources with the same hash count as one; nobody without the key can find
-//! such a pair.
-//!
-//! **Cost.** All operations are O(1), amortised where the tables grow and shrink. An entry takes 96 bytes, 6 to 12 for its
+//! **Cost.** How many entries each source has is counted in [`Shares`]. All operations are O(1), amortised where the tables grow and shrink. An entry takes 96 bytes, 6 to 12 for its
 //! place by hash, and 10 to 21 for the count of its source if it is the only one: at most 128, but for spare capacity
 //! while the table grows.
 
 use super::deadline_table::{DeadlineTable, Deadlined, Wait};
+use super::shares::{Shares, spread};
 use crate::config::{ConnConfig, EndpointConfig};
 use crate::conn::{HalfOpen, OwnSyn, Syns, TimestampClock, blank_header};
 use crate::four_tuple::FourTuple;
@@ -21,15 +18,13 @@ use crate::time::{Duration, Instant};
 use crate::wire::{FastOpenCookie, HeaderBuf, OptionLayout, TcpFlags, TcpHeader, TxChecksum, emit_tcp};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::IpAddr;
 use core::num::NonZeroU32;
-use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
 /// The half-open connections of an endpoint.
 pub(super) struct SynCache {
     entries: DeadlineTable<Entry, LANES>,
-    shares: HashTable<Share>,
+    shares: Shares,
     hasher: SipHasher13,
 }
 
@@ -58,25 +53,16 @@ pub(super) struct Entry {
     answered: bool,
 }
 
-/// The entries of one source.
-#[derive(Clone, Copy, Debug)]
-struct Share {
-    source: u32,
-    entries: u32,
-}
-
 /// Lengths of the timer that are told apart: seven of each setting of `initial_rto` in use at the same time. With more,
 /// some wait as long as the next longer one.
 const LANES: usize = 16;
-/// Sources below which the table of shares does not shrink.
-const KEEP: usize = 64;
 
 impl SynCache {
     /// An empty cache with a secret key, which must be random if peers are not trusted.
     pub(super) fn new(secret: [u8; 16]) -> Self {
         Self {
             entries: DeadlineTable::default(),
-            shares: HashTable::new(),
+            shares: Shares::new(secret),
             hasher: SipHasher13::new_with_key(&secret),
         }
     }
@@ -88,7 +74,7 @@ impl SynCache {
 
     /// Bytes allocated. The settings of the entries are shared with their listeners.
     pub(super) fn memory(&self) -> usize {
-        self.entries.memory() + self.shares.allocation_size()
+        self.entries.memory() + self.shares.memory()
     }
 
     /// The place of the entry of `tuple`. Valid until an entry is removed.
@@ -97,7 +83,7 @@ impl SynCache {
         if self.len() == 0 {
             return None;
         }
-        self.entries.find(table_hash(self.hash(tuple)), |entry| entry.tuple == *tuple)
+        self.entries.find(spread(self.hash(tuple)), |entry| entry.tuple == *tuple)
     }
 
     /// The entry at `place`.
@@ -112,8 +98,7 @@ impl SynCache {
 
     /// Number of entries that come from the same source as `tuple`.
     pub(super) fn share_of(&self, tuple: &FourTuple) -> u32 {
-        let source = self.source(tuple);
-        self.shares.find(table_hash(source), |share| share.source == source).map_or(0, |share| share.entries)
+        self.shares.of(tuple)
     }
 
     /// Adds an entry, which must not be in the cache; the cache is not to hold more than `most`. Returns its place.
@@ -126,12 +111,7 @@ impl SynCache {
         half_open: HalfOpen,
         most: u32,
     ) -> u32 {
-        let source = self.source(tuple);
-        let mut share = self
-            .shares
-            .entry(table_hash(source), |share| share.source == source, |share| table_hash(share.source))
-            .or_insert(Share { source, entries: 0 });
-        share.get_mut().entries += 1;
+        self.shares.enter(tuple);
         let length = config.initial_rto;
         let entry = Entry {
             wait: Wait::default(),
@@ -153,17 +133,7 @@ impl SynCache {
     /// Removes the entry at `place`.
     pub(super) fn remove(&mut self, place: u32) -> Option<Entry> {
         let entry = self.entries.remove(place)?;
-        let source = self.source(&entry.tuple);
-        if let Ok(mut share) = self.shares.find_entry(table_hash(source), |share| share.source == source) {
-            share.get_mut().entries -= 1;
-            if share.get().entries == 0 {
-                share.remove();
-            }
-        }
-        if self.shares.capacity() > KEEP && self.shares.len() < self.shares.capacity() / 8 {
-            let len = (2 * self.shares.len()).max(KEEP / 2);
-            self.shares.shrink_to(len, |share| table_hash(share.source));
-        }
+        self.shares.leave(&entry.tuple);
         Some(entry)
     }
 
@@ -243,14 +213,6 @@ impl SynCache {
     fn hash(&self, tuple: &FourTuple) -> u32 {
         self.hasher.hash(tuple.as_bytes()) as u32
     }
-
-    fn source(&self, tuple: &FourTuple) -> u32 {
-        let hash = match tuple.remote_ip() {
-            IpAddr::V4(address) => self.hasher.hash(&address.octets()),
-            IpAddr::V6(address) => self.hasher.hash(&address.octets()[..8]),
-        };
-        hash as u32
-    }
 }
 
 impl Entry {
@@ -320,7 +282,7 @@ impl Entry {
 
 impl Deadlined for Entry {
     fn table_hash(&self) -> u64 {
-        table_hash(self.hash)
+        spread(self.hash)
     }
 
     fn wait(&self) -> &Wait {
@@ -340,11 +302,6 @@ impl Deadlined for Entry {
     }
 }
 
-/// A hash in the form that a hash table needs: it uses the lowest bits as position, and the seven highest as a tag.
-const fn table_hash(hash: u32) -> u64 {
-    (hash as u64) << 32 | hash as u64
-}
-
 impl core::fmt::Debug for SynCache {
     /// Leaves out the secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -354,7 +311,7 @@ impl core::fmt::Debug for SynCache {
 
 #[cfg(test)]
 mod tests {
-    use super::{Entry, Share, SynCache};
+    use super::{Entry, SynCache};
     use crate::config::ConnConfig;
     use crate::conn::{HalfOpen, Syns};
     use crate::four_tuple::FourTuple;
@@ -374,7 +331,6 @@ mod tests {
     #[test]
     fn an_entry_takes_at_most_128_bytes_with_its_share_of_the_tables() {
         assert!(size_of::<Entry>() <= 96, "for either family");
-        assert_eq!(size_of::<Share>(), 8);
         for most in [1 << 10, 1 << 14] {
             let mut cache = SynCache::new([1; 16]);
             for number in 0..most {
@@ -382,29 +338,15 @@ mod tests {
                 let each = cache.memory() / cache.len().max(100);
                 assert!(each <= 96 * 5 / 4 + 32, "{each} while it grows");
             }
-            assert_eq!(cache.shares.len(), most as usize, "each from another source");
+            assert_eq!(cache.shares.sources(), most as usize, "each from another source");
             let each = cache.memory() / cache.len();
             assert!(each <= 128, "{each} of {most}");
             while cache.len() > 0 {
                 cache.remove(0);
                 assert!(cache.memory() <= 4 * 140 * cache.len().max(64), "{}", cache.len());
             }
-            assert_eq!(cache.shares.len(), 0);
+            assert_eq!(cache.shares.sources(), 0);
         }
-    }
-
-    #[test]
-    fn a_source_is_an_ipv4_address_or_a_prefix_of_64_bits() {
-        let cache = SynCache::new([2; 16]);
-        let source = |remote: &str| {
-            let remote: core::net::SocketAddr = remote.parse().unwrap();
-            let local = if remote.is_ipv4() { "10.0.0.1:80" } else { "[fd00::1]:80" };
-            cache.source(&FourTuple::new(local.parse().unwrap(), remote))
-        };
-        assert_eq!(source("192.0.2.1:1"), source("192.0.2.1:2"));
-        assert_ne!(source("192.0.2.1:1"), source("192.0.2.2:1"));
-        assert_eq!(source("[2001:db8:1:2::1]:1"), source("[2001:db8:1:2:ffff::9]:2"));
-        assert_ne!(source("[2001:db8:1:2::1]:1"), source("[2001:db8:1:3::1]:1"));
     }
 
     #[derive(Clone, Debug)]
@@ -478,7 +420,7 @@ mod tests {
                 prop_assert_eq!(cache.next_deadline(), model.values().map(|(at, ..)| *at).min());
                 for number in 0..24 {
                     prop_assert_eq!(cache.look_up(&tuple(number)).is_some(), model.contains_key(&number));
-                    let same: Vec<_> = model.keys().filter(|other| cache.source(&tuple(**other)) == cache.source(&tuple(number))).collect();
+                    let same: Vec<_> = model.keys().filter(|other| cache.shares.are_one(&tuple(**other), &tuple(number))).collect();
                     prop_assert_eq!(cache.share_of(&tuple(number)) as usize, same.len());
                 }
             }

@@ -4,6 +4,7 @@
 //! that make room: a stranger who forges addresses gets no answers, so it cannot displace a flow that had one.
 
 use super::deadline_table::{DeadlineTable, Deadlined, Wait};
+use super::shares::spread;
 use crate::four_tuple::FourTuple;
 use crate::id::UdpId;
 use crate::time::{Duration, Instant};
@@ -67,11 +68,6 @@ impl Deadlined for Flow {
     fn set_lane(&mut self, lane: u8) {
         self.lane = lane;
     }
-}
-
-/// A table's hash of 32 bits: it uses the lowest bits as position, and the seven highest as a tag.
-const fn spread(hash: u32) -> u64 {
-    (hash as u64) << 32 | hash as u64
 }
 
 impl Flows {
