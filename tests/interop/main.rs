@@ -16,6 +16,7 @@ mod ethernet;
 mod fast_open;
 mod hosts;
 mod impaired;
+mod incoming;
 mod kernel_settings;
 mod limits;
 mod link_state;

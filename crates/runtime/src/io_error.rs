@@ -1,6 +1,6 @@
 //! Maps the core's errors to `std::io::Error`, with the kinds that the kernel's sockets would return.
 
-use ackline_tcp_core::error::{ConnError, ConnectError, ListenError, StreamError, UdpError};
+use ackline_tcp_core::error::{AcceptError, ConnError, ConnectError, ListenError, StreamError, UdpError};
 use std::io::{Error, ErrorKind};
 
 /// The [`std::io`] error kind for the end of a connection.
@@ -34,6 +34,14 @@ pub(crate) fn connect(error: ConnectError) -> Error {
         ConnectError::TooManyConnections | ConnectError::OutOfMemory => ErrorKind::QuotaExceeded,
         // No local address, no free port.
         _ => ErrorKind::AddrNotAvailable,
+    };
+    Error::new(kind, error)
+}
+
+pub(crate) fn accept(error: AcceptError) -> Error {
+    let kind = match error {
+        AcceptError::TooManyConnections | AcceptError::OutOfMemory => ErrorKind::QuotaExceeded,
+        _ => ErrorKind::NotConnected,
     };
     Error::new(kind, error)
 }
@@ -93,6 +101,8 @@ mod tests {
         assert_eq!(stream(StreamError::NotConnected).kind(), ErrorKind::NotConnected);
         assert_eq!(connect(ConnectError::NoFreePort).kind(), ErrorKind::AddrNotAvailable);
         assert_eq!(connect(ConnectError::OutOfMemory).kind(), ErrorKind::QuotaExceeded);
+        assert_eq!(accept(AcceptError::Gone).kind(), ErrorKind::NotConnected);
+        assert_eq!(accept(AcceptError::OutOfMemory).kind(), ErrorKind::QuotaExceeded);
         assert_eq!(listen(ListenError::InUse).kind(), ErrorKind::AddrInUse);
         assert_eq!(listen(ListenError::NoFreePort).kind(), ErrorKind::AddrInUse);
         assert_eq!(udp(UdpError::Refused).kind(), ErrorKind::ConnectionRefused);

@@ -11,6 +11,7 @@
 //! - [`Stack`]: a host with its addresses on one [`Device`]. It opens connections and listens.
 //! - [`TcpStream`], [`TcpListener`], [`TcpSocket`]: like tokio's ([what differs](#parity-with-tokionet)),
 //!   plus [`info`](TcpStream::info), changing policies at run time, reading and writing in place.
+//! - [`Incoming`], [`HeldSyn`]: a listener that answers a SYN when the program has decided.
 //! - [`UdpSocket`], [`UdpFlow`]: UDP on the same stack, for its own addresses and for any.
 //! - [`device`]: TUN and Ethernet with segmentation and checksum offload, `tun-tap`, memory, and impaired
 //!   paths for tests.
@@ -62,6 +63,7 @@
 
 pub mod device;
 pub mod error;
+pub mod incoming;
 pub mod info;
 mod io_error;
 #[cfg(target_os = "linux")]
@@ -94,6 +96,7 @@ pub mod udp;
 
 pub use device::Device;
 pub use error::Error;
+pub use incoming::{HeldSyn, Incoming, Refusal};
 pub use info::Info;
 pub use listener::TcpListener;
 #[cfg(feature = "stream")]

@@ -1,5 +1,6 @@
 //! Accepting connections.
 
+use crate::incoming::{HeldSyn, Incoming};
 use crate::stack::Stack;
 use crate::stack::shard::Anchor;
 use crate::stream::{TcpStream, ttl_of};
@@ -141,6 +142,62 @@ impl TcpListener {
         };
         budget.made_progress();
         Poll::Ready(outcome)
+    }
+
+    /// Holds the SYNs that come from now on: nothing is answered before the program has decided. A client repeats its SYN meanwhile, and
+    /// learns from the answer what it is to learn: that the far side has accepted, too, or that it has not. The program accepts each SYN, or
+    /// [refuses](crate::Refusal) it with an RST, an ICMP error or silence. Connections that were established before wait in
+    /// [`accept`](Self::accept) of [`Incoming::listener`].
+    ///
+    /// Without this, a client is connected before the program has heard of it, and if the far side refuses, all that is left
+    /// is an RST. This proxy accepts when the upstream has connected:
+    ///
+    /// ```no_run
+    /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
+    /// use ackline_runtime::Refusal;
+    /// use ackline_tcp_core::ListenOn;
+    /// use tokio::net::TcpStream;
+    ///
+    /// let incoming = stack.listen(ListenOn::Any)?.incoming()?;
+    /// loop {
+    ///     let syn = incoming.next().await?;
+    ///     tokio::spawn(async move {
+    ///         // Ends early if the client has gone.
+    ///         match syn.hold(TcpStream::connect(syn.local_addr())).await? {
+    ///             Ok(mut outside) => {
+    ///                 let mut inside = syn.accept().await?;
+    ///                 tokio::io::copy_bidirectional(&mut inside, &mut outside).await?;
+    ///             }
+    ///             Err(_) => syn.refuse(Refusal::Unreachable),
+    ///         }
+    ///         std::io::Result::Ok(())
+    ///     });
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// How many are held is bounded: [`AcceptConfig::max_held_syns`](ackline_tcp_core::AcceptConfig::max_held_syns) for this listener,
+    /// [`max_held_syns`](ackline_tcp_core::EndpointConfig::max_held_syns) and
+    /// [`held_syns_per_source`](ackline_tcp_core::EndpointConfig::held_syns_per_source) for the stack; and for how long:
+    /// [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Such a listener does without fast open and SYN
+    /// cookies.
+    ///
+    /// # Errors
+    /// `NetworkDown` if the device is gone, `NotConnected` once the stack shuts down.
+    pub fn incoming(self) -> io::Result<Incoming> {
+        self.shard.lock().hold_syns(self.id)?;
+        Ok(Incoming::new(self))
+    }
+
+    /// Notified of what arrives.
+    pub(crate) fn arrivals(&self) -> &Notify {
+        &self.arrivals
+    }
+
+    /// The next held SYN; if there is none, registers the current task.
+    pub(crate) fn next_syn(&self, cx: Option<&Context<'_>>) -> io::Result<Option<HeldSyn>> {
+        let next = self.shard.lock().next_syn(self.id, cx.map(Context::waker))?;
+        Ok(next.map(|next| HeldSyn::new(self.shard.clone(), next, self.linger)))
     }
 
     /// The next queued connection; if there is none, registers the current task.

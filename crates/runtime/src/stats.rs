@@ -129,6 +129,8 @@ pub struct Stats {
     pub connections: usize,
     /// Connections of listeners whose SYN-ACK is not acknowledged yet, each a record of at most 128 bytes.
     pub half_open: usize,
+    /// SYNs that are held for the program's answer ([`TcpListener::incoming`](crate::TcpListener::incoming)).
+    pub held_syns: usize,
     /// Of `connections`, those accepted with their SYN by fast open, whose SYN-ACK is not acknowledged yet.
     pub fast_open_pending: usize,
     /// Servers whose fast open cookie, or refusal of fast open, is remembered

@@ -51,6 +51,15 @@ pub struct EndpointConfig {
     /// Half-open connections of one source (an IPv4 address, or an IPv6 prefix of 64 bits) with which it has its
     /// share: while all [`max_half_open`](Self::max_half_open) are in use, no others make room for more of its SYNs.
     pub half_open_per_source: u32,
+    /// Maximum number of SYNs held for the application's answer ([`AcceptConfig::hold_syns`]), each a record of some 200 bytes.
+    /// Further ones are dropped and counted, and clients repeat them.
+    pub max_held_syns: u32,
+    /// SYNs of one source (an IPv4 address, or an IPv6 prefix of 64 bits) beyond which, while more than half of
+    /// [`max_held_syns`](Self::max_held_syns) are held, none of its are: one source can take half of the places, not all.
+    pub held_syns_per_source: u32,
+    /// How long a SYN is held. Then it is refused with an RST, as if the application had dropped it. A Linux client waits for an
+    /// answer for 67 to 131 s (`tcp_syn_retries`).
+    pub held_syn_timeout: Duration,
     /// When SYNs are answered with SYN cookies, which take no memory (RFC 4987, section 3.6; Linux: `tcp_syncookies`).
     pub syn_cookies: SynCookies,
     /// Maximum number of orphans: connections that the application has released and that still have something
@@ -161,6 +170,9 @@ impl Default for EndpointConfig {
             max_connections: 1 << 20,
             max_half_open: 1 << 14,
             half_open_per_source: 256,
+            max_held_syns: 1 << 14,
+            held_syns_per_source: 256,
+            held_syn_timeout: Duration::from_secs(60),
             syn_cookies: SynCookies::default(),
             max_orphans: 1 << 16,
             orphan_timeout: Some(Duration::from_secs(60)),
@@ -524,11 +536,21 @@ pub struct AcceptConfig {
     /// and clients retry. So are ACKs that would complete a handshake: the client answers the next SYN-ACK, or repeats
     /// its data. Half-open connections have a limit of their own, [`EndpointConfig::max_half_open`].
     pub backlog: u32,
+    /// Nothing is answered before the application has decided: each SYN is held for it
+    /// ([`Endpoint::next_syn`](crate::Endpoint::next_syn)). Such a listener does without fast open and SYN cookies.
+    pub hold_syns: bool,
+    /// Maximum number of SYNs of this listener that are held, beside [`EndpointConfig::max_held_syns`] for all.
+    pub max_held_syns: u32,
 }
 
 impl Default for AcceptConfig {
     fn default() -> Self {
-        Self { conn: Arc::new(ConnConfig::default()), backlog: 1024 }
+        Self {
+            conn: Arc::new(ConnConfig::default()),
+            backlog: 1024,
+            hold_syns: false,
+            max_held_syns: 1 << 13,
+        }
     }
 }
 

@@ -96,6 +96,14 @@ counters! {
     syncookies_failed, "TcpExtSyncookiesFailed", "ACKs that came while SYN cookies could be valid, and acknowledged none.";
     half_open_evicted, "AcklineHalfOpenEvicted", "Half-open connections, each the oldest one, that made room for another.";
     embryonic_rsts, "TcpExtEmbryonicRsts", "Half-open connections that an RST or a new SYN of the peer ended.";
+    curr_held_syns, "AcklineCurrHeldSyns", "SYNs held for the application's answer.";
+    held_syns, "AcklineHeldSyns", "SYNs that were held for the application's answer.";
+    held_syn_repeats, "AcklineHeldSynRepeats", "Repetitions of held SYNs, which got no answer.";
+    held_syns_refused, "AcklineHeldSynsRefused", "Held SYNs that the application refused.";
+    held_syns_cancelled, "AcklineHeldSynsCancelled", "Held SYNs that an RST or a new SYN of the peer ended.";
+    held_syns_expired, "AcklineHeldSynsExpired", "Held SYNs refused because the application had not answered in time.";
+    held_syns_evicted, "AcklineHeldSynsEvicted", "Held SYNs dropped for lack of memory.";
+    held_syns_full, "AcklineHeldSynsFull", "SYNs dropped because too many were held, in all, of their listener or of their source.";
     port_probes, "AcklinePortProbes", "Ports tried for connections that named none.";
     ports_exhausted, "AcklinePortsExhausted", "Connects refused because no port was free among those tried.";
     connections_refused, "AcklineConnectionsRefused", "SYNs, ACKs of SYN-ACKs and connects refused because the endpoint is full.";

@@ -58,6 +58,7 @@ reasons! {
     RstLimited, "RST rate limit", tcp_rst_limited, "The segment is of no connection, and the RST that would answer it is over the limit.";
     BacklogFull, "backlog full", listen_overflows, "A SYN, or the ACK of a SYN-ACK, for a listener whose backlog is full.";
     HalfOpenFull, "too many half-open connections", tcp_req_q_full_drop, "A SYN while the endpoint has as many half-open connections as it may, and the SYN's source its share of them.";
+    HeldSynsFull, "too many held SYNs", held_syns_full, "A SYN for a listener that holds SYNs, while as many are held as may be.";
     EndpointFull, "endpoint full", connections_refused, "A SYN, or the ACK of a SYN-ACK, while the endpoint has as many connections as it may.";
     ForeignTimestamp, "timestamp of no SYN", tcp_paws_active, "A SYN-ACK that echoes a timestamp which no SYN of this connection showed.";
     NoTimestamp, "no timestamp", tcp_no_timestamp, "No timestamp, although both sides agreed to send one (RFC 7323, section 3.2).";
@@ -87,9 +88,11 @@ impl DropReason {
                 counters.tcp_in_errs += 1;
                 counters.tcp_in_segs += 1;
             }
-            Self::BacklogFull | Self::EndpointFull | Self::HalfOpenFull | Self::ConnectionMemory => {
-                counters.listen_drops += 1;
-            }
+            Self::BacklogFull
+            | Self::EndpointFull
+            | Self::HalfOpenFull
+            | Self::HeldSynsFull
+            | Self::ConnectionMemory => counters.listen_drops += 1,
             _ => {}
         }
     }

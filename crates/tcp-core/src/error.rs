@@ -41,6 +41,21 @@ pub enum ConnectError {
     TooManyConnections,
 }
 
+/// Why a SYN could not be accepted. It is not held any more; unless it is gone, its client repeats it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// The client has ended it, or it was held for too long, or its listener is gone.
+    #[error("the client is not waiting any more")]
+    Gone,
+    /// There are as many connections, or half-open ones, as there may be.
+    #[error("the endpoint is full")]
+    TooManyConnections,
+    /// The endpoint's memory budget has no room for another connection.
+    #[error("the memory budget is used up")]
+    OutOfMemory,
+}
+
 /// Why a connection ended, other than by both sides closing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -74,8 +74,8 @@ pub struct Wakeup {
     pub at: Instant,
     /// Why.
     pub reason: WakeReason,
-    /// The connection; `None` for the scheduler, for a half-open connection, and for one in TIME-WAIT that is only a
-    /// record.
+    /// The connection; `None` for the scheduler, for a half-open connection or a held SYN, and for one in TIME-WAIT that is only
+    /// a record.
     pub conn: Option<ConnId>,
 }
 
@@ -125,6 +125,8 @@ pub enum WakeReason {
     Shaper,
     /// A UDP flow has been idle for too long.
     UdpFlow,
+    /// A SYN has been held for too long.
+    HeldSyn,
 }
 
 /// Receives trace events. Without a tracer, the endpoint does not create them. A passive open is a connection, and traced,

@@ -274,7 +274,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     /// Each measurement of [`Stats`], and the metric that has it; "" if none does.
-    const METRICS: [(&str, &str); 56] = [
+    const METRICS: [(&str, &str); 57] = [
         ("departure_lateness", "departure_lateness_seconds"),
         ("timer_lateness", "timer_lateness_seconds"),
         // Gaps are those of a single sender, and Prometheus would add up those of all. `-v` and `--json` of a transfer have them.
@@ -291,6 +291,7 @@ mod tests {
         ("tx_super_packets", "device_super_packets_total"),
         ("connections", "connections"),
         ("half_open", "connections"),
+        ("held_syns", "curr_held_syns"),
         ("fast_open_pending", "fast_open_pending"),
         ("fast_open_entries", "fast_open_entries"),
         ("orphans", "tcp_curr_orphans"),

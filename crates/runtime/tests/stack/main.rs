@@ -9,6 +9,7 @@ mod exchanging;
 mod failing;
 mod fast_open;
 mod impaired;
+mod incoming;
 mod observing;
 mod options;
 mod pacing;

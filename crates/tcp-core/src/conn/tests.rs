@@ -61,6 +61,7 @@ fn ip() -> IpInfo {
         ttl: 64,
         dscp: 0,
         ecn: Ecn::NotEct,
+        flow_label: 0,
         header_len: 20,
         total_len: 40,
     }

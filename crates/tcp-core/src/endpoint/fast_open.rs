@@ -141,7 +141,7 @@ impl Endpoint {
         let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
         let config = listener.accept.conn.clone();
         let half_open = HalfOpen::begun_by(syn, iss, Offer::of(syn));
-        let id = self.add_accepted(now, number, tuple, config, half_open);
+        let id = self.add_accepted(now, Some(number), tuple, config, half_open);
         self.observe.counters.tcp_fast_open_passive += 1;
         self.fast_opens.pending += 1;
         if let Some(slot) = self.slots.get_mut(id) {

@@ -5,8 +5,10 @@
 //! state (simultaneous opens): `Syns::in_syn_received`.
 
 use super::fast_open::FastOpenSyn;
+use super::held_syns::SynEvent;
 use super::memory::{takes_connection, takes_half_open};
 use super::stray::Stray;
+use super::syn_cache::Entry;
 use super::{Endpoint, Ingested, syn_cookies};
 use crate::State;
 use crate::config::{ConnConfig, SynCookies};
@@ -15,6 +17,7 @@ use crate::conn::{
     count_skipped_ack, default_mss,
 };
 use crate::drop_reason::DropReason;
+use crate::error::ConnError;
 use crate::four_tuple::FourTuple;
 use crate::id::ConnId;
 use crate::packet::SendReason;
@@ -37,6 +40,9 @@ impl Endpoint {
         iss_floor: Option<SeqNum>,
     ) -> Ingested {
         let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
+        if listener.accept.hold_syns {
+            return self.hold_syn(now, number, tuple, ip, syn, iss_floor);
+        }
         // RFC 9293, section 3.10.7.2, does not cover these cases; the client repeats an unanswered SYN.
         if !listener.has_room() {
             return self.drop_packet(DropReason::BacklogFull);
@@ -56,21 +62,37 @@ impl Endpoint {
         if iss_floor.is_none() && self.wants_cookie() {
             return self.send_cookie(now, &config, tuple, syn);
         }
-        if !self.make_room(tuple, iss_floor.is_some()) {
-            return self.drop_packet(DropReason::HalfOpenFull);
-        }
-        if !takes_half_open(&mut self.observe.budget) {
-            return self.drop_packet(DropReason::ConnectionMemory);
-        }
         let iss = self.iss(now, tuple, iss_floor);
         let mut offer = Offer::of(syn);
         if fast_open == FastOpenSyn::WithoutCookie {
             offer = offer.with_cookie();
         }
         let half_open = HalfOpen::begun_by(syn, iss, offer);
+        match self.begin_half_open(now, number, tuple, config, half_open, iss_floor.is_some()) {
+            Ok(()) => Ingested::HalfOpen,
+            Err(reason) => self.drop_packet(reason),
+        }
+    }
+
+    /// Adds an entry to the SYN cache, and queues its SYN-ACK. `reopens`: it follows a connection in TIME-WAIT.
+    pub(super) fn begin_half_open(
+        &mut self,
+        now: Instant,
+        number: NonZeroU32,
+        tuple: &FourTuple,
+        config: Arc<ConnConfig>,
+        half_open: HalfOpen,
+        reopens: bool,
+    ) -> Result<(), DropReason> {
+        if !self.make_room(tuple, reopens) {
+            return Err(DropReason::HalfOpenFull);
+        }
+        if !takes_half_open(&mut self.observe.budget) {
+            return Err(DropReason::ConnectionMemory);
+        }
         let place = self.syn_cache.insert(now, tuple, number, config, half_open, self.config.max_half_open);
         self.send_syn_ack(now, place);
-        Ingested::HalfOpen
+        Ok(())
     }
 
     /// The initial sequence number of a connection; above `floor`, if it follows one in TIME-WAIT.
@@ -171,7 +193,7 @@ impl Endpoint {
             return false;
         }
         let Some(oldest) = self.syn_cache.oldest() else { return false };
-        self.syn_cache.remove(oldest);
+        self.end_half_open(oldest, ConnError::TimedOut);
         self.observe.counters.half_open_evicted += 1;
         true
     }
@@ -212,7 +234,7 @@ impl Endpoint {
             Opening::Drop(reason) => self.drop_packet(reason),
             // The passive open returns to LISTEN.
             Opening::Reset | Opening::NewSyn | Opening::SynAck | Opening::Complete => {
-                self.syn_cache.remove(place);
+                self.end_half_open(place, ConnError::Reset);
                 self.observe.counters.embryonic_rsts += 1;
                 self.observe.counters.tcp_attempt_fails += 1;
                 Ingested::Handled
@@ -232,7 +254,9 @@ impl Endpoint {
         segment: &TcpSegment<'_>,
     ) -> Ingested {
         let Some(listener) = self.listeners.get(number) else { return Ingested::Handled };
-        if !listener.has_room() {
+        let syn = self.held_syns.is_answered(tuple);
+        // One whose SYN the application has accepted does not wait for it.
+        if syn.is_none() && !listener.has_room() {
             return self.drop_packet(DropReason::BacklogFull);
         }
         if self.slots.len() >= self.config.max_connections as usize {
@@ -243,16 +267,19 @@ impl Endpoint {
         }
         let entry = self.syn_cache.look_up(tuple).and_then(|place| self.syn_cache.remove(place));
         let config = entry.map_or_else(|| listener.accept.conn.clone(), |entry| entry.config);
-        let id = self.add_accepted(now, number, tuple, config, half_open);
+        let id = self.add_accepted(now, syn.is_none().then_some(number), tuple, config, half_open);
+        if let Some(syn) = self.held_syns.take_answered(tuple) {
+            self.held_syns.tell(SynEvent::Connected { syn, conn: id });
+        }
         self.give_to_conn(now, id.index, ip, segment);
         Ingested::Accepted(id)
     }
 
-    /// Adds a connection of the listener with this number, in SYN-RECEIVED.
+    /// Adds a connection in SYN-RECEIVED, which waits in the backlog of the listener with this number, if any.
     pub(super) fn add_accepted(
         &mut self,
         now: Instant,
-        number: NonZeroU32,
+        number: Option<NonZeroU32>,
         tuple: &FourTuple,
         config: Arc<ConnConfig>,
         half_open: HalfOpen,
@@ -263,11 +290,11 @@ impl Endpoint {
             let mut ctx = observe.ctx(now, id, host);
             Box::new(Connection::accept(&mut ctx, *tuple, config, ts_offset, half_open))
         });
-        if let Some(slot) = self.slots.get_mut(id) {
+        if let (Some(number), Some(slot)) = (number, self.slots.get_mut(id)) {
             slot.set_listener(number);
+            self.listeners.enter(number);
         }
         self.expect_known_path(now, id);
-        self.listeners.enter(number);
         self.name(tuple, id);
         self.latest = id.index;
         id
@@ -319,7 +346,7 @@ impl Endpoint {
         self.observe.counters.tcp_timeouts += u64::from(!entry.is_due());
         if entry.is_given_up() {
             self.observe.counters.tcp_attempt_fails += 1;
-            self.syn_cache.remove(place);
+            self.end_half_open(place, ConnError::TimedOut);
             return;
         }
         self.syn_cache.back_off(place, now);
@@ -339,15 +366,26 @@ impl Endpoint {
     /// that answers its ACK.
     pub(super) fn reset_half_open(&mut self, now: Instant, listener: NonZeroU32) {
         for tuple in self.syn_cache.tuples_where(|entry| entry.listener == listener) {
-            let Some(entry) = self.syn_cache.look_up(&tuple).and_then(|place| self.syn_cache.remove(place))
-            else {
-                continue;
-            };
-            self.observe.counters.tcp_attempt_fails += 1;
-            if self.egress.strays.has_room_for_reset() {
-                let rst = RstSpec { seq: entry.syns.iss + 1, ack: Some(entry.syns.irs + 1) };
-                self.push_stray(now, Stray::Reset { tuple, rst });
+            if let Some(place) = self.syn_cache.look_up(&tuple) {
+                self.reset_half_open_at(now, place);
             }
         }
+    }
+
+    /// Resets the half-open connection at `place`.
+    pub(super) fn reset_half_open_at(&mut self, now: Instant, place: u32) {
+        let Some(entry) = self.end_half_open(place, ConnError::Aborted) else { return };
+        self.observe.counters.tcp_attempt_fails += 1;
+        if self.egress.strays.has_room_for_reset() {
+            let rst = RstSpec { seq: entry.syns.iss + 1, ack: Some(entry.syns.irs + 1) };
+            self.push_stray(now, Stray::Reset { tuple: entry.tuple, rst });
+        }
+    }
+
+    /// Removes the half-open connection at `place`, which will not become a connection because of `error`.
+    pub(super) fn end_half_open(&mut self, place: u32, error: ConnError) -> Option<Entry> {
+        let entry = self.syn_cache.remove(place)?;
+        self.end_answered_syn(&entry.tuple, error);
+        Some(entry)
     }
 }

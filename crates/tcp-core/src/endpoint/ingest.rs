@@ -171,6 +171,9 @@ impl Endpoint {
         let Some(listener) = self.listeners.find(tuple.local()) else {
             return self.refuse_segment(now, *tuple, segment);
         };
+        if let Some(place) = self.held_syns.look_up(tuple) {
+            return self.give_to_held_syn(now, (place, listener), tuple, ip, segment, iss_floor);
+        }
         if flags.contains(TcpFlags::RST) {
             self.ignore_segment()
         } else if flags.contains(TcpFlags::ACK) {
@@ -195,7 +198,12 @@ impl Endpoint {
     }
 
     /// A segment arrived for which there is no connection and no listener.
-    fn refuse_segment(&mut self, now: Instant, tuple: FourTuple, segment: &TcpSegment<'_>) -> Ingested {
+    pub(super) fn refuse_segment(
+        &mut self,
+        now: Instant,
+        tuple: FourTuple,
+        segment: &TcpSegment<'_>,
+    ) -> Ingested {
         match RstSpec::answer_to(segment) {
             Some(rst) if self.config.reset_unknown => self.send_reset(now, tuple, rst),
             _ => self.ignore_segment(),
@@ -203,7 +211,7 @@ impl Endpoint {
     }
 
     /// A segment without a connection that is not answered.
-    fn ignore_segment(&mut self) -> Ingested {
+    pub(super) fn ignore_segment(&mut self) -> Ingested {
         self.drop_packet(DropReason::NoConnection)
     }
 

@@ -1,7 +1,7 @@
 //! The endpoint's side of its [memory budget](crate::budget): what is charged, and who goes if the budget is used up.
 //!
 //! A connection is charged with what it holds and with its entries in the endpoint's arrays, at each
-//! [settlement](super::service). The rest (half-open connections, records in TIME-WAIT, what is known by destination, UDP sockets
+//! [settlement](super::service). The rest (half-open connections, held SYNs, records in TIME-WAIT, what is known by destination, UDP sockets
 //! and what waits in them, packets without a connection, descriptors) is charged as a whole. Arrays do not shrink when connections end, so their spare entries are not charged: after a peak they may
 //! hold a few percent of it.
 //!
@@ -9,7 +9,7 @@
 //! the least valuable goes first:
 //!
 //! 1. orphans, the one without progress for longest first;
-//! 2. half-open connections if the budget is exceeded, and records in TIME-WAIT, the oldest first;
+//! 2. half-open connections and held SYNs if the budget is exceeded, and records in TIME-WAIT, the oldest first;
 //! 3. out-of-order data, which its senders still have;
 //! 4. connections that hold more than an equal share and have not moved for a second, the one that has stood still
 //!    longest first. One that holds less never has to go: then somebody else holds more.
@@ -18,10 +18,12 @@
 //! the way round for nothing.
 
 use super::Endpoint;
+use super::held_syns::RECORD as HELD_SYN;
 use super::slots::Slot;
 use crate::State;
 use crate::budget::Budget;
 use crate::conn::Connection;
+use crate::error::ConnError;
 use crate::policy::sched::Descriptor;
 use crate::time::{Duration, Instant};
 
@@ -63,6 +65,11 @@ pub(super) fn takes_half_open(budget: &mut Budget) -> bool {
     budget.take(HALF_OPEN)
 }
 
+/// The same for a held SYN.
+pub(super) fn takes_held_syn(budget: &mut Budget) -> bool {
+    budget.take(HELD_SYN)
+}
+
 impl Endpoint {
     /// Charges the connection at `index`, unless it is gone, with what it holds.
     pub(super) fn charge(&mut self, index: u32) {
@@ -85,6 +92,7 @@ impl Endpoint {
     pub(super) fn tables(&self) -> usize {
         let descriptors = self.egress.queued * size_of::<Descriptor>();
         self.syn_cache.memory()
+            + self.held_syns.memory()
             + self.time_wait.memory()
             + self.paths.memory()
             + self.fast_opens.memory()
@@ -118,10 +126,17 @@ impl Endpoint {
         let (mut excess, mut needed) = (self.observe.budget.excess(), self.observe.budget.shortage());
         for _ in 0..LOOKS {
             let Some(oldest) = self.syn_cache.oldest().filter(|_| excess > 0) else { break };
-            self.syn_cache.remove(oldest);
+            self.end_half_open(oldest, ConnError::OutOfMemory);
             self.observe.counters.half_open_evicted += 1;
             (excess, needed) =
                 (excess.saturating_sub(HALF_OPEN as u64), needed.saturating_sub(HALF_OPEN as u64));
+        }
+        for _ in 0..LOOKS {
+            let Some(oldest) = self.held_syns.oldest().filter(|_| excess > 0) else { break };
+            self.end_held_syn(oldest, ConnError::OutOfMemory);
+            self.observe.counters.held_syns_evicted += 1;
+            (excess, needed) =
+                (excess.saturating_sub(HELD_SYN as u64), needed.saturating_sub(HELD_SYN as u64));
         }
         for _ in 0..LOOKS {
             if needed == 0 || !self.time_wait.remove_first() {

@@ -9,6 +9,7 @@
 //! | `listen.rs`, `open.rs` | listeners, and active opens |
 //! | `half_open.rs`, `syn_cache.rs` | passive opens before they are connections: their rules, and their entries |
 //! | `syn_cookies.rs` | passive opens without an entry |
+//! | `incoming.rs`, `held_syns.rs` | SYNs that wait for the application's answer: their rules, and their records |
 //! | `transmit.rs` | sending: what to send next, and what its departure commits |
 //! | `send_trace.rs` | what a tracer is told of sending |
 //! | `egress.rs`, `ready.rs`, `stray.rs` | the way out: queues and the scheduler, whose turn it is, packets without a connection |
@@ -37,7 +38,9 @@ mod fast_open;
 mod fast_open_cookies;
 mod half_open;
 mod handle;
+mod held_syns;
 mod icmp;
+mod incoming;
 mod ingest;
 mod isn;
 mod listen;
@@ -66,6 +69,8 @@ mod udp_sockets;
 mod wheel;
 
 pub use handle::Conn;
+pub use held_syns::{IncomingSyn, SynEvent, SynId};
+pub use incoming::Refusal;
 pub use udp_sockets::{UdpEvent, UdpReceived, UdpStats};
 
 use crate::State;
@@ -91,6 +96,7 @@ use alloc::vec::Vec;
 use demux::Demux;
 use egress::Egress;
 use fast_open::FastOpens;
+use held_syns::HeldSyns;
 use isn::IsnGenerator;
 use listen::Listeners;
 use memory::Hand;
@@ -121,6 +127,8 @@ pub struct Endpoint {
     /// Passive opens whose handshake is not complete.
     syn_cache: SynCache,
     cookies: SynCookies,
+    /// SYNs that wait for the application's answer.
+    held_syns: HeldSyns,
     fast_opens: FastOpens,
     /// Connections in TIME-WAIT that nobody holds.
     time_wait: TimeWaitTable,
@@ -167,6 +175,8 @@ pub enum Ingested {
     Conn(ConnId),
     /// A SYN for a listener, which a SYN-ACK answers.
     HalfOpen,
+    /// A SYN for a listener that [holds](AcceptConfig::hold_syns) them, which waits for the application's answer.
+    HeldSyn,
     /// It completed a handshake, or is a SYN with a valid fast open cookie: a listener has a new connection.
     Accepted(ConnId),
     /// It waits in a UDP socket.
@@ -193,6 +203,7 @@ impl Endpoint {
             listeners: Listeners::default(),
             syn_cache: SynCache::new(keys.syn_cache),
             cookies: SynCookies::new(keys.syn_cookies),
+            held_syns: HeldSyns::new(keys.held_syns),
             fast_opens: FastOpens::new(keys.fast_open_cookies, keys.fast_open_servers),
             time_wait: TimeWaitTable::new(keys.time_wait),
             wheel: TimingWheel::new(),
@@ -260,12 +271,13 @@ impl Endpoint {
         self.listeners.accept_config(listener)
     }
 
-    /// Stops listening. Resets connections that the application has not accepted yet.
+    /// Stops listening. Resets connections that the application has not accepted yet, and refuses held SYNs.
     pub fn unlisten(&mut self, now: Instant, listener: ListenerId) {
         self.now = self.now.max(now);
         let Some(number) = self.listeners.remove(listener) else { return };
         self.unsettled = true;
         self.reset_half_open(now, number);
+        self.reset_held_syns(now, number);
         for index in self.slots.indices_where(|slot| slot.listener() == Some(number)) {
             let id = self.slots.id(index);
             let Some(slot) = self.slots.slot_mut(index) else { continue };
@@ -355,9 +367,10 @@ impl Endpoint {
         let time_wait = self.time_wait.next_end().map(|at| Wakeup::new(at, WakeReason::TimeWait, None));
         let shaper = self.egress.wake_up_at().map(|at| Wakeup::new(at, WakeReason::Shaper, None));
         let half_open = self.syn_cache.next_deadline().map(|at| Wakeup::new(at, WakeReason::Rto, None));
+        let held_syn = self.held_syns.next_end().map(|at| Wakeup::new(at, WakeReason::HeldSyn, None));
         let flow = self.udp.next_end().map(|at| Wakeup::new(at, WakeReason::UdpFlow, None));
         // The first of those that are equally early.
-        [timer, half_open, time_wait, self.orphan_deadline(), shaper, flow]
+        [timer, half_open, time_wait, self.orphan_deadline(), shaper, flow, held_syn]
             .into_iter()
             .flatten()
             .min_by_key(|wakeup| wakeup.at)

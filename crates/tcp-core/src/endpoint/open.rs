@@ -3,6 +3,7 @@
 use super::Endpoint;
 use super::address_table::Entry;
 use super::demux::Demux;
+use super::held_syns::HeldSyns;
 use super::ingest::is_unicast;
 use super::memory::takes_connection;
 use super::ports::PortUsage;
@@ -24,6 +25,7 @@ struct Tuples<'a> {
     slots: &'a Slots,
     demux: &'a Demux,
     syn_cache: &'a SynCache,
+    held_syns: &'a HeldSyns,
     time_wait: &'a TimeWaitTable,
     /// The new connection may use those in TIME-WAIT again.
     reuses: bool,
@@ -33,7 +35,10 @@ impl Tuples<'_> {
     /// What `tuple` is to a new connection.
     fn usage(&self, now: Instant, tuple: &FourTuple) -> PortUsage {
         let at = |slot| self.slots.conn(slot).is_some_and(|conn| conn.tuple() == tuple);
-        if self.demux.find(tuple, at).is_some() || self.syn_cache.look_up(tuple).is_some() {
+        if self.demux.find(tuple, at).is_some()
+            || self.syn_cache.look_up(tuple).is_some()
+            || self.held_syns.look_up(tuple).is_some()
+        {
             return PortUsage::Taken;
         }
         match self.time_wait.look_up(tuple) {
@@ -71,6 +76,7 @@ impl Endpoint {
             slots: &self.slots,
             demux: &self.demux,
             syn_cache: &self.syn_cache,
+            held_syns: &self.held_syns,
             time_wait: &self.time_wait,
             reuses: self.config.time_wait_reuse && config.timestamps,
         };

@@ -34,6 +34,8 @@ pub(crate) struct Keys {
     pub(crate) fast_open_servers: [u8; 16],
     /// Of the flows of UDP.
     pub(crate) udp_flows: [u8; 16],
+    /// Of [`HeldSyns`](super::held_syns::HeldSyns).
+    pub(crate) held_syns: [u8; 16],
 }
 
 impl Keys {
@@ -61,6 +63,7 @@ impl Keys {
             fast_open_cookies: key(),
             fast_open_servers: key(),
             udp_flows: key(),
+            held_syns: key(),
         }
     }
 }
@@ -78,7 +81,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 13] {
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 14] {
         let keys = Keys::from_seed(seed);
         let Keys {
             isn,
@@ -94,6 +97,7 @@ mod tests {
             fast_open_cookies,
             fast_open_servers,
             udp_flows,
+            held_syns,
         } = keys;
         [
             isn,
@@ -109,6 +113,7 @@ mod tests {
             fast_open_cookies,
             fast_open_servers,
             udp_flows,
+            held_syns,
         ]
     }
 
@@ -129,7 +134,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 26);
+            prop_assert_eq!(different.len(), 28);
         }
     }
 }

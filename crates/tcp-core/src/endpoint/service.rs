@@ -157,6 +157,7 @@ impl Endpoint {
         self.unsettled |= self.time_wait.len() + self.syn_cache.len() > 0;
         self.time_wait.expire(now);
         self.expire_half_open(now);
+        self.expire_held_syns(now);
         self.expire_flows(now);
         while let Some(index) = self.wheel.pop_expired(now) {
             let id = self.slots.id(index);

@@ -63,6 +63,7 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
             ttl: fixed[8],
             dscp: tos >> 2,
             ecn: Ecn::from_bits(tos),
+            flow_label: 0,
             header_len: header_len as u16,
             total_len: total_len as u32,
         },

@@ -33,7 +33,8 @@ pub(super) struct Ipv6Header {
 pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireError> {
     let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
     let (src, dst) = addresses(fixed);
-    let traffic_class = fixed[0] << 4 | fixed[1] >> 4;
+    let first = u32::from_be_bytes([fixed[0], fixed[1], fixed[2], fixed[3]]);
+    let traffic_class = (first >> 20) as u8;
     let total_len = HEADER_LEN + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
     if total_len > available {
         return Err(WireError::Truncated);
@@ -53,6 +54,7 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireErr
             ttl: fixed[7],
             dscp: traffic_class >> 2,
             ecn: Ecn::from_bits(traffic_class),
+            flow_label: first & 0x000f_ffff,
             header_len: header_len as u16,
             total_len: total_len as u32,
         },

@@ -132,6 +132,8 @@ pub struct IpInfo {
     pub dscp: u8,
     /// The ECN field.
     pub ecn: Ecn,
+    /// IPv6 flow label, 20 bits (RFC 6437); 0 in IPv4.
+    pub flow_label: u32,
     /// Octets before the transport header: the IP header including options or extension headers.
     pub header_len: u16,
     /// Octets of the whole packet, including the IP header, as stated there.

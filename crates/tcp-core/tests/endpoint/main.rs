@@ -6,6 +6,7 @@ mod device_mtu;
 mod egress;
 mod fast_open;
 mod half_open;
+mod incoming;
 mod limits;
 mod memory;
 mod net;

@@ -3,6 +3,7 @@
 mod datagrams;
 mod handles;
 mod mtu;
+mod syns;
 
 use super::backlog::Backlog;
 use super::driver::Gathering;
@@ -23,6 +24,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io;
 use std::sync::Arc;
 use std::task::Waker;
+use syns::HeldSyns;
 use tokio::sync::Notify;
 
 /// Maximum packets that one turn sends before it releases the lock.
@@ -71,6 +73,7 @@ pub(crate) struct StackState {
     slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Accepting>,
     pub(crate) udp: UdpWaits,
+    syns: HeldSyns,
     /// The driver task's waker, while it sleeps.
     pub(crate) driver: Option<Waker>,
     /// Deadlines of the runtime itself, soonest first.
@@ -243,6 +246,7 @@ impl StackState {
             slots: Vec::new(),
             listeners: BTreeMap::new(),
             udp: UdpWaits::default(),
+            syns: HeldSyns::default(),
             driver: None,
             alarms: BinaryHeap::new(),
             closers: Vec::new(),
@@ -265,6 +269,7 @@ impl StackState {
             self.deliver(now, event, wakes);
         }
         self.deliver_udp(wakes);
+        self.deliver_syns(now, wakes);
         if !self.closers.is_empty() && self.is_drained() {
             wakes.extend(self.closers.drain(..));
         }
@@ -466,6 +471,7 @@ impl StackState {
             wakes.extend(accepting.waker.take());
         }
         self.udp.wake_all(wakes);
+        self.syns.wake_all(wakes);
         wakes.extend(self.closers.drain(..));
         wakes.extend(self.driver.take());
     }
@@ -505,6 +511,7 @@ impl StackState {
             tx_super_packets: *tx_super_packets,
             connections: self.endpoint.connections(),
             half_open: self.endpoint.half_open(),
+            held_syns: self.endpoint.held_syns(),
             fast_open_pending: self.endpoint.fast_open_pending(),
             fast_open_entries: self.endpoint.fast_open_entries(),
             orphans: self.endpoint.orphans(),

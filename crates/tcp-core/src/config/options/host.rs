@@ -116,6 +116,18 @@ pub static HOST: &[Key] = &[
         ..Key::integer("half_open_per_source", 0..=MAX_COUNT, |h| Slot::U32(&mut h.half_open_per_source))
     },
     Key {
+        summary: "limit of SYNs held for the application's answer, beyond which they are dropped",
+        ..Key::integer("max_held_syns", 0..=MAX_COUNT, |h| Slot::U32(&mut h.max_held_syns))
+    },
+    Key {
+        summary: "SYNs of one IPv4 address or IPv6 /64 that are held while more than half of the places are taken",
+        ..Key::integer("held_syns_per_source", 0..=MAX_COUNT, |h| Slot::U32(&mut h.held_syns_per_source))
+    },
+    Key {
+        summary: "refuse a SYN that has been held for this long",
+        ..Key::time("held_syn_timeout", SHORTEST..=LONGEST, |h| Span::Always(&mut h.held_syn_timeout))
+    },
+    Key {
         summary: "answer SYNs with SYN cookies: never, if there are too many half-open connections, or always",
         source: "RFC 4987 section 3.6; tcp_syncookies",
         ..Key::new(
