@@ -2,7 +2,7 @@
 
 use super::apps::{Listener, Net, Ready, Socket, Task, cc_name};
 use super::failed;
-use ackline_lab::stage::{KernelSetting, OutsideHost, StageError};
+use ackline_lab::stage::{KernelSetting, KernelSettings, OutsideHost, StageError};
 use ackline_netsim::record::ConnSample;
 use ackline_runtime::Device;
 use ackline_runtime::device::tun::{Tun, TunConfig};
@@ -82,6 +82,21 @@ impl Drop for KernelHost {
     }
 }
 
+/// Makes what every host has, and leaves nothing behind.
+pub(super) fn probe() -> Result<(), StageError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(failed("start a runtime"))?;
+    // A namespace belongs to a thread.
+    let thread = std::thread::Builder::new().name("probe".to_owned()).spawn(move || {
+        Namespace::new_for_thread().map_err(failed("make a host of the kernel"))?;
+        let _entered = runtime.enter();
+        let tun = Tun::create(&TunConfig::new().plain().name(INTERFACE));
+        tun.map(drop).map_err(failed("give a host of the kernel a TUN device"))
+    });
+    let thread = thread.map_err(failed("start a thread"))?;
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
 /// What the thread has.
 struct Inside {
     runtime: Runtime,
@@ -111,7 +126,7 @@ impl Inside {
         let tun = tun.map_err(failed(format!("give host {name} a TUN device")))?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(failed("start a runtime"))?;
-        let net = Kernel { cc: host.kernel.cc.clone() };
+        let net = Kernel::of(&host.kernel);
         let entered = runtime.enter();
         for task in tasks.iter().filter(|task| task.end.sends) {
             net.check(name, &task.end.conn)?;
@@ -163,17 +178,30 @@ fn words(error: impl Into<io::Error>) -> String {
 pub(super) struct Kernel {
     /// Instead of that of the flow.
     cc: Option<KernelSetting>,
+    /// The namespace has a size of send buffers: the kernel counts the memory of segments, so a flow's number may not fit it.
+    tcp_wmem: bool,
+    /// The same of receive buffers.
+    tcp_rmem: bool,
 }
 
 impl Kernel {
+    fn of(settings: &KernelSettings) -> Self {
+        let sets = |name: &str| settings.sysctls.iter().any(|setting| setting.name == name);
+        Self {
+            cc: settings.cc.clone(),
+            tcp_wmem: sets("net.ipv4.tcp_wmem"),
+            tcp_rmem: sets("net.ipv4.tcp_rmem"),
+        }
+    }
+
     /// A socket with what the kernel has of these settings.
     fn socket(&self, conn: &ConnConfig) -> io::Result<TcpSocket> {
         let socket = TcpSocket::new_v4()?;
         let usual = ConnConfig::default();
-        if conn.send_buffer != usual.send_buffer {
+        if conn.send_buffer != usual.send_buffer && !self.tcp_wmem {
             socket.set_send_buffer_size(conn.send_buffer)?;
         }
-        if conn.recv_buffer != usual.recv_buffer {
+        if conn.recv_buffer != usual.recv_buffer && !self.tcp_rmem {
             socket.set_recv_buffer_size(conn.recv_buffer)?;
         }
         socket.set_nodelay(conn.nagle == Nagle::Off)?;
@@ -265,5 +293,33 @@ impl Socket for TcpStream {
 
     fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
         Ok((self.local_addr()?, self.peer_addr()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_of_the_namespace_come_before_those_of_a_flow() {
+        let mut conn = ConnConfig::default();
+        (conn.send_buffer, conn.recv_buffer) = (20_000, 30_000);
+        let sizes = |names: &[&str]| {
+            let setting = |name: &&str| KernelSetting {
+                name: (*name).to_owned(),
+                value: String::new(),
+                place: String::new(),
+            };
+            let settings = KernelSettings { sysctls: names.iter().map(setting).collect(), cc: None };
+            let socket = Kernel::of(&settings).socket(&conn).unwrap();
+            (socket.send_buffer_size().unwrap(), socket.recv_buffer_size().unwrap())
+        };
+        // The kernel doubles what is asked for.
+        let (send, receive) = sizes(&["net.ipv4.tcp_sack"]);
+        assert_eq!((send, receive), (40_000, 60_000));
+        let (own, same) = sizes(&["net.ipv4.tcp_wmem"]);
+        assert!(own != send && same == receive, "{own} {same}");
+        let (same, own) = sizes(&["net.ipv4.tcp_rmem"]);
+        assert!(same == send && own != receive, "{same} {own}");
     }
 }

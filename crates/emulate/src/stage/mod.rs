@@ -43,6 +43,16 @@ pub struct RealTime {
     pub pacing: Pacing,
 }
 
+impl RealTime {
+    /// Makes a host of the kernel, and drops it: says at once what a run would say later.
+    ///
+    /// # Errors
+    /// If the machine has no TUN devices, or does not permit them or namespaces.
+    pub fn probe() -> Result<(), StageError> {
+        kernel::probe()
+    }
+}
+
 impl Stages for RealTime {
     fn name(&self) -> &'static str {
         "real-time "
