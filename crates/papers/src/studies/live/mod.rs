@@ -1,12 +1,13 @@
 //! Live parts of the papers: small scenarios with the kernel's TCP at the far end, simulated and by the real clock.
 
+mod a3;
 mod dclor;
 mod kalampoukas;
 
 use crate::study::{Knob, Paper, Part, Study};
 
 /// All live parts, in the order in which they are listed.
-pub const LIVE: &[&dyn Study] = &[&kalampoukas::LIVE, &dclor::LIVE];
+pub const LIVE: &[&dyn Study] = &[&a3::LIVE, &kalampoukas::LIVE, &dclor::LIVE];
 
 /// The live part of a paper.
 #[derive(Clone, Copy, Debug)]
