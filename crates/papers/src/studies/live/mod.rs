@@ -3,11 +3,12 @@
 mod a3;
 mod dclor;
 mod kalampoukas;
+mod ls_aimd;
 
 use crate::study::{Knob, Paper, Part, Study};
 
 /// All live parts, in the order in which they are listed.
-pub const LIVE: &[&dyn Study] = &[&a3::LIVE, &kalampoukas::LIVE, &dclor::LIVE];
+pub const LIVE: &[&dyn Study] = &[&a3::LIVE, &kalampoukas::LIVE, &dclor::LIVE, &ls_aimd::LIVE];
 
 /// The live part of a paper.
 #[derive(Clone, Copy, Debug)]
