@@ -1,6 +1,7 @@
 //! Live parts of the papers: small scenarios with the kernel's TCP at the far end, simulated and by the real clock.
 
 mod a3;
+mod acwap;
 mod dclor;
 mod kalampoukas;
 mod ls_aimd;
@@ -8,7 +9,7 @@ mod ls_aimd;
 use crate::study::{Knob, Paper, Part, Study};
 
 /// All live parts, in the order in which they are listed.
-pub const LIVE: &[&dyn Study] = &[&a3::LIVE, &kalampoukas::LIVE, &dclor::LIVE, &ls_aimd::LIVE];
+pub const LIVE: &[&dyn Study] = &[&a3::LIVE, &kalampoukas::LIVE, &dclor::LIVE, &acwap::LIVE, &ls_aimd::LIVE];
 
 /// The live part of a paper.
 #[derive(Clone, Copy, Debug)]
