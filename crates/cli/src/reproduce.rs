@@ -6,6 +6,7 @@ use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
 use ackline::runtime::Pacing;
 use ackline_emulate::stage::RealTime;
+use ackline_lab::RunError;
 use ackline_papers::{
     LIVE, Options, ReproduceError, STUDIES, Study, StudyResult, listing, live_study, reproduce, study,
     to_json, to_text,
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     if args.live && args.from.is_none() {
         // While the process has one thread.
         emulate::prepare()?;
+        RealTime::probe().map_err(RunError::from)?;
     }
     let all = reproduce(&studies, &options)?;
     show(&text(&all, args))?;

@@ -649,8 +649,9 @@ pub(crate) struct ReproduceArgs {
     pub(crate) list: bool,
     /// Run the paper's live part: in real time beside the kernel's TCP, and simulated, compared with each other
     ///
-    /// Needs root or user namespaces, and a machine with nothing else to do. Runs that it did not keep up with are INVALID, run
-    /// again at most twice, and count for nothing.
+    /// a3, acwap, dclor, kalampoukas and ls-aimd have one of a few minutes each; --quick takes seconds. Needs TUN devices, root or
+    /// user namespaces, and a machine with nothing else to do. Runs that it did not keep up with are INVALID, run again at most
+    /// twice, and count for nothing.
     #[arg(long)]
     pub(crate) live: bool,
     /// Only these tables or figures, as named by --list: 15.2 or 15.1,15.3
