@@ -11,6 +11,8 @@ mod report;
 #[path = "../benches/compare/results.rs"]
 #[expect(dead_code, reason = "measuring and writing files is the benchmark's")]
 mod results;
+#[path = "../benches/support/summary.rs"]
+mod summary;
 
 use ackline_tcp_core::Duration;
 use answer::Answer;

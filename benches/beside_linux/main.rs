@@ -17,6 +17,8 @@
 //! Needs the right to make network namespaces and TUN devices: root.
 
 mod design;
+#[path = "../support/machine.rs"]
+mod machine;
 mod one;
 mod pool;
 mod reasons;
@@ -24,6 +26,8 @@ mod report;
 mod results;
 #[path = "../compare/report/section.rs"]
 mod section;
+#[path = "../support/summary.rs"]
+mod summary;
 #[path = "../compare/report/text.rs"]
 mod text;
 

@@ -134,11 +134,16 @@ const fn metrics(axis: Axis) -> &'static [Metric] {
     if axis.is_of_transfers() { &Metric::TRANSFERS } else { &Metric::BULK }
 }
 
+/// True if no value of one is among those of the other.
+fn is_apart(one: Summary, other: Summary) -> bool {
+    one.min > other.max || other.min > one.max
+}
+
 /// A difference beyond the spread of both.
 fn differ(own: Summary, kernel: Summary, metric: Metric) -> bool {
     let size = (own.median - kernel.median).abs();
     let share = size / own.median.abs().max(kernel.median.abs()).max(f64::MIN_POSITIVE);
-    own.is_apart(kernel) && share > 1.0 - REACHED && size > metric.least()
+    is_apart(own, kernel) && share > 1.0 - REACHED && size > metric.least()
 }
 
 fn differences(results: &Results) -> String {

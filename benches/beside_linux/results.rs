@@ -2,8 +2,9 @@
 
 use crate::Outcome;
 use crate::design::Sender;
+use crate::machine;
+pub(crate) use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
-use std::fs;
 
 /// The result of one run, within the time that is measured.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -54,12 +55,10 @@ pub(crate) struct Setting {
 
 impl Setting {
     pub(crate) fn read(longer: f64) -> Outcome<Self> {
-        let cpus = fs::read_to_string("/proc/cpuinfo")?;
-        let name = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
         Ok(Self {
-            processors: std::thread::available_parallelism()?.get(),
-            processor: name.map_or("unknown", |(_, name)| name.trim()).to_owned(),
-            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned(),
+            processors: machine::processors()?,
+            processor: machine::processor()?,
+            kernel: machine::kernel()?,
             longer,
         })
     }
@@ -164,30 +163,5 @@ impl Metric {
             Self::DelayP95 => Some(sample.delay_p95),
             Self::Time => Summary::of(sample.times.iter().copied()).map(|summary| summary.median),
         }
-    }
-}
-
-/// Some values in three numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Summary {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-}
-
-impl Summary {
-    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
-        let mut values: Vec<_> = values.filter(|value| value.is_finite()).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        let (&min, &max) = (values.first()?, values.last()?);
-        let middle = values.len() / 2;
-        let median =
-            if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
-        Some(Self { median, min, max })
-    }
-
-    /// True if no value of one is among those of the other.
-    pub(crate) fn is_apart(self, other: Self) -> bool {
-        self.min > other.max || other.min > self.max
     }
 }

@@ -20,12 +20,16 @@ mod command;
 mod ends;
 #[path = "../support/ground.rs"]
 mod ground;
+#[path = "../support/machine.rs"]
+mod machine;
 mod measure;
 mod metric;
 mod net;
 mod report;
 mod results;
 mod rounds;
+#[path = "../support/summary.rs"]
+mod summary;
 mod usage;
 
 use case::{Case, Who};

@@ -3,6 +3,7 @@
 use crate::Outcome;
 use crate::case::Case;
 pub(crate) use crate::metric::Metric;
+pub(crate) use crate::summary::Summary;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -70,25 +71,5 @@ impl Results {
     fn rounds(&self, case: &Case, metric: Metric) -> impl Iterator<Item = Option<f64>> {
         let samples = self.cases.get(&case.to_string()).map_or(&[][..], Vec::as_slice);
         samples.iter().map(move |sample| sample.as_ref()?.0.get(&metric).copied())
-    }
-}
-
-/// Some values in three numbers.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Summary {
-    pub(crate) median: f64,
-    pub(crate) min: f64,
-    pub(crate) max: f64,
-}
-
-impl Summary {
-    fn of(values: impl Iterator<Item = f64>) -> Option<Self> {
-        let mut values: Vec<_> = values.filter(|value| value.is_finite()).collect();
-        values.sort_unstable_by(f64::total_cmp);
-        let (&min, &max) = (values.first()?, values.last()?);
-        let middle = values.len() / 2;
-        let median =
-            if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 };
-        Some(Self { median, min, max })
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::Outcome;
 use crate::case::Case;
+use crate::machine;
 use crate::results::{Results, Sample, Setting};
 use indicatif::{ProgressBar, ProgressStyle};
-use std::fs;
 use std::process::Command;
 
 /// Not a case: asks whether there are the rights for one.
@@ -47,18 +47,12 @@ fn measure(name: &str, seconds: f64) -> Outcome<Sample> {
 }
 
 fn setting(rounds: u16, seconds: f64) -> Outcome<Setting> {
-    let cpus = fs::read_to_string("/proc/cpuinfo")?;
-    let name = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     Ok(Setting {
-        processors: std::thread::available_parallelism()?.get(),
-        processor: name.map_or_else(|| "unknown".to_owned(), |(_, name)| name.trim().to_owned()),
-        kernel: setting_of_kernel("kernel/osrelease")?,
-        congestion_control: setting_of_kernel("net/ipv4/tcp_congestion_control")?,
+        processors: machine::processors()?,
+        processor: machine::processor()?,
+        kernel: machine::kernel()?,
+        congestion_control: machine::sysctl("net/ipv4/tcp_congestion_control")?,
         seconds,
         rounds,
     })
-}
-
-fn setting_of_kernel(name: &str) -> Outcome<String> {
-    Ok(fs::read_to_string(format!("/proc/sys/{name}"))?.trim().to_owned())
 }

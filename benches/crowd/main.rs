@@ -23,9 +23,13 @@ mod flood;
 mod forger;
 #[path = "../support/ground.rs"]
 mod ground;
+#[path = "../support/machine.rs"]
+mod machine;
 mod measure;
 mod memory;
 mod metric;
+#[path = "../support/no_pictures.rs"]
+mod no_pictures;
 mod program;
 mod report;
 #[path = "../compare/results.rs"]
@@ -34,6 +38,8 @@ mod results;
 mod rounds;
 #[path = "../compare/report/section.rs"]
 mod section;
+#[path = "../support/summary.rs"]
+mod summary;
 #[path = "../compare/report/text.rs"]
 mod text;
 #[path = "../compare/report/wanted.rs"]

@@ -19,8 +19,12 @@ mod case;
 #[path = "../compare/command.rs"]
 mod command;
 mod end;
+#[path = "../support/machine.rs"]
+mod machine;
 mod measure;
 mod metric;
+#[path = "../support/no_pictures.rs"]
+mod no_pictures;
 mod report;
 #[path = "../compare/results.rs"]
 mod results;
@@ -28,6 +32,8 @@ mod results;
 mod rounds;
 #[path = "../compare/report/section.rs"]
 mod section;
+#[path = "../support/summary.rs"]
+mod summary;
 #[path = "../compare/report/text.rs"]
 mod text;
 #[path = "../pacing/usage.rs"]

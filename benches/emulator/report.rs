@@ -3,22 +3,10 @@
 use crate::case::{Case, Load, Wait};
 use crate::results::{Metric, Results};
 use crate::section::Section;
+pub(crate) use crate::no_pictures::Pictures;
 pub(crate) use crate::section::{marked, plain, update};
 use crate::text::{Table, median, with_range};
 use crate::wanted::{self, Bound, Target};
-use clap::Args;
-use std::path::Path;
-
-/// Draws none.
-#[derive(Debug, Args)]
-pub(crate) struct Pictures {}
-
-impl Pictures {
-    #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as in benches/compare")]
-    pub(crate) fn draw(&self, _: &Results) -> Result<Vec<(&Path, String)>, String> {
-        Ok(Vec::new())
-    }
-}
 
 pub(crate) fn sections(results: &Results) -> Vec<Section> {
     let section = |name, title, text| Section { name, title, text };

@@ -22,7 +22,11 @@ mod case;
 mod command;
 mod flow;
 mod log;
+#[path = "../support/machine.rs"]
+mod machine;
 mod metric;
+#[path = "../support/no_pictures.rs"]
+mod no_pictures;
 mod report;
 #[path = "../compare/results.rs"]
 mod results;
@@ -31,6 +35,8 @@ mod rounds;
 mod sample;
 #[path = "../compare/report/section.rs"]
 mod section;
+#[path = "../support/summary.rs"]
+mod summary;
 #[path = "../compare/report/text.rs"]
 mod text;
 mod usage;
