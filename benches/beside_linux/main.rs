@@ -2,10 +2,10 @@
 //! transfers. It makes docs/beside-linux.md.
 //!
 //! ```text
-//! cargo bench --bench beside_linux                           # all: some seventeen minutes on a quiet machine
+//! cargo bench --bench beside_linux                           # all: half an hour on a quiet machine
 //! cargo bench --bench beside_linux -- --quick                # a few cells, once: a minute; fails if a result makes no sense
 //! cargo bench --bench beside_linux -- --only loss --rounds 1 # cells with this in their name; --list has all names
-//! cargo bench --bench beside_linux -- --json docs/beside-linux.json --update docs/beside-linux.md
+//! cargo bench --bench beside_linux -- --longer 0.5 --json docs/beside-linux.json --update docs/beside-linux.md
 //! cargo bench --bench beside_linux -- --from docs/beside-linux.json --check docs/beside-linux.md
 //! ```
 //!
@@ -62,10 +62,10 @@ struct Options {
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
     longer: f64,
     /// Most runs at once.
-    #[arg(long, value_name = "RUNS", default_value_t = 16)]
+    #[arg(long, value_name = "RUNS", default_value_t = 8)]
     at_once: usize,
     /// Most Mbit/s of all runs at once.
-    #[arg(long, value_name = "MBIT", default_value_t = 240.0)]
+    #[arg(long, value_name = "MBIT", default_value_t = 100.0)]
     load: f64,
     /// How often runs that are not valid are made again: with a quarter of the others beside it, then alone.
     #[arg(long, value_name = "TIMES", default_value_t = 2, value_parser = clap::value_parser!(u32).range(0..=10))]
