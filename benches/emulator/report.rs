@@ -1,9 +1,9 @@
 //! The tables of results, and what is wanted.
 
 use crate::case::{Case, Load, Wait};
+pub(crate) use crate::no_pictures::Pictures;
 use crate::results::{Metric, Results};
 use crate::section::Section;
-pub(crate) use crate::no_pictures::Pictures;
 pub(crate) use crate::section::{marked, plain, update};
 use crate::text::{Table, median, with_range};
 use crate::wanted::{self, Bound, Target};
