@@ -7,7 +7,7 @@
 use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
 use crate::timer::{self, Timer};
 use ackline_tcp_core::wire::gso::{self, Segments};
-use ackline_tcp_core::wire::{HeaderBuf, Payload, Transport, TxChecksumMode, parse};
+use ackline_tcp_core::wire::{HeaderBuf, TxChecksumMode};
 use ackline_tcp_core::{Duration, Instant, Rate};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
@@ -184,9 +184,8 @@ impl<D: Device> Impaired<D> {
                 Err(error) => return Err(error),
             };
             let bytes = [packet.head, packet.more[0], packet.more[1]].concat();
-            let header = headers(&bytes).unwrap_or(bytes.len());
-            let whole =
-                Packet { header, segment_size: packet.segment_size, checksum: packet.checksum, bytes };
+            let (segment_size, checksum) = (packet.segment_size, packet.checksum);
+            let whole = Packet { header: bytes.len(), segment_size, checksum, bytes };
             self.incoming.enter(now, whole, self.super_packets, RxChecksum::Verify);
         }
         Ok(())
@@ -357,7 +356,7 @@ impl Tally {
 #[derive(Clone, Debug)]
 struct Packet<C> {
     bytes: Vec<u8>,
-    /// Length of the headers; meaningless if the packet is not TCP.
+    /// Length of the part that is sent as its headers.
     header: usize,
     segment_size: Option<NonZeroU16>,
     checksum: C,
@@ -498,16 +497,14 @@ impl<C: Copy + PartialEq> Lane<C> {
 
 /// The wire packets of a packet, with complete checksums; `None` if it is no TCP packet.
 fn cut<C: Copy>(packet: &Packet<C>, complete: C) -> Option<Vec<Packet<C>>> {
-    let (header, payload) = packet.bytes.split_at_checked(packet.header)?;
-    let size = packet.segment_size.unwrap_or(NonZeroU16::MAX);
-    let mut segments: Segments<'_> =
-        gso::split(header, Payload::from(payload), size, TxChecksumMode::Complete).ok()?;
+    let whole = RxPacket::new(&packet.bytes).with_segment_size(packet.segment_size);
+    let mut segments: Segments<'_> = gso::split_received(&whole, TxChecksumMode::Complete).ok()?;
     let mut buf = HeaderBuf::new();
     let mut packets = Vec::with_capacity(segments.remaining());
-    while let Some((_, payload)) = segments.next_into(&mut buf) {
+    while let Some((emitted, payload)) = segments.next_into(&mut buf) {
         let [a, b, c] = payload.slices();
         let bytes = [buf.as_slice(), a, b, c].concat();
-        packets.push(Packet { bytes, header: packet.header, segment_size: None, checksum: complete });
+        packets.push(Packet { bytes, header: emitted.header_len, segment_size: None, checksum: complete });
     }
     Some(packets)
 }
@@ -526,15 +523,6 @@ fn damage<C: Copy + PartialEq>(packet: Packet<C>, complete: C, victim: u64) -> O
     let bit = ((victim >> 16) % (bytes.len() as u64 * 8)) as usize;
     bytes[bit / 8] ^= 1 << (bit % 8);
     Some(packets)
-}
-
-/// The length of a TCP packet's headers.
-fn headers(bytes: &[u8]) -> Option<usize> {
-    let datagram = parse(&RxPacket::new(bytes).with_checksum(RxChecksum::Trusted)).ok()?;
-    let Transport::Tcp(_) = datagram.transport else { return None };
-    let tcp = usize::from(datagram.ip.header_len);
-    // `parse` found a whole TCP header there.
-    Some(tcp + usize::from(bytes.get(tcp + 12)? >> 4) * 4)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::checksum::Accumulator;
 use super::emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
 use super::field::be16;
 use super::tcp::{self, PROTOCOL_TCP};
-use super::{EmitError, IpVersion, Payload, TcpFlags, ipv4, ipv6};
+use super::{EmitError, IpVersion, Payload, RxPacket, TcpFlags, ipv4, ipv6};
 use core::num::NonZeroU16;
 
 /// The wire packets of one super-packet, in order; created by [`split`].
@@ -60,6 +60,59 @@ pub fn split<'a>(
     Ok(Segments { headers: split_headers(headers, payload.len(), segment_size)?, payload, mode })
 }
 
+/// Prepares to [`split`] a received packet, at its segment size and by its own headers; one without a segment size stays one packet.
+/// For whoever hands on what a device with offload has received.
+///
+/// # Errors
+/// As [`split`], also for a packet of anything but TCP.
+pub fn split_received<'a>(packet: &RxPacket<'a>, mode: TxChecksumMode) -> Result<Segments<'a>, EmitError> {
+    let ip = IpHeader::read(packet.head)?;
+    let offset = packet.head.get(ip.len + 12).ok_or(EmitError::BadHeaders)?;
+    let headers_len = ip.len + usize::from(offset >> 4) * 4;
+    let (headers, data) = packet.head.split_at_checked(headers_len).ok_or(EmitError::BadHeaders)?;
+    let mut payload = Payload::new([data, packet.more[0], packet.more[1]]);
+    // What follows is padding.
+    payload.truncate(ip.total_len.checked_sub(headers_len).ok_or(EmitError::BadHeaders)?);
+    split(headers, payload, packet.segment_size.unwrap_or(NonZeroU16::MAX), mode)
+}
+
+/// What an IP header says.
+pub(super) struct IpHeader {
+    version: IpVersion,
+    /// What is behind it.
+    pub(super) protocol: u8,
+    /// Octets before the transport header: with options or extension headers.
+    pub(super) len: usize,
+    /// Octets of the whole packet.
+    total_len: usize,
+    identification: u16,
+}
+
+impl IpHeader {
+    pub(super) fn read(packet: &[u8]) -> Result<Self, EmitError> {
+        match packet.first().map(|octet| octet >> 4) {
+            Some(4) => {
+                let fixed: &[u8; ipv4::HEADER_LEN] = packet.first_chunk().ok_or(EmitError::BadHeaders)?;
+                Ok(Self {
+                    version: IpVersion::V4,
+                    protocol: fixed[9],
+                    len: ipv4::header_len(fixed),
+                    total_len: u16::from_be_bytes([fixed[2], fixed[3]]).into(),
+                    identification: u16::from_be_bytes([fixed[4], fixed[5]]),
+                })
+            }
+            Some(6) => {
+                let fixed: &[u8; ipv6::HEADER_LEN] = packet.first_chunk().ok_or(EmitError::BadHeaders)?;
+                let (protocol, len) =
+                    ipv6::skip_extensions(fixed[6], packet).map_err(|_| EmitError::BadHeaders)?;
+                let total_len = ipv6::HEADER_LEN + usize::from(u16::from_be_bytes([fixed[4], fixed[5]]));
+                Ok(Self { version: IpVersion::V6, protocol, len, total_len, identification: 0 })
+            }
+            _ => Err(EmitError::BadHeaders),
+        }
+    }
+}
+
 /// Prepares the headers of the packets into which [`split`] divides a packet with `payload_len` octets of data.
 ///
 /// # Errors
@@ -69,20 +122,7 @@ pub fn split_headers(
     payload_len: usize,
     segment_size: NonZeroU16,
 ) -> Result<SegmentHeaders<'_>, EmitError> {
-    let (version, protocol, ip_len, identification) = match headers.first().map(|octet| octet >> 4) {
-        Some(4) => {
-            let fixed: &[u8; ipv4::HEADER_LEN] = headers.first_chunk().ok_or(EmitError::BadHeaders)?;
-            let ip_len = ipv4::header_len(fixed);
-            (IpVersion::V4, fixed[9], ip_len, u16::from_be_bytes([fixed[4], fixed[5]]))
-        }
-        Some(6) => {
-            let fixed: &[u8; ipv6::HEADER_LEN] = headers.first_chunk().ok_or(EmitError::BadHeaders)?;
-            let (protocol, ip_len) =
-                ipv6::skip_extensions(fixed[6], headers).map_err(|_| EmitError::BadHeaders)?;
-            (IpVersion::V6, protocol, ip_len, 0)
-        }
-        _ => return Err(EmitError::BadHeaders),
-    };
+    let IpHeader { version, protocol, len: ip_len, identification, .. } = IpHeader::read(headers)?;
     let transport = headers.get(ip_len..).ok_or(EmitError::BadHeaders)?;
     let fixed: &[u8; tcp::HEADER_LEN] = transport.first_chunk().ok_or(EmitError::BadHeaders)?;
     let tcp_len = usize::from(fixed[12] >> 4) * 4;

@@ -15,6 +15,7 @@ mod icmp;
 mod ipv4;
 mod ipv6;
 mod options;
+mod partial;
 mod payload;
 mod tcp;
 mod udp;
@@ -33,6 +34,7 @@ pub(crate) use ipv6::MIN_MTU_V6;
 pub use options::{
     MAX_OPTIONS_LEN, OptionIter, SackBlocks, TcpOption, TcpOptions, Timestamps, emit_option_list,
 };
+pub use partial::complete_checksum;
 pub use payload::Payload;
 pub use tcp::{OptionLayout, PROTOCOL_TCP, TcpHeader, TcpSegment, emit_tcp};
 pub use udp::{PROTOCOL_UDP, UdpDatagram, UdpHeader, emit_udp};

@@ -74,6 +74,34 @@ proptest! {
     }
 
     #[test]
+    fn a_received_packet_is_split_by_its_own_headers(
+        segment in splittable(20_000),
+        size in 200u16..3_000,
+        padding in 0usize..20,
+        cut: prop::sample::Index,
+    ) {
+        let packet = segment.packet();
+        let header_len = packet.len() - segment.payload.len();
+        let expected = split(&packet, header_len, size, TxChecksumMode::Complete).expect("splittable");
+        let padded = [&packet[..], &vec![7; padding]].concat();
+        let (head, more) = padded.split_at(header_len + cut.index(padded.len() - header_len + 1));
+        let received = RxPacket::new(head).with_more([more, &[]]).with_segment_size(NonZeroU16::new(size));
+        let mut segments = gso::split_received(&received, TxChecksumMode::Complete).expect("splittable");
+        let (mut buf, mut packets) = (HeaderBuf::new(), Vec::new());
+        while let Some((_, data)) = segments.next_into(&mut buf) {
+            packets.push([buf.as_slice().to_vec(), data.iter().collect()].concat());
+        }
+        prop_assert_eq!(packets, expected);
+    }
+
+    #[test]
+    fn what_is_cut_off_in_its_headers_is_not_split(segment in splittable(100), cut: prop::sample::Index) {
+        let packet = segment.packet();
+        let short = RxPacket::new(&packet[..cut.index(packet.len() - segment.payload.len())]);
+        prop_assert!(gso::split_received(&short, TxChecksumMode::Complete).is_err());
+    }
+
+    #[test]
     fn others_read_every_packet(segment in splittable(20_000), size in 200u16..3_000) {
         let packet = segment.packet();
         let header_len = packet.len() - segment.payload.len();

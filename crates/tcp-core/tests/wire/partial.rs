@@ -1,9 +1,10 @@
 //! Checksums that a device computes, checks or has to be told about; packets that come in several slices.
 
 use crate::decoders;
-use crate::strategies::segment;
+use crate::strategies::{addresses, segment};
 use ackline_tcp_core::wire::{
-    RxChecksum, RxPacket, Transport, TxChecksum, TxChecksumMode, WireError, checksum, parse,
+    HeaderBuf, RxChecksum, RxPacket, Transport, TxChecksum, TxChecksumMode, UdpHeader, WireError, checksum,
+    complete_checksum, emit_udp, parse,
 };
 use core::num::NonZeroU16;
 use proptest::collection::vec;
@@ -31,6 +32,9 @@ proptest! {
         prop_assume!(partial[at..at + 2] != complete[at..at + 2]);
         prop_assert_eq!(parse(&RxPacket::new(&partial)).map(|_| ()), Err(WireError::TcpChecksum));
 
+        let mut ours = partial.clone();
+        prop_assert!(complete_checksum(&mut ours));
+        prop_assert_eq!(&ours, &complete);
         finish(&mut partial, start.into(), offset.into());
         prop_assert_eq!(&partial, &complete);
         prop_assert_eq!(decoders::smoltcp(&partial).payload, segment.payload);
@@ -136,5 +140,25 @@ proptest! {
         changed[at + 1] = to as u16;
         prop_assume!(changed.iter().any(|word| *word != 0));
         prop_assert_eq!(checksum::update_u32(reference(&words), from, to), reference(&changed));
+    }
+
+    #[test]
+    fn partial_checksums_of_datagrams_are_completed(ends in addresses(), data in vec(any::<u8>(), 0..300)) {
+        let header = UdpHeader { src: ends.0, dst: ends.1, ttl: 64 };
+        let emit = |mode| {
+            let mut buf = HeaderBuf::new();
+            emit_udp(&header, [&data, &[]], mode, &mut buf).expect("a packet");
+            [buf.as_slice(), &data].concat()
+        };
+        let mut packet = emit(TxChecksumMode::Partial);
+        prop_assert!(complete_checksum(&mut packet));
+        prop_assert_eq!(&packet, &emit(TxChecksumMode::Complete));
+        // Another protocol, and headers that end too soon.
+        let at = if ends.0.is_ipv4() { 9 } else { 6 };
+        let mut other = packet.clone();
+        other[at] = 132;
+        prop_assert!(!complete_checksum(&mut other));
+        let end = packet.len() - data.len() - 2;
+        prop_assert!(!complete_checksum(&mut packet[..end]));
     }
 }
