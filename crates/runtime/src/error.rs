@@ -120,6 +120,15 @@ pub enum Error {
     /// A user namespace can only be entered while the process has one thread.
     #[error("a user namespace must be entered before the process starts its second thread")]
     TooManyThreads,
+    /// The process may not give a thread this priority.
+    #[error(
+        "no permission for the priority {priority}: it needs CAP_SYS_NICE (run as root), or limits of this user that allow it \
+         (ulimit -r for fifo, ulimit -e for nice)"
+    )]
+    PriorityForbidden {
+        /// The priority.
+        priority: String,
+    },
     /// The operation needs `CAP_NET_ADMIN`.
     #[error("could not {action}: it needs CAP_NET_ADMIN in this network namespace (run as root)")]
     NotAdmin {
@@ -147,6 +156,7 @@ impl Error {
                 | Self::TunForbidden
                 | Self::TunNotOwned { .. }
                 | Self::NamespaceForbidden
+                | Self::PriorityForbidden { .. }
                 | Self::NotAdmin { .. }
                 | Self::NotRaw
         )

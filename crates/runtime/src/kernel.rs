@@ -185,6 +185,15 @@ pub fn set_max_pacing_rate(socket: impl AsFd, rate: Rate) -> io::Result<()> {
     Ok(socket::set_max_pacing_rate(socket, rate.bytes_per_second())?)
 }
 
+/// Sets the MSS that the kernel's TCP announces on `socket`, and the largest one with which it sends, in bytes with options
+/// (`TCP_MAXSEG`, tcp(7)); before the connection is opened, or on a listener.
+///
+/// # Errors
+/// If the kernel does not take it (Linux: 88 to 32,767), or `socket` is not a TCP socket.
+pub fn set_max_segment(socket: impl AsFd, bytes: u16) -> io::Result<()> {
+    Ok(socket::set_max_segment(socket, bytes)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,6 +216,17 @@ mod tests {
         assert!(info.rtt > Duration::ZERO && info.rtt < Duration::from_secs(5), "{info:?}");
         assert!(info.min_rtt.is_some_and(|min| min <= info.rtt), "{info:?}");
         assert_eq!(info.total_retrans, 0);
+    }
+
+    #[test]
+    fn a_connection_has_at_most_the_mss_of_its_listener() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        set_max_segment(&listener, 1_000).expect("a TCP socket");
+        let near = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+        let info = KernelTcpInfo::of(&near).expect("a TCP socket");
+        // Less the options, if it sends any.
+        assert!((988..=1_000).contains(&info.snd_mss), "{info:?}");
+        assert!(set_max_segment(&listener, 87).is_err(), "too small for it");
     }
 
     #[test]

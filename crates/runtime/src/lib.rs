@@ -78,6 +78,8 @@ pub mod netlink;
 #[cfg(feature = "netns")]
 pub mod netns;
 pub mod pacing;
+#[cfg(target_os = "linux")]
+pub mod priority;
 mod random;
 mod socket;
 #[cfg(feature = "tracing")]

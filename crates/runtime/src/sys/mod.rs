@@ -7,6 +7,7 @@ pub(crate) mod filter;
 pub(crate) mod namespace;
 #[cfg(feature = "af-packet")]
 pub(crate) mod packet;
+pub(crate) mod priority;
 pub(crate) mod readiness;
 pub(crate) mod socket;
 #[cfg(feature = "tun")]

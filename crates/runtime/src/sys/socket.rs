@@ -27,6 +27,12 @@ pub(crate) fn set_max_pacing_rate(socket: impl AsFd, rate: u64) -> Result<(), Er
     unsafe { set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &rate) }
 }
 
+/// Sets the largest segment of the kernel's TCP, in bytes of payload and options.
+pub(crate) fn set_max_segment(socket: impl AsFd, bytes: u16) -> Result<(), Errno> {
+    // SAFETY: an `int`, as tcp(7) demands.
+    unsafe { set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &c_int::from(bytes)) }
+}
+
 /// Converts the result of a call: zero, or -1 with the reason in `errno`.
 pub(super) fn failed(outcome: c_int) -> Result<(), Errno> {
     if outcome == 0 {
