@@ -73,7 +73,12 @@ impl Host {
 
     pub(crate) fn ingest(&mut self, now: Instant, packet: &Packet) {
         let checksum = if packet.checksummed { RxChecksum::Verify } else { RxChecksum::Trusted };
-        self.endpoint.ingest(now, RxPacket::new(&packet.bytes).with_checksum(checksum));
+        let received = RxPacket::new(&packet.bytes).with_checksum(checksum);
+        // Its own checksum is never complete: each of its packets would have another one.
+        let received = packet.super_packet.map_or(received, |one| {
+            received.with_segment_size(Some(one.segment_size)).with_checksum(RxChecksum::Partial)
+        });
+        self.endpoint.ingest(now, received);
     }
 
     pub(crate) fn departed(&mut self, now: Instant, packet: TxId) {

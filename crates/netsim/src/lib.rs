@@ -34,7 +34,7 @@ pub use host::Egress;
 pub use link::{LinkSpec, LinkStats};
 pub use middlebox::{Middlebox, MiddleboxCx};
 pub use observe::{Observer, ObserverId, PacketEvent};
-pub use packet::{EcnField, Origin, Packet};
+pub use packet::{EcnField, Origin, Packet, SuperPacket};
 pub use rng::SimRng;
 pub use service::{DELIVERY, Service, Trace, TraceError, serialisation};
 pub use sim::{AppId, Change, Checksums, Sim, View};

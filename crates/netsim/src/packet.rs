@@ -3,8 +3,29 @@
 use crate::topology::NodeId;
 use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::sched::SegmentClass;
+use ackline_tcp_core::wire::TxChecksum;
 use ackline_tcp_core::{ConnId, Instant, TxId};
 use std::net::IpAddr;
+use std::num::NonZeroU16;
+
+/// What makes a packet one for several of a connection, as devices with segmentation offload exchange them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuperPacket {
+    /// Octets of its headers of IP and TCP, which each of the packets would have.
+    pub header_len: usize,
+    /// Octets of data in each of them, and at most as many in the last one.
+    pub segment_size: NonZeroU16,
+    /// What remains to be done for its checksum: [`TxChecksum::Partial`].
+    pub checksum: TxChecksum,
+}
+
+impl SuperPacket {
+    /// For how many packets it stands, if it has so many octets.
+    #[must_use]
+    pub fn packets(&self, octets: usize) -> usize {
+        octets.saturating_sub(self.header_len).div_ceil(self.segment_size.get().into()).max(1)
+    }
+}
 
 /// One IP packet inside the simulated network.
 #[derive(Clone, Debug)]
@@ -27,6 +48,8 @@ pub struct Packet {
     pub to: Option<NodeId>,
     /// The sender computed the transport checksum, so the receiver verifies it.
     pub checksummed: bool,
+    /// It stands for several, and passes as one.
+    pub super_packet: Option<SuperPacket>,
     /// Number of routers that may still forward it.
     pub(crate) hops_left: u8,
     /// Who sent it, for recorders.
@@ -203,6 +226,7 @@ impl PacketPool {
             from: None,
             to: None,
             checksummed: true,
+            super_packet: None,
             hops_left: 0,
             origin,
             bytes,
@@ -242,6 +266,7 @@ pub(crate) mod test_packets {
             from: None,
             to: None,
             checksummed: true,
+            super_packet: None,
             hops_left: 64,
             origin: Origin {
                 conn: None,

@@ -18,8 +18,8 @@ pub(crate) struct Port {
 
 impl Port {
     /// The kind of a packet that enters here, as its headers and the packets before it tell.
-    pub(crate) fn class(&mut self, packet: &[u8]) -> SegmentClass {
-        let packet = RxPacket::new(packet).with_checksum(RxChecksum::Trusted);
+    pub(crate) fn class(&mut self, [head, data]: [&[u8]; 2]) -> SegmentClass {
+        let packet = RxPacket::new(head).with_more([data, &[]]).with_checksum(RxChecksum::Trusted);
         let Ok(datagram) = wire::parse(&packet) else { return SegmentClass::Control(ControlKind::Other) };
         let Transport::Tcp(segment) = datagram.transport else {
             return SegmentClass::Control(ControlKind::Other);

@@ -7,7 +7,7 @@ use crate::impair::{Fate, ImpairCx};
 use crate::link::{Link, LinkSpec, LinkStats};
 use crate::middlebox::{Middlebox, MiddleboxCx, Placed};
 use crate::observe::{Nobody, Observer, ObserverId, PacketEvent, Traces};
-use crate::packet::{Origin, Packet, PacketPool};
+use crate::packet::{Origin, Packet, PacketPool, SuperPacket};
 use crate::port::Port;
 use crate::queue::{DropReason, Queue, QueueCx};
 use crate::rng::SimRng;
@@ -352,17 +352,29 @@ impl Sim {
     /// # Panics
     /// If `port` is not a port.
     pub fn inject(&mut self, port: NodeId, bytes: &[u8]) {
+        self.inject_parts(port, [bytes, &[]], None);
+    }
+
+    /// As [`inject`](Self::inject), of a packet in two parts, of which the first one has all headers. A super-packet passes the
+    /// network as one packet: it takes a queue's place of one, the time of all packets for which it stands, and one fate.
+    ///
+    /// # Panics
+    /// If `port` is not a port.
+    pub fn inject_parts(&mut self, port: NodeId, parts: [&[u8]; 2], super_packet: Option<SuperPacket>) {
         let Some(Node::Port(state)) = self.nodes.get_mut(port.index()) else {
             panic!("{port:?} is not a port");
         };
-        let class = state.class(bytes);
+        let class = state.class(parts);
         self.update_routes();
         // What is due by now has happened before.
         self.current = self.events.reserve(self.now);
         let origin = Origin { conn: None, class, reason: None, tx: TxId(self.packets) };
-        let mut packet = self.pool.make(self.packets, self.now, origin, [bytes]);
+        let mut packet = self.pool.make(self.packets, self.now, origin, parts);
         self.packets += 1;
-        packet.price = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        let octets = packet.bytes.len();
+        let headers = super_packet.map_or(0, |one| (one.packets(octets) - 1) * one.header_len);
+        packet.price = u32::try_from(octets + headers).unwrap_or(u32::MAX);
+        packet.super_packet = super_packet;
         packet.from = Some(port);
         self.route(port, packet);
     }
@@ -375,6 +387,26 @@ impl Sim {
         let taken = take(at, &packet);
         self.pool.give(packet);
         Some(taken)
+    }
+
+    /// The links on the way from one node to another, in order; none if there is no way.
+    pub fn way(&mut self, from: NodeId, to: NodeId) -> Vec<LinkId> {
+        self.update_routes();
+        let (mut at, mut way) = (from, vec![]);
+        // No way comes to a link twice.
+        while at != to && way.len() < self.links.len() {
+            let Some(link) = self.routes.next(at, to) else { return vec![] };
+            way.push(link);
+            at = self.links[link.index()].to;
+        }
+        way
+    }
+
+    /// True if a link corrupts packets: whoever receives one must then verify its checksum.
+    #[must_use]
+    pub fn corrupts(&self) -> bool {
+        let mut impairments = self.links.iter().flat_map(|link| &link.spec.impairments);
+        impairments.any(|impairment| impairment.corrupts())
     }
 
     /// When the next event is due; `None` if nothing will happen.
@@ -756,10 +788,7 @@ impl Sim {
             Checksums::Omitted => false,
             Checksums::Auto => {
                 let ports = self.nodes.iter().any(|node| matches!(node, Node::Port(_)));
-                let mut impairments = self.links.iter().flat_map(|link| &link.spec.impairments);
-                ports
-                    || impairments.any(|impairment| impairment.corrupts())
-                    || self.observers.iter().any(|observer| observer.needs_checksums())
+                ports || self.corrupts() || self.observers.iter().any(|observer| observer.needs_checksums())
             }
         };
         self.computes = compute;
