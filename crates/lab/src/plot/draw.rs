@@ -1,6 +1,7 @@
 //! Draws charts: where titles, legends, axes and lines stand.
 
 use super::canvas::{Anchor, Canvas, OVERHANG, Plot, Point, Role, Shape, Text, Zoom};
+use super::figure::heading;
 use super::font::{shortened, width, wrapped};
 use super::palette::{BESIDE, Colour, colour, dash};
 use super::scale::{Kind, Scale};
@@ -112,8 +113,7 @@ impl Figure<'_> {
         let margin = metrics.font * 0.5;
 
         let title_size = metrics.font * 1.12;
-        let title =
-            if options.untitled { vec![] } else { wrapped(self.title, title_size, across - 2.0 * margin) };
+        let title = wrapped(heading(self.title, options.untitled), title_size, across - 2.0 * margin);
         let legend = self.legend(&pens);
         let rows = legend_rows(&legend, &metrics, across - 2.0 * margin);
         let mut top = margin + title.len() as f64 * title_size * 1.3;

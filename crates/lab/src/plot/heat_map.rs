@@ -3,6 +3,7 @@
 use super::PlotOptions;
 use super::canvas::{Anchor, Canvas, Text};
 use super::draw::{WIDTH, font_size};
+use super::figure::heading;
 use super::font::{shortened, width, wrapped};
 use super::palette::Colour;
 use super::size::Size;
@@ -54,8 +55,7 @@ impl HeatMap {
         // Cells of a small map are not stretched over the page.
         let wide = ((across - left - margin) / columns).min(font * 6.0);
         let title_size = font * 1.12;
-        let title =
-            if options.untitled { vec![] } else { wrapped(&self.title, title_size, across - 2.0 * margin) };
+        let title = wrapped(heading(&self.title, options.untitled), title_size, across - 2.0 * margin);
         let top = margin * 2.0 + title.len() as f64 * title_size * 1.3 + font * 2.8;
         let high = match options.size.and_then(|size| size.height) {
             Some(height) => ((height * Size::PIXELS - top - margin) / rows).max(font),
