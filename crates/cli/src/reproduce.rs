@@ -5,6 +5,7 @@ use crate::emulate;
 use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
 use ackline::runtime::Pacing;
+use ackline_emulate::Offload;
 use ackline_emulate::stage::RealTime;
 use ackline_lab::RunError;
 use ackline_papers::{
@@ -15,7 +16,7 @@ use std::env;
 use std::path::PathBuf;
 
 /// The stage of live runs.
-static REAL_TIME: RealTime = RealTime { pacing: Pacing::Timer };
+static REAL_TIME: RealTime = RealTime { pacing: Pacing::Timer, offload: Offload::Split, priority: None };
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     let Some(name) = args.paper.as_deref() else { return show(&(listing(STUDIES) + "\n" + &listing(LIVE))) };

@@ -1,6 +1,6 @@
 //! The network's events, at their time by the real clock.
 
-use crate::port::{AttachError, Port, PortStats};
+use crate::port::{AttachError, Offload, Port, PortStats};
 use crate::wake_up::WakeUp;
 use ackline_netsim::{NodeId, Sim};
 use ackline_runtime::pacing::{Wait, Waiter, let_others_run};
@@ -25,6 +25,7 @@ struct Nap {
 #[derive(Debug)]
 pub struct Emulator {
     ports: Vec<Port>,
+    offload: Offload,
     /// The real time of the simulation's zero.
     epoch: Instant,
     timer: Timer,
@@ -49,6 +50,7 @@ impl Emulator {
     pub fn new(pacing: Pacing) -> io::Result<Self> {
         Ok(Self {
             ports: vec![],
+            offload: Offload::default(),
             epoch: timer::now(),
             timer: Timer::new()?,
             waiter: Waiter::new(pacing),
@@ -59,15 +61,24 @@ impl Emulator {
         })
     }
 
+    /// How super-packets of all devices pass; to be set before any is attached. By default they are split.
+    #[must_use]
+    pub fn with_offload(self, offload: Offload) -> Self {
+        Self { offload, ..self }
+    }
+
     /// Attaches `device` to a port of `sim`.
     ///
     /// # Errors
-    /// If `port` is not a port, or the device has offload.
+    /// If `port` is not a port; if super-packets are to pass whole, and the device carries none, or a link corrupts packets.
     pub fn attach(&mut self, sim: &Sim, port: NodeId, device: Box<dyn Device>) -> Result<(), AttachError> {
         if !sim.is_port(port) {
             return Err(AttachError::NotAPort(port));
         }
-        self.ports.push(Port::new(port, device)?);
+        if self.offload == Offload::Whole && sim.corrupts() {
+            return Err(AttachError::Corrupts);
+        }
+        self.ports.push(Port::new(port, device, self.offload)?);
         Ok(())
     }
 
@@ -163,12 +174,13 @@ impl Emulator {
             // Each has a share of its own, so that a flood at one port keeps nothing out at the others.
             let mut taken = 0;
             loop {
-                if taken == BATCH {
+                if taken >= BATCH {
                     more = true;
                     break;
                 }
-                if self.ports[index].receive(sim)? {
-                    taken += 1;
+                let received = self.ports[index].receive(sim, self.offload)?;
+                taken += received;
+                if received > 0 {
                     // Each packet enters at its own instant, and what has become due meanwhile leaves.
                     self.catch_up(sim, end);
                 } else if self.ports[index].poll_readable(cx)?.is_pending() {

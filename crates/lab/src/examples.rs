@@ -47,6 +47,7 @@ pub const EXAMPLES: &[Example] = examples![
     "path-change",
     "stall",
     "late-packets",
+    "worlds",
 ];
 
 /// The one called `name`.

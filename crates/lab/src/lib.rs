@@ -35,6 +35,7 @@
 #[cfg(not(unix))]
 compile_error!("ackline-lab needs Unix: it tells the files of two processes apart by their inodes");
 
+mod around;
 mod batch;
 mod compare;
 mod error;
@@ -63,6 +64,7 @@ mod transfers;
 pub mod unfinished;
 mod wrap;
 
+pub use around::{Around, Taken};
 pub use batch::{MAX_POINTS_DRAWN, Report, RunOptions, run, run_on, table_of};
 pub use compare::{Compared, Comparison};
 pub use error::{Place, RunError, ScenarioError};

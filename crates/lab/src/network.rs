@@ -2,7 +2,7 @@
 
 use crate::scenario::setup::{FlowSetup, HostSetup, NodeSetup, Setup, What};
 use crate::scenario::{End, Ends, Opening};
-use crate::stage::{OutsideEnd, OutsideHost, Role, Stage, StageError, Validity, Virtual};
+use crate::stage::{OutsideEnd, OutsideHost, Role, Stage, StageError, Validity, Virtual, World};
 use ackline_netsim::app::Timed;
 use ackline_netsim::record::ConnRecord;
 use ackline_netsim::stis::Stis;
@@ -44,7 +44,7 @@ const FIRST_PORT: u16 = 1_024;
 const STREAM_STARTS: u64 = 9 << 32;
 
 /// The address of the host at a place among all nodes.
-fn address(place: usize) -> IpAddr {
+pub(crate) fn address(place: usize) -> IpAddr {
     let [_, high, middle, low] = (place as u32 + 1).to_be_bytes();
     IpAddr::V4(Ipv4Addr::new(10, high, middle, low))
 }
@@ -52,11 +52,21 @@ fn address(place: usize) -> IpAddr {
 impl Network {
     /// On the simulator's own stage.
     pub(crate) fn virtual_only(setup: &Setup, seed: u64) -> Self {
-        Self::build(setup, seed, Box::new(Virtual)).0
+        Self::build_where(setup, seed, |_, _| false).0
     }
 
     /// Hosts of the worlds that `stage` has outside are ports; they start with [`begin`](Self::begin).
     pub(crate) fn build(setup: &Setup, seed: u64, stage: Box<dyn Stage>) -> (Self, Outside) {
+        let (net, outside) = Self::build_where(setup, seed, |_, world| stage.is_outside(world));
+        (Self { stage, ..net }, outside)
+    }
+
+    /// Hosts of which `is_outside` is true, by their place among all nodes and their world, are ports.
+    pub(crate) fn build_where(
+        setup: &Setup,
+        seed: u64,
+        is_outside: impl Fn(usize, World) -> bool,
+    ) -> (Self, Outside) {
         let mut sim = Sim::new(seed);
         let (mut outside, mut outside_hosts) = (vec![], vec![]);
         let nodes: Vec<NodeId> = setup
@@ -64,7 +74,7 @@ impl Network {
             .iter()
             .enumerate()
             .map(|(place, node)| {
-                let is_outside = node.host.as_ref().is_some_and(|host| stage.is_outside(host.world));
+                let is_outside = node.host.as_ref().is_some_and(|host| is_outside(place, host.world));
                 outside.push(is_outside.then_some(outside_hosts.len()));
                 if let Some(stis) = &node.stis {
                     return sim.add_middlebox(Stis::new(stis.clone()));
@@ -135,6 +145,7 @@ impl Network {
                 sim.add_change(Instant::ZERO + change.at, what);
             }
         }
+        let stage = Box::new(Virtual);
         (Self { sim, nodes, links, flows, outside, stage }, (outside_hosts, outside_ends))
     }
 
@@ -200,13 +211,15 @@ fn outside_host(node: &NodeSetup, host: &HostSetup, port: NodeId, address: IpAdd
 
 fn outside_end(flow: &FlowSetup, host: usize, app: u32, role: Role, seed: u64) -> OutsideEnd {
     let accepts = matches!(role, Role::Accept { .. });
-    let conn = if accepts { &flow.accept } else { &flow.conn };
+    let (conn, cc_place) =
+        if accepts { (&flow.accept, &flow.accept_cc) } else { (&flow.conn, &flow.conn_cc) };
     OutsideEnd {
         host,
         app,
         kind: flow.kind.clone(),
         role,
         conn: conn.clone(),
+        cc_place: cc_place.clone(),
         sends: accepts == flow.kind.pulls(),
         seed,
     }

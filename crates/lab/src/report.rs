@@ -220,6 +220,9 @@ pub fn html(scenario: &Scenario, summary: &Summary, pictures: &Pictures) -> Stri
         let _ = writeln!(text, "<p class=\"dim\">{}</p>", escaped(&pictures.note));
     }
     let _ = writeln!(text, "<h2>Results</h2>\n<p class=\"dim\">{}</p>", escaped(&summary.caption()));
+    if let Some(conditions) = summary.in_real_time() {
+        let _ = writeln!(text, "<p class=\"dim\">{}</p>", escaped(&conditions));
+    }
     for reason in &summary.invalid {
         let _ = writeln!(text, "<p><strong>INVALID</strong>: {}</p>", escaped(reason));
     }

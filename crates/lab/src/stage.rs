@@ -99,6 +99,8 @@ pub struct OutsideEnd {
     pub role: Role,
     /// Settings of its connections.
     pub conn: Arc<ConnConfig>,
+    /// Where the scenario names their congestion control, for errors.
+    pub cc_place: Option<String>,
     /// It sends the data.
     pub sends: bool,
     /// The run's.
@@ -142,6 +144,9 @@ pub struct Validity {
     pub late_p99_us: f64,
     /// The latest.
     pub late_max_us: f64,
+    /// What the run depends on and its scenario does not say, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
 }
 
 impl Validity {

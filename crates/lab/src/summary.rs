@@ -27,6 +27,9 @@ pub struct Summary {
     /// Runs in real time whose times the machine did not keep, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub invalid: Vec<String>,
+    /// What runs in real time depend on and their scenario does not say.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<String>,
     /// Which axis is what in plots.
     #[serde(skip)]
     pub layout: Layout,
@@ -176,6 +179,7 @@ impl Summary {
             interval_s: first.map_or(0.0, |run| run.interval_s),
             policies: PolicyUse::of(results),
             invalid: results.iter().filter_map(invalid).collect(),
+            conditions: conditions(results),
             layout: Layout::default(),
             all_metrics: false,
         }
@@ -266,7 +270,9 @@ impl Summary {
         let caption =
             wrapped(&self.caption_with("± the 95 % confidence interval of the mean (bootstrap)"), WIDTH);
         let marks = self.invalid.iter().map(|reason| wrapped(&format!("\nINVALID: {reason}"), WIDTH));
-        let caption = caption + &marks.collect::<String>();
+        let conditions =
+            self.in_real_time().map(|text| wrapped(&format!("\n{text}"), WIDTH)).unwrap_or_default();
+        let caption = caption + &conditions + &marks.collect::<String>();
         if let [point] = self.points.as_slice() {
             return format!(
                 "{caption}\n\n{}\n",
@@ -290,6 +296,11 @@ impl Summary {
         text
     }
 
+    /// What runs in real time depend on, as a sentence.
+    pub(crate) fn in_real_time(&self) -> Option<String> {
+        (!self.conditions.is_empty()).then(|| format!("In real time: {}.", self.conditions.join("; ")))
+    }
+
     /// Tables in Markdown: the means, what they mean, and, if there are repetitions, how they are spread.
     #[must_use]
     pub fn to_markdown(&self) -> String {
@@ -300,7 +311,8 @@ impl Summary {
             _ => self.sweep_table(&all, style, &|heading| heading, &with_interval),
         };
         let marks: String = self.invalid.iter().map(|reason| format!("\n\n**INVALID**: {reason}")).collect();
-        let mut text = format!("{}{marks}\n\n{}\n\n", self.caption(), trimmed(&table));
+        let conditions = self.in_real_time().map(|text| format!("\n\n{text}")).unwrap_or_default();
+        let mut text = format!("{}{conditions}{marks}\n\n{}\n\n", self.caption(), trimmed(&table));
         for metric in &self.metrics {
             let _ = writeln!(text, "- **{}**: {}", metric.heading(), metric.what);
         }
@@ -370,6 +382,17 @@ impl Summary {
         }
         text
     }
+}
+
+/// What the runs depend on, each once.
+fn conditions(results: &[RunResult]) -> Vec<String> {
+    let mut all: Vec<String> = vec![];
+    for condition in results.iter().filter_map(|run| run.validity.as_ref()).flat_map(|run| &run.conditions) {
+        if !all.contains(condition) {
+            all.push(condition.clone());
+        }
+    }
+    all
 }
 
 /// Which run it is, and why its results are not those of the scenario.

@@ -3,6 +3,9 @@
 use super::figures::FigureArgs;
 use super::values;
 use ackline::runtime::Pacing;
+use ackline::runtime::priority::Priority;
+use ackline_emulate::Offload;
+use ackline_emulate::stage::RealTime;
 use ackline_lab::PointRange;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -26,6 +29,14 @@ pub(crate) struct EmulateArgs {
     /// How departures are waited for
     #[arg(long, value_enum, default_value_t)]
     pub(crate) pacing: EmulatePacing,
+    /// Super-packets of the kernel and of stacks: split where they enter the network, or passed whole
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) offload: EmulateOffload,
+    /// Priority of the emulator's thread: nice:-20 to nice:19, or real-time, fifo:1 to fifo:99 [default: the usual one]
+    ///
+    /// It needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). The program and hosts do not have it.
+    #[arg(long, value_name = "KIND:N")]
+    pub(crate) priority: Option<Priority>,
     /// Seed of all random numbers [default: 1, or the scenario's]
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
@@ -69,10 +80,19 @@ pub(crate) struct ScenarioArgs {
     ///
     /// Its network runs in real time, and each host where its key `world` says: in the simulator ("virtual"), as a stack of ackline
     /// ("live"), or as the kernel's TCP in a network namespace ("kernel").
-    #[arg(value_name = "FILE.toml", conflicts_with_all = ["command", "pcap", "plot", "resolver", "PathArgs"])]
+    #[arg(value_name = "FILE.toml", group = "any_file", conflicts_with_all = ["command", "pcap", "plot", "resolver", "PathArgs"])]
     pub(crate) file: Option<PathBuf>,
+    /// A scenario whose network the program is behind, in place of a path: its other hosts and applications run beside the program
+    #[arg(long, value_name = "FILE.toml", group = "any_file", requires = "command", conflicts_with_all = ["PathArgs", "mtu"])]
+    pub(crate) scenario: Option<PathBuf>,
+    /// The host of --scenario whose place the program takes [default: the first one]
+    #[arg(long, value_name = "NODE", requires = "scenario")]
+    pub(crate) at: Option<String>,
+    /// The host of --scenario behind which everything else is that the program wants to reach [default: the last one]
+    #[arg(long, value_name = "NODE", requires = "scenario")]
+    pub(crate) exit: Option<String>,
     /// Set a value of the scenario, as ackline sim does: link.bottleneck.rate=20mbit, node.b.world=kernel
-    #[arg(short, long, value_name = "KEY=VALUE", requires = "file")]
+    #[arg(short, long, value_name = "KEY=VALUE", requires = "any_file")]
     pub(crate) set: Vec<String>,
     /// Folder for results, tables, plots and a report; finished runs in it are not repeated
     #[arg(short, long, value_name = "DIR", requires = "file")]
@@ -131,6 +151,32 @@ pub(crate) enum EmulatePacing {
     Spin,
 }
 
+/// How super-packets pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EmulateOffload {
+    /// Queues and impairments see the packets of a wire
+    #[default]
+    Split,
+    /// Each is one packet of a queue, with one fate, and takes the time of all that it stands for
+    Whole,
+}
+
+impl From<EmulateOffload> for Offload {
+    fn from(offload: EmulateOffload) -> Self {
+        match offload {
+            EmulateOffload::Split => Self::Split,
+            EmulateOffload::Whole => Self::Whole,
+        }
+    }
+}
+
+impl From<&EmulateArgs> for RealTime {
+    fn from(args: &EmulateArgs) -> Self {
+        let EmulateArgs { pacing, offload, priority, .. } = *args;
+        Self { pacing: pacing.into(), offload: offload.into(), priority }
+    }
+}
+
 impl From<EmulatePacing> for Pacing {
     fn from(pacing: EmulatePacing) -> Self {
         match pacing {
@@ -147,6 +193,7 @@ Examples:
   ackline emulate fairness.toml --set node.server.world=kernel --out live
   ackline emulate fairness.toml --set node.server.world=kernel --both
   ackline emulate --trace lte.up --down trace=lte.down -- ./client
+  ackline emulate --scenario fairness.toml --set conn.cc=cubic --at sender-1 --exit receiver-1 -- ./client
 
 The run is INVALID, in the summary, --json and --plot, if one packet of a hundred leaves the path more than 1 ms late, if the emulator
 itself loses a packet, or if in a run of a second or more the emulator is busy for over 95 % of the time (unless it spins), waits

@@ -2,6 +2,7 @@
 
 mod files;
 mod names;
+mod network;
 mod outside;
 mod path;
 mod plots;
@@ -10,40 +11,51 @@ mod report;
 mod scenario;
 mod validity;
 
-use crate::args::emulate::{EmulateArgs, EmulatePacing};
+use crate::args::emulate::{EmulateArgs, EmulateOffload};
 use crate::capture::unix_ns;
 use crate::failure::Failure;
-use crate::{interfaces, output, tunnel};
+use crate::{output, tunnel};
 use ackline::Registry;
 use ackline::core::Instant;
-use ackline::runtime::{Device, timer};
-use ackline_emulate::{Capture, Emulator, LinkSpec, LoadWatch, Path, PathRecord};
+use ackline_emulate::stage::{Devices, Hosts, RealTime, judge};
+use ackline_emulate::{AttachError, Capture, Emulator, LoadWatch, Path, PathRecord};
+use ackline_lab::RunError;
 use files::{Files, ResultFile};
 use names::Names;
+use network::Network;
 use outside::Outside;
+use program::Started;
 pub(crate) use program::prepare;
-use program::{Addresses, Started};
 use report::{Passed, Summary};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::num::NonZeroU32;
 use std::process::ExitStatus;
+use tokio::runtime::{Builder, Handle};
 
 pub(crate) fn run(args: &EmulateArgs, registry: &Registry) -> Result<(), Failure> {
     if let Some(file) = &args.scenario.file {
         return scenario::run(args, file, registry);
     }
-    let links = path::links(&args.path)?;
-    let taken: Vec<_> = interfaces::all()?.into_iter().flat_map(|interface| interface.addresses).collect();
-    let addresses = Addresses::apart_from(&taken).ok_or_else(|| {
-        Failure::usage("this machine has all of 100.64.0.0/10, of which the program needs four addresses")
-    })?;
+    let network = Network::of(args, registry)?;
+    if args.offload == EmulateOffload::Whole && network.path.sim.corrupts() {
+        return Err(Failure::usage(format!("--offload whole: {}", AttachError::Corrupts)));
+    }
     let files = Files::open(args)?;
     args.plot.as_deref().map(plots::prepare).transpose()?;
+    if let Some(priority) = args.priority {
+        priority.set_for_thread()?;
+    }
     // While the process has one thread.
     program::prepare()?;
-    let emulated = emulate(args, links, addresses, registry, files.pcap.as_ref());
-    let Emulated { status, summary, rates } = tunnel::runtime()?.block_on(emulated)?;
+    // Hosts of a scenario have a thread of their own.
+    let runtime = if network.hosts.is_empty() {
+        tunnel::runtime()?
+    } else {
+        tunnel::build(Builder::new_multi_thread().worker_threads(1))?
+    };
+    let emulated = emulate(args, network, registry, files.pcap.as_ref());
+    let Emulated { status, summary, rates } = runtime.block_on(emulated)?;
     if !args.quiet {
         output::say(summary.text().trim_end());
     }
@@ -65,33 +77,40 @@ struct Emulated {
     rates: [Option<u64>; 2],
 }
 
-/// Runs the program behind the path, to its end.
+/// Runs the program behind the network, to its end.
 async fn emulate(
     args: &EmulateArgs,
-    [up, down]: [LinkSpec; 2],
-    addresses: Addresses,
+    network: Network,
     registry: &Registry,
     pcap: Option<&ResultFile>,
 ) -> Result<Emulated, Failure> {
     let failed = |error: io::Error| Failure::system("emulate the path", &error);
-    let mut network = Path::new([addresses.program.into()], up, down, args.seed.unwrap_or(1));
+    let Network { path: mut network, addresses, mtu, hosts, ends, interval, conditions } = network;
     let names = Names::of_machine(args.resolver);
-    let (outside, end) = Outside::start(addresses, names.resolver, args.mtu, registry)?;
+    let kind = RealTime::from(args);
+    let (outside, end) = Outside::start(addresses, names.resolver, kind.offload, mtu[1], registry)?;
     let both = [network.up, network.down];
     let recorder = network.sim.add_observer(PathRecord::new(both));
     let capture = match pcap {
-        Some(file) => Some((file, network.sim.add_observer(capture(args, file, &network)?))),
+        Some(file) => Some((file, capture(args, file, &network)?)),
         None => None,
     };
-    let mut emulator = Emulator::new(args.pacing.into()).map_err(failed)?;
     let resolv_conf = names.resolv_conf(addresses);
-    let Started { child, tun, overruns } = program::start(&args.command, addresses, &resolv_conf, args.mtu)?;
+    let runtime = Handle::current();
+    let stage = |error| Failure::from(RunError::Stage(error));
+    let (mut hosts, others) = Hosts::start(kind, &runtime, hosts, ends, interval).map_err(stage)?;
+    let Started { child, tun, overruns } = program::start(&args.command, addresses, &resolv_conf, mtu[0])?;
+    // Its time begins when all is there.
+    let mut emulator = Emulator::new(kind.pacing).map_err(failed)?.with_offload(kind.offload);
+    let zero = unix_ns(emulator.epoch());
+    let capture = capture.map(|(file, capture)| (file, network.sim.add_observer(capture.starting_at(zero))));
     let load = LoadWatch::start();
-    let devices: [(_, Box<dyn Device>); 2] =
-        [(network.inside, Box::new(tun)), (network.outside, Box::new(end))];
+    let mut devices: Devices = vec![(network.inside, Box::new(tun)), (network.outside, Box::new(end))];
+    devices.extend(others);
     for (port, device) in devices {
         emulator.attach(&network.sim, port, device).map_err(|error| failed(io::Error::other(error)))?;
     }
+    hosts.begin(&runtime, emulator.epoch()).map_err(stage)?;
     let status = tokio::select! {
         status = program::wait(child) => status?,
         error = outside.run() => return Err(failed(error)),
@@ -110,20 +129,26 @@ async fn emulate(
     record.end(Instant::ZERO + time);
     let ports: Vec<_> = emulator.ports().collect();
     // What goes up arrives at the outer port.
-    let (ends, overruns) = ([ports[1], ports[0]], [overruns.read(), 0]);
+    let (ends, starts, overruns) = ([ports[1], ports[0]], [ports[0], ports[1]], [overruns.read(), 0]);
     let view = network.sim.view();
     let passed = [0, 1].map(|way| Passed {
         link: view.stats(both[way]),
         record: &record.links()[way],
+        super_packets: starts[way].super_packets,
         end: ends[way],
         overruns: overruns[way],
     });
     let rates = both.map(|link| Some(view.rate(link)).filter(|rate| *rate < u64::MAX));
-    let summary = Summary::new(time, passed, &record, load, args.pacing == EmulatePacing::Spin);
+    let mut summary = Summary::new(time, passed, &record, load, &kind);
+    summary.conditions.extend(conditions);
+    // Hosts beside the program.
+    for reason in judge(ports[2..].iter().copied()).reasons {
+        summary.distrust(reason);
+    }
     Ok(Emulated { status, summary, rates })
 }
 
-/// A capture of both directions, which begins now.
+/// A capture of both directions.
 fn capture(
     args: &EmulateArgs,
     file: &ResultFile,
@@ -131,5 +156,5 @@ fn capture(
 ) -> Result<Capture<BufWriter<File>>, Failure> {
     let snap_length = args.snaplen.and_then(NonZeroU32::new);
     let capture = Capture::new(BufWriter::new(file.writer()?), network.capture_points(), snap_length);
-    Ok(capture.map_err(|error| file.refused(&error))?.starting_at(unix_ns(timer::now())))
+    capture.map_err(|error| file.refused(&error))
 }

@@ -6,6 +6,7 @@ use ackline::core::ListenOn;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
 use ackline::runtime::{IncomingUdp, UdpFlow};
 use ackline::{Registry, Stack, TcpListener, TcpStream};
+use ackline_emulate::Offload;
 use rustix::process::{Resource, getrlimit};
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -27,14 +28,17 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// The stack, and the device at which the path ends. Names are resolved by `resolver`.
+    /// The stack, and the device at which the path ends, with offload if super-packets pass whole. Names are resolved by `resolver`.
     pub(super) fn start(
         addresses: Addresses,
         resolver: SocketAddr,
+        offload: Offload,
         mtu: u32,
         registry: &Registry,
     ) -> Result<(Self, Channel), Failure> {
-        let (device, end) = Channel::pair(ChannelConfig::default().plain().mtu(mtu));
+        let config = ChannelConfig::default().mtu(mtu);
+        let config = if offload == Offload::Split { config.plain() } else { config };
+        let (device, end) = Channel::pair(config);
         let stack = Stack::builder(device)
             .registry(registry.clone())
             .any_address()
@@ -164,6 +168,11 @@ async fn carry_datagrams(inside: UdpFlow, ways: Ways, mtu: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ackline::core::wire::checksum::checksum;
+    use ackline::runtime::device::{Device as _, TxChecksum};
+    use ackline::runtime::{Pacing, timer};
+    use ackline_emulate::{Emulator, LinkSpec, Path};
+    use std::future::poll_fn;
 
     #[test]
     fn the_machine_and_its_resolver_stand_behind_one_address() {
@@ -187,7 +196,8 @@ mod tests {
             Addresses { program: Ipv4Addr::new(100, 64, 0, 2), base: Ipv4Addr::new(100, 64, 0, 1) };
         let server = net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
         let at = server.local_addr().expect("bound");
-        let (outside, end) = Outside::start(addresses, at, 1_500, &Registry::default()).expect("a stack");
+        let (outside, end) =
+            Outside::start(addresses, at, Offload::Split, 1_500, &Registry::default()).expect("a stack");
         tokio::spawn(outside.run());
         let program = Stack::builder(end).address(addresses.program).spawn().expect("a stack");
         for port in [DNS, at.port()] {
@@ -215,5 +225,56 @@ mod tests {
             // One to a resolver ends if the machine stands still for a second.
             assert!(peers.len() == 1 || port == DNS, "{peers:?}");
         }
+    }
+
+    /// An echo request of IPv4 from one address to another.
+    fn echo_request(from: Ipv4Addr, to: Ipv4Addr) -> Vec<u8> {
+        let mut packet = vec![0; 36];
+        (packet[0], packet[3], packet[8], packet[9]) = (0x45, 36, 64, 1);
+        packet[12..16].copy_from_slice(&from.octets());
+        packet[16..20].copy_from_slice(&to.octets());
+        // An echo request with an identifier.
+        (packet[20], packet[25]) = (8, 7);
+        for range in [0..20, 20..36] {
+            let sum = checksum(&packet[range.clone()]).to_be_bytes();
+            let at = range.start + if range.start == 0 { 10 } else { 2 };
+            packet[at..at + 2].copy_from_slice(&sum);
+        }
+        packet
+    }
+
+    #[tokio::test]
+    async fn pings_of_any_address_pass_both_ways_and_are_answered_for_it() {
+        const DELAY: ackline::core::Duration = ackline::core::Duration::from_millis(10);
+        let addresses =
+            Addresses { program: Ipv4Addr::new(100, 64, 0, 2), base: Ipv4Addr::new(100, 64, 0, 1) };
+        let resolver = "127.0.0.1:53".parse().expect("right");
+        let (outside, end) = Outside::start(addresses, resolver, Offload::Split, 1_500, &Registry::default())
+            .expect("a stack");
+        tokio::spawn(outside.run());
+        let (mut program, near) = Channel::pair(ChannelConfig::default().plain());
+        let link = || LinkSpec::new(1_000_000_000, DELAY);
+        let mut path = Path::new([addresses.program.into()], link(), link(), 1);
+        let mut emulator = Emulator::new(Pacing::Timer).expect("descriptors are left");
+        emulator.attach(&path.sim, path.inside, Box::new(near)).expect("a port");
+        emulator.attach(&path.sim, path.outside, Box::new(end)).expect("a port");
+        for to in [Ipv4Addr::new(192, 0, 2, 7), addresses.base] {
+            let sent = timer::now();
+            let request = echo_request(addresses.program, to);
+            program.try_send(&request, [&[], &[]], None, TxChecksum::Complete).expect("room");
+            let answer = async {
+                poll_fn(|cx| program.poll_readable(cx)).await.expect("the other end is there");
+                program.try_recv().expect("a packet").head.to_vec()
+            };
+            let answer = tokio::select! {
+                ended = emulator.run(&mut path.sim) => panic!("{ended:?}"),
+                answer = answer => answer,
+            };
+            assert!(timer::now().since(sent) >= DELAY.saturating_mul(2), "both directions");
+            assert_eq!(answer[12..20], [to.octets(), addresses.program.octets()].concat());
+            assert_eq!((answer[20], &answer[24..]), (0, &request[24..]), "an echo reply");
+        }
+        let view = path.sim.view();
+        assert_eq!([path.up, path.down].map(|link| view.stats(link).delivered), [2, 2]);
     }
 }

@@ -23,7 +23,7 @@ const INTERFACE: &str = "ackline0";
 /// The variable that tells the program how to reach this machine.
 const BASE: &str = "ACKLINE_BASE";
 
-/// A network of two addresses: the program's, and the one that stands for this machine.
+/// The address of the program, and the one that stands for this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Addresses {
     pub(super) program: Ipv4Addr,
@@ -76,9 +76,9 @@ pub(super) fn start(
     let [program, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
     let inside = || -> Result<Started, Failure> {
         Namespace::new_for_thread()?;
-        let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(addresses.program, 30)));
+        let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(addresses.program, 32)));
         let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
-        let config = TunConfig::new().plain().name(INTERFACE).mtu(mtu).address(own).route(everything);
+        let config = TunConfig::new().name(INTERFACE).mtu(mtu).address(own).route(everything);
         let tun = Tun::create(&config)?;
         let overruns = Overruns::open();
         // A container may permit namespaces and forbid mounts. Addresses work all the same.

@@ -4,6 +4,7 @@ use super::validity::{self, Evidence, Kept};
 use crate::output;
 use ackline::core::Duration;
 use ackline::runtime::stats::Distribution;
+use ackline_emulate::stage::RealTime;
 use ackline_emulate::{LinkRecord, LinkStats, Load, PathRecord, PortStats};
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -16,6 +17,8 @@ pub(super) struct Summary {
     pub(super) up: Direction,
     pub(super) down: Direction,
     load: Shares,
+    /// What the run depends on and the path does not say.
+    pub(super) conditions: Vec<String>,
     /// The machine kept the times of the path.
     valid: bool,
     /// Why not.
@@ -52,6 +55,8 @@ pub(super) struct Direction {
     /// Packets that the emulator lost, not the path: the device before the path was full, or that behind it.
     overruns: u64,
     refused: u64,
+    /// Super-packets that entered the path. If they were split, `packets` and all else counts what they were split into.
+    super_packets: u64,
     /// Waits in the queue.
     wait_p50_ms: f64,
     wait_p99_ms: f64,
@@ -84,6 +89,8 @@ pub(super) struct OverTime {
 pub(super) struct Passed<'a> {
     pub(super) link: LinkStats,
     pub(super) record: &'a LinkRecord,
+    /// Those that came to the port at its start.
+    pub(super) super_packets: u64,
     /// The port at its end.
     pub(super) end: &'a PortStats,
     /// Packets that found the device before the path full.
@@ -92,7 +99,7 @@ pub(super) struct Passed<'a> {
 
 impl Direction {
     fn new(passed: &Passed<'_>, seconds: f64, span: Duration) -> Self {
-        let Passed { link, record, end, overruns } = passed;
+        let Passed { link, record, super_packets, end, overruns } = passed;
         let (waits, late) = (record.waits(), &end.lateness);
         Self {
             packets: link.delivered,
@@ -105,6 +112,7 @@ impl Direction {
             marked: link.marked,
             overruns: *overruns,
             refused: end.refused,
+            super_packets: *super_packets,
             wait_p50_ms: millis(waits.quantile(0.5)),
             wait_p99_ms: millis(waits.quantile(0.99)),
             wait_max_ms: millis(waits.max()),
@@ -153,18 +161,25 @@ fn millis(time: Duration) -> f64 {
 }
 
 impl Summary {
-    /// `spins`: the emulator stayed awake between packets.
     pub(super) fn new(
         time: Duration,
         [up, down]: [Passed<'_>; 2],
         record: &PathRecord,
         load: Load,
-        spins: bool,
+        kind: &RealTime,
     ) -> Self {
         let seconds = time.as_secs_f64();
         let [up, down] = [up, down].map(|passed| Direction::new(&passed, seconds, record.length()));
+        let spins = kind.spins();
         let reasons = validity::reasons(Evidence { time, up: up.kept(), down: down.kept(), load, spins });
-        Self { seconds, valid: reasons.is_empty(), up, down, load: load.into(), reasons }
+        let conditions = kind.conditions();
+        Self { seconds, valid: reasons.is_empty(), up, down, load: load.into(), conditions, reasons }
+    }
+
+    /// There is one more reason not to believe it.
+    pub(super) fn distrust(&mut self, reason: String) {
+        self.valid = false;
+        self.reasons.push(reason);
     }
 
     /// Both directions with their names.
@@ -205,6 +220,8 @@ impl Summary {
         if !shares.is_empty() {
             let _ = writeln!(text, "  load  {}", shares.join(", "));
         }
+        let (up, down) = (self.up.super_packets, self.down.super_packets);
+        let _ = writeln!(text, "  run   {}; super-packets: {up} up, {down} down", self.conditions.join("; "));
         for reason in &self.reasons {
             let _ = writeln!(text, "  INVALID: {reason}");
         }

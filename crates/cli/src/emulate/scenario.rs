@@ -10,14 +10,16 @@ use crate::sim::{read, warn_of_wrong_reads};
 use ackline::Registry;
 use ackline_emulate::stage::RealTime;
 use ackline_lab::stage::{Stages, Virtual};
+use ackline_lab::unfinished::Unfinished;
 use ackline_lab::{Comparison, Report, RunOptions, RunResult, Scenario, run_on};
 use serde::Serialize;
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 
 pub(super) fn run(args: &EmulateArgs, file: &Path, registry: &Registry) -> Result<(), Failure> {
     let own = &args.scenario;
     let scenario = read(file, &own.set, args.seed, registry)?;
+    args.json.as_deref().map(writable).transpose()?;
     // While the process has one thread.
     program::prepare()?;
     let options = RunOptions {
@@ -28,7 +30,7 @@ pub(super) fn run(args: &EmulateArgs, file: &Path, registry: &Registry) -> Resul
         plot: args.figures.options(),
         ..RunOptions::default()
     };
-    let real_time = RealTime { pacing: args.pacing.into() };
+    let real_time = RealTime::from(args);
     if own.both {
         return both(args, &scenario, &real_time, &options);
     }
@@ -96,6 +98,17 @@ fn write(file: &Path, content: &str) -> Result<(), Failure> {
         _ => ackline_lab::write(file, content.as_bytes()),
     };
     written.map_err(|error| Failure::file("write", file.display(), &error))
+}
+
+/// Fails if the results of `--json` could not be written at the end.
+fn writable(file: &Path) -> Result<(), Failure> {
+    let tried = match fs::metadata(file) {
+        // Who reads a pipe would take the end of the trial for the end of all.
+        Ok(found) if !found.is_file() && !found.is_dir() => return Ok(()),
+        Ok(found) if found.is_dir() => File::create(file).map(drop),
+        _ => Unfinished::create(file).map(drop),
+    };
+    tried.map_err(|error| Failure::file("write", format_args!("--json {}", file.display()), &error))
 }
 
 /// Tells of runs whose times the machine did not keep.

@@ -297,3 +297,159 @@ fn a_wrong_path_is_told_before_anything_runs() {
         assert!(parts.iter().all(|part| complaint.contains(part)), "{complaint}");
     }
 }
+
+#[test]
+fn super_packets_are_split_or_pass_whole_and_the_summary_says_which() {
+    with_tun("emulate::super_packets_are_split_or_pass_whole_and_the_summary_says_which", || {
+        const BYTES: usize = 2_000_000;
+        for (offload, words) in
+            [("split", "super-packets are split where they enter"), ("whole", "super-packets pass whole")]
+        {
+            let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
+            let port = listener.local_addr().expect("bound").port();
+            let server = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().expect("a connection");
+                let mut all = vec![];
+                stream.read_to_end(&mut all).expect("sent");
+                (all.len(), all.iter().all(|byte| *byte == b'y'))
+            });
+            let (_directory, file) = scratch("summary");
+            let send = format!("head -c {BYTES} /dev/zero | tr '\\0' y > /dev/tcp/$ACKLINE_BASE/{port}");
+            let path = ["emulate", "--rate", "100mbit", "--delay", "2ms", "--offload", offload];
+            let ended = run(&[&path[..], &["--json", text(&file), "--", "bash", "-c", &send]].concat());
+            succeeded(&ended);
+            assert_eq!(server.join().expect("it has read"), (BYTES, true));
+            let summary = summary(&file);
+            let up = |key: &str| summary["up"][key].as_u64().expect("a number");
+            assert!(up("super_packets") > 0, "{summary}");
+            // A packet of 1,500 bytes has 1,448 of data.
+            let packets = (BYTES / 1_448) as u64;
+            assert_eq!(up("packets") > packets, offload == "split", "{offload}: {summary}");
+            // The headers of each are part of its time and of the bytes.
+            assert!(up("bytes") > BYTES as u64 + 52 * packets, "{offload}: {summary}");
+            let said = summary["conditions"].to_string();
+            assert!(said.contains(words) && ended.stderr.contains(words), "{said} {ended:?}");
+        }
+    });
+    let complaint = refused(&["emulate", "--offload", "whole", "--corrupt", "1%", "--", "true"], 2);
+    assert!(complaint.starts_with("ackline: --offload whole: a link corrupts packets"), "{complaint}");
+}
+
+#[test]
+fn a_priority_is_told_and_one_without_rights_refused() {
+    with_tun("emulate::a_priority_is_told_and_one_without_rights_refused", || {
+        let (_directory, file) = scratch("summary");
+        let ended = run(&[
+            "emulate",
+            "--priority",
+            "fifo:3",
+            "--pacing",
+            "spin",
+            "--json",
+            text(&file),
+            "--",
+            "cat",
+            "/proc/self/stat",
+        ]);
+        if ended.status == Some(3) {
+            return assert!(ended.complaint().contains("no permission for the priority fifo:3"), "{ended:?}");
+        }
+        succeeded(&ended);
+        let summary = summary(&file);
+        let said = summary["conditions"].to_string();
+        assert!(said.contains("the emulator's thread has the priority fifo:3"), "{said}");
+        // proc(5): the 41st field is the policy; the program has the usual one.
+        let stat = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
+        assert_eq!(fields[41 - 3], "0", "{stat}");
+    });
+    if let Some(ended) = as_nobody(&["emulate", "--priority", "nice:-5", "--", "true"]) {
+        assert_eq!((ended.status, ended.stderr.lines().count()), (Some(3), 1), "{ended:?}");
+        assert!(ended.complaint().contains("no permission for the priority nice:-5"), "{ended:?}");
+    }
+    let ended = run(&["emulate", "--priority", "fifo:0", "--", "true"]);
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("write nice:-20 to nice:19, or fifo:1 to fifo:99"), "{ended:?}");
+}
+
+/// A program's place, a host of the kernel and one of ackline on the left; the exit and a virtual host on the right.
+const SCENARIO: &str = r#"
+duration = "1s"
+node = [
+    { name = "program" }, { name = "linux", world = "kernel" }, { name = "ackline", world = "live" },
+    { name = "left", kind = "router" }, { name = "right", kind = "router" },
+    { name = "sink" }, { name = "exit" },
+]
+link = [
+    { between = ["program", "left"] }, { between = ["linux", "left"] }, { between = ["ackline", "left"] },
+    { name = "bottleneck", between = ["left", "right"], rate = "20mbit", delay = "15ms" },
+    { between = ["right", "sink"] }, { between = ["right", "exit"] },
+]
+app = [
+    { name = "beside", kind = "bulk", from = "linux", to = "sink" },
+    { name = "live", kind = "bulk", from = "ackline", to = "sink" },
+    { name = "own", kind = "bulk", from = "program", to = "exit" },
+    { name = "into", kind = "bulk", from = "linux", to = "exit" },
+]
+"#;
+
+#[test]
+fn a_program_is_behind_the_network_of_a_scenario() {
+    with_tun("emulate::a_program_is_behind_the_network_of_a_scenario", || {
+        const ANSWER: &[u8] = &[b'x'; 50_000];
+        let (directory, file) = scratch("scenario.toml");
+        std::fs::write(&file, SCENARIO).expect("ours");
+        let json = directory.path().join("summary");
+        let (ended, took) = exchange(&["--scenario", text(&file), "--json", text(&json)], ANSWER);
+        let digest = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let mut same = Command::new("bash");
+        same.args(["-c", "head -c 50000 /dev/zero | tr '\\0' x | sha256sum"]);
+        let expected = same.output().expect("bash is there").stdout;
+        assert_eq!(digest, String::from_utf8_lossy(&expected));
+        assert!(took >= Duration::from_millis(60), "two round trips of 30 ms: {took:?}");
+        let summary = summary(&json);
+        // What the program sends fits two packets; the others send all the time.
+        assert!(summary["up"]["bytes"].as_u64() > Some(20_000), "{summary}");
+        let said = summary["conditions"].to_string();
+        for words in [
+            "from program to exit, with the numbers of its links bottleneck and bottleneck.back",
+            "left out: own, into",
+        ] {
+            assert!(said.contains(words), "{said}");
+        }
+        // The addresses are those of the scenario, and the program can be elsewhere.
+        let said = shell(
+            &["--scenario", text(&file), "--at", "linux", "--exit", "sink"],
+            "echo $ACKLINE_BASE; ip -4 -o address show dev ackline0",
+        );
+        assert!(said.starts_with("10.0.0.6\n") && said.contains("10.0.0.2/32"), "{said}");
+    });
+}
+
+#[test]
+fn a_scenario_without_room_for_a_program_is_refused() {
+    let (_directory, file) = scratch("scenario.toml");
+    std::fs::write(&file, SCENARIO).expect("ours");
+    let scenario = ["emulate", "--scenario", text(&file)];
+    for (arguments, expected) in [
+        (&["--at", "progam"][..], "progam: there is no host named \"progam\"; did you mean \"program\"?"),
+        (&["--exit", "left"], "left: there is no host named \"left\""),
+        (&["--at", "sink", "--exit", "sink"], "sink: one host cannot be both ends of a path"),
+        (
+            &["--set", "sweep={ conn.cc = [\"reno\", \"cubic\"] }"],
+            "it sweeps conn.cc; set a value of each (--set)",
+        ),
+    ] {
+        let complaint = refused(&[&scenario, arguments, &["--", "true"]].concat(), 2);
+        assert!(complaint.contains(text(&file)) && complaint.contains(expected), "{complaint}");
+    }
+    let cut =
+        SCENARIO.replace("{ between = [\"right\", \"exit\"] },", "{ from = \"right\", to = \"exit\" },");
+    std::fs::write(&file, cut).expect("ours");
+    let complaint = refused(&[&scenario[..], &["--", "true"]].concat(), 2);
+    assert!(complaint.ends_with("no links lead from exit to program"), "{complaint}");
+    for other in [&["--rate", "1mbit"][..], &["--mtu", "1400"]] {
+        let ended = run(&[&scenario, other, &["--", "true"]].concat());
+        assert!(ended.status == Some(2) && ended.stderr.contains("cannot be used with"), "{ended:?}");
+    }
+}

@@ -138,8 +138,9 @@ fn what_only_one_world_has_is_refused_at_its_place() {
         ),
         (
             with(kernel, ", conn = { rto = \"dclor\" }", ""),
-            ["\"dclor\"", "app.0.conn.rto", "are cc, nagle, send_buffer and recv_buffer"],
+            ["\"dclor\"", "app.0.conn.rto", "are cc, mss, nagle, send_buffer and recv_buffer"],
         ),
+        (with(kernel, ", conn = { mss = 80 }", ""), ["80 }", "app.0.conn.mss", "mss is 88 to 32767 there"]),
         (
             with(kernel, ", conn = { nagle = \"rfc896\" }", ""),
             ["\"rfc896\"", "app.0.conn.nagle", "nagle is off or minshall there"],
@@ -186,6 +187,53 @@ fn what_only_one_world_has_is_refused_at_its_place() {
         let (_directory, file) = scenario(&content);
         succeeded(&run(&["sim", "-q", &file]));
     }
+}
+
+#[test]
+fn a_flows_congestion_control_that_the_kernel_lacks_is_told_with_its_place() {
+    with_tun(
+        "emulate_scenario::a_flows_congestion_control_that_the_kernel_lacks_is_told_with_its_place",
+        || {
+            let own = BULK.replace("to = \"b\" }", "to = \"b\", conn = { cc = \"ls-aimd\" } }");
+            let all = BULK.to_owned() + "[conn]\ncc = \"ls-aimd\"\n";
+            for (content, key) in [(own, "app.0.conn.cc"), (all, "conn.cc")] {
+                let (_directory, file) = scenario(&content);
+                let complaint = refused(&["emulate", "-q", &file], 2);
+                let place = format!(
+                    "{}: {key}: the kernel has no congestion control",
+                    place(&content, "\"ls-aimd\"")
+                );
+                assert!(complaint.contains(&place), "{place}\n{complaint}");
+            }
+        },
+    );
+}
+
+#[test]
+fn ends_of_the_kernel_have_the_mss_that_is_asked_for() {
+    with_tun("emulate_scenario::ends_of_the_kernel_have_the_mss_that_is_asked_for", || {
+        let content = BULK.replace("to = \"b\" }", "to = \"b\", size = \"100k\", conn = { mss = 500 } }");
+        let (directory, file) = scenario(&content);
+        let done = (0..10).any(|_| {
+            let results = emulated(directory.path(), &file, ["kernel", "kernel"]);
+            let flow = &results[0]["flows"][0];
+            let packets = flow["data_packets"].as_u64().expect("a number");
+            // 100 KiB in segments of 500 bytes, with their options.
+            flow["received_bytes"] == 102_400 && packets >= 102_400 / 500
+        });
+        assert!(done);
+    });
+}
+
+#[test]
+fn results_that_cannot_be_written_are_told_before_anything_runs() {
+    let (directory, file) = scenario(BULK);
+    let out = directory.path().join("out");
+    for (json, why) in [("/nonexistent/a", "no such file or directory"), ("/", "is a directory")] {
+        let complaint = refused(&["emulate", "-q", &file, "--json", json, "--out", text(&out)], 5);
+        assert_eq!(complaint, format!("ackline: cannot write --json {json}: {why}"));
+    }
+    assert_eq!(names(directory.path()), ["pair.toml"]);
 }
 
 #[test]

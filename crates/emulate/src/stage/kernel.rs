@@ -6,7 +6,7 @@ use ackline_lab::stage::{KernelSetting, KernelSettings, OutsideHost, StageError}
 use ackline_netsim::record::ConnSample;
 use ackline_runtime::Device;
 use ackline_runtime::device::tun::{Tun, TunConfig};
-use ackline_runtime::kernel::KernelTcpInfo;
+use ackline_runtime::kernel::{KernelTcpInfo, set_max_segment};
 use ackline_runtime::netlink::InterfaceAddress;
 use ackline_runtime::netns::Namespace;
 use ackline_tcp_core::config::{ConnConfig, Nagle};
@@ -18,7 +18,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
@@ -42,12 +42,12 @@ impl KernelHost {
     pub(super) fn start(
         host: OutsideHost,
         tasks: Vec<Task>,
-        runtime: &Runtime,
+        runtime: &Handle,
     ) -> Result<(Self, Box<dyn Device>), StageError> {
         let (told, ready) = mpsc::sync_channel(1);
         let (begin, begun) = oneshot::channel();
         let (stop, stopped) = oneshot::channel();
-        let (handle, name) = (runtime.handle().clone(), host.name.clone());
+        let (handle, name) = (runtime.clone(), host.name.clone());
         let thread = std::thread::Builder::new().name(format!("host {name}")).spawn(move || {
             let made = Inside::make(&host, tasks, &handle);
             let (device, inside) = match made {
@@ -105,11 +105,7 @@ struct Inside {
 
 impl Inside {
     /// `emulator`: whose device it will be.
-    fn make(
-        host: &OutsideHost,
-        tasks: Vec<Task>,
-        emulator: &tokio::runtime::Handle,
-    ) -> Result<(Tun, Self), StageError> {
+    fn make(host: &OutsideHost, tasks: Vec<Task>, emulator: &Handle) -> Result<(Tun, Self), StageError> {
         let name = &host.name;
         Namespace::new_for_thread().map_err(failed(format!("make host {name}")))?;
         host.kernel.sysctls.iter().try_for_each(set)?;
@@ -118,7 +114,7 @@ impl Inside {
         };
         let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(address, 32)));
         let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
-        let config = TunConfig::new().plain().name(INTERFACE).mtu(host.config.mtu);
+        let config = TunConfig::new().name(INTERFACE).mtu(host.config.mtu);
         let tun = {
             let _entered = emulator.enter();
             Tun::create(&config.address(own).route(everything))
@@ -128,8 +124,8 @@ impl Inside {
         let runtime = runtime.map_err(failed("start a runtime"))?;
         let net = Kernel::of(&host.kernel);
         let entered = runtime.enter();
-        for task in tasks.iter().filter(|task| task.end.sends) {
-            net.check(name, &task.end.conn)?;
+        for task in &tasks {
+            net.check(name, &task.end)?;
         }
         let ready = tasks.into_iter().map(|task| task.prepare(&net)).collect::<Result<_, _>>()?;
         drop(entered);
@@ -204,6 +200,9 @@ impl Kernel {
         if conn.recv_buffer != usual.recv_buffer && !self.tcp_rmem {
             socket.set_recv_buffer_size(conn.recv_buffer)?;
         }
+        if let Some(mss) = conn.mss {
+            set_max_segment(&socket, mss)?;
+        }
         socket.set_nodelay(conn.nagle == Nagle::Off)?;
         let cc = self.cc(conn);
         // Of an end that only receives it does not matter; one that sends was checked.
@@ -215,12 +214,22 @@ impl Kernel {
         self.cc.as_ref().map_or_else(|| cc_name(conn), |cc| cc.value.clone())
     }
 
-    /// Fails if the kernel lacks the congestion control.
-    fn check(&self, host: &str, conn: &ConnConfig) -> Result<(), StageError> {
-        let cc = self.cc(conn);
+    /// Fails if the kernel lacks the congestion control of an end that sends, or does not take its MSS.
+    fn check(&self, host: &str, end: &OutsideEnd) -> Result<(), StageError> {
         let socket = TcpSocket::new_v4().map_err(failed("open a socket"))?;
+        if let Some(mss) = end.conn.mss {
+            set_max_segment(&socket, mss).map_err(|error| {
+                let why = words(error);
+                StageError::Setting(format!("host {host}: the kernel does not take mss={mss}: {why}"))
+            })?;
+        }
+        if !end.sends {
+            return Ok(());
+        }
+        let cc = self.cc(&end.conn);
         rustix::net::sockopt::set_tcp_congestion(&socket, &cc).map_err(|error| {
-            let place = self.cc.as_ref().map_or_else(|| format!("host {host}"), |cc| cc.place.clone());
+            let place = self.cc.as_ref().map(|cc| &cc.place).or(end.cc_place.as_ref());
+            let place = place.cloned().unwrap_or_else(|| format!("host {host}"));
             if error != Errno::NOENT {
                 return StageError::Setting(format!(
                     "{place}: the kernel does not take {cc:?}: {}",

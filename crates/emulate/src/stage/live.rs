@@ -1,17 +1,18 @@
 //! A live host: a stack of ackline with the runtime's driver.
 
 use super::apps::{Listener, Net, Ready, Socket, Task};
-use super::failed;
+use super::{RealTime, failed};
+use crate::port::Offload;
 use ackline_lab::stage::{OutsideHost, StageError};
 use ackline_netsim::record::ConnSample;
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_runtime::{Device, Pacing, Stack, TcpListener, TcpSocket, TcpStream};
+use ackline_runtime::{Device, Stack, TcpListener, TcpSocket, TcpStream};
 use ackline_tcp_core::Instant;
 use ackline_tcp_core::config::ConnConfig;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use tokio::runtime::Runtime;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 /// Connections that may wait to be accepted.
@@ -34,11 +35,14 @@ impl LiveHost {
     pub(super) fn start(
         host: OutsideHost,
         tasks: Vec<Task>,
-        pacing: Pacing,
-        runtime: &Runtime,
+        kind: RealTime,
+        runtime: &Handle,
     ) -> Result<(Self, Box<dyn Device>), StageError> {
         let _entered = runtime.enter();
-        let (device, end) = Channel::pair(ChannelConfig::default().plain().mtu(host.config.mtu));
+        let config = ChannelConfig::default().mtu(host.config.mtu);
+        // What would be split at once is better sent as it leaves.
+        let config = if kind.offload == Offload::Split { config.plain() } else { config };
+        let (device, end) = Channel::pair(config);
         let (config, scheduler) = (host.config, (host.scheduler)());
         let stack = Stack::builder(device)
             .configure(|own| {
@@ -48,7 +52,7 @@ impl LiveHost {
                 own.tx_checksum = determined.tx_checksum;
             })
             .scheduler(scheduler)
-            .pacing(pacing)
+            .pacing(kind.pacing)
             .spawn();
         let stack = stack.map_err(failed(format!("start host {}", host.name)))?;
         let net = Live { stack };
@@ -56,9 +60,9 @@ impl LiveHost {
         Ok((Self { ready, tasks: JoinSet::new() }, Box::new(end)))
     }
 
-    pub(super) fn begin(&mut self, runtime: &Runtime, epoch: Instant) {
+    pub(super) fn begin(&mut self, runtime: &Handle, epoch: Instant) {
         for ready in self.ready.drain(..) {
-            self.tasks.spawn_on(ready.run(epoch), runtime.handle());
+            self.tasks.spawn_on(ready.run(epoch), runtime);
         }
     }
 }

@@ -15,12 +15,13 @@ mod tally;
 
 use crate::emulator::Emulator;
 use crate::load::LoadWatch;
-use crate::port::PortStats;
+use crate::port::{Offload, PortStats};
 use ackline_lab::stage::{
     EndReport, OutsideEnd, OutsideHost, Role, Stage, StageError, Stages, Validity, World,
 };
 use ackline_netsim::record::ConnRecord;
 use ackline_netsim::{NodeId, Sim};
+use ackline_runtime::priority::Priority;
 use ackline_runtime::{Device, Pacing};
 use ackline_tcp_core::{Duration, Instant};
 use apps::Task;
@@ -29,7 +30,7 @@ use live::LiveHost;
 use std::fmt::Display;
 use std::sync::Arc;
 use tally::Tally;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::{Builder, Handle, Runtime};
 
 /// With more of the departures later than this, at p99, a run is not that of its scenario.
 pub const LATEST: Duration = Duration::from_millis(1);
@@ -41,6 +42,36 @@ pub const LATEST: Duration = Duration::from_millis(1);
 pub struct RealTime {
     /// How departures are waited for.
     pub pacing: Pacing,
+    /// How super-packets pass. Hosts of the kernel always have offload; live hosts have it if they pass whole.
+    pub offload: Offload,
+    /// The priority of the thread that emulates; `None`: the usual one.
+    pub priority: Option<Priority>,
+}
+
+impl RealTime {
+    /// What runs depend on and their scenario does not say, in words.
+    #[must_use]
+    pub fn conditions(&self) -> Vec<String> {
+        let super_packets = match self.offload {
+            Offload::Split => "super-packets are split where they enter the network",
+            Offload::Whole => "super-packets pass whole, each as one packet of a queue",
+        };
+        let priority =
+            self.priority.map(|priority| format!("the emulator's thread has the priority {priority}"));
+        let throttled = self.priority.filter(|_| self.spins()).and_then(Priority::throttled).map(|time| {
+            format!(
+                "the kernel may stop a real-time thread that spins for {:.0} ms of each second (sysctl kernel.sched_rt_runtime_us)",
+                time.as_secs_f64() * 1e3
+            )
+        });
+        [Some(super_packets.to_owned()), priority, throttled].into_iter().flatten().collect()
+    }
+
+    /// True if its thread never sleeps.
+    #[must_use]
+    pub const fn spins(&self) -> bool {
+        matches!(self.pacing, Pacing::Spin { .. })
+    }
 }
 
 impl RealTime {
@@ -59,16 +90,13 @@ impl Stages for RealTime {
     }
 
     fn stage(&self) -> Result<Box<dyn Stage>, StageError> {
+        if let Some(priority) = self.priority {
+            priority.set_for_thread().map_err(|error| StageError::Machine(error.to_string()))?;
+        }
         // Stacks of hosts beside the emulator, which may spin.
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(failed("start the runtime"))?;
-        Ok(Box::new(RealStage {
-            pacing: self.pacing,
-            runtime,
-            emulator: None,
-            hosts: vec![],
-            tallies: vec![],
-        }))
+        Ok(Box::new(RealStage { kind: *self, runtime, emulator: None, hosts: Hosts::default() }))
     }
 
     fn is_parallel(&self) -> bool {
@@ -89,8 +117,7 @@ enum Host {
 }
 
 impl Host {
-    /// Its applications begin; the simulation's time zero was at `epoch`.
-    fn begin(&mut self, runtime: &Runtime, epoch: Instant) -> Result<(), StageError> {
+    fn begin(&mut self, runtime: &Handle, epoch: Instant) -> Result<(), StageError> {
         match self {
             Self::Kernel(host) => host.begin(epoch),
             Self::Live(host) => {
@@ -101,13 +128,69 @@ impl Host {
     }
 }
 
+/// The hosts of a scenario that are outside its simulation, and their applications. They are gone when this is dropped.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    hosts: Vec<Host>,
+    tallies: Vec<Arc<Tally>>,
+}
+
+/// Devices, each with the port at which its packets enter and leave.
+pub type Devices = Vec<(NodeId, Box<dyn Device>)>;
+
+impl Hosts {
+    /// Makes them, and what listens on them; `runtime` drives stacks and devices. Connections of `ends` are sampled every `interval`.
+    ///
+    /// # Errors
+    /// If a host cannot be made.
+    pub fn start(
+        kind: RealTime,
+        runtime: &Handle,
+        hosts: Vec<OutsideHost>,
+        ends: Vec<OutsideEnd>,
+        interval: Duration,
+    ) -> Result<(Self, Devices), StageError> {
+        let mut started = Self::default();
+        let mut tasks: Vec<Vec<Task>> = hosts.iter().map(|_| vec![]).collect();
+        for (place, end) in ends.into_iter().enumerate() {
+            let tally = Arc::new(Tally::new(&end, hosts[end.host].port.index()));
+            started.tallies.push(tally.clone());
+            tasks[end.host].push(Task::new(end, place, tally, interval));
+        }
+        let mut devices: Devices = vec![];
+        for (host, tasks) in hosts.into_iter().zip(tasks) {
+            let port = host.port;
+            let (host, device) = match host.world {
+                World::Kernel => {
+                    let (host, device) = KernelHost::start(host, tasks, runtime)?;
+                    (Host::Kernel(host), device)
+                }
+                World::Live | World::Virtual => {
+                    let (host, device) = LiveHost::start(host, tasks, kind, runtime)?;
+                    (Host::Live(host), device)
+                }
+            };
+            started.hosts.push(host);
+            devices.push((port, device));
+        }
+        Ok((started, devices))
+    }
+
+    /// Their applications begin; the simulation's time zero was at `epoch`.
+    ///
+    /// # Errors
+    /// If a host is gone.
+    pub fn begin(&mut self, runtime: &Handle, epoch: Instant) -> Result<(), StageError> {
+        self.hosts.iter_mut().try_for_each(|host| host.begin(runtime, epoch))
+    }
+}
+
 /// One run.
 #[derive(Debug)]
 struct RealStage {
-    pacing: Pacing,
-    hosts: Vec<Host>,
+    kind: RealTime,
+    hosts: Hosts,
     emulator: Option<(Emulator, LoadWatch)>,
-    tallies: Vec<Arc<Tally>>,
     /// Last, because what came before may use it.
     runtime: Runtime,
 }
@@ -124,36 +207,16 @@ impl Stage for RealStage {
         ends: Vec<OutsideEnd>,
         interval: Duration,
     ) -> Result<(), StageError> {
-        let mut tasks: Vec<Vec<Task>> = hosts.iter().map(|_| vec![]).collect();
-        for (place, end) in ends.into_iter().enumerate() {
-            let tally = Arc::new(Tally::new(&end, hosts[end.host].port.index()));
-            self.tallies.push(tally.clone());
-            tasks[end.host].push(Task::new(end, place, tally, interval));
-        }
-        let mut devices: Vec<(NodeId, Box<dyn Device>)> = vec![];
-        for (host, tasks) in hosts.into_iter().zip(tasks) {
-            let port = host.port;
-            let (host, device) = match host.world {
-                World::Kernel => {
-                    let (host, device) = KernelHost::start(host, tasks, &self.runtime)?;
-                    (Host::Kernel(host), device)
-                }
-                World::Live | World::Virtual => {
-                    let (host, device) = LiveHost::start(host, tasks, self.pacing, &self.runtime)?;
-                    (Host::Live(host), device)
-                }
-            };
-            self.hosts.push(host);
-            devices.push((port, device));
-        }
-        let _entered = self.runtime.enter();
-        let mut emulator = Emulator::new(self.pacing).map_err(failed("start the clock"))?;
+        let runtime = self.runtime.handle().clone();
+        let (hosts, devices) = Hosts::start(self.kind, &runtime, hosts, ends, interval)?;
+        self.hosts = hosts;
+        let _entered = runtime.enter();
+        let emulator = Emulator::new(self.kind.pacing).map_err(failed("start the clock"))?;
+        let mut emulator = emulator.with_offload(self.kind.offload);
         for (port, device) in devices {
             emulator.attach(sim, port, device).map_err(failed("attach a host"))?;
         }
-        for host in &mut self.hosts {
-            host.begin(&self.runtime, emulator.epoch())?;
-        }
+        self.hosts.begin(&runtime, emulator.epoch())?;
         self.emulator = Some((emulator, LoadWatch::start()));
         Ok(())
     }
@@ -164,23 +227,24 @@ impl Stage for RealStage {
     }
 
     fn report(&self, end: usize) -> EndReport {
-        self.tallies.get(end).map(|tally| tally.report()).unwrap_or_default()
+        self.hosts.tallies.get(end).map(|tally| tally.report()).unwrap_or_default()
     }
 
     fn finish(&mut self) -> (Vec<ConnRecord>, Option<Validity>) {
         let validity = self.emulator.take().map(|(emulator, load)| {
             let mut validity = judge(emulator.ports());
-            let spins = matches!(self.pacing, Pacing::Spin { .. });
-            validity.reasons.extend(load.read().reasons(emulator.elapsed(), spins));
+            validity.reasons.extend(load.read().reasons(emulator.elapsed(), self.kind.spins()));
+            validity.conditions = self.kind.conditions();
             validity
         });
-        self.hosts.clear();
-        (self.tallies.iter().flat_map(|tally| tally.connections()).collect(), validity)
+        self.hosts.hosts.clear();
+        (self.hosts.tallies.iter().flat_map(|tally| tally.connections()).collect(), validity)
     }
 }
 
 /// Whether departures were in time: by the port at which they were latest.
-fn judge<'a>(ports: impl Iterator<Item = &'a PortStats>) -> Validity {
+#[must_use]
+pub fn judge<'a>(ports: impl Iterator<Item = &'a PortStats>) -> Validity {
     let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
     let mut validity = Validity::default();
     let mut refused = 0;

@@ -36,13 +36,15 @@ pub(crate) fn options(table: &Table<'_>) -> Result<Options> {
 #[derive(Clone, Debug)]
 pub(crate) struct ConnSettings {
     options: Options,
+    /// Where the congestion control is named: file, line, column and key.
+    pub(crate) cc_place: Option<String>,
     pub(crate) config: Arc<ConnConfig>,
 }
 
 impl ConnSettings {
     /// The defaults of `registry`.
     pub(crate) fn of(registry: &Registry) -> Self {
-        Self { options: Options::default(), config: Arc::new(registry.conn_config()) }
+        Self { options: Options::default(), cc_place: None, config: Arc::new(registry.conn_config()) }
     }
 
     /// These, with what a table says over them.
@@ -51,6 +53,7 @@ impl ConnSettings {
         let options = options(&table)?.over(&self.options);
         let config =
             options.conn(&table.registry().conn_config()).map_err(|error| table.error(error.to_string()))?;
-        Ok(Self { options, config: Arc::new(config) })
+        let named = table.options().find(|(key, _)| *key == "cc").map(|(_, item)| item.place());
+        Ok(Self { options, cc_place: named.or_else(|| self.cc_place.clone()), config: Arc::new(config) })
     }
 }

@@ -19,10 +19,14 @@ use ackline_tcp_core::policy::spec::nearest;
 use ackline_tcp_core::{Duration, EndpointConfig};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
+
+/// What Linux takes for TCP_MAXSEG (TCP_MIN_MSS and MAX_TCP_WINDOW of its tcp.h).
+const KERNEL_MSS: RangeInclusive<u16> = 88..=32_767;
 
 /// One point, ready to be built.
 #[derive(Clone, Debug)]
@@ -95,6 +99,9 @@ pub(crate) struct FlowSetup {
     pub(crate) kind: AppKind,
     pub(crate) conn: Arc<ConnConfig>,
     pub(crate) accept: Arc<ConnConfig>,
+    /// Where the congestion control of each of the two is named, for errors; `None`: nowhere.
+    pub(crate) conn_cc: Option<String>,
+    pub(crate) accept_cc: Option<String>,
 }
 
 /// A change of some links at a time.
@@ -505,6 +512,8 @@ impl App<'_> {
                     kind: kind.clone(),
                     conn: conn.config.clone(),
                     accept: accept.config.clone(),
+                    conn_cc: conn.cc_place.clone(),
+                    accept_cc: accept.cc_place.clone(),
                 });
             }
             seen.push(app);
@@ -544,8 +553,11 @@ impl App<'_> {
                 "nagle" if !matches!(conn.config.nagle, Nagle::Off | Nagle::Minshall) => {
                     "nagle is off or minshall there"
                 }
-                "cc" | "nagle" | "send_buffer" | "recv_buffer" => continue,
-                _ => "settings of connections there are cc, nagle, send_buffer and recv_buffer",
+                "mss" if conn.config.mss.is_some_and(|mss| !KERNEL_MSS.contains(&mss)) => {
+                    "mss is 88 to 32767 there"
+                }
+                "cc" | "mss" | "nagle" | "send_buffer" | "recv_buffer" => continue,
+                _ => "settings of connections there are cc, mss, nagle, send_buffer and recv_buffer",
             };
             return Err(item.error(format!(
                 "{host} is of the world \"kernel\": {wrong} (others for it are in the node's `kernel.sysctl`, and [conn] has them for ackline's ends)"

@@ -107,7 +107,7 @@ static KERNEL: Section = Section {
     called: "kernel",
     ..Section::new(
         "kernel = {...}",
-        "Of a host of the world `kernel`: what `ackline emulate` sets in its namespace. `ackline sim` has ackline's TCP in its place. Of the settings of connections the kernel's ends take `cc` (of what they send), `nagle = \"off\"`, `send_buffer` and `recv_buffer`; others in an app's own `conn` or `accept` are refused for them, and in `[conn]` are for ackline's ends. The kernel's buffers count the memory of segments: `net.ipv4.tcp_wmem` and `tcp_rmem` give a host sizes of its own.",
+        "Of a host of the world `kernel`: what `ackline emulate` sets in its namespace. `ackline sim` has ackline's TCP in its place. Of the settings of connections the kernel's ends take `cc` (of what they send), `mss` (88 to 32767), `nagle = \"off\"`, `send_buffer` and `recv_buffer`; others in an app's own `conn` or `accept` are refused for them, and in `[conn]` are for ackline's ends. The kernel's buffers count the memory of segments: `net.ipv4.tcp_wmem` and `tcp_rmem` give a host sizes of its own.",
         &[
             Key::usually("cc", Text, "the `cc` of what it sends", "the kernel's congestion control"),
             Key::maybe("sysctl", Paths, "other settings, as `\"net.ipv4.tcp_sack\" = 0`"),
