@@ -309,16 +309,19 @@ fn super_packets_are_split_or_pass_whole_and_the_summary_says_which() {
             let port = listener.local_addr().expect("bound").port();
             let server = std::thread::spawn(move || {
                 let (mut stream, _) = listener.accept().expect("a connection");
-                let mut all = vec![];
-                stream.read_to_end(&mut all).expect("sent");
-                (all.len(), all.iter().all(|byte| *byte == b'y'))
+                let mut all = vec![0; BYTES];
+                stream.read_exact(&mut all).expect("sent");
+                stream.write_all(b"!").expect("taken");
+                all.iter().all(|byte| *byte == b'y')
             });
             let (_directory, file) = scratch("summary");
-            let send = format!("head -c {BYTES} /dev/zero | tr '\\0' y > /dev/tcp/$ACKLINE_BASE/{port}");
+            let send = format!(
+                "exec 3<>/dev/tcp/$ACKLINE_BASE/{port}; head -c {BYTES} /dev/zero | tr '\\0' y >&3; head -c 1 <&3"
+            );
             let path = ["emulate", "--rate", "100mbit", "--delay", "2ms", "--offload", offload];
             let ended = run(&[&path[..], &["--json", text(&file), "--", "bash", "-c", &send]].concat());
             succeeded(&ended);
-            assert_eq!(server.join().expect("it has read"), (BYTES, true));
+            assert!(server.join().expect("it has read"), "{offload}: what came is not what was sent");
             let summary = summary(&file);
             let up = |key: &str| summary["up"][key].as_u64().expect("a number");
             assert!(up("super_packets") > 0, "{summary}");

@@ -194,15 +194,13 @@ fn a_flows_congestion_control_that_the_kernel_lacks_is_told_with_its_place() {
     with_tun(
         "emulate_scenario::a_flows_congestion_control_that_the_kernel_lacks_is_told_with_its_place",
         || {
-            let own = BULK.replace("to = \"b\" }", "to = \"b\", conn = { cc = \"ls-aimd\" } }");
-            let all = BULK.to_owned() + "[conn]\ncc = \"ls-aimd\"\n";
-            for (content, key) in [(own, "app.0.conn.cc"), (all, "conn.cc")] {
+            let own = BULK.replace("to = \"b\" }", "to = \"b\", conn = { cc = \"hstcp\" } }");
+            let all = BULK.to_owned() + "[conn]\ncc = \"hstcp\"\n";
+            for (content, key) in [(own, "app.flow.conn.cc"), (all, "conn.cc")] {
                 let (_directory, file) = scenario(&content);
                 let complaint = refused(&["emulate", "-q", &file], 2);
-                let place = format!(
-                    "{}: {key}: the kernel has no congestion control",
-                    place(&content, "\"ls-aimd\"")
-                );
+                let place =
+                    format!("{}: {key}: the kernel has no congestion control", place(&content, "\"hstcp\""));
                 assert!(complaint.contains(&place), "{place}\n{complaint}");
             }
         },
