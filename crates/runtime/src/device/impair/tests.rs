@@ -1,7 +1,7 @@
 use super::*;
 use crate::device::channel::{Channel, ChannelConfig};
 use ackline_tcp_core::SeqNum;
-use ackline_tcp_core::wire::{TcpFlags, TcpHeader, WireError, emit_tcp};
+use ackline_tcp_core::wire::{TcpFlags, TcpHeader, Transport, WireError, emit_tcp, parse};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::io::ErrorKind::WouldBlock;
