@@ -2,7 +2,7 @@
 
 use super::apps::{Listener, Net, Ready, Socket, Task, cc_name};
 use super::failed;
-use ackline_lab::stage::{KernelSetting, KernelSettings, OutsideHost, StageError};
+use ackline_lab::stage::{KernelSetting, KernelSettings, OutsideEnd, OutsideHost, StageError};
 use ackline_netsim::record::ConnSample;
 use ackline_runtime::Device;
 use ackline_runtime::device::tun::{Tun, TunConfig};
