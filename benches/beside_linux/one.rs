@@ -5,10 +5,11 @@ use crate::design::Sender;
 use crate::pool::Job;
 use crate::results::Sample;
 use ackline_emulate::stage::RealTime;
-use ackline_lab::stage::{Stages, Virtual};
+use ackline_lab::stage::Virtual;
 use ackline_lab::{RunResult, Scenario, run_one_on};
 use ackline_runtime::Error;
 use ackline_runtime::netns::{Namespace, enter_user_namespace};
+use ackline_runtime::priority::Priority;
 
 /// The base path.
 const PATH: &str = include_str!("path.toml");
@@ -39,8 +40,14 @@ pub(crate) fn print(job: &str) -> Outcome<()> {
 
 fn run(job: &Job) -> Outcome<Sample> {
     let scenario = Scenario::parse(PATH, "path.toml")?.with_set(job.cell.settings(job.sender, job.longer))?;
-    let stages: &dyn Stages = if job.sender == Sender::Simulated { &Virtual } else { &RealTime::default() };
-    sample(&run_one_on(stages, &scenario, 0, job.round)?.result)
+    let outcome = if job.sender == Sender::Simulated {
+        run_one_on(&Virtual, &scenario, 0, job.round)?
+    } else {
+        // The emulator takes little time, and what it does late spoils its run. An ordinary user may not have the right.
+        let priority = Some(Priority::Fifo(1)).filter(|priority| priority.set_for_thread().is_ok());
+        run_one_on(&RealTime { priority, ..RealTime::default() }, &scenario, 0, job.round)?
+    };
+    sample(&outcome.result)
 }
 
 fn sample(result: &RunResult) -> Outcome<Sample> {

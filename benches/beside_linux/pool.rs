@@ -124,13 +124,9 @@ fn cost(job: &Job) -> f64 {
     job.cell.load(job.sender)
 }
 
-/// The emulator has real-time priority: it takes little time, and what it does late spoils its run. The hosts' threads, which it
-/// starts, have none.
 fn measure(job: &Job) -> Outcome<Sample> {
-    let mut command = Command::new("chrt");
-    command.args(["--reset-on-fork", "--fifo", "1"]).arg(std::env::current_exe()?);
-    let output = command.args(["--one", &serde_json::to_string(job)?]).output();
-    let output = output.map_err(|error| format!("chrt (of util-linux) does not run: {error}"))?;
+    let mut command = Command::new(std::env::current_exe()?);
+    let output = command.args(["--one", &serde_json::to_string(job)?]).output()?;
     if output.status.success() {
         return Ok(serde_json::from_slice(&output.stdout)?);
     }

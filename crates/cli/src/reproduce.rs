@@ -16,7 +16,7 @@ use std::env;
 use std::path::PathBuf;
 
 /// The stage of live runs.
-static REAL_TIME: RealTime = RealTime { pacing: Pacing::Timer, offload: Offload::Split, priority: None };
+static REAL_TIME: RealTime = RealTime { pacing: Pacing::Timer, offload: Offload::Off, priority: None };
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     let Some(name) = args.paper.as_deref() else { return show(&(listing(STUDIES) + "\n" + &listing(LIVE))) };

@@ -29,7 +29,7 @@ pub use ackline_netsim::{LinkSpec, LinkStats};
 pub use emulator::Emulator;
 pub use load::{Load, LoadWatch};
 pub use path::Path;
-pub use port::{AttachError, Offload, PortStats};
+pub use port::{AttachError, LATEST, Offload, PortStats};
 pub use record::{LinkRecord, PathRecord, Span};
 
 #[cfg(doc)]

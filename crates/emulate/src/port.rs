@@ -4,19 +4,24 @@ use ackline_netsim::{NodeId, Sim, SuperPacket};
 use ackline_runtime::device::TxChecksum;
 use ackline_runtime::stats::Distribution;
 use ackline_runtime::{Device, timer};
-use ackline_tcp_core::Instant;
 use ackline_tcp_core::wire::gso::split_received;
 use ackline_tcp_core::wire::{HeaderBuf, RxChecksum, RxPacket, TxChecksumMode, complete_checksum};
+use ackline_tcp_core::{Duration, Instant};
 use std::task::{Context, Poll};
 use std::{fmt, io};
 use thiserror::Error;
 
+/// If of the departures at a port one of a hundred is later than this, they are not those of the simulation.
+pub const LATEST: Duration = Duration::from_millis(1);
+
 /// How super-packets of devices with offload pass the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Offload {
+    /// There are none: devices are opened without offload, and hosts send the packets of a wire one by one.
+    #[default]
+    Off,
     /// They are split where they enter, into packets as a wire has them. The device brings many packets at once; queues, AQMs and
     /// impairments see each of them, and they are handed over one by one.
-    #[default]
     Split,
     /// They pass as one packet, with one fate: each takes one packet's place in a queue, a mark marks all of it, and it takes the time
     /// of all packets for which it stands, with their headers. It arrives with the last of them.

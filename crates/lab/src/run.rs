@@ -10,15 +10,14 @@ use crate::scenario::setup::{FlowSetup, NodeSetup, Setup};
 use crate::scenario::{End, Ends, Scenario};
 use crate::scene::Scene;
 use crate::sequence::{SequenceRecorder, TimeSequence};
-use crate::stage::{StageError, Stages, Virtual, World};
+use crate::stage::{StageError, Stages, Virtual, World, cc_name};
 use crate::stats::{Spread, jain};
 use crate::transfers::{Seen, Transfers};
 use ackline_netsim::pcapng::{Capture, CapturePoint, Point};
 use ackline_netsim::record::{ConnRecord, Record, RecordOptions, Recorder, Select, TraceOptions};
 use ackline_netsim::{LinkStats, Sim};
 use ackline_tcp_core::policy::ack::AckInit;
-use ackline_tcp_core::policy::cc::CcInit;
-use ackline_tcp_core::{Duration, Instant, Window};
+use ackline_tcp_core::{Duration, Instant};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufWriter, Write};
 use std::num::NonZeroU32;
@@ -386,13 +385,12 @@ impl PolicyNames {
     fn of(flow: &FlowSetup, from: World, to: World, sender: &NodeSetup) -> Self {
         let (sends, receives) =
             if flow.kind.pulls() { (&flow.accept, &flow.conn) } else { (&flow.conn, &flow.accept) };
-        let cc = (sends.policies.cc)(&CcInit::new(Instant::ZERO, 1_460, Window::from_bytes(14_600)));
         let ack = (receives.policies.ack)(&AckInit::new(Instant::ZERO, 1_460, None));
         let rto = (sends.policies.rto)();
         let sched = sender.host.as_ref().map(|host| (host.scheduler)());
         let kernel = || World::Kernel.name().to_owned();
         let mut names = Self {
-            cc: cc.name().to_owned(),
+            cc: cc_name(sends),
             ack: ack.name().to_owned(),
             rto: rto.name().to_owned(),
             sched: sched.map(|sched| sched.name().to_owned()).unwrap_or_default(),

@@ -6,7 +6,8 @@ use ackline_netsim::record::ConnRecord;
 use ackline_netsim::{NodeId, Sim};
 use ackline_tcp_core::config::ConnConfig;
 use ackline_tcp_core::policy::NewEgressScheduler;
-use ackline_tcp_core::{Duration, EndpointConfig, Instant};
+use ackline_tcp_core::policy::cc::CcInit;
+use ackline_tcp_core::{Duration, EndpointConfig, Instant, Window};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug};
@@ -213,6 +214,12 @@ pub trait Stages: Debug + Sync {
 
     /// True if several runs can take place at once without a change of their results.
     fn is_parallel(&self) -> bool;
+}
+
+/// Name of the congestion control that connections with this configuration have.
+pub fn cc_name(conn: &ConnConfig) -> String {
+    let cc = (conn.policies.cc)(&CcInit::new(Instant::ZERO, 1_460, Window::from_bytes(14_600)));
+    cc.name().to_owned()
 }
 
 /// The simulator's own stage: every host is inside, and time passes as fast as it is computed.

@@ -29,7 +29,7 @@ pub(crate) struct EmulateArgs {
     /// How departures are waited for
     #[arg(long, value_enum, default_value_t)]
     pub(crate) pacing: EmulatePacing,
-    /// Super-packets of the kernel and of stacks: split where they enter the network, or passed whole
+    /// Segmentation offload of the program's kernel and of hosts: none, or super-packets that are split where they enter the network, or pass whole
     #[arg(long, value_enum, default_value_t)]
     pub(crate) offload: EmulateOffload,
     /// Priority of the emulator's thread: nice:-20 to nice:19, or real-time, fifo:1 to fifo:99 [default: the usual one]
@@ -154,8 +154,10 @@ pub(crate) enum EmulatePacing {
 /// How super-packets pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EmulateOffload {
-    /// Queues and impairments see the packets of a wire
+    /// Packets come one by one
     #[default]
+    Off,
+    /// Super-packets come; queues and impairments see the packets of a wire
     Split,
     /// Each is one packet of a queue, with one fate, and takes the time of all that it stands for
     Whole,
@@ -164,6 +166,7 @@ pub(crate) enum EmulateOffload {
 impl From<EmulateOffload> for Offload {
     fn from(offload: EmulateOffload) -> Self {
         match offload {
+            EmulateOffload::Off => Self::Off,
             EmulateOffload::Split => Self::Split,
             EmulateOffload::Whole => Self::Whole,
         }

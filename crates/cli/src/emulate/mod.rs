@@ -99,7 +99,8 @@ async fn emulate(
     let runtime = Handle::current();
     let stage = |error| Failure::from(RunError::Stage(error));
     let (mut hosts, others) = Hosts::start(kind, &runtime, hosts, ends, interval).map_err(stage)?;
-    let Started { child, tun, overruns } = program::start(&args.command, addresses, &resolv_conf, mtu[0])?;
+    let Started { child, tun, overruns } =
+        program::start(&args.command, addresses, &resolv_conf, kind.offload, mtu[0])?;
     // Its time begins when all is there.
     let mut emulator = Emulator::new(kind.pacing).map_err(failed)?.with_offload(kind.offload);
     let zero = unix_ns(emulator.epoch());

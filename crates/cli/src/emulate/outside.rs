@@ -37,7 +37,7 @@ impl Outside {
         registry: &Registry,
     ) -> Result<(Self, Channel), Failure> {
         let config = ChannelConfig::default().mtu(mtu);
-        let config = if offload == Offload::Split { config.plain() } else { config };
+        let config = if offload == Offload::Whole { config } else { config.plain() };
         let (device, end) = Channel::pair(config);
         let stack = Stack::builder(device)
             .registry(registry.clone())
@@ -197,7 +197,7 @@ mod tests {
         let server = net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
         let at = server.local_addr().expect("bound");
         let (outside, end) =
-            Outside::start(addresses, at, Offload::Split, 1_500, &Registry::default()).expect("a stack");
+            Outside::start(addresses, at, Offload::Off, 1_500, &Registry::default()).expect("a stack");
         tokio::spawn(outside.run());
         let program = Stack::builder(end).address(addresses.program).spawn().expect("a stack");
         for port in [DNS, at.port()] {
@@ -249,8 +249,8 @@ mod tests {
         let addresses =
             Addresses { program: Ipv4Addr::new(100, 64, 0, 2), base: Ipv4Addr::new(100, 64, 0, 1) };
         let resolver = "127.0.0.1:53".parse().expect("right");
-        let (outside, end) = Outside::start(addresses, resolver, Offload::Split, 1_500, &Registry::default())
-            .expect("a stack");
+        let (outside, end) =
+            Outside::start(addresses, resolver, Offload::Off, 1_500, &Registry::default()).expect("a stack");
         tokio::spawn(outside.run());
         let (mut program, near) = Channel::pair(ChannelConfig::default().plain());
         let link = || LinkSpec::new(1_000_000_000, DELAY);

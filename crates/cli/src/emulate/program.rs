@@ -7,6 +7,7 @@ use crate::signals::Signals;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::InterfaceAddress;
 use ackline::runtime::netns::{Namespace, enter_user_namespace, replace_file_for_thread};
+use ackline_emulate::Offload;
 use ipnet::{IpNet, Ipv4Net};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
@@ -71,6 +72,7 @@ pub(super) fn start(
     command: &[OsString],
     addresses: Addresses,
     resolv_conf: &str,
+    offload: Offload,
     mtu: u32,
 ) -> Result<Started, Failure> {
     let [program, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
@@ -79,7 +81,7 @@ pub(super) fn start(
         let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(addresses.program, 32)));
         let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
         let config = TunConfig::new().name(INTERFACE).mtu(mtu).address(own).route(everything);
-        let tun = Tun::create(&config)?;
+        let tun = Tun::create(&if offload == Offload::Off { config.plain() } else { config })?;
         let overruns = Overruns::open();
         // A container may permit namespaces and forbid mounts. Addresses work all the same.
         if let Err(error) = replace_file_for_thread(RESOLV_CONF, resolv_conf.as_bytes()) {

@@ -3,10 +3,10 @@
 //! What happened to the packets is judged here, and what kept the emulator from its work by [`Load`].
 
 use ackline::core::Duration;
-use ackline_emulate::Load;
+use ackline_emulate::{LATEST, Load};
 
 /// Of the packets of each direction 99 of 100 leave at most so late, µs.
-pub(super) const LATEST_US: f64 = 1_000.0;
+pub(super) const LATEST_US: f64 = LATEST.as_nanos() as f64 / 1e3;
 
 /// What happened to the packets of a direction.
 #[derive(Clone, Copy, Debug, Default)]

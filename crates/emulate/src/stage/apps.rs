@@ -3,7 +3,7 @@
 use super::failed;
 use super::tally::{Place, Tally};
 use ackline_lab::scenario::AppKind;
-use ackline_lab::stage::{OutsideEnd, Role, StageError};
+use ackline_lab::stage::{OutsideEnd, Role, StageError, cc_name};
 use ackline_netsim::app::{Amount, ClientOptions, Draw, Exchange, Reading, Schedule};
 use ackline_netsim::record::ConnSample;
 use ackline_netsim::{SimRng, pattern};
@@ -17,6 +17,8 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::task::JoinSet;
 
+/// Connections that may wait to be accepted.
+pub(super) const BACKLOG: u32 = 1_024;
 /// Largest read.
 const READ: usize = 64 << 10;
 /// The stream of random numbers of the first end, apart from those of the simulation.
@@ -120,14 +122,6 @@ impl<N: Net> Ready<N> {
             (Role::Accept { .. }, None) => {}
         }
     }
-}
-
-/// Name of a connection's congestion control.
-pub(super) fn cc_name(conn: &ConnConfig) -> String {
-    use ackline_tcp_core::Window;
-    use ackline_tcp_core::policy::cc::CcInit;
-    let cc = (conn.policies.cc)(&CcInit::new(Instant::ZERO, 1_460, Window::from_bytes(14_600)));
-    cc.name().to_owned()
 }
 
 /// The simulation's time by the real clock.

@@ -1,8 +1,9 @@
 //! A host of the kernel: a network namespace with a thread in it.
 
-use super::apps::{Listener, Net, Ready, Socket, Task, cc_name};
+use super::apps::{BACKLOG, Listener, Net, Ready, Socket, Task};
 use super::failed;
-use ackline_lab::stage::{KernelSetting, KernelSettings, OutsideEnd, OutsideHost, StageError};
+use crate::port::Offload;
+use ackline_lab::stage::{KernelSetting, KernelSettings, OutsideEnd, OutsideHost, StageError, cc_name};
 use ackline_netsim::record::ConnSample;
 use ackline_runtime::Device;
 use ackline_runtime::device::tun::{Tun, TunConfig};
@@ -24,8 +25,6 @@ use tokio::task::JoinSet;
 
 /// The name of the host's interface.
 const INTERFACE: &str = "ackline0";
-/// Connections that may wait to be accepted.
-const BACKLOG: u32 = 1_024;
 
 /// A namespace, which goes with its thread.
 #[derive(Debug)]
@@ -42,6 +41,7 @@ impl KernelHost {
     pub(super) fn start(
         host: OutsideHost,
         tasks: Vec<Task>,
+        offload: Offload,
         runtime: &Handle,
     ) -> Result<(Self, Box<dyn Device>), StageError> {
         let (told, ready) = mpsc::sync_channel(1);
@@ -49,7 +49,7 @@ impl KernelHost {
         let (stop, stopped) = oneshot::channel();
         let (handle, name) = (runtime.clone(), host.name.clone());
         let thread = std::thread::Builder::new().name(format!("host {name}")).spawn(move || {
-            let made = Inside::make(&host, tasks, &handle);
+            let made = Inside::make(&host, tasks, offload, &handle);
             let (device, inside) = match made {
                 Ok(made) => made,
                 Err(error) => {
@@ -105,7 +105,12 @@ struct Inside {
 
 impl Inside {
     /// `emulator`: whose device it will be.
-    fn make(host: &OutsideHost, tasks: Vec<Task>, emulator: &Handle) -> Result<(Tun, Self), StageError> {
+    fn make(
+        host: &OutsideHost,
+        tasks: Vec<Task>,
+        offload: Offload,
+        emulator: &Handle,
+    ) -> Result<(Tun, Self), StageError> {
         let name = &host.name;
         Namespace::new_for_thread().map_err(failed(format!("make host {name}")))?;
         host.kernel.sysctls.iter().try_for_each(set)?;
@@ -115,6 +120,7 @@ impl Inside {
         let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(address, 32)));
         let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
         let config = TunConfig::new().name(INTERFACE).mtu(host.config.mtu);
+        let config = if offload == Offload::Off { config.plain() } else { config };
         let tun = {
             let _entered = emulator.enter();
             Tun::create(&config.address(own).route(everything))

@@ -1,6 +1,6 @@
 //! A live host: a stack of ackline with the runtime's driver.
 
-use super::apps::{Listener, Net, Ready, Socket, Task};
+use super::apps::{BACKLOG, Listener, Net, Ready, Socket, Task};
 use super::{RealTime, failed};
 use crate::port::Offload;
 use ackline_lab::stage::{OutsideHost, StageError};
@@ -14,9 +14,6 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-
-/// Connections that may wait to be accepted.
-const BACKLOG: u32 = 1_024;
 
 /// A stack and its applications.
 pub(super) struct LiveHost {
@@ -41,7 +38,7 @@ impl LiveHost {
         let _entered = runtime.enter();
         let config = ChannelConfig::default().mtu(host.config.mtu);
         // What would be split at once is better sent as it leaves.
-        let config = if kind.offload == Offload::Split { config.plain() } else { config };
+        let config = if kind.offload == Offload::Whole { config } else { config.plain() };
         let (device, end) = Channel::pair(config);
         let (config, scheduler) = (host.config, (host.scheduler)());
         let stack = Stack::builder(device)

@@ -15,7 +15,7 @@ mod tally;
 
 use crate::emulator::Emulator;
 use crate::load::LoadWatch;
-use crate::port::{Offload, PortStats};
+use crate::port::{LATEST, Offload, PortStats};
 use ackline_lab::stage::{
     EndReport, OutsideEnd, OutsideHost, Role, Stage, StageError, Stages, Validity, World,
 };
@@ -32,9 +32,6 @@ use std::sync::Arc;
 use tally::Tally;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// With more of the departures later than this, at p99, a run is not that of its scenario.
-pub const LATEST: Duration = Duration::from_millis(1);
-
 /// Runs in real time, one after the other.
 ///
 /// Hosts of the kernel need the rights to make network namespaces and TUN devices.
@@ -42,7 +39,7 @@ pub const LATEST: Duration = Duration::from_millis(1);
 pub struct RealTime {
     /// How departures are waited for.
     pub pacing: Pacing,
-    /// How super-packets pass. Hosts of the kernel always have offload; live hosts have it if they pass whole.
+    /// How super-packets pass. Unless it is off, hosts of the kernel have offload; live hosts have it if they pass whole.
     pub offload: Offload,
     /// The priority of the thread that emulates; `None`: the usual one.
     pub priority: Option<Priority>,
@@ -53,6 +50,7 @@ impl RealTime {
     #[must_use]
     pub fn conditions(&self) -> Vec<String> {
         let super_packets = match self.offload {
+            Offload::Off => "hosts have no segmentation offload",
             Offload::Split => "super-packets are split where they enter the network",
             Offload::Whole => "super-packets pass whole, each as one packet of a queue",
         };
@@ -162,7 +160,7 @@ impl Hosts {
             let port = host.port;
             let (host, device) = match host.world {
                 World::Kernel => {
-                    let (host, device) = KernelHost::start(host, tasks, runtime)?;
+                    let (host, device) = KernelHost::start(host, tasks, kind.offload, runtime)?;
                     (Host::Kernel(host), device)
                 }
                 World::Live | World::Virtual => {
