@@ -583,16 +583,20 @@ impl Stage for LateStage {
     }
 }
 
-fn live(stages: &'static dyn Stages, cache: Option<&Path>) -> Result<StudyResult, ReproduceError> {
+fn live(
+    stages: &'static dyn Stages,
+    quick: bool,
+    cache: Option<&Path>,
+) -> Result<StudyResult, ReproduceError> {
     let options =
-        Options { quick: true, live: Some(stages), cache: cache.map(Path::to_owned), ..options(&["100k"]) };
+        Options { quick, live: Some(stages), cache: cache.map(Path::to_owned), ..options(&["100k"]) };
     Ok(reproduce(&[live_study("kalampoukas")?], &options)?.remove(0))
 }
 
 #[test]
 fn a_run_that_was_late_is_run_again_and_said() {
     static LATE: Late = Late { late: 2, runs: AtomicU32::new(0) };
-    let done = live(&LATE, None).unwrap();
+    let done = live(&LATE, true, None).unwrap();
     assert_eq!(LATE.runs.load(Ordering::Relaxed), 3);
     // The same runs as the simulated ones, so all agree.
     assert_eq!(done.failures(true), [""; 0]);
@@ -603,11 +607,21 @@ fn a_run_that_was_late_is_run_again_and_said() {
 #[test]
 fn a_run_that_is_always_late_counts_for_nothing() {
     static LATE: Late = Late { late: u32::MAX, runs: AtomicU32::new(0) };
-    let done = live(&LATE, None).unwrap();
-    assert_eq!(LATE.runs.load(Ordering::Relaxed), 3);
-    let counts = done.counts();
-    assert_eq!((counts.checks, counts.failed), (3, 3));
-    assert!(done.reproduction.checks.iter().take(2).all(|check| check.measured.is_none()));
+    let done = live(&LATE, false, None).unwrap();
+    let checks = &done.reproduction.checks;
+    assert!(checks.len() > 1 && checks.iter().all(|check| !check.ok), "{checks:?}");
+    let (agree, compared) = checks.split_last().unwrap();
+    assert_eq!((agree.id.as_str(), agree.measured), ("100k/agree", Some(0.0)));
+    assert!(compared.iter().all(|check| check.measured.is_none()));
+    let text = to_text(&done);
+    assert!(text.contains("INVALID: 100k f=1/2, run 0: late."), "{text}");
+}
+
+#[test]
+fn a_quick_run_that_is_always_late_is_said_and_not_judged() {
+    static LATE: Late = Late { late: u32::MAX, runs: AtomicU32::new(0) };
+    let done = live(&LATE, true, None).unwrap();
+    assert_eq!((LATE.runs.load(Ordering::Relaxed), done.counts().checks), (3, 0));
     let text = to_text(&done);
     assert!(text.contains("INVALID: 100k f=1/2, run 0: late."), "{text}");
 }
@@ -617,7 +631,7 @@ fn live_runs_are_never_taken_from_the_cache_and_need_a_stage() {
     static LATE: Late = Late { late: 0, runs: AtomicU32::new(0) };
     let folder = tempfile::tempdir().unwrap();
     for runs in 1..=2 {
-        let done = live(&LATE, Some(folder.path())).unwrap();
+        let done = live(&LATE, true, Some(folder.path())).unwrap();
         assert_eq!((LATE.runs.load(Ordering::Relaxed), done.origin.cached), (runs, runs as usize - 1));
     }
     let options = Options { quick: true, ..options(&["100k"]) };
