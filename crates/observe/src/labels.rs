@@ -35,6 +35,7 @@ pub const fn send_reason(reason: SendReason) -> &'static str {
         SendReason::EchoReply => "echo-reply",
         SendReason::IcmpError => "icmp-error",
         SendReason::Datagram => "datagram",
+        SendReason::Packet => "packet",
         _ => "other",
     }
 }

@@ -1,6 +1,6 @@
 //! Maps the core's errors to `std::io::Error`, with the kinds that the kernel's sockets would return.
 
-use ackline_tcp_core::error::{AcceptError, ConnError, ConnectError, ListenError, StreamError, UdpError};
+use ackline_tcp_core::error::{AcceptError, ConnError, ConnectError, ListenError, PacketError, StreamError, UdpError};
 use std::io::{Error, ErrorKind};
 
 /// The [`std::io`] error kind for the end of a connection.
@@ -66,6 +66,18 @@ pub(crate) fn udp(error: UdpError) -> Error {
         UdpError::Ended => ErrorKind::TimedOut,
         // Not connected, closed.
         _ => ErrorKind::NotConnected,
+    };
+    Error::new(kind, error)
+}
+
+pub(crate) fn packet(error: PacketError) -> Error {
+    let kind = match error {
+        PacketError::InUse => ErrorKind::AddrInUse,
+        PacketError::NotLocal => ErrorKind::AddrNotAvailable,
+        PacketError::NoRoom => ErrorKind::WouldBlock,
+        PacketError::OutOfMemory => ErrorKind::OutOfMemory,
+        // Malformed, another's protocol or address, too long.
+        _ => ErrorKind::InvalidInput,
     };
     Error::new(kind, error)
 }

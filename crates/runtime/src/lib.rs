@@ -13,6 +13,7 @@
 //!   plus [`info`](TcpStream::info), changing policies at run time, reading and writing in place.
 //! - [`Incoming`], [`HeldSyn`]: a listener that answers a SYN when the program has decided.
 //! - [`UdpSocket`], [`UdpFlow`]: UDP on the same stack, for its own addresses and for any.
+//! - [`Packets`]: pings for any address, and other protocols, for a program that asks for them.
 //! - [`device`]: TUN and Ethernet with segmentation and checksum offload, `tun-tap`, memory, and impaired
 //!   paths for tests.
 //! - `netns`, `netlink`: private networks, and their interfaces, addresses and routes.
@@ -78,6 +79,7 @@ pub mod netlink;
 #[cfg(feature = "netns")]
 pub mod netns;
 pub mod pacing;
+mod packets;
 #[cfg(target_os = "linux")]
 pub mod priority;
 mod random;
@@ -105,6 +107,7 @@ pub use listener::TcpListener;
 pub use listener::TcpListenerStream;
 pub use mac::MacAddress;
 pub use pacing::Pacing;
+pub use packets::Packets;
 pub use socket::TcpSocket;
 pub use stack::Stack;
 pub use stream::TcpStream;

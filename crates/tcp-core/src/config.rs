@@ -128,6 +128,9 @@ pub struct EndpointConfig {
     /// Bytes of a UDP socket, or flow, that may wait for the device, counted the same way (Linux:
     /// `net.core.wmem_default`).
     pub udp_send_buffer: u32,
+    /// Bytes of packets that may wait for a program that [takes them](crate::Endpoint::take_packets). One always fits an
+    /// empty queue.
+    pub packet_buffer: u32,
     /// Maximum number of UDP flows ([`Endpoint::udp_take_flows`](crate::Endpoint::udp_take_flows)), those included that the application has
     /// not accepted. Beyond it a new one takes the place of the flow that has been silent for longest among those that
     /// the application has not answered; if there is none, it is refused (Linux: `nf_conntrack_max`).
@@ -196,6 +199,7 @@ impl Default for EndpointConfig {
             icmp_errors_per_second: 1_000,
             udp_recv_buffer: 212_992,
             udp_send_buffer: 212_992,
+            packet_buffer: 212_992,
             max_udp_flows: 4_096,
             udp_flow_timeout: Duration::from_secs(60),
             udp_dns_timeout: Duration::from_secs(10),

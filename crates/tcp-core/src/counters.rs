@@ -75,6 +75,9 @@ counters! {
     udp_flows_idle, "AcklineUdpFlowsIdle", "UDP flows ended because nothing passed for too long.";
     udp_flows_evicted, "AcklineUdpFlowsEvicted", "UDP flows without an answer, each the one silent for longest, that made room for another.";
     udp_flows_refused, "AcklineUdpFlowsRefused", "UDP datagrams dropped because there were too many flows for another one.";
+    packets_taken, "AcklinePacketsTaken", "Packets that are neither TCP nor UDP and that the program has taken.";
+    packets_dropped, "AcklinePacketsDropped", "Packets for the program dropped because too many waited, or for lack of memory.";
+    packets_sent, "AcklinePacketsSent", "Packets sent that the program has made itself.";
     tcp_active_opens, "TcpActiveOpens", "Connections opened by this side.";
     tcp_passive_opens, "TcpPassiveOpens", "Connections accepted from LISTEN, once the SYN-ACK is acknowledged, or with the SYN by fast open.";
     tcp_attempt_fails, "TcpAttemptFails", "Connections that ended in SYN-SENT or SYN-RECEIVED.";

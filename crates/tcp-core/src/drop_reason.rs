@@ -52,6 +52,7 @@ reasons! {
     UdpQueueFull, "UDP queue full", udp_rcvbuf_errors, "The queue of the UDP socket is full.";
     UdpNoMemory, "no memory for a datagram", udp_mem_errors, "A datagram for which there is no memory.";
     UdpFlowsFull, "too many UDP flows", udp_flows_refused, "A datagram of a new flow while there are as many as there may be.";
+    PacketQueueFull, "too many packets wait", packets_dropped, "A packet for the program, while too many wait for it, or for lack of memory.";
     TcpMalformed, "malformed TCP header", tcp_in_errs, "The TCP header cannot be.";
     TcpChecksum, "bad TCP checksum", tcp_in_csum_errors, "The TCP checksum is wrong.";
     NoConnection, "no connection", tcp_unmatched, "The segment is of no connection, and gets no answer.";

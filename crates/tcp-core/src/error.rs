@@ -125,6 +125,36 @@ pub enum UdpError {
     Closed,
 }
 
+/// Why a packet of the program was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PacketError {
+    /// Somebody takes the packets already.
+    #[error("the packets are taken already")]
+    InUse,
+    /// Its headers, lengths or checksums are wrong, or it is a fragment.
+    #[error("malformed packet")]
+    Malformed,
+    /// TCP and UDP are the stack's own.
+    #[error("the protocol is the stack's own")]
+    Protocol,
+    /// Its source is not an address of the endpoint.
+    #[error("the source address is not one of this endpoint's")]
+    NotLocal,
+    /// Its destination is not a single host.
+    #[error("the destination address cannot be sent to")]
+    BadRemote,
+    /// It is longer than the device carries.
+    #[error("the packet is longer than the device carries")]
+    TooLong,
+    /// Too many packets wait for the device.
+    #[error("no room for the packet")]
+    NoRoom,
+    /// The endpoint's memory budget has no room.
+    #[error("the memory budget is used up")]
+    OutOfMemory,
+}
+
 /// Why a write or read was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

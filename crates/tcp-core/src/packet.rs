@@ -122,6 +122,8 @@ pub enum SendReason {
     IcmpError,
     /// UDP datagram.
     Datagram,
+    /// A packet that the program has made itself ([`Endpoint::send_packet`](crate::Endpoint::send_packet)).
+    Packet,
 }
 
 impl SendReason {

@@ -16,6 +16,7 @@ use crate::device::{Device, DeviceStats};
 use crate::info::SchedulerInfo;
 use crate::io_error;
 use crate::listener::TcpListener;
+use crate::packets::Packets;
 use crate::stats::Stats;
 use crate::stream::TcpStream;
 use crate::udp::{Handle, IncomingUdp, UdpSocket};
@@ -235,6 +236,28 @@ impl Stack {
     pub fn incoming_udp(&self) -> io::Result<IncomingUdp> {
         let arrivals = self.shard.act(|state, now, _| state.take_flows(now))?;
         Ok(IncomingUdp::new(self.shard.clone(), arrivals))
+    }
+
+    /// Takes the packets that the stack does not use itself and would drop, or refuse with an ICMP error: pings and other ICMP messages for
+    /// addresses that it answers for in the name of others ([`any_address`](Builder::any_address)), ICMP messages that concern neither TCP nor
+    /// UDP, and other protocols. What waits is bounded ([`packet_buffer`](EndpointConfig::packet_buffer)); the rest is dropped and
+    /// counted. Its own pings the stack answers as before.
+    ///
+    /// ```no_run
+    /// # async fn example(stack: &ackline_runtime::Stack) -> std::io::Result<()> {
+    /// let packets = stack.packets()?;
+    /// loop {
+    ///     let packet = packets.recv().await?;
+    ///     println!("IPv{}, {} bytes", packet[0] >> 4, packet.len());
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `AddrInUse` if they are taken already; `NetworkDown` if the device is gone; `NotConnected` while the stack shuts down.
+    pub fn packets(&self) -> io::Result<Packets> {
+        let arrivals = self.shard.act(|state, now, _| state.take_packets(now))?;
+        Ok(Packets::new(self.shard.clone(), arrivals))
     }
 
     /// Stops listening and refuses new connections; waits until every connection has been closed by both

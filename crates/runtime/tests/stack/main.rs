@@ -13,6 +13,7 @@ mod incoming;
 mod observing;
 mod options;
 mod pacing;
+mod packets;
 mod polling;
 mod printing;
 mod settings;

@@ -8,7 +8,7 @@ use crate::four_tuple::FourTuple;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{
-    self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, PROTOCOL_UDP, Quoted,
+    self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, PROTOCOL_UDP, Quoted, RxPacket,
     Unreachable,
 };
 use alloc::vec;
@@ -16,10 +16,19 @@ use core::net::SocketAddr;
 
 impl Endpoint {
     /// An ICMP message arrived.
-    pub(super) fn on_icmp(&mut self, now: Instant, ip: &IpInfo, message: &IcmpMessage<'_>) -> Ingested {
+    pub(super) fn on_icmp(
+        &mut self,
+        now: Instant,
+        ip: &IpInfo,
+        message: &IcmpMessage<'_>,
+        packet: &RxPacket<'_>,
+    ) -> Ingested {
         self.observe.counters.icmp_in_msgs += 1;
         if let Some(dropped) = self.check_addresses(ip) {
             return dropped;
+        }
+        if self.is_for_program(ip, message) {
+            return self.give_to_program(ip, packet);
         }
         match message {
             IcmpMessage::EchoRequest(echo) => self.on_echo_request(now, ip, echo),

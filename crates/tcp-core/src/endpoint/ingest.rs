@@ -30,7 +30,7 @@ impl Endpoint {
         self.unsettled |= !matches!(datagram.transport, Transport::Tcp(_));
         match &datagram.transport {
             Transport::Tcp(segment) => self.take_segment(now, &datagram.ip, segment),
-            Transport::Icmp(message) => self.on_icmp(now, &datagram.ip, message),
+            Transport::Icmp(message) => self.on_icmp(now, &datagram.ip, message, packet),
             Transport::Udp(udp) => self.on_udp(now, &datagram.ip, udp, packet),
             Transport::Other { protocol, named_at } => {
                 self.on_unknown_protocol(now, &datagram.ip, packet, *protocol, *named_at)

@@ -98,6 +98,7 @@ impl Endpoint {
             + self.fast_opens.memory()
             + self.wheel.memory()
             + self.udp.memory()
+            + self.packets.memory()
             + self.egress.strays.memory()
             + descriptors
     }

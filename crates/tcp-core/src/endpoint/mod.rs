@@ -6,6 +6,7 @@
 //! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about datagrams that nobody
 //! accepts |
 //! | `datagrams.rs`, `udp_sockets.rs`, `udp_flows.rs` | UDP: rules, sockets, and flows by four-tuple and idle time |
+//! | `packets.rs` | packets that the stack does not use itself, and those that the program has made |
 //! | `listen.rs`, `open.rs` | listeners, and active opens |
 //! | `half_open.rs`, `syn_cache.rs` | passive opens before they are connections: their rules, and their entries |
 //! | `syn_cookies.rs` | passive opens without an entry |
@@ -49,6 +50,7 @@ mod mtu;
 mod observe;
 mod open;
 mod orphans;
+mod packets;
 mod ports;
 mod ready;
 mod refuse;
@@ -102,6 +104,7 @@ use listen::Listeners;
 use memory::Hand;
 use observe::Observe;
 use orphans::Orphans;
+use packets::Packets;
 use ports::PortSelector;
 use rng::Keys;
 use slots::{Flags, Slots};
@@ -138,6 +141,8 @@ pub struct Endpoint {
     orphans: Orphans,
     /// UDP sockets and flows.
     udp: Udp,
+    /// Packets for the program.
+    packets: Packets,
     paths: PathCache,
     /// Connections with events for the application. [`Flags::EVENTS`] marks those in this queue.
     events: VecDeque<u32>,
@@ -181,6 +186,8 @@ pub enum Ingested {
     Accepted(ConnId),
     /// It waits in a UDP socket.
     Datagram(UdpId),
+    /// It waits for a program that [takes](Endpoint::take_packets) what is neither TCP nor UDP.
+    Packet,
     /// It was handled without a connection (ping, RST for an unknown port, ICMP error).
     Handled,
     /// It was dropped.
@@ -210,6 +217,7 @@ impl Endpoint {
             egress: Egress::new(scheduler, &config),
             orphans: Orphans::default(),
             udp: Udp::new(keys.udp_flows),
+            packets: Packets::default(),
             paths: PathCache::new(keys.paths),
             events: VecDeque::new(),
             touched: Vec::new(),

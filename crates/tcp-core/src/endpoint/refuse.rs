@@ -30,6 +30,9 @@ impl Endpoint {
         if let Some(dropped) = self.check_addresses(ip) {
             return dropped;
         }
+        if self.packets.are_taken() {
+            return self.give_to_program(ip, packet);
+        }
         let reason = DropReason::UnknownProtocol;
         let error = match ip.version {
             IpVersion::V4 => IcmpErrorKind::DestinationUnreachable { reason: Unreachable::Protocol, code: 2 },

@@ -78,6 +78,11 @@ pub(super) enum Stray {
         /// Its data.
         data: Box<[u8]>,
     },
+    /// A packet that the program has made.
+    Packet {
+        /// All of it.
+        data: Box<[u8]>,
+    },
     /// A pure ACK that keeps its numbers in the scheduler: it was built, and counted as sent, when it was queued.
     Ack {
         /// Its connection, whose scheduler [keeps numbers](crate::policy::sched::QueuedAcks::Kept); `None` for
@@ -106,7 +111,8 @@ pub(super) struct Strays {
     acks: usize,
     answers: usize,
     datagrams: usize,
-    /// Octets that the waiting ICMP messages quote or echo, and of the data of datagrams.
+    packets: usize,
+    /// Octets that the waiting ICMP messages quote or echo, and of the data of datagrams and packets.
     quoted: usize,
 }
 
@@ -129,6 +135,11 @@ impl Strays {
     /// True if another ICMP error may wait.
     pub(super) const fn has_room_for_error(&self) -> bool {
         self.errors < MAX_WAITING_ERRORS
+    }
+
+    /// Packets of the program that wait.
+    pub(super) const fn packets(&self) -> usize {
+        self.packets
     }
 
     /// True if another ACK of a record may wait.
@@ -207,6 +218,7 @@ impl Strays {
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => &mut self.errors,
             Stray::Icmp { .. } => &mut self.echoes,
             Stray::Datagram { .. } => &mut self.datagrams,
+            Stray::Packet { .. } => &mut self.packets,
             Stray::Ack { conn: Some(_), .. } => &mut self.acks,
             Stray::Ack { conn: None, .. } => &mut self.answers,
         }
@@ -218,7 +230,9 @@ impl Stray {
         match self {
             Self::Reset { .. } => SegmentClass::Control(ControlKind::Rst),
             Self::SynAck { .. } | Self::Cookie { .. } => SegmentClass::Control(ControlKind::Syn),
-            Self::Icmp { .. } | Self::Datagram { .. } => SegmentClass::Control(ControlKind::Other),
+            Self::Icmp { .. } | Self::Datagram { .. } | Self::Packet { .. } => {
+                SegmentClass::Control(ControlKind::Other)
+            }
             Self::Ack { .. } => SegmentClass::PureAck,
         }
     }
@@ -230,6 +244,7 @@ impl Stray {
             Self::Icmp { message: IcmpEmit::Error(_), .. } => SendReason::IcmpError,
             Self::Icmp { .. } => SendReason::EchoReply,
             Self::Datagram { .. } => SendReason::Datagram,
+            Self::Packet { .. } => SendReason::Packet,
             Self::Ack { reason, .. } => *reason,
         }
     }
@@ -237,7 +252,15 @@ impl Stray {
     fn payload(&self) -> &[u8] {
         match self {
             Self::Reset { .. } | Self::SynAck { .. } | Self::Cookie { .. } | Self::Ack { .. } => &[],
-            Self::Icmp { data, .. } | Self::Datagram { data, .. } => data,
+            Self::Icmp { data, .. } | Self::Datagram { data, .. } | Self::Packet { data } => data,
+        }
+    }
+
+    /// What follows the headers that were built.
+    fn behind(&self, headers: usize) -> &[u8] {
+        match self {
+            Self::Packet { data } => data.get(headers..).unwrap_or_default(),
+            _ => self.payload(),
         }
     }
 
@@ -248,6 +271,7 @@ impl Stray {
             Self::Icmp { dst, data, .. } => (ICMP_HEADER + data.len() as u32, dst.is_ipv4()),
             Self::Cookie { header, .. } | Self::Ack { header, .. } => return header.len() as u32,
             Self::Datagram { header, data, .. } => return (header.len() + data.len()) as u32,
+            Self::Packet { data } => return data.len() as u32,
         };
         upper + if v4 { 20 } else { 40 }
     }
@@ -283,6 +307,10 @@ impl Stray {
             }
             Self::Datagram { ref header, ref data, .. } => {
                 Some(emit_udp(header, [data, &[]], host.tx_checksum, buf).ok()?.checksum)
+            }
+            Self::Packet { ref data } => {
+                buf.take_from(data);
+                Some(TxChecksum::Complete)
             }
             Self::Cookie { ref header, checksum } | Self::Ack { ref header, checksum, .. } => {
                 buf.clone_from(header);
@@ -384,7 +412,7 @@ impl Endpoint {
         let packet = TxPacket {
             id: TxId(serial),
             header: header.as_slice(),
-            payload: [stray.payload(), &[]],
+            payload: [stray.behind(header.len()), &[]],
             segment_size: None,
             checksum,
             conn: descriptor.conn,
@@ -420,6 +448,7 @@ impl Endpoint {
             Stray::Icmp { .. } => counters.icmp_out_echo_reps += 1,
             Stray::Cookie { .. } => counters.tcp_out_segs += 1,
             Stray::Datagram { .. } => counters.udp_out_datagrams += 1,
+            Stray::Packet { .. } => counters.packets_sent += 1,
             // Counted when it was built.
             Stray::Ack { .. } => {}
         }

@@ -18,6 +18,14 @@ impl HeaderBuf {
         Self { bytes: [0; Self::CAPACITY], len: 0 }
     }
 
+    /// Takes the first octets of a packet for its headers, as many as there is room for.
+    pub(crate) fn take_from(&mut self, packet: &[u8]) {
+        self.len = packet.len().min(Self::CAPACITY);
+        if let (Some(bytes), Some(head)) = (self.bytes.get_mut(..self.len), packet.get(..self.len)) {
+            bytes.copy_from_slice(head);
+        }
+    }
+
     /// The headers written last.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {

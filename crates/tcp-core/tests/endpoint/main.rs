@@ -12,6 +12,7 @@ mod memory;
 mod net;
 mod option_bombs;
 mod orphans;
+mod packets;
 mod path_mtu;
 mod refusals;
 mod stray;

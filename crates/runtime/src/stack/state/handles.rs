@@ -209,6 +209,7 @@ impl StackState {
             self.unlisten(now, listener);
         }
         self.udp.wake_acceptors(wakes);
+        self.packets.wake_all(wakes);
         self.alarms.push(Reverse((now + within, Alarm::Shutdown)));
     }
 

@@ -3,6 +3,7 @@
 mod datagrams;
 mod handles;
 mod mtu;
+mod packets;
 mod syns;
 
 use super::backlog::Backlog;
@@ -19,6 +20,7 @@ use ackline_tcp_core::{
 };
 use datagrams::UdpWaits;
 use mtu::PortMtu;
+use packets::PacketWaits;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::io;
@@ -74,6 +76,7 @@ pub(crate) struct StackState {
     listeners: BTreeMap<ListenerId, Accepting>,
     pub(crate) udp: UdpWaits,
     syns: HeldSyns,
+    packets: PacketWaits,
     /// The driver task's waker, while it sleeps.
     pub(crate) driver: Option<Waker>,
     /// Deadlines of the runtime itself, soonest first.
@@ -247,6 +250,7 @@ impl StackState {
             listeners: BTreeMap::new(),
             udp: UdpWaits::default(),
             syns: HeldSyns::default(),
+            packets: PacketWaits::default(),
             driver: None,
             alarms: BinaryHeap::new(),
             closers: Vec::new(),
@@ -270,6 +274,7 @@ impl StackState {
         }
         self.deliver_udp(wakes);
         self.deliver_syns(now, wakes);
+        self.deliver_packets(wakes);
         if !self.closers.is_empty() && self.is_drained() {
             wakes.extend(self.closers.drain(..));
         }
@@ -472,6 +477,7 @@ impl StackState {
         }
         self.udp.wake_all(wakes);
         self.syns.wake_all(wakes);
+        self.packets.wake_all(wakes);
         wakes.extend(self.closers.drain(..));
         wakes.extend(self.driver.take());
     }

@@ -277,6 +277,10 @@ pub static HOST: &[Key] = &[
         ..Key::bytes("udp_send_buffer", 2_048..=1 << 30, |h| Slot::U32(&mut h.udp_send_buffer))
     },
     Key {
+        summary: "bytes of packets other than TCP and UDP that may wait for a program that takes them",
+        ..Key::bytes("packet_buffer", 2_048..=1 << 30, |h| Slot::U32(&mut h.packet_buffer))
+    },
+    Key {
         summary: "limit of UDP flows, beyond which the one without an answer that has been silent for longest makes room",
         source: "nf_conntrack_max",
         ..Key::integer("max_udp_flows", 0..=MAX_COUNT, |h| Slot::U32(&mut h.max_udp_flows))

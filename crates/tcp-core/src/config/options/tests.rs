@@ -107,6 +107,7 @@ fn every_field_of_a_host_has_a_key() {
         icmp_errors_per_second,
         udp_recv_buffer,
         udp_send_buffer,
+        packet_buffer,
         max_udp_flows,
         udp_flow_timeout,
         udp_dns_timeout,
