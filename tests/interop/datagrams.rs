@@ -39,6 +39,23 @@ async fn echo(world: &super::support::World, ip: Ip, mtu: usize) {
     assert_eq!(error.kind(), InvalidInput);
 }
 
+/// Datagrams of the kernel that are longer than the MTU.
+async fn fragments_from_the_kernel(world: &super::support::World) {
+    let mut buf = vec![0; 65_536];
+    for (ip, longest) in [(Ip::V4, 65_507), (Ip::V6, 65_527)] {
+        let stack = UdpSocket::bind(&world.stack, (ip.stack(), PORT)).await.expect("free");
+        let kernel = net::UdpSocket::bind((ip.kernel(), 0)).await.expect("free");
+        for (seed, len) in [1_473, 5_000, longest].into_iter().enumerate() {
+            let sent = data(seed, len);
+            kernel.send_to(&sent, stack.local_addr().expect("bound")).await.expect("sent");
+            let (got, _) = soon(stack.recv_from(&mut buf)).await.expect("received");
+            assert!(buf[..got] == sent, "{len} bytes from the kernel");
+        }
+    }
+    let counters = world.stack.counters();
+    assert!(counters.ip_reasm_oks >= 5 && counters.ip_reasm_fails == 0, "{}", counters.ip_reasm_fails);
+}
+
 against_kernel! {
     fn datagrams_pass_both_ways_with_offload(world) from Setup::offload(); {
         for ip in [Ip::V4, Ip::V6] {
@@ -64,6 +81,18 @@ against_kernel! {
         for ip in [Ip::V4, Ip::V6] {
             echo(&world, ip, 1_500).await;
         }
+    }
+
+    fn fragments_of_the_kernel_are_put_together_with_offload(world) from Setup::offload(); {
+        fragments_from_the_kernel(&world).await;
+    }
+
+    fn fragments_of_the_kernel_are_put_together_without_offload(world) from Setup::plain(); {
+        fragments_from_the_kernel(&world).await;
+    }
+
+    fn fragments_of_the_kernel_are_put_together_on_an_ethernet(world) from Setup::offload().ethernet(); {
+        fragments_from_the_kernel(&world).await;
     }
 
     fn each_side_refuses_the_others_connected_socket(world) from Setup::offload(); {

@@ -114,6 +114,14 @@ pub struct EndpointConfig {
     pub pings_per_second: u32,
     /// Maximum number of echo replies waiting for the device.
     pub ping_backlog: usize,
+    /// Bytes that fragments of incomplete packets may take; beyond it the packet that began first is given up (Linux:
+    /// `ipfrag_high_thresh`). 0: fragments are dropped.
+    pub max_fragment_memory: u32,
+    /// Maximum number of fragments of a packet; with more it is refused.
+    pub max_fragments: u16,
+    /// How long the fragments of a packet wait for the rest, from the first to arrive on. RFC 8200, section 4.5, says 60 s; Linux
+    /// and the default use 30 s (`ipfrag_time`).
+    pub fragment_timeout: Duration,
     /// Answer segments to ports that nobody listens on with RST (RFC 9293, section 3.10.7.1).
     pub reset_unknown: bool,
     /// Answer UDP datagrams and unsupported protocols with ICMP errors (RFC 1122, section 3.2.2.1; RFC 4443,
@@ -194,6 +202,9 @@ impl Default for EndpointConfig {
             answer_ping: true,
             pings_per_second: 1_000,
             ping_backlog: 64,
+            max_fragment_memory: 4 << 20,
+            max_fragments: 128,
+            fragment_timeout: Duration::from_secs(30),
             reset_unknown: true,
             refuse_datagrams: true,
             icmp_errors_per_second: 1_000,

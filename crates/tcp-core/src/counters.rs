@@ -51,7 +51,11 @@ counters! {
     ip_in_ect1_pkts, "IpExtInECT1Pkts", "Packets received with ECT(1), counted as wire packets.";
     ip_in_ect0_pkts, "IpExtInECT0Pkts", "Packets received with ECT(0), counted as wire packets.";
     ip_in_ce_pkts, "IpExtInCEPkts", "Packets received with congestion experienced, counted as wire packets.";
-    ip_fragments_dropped, "AcklineIpFragmentsDropped", "Fragments dropped: this stack does not reassemble.";
+    ip_reasm_reqds, "IpReasmReqds", "Fragments received.";
+    ip_reasm_oks, "IpReasmOKs", "Packets put together from fragments.";
+    ip_reasm_fails, "IpReasmFails", "Fragments dropped, and packets given up because not all of their fragments came in time, or for lack of room.";
+    ip_reasm_timeout, "IpReasmTimeout", "Packets given up because not all of their fragments came in time.";
+    ip_fragments_dropped, "AcklineIpFragmentsDropped", "Fragments dropped: malformed, overlapping others, too many, or for lack of memory.";
     ip_out_requests, "IpOutRequests", "IP packets sent; a super-packet counts once.";
     icmp_in_msgs, "IcmpInMsgs", "ICMP messages received, malformed ones included.";
     icmp_in_errors, "IcmpInErrors", "ICMP messages dropped: malformed, or errors about no connection.";
@@ -60,6 +64,7 @@ counters! {
     icmp_echo_drops, "AcklineIcmpEchoDrops", "Echo requests not answered: switched off, too long, too many, or too many replies wait.";
     icmp_out_dest_unreachs, "IcmpOutDestUnreachs", "Destination unreachable messages sent: ports and protocols that nobody serves.";
     icmp_out_parm_probs, "IcmpOutParmProbs", "Parameter problem messages sent: IPv6 next headers that are not known.";
+    icmp_out_time_excds, "IcmpOutTimeExcds", "Time exceeded messages sent: fragments whose packet was not complete in time.";
     icmp_out_rate_limit_global, "IcmpOutRateLimitGlobal", "ICMP errors not sent because of the rate limit.";
     icmp_errors_dropped, "AcklineIcmpErrorsDropped", "ICMP errors not sent because too many wait for the device.";
     udp_in_datagrams, "UdpInDatagrams", "UDP datagrams that the application has received.";

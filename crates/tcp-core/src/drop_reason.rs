@@ -40,7 +40,7 @@ reasons! {
     IpTruncated, "truncated packet", ip_in_truncated_pkts, "The packet ends before its headers do, or before the length that they state.";
     IpHeader, "malformed IP header", ip_in_hdr_errors, "The IP header, or one of its extensions, cannot be.";
     IpChecksum, "bad IPv4 header checksum", ip_in_csum_errors, "The checksum of the IPv4 header is wrong.";
-    Fragment, "IP fragment", ip_fragments_dropped, "A fragment: they are not reassembled.";
+    Fragment, "IP fragment", ip_fragments_dropped, "A fragment that is malformed, overlaps another, is one too many, or finds no memory.";
     NotLocal, "address of another host", ip_in_addr_errors, "The destination is not ours, or an address is no host's.";
     UnknownProtocol, "unknown protocol", ip_in_unknown_protos, "The transport protocol is neither TCP nor ICMP nor UDP.";
     IcmpMalformed, "malformed ICMP message", icmp_in_errors, "The ICMP message is too short, quotes too little, or has a wrong checksum.";
@@ -82,6 +82,7 @@ impl DropReason {
         *self.counter(counters) += 1;
         match self {
             Self::IpChecksum => counters.ip_in_hdr_errors += 1,
+            Self::Fragment => counters.ip_reasm_fails += 1,
             Self::IcmpMalformed => counters.icmp_in_msgs += 1,
             Self::UdpChecksum | Self::UdpQueueFull | Self::UdpNoMemory => counters.udp_in_errors += 1,
             Self::TcpMalformed => counters.tcp_in_segs += 1,

@@ -127,6 +127,8 @@ pub enum WakeReason {
     UdpFlow,
     /// A SYN has been held for too long.
     HeldSyn,
+    /// Fragments have waited for too long for the rest of their packet.
+    Reassembly,
 }
 
 /// Receives trace events. Without a tracer, the endpoint does not create them. A passive open is a connection, and traced,

@@ -3,7 +3,7 @@
 //! Datagrams leave and arrive through the stack's device and egress scheduler, beside its TCP. Queues are bounded by
 //! [`udp_recv_buffer`](ackline_tcp_core::EndpointConfig::udp_recv_buffer) and
 //! [`udp_send_buffer`](ackline_tcp_core::EndpointConfig::udp_send_buffer), and by the stack's memory budget; what finds no
-//! room is dropped and counted (`UdpRcvbufErrors`). Nothing is fragmented or reassembled: a datagram that is longer than the
+//! room is dropped and counted (`UdpRcvbufErrors`). Nothing is fragmented: a datagram that is longer than the
 //! device's MTU allows is refused.
 
 mod flow;

@@ -7,7 +7,7 @@
 //!   out  udp_send ─► egress scheduler, as a packet without a connection ─► device
 //! ```
 //!
-//! Datagrams are neither fragmented nor reassembled: one that is longer than the device or the path carries is refused.
+//! Datagrams are not fragmented: one that is longer than the device or the path carries is refused.
 
 use super::ingest::is_unicast;
 use super::ports::PortUsage;

@@ -11,7 +11,7 @@ use crate::id::ConnId;
 use crate::policy::sched::Arrival;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport};
+use crate::wire::{self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 impl Endpoint {
@@ -20,10 +20,21 @@ impl Endpoint {
         self.observe.counters.ip_in_receives += 1;
         // By reference: it is large.
         let parsed = wire::parse(packet);
-        let datagram = match &parsed {
-            Ok(datagram) => datagram,
-            Err(error) => return self.drop_packet((*error).into()),
-        };
+        match &parsed {
+            Ok(datagram) => self.take_datagram(now, datagram, packet),
+            Err(WireError::Fragment) => self.take_fragment(now, packet),
+            Err(error) => self.drop_packet((*error).into()),
+        }
+    }
+
+    /// A whole packet.
+    #[inline(always)]
+    pub(super) fn take_datagram(
+        &mut self,
+        now: Instant,
+        datagram: &Datagram<'_>,
+        packet: &RxPacket<'_>,
+    ) -> Ingested {
         if datagram.ip.ecn != Ecn::NotEct {
             self.count_codepoint(datagram);
         }

@@ -9,7 +9,7 @@
 //! the least valuable goes first:
 //!
 //! 1. orphans, the one without progress for longest first;
-//! 2. half-open connections and held SYNs if the budget is exceeded, and records in TIME-WAIT, the oldest first;
+//! 2. half-open connections, fragments and held SYNs if the budget is exceeded, and records in TIME-WAIT, the oldest first;
 //! 3. out-of-order data, which its senders still have;
 //! 4. connections that hold more than an equal share and have not moved for a second, the one that has stood still
 //!    longest first. One that holds less never has to go: then somebody else holds more.
@@ -99,6 +99,7 @@ impl Endpoint {
             + self.wheel.memory()
             + self.udp.memory()
             + self.packets.memory()
+            + self.reassembly.memory()
             + self.egress.strays.memory()
             + descriptors
     }
@@ -131,6 +132,15 @@ impl Endpoint {
             self.observe.counters.half_open_evicted += 1;
             (excess, needed) =
                 (excess.saturating_sub(HALF_OPEN as u64), needed.saturating_sub(HALF_OPEN as u64));
+        }
+        for _ in 0..LOOKS {
+            let before = self.reassembly.used();
+            if excess == 0 || !self.reassembly.evict() {
+                break;
+            }
+            self.observe.counters.ip_reasm_fails += 1;
+            let freed = (before - self.reassembly.used()) as u64;
+            (excess, needed) = (excess.saturating_sub(freed), needed.saturating_sub(freed));
         }
         for _ in 0..LOOKS {
             let Some(oldest) = self.held_syns.oldest().filter(|_| excess > 0) else { break };

@@ -3,6 +3,7 @@
 //! | file | holds |
 //! |---|---|
 //! | `ingest.rs` | received packets: to the connection, the listener, or the answer |
+//! | `fragments.rs`, `reassembly.rs` | fragments: their rules, and those that wait for the rest of their packets |
 //! | `icmp.rs`, `refuse.rs` | pings, received ICMP errors, and errors sent about datagrams that nobody
 //! accepts |
 //! | `datagrams.rs`, `udp_sockets.rs`, `udp_flows.rs` | UDP: rules, sockets, and flows by four-tuple and idle time |
@@ -37,6 +38,7 @@ mod demux;
 mod egress;
 mod fast_open;
 mod fast_open_cookies;
+mod fragments;
 mod half_open;
 mod handle;
 mod held_syns;
@@ -53,6 +55,7 @@ mod orphans;
 mod packets;
 mod ports;
 mod ready;
+mod reassembly;
 mod refuse;
 mod rng;
 mod send_trace;
@@ -106,6 +109,7 @@ use observe::Observe;
 use orphans::Orphans;
 use packets::Packets;
 use ports::PortSelector;
+use reassembly::Reassembly;
 use rng::Keys;
 use slots::{Flags, Slots};
 use syn_cache::SynCache;
@@ -141,6 +145,8 @@ pub struct Endpoint {
     orphans: Orphans,
     /// UDP sockets and flows.
     udp: Udp,
+    /// Fragments of packets that are not complete.
+    reassembly: Reassembly,
     /// Packets for the program.
     packets: Packets,
     paths: PathCache,
@@ -188,6 +194,8 @@ pub enum Ingested {
     Datagram(UdpId),
     /// It waits for a program that [takes](Endpoint::take_packets) what is neither TCP nor UDP.
     Packet,
+    /// A fragment: it waits for the rest of its packet, or repeats one that does.
+    Fragment,
     /// It was handled without a connection (ping, RST for an unknown port, ICMP error).
     Handled,
     /// It was dropped.
@@ -217,6 +225,7 @@ impl Endpoint {
             egress: Egress::new(scheduler, &config),
             orphans: Orphans::default(),
             udp: Udp::new(keys.udp_flows),
+            reassembly: Reassembly::new(keys.reassembly),
             packets: Packets::default(),
             paths: PathCache::new(keys.paths),
             events: VecDeque::new(),
@@ -376,9 +385,10 @@ impl Endpoint {
         let shaper = self.egress.wake_up_at().map(|at| Wakeup::new(at, WakeReason::Shaper, None));
         let half_open = self.syn_cache.next_deadline().map(|at| Wakeup::new(at, WakeReason::Rto, None));
         let held_syn = self.held_syns.next_end().map(|at| Wakeup::new(at, WakeReason::HeldSyn, None));
+        let reassembly = self.reassembly.next_end().map(|at| Wakeup::new(at, WakeReason::Reassembly, None));
         let flow = self.udp.next_end().map(|at| Wakeup::new(at, WakeReason::UdpFlow, None));
         // The first of those that are equally early.
-        [timer, half_open, time_wait, self.orphan_deadline(), shaper, flow, held_syn]
+        [timer, half_open, time_wait, self.orphan_deadline(), shaper, flow, held_syn, reassembly]
             .into_iter()
             .flatten()
             .min_by_key(|wakeup| wakeup.at)
@@ -536,6 +546,12 @@ impl Endpoint {
     #[must_use]
     pub fn path_entries(&self) -> usize {
         self.paths.len()
+    }
+
+    /// Number of packets of which some fragments have come, and not all.
+    #[must_use]
+    pub fn incomplete_packets(&self) -> usize {
+        self.reassembly.len()
     }
 
     /// True if a packet waits in the egress scheduler, or is held because the device has refused it.

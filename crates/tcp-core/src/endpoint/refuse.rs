@@ -56,13 +56,19 @@ impl Endpoint {
         if !self.may_send_icmp_error(now, ip.src) {
             return dropped;
         }
-        let mut quote = Payload::new([packet.head, packet.more[0], packet.more[1]]);
-        quote.truncate(ip.total_len.min(longest_quote(ip.version, self.config.mtu)) as usize);
-        let mut data = vec![0; quote.len()];
-        quote.copy_to(&mut data);
-        let message = IcmpEmit::Error(error);
-        self.push_stray(now, Stray::Icmp { src: ip.dst, dst: ip.src, message, data: data.into() });
+        let mut octets = Payload::new([packet.head, packet.more[0], packet.more[1]]);
+        octets.truncate(ip.total_len as usize);
+        let (message, data) = (IcmpEmit::Error(error), self.quote(ip.version, octets));
+        self.push_stray(now, Stray::Icmp { src: ip.dst, dst: ip.src, message, data });
         Ingested::Handled
+    }
+
+    /// As much of a packet as an error quotes.
+    pub(super) fn quote(&self, version: IpVersion, mut packet: Payload<'_>) -> Box<[u8]> {
+        packet.truncate(longest_quote(version, self.config.mtu) as usize);
+        let mut data = vec![0; packet.len()];
+        packet.copy_to(&mut data);
+        data.into()
     }
 
     /// Queues an ICMP error from `src` to `dst` that quotes `data`, if one is allowed.

@@ -36,6 +36,8 @@ pub(crate) struct Keys {
     pub(crate) udp_flows: [u8; 16],
     /// Of [`HeldSyns`](super::held_syns::HeldSyns).
     pub(crate) held_syns: [u8; 16],
+    /// Of [`Reassembly`](super::reassembly::Reassembly).
+    pub(crate) reassembly: [u8; 16],
 }
 
 impl Keys {
@@ -64,6 +66,7 @@ impl Keys {
             fast_open_servers: key(),
             udp_flows: key(),
             held_syns: key(),
+            reassembly: key(),
         }
     }
 }
@@ -81,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    fn all(seed: [u8; 32]) -> [[u8; 16]; 14] {
+    fn all(seed: [u8; 32]) -> [[u8; 16]; 15] {
         let keys = Keys::from_seed(seed);
         let Keys {
             isn,
@@ -98,6 +101,7 @@ mod tests {
             fast_open_servers,
             udp_flows,
             held_syns,
+            reassembly,
         } = keys;
         [
             isn,
@@ -114,6 +118,7 @@ mod tests {
             fast_open_servers,
             udp_flows,
             held_syns,
+            reassembly,
         ]
     }
 
@@ -134,7 +139,7 @@ mod tests {
         fn every_key_is_another_one(a: [u8; 32], b: [u8; 32]) {
             prop_assume!(a != b);
             let different: BTreeSet<_> = all(a).into_iter().chain(all(b)).collect();
-            prop_assert_eq!(different.len(), 28);
+            prop_assert_eq!(different.len(), 30);
         }
     }
 }

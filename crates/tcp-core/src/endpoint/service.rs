@@ -158,6 +158,7 @@ impl Endpoint {
         self.time_wait.expire(now);
         self.expire_half_open(now);
         self.expire_held_syns(now);
+        self.expire_fragments(now);
         self.expire_flows(now);
         while let Some(index) = self.wheel.pop_expired(now) {
             let id = self.slots.id(index);

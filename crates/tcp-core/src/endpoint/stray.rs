@@ -444,6 +444,9 @@ impl Endpoint {
             Stray::Icmp { message: IcmpEmit::Error(IcmpErrorKind::ParameterProblem { .. }), .. } => {
                 counters.icmp_out_parm_probs += 1;
             }
+            Stray::Icmp { message: IcmpEmit::Error(IcmpErrorKind::TimeExceeded { .. }), .. } => {
+                counters.icmp_out_time_excds += 1;
+            }
             Stray::Icmp { message: IcmpEmit::Error(_), .. } => counters.icmp_out_dest_unreachs += 1,
             Stray::Icmp { .. } => counters.icmp_out_echo_reps += 1,
             Stray::Cookie { .. } => counters.tcp_out_segs += 1,

@@ -37,8 +37,7 @@ pub enum WireError {
     /// The UDP checksum is wrong, or missing over IPv6.
     #[error("bad UDP checksum")]
     UdpChecksum,
-    /// A fragment. Fragments are not reassembled: TCP sends none (path MTU discovery), and waiting for the
-    /// rest costs memory.
+    /// A fragment. What waits for the rest of it is not the parser's: an endpoint does.
     #[error("IP fragment")]
     Fragment,
     /// An IPv6 jumbogram (RFC 2675).

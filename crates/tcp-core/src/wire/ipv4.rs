@@ -15,8 +15,8 @@ pub(super) const HEADER_LEN: usize = 20;
 pub(super) const PROTOCOL_AT: u16 = 9;
 
 const DONT_FRAGMENT: u16 = 0x4000;
-const MORE_FRAGMENTS_AND_OFFSET: u16 = 0x3fff;
-const OFFSET: u16 = 0x1fff;
+pub(super) const MORE_FRAGMENTS: u16 = 0x2000;
+pub(super) const OFFSET: u16 = 0x1fff;
 
 /// A header that passed all checks.
 pub(super) struct Ipv4Header {
@@ -29,6 +29,17 @@ pub(super) struct Ipv4Header {
 /// Parses the header at the start of `head`; `available` is the length of all slices of the packet.
 #[inline(always)]
 pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireError> {
+    let (fixed, info) = check(head, available)?;
+    if be16::<6>(fixed) & (MORE_FRAGMENTS | OFFSET) != 0 {
+        return Err(WireError::Fragment);
+    }
+    let (src, dst) = addresses(fixed);
+    Ok(Ipv4Header { info, src, dst, protocol: fixed[9] })
+}
+
+/// The header at the start of `head`, which may be a fragment's.
+#[inline(always)]
+pub(super) fn check(head: &[u8], available: usize) -> Result<(&[u8; HEADER_LEN], IpInfo), WireError> {
     let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
     let header_len = header_len(fixed);
     if header_len < HEADER_LEN {
@@ -50,27 +61,20 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv4Header, WireErr
     if total_len > available {
         return Err(WireError::Truncated);
     }
-    if be16::<6>(fixed) & MORE_FRAGMENTS_AND_OFFSET != 0 {
-        return Err(WireError::Fragment);
-    }
     let (src, dst) = addresses(fixed);
     let tos = fixed[1];
-    Ok(Ipv4Header {
-        info: IpInfo {
-            src: IpAddr::V4(src),
-            dst: IpAddr::V4(dst),
-            version: IpVersion::V4,
-            ttl: fixed[8],
-            dscp: tos >> 2,
-            ecn: Ecn::from_bits(tos),
-            flow_label: 0,
-            header_len: header_len as u16,
-            total_len: total_len as u32,
-        },
-        src,
-        dst,
-        protocol: fixed[9],
-    })
+    let info = IpInfo {
+        src: IpAddr::V4(src),
+        dst: IpAddr::V4(dst),
+        version: IpVersion::V4,
+        ttl: fixed[8],
+        dscp: tos >> 2,
+        ecn: Ecn::from_bits(tos),
+        flow_label: 0,
+        header_len: header_len as u16,
+        total_len: total_len as u32,
+    };
+    Ok((fixed, info))
 }
 
 /// Source, destination, protocol and the rest after the header of a packet quoted by an ICMP error: it may be
@@ -139,6 +143,22 @@ impl Ipv4Emit {
             d3,
         ];
         set_checksum(out);
+    }
+}
+
+/// Makes the header of a first fragment that of a packet with this length; `ecn` replaces the codepoint.
+pub(super) fn make_whole(header: &mut [u8], total_len: usize, ecn: Option<Ecn>) {
+    let Some(fixed) = header.first_chunk_mut::<HEADER_LEN>() else { return };
+    if let Some(ecn) = ecn {
+        fixed[1] = fixed[1] & !3 | ecn.bits();
+    }
+    fixed[2..4].copy_from_slice(&(total_len as u16).to_be_bytes());
+    // Neither flags nor offset.
+    fixed[6..8].fill(0);
+    fixed[10..12].fill(0);
+    let sum = checksum::checksum(header);
+    if let Some(field) = header.get_mut(10..12) {
+        field.copy_from_slice(&sum.to_be_bytes());
     }
 }
 

@@ -31,6 +31,27 @@ pub(super) struct Ipv6Header {
 /// Parses the headers at the start of `head`; `available` is the length of all slices of the packet.
 #[inline(always)]
 pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireError> {
+    let (fixed, mut info) = check(head, available)?;
+    let head = head.get(..(info.total_len as usize).min(head.len())).unwrap_or_default();
+    let (protocol, header_len) = skip_extensions(fixed[6], head)?;
+    info.header_len = header_len as u16;
+    let (src, dst) = addresses(fixed);
+    Ok(Ipv6Header { info, src, dst, protocol })
+}
+
+/// Where the fragment header of a packet is, and its fixed header. An error if it has none.
+pub(super) fn fragment_at(head: &[u8], available: usize) -> Result<(usize, IpInfo), WireError> {
+    let (fixed, info) = check(head, available)?;
+    let head = head.get(..(info.total_len as usize).min(head.len())).unwrap_or_default();
+    match walk(fixed[6], head, HEADER_LEN)? {
+        (Stop::Fragment, at) => Ok((at, info)),
+        (Stop::Upper(_), _) => Err(WireError::ExtensionHeaders),
+    }
+}
+
+/// The fixed header at the start of `head`.
+#[inline(always)]
+fn check(head: &[u8], available: usize) -> Result<(&[u8; HEADER_LEN], IpInfo), WireError> {
     let fixed: &[u8; HEADER_LEN] = head.first_chunk().ok_or(WireError::Truncated)?;
     let (src, dst) = addresses(fixed);
     let first = u32::from_be_bytes([fixed[0], fixed[1], fixed[2], fixed[3]]);
@@ -39,29 +60,22 @@ pub(super) fn parse(head: &[u8], available: usize) -> Result<Ipv6Header, WireErr
     if total_len > available {
         return Err(WireError::Truncated);
     }
-    let next_header = fixed[6];
     // RFC 2675, section 3: a payload length of zero with hop-by-hop options indicates a jumbogram.
-    if total_len == HEADER_LEN && next_header == HOP_BY_HOP {
+    if total_len == HEADER_LEN && fixed[6] == HOP_BY_HOP {
         return Err(WireError::Jumbogram);
     }
-    let head = head.get(..total_len.min(head.len())).unwrap_or_default();
-    let (protocol, header_len) = skip_extensions(next_header, head)?;
-    Ok(Ipv6Header {
-        info: IpInfo {
-            src: IpAddr::V6(src),
-            dst: IpAddr::V6(dst),
-            version: IpVersion::V6,
-            ttl: fixed[7],
-            dscp: traffic_class >> 2,
-            ecn: Ecn::from_bits(traffic_class),
-            flow_label: first & 0x000f_ffff,
-            header_len: header_len as u16,
-            total_len: total_len as u32,
-        },
-        src,
-        dst,
-        protocol,
-    })
+    let info = IpInfo {
+        src: IpAddr::V6(src),
+        dst: IpAddr::V6(dst),
+        version: IpVersion::V6,
+        ttl: fixed[7],
+        dscp: traffic_class >> 2,
+        ecn: Ecn::from_bits(traffic_class),
+        flow_label: first & 0x000f_ffff,
+        header_len: HEADER_LEN as u16,
+        total_len: total_len as u32,
+    };
+    Ok((fixed, info))
 }
 
 /// As for IPv4: the parts of a quoted packet that identify its connection.
@@ -75,11 +89,33 @@ pub(super) fn parse_quoted(quote: &[u8]) -> Option<(IpAddr, IpAddr, u8, &[u8])> 
 /// Skips hop-by-hop options, routing, destination options and atomic fragments: the protocol number and
 /// offset of the first other header. `head` starts with the fixed header and ends where the packet does.
 pub(super) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize), WireError> {
+    skip_from(next_header, head, HEADER_LEN)
+}
+
+/// The same for headers that begin at the offset `start`.
+pub(super) fn skip_from(next_header: u8, head: &[u8], start: usize) -> Result<(u8, usize), WireError> {
+    match walk(next_header, head, start)? {
+        (Stop::Upper(protocol), at) => Ok((protocol, at)),
+        (Stop::Fragment, _) => Err(WireError::Fragment),
+    }
+}
+
+/// A header that is not skipped.
+enum Stop {
+    /// That of this protocol.
+    Upper(u8),
+    /// A fragment header, but an atomic fragment's.
+    Fragment,
+}
+
+/// Skips headers from the offset `start` on: the first that is not skipped, and its offset.
+#[inline]
+fn walk(next_header: u8, head: &[u8], start: usize) -> Result<(Stop, usize), WireError> {
     let mut protocol = next_header;
-    let mut at = HEADER_LEN;
+    let mut at = start;
     for count in 0..=MAX_EXTENSION_HEADERS {
         if !matches!(protocol, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS) {
-            return Ok((protocol, at));
+            return Ok((Stop::Upper(protocol), at));
         }
         if count == MAX_EXTENSION_HEADERS || (protocol == HOP_BY_HOP && count > 0) {
             return Err(WireError::ExtensionHeaders);
@@ -97,7 +133,7 @@ pub(super) fn skip_extensions(next_header: u8, head: &[u8]) -> Result<(u8, usize
                 // packet.
                 let offset_and_more = u16::from_be_bytes([header[2], header[3]]) & 0xfff9;
                 if offset_and_more != 0 {
-                    return Err(WireError::Fragment);
+                    return Ok((Stop::Fragment, at));
                 }
             }
             _ => check_options(header.get(2..).unwrap_or_default())?,
@@ -143,6 +179,16 @@ fn check_options(mut options: &[u8]) -> Result<(), WireError> {
         }
     }
     Ok(())
+}
+
+/// Makes the headers of a first fragment, without the fragment header, those of a packet with this length behind the fixed header;
+/// `ecn` replaces the codepoint.
+pub(super) fn make_whole(headers: &mut [u8], payload_len: usize, ecn: Option<Ecn>) {
+    let Some(fixed) = headers.first_chunk_mut::<HEADER_LEN>() else { return };
+    fixed[4..6].copy_from_slice(&(payload_len as u16).to_be_bytes());
+    if let Some(ecn) = ecn {
+        fixed[1] = fixed[1] & !0x30 | ecn.bits() << 4;
+    }
 }
 
 pub(super) fn addresses(fixed: &[u8; HEADER_LEN]) -> (Ipv6Addr, Ipv6Addr) {

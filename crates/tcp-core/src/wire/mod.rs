@@ -10,6 +10,7 @@ mod error;
 mod fast_open;
 mod field;
 mod flags;
+mod fragment;
 pub mod gso;
 mod icmp;
 mod ipv4;
@@ -24,6 +25,7 @@ pub use emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
 pub use error::{EmitError, WireError};
 pub use fast_open::FastOpenCookie;
 pub use flags::TcpFlags;
+pub(crate) use fragment::{Fragment, make_whole, parse_fragment};
 pub use icmp::{
     IcmpEcho, IcmpEmit, IcmpError, IcmpErrorKind, IcmpHeader, IcmpMessage, PROTOCOL_ICMP, PROTOCOL_ICMPV6,
     Quoted, Unreachable, emit_icmp,

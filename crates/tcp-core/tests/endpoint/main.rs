@@ -5,6 +5,7 @@ mod corking;
 mod device_mtu;
 mod egress;
 mod fast_open;
+mod fragments;
 mod half_open;
 mod incoming;
 mod limits;

@@ -252,6 +252,20 @@ pub static HOST: &[Key] = &[
         ..Key::integer("ping_backlog", 0..=65_536, |h| Slot::Usize(&mut h.ping_backlog))
     },
     Key {
+        summary: "bytes of fragments that may wait for the rest of their packets",
+        source: "RFC 8200 section 4.5; ipfrag_high_thresh",
+        ..Key::bytes("max_fragment_memory", 0..=1 << 30, |h| Slot::U32(&mut h.max_fragment_memory))
+    },
+    Key {
+        summary: "fragments of a packet beyond which it is refused",
+        ..Key::integer("max_fragments", 2..=8_191, |h| Slot::U16(&mut h.max_fragments))
+    },
+    Key {
+        summary: "how long fragments wait for the rest of their packet",
+        source: "RFC 8200 section 4.5; ipfrag_time",
+        ..Key::time("fragment_timeout", SHORTEST..=LONGEST, |h| Span::Always(&mut h.fragment_timeout))
+    },
+    Key {
         summary: "answer segments to a port without a listener with RST",
         source: "RFC 9293 section 3.10.7.1",
         ..Key::switch("reset_unknown", |h| &mut h.reset_unknown)
