@@ -1,6 +1,8 @@
 //! Maps the core's errors to `std::io::Error`, with the kinds that the kernel's sockets would return.
 
-use ackline_tcp_core::error::{AcceptError, ConnError, ConnectError, ListenError, PacketError, StreamError, UdpError};
+use ackline_tcp_core::error::{
+    AcceptError, ConnError, ConnectError, ListenError, PacketError, StreamError, UdpError,
+};
 use std::io::{Error, ErrorKind};
 
 /// The [`std::io`] error kind for the end of a connection.

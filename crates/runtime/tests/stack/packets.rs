@@ -32,7 +32,8 @@ async fn answer(packets: &Packets, from: IpAddr, to: IpAddr) {
 #[tokio::test]
 async fn a_program_answers_pings_in_the_name_of_others() {
     let (near, far) = hosts();
-    let (near_packets, far_packets) = (near.packets().expect("nobody else"), far.packets().expect("nobody else"));
+    let (near_packets, far_packets) =
+        (near.packets().expect("nobody else"), far.packets().expect("nobody else"));
     assert_eq!(far.packets().expect_err("taken").kind(), ErrorKind::AddrInUse);
     assert_eq!(far_packets.try_recv().expect_err("none yet").kind(), ErrorKind::WouldBlock);
     let table: [(IpAddr, IpAddr); 2] =
@@ -60,10 +61,7 @@ async fn who_waits_for_packets_is_told_of_the_end() {
     let waiting = tokio::spawn(async move { packets.recv().await });
     tokio::task::yield_now().await;
     driver.abort();
-    assert_eq!(
-        soon(waiting).await.expect("no panic").expect_err("no device").kind(),
-        ErrorKind::NetworkDown
-    );
+    assert_eq!(soon(waiting).await.expect("no panic").expect_err("no device").kind(), ErrorKind::NetworkDown);
 
     let (near, _far) = hosts();
     let packets = near.packets().expect("nobody else");

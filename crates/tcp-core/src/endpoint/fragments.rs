@@ -32,7 +32,8 @@ impl Endpoint {
         if let Some(refused) = self.refuse_fragment(now, &fragment, packet) {
             return refused;
         }
-        let (cost, most) = (reassembly::cost(fragment.payload.len()), self.config.max_fragment_memory as usize);
+        let (cost, most) =
+            (reassembly::cost(fragment.payload.len()), self.config.max_fragment_memory as usize);
         while self.reassembly.used() + cost > most && self.reassembly.evict() {
             self.observe.counters.ip_reasm_fails += 1;
         }

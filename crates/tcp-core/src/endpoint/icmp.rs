@@ -8,8 +8,8 @@ use crate::four_tuple::FourTuple;
 use crate::seq::SeqNum;
 use crate::time::Instant;
 use crate::wire::{
-    self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, PROTOCOL_UDP, Quoted, RxPacket,
-    Unreachable,
+    self, IcmpEcho, IcmpEmit, IcmpErrorKind, IcmpMessage, IpInfo, PROTOCOL_TCP, PROTOCOL_UDP, Quoted,
+    RxPacket, Unreachable,
 };
 use alloc::vec;
 use core::net::SocketAddr;

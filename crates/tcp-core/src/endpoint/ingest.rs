@@ -11,7 +11,9 @@ use crate::id::ConnId;
 use crate::policy::sched::Arrival;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError};
+use crate::wire::{
+    self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError,
+};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 impl Endpoint {

@@ -190,9 +190,10 @@ impl Reassembly {
         let (_, place) = self.packets.next().filter(|(at, _)| *at <= now)?;
         let partial = self.forget(place)?;
         let Name { src, dst, .. } = partial.name;
-        let first = partial.first.zip(partial.pieces.first()).map(|(first, piece)| {
-            [&*first.octets, &*piece.data].concat().into()
-        });
+        let first = partial
+            .first
+            .zip(partial.pieces.first())
+            .map(|(first, piece)| [&*first.octets, &*piece.data].concat().into());
         Some(Expired { src, dst, first, refused: partial.refused })
     }
 
@@ -246,8 +247,9 @@ impl Partial {
         {
             return Some(Placed::Repeated);
         }
-        let overlaps = at.checked_sub(1).and_then(|before| self.pieces.get(before)).is_some_and(|it| it.end() > offset)
-            || self.pieces.get(at).is_some_and(|it| it.offset < end);
+        let overlaps =
+            at.checked_sub(1).and_then(|before| self.pieces.get(before)).is_some_and(|it| it.end() > offset)
+                || self.pieces.get(at).is_some_and(|it| it.offset < end);
         let last = self.pieces.last().map_or(0, Piece::end);
         let contradicts = match self.end {
             Some(known) => end > known || (!fragment.more && end != known),
@@ -337,6 +339,9 @@ impl Deadlined for Partial {
 impl core::fmt::Debug for Reassembly {
     /// Leaves out the secret.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Reassembly").field("len", &self.len()).field("held", &self.held).finish_non_exhaustive()
+        f.debug_struct("Reassembly")
+            .field("len", &self.len())
+            .field("held", &self.held)
+            .finish_non_exhaustive()
     }
 }

@@ -5,8 +5,8 @@ use crate::net::{A, host_config, socket};
 use crate::stray::ping;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::{
-    AcceptConfig, DropReason, Duration, Endpoint, EndpointConfig, Ingested, Instant, RxPacket, TxBudget, UdpId,
-    WakeReason,
+    AcceptConfig, DropReason, Duration, Endpoint, EndpointConfig, Ingested, Instant, RxPacket, TxBudget,
+    UdpId, WakeReason,
 };
 use etherparse::PacketBuilder;
 use proptest::prelude::*;
@@ -422,7 +422,9 @@ fn a_mark_on_one_fragment_marks_the_packet() {
         }
     };
     for from in FROM {
-        for (codepoints, ce, received) in [([2, 3, 2], 1, 1), ([2, 2, 2], 0, 1), ([3, 0, 0], 0, 0), ([0, 0, 3], 0, 0)] {
+        for (codepoints, ce, received) in
+            [([2, 3, 2], 1, 1), ([2, 2, 2], 0, 1), ([3, 0, 0], 0, 0), ([0, 0, 3], 0, 0)]
+        {
             let mut host = host(|_| {});
             let mut fragments = split(&udp(from, &data(2_900)), 8, 1_000);
             for (fragment, codepoint) in fragments.iter_mut().zip(codepoints) {

@@ -41,7 +41,8 @@ fn sctp(src: &str, dst: &str) -> Vec<u8> {
     if packet[0] >> 4 == 4 {
         packet[9] = 132;
         packet[10..12].fill(0);
-        let sum: u32 = packet[..20].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        let sum: u32 =
+            packet[..20].chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
         let sum = (sum & 0xffff) + (sum >> 16);
         packet[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
     } else {
@@ -77,7 +78,10 @@ fn a_ping_for_another_address_is_the_programs_and_so_is_the_answer() {
             endpoint.send_packet(NOW, &answer).unwrap();
             assert_eq!(sent(&mut endpoint), [answer]);
             let counters = endpoint.counters();
-            assert_eq!((counters.packets_taken, counters.packets_sent, counters.icmp_out_echo_reps), (1, 1, 0));
+            assert_eq!(
+                (counters.packets_taken, counters.packets_sent, counters.icmp_out_echo_reps),
+                (1, 1, 0)
+            );
         }
     }
 }
