@@ -1,9 +1,10 @@
 //! UDP against the kernel's.
 
+use super::hosts::ask;
 use super::support::{Ip, KERNEL4, Setup};
 use ackline_runtime::UdpSocket;
 use std::io::ErrorKind::{ConnectionRefused, InvalidInput};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio::net;
 
@@ -93,6 +94,19 @@ against_kernel! {
 
     fn fragments_of_the_kernel_are_put_together_on_an_ethernet(world) from Setup::offload().ethernet(); {
         fragments_from_the_kernel(&world).await;
+    }
+
+    fn a_long_ping_for_somebody_else_comes_whole_to_the_program(world) from Setup::offload().tunnel(); {
+        let packets = world.stack.packets().expect("nobody else takes them");
+        for to in ["10.79.0.9", "fd79::9"].map(|text| text.parse::<IpAddr>().expect("an address")) {
+            let sent = data(4, 4_000);
+            let asked = tokio::task::spawn_blocking(move || ask(to, &sent)).await.expect("no panic");
+            let packet = soon(packets.recv()).await.expect("received");
+            let (header, message) = packet.split_at(packet.len() - asked.1.len());
+            assert_eq!(header.len(), if to.is_ipv4() { 20 } else { 40 });
+            assert!(message[4..] == asked.1[4..]);
+        }
+        assert_eq!(world.stack.counters().ip_reasm_oks, 2);
     }
 
     fn each_side_refuses_the_others_connected_socket(world) from Setup::offload(); {

@@ -3,6 +3,7 @@
 use super::support::stream::{read_all, write_all};
 use super::support::{Ip, KERNEL4, KERNEL6, STACK4, STACK6, Setup};
 use ackline_tcp_core::ListenOn;
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketType, ipproto, sockopt};
 use std::io::ErrorKind::{ConnectionRefused, TimedOut};
@@ -26,11 +27,11 @@ fn checksum(bytes: &[u8]) -> u16 {
     !(sum as u16)
 }
 
-/// Pings from the kernel's side with `data`; true if the answer came back within five seconds.
-fn ping(to: IpAddr, data: &[u8]) -> bool {
-    let (family, protocol, request, reply) = match to {
-        IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP, 8, 0),
-        IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6, 128, 129),
+/// Sends an echo request from the kernel's side with `data`: the socket for the answer, and the message.
+pub(crate) fn ask(to: IpAddr, data: &[u8]) -> (OwnedFd, Vec<u8>) {
+    let (family, protocol, request) = match to {
+        IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP, 8),
+        IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6, 128),
     };
     let socket = rustix::net::socket(family, SocketType::RAW, Some(protocol)).expect("a raw socket");
     sockopt::set_socket_timeout(&socket, sockopt::Timeout::Recv, Some(Duration::from_secs(5))).expect("set");
@@ -42,6 +43,13 @@ fn ping(to: IpAddr, data: &[u8]) -> bool {
         packet[2..4].copy_from_slice(&sum.to_be_bytes());
     }
     rustix::net::sendto(&socket, &packet, SendFlags::empty(), &SocketAddr::new(to, 0)).expect("sent");
+    (socket, packet)
+}
+
+/// Pings from the kernel's side with `data`; true if the answer came back within five seconds.
+fn ping(to: IpAddr, data: &[u8]) -> bool {
+    let (socket, packet) = ask(to, data);
+    let reply = if to.is_ipv4() { 0 } else { 129 };
     let mut buffer = vec![0; 65_536];
     loop {
         match rustix::net::recv(&socket, &mut buffer[..], RecvFlags::empty()) {

@@ -150,6 +150,9 @@ pub struct Stats {
     /// Destinations whose path is known to carry less than the device
     /// ([`max_path_entries`](ackline_tcp_core::EndpointConfig::max_path_entries)).
     pub path_entries: usize,
+    /// Packets of which some fragments have come, and not all
+    /// ([`max_fragment_memory`](ackline_tcp_core::EndpointConfig::max_fragment_memory)).
+    pub incomplete_packets: usize,
     /// UDP sockets that are not flows.
     pub udp_sockets: usize,
     /// UDP flows ([`max_udp_flows`](ackline_tcp_core::EndpointConfig::max_udp_flows)).

@@ -55,6 +55,7 @@ counters! {
     ip_reasm_oks, "IpReasmOKs", "Packets put together from fragments.";
     ip_reasm_fails, "IpReasmFails", "Fragments dropped, and packets given up because not all of their fragments came in time, or for lack of room.";
     ip_reasm_timeout, "IpReasmTimeout", "Packets given up because not all of their fragments came in time.";
+    ip_reasm_overlaps, "IpExtReasmOverlaps", "Fragments that overlap another one of their packet, which is refused.";
     ip_fragments_dropped, "AcklineIpFragmentsDropped", "Fragments dropped: malformed, overlapping others, too many, or for lack of memory.";
     ip_out_requests, "IpOutRequests", "IP packets sent; a super-packet counts once.";
     icmp_in_msgs, "IcmpInMsgs", "ICMP messages received, malformed ones included.";

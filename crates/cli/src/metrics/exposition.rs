@@ -134,6 +134,11 @@ fn connections(families: &mut Families, census: &Census, stats: &Stats) {
             "Destinations whose path is known to carry less than the device.",
             stats.path_entries as f64,
         ),
+        (
+            "incomplete_packets",
+            "Packets of which some fragments have come, and not all.",
+            stats.incomplete_packets as f64,
+        ),
         ("udp_sockets", "UDP sockets that are not flows.", stats.udp_sockets as f64),
         (
             "memory_limit_bytes",
@@ -274,7 +279,7 @@ mod tests {
     use std::net::Ipv4Addr;
 
     /// Each measurement of [`Stats`], and the metric that has it; "" if none does.
-    const METRICS: [(&str, &str); 57] = [
+    const METRICS: [(&str, &str); 58] = [
         ("departure_lateness", "departure_lateness_seconds"),
         ("timer_lateness", "timer_lateness_seconds"),
         // Gaps are those of a single sender, and Prometheus would add up those of all. `-v` and `--json` of a transfer have them.
@@ -300,6 +305,7 @@ mod tests {
         ("max_memory", "memory_limit_bytes"),
         ("memory_pressure", "memory_pressure"),
         ("path_entries", "path_entries"),
+        ("incomplete_packets", "incomplete_packets"),
         ("udp_sockets", "udp_sockets"),
         ("udp_flows", "udp_curr_flows"),
         ("mtu", "mtu_bytes"),

@@ -21,7 +21,6 @@ impl Endpoint {
     #[cold]
     pub(super) fn take_fragment(&mut self, now: Instant, packet: &RxPacket<'_>) -> Ingested {
         self.unsettled = true;
-        self.observe.counters.ip_reasm_reqds += 1;
         let fragment = match parse_fragment(packet) {
             Ok(fragment) => fragment,
             Err(error) => return self.drop_packet(error.into()),
@@ -29,6 +28,7 @@ impl Endpoint {
         if let Some(dropped) = self.check_addresses(&fragment.ip) {
             return dropped;
         }
+        self.observe.counters.ip_reasm_reqds += 1;
         if let Some(refused) = self.refuse_fragment(now, &fragment, packet) {
             return refused;
         }
@@ -45,6 +45,10 @@ impl Endpoint {
         match self.reassembly.place(now, &fragment, timeout, fragments) {
             Placed::Waiting | Placed::Repeated => Ingested::Fragment,
             Placed::Refused => self.drop_packet(DropReason::Fragment),
+            Placed::Overlap => {
+                self.observe.counters.ip_reasm_overlaps += 1;
+                self.drop_packet(DropReason::Fragment)
+            }
             Placed::Whole(octets) => {
                 self.observe.counters.ip_reasm_oks += 1;
                 let whole = RxPacket::new(&octets);
@@ -79,16 +83,16 @@ impl Endpoint {
             return None;
         };
         Some(match fragment.ip.version {
-            IpVersion::V4 => self.drop_packet(DropReason::Fragment),
-            IpVersion::V6 => {
+            IpVersion::V6 if fragment.may_be_answered() => {
                 let error = IcmpErrorKind::ParameterProblem { code: 0, pointer };
                 self.refuse(now, &fragment.ip, packet, error, DropReason::Fragment)
             }
+            _ => self.drop_packet(DropReason::Fragment),
         })
     }
 
     /// Gives up packets that have waited for too long. If the first fragment has come, the sender is told (RFC 1122, section 3.3.2; RFC
-    /// 8200, section 4.5).
+    /// 8200, section 4.5), unless the packet is an ICMP error.
     pub(super) fn expire_fragments(&mut self, now: Instant) {
         while let Some(Expired { src, dst, first, refused }) = self.reassembly.expire(now) {
             self.unsettled = true;

@@ -64,6 +64,8 @@ struct First {
     whole: u16,
     named_at: u16,
     protocol: u8,
+    /// An ICMP error may be sent about it.
+    may_be_answered: bool,
 }
 
 #[derive(Debug)]
@@ -85,7 +87,9 @@ pub(super) enum Placed {
     Waiting,
     /// It repeats another one.
     Repeated,
-    /// It belongs to a packet that is refused, or refuses it.
+    /// It overlaps another one, which refuses its packet.
+    Overlap,
+    /// It belongs to a packet that is refused, or refuses it for another reason.
     Refused,
     /// It was the last that was missing: the whole packet.
     Whole(Vec<u8>),
@@ -96,7 +100,7 @@ pub(super) enum Placed {
 pub(super) struct Expired {
     pub(super) src: IpAddr,
     pub(super) dst: IpAddr,
-    /// The first fragment, if it has come; nothing of a packet that was refused.
+    /// The first fragment, if it has come and its sender may be told; nothing of a packet that was refused.
     pub(super) first: Option<Box<[u8]>>,
     /// Its loss has been counted.
     pub(super) refused: bool,
@@ -190,10 +194,8 @@ impl Reassembly {
         let (_, place) = self.packets.next().filter(|(at, _)| *at <= now)?;
         let partial = self.forget(place)?;
         let Name { src, dst, .. } = partial.name;
-        let first = partial
-            .first
-            .zip(partial.pieces.first())
-            .map(|(first, piece)| [&*first.octets, &*piece.data].concat().into());
+        let first = partial.first.filter(|first| first.may_be_answered).zip(partial.pieces.first());
+        let first = first.map(|(first, piece)| [&*first.octets, &*piece.data].concat().into());
         Some(Expired { src, dst, first, refused: partial.refused })
     }
 
@@ -257,7 +259,7 @@ impl Partial {
         };
         if overlaps || contradicts || self.pieces.len() >= most {
             self.refuse();
-            return Some(Placed::Refused);
+            return Some(if overlaps { Placed::Overlap } else { Placed::Refused });
         }
         if !fragment.more {
             self.end = Some(end);
@@ -269,6 +271,7 @@ impl Partial {
                 whole: fragment.whole_headers,
                 named_at: fragment.named_at,
                 protocol: fragment.protocol,
+                may_be_answered: fragment.may_be_answered(),
             });
         }
         let mut data = vec![0; len as usize];

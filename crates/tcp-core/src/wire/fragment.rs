@@ -76,20 +76,36 @@ impl Fragment<'_> {
     /// True for a first fragment with all of the headers up to that of the transport: RFC 7112 demands it of IPv6, and whoever cuts an
     /// IPv4 packet elsewhere wants to hide something (RFC 1858, RFC 3128).
     pub(crate) fn has_transport_header(&self) -> bool {
-        let [first, ..] = self.payload.slices();
-        let (protocol, at) = match self.ip.version {
-            IpVersion::V4 => (self.protocol, 0),
-            IpVersion::V6 => match ipv6::skip_from(self.protocol, first, 0) {
-                Ok(found) => found,
-                Err(_) => return false,
-            },
-        };
+        let Some((protocol, at)) = self.transport() else { return false };
         let least = match protocol {
             super::PROTOCOL_TCP => 20,
             super::PROTOCOL_UDP | super::PROTOCOL_ICMP | super::PROTOCOL_ICMPV6 => 8,
             _ => 0,
         };
         self.payload.len() >= at + least
+    }
+
+    /// True if an ICMP error may be sent about it: not if it is a part of one itself, as far as it shows (RFC 1122, section 3.2.2; RFC 4443,
+    /// section 2.4).
+    pub(crate) fn may_be_answered(&self) -> bool {
+        let protocol = if self.offset == 0 { self.transport() } else { Some((self.protocol, usize::MAX)) };
+        let Some((protocol, at)) = protocol else { return false };
+        let kind = self.payload.slices()[0].get(at);
+        match protocol {
+            // Unreachable, source quench, redirect, time exceeded, parameter problem.
+            super::PROTOCOL_ICMP => kind.is_some_and(|kind| !matches!(kind, 3..=5 | 11 | 12)),
+            // RFC 4443, section 2.1: errors are below 128.
+            super::PROTOCOL_ICMPV6 => kind.is_some_and(|kind| *kind >= 128),
+            _ => true,
+        }
+    }
+
+    /// Of a first fragment: the transport protocol, and where its header begins in the data.
+    fn transport(&self) -> Option<(u8, usize)> {
+        match self.ip.version {
+            IpVersion::V4 => Some((self.protocol, 0)),
+            IpVersion::V6 => ipv6::skip_from(self.protocol, self.payload.slices()[0], 0).ok(),
+        }
     }
 }
 

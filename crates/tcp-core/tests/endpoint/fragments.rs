@@ -69,15 +69,17 @@ fn data(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + at / 251) as u8).collect()
 }
 
+fn v6_of(text: &str) -> [u8; 16] {
+    text.parse::<std::net::Ipv6Addr>().unwrap().octets()
+}
+
 /// A datagram to the host's socket, in one packet.
 fn udp(from: &str, data: &[u8]) -> Vec<u8> {
     let mut packet = vec![];
     let from: SocketAddr = from.parse().unwrap();
     let step = match from.ip() {
         IpAddr::V4(src) => PacketBuilder::ipv4(src.octets(), [10, 0, 0, 1], 64),
-        IpAddr::V6(src) => {
-            PacketBuilder::ipv6(src.octets(), "fd00::1".parse::<std::net::Ipv6Addr>().unwrap().octets(), 64)
-        }
+        IpAddr::V6(src) => PacketBuilder::ipv6(src.octets(), v6_of("fd00::1"), 64),
     };
     step.udp(from.port(), 53).write(&mut packet, data).unwrap();
     packet
@@ -206,11 +208,12 @@ fn an_overlap_refuses_the_packet_and_the_rest_of_it() {
             // The end is another one.
             cut(&whole, 3, 2_000, 2_500, false),
         ];
-        for overlap in overlaps {
+        for (number, overlap) in overlaps.into_iter().enumerate() {
             let mut host = host(|_| {});
             host.inject(&fragments[0]);
             host.inject(&fragments[3]);
             assert_eq!(host.inject(&overlap), Ingested::Dropped(DropReason::Fragment));
+            assert_eq!(host.endpoint.counters().ip_reasm_overlaps, u64::from(number < 3));
             for fragment in &fragments {
                 assert_eq!(host.inject(fragment), Ingested::Dropped(DropReason::Fragment));
             }
@@ -317,6 +320,41 @@ fn a_packet_that_stays_incomplete_is_given_up_and_its_sender_told() {
         assert_eq!(counters.icmp_out_time_excds, 1);
         // What comes late begins another packet.
         assert_eq!(host.inject(&fragments[2]), Ingested::Fragment);
+    }
+}
+
+/// RFC 1122, section 3.2.2; RFC 4443, section 2.4.
+#[test]
+fn nobody_is_told_of_a_part_of_an_icmp_error() {
+    let message = |kind: [u8; 2], v6: bool| {
+        let mut packet = vec![];
+        let rest = [0; 4];
+        match v6 {
+            false => PacketBuilder::ipv4([10, 0, 0, 9], [10, 0, 0, 1], 64)
+                .icmpv4_raw(kind[0], 0, rest)
+                .write(&mut packet, &data(3_000)),
+            true => PacketBuilder::ipv6(v6_of("fd00::9"), v6_of("fd00::1"), 64)
+                .icmpv6_raw(kind[1], 0, rest)
+                .write(&mut packet, &data(3_000)),
+        }
+        .unwrap();
+        packet
+    };
+    for v6 in [false, true] {
+        // An echo reply, and destination unreachable, time exceeded and parameter problem.
+        for (kind, told) in [([0, 129], 1), ([3, 1], 0), ([11, 3], 0), ([12, 4], 0)] {
+            let mut host = host(|_| {});
+            let whole = message(kind, v6);
+            assert_eq!(host.inject(&cut(&whole, 3, 0, 1_000, true)), Ingested::Fragment);
+            host.pass(Duration::from_secs(30));
+            assert_eq!(host.sent().len(), told, "{kind:?}");
+            // Only IPv6 tells of lengths.
+            host.inject(&cut(&whole, 4, 0, 1_001, true));
+            assert_eq!(host.sent().len(), if v6 { told } else { 0 }, "{kind:?}");
+            // Behind the first fragment nobody can see what it is.
+            host.inject(&cut(&whole, 5, 1_000, 2_001, true));
+            assert_eq!(host.sent().len(), 0);
+        }
     }
 }
 

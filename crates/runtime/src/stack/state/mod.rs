@@ -526,6 +526,7 @@ impl StackState {
             max_memory: self.endpoint.config().max_memory,
             memory_pressure: self.endpoint.is_under_memory_pressure(),
             path_entries: self.endpoint.path_entries(),
+            incomplete_packets: self.endpoint.incomplete_packets(),
             udp_sockets: self.endpoint.udp_sockets(),
             udp_flows: self.endpoint.udp_flows(),
             mtu: self.endpoint.config().mtu,
