@@ -14,6 +14,9 @@
 #[cfg(feature = "af-packet")]
 pub mod af_packet;
 pub mod channel;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "af-packet")]
+mod ethernet;
 pub mod impair;
 #[cfg(target_os = "linux")]
 #[cfg(any(feature = "tun", feature = "af-packet"))]

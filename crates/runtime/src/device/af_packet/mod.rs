@@ -7,25 +7,27 @@
 
 mod config;
 mod filter;
-mod frame;
-pub mod neighbours;
-mod resolution;
 mod socket;
 #[cfg(test)]
 mod tests;
 
+pub use super::ethernet::neighbours;
 pub use config::AfPacketConfig;
 
+use super::ethernet::Wire as _;
+use super::ethernet::frame::HEADER_LEN;
+use super::ethernet::neighbours::{Outbound, Resolver};
+use super::ethernet::resolution::Resolution;
 use super::interface::{MAX_SKIPPED, vnet};
 use super::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::random;
-use frame::{Content, HEADER_LEN};
-use neighbours::{Outbound, Resolver};
-use resolution::{Resolution, report};
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
 use socket::{PacketSocket, Slot};
 use std::io;
+use std::net::Ipv6Addr;
 use std::num::NonZeroU16;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
@@ -43,6 +45,8 @@ pub struct AfPacket {
     /// The largest MTU that the configuration permits.
     most: u32,
     resolution: Resolution,
+    /// Keeps the kernel reporting the multicast groups.
+    _memberships: Option<OwnedFd>,
     stats: DeviceStats,
     /// Frames dropped by the kernel; reading the kernel's counter resets it.
     kernel_drops: AtomicU64,
@@ -75,7 +79,8 @@ impl AfPacket {
             .map_err(|error| Error::BadConfig { what: "addresses", why: error.to_string() })?;
         let groups = resolver.groups();
         let mut socket = PacketSocket::open(config, &interface, mac, &groups)?;
-        let mut resolution = Resolution::new(resolver, report(&groups, interface.index));
+        let memberships = report(&groups, interface.index);
+        let mut resolution = Resolution::new(resolver);
         resolution.claim(&mut socket, &interface.name)?;
         Ok(Self {
             socket,
@@ -83,6 +88,7 @@ impl AfPacket {
             most: config.mtu.unwrap_or(u32::MAX),
             interface,
             resolution,
+            _memberships: memberships,
             stats: DeviceStats::default(),
             kernel_drops: AtomicU64::new(0),
         })
@@ -94,45 +100,20 @@ impl AfPacket {
         &self.interface
     }
 
-    /// Receives until a frame carries a packet: the frame, the packet's end in it, and what its header says.
-    fn receive(&mut self) -> io::Result<(Slot, usize, vnet::RxMeta)> {
+    /// The next packet for the stack: in a slot up to this end, and what its virtio header says; or, if `None`, the resolution's error.
+    fn next(&mut self) -> io::Result<Option<(Slot, usize, vnet::RxMeta)>> {
         for _ in 0..MAX_SKIPPED {
-            let Some(slot) = self.socket.receive()? else {
-                self.stats.rx_malformed += 1;
-                continue;
+            let Some((slot, end)) = self.resolution.next_packet(&mut self.socket, &mut self.stats)? else {
+                return Ok(None);
             };
-            let Some((virtio, bytes)) = self.socket.frame(slot) else { continue };
-            match frame::content(bytes) {
-                Content::Neighbours => {
-                    self.resolution.ingest(bytes);
-                    self.resolution.settle(&mut self.socket);
-                }
-                Content::Packet { end } => {
-                    let packet = bytes.get(HEADER_LEN..end).unwrap_or(&[]);
-                    if let Some(received) = vnet::parse_behind(LINK, virtio, packet) {
-                        self.stats.received(packet.len());
-                        return Ok((slot, end, received));
-                    }
-                    self.stats.rx_malformed += 1;
-                }
-                Content::Malformed => self.stats.rx_malformed += 1,
-                Content::Other => {}
+            let packet = self.socket.part(slot, HEADER_LEN, end);
+            if let Some(received) = vnet::parse_behind(LINK, self.socket.virtio(slot), packet) {
+                self.stats.received(packet.len());
+                return Ok(Some((slot, end, received)));
             }
+            self.stats.rx_malformed += 1;
         }
         Err(io::ErrorKind::WouldBlock.into())
-    }
-
-    /// The next packet for the stack: in a slot up to this end, or, if `None`, the resolution's error.
-    fn next(&mut self) -> io::Result<Option<(Slot, usize, vnet::RxMeta)>> {
-        if self.resolution.take_error() {
-            return Ok(None);
-        }
-        let received = self.receive();
-        if received.is_err() {
-            // If the driver polls instead of waiting, nobody else does it.
-            self.resolution.serve_deadline(&mut self.socket);
-        }
-        received.map(Some)
     }
 
     fn packet(&self, next: Option<(Slot, usize, vnet::RxMeta)>) -> RxPacket<'_> {
@@ -158,7 +139,7 @@ impl AfPacket {
         let virtio = vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)?;
         let packet = Outbound { header, payload, segment_size, checksum };
         match self.resolution.route(&mut self.socket, &packet)? {
-            Some(station) => self.socket.send(station, virtio, header, payload),
+            Some(station) => self.socket.send_packet(station, virtio, header, payload),
             None => {
                 self.socket.keep_for_later(header);
                 Ok(())
@@ -213,9 +194,19 @@ impl Device for AfPacket {
     fn stats(&self) -> DeviceStats {
         let new = self.socket.take_drops();
         let rx_kernel_drops = self.kernel_drops.fetch_add(new, Ordering::Relaxed) + new;
-        let neighbours = *self.resolution.resolver.stats();
+        let neighbours = *self.resolution.stats();
         DeviceStats { rx_kernel_drops, down: self.socket.is_down(), neighbours, ..self.stats }
     }
+}
+
+/// Makes the kernel report `groups` to the link's multicast routers and snooping switches by MLD (RFC 9777)
+/// while the descriptor is open: RFC 4861, section 7.2.1, asks for it. Without IPv6 in the kernel or on the
+/// interface there are no reports; that only matters on switches that filter multicast.
+fn report(groups: &[Ipv6Addr], interface: u32) -> Option<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET6, SocketType::DGRAM, flags, None).ok()?;
+    groups.iter().try_for_each(|group| sockopt::set_ipv6_add_membership(&socket, group, interface)).ok()?;
+    (!groups.is_empty()).then_some(socket)
 }
 
 fn capabilities(config: &AfPacketConfig, interface: &Interface) -> DeviceCaps {

@@ -2,11 +2,14 @@
 //! down or disappears.
 
 use super::config::AfPacketConfig;
-use super::filter;
-use super::frame::{self, Content, HEADER_LEN};
+use super::{LINK, filter};
+use crate::device::ethernet::Wire;
+use crate::device::ethernet::frame::{self, HEADER_LEN};
+use crate::device::ethernet::neighbours::Outbound;
 use crate::device::interface::link::{Link, LinkMonitor};
 use crate::device::interface::ready_fd::ReadyFd;
 use crate::device::interface::{removed, vnet};
+use crate::device::unsendable;
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
 use crate::netlink::Interface;
@@ -136,25 +139,10 @@ impl PacketSocket {
         })
     }
 
-    /// The slot of the next received frame, reading a batch if none is left; `None` if the slot holds no
-    /// complete frame.
-    ///
-    /// # Errors
-    /// `WouldBlock` if there is none; any other error means that the interface is gone.
-    pub(super) fn receive(&mut self) -> io::Result<Option<Slot>> {
-        if self.next == self.received {
-            self.fill()?;
-        }
-        let slot = self.next;
-        self.next += 1;
-        let Some(&sys::Message { length, cut }) = self.messages.get(slot) else { return Ok(None) };
-        let whole = !cut && (FRAME..=STRIDE).contains(&length);
-        Ok(whole.then_some(Slot { at: slot * STRIDE, length }))
-    }
-
-    /// The virtio header and the frame in a slot.
-    pub(super) fn frame(&self, slot: Slot) -> Option<(&[u8; vnet::LEN], &[u8])> {
-        self.buffer.get(slot.at..slot.at + slot.length)?.split_first_chunk()
+    /// The virtio header in a slot.
+    pub(super) fn virtio(&self, slot: Slot) -> &[u8; vnet::LEN] {
+        // A slot holds a whole header.
+        self.buffer.get(slot.at..).and_then(|bytes| bytes.first_chunk()).unwrap_or(&[0; vnet::LEN])
     }
 
     /// A part of the frame in a slot.
@@ -213,7 +201,7 @@ impl PacketSocket {
     ///
     /// # Errors
     /// `WouldBlock` if there is no room; `NetworkDown` while the interface is down, or if it is gone.
-    pub(super) fn send(
+    pub(super) fn send_packet(
         &mut self,
         to: MacAddress,
         virtio: [u8; vnet::LEN],
@@ -237,18 +225,10 @@ impl PacketSocket {
         self.sent_link = frame::header(MacAddress::default(), self.mac, header);
     }
 
-    /// The Ethernet header of the packet that was [sent](Self::send) or [kept](Self::keep_for_later) last, whose station is all
+    /// The Ethernet header of the packet that was [sent](Self::send_packet) or [kept](Self::keep_for_later) last, whose station is all
     /// zeros while it is not known.
     pub(super) const fn sent_link(&self) -> &[u8] {
         &self.sent_link
-    }
-
-    /// Sends a whole frame.
-    ///
-    /// # Errors
-    /// As [`send`](Self::send).
-    pub(super) fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
-        self.write(&[IoSlice::new(&[0; FRAME]), IoSlice::new(frame)])
     }
 
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
@@ -300,34 +280,6 @@ impl PacketSocket {
         self.room = None;
     }
 
-    /// Blocks the calling thread until frames may be waiting, at most until `end`.
-    pub(super) fn wait_until(&mut self, end: Instant) -> io::Result<()> {
-        self.drained = false;
-        let left = std::time::Duration::from(end.since(timer::now()));
-        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
-        match poll(&mut [PollFd::new(self.fd.get()?, PollFlags::IN)], Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
-    /// Passes waiting neighbour-resolution frames to `take`, and drops the others; one batch at most.
-    pub(super) fn take_neighbours(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-        for _ in 0..self.messages.len() {
-            match self.receive() {
-                Ok(slot) => {
-                    let frame = slot.and_then(|slot| self.frame(slot)).map(|(_, frame)| frame);
-                    if let Some(frame) = frame.filter(|frame| frame::content(frame) == Content::Neighbours) {
-                        take(frame);
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-
     /// Ready when frames may be waiting.
     pub(super) fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.next < self.received {
@@ -343,8 +295,48 @@ impl PacketSocket {
         }
     }
 
-    /// Ready when there may be room for a frame.
-    pub(super) fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Frames that the kernel dropped because the receive buffer was full, since the last call.
+    pub(super) fn take_drops(&self) -> u64 {
+        // If the socket does not answer, the count is unknown.
+        self.fd.get().ok().and_then(|fd| sys::take_drops(fd).ok()).unwrap_or(0).into()
+    }
+
+    /// The interface's MTU in bytes, as far as is known.
+    pub(super) const fn mtu(&self) -> u32 {
+        self.link.mtu()
+    }
+}
+
+impl Wire for PacketSocket {
+    type Slot = Slot;
+
+    /// Reads a batch if no frame is left.
+    fn receive(&mut self) -> io::Result<Option<Slot>> {
+        if self.next == self.received {
+            self.fill()?;
+        }
+        let slot = self.next;
+        self.next += 1;
+        let Some(&sys::Message { length, cut }) = self.messages.get(slot) else { return Ok(None) };
+        let whole = !cut && (FRAME..=STRIDE).contains(&length);
+        Ok(whole.then_some(Slot { at: slot * STRIDE, length }))
+    }
+
+    fn frame(&self, slot: Slot) -> &[u8] {
+        self.buffer.get(slot.at + FRAME..slot.at + slot.length).unwrap_or(&[])
+    }
+
+    fn send(&mut self, to: MacAddress, packet: &Outbound<'_>) -> io::Result<()> {
+        let &Outbound { header, payload, segment_size, checksum } = packet;
+        let virtio = vnet::build_behind(LINK, header, segment_size, checksum).map_err(unsendable)?;
+        self.send_packet(to, virtio, header, payload)
+    }
+
+    fn send_frame(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.write(&[IoSlice::new(&[0; FRAME]), IoSlice::new(frame)])
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.gone {
             return Poll::Ready(Err(removed(&self.name)));
         }
@@ -372,19 +364,17 @@ impl PacketSocket {
         }
     }
 
-    /// Frames that the kernel dropped because the receive buffer was full, since the last call.
-    pub(super) fn take_drops(&self) -> u64 {
-        // If the socket does not answer, the count is unknown.
-        self.fd.get().ok().and_then(|fd| sys::take_drops(fd).ok()).unwrap_or(0).into()
+    fn wait_until(&mut self, end: Instant) -> io::Result<()> {
+        self.drained = false;
+        let left = std::time::Duration::from(end.since(timer::now()));
+        let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+        match poll(&mut [PollFd::new(self.fd.get()?, PollFlags::IN)], Some(&timeout)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
-    /// The interface's MTU in bytes, as far as is known.
-    pub(super) const fn mtu(&self) -> u32 {
-        self.link.mtu()
-    }
-
-    /// True if the interface is down, as far as is known.
-    pub(super) fn is_down(&self) -> bool {
+    fn is_down(&self) -> bool {
         self.link.link() == Link::Down
     }
 }

@@ -1,7 +1,8 @@
 //! Frames as they come over a wire, from a packet socket at the other end of a veth pair.
 
 use super::neighbours::NeighbourConfig;
-use super::{AfPacket, AfPacketConfig, frame};
+use super::{AfPacket, AfPacketConfig};
+use crate::device::ethernet::{Wire as _, frame};
 use crate::device::{Device, RxChecksum, TxChecksum};
 use crate::error::Error;
 use crate::mac::MacAddress;

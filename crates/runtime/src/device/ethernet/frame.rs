@@ -4,7 +4,7 @@ use crate::mac::MacAddress;
 use std::net::IpAddr;
 
 /// Bytes of the header: destination, source, type.
-pub(super) const HEADER_LEN: usize = 14;
+pub(in crate::device) const HEADER_LEN: usize = 14;
 
 const TYPE_IPV4: [u8; 2] = [0x08, 0x00];
 const TYPE_ARP: [u8; 2] = [0x08, 0x06];
@@ -16,7 +16,7 @@ const DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 
 /// What a frame is to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(in crate::device) enum Content {
     /// An IP packet, from behind the header up to this place in the frame; what follows is padding.
     Packet {
         /// The packet's end in the frame.
@@ -32,7 +32,7 @@ pub(super) enum Content {
 
 /// Looks at a whole frame. Short packets are padded to the least length of a frame (60 bytes), so the packet ends where
 /// its own length says.
-pub(super) fn content(frame: &[u8]) -> Content {
+pub(in crate::device) fn content(frame: &[u8]) -> Content {
     let Some((header, packet)) = frame.split_first_chunk::<HEADER_LEN>() else { return Content::Malformed };
     let [.., high, low] = *header;
     let (length, least) = match [high, low] {
@@ -68,7 +68,7 @@ fn is_discovery(packet: &[u8]) -> bool {
 }
 
 /// The header for an IP packet.
-pub(super) fn header(to: MacAddress, from: MacAddress, packet: &[u8]) -> [u8; HEADER_LEN] {
+pub(in crate::device) fn header(to: MacAddress, from: MacAddress, packet: &[u8]) -> [u8; HEADER_LEN] {
     let mut header = [0; HEADER_LEN];
     header[..6].copy_from_slice(&to.0);
     header[6..12].copy_from_slice(&from.0);
@@ -78,7 +78,7 @@ pub(super) fn header(to: MacAddress, from: MacAddress, packet: &[u8]) -> [u8; HE
 }
 
 /// The source and destination in an IP header; `None` if there is no such header.
-pub(super) fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
+pub(in crate::device) fn addresses(packet: &[u8]) -> Option<(IpAddr, IpAddr)> {
     fn at<const N: usize>(packet: &[u8], from: usize) -> Option<IpAddr>
     where
         IpAddr: From<[u8; N]>,

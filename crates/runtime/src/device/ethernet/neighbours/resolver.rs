@@ -5,13 +5,13 @@ use super::{
     Attachment, AttachmentError, Event, Frame, NeighbourConfig, NeighbourStats, Neighbours, NextHop,
     Unreachable,
 };
-use crate::device::af_packet::frame::addresses;
+use crate::device::ethernet::frame::addresses;
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv6Addr};
 
-pub(in super::super) use super::waiting::Outbound;
+pub(in crate::device) use super::waiting::Outbound;
 
 /// Maximum number of ICMP errors waiting for the stack; more are dropped, as they may be on a network.
 const MAX_ERRORS: usize = 4_096;
@@ -22,7 +22,7 @@ const MAX_ERRORS: usize = 4_096;
 /// what [`next_output`](Self::next_output) gives, hand the stack what [`next_error`](Self::next_error) gives, and call
 /// `handle_timeout` at [`poll_timeout`](Self::poll_timeout).**
 #[derive(Debug)]
-pub(in super::super) struct Resolver {
+pub(in crate::device) struct Resolver {
     neighbours: Neighbours,
     waiting: HoldQueues,
     /// Packets that waited and can go now, in order.
@@ -34,7 +34,7 @@ pub(in super::super) struct Resolver {
 
 /// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Route {
+pub(in crate::device) enum Route {
     /// Send it to this station at once.
     Send(MacAddress),
     /// It was copied; it is sent or dropped later.
@@ -45,7 +45,7 @@ pub(in super::super) enum Route {
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) enum Output<'a> {
+pub(in crate::device) enum Output<'a> {
     /// A message of neighbour resolution.
     Frame(&'a Frame),
     /// A packet that waited, to a station.
@@ -53,7 +53,7 @@ pub(in super::super) enum Output<'a> {
 }
 
 impl Resolver {
-    pub(in super::super) fn new(
+    pub(in crate::device) fn new(
         attachment: Attachment,
         config: NeighbourConfig,
         seed: [u8; 32],
@@ -65,32 +65,32 @@ impl Resolver {
     }
 
     /// Starts claiming the host's addresses.
-    pub(in super::super) fn claim(&mut self, now: Instant) {
+    pub(in crate::device) fn claim(&mut self, now: Instant) {
         self.neighbours.claim(now);
         self.settle();
     }
 
     /// True once all addresses are claimed, or one is taken.
-    pub(in super::super) fn is_settled(&self) -> bool {
+    pub(in crate::device) fn is_settled(&self) -> bool {
         self.in_use.is_some() || self.neighbours.is_settled()
     }
 
     /// An address that was in use when it was claimed, and the station that has it.
-    pub(in super::super) const fn in_use(&self) -> Option<(IpAddr, MacAddress)> {
+    pub(in crate::device) const fn in_use(&self) -> Option<(IpAddr, MacAddress)> {
         self.in_use
     }
 
     /// As [`Neighbours::groups`].
-    pub(in super::super) fn groups(&self) -> Vec<Ipv6Addr> {
+    pub(in crate::device) fn groups(&self) -> Vec<Ipv6Addr> {
         self.neighbours.groups()
     }
 
-    pub(in super::super) const fn stats(&self) -> &NeighbourStats {
+    pub(in crate::device) const fn stats(&self) -> &NeighbourStats {
         self.neighbours.stats()
     }
 
     /// Decides where a packet that is sent now goes.
-    pub(in super::super) fn route(&mut self, now: Instant, packet: &Outbound<'_>) -> Route {
+    pub(in crate::device) fn route(&mut self, now: Instant, packet: &Outbound<'_>) -> Route {
         let Some((_, destination)) = addresses(packet.header) else {
             return Route::Refused(Unreachable::NotOnNetworks(IpAddr::from([0; 4])));
         };
@@ -113,33 +113,33 @@ impl Resolver {
     }
 
     /// Takes a received frame of neighbour resolution.
-    pub(in super::super) fn ingest(&mut self, now: Instant, frame: &[u8]) {
+    pub(in crate::device) fn ingest(&mut self, now: Instant, frame: &[u8]) {
         self.neighbours.ingest(now, frame);
         self.settle();
     }
 
-    pub(in super::super) fn handle_timeout(&mut self, now: Instant) {
+    pub(in crate::device) fn handle_timeout(&mut self, now: Instant) {
         self.neighbours.handle_timeout(now);
         self.settle();
     }
 
     /// As [`Neighbours::restored`].
-    pub(in super::super) fn restored(&mut self, now: Instant) {
+    pub(in crate::device) fn restored(&mut self, now: Instant) {
         self.neighbours.restored(now);
         self.settle();
     }
 
-    pub(in super::super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(in crate::device) fn poll_timeout(&self) -> Option<Instant> {
         self.neighbours.poll_timeout()
     }
 
     /// Another number whenever [`poll_timeout`](Self::poll_timeout) may have changed.
-    pub(in super::super) const fn version(&self) -> u64 {
+    pub(in crate::device) const fn version(&self) -> u64 {
         self.neighbours.version()
     }
 
     /// What is to be sent next; the same until [`sent`](Self::sent). Requests and answers go before packets.
-    pub(in super::super) fn next_output(&mut self) -> Option<Output<'_>> {
+    pub(in crate::device) fn next_output(&mut self) -> Option<Output<'_>> {
         if self.frame.is_none() {
             self.frame = self.neighbours.poll_transmit();
         }
@@ -151,24 +151,24 @@ impl Resolver {
     }
 
     /// The last output was sent, or refused permanently.
-    pub(in super::super) fn sent(&mut self) {
+    pub(in crate::device) fn sent(&mut self) {
         if self.frame.take().is_none() {
             self.ready.pop_front();
         }
     }
 
     /// Something is to be sent.
-    pub(in super::super) fn has_output(&self) -> bool {
+    pub(in crate::device) fn has_output(&self) -> bool {
         self.frame.is_some() || !self.ready.is_empty() || self.neighbours.has_outgoing()
     }
 
     /// The next ICMP error for the stack.
-    pub(in super::super) fn next_error(&mut self) -> Option<Box<[u8]>> {
+    pub(in crate::device) fn next_error(&mut self) -> Option<Box<[u8]>> {
         self.errors.pop_front()
     }
 
     /// An error waits for the stack.
-    pub(in super::super) fn has_error(&self) -> bool {
+    pub(in crate::device) fn has_error(&self) -> bool {
         !self.errors.is_empty()
     }
 

@@ -3,7 +3,7 @@
 //! RFC 1122, section 2.3.2.2, asks to keep at least the latest packet. This keeps as many as fit into a
 //! number of bytes, as Linux does, because a dropped packet costs its connection a retransmission timeout.
 
-use crate::device::af_packet::frame::addresses;
+use crate::device::ethernet::frame::addresses;
 use ackline_tcp_core::wire::{
     HeaderBuf, IcmpEmit, IcmpErrorKind, IcmpHeader, TxChecksum, Unreachable as Reason, emit_icmp,
 };
@@ -18,15 +18,15 @@ const QUOTED: usize = 128;
 
 /// One packet or super-packet that is to be sent.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Outbound<'a> {
+pub(in crate::device) struct Outbound<'a> {
     /// IP and TCP headers.
-    pub(in super::super) header: &'a [u8],
+    pub(in crate::device) header: &'a [u8],
     /// The payload's two parts.
-    pub(in super::super) payload: [&'a [u8]; 2],
+    pub(in crate::device) payload: [&'a [u8]; 2],
     /// Octets of data in each wire packet of a super-packet.
-    pub(in super::super) segment_size: Option<NonZeroU16>,
+    pub(in crate::device) segment_size: Option<NonZeroU16>,
     /// What is left to do about the checksum.
-    pub(in super::super) checksum: TxChecksum,
+    pub(in crate::device) checksum: TxChecksum,
 }
 
 /// A copy of an [`Outbound`].

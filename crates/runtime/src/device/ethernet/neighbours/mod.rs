@@ -39,7 +39,7 @@ mod waiting;
 pub use config::{Attachment, AttachmentError, ClaimConfig, NeighbourConfig};
 pub use message::Frame;
 pub use next_hop::Unreachable;
-pub(super) use resolver::{Outbound, Output, Resolver, Route};
+pub(in crate::device) use resolver::{Outbound, Output, Resolver, Route};
 
 pub use crate::device::NeighbourStats;
 use crate::mac::MacAddress;
