@@ -8,6 +8,7 @@ use crate::device::ethernet::frame::{self, HEADER_LEN};
 use crate::device::ethernet::neighbours::Outbound;
 use crate::device::interface::link::{Link, LinkMonitor};
 use crate::device::interface::ready_fd::ReadyFd;
+use crate::device::interface::room::Room;
 use crate::device::interface::{removed, vnet};
 use crate::device::unsendable;
 use crate::error::{Error, Result};
@@ -40,9 +41,6 @@ const FRAME: usize = vnet::LEN;
 /// TCP reads it.
 const BATCH_BYTES: usize = 128 << 10;
 
-/// Consecutive sends without a full socket after which the device stops watching for room.
-const CALM: u32 = 256;
-
 /// First and last delay before a frame that the queueing discipline or the card dropped is sent again. The
 /// kernel does not report when there is room.
 const FIRST_RETRY: Duration = Duration::from_micros(100);
@@ -52,11 +50,7 @@ const LAST_RETRY: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     fd: ReadyFd<OwnedFd>,
-    /// The same socket watched for room, if it was full recently. Watching all the time would wake the driver
-    /// for every frame that leaves.
-    room: Option<ReadyFd<OwnedFd>>,
-    /// Sends since the socket was full.
-    calm: u32,
+    room: Room,
     /// The queue behind the socket was full: how long to wait.
     retry: Option<Duration>,
     retry_timer: Option<Timer>,
@@ -121,8 +115,7 @@ impl PacketSocket {
         let slots = config.receive_batch;
         Ok(Self {
             fd: ReadyFd::watching(fd, Interest::READABLE),
-            room: None,
-            calm: 0,
+            room: Room::default(),
             retry: None,
             retry_timer: None,
             link: LinkMonitor::open(interface)?,
@@ -178,7 +171,7 @@ impl PacketSocket {
             }
             // Reported once when the interface goes down; `link` has the state.
             Some(Errno::NETDOWN) => {
-                self.forget_room();
+                self.room.forget();
                 Err(io::ErrorKind::WouldBlock.into())
             }
             // A frame whose offload the virtio header cannot describe; the kernel has dropped it.
@@ -234,15 +227,12 @@ impl PacketSocket {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
         let Err(error) = self.try_write(parts) else {
             self.retry = None;
-            self.calm = self.calm.saturating_add(1);
-            if self.calm == CALM {
-                self.forget_room();
-            }
+            self.room.found();
             return Ok(());
         };
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::AGAIN) => {
-                self.calm = 0;
+                self.room.missed();
                 self.retry = None;
                 Err(error)
             }
@@ -251,7 +241,7 @@ impl PacketSocket {
                 Err(io::ErrorKind::WouldBlock.into())
             }
             Some(Errno::NETDOWN) => {
-                self.forget_room();
+                self.room.forget();
                 // The kernel reports it once too often before it sends.
                 if self.link.refresh() == Link::Up { self.try_write(parts) } else { Err(error) }
             }
@@ -269,15 +259,10 @@ impl PacketSocket {
     }
 
     fn try_write(&self, parts: &[IoSlice<'_>]) -> io::Result<()> {
-        self.room.as_ref().unwrap_or(&self.fd).attempt(Interest::WRITABLE, |fd| {
+        self.room.attempt(&self.fd, |fd| {
             rustix::net::sendmsg(fd, parts, &mut SendAncillaryBuffer::default(), SendFlags::DONTWAIT)?;
             Ok(())
         })
-    }
-
-    /// Stops watching for room. Also after an error, which tokio would report as readiness from then on.
-    fn forget_room(&mut self) {
-        self.room = None;
     }
 
     /// Ready when frames may be waiting.
@@ -354,14 +339,7 @@ impl Wire for PacketSocket {
             }
             return Poll::Ready(Ok(()));
         }
-        if self.room.is_none() {
-            let twin = rustix::io::fcntl_dupfd_cloexec(self.fd.get()?, 0)?;
-            self.room = Some(ReadyFd::watching(twin, Interest::WRITABLE));
-        }
-        match &mut self.room {
-            Some(room) => room.poll_writable(cx),
-            None => Poll::Ready(Ok(())),
-        }
+        self.room.poll(&self.fd, cx)
     }
 
     fn wait_until(&mut self, end: Instant) -> io::Result<()> {

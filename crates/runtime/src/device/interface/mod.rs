@@ -3,6 +3,8 @@
 
 pub(super) mod link;
 pub(super) mod ready_fd;
+#[cfg(feature = "af-packet")]
+pub(super) mod room;
 pub(super) mod vnet;
 
 use std::io;
