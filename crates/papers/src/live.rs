@@ -130,7 +130,7 @@ impl Experiment {
         }
         if again > 0 {
             found.notes.push(format!(
-                "{}: {again} live runs were INVALID, and run again; {invalid} were so at the last try, too, and count for nothing.",
+                "{}: live runs that were INVALID and run again: {again}; that were so at the last try, too, and count for nothing: {invalid}.",
                 self.name
             ));
         }

@@ -601,7 +601,7 @@ fn a_run_that_was_late_is_run_again_and_said() {
     // The same runs as the simulated ones, so all agree.
     assert_eq!(done.failures(true), [""; 0]);
     let notes = &done.reproduction.notes;
-    assert!(notes.len() == 1 && notes[0].contains("2 live runs were INVALID"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("INVALID and run again: 2;"), "{notes:?}");
 }
 
 #[test]

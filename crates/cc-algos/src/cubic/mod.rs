@@ -162,7 +162,7 @@ impl WindowGrowth for Cubic {
         w.reduce_to(reduced);
         if cx.signal == Signal::Ecn {
             // RFC 9438, section 4.6: after ECE the window may fall to one segment, ssthresh to two.
-            w.limit(Window::from_f64(reduced.max(f64::from(w.smss()))));
+            w.limit(Window::from_f64(reduced.max(self.params.ecn_floor * f64::from(w.smss()))));
         }
     }
 

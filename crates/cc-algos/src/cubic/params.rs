@@ -22,11 +22,21 @@ pub struct CubicParams {
     pub pacing: bool,
     /// After ECE in congestion avoidance keep [`BETA_ECN`] of the window if `beta` is less (ABE, RFC 8511).
     pub abe: bool,
+    /// Segments below which ECE does not reduce the window, 1 to 2 (RFC 9438, section 4.6: 1; Linux: 2).
+    pub ecn_floor: f64,
 }
 
 impl Default for CubicParams {
     fn default() -> Self {
-        Self { beta: 0.7, c: 0.4, fast_convergence: true, hystart: true, pacing: false, abe: false }
+        Self {
+            beta: 0.7,
+            c: 0.4,
+            fast_convergence: true,
+            hystart: true,
+            pacing: false,
+            abe: false,
+            ecn_floor: 1.0,
+        }
     }
 }
 
@@ -69,6 +79,12 @@ impl CubicParams {
             range: "on|off",
             summary: "keep 0.85 of the window after a mark by ECN (ABE)",
         },
+        ParamInfo {
+            name: "ecn_floor",
+            default: "1",
+            range: "1..2",
+            summary: "segments that a mark by ECN leaves at least; 2 as Linux",
+        },
     ];
 
     /// The same with the given changes.
@@ -84,6 +100,7 @@ impl CubicParams {
                 "hystart" => self.hystart = param.switch()?,
                 "pacing" => self.pacing = param.switch()?,
                 "abe" => self.abe = param.switch()?,
+                "ecn_floor" => self.ecn_floor = param.number(1.0..=2.0)?,
                 _ => return Err(param.unknown("cubic", Self::TABLE)),
             }
         }

@@ -155,6 +155,10 @@ fn the_least_window_is_two_segments_after_loss_and_one_after_ece() {
     flow.fill();
     flow.cubic.on_congestion(&flow.view, &CongestionEvent::Ecn);
     assert_near(flow.cwnd(), 1.0, 1e-3);
+
+    let mut flow = Flow::new(2.0, 50, CubicParams { ecn_floor: 2.0, ..CubicParams::default() });
+    flow.cubic.on_congestion(&flow.view, &CongestionEvent::Ecn);
+    assert_near(flow.cwnd(), 2.0, 1e-3);
 }
 
 #[test]

@@ -32,7 +32,7 @@ const SHORT: Experiment = Experiment {
         Point { name: "acwap, kernel reno", paper: &[], quick: false },
     ],
     measures: MEASURES,
-    runs: 3,
+    runs: 5,
     quick: &["duration=3s", "measure.from=2s"],
 };
 
@@ -44,7 +44,7 @@ const LONG: Experiment = Experiment {
         Point { name: "hstcp, kernel cubic", paper: &[], quick: false },
         Point { name: "acwap, kernel cubic", paper: &[], quick: false },
     ],
-    runs: 2,
+    runs: 3,
     ..SHORT
 };
 
