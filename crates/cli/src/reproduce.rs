@@ -1,9 +1,9 @@
 //! `ackline reproduce`: papers repeated.
 
 use crate::args::ReproduceArgs;
-use crate::emulate;
 use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
+use crate::program;
 use ackline::runtime::Pacing;
 use ackline_emulate::Offload;
 use ackline_emulate::stage::RealTime;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     };
     if args.live && args.from.is_none() {
         // While the process has one thread.
-        emulate::prepare()?;
+        program::prepare()?;
         RealTime::probe().map_err(RunError::from)?;
     }
     let all = reproduce(&studies, &options)?;

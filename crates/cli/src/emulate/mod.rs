@@ -1,12 +1,10 @@
 //! `ackline emulate`: a program behind a path of the simulator, in real time.
 
 mod files;
-mod names;
 mod network;
 mod outside;
 mod path;
 mod plots;
-mod program;
 mod report;
 mod scenario;
 mod validity;
@@ -14,18 +12,19 @@ mod validity;
 use crate::args::emulate::{EmulateArgs, EmulateOffload};
 use crate::capture::unix_ns;
 use crate::failure::Failure;
-use crate::{output, tunnel};
+use crate::names::Names;
+use crate::program::{Inside, Started};
+use crate::result_file::ResultFile;
+use crate::signals::Signals;
+use crate::{output, program, tunnel};
 use ackline::Registry;
 use ackline::core::Instant;
 use ackline_emulate::stage::{Devices, Hosts, RealTime, judge};
-use ackline_emulate::{AttachError, Capture, Emulator, LoadWatch, Path, PathRecord};
+use ackline_emulate::{AttachError, Capture, Emulator, LoadWatch, Offload, Path, PathRecord};
 use ackline_lab::RunError;
-use files::{Files, ResultFile};
-use names::Names;
+use files::Files;
 use network::Network;
 use outside::Outside;
-use program::Started;
-pub(crate) use program::prepare;
 use report::{Passed, Summary};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -99,8 +98,9 @@ async fn emulate(
     let runtime = Handle::current();
     let stage = |error| Failure::from(RunError::Stage(error));
     let (mut hosts, others) = Hosts::start(kind, &runtime, hosts, ends, interval).map_err(stage)?;
-    let Started { child, tun, overruns } =
-        program::start(&args.command, addresses, &resolv_conf, kind.offload, mtu[0])?;
+    let offload = kind.offload != Offload::Off;
+    let inside = Inside { addresses, ipv6: false, resolv_conf: &resolv_conf, offload, mtu: mtu[0] };
+    let Started { child, tun, overruns } = program::start(&args.command, inside)?;
     // Its time begins when all is there.
     let mut emulator = Emulator::new(kind.pacing).map_err(failed)?.with_offload(kind.offload);
     let zero = unix_ns(emulator.epoch());
@@ -112,8 +112,9 @@ async fn emulate(
         emulator.attach(&network.sim, port, device).map_err(|error| failed(io::Error::other(error)))?;
     }
     hosts.begin(&runtime, emulator.epoch()).map_err(stage)?;
+    let mut signals = Signals::catch()?;
     let status = tokio::select! {
-        status = program::wait(child) => status?,
+        status = program::wait(child, &mut signals) => status?,
         error = outside.run() => return Err(failed(error)),
         ended = emulator.run(&mut network.sim) => {
             ended.map_err(failed)?;

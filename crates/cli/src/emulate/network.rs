@@ -1,10 +1,10 @@
 //! What the program is behind: a path of the options, or the network of a scenario.
 
 use super::path;
-use super::program::Addresses;
 use crate::args::emulate::EmulateArgs;
 use crate::failure::Failure;
 use crate::interfaces;
+use crate::program::Addresses;
 use crate::sim::read;
 use ackline::Registry;
 use ackline::core::Duration;

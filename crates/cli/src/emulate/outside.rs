@@ -1,7 +1,7 @@
 //! Behind the path: TCP connections and UDP flows of the program end in a stack here, and sockets of the kernel carry them on.
 
-use super::program::Addresses;
 use crate::failure::Failure;
+use crate::program::Addresses;
 use ackline::core::ListenOn;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
 use ackline::runtime::{IncomingUdp, UdpFlow};

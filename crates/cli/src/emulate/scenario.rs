@@ -1,10 +1,10 @@
 //! `ackline emulate FILE`: a scenario in real time.
 
-use super::program;
 use crate::args::emulate::EmulateArgs;
 use crate::failure::Failure;
 use crate::output::{json, print, say};
 use crate::plot::overlaid;
+use crate::program;
 use crate::sim::report::{self, Files};
 use crate::sim::{read, warn_of_wrong_reads};
 use ackline::Registry;

@@ -1,12 +1,12 @@
 //! How names are resolved inside: resolv.conf(5) of the program, and the resolver that stands behind it.
 
-use super::program::Addresses;
+use crate::program::Addresses;
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// Where programs look for their resolvers.
-pub(super) const RESOLV_CONF: &str = "/etc/resolv.conf";
+pub(crate) const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 /// The port of DNS.
 const DNS: u16 = 53;
@@ -16,9 +16,9 @@ const MOST: usize = 3;
 
 /// Who resolves names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// Stands behind port 53 of the base address.
-    pub(super) resolver: SocketAddr,
+    pub(crate) resolver: SocketAddr,
     /// Others, which the program can reach by their own addresses.
     others: Vec<Ipv4Addr>,
     /// Lines of the machine's file that say how to look names up.
@@ -27,14 +27,19 @@ pub(super) struct Names {
 
 impl Names {
     /// Those of this machine; `resolver` takes the place of its own.
-    pub(super) fn of_machine(resolver: Option<SocketAddr>) -> Self {
+    pub(crate) fn of_machine(resolver: Option<SocketAddr>) -> Self {
         // resolv.conf(5): without a file, the resolver is on this machine.
-        let mut names = Self::read(&fs::read_to_string(RESOLV_CONF).unwrap_or_default());
-        if let Some(resolver) = resolver {
-            names.resolver = resolver;
-            names.others.clear();
+        let names = Self::read(&fs::read_to_string(RESOLV_CONF).unwrap_or_default());
+        match resolver {
+            Some(resolver) => Self { resolver, ..names }.alone(),
+            None => names,
         }
-        names
+    }
+
+    /// The resolver that stands behind the base address alone.
+    pub(crate) fn alone(mut self) -> Self {
+        self.others.clear();
+        self
     }
 
     /// As the machine's file says.
@@ -61,9 +66,9 @@ impl Names {
     }
 
     /// The program's file.
-    pub(super) fn resolv_conf(&self, addresses: Addresses) -> String {
+    pub(crate) fn resolv_conf(&self, addresses: Addresses) -> String {
         let mut text = format!(
-            "# Of ackline emulate: behind port 53 of this address is {}.\nnameserver {}\n",
+            "# Of ackline: behind port 53 of this address is {}.\nnameserver {}\n",
             self.resolver, addresses.base
         );
         for other in &self.others {

@@ -1,39 +1,38 @@
-//! The program and the network namespace that it runs in.
+//! A program in a network namespace of its own, whose only way out is a TUN device.
 
-use super::names::RESOLV_CONF;
 use crate::failure::{Exit, Failure, plain};
+use crate::names::RESOLV_CONF;
 use crate::output;
 use crate::signals::Signals;
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::InterfaceAddress;
 use ackline::runtime::netns::{Namespace, enter_user_namespace, replace_file_for_thread};
-use ackline_emulate::Offload;
-use ipnet::{IpNet, Ipv4Net};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use tokio::process::{Child, Command};
 
 /// The name of the program's interface.
-const INTERFACE: &str = "ackline0";
+pub(crate) const INTERFACE: &str = "ackline0";
 /// The variable that tells the program how to reach this machine.
 const BASE: &str = "ACKLINE_BASE";
 
 /// The address of the program, and the one that stands for this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Addresses {
-    pub(super) program: Ipv4Addr,
-    pub(super) base: Ipv4Addr,
+pub(crate) struct Addresses {
+    pub(crate) program: Ipv4Addr,
+    pub(crate) base: Ipv4Addr,
 }
 
 impl Addresses {
     /// Of the shared address space (RFC 6598) the first four that this machine does not have: of `taken`.
-    pub(super) fn apart_from(taken: &[IpNet]) -> Option<Self> {
+    pub(crate) fn apart_from(taken: &[IpNet]) -> Option<Self> {
         let space = Ipv4Net::new_assert(Ipv4Addr::new(100, 64, 0, 0), 10);
         let mut nets = space.subnets(30).ok()?;
         let free = nets.find(|net| {
@@ -47,6 +46,48 @@ impl Addresses {
         let address = |number| Ipv4Addr::new(a, b, c, d + number);
         Some(Self { program: address(2), base: address(1) })
     }
+
+    /// The same in IPv6: in a network of this program's own (RFC 4193), with the IPv4 address at its end.
+    pub(crate) fn ipv6(self) -> [Ipv6Addr; 2] {
+        const NET: u128 = 0xfd61_636b_6c69_6e65 << 64;
+        [self.program, self.base].map(|address| Ipv6Addr::from(NET | u128::from(address.to_bits())))
+    }
+}
+
+/// What the program finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inside<'a> {
+    pub(crate) addresses: Addresses,
+    /// IPv6, too, if this machine's kernel has it.
+    pub(crate) ipv6: bool,
+    /// The file that names its resolvers.
+    pub(crate) resolv_conf: &'a str,
+    /// Super-packets and partial checksums.
+    pub(crate) offload: bool,
+    pub(crate) mtu: u32,
+}
+
+impl Inside<'_> {
+    /// A TUN device for a namespace: everything is routed there.
+    pub(crate) fn device(&self) -> TunConfig {
+        let own = |net| InterfaceAddress::network(net);
+        let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
+        let mut config = TunConfig::new().name(INTERFACE).mtu(self.mtu);
+        config =
+            config.address(own(Ipv4Net::new_assert(self.addresses.program, 32).into())).route(everything);
+        if self.ipv6 && has_ipv6() {
+            let [program, _] = self.addresses.ipv6();
+            let everything = IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 0));
+            config = config.address(own(Ipv6Net::new_assert(program, 128).into())).route(everything);
+        }
+        if self.offload { config } else { config.plain() }
+    }
+}
+
+/// The kernel gives interfaces of the thread's namespace IPv6 addresses.
+fn has_ipv6() -> bool {
+    let disabled = std::fs::read_to_string("/proc/sys/net/ipv6/conf/default/disable_ipv6");
+    disabled.is_ok_and(|text| text.trim() == "0")
 }
 
 /// Gains the rights to make a namespace, if they are missing: inside a user namespace. To be called while the process has one thread.
@@ -60,36 +101,26 @@ pub(crate) fn prepare() -> Result<(), Failure> {
 }
 
 /// The program, and the way out of its namespace.
-pub(super) struct Started {
-    pub(super) child: Child,
-    pub(super) tun: Tun,
-    pub(super) overruns: Overruns,
+pub(crate) struct Started {
+    pub(crate) child: Child,
+    pub(crate) tun: Tun,
+    pub(crate) overruns: Overruns,
 }
 
-/// Starts the program in a new network namespace whose only way out is a TUN device, with `resolv_conf` as the file that
-/// names its resolvers.
-pub(super) fn start(
-    command: &[OsString],
-    addresses: Addresses,
-    resolv_conf: &str,
-    offload: Offload,
-    mtu: u32,
-) -> Result<Started, Failure> {
+/// Starts the program in a new network namespace whose only way out is a TUN device.
+pub(crate) fn start(command: &[OsString], place: Inside<'_>) -> Result<Started, Failure> {
     let [program, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
     let inside = || -> Result<Started, Failure> {
         Namespace::new_for_thread()?;
-        let own = InterfaceAddress::network(IpNet::V4(Ipv4Net::new_assert(addresses.program, 32)));
-        let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
-        let config = TunConfig::new().name(INTERFACE).mtu(mtu).address(own).route(everything);
-        let tun = Tun::create(&if offload == Offload::Off { config.plain() } else { config })?;
+        let tun = Tun::create(&place.device())?;
         let overruns = Overruns::open();
         // A container may permit namespaces and forbid mounts. Addresses work all the same.
-        if let Err(error) = replace_file_for_thread(RESOLV_CONF, resolv_conf.as_bytes()) {
+        if let Err(error) = replace_file_for_thread(RESOLV_CONF, place.resolv_conf.as_bytes()) {
             output::say(&format!("warning: names are not resolved inside: {error}"));
         }
         let mut command = Command::new(program);
         // It has no network without this process.
-        command.args(arguments).env(BASE, addresses.base.to_string()).kill_on_drop(true);
+        command.args(arguments).env(BASE, place.addresses.base.to_string()).kill_on_drop(true);
         let child = command.spawn().map_err(|error| {
             let name = program.to_string_lossy();
             match error.kind() {
@@ -110,8 +141,8 @@ pub(super) fn start(
     })
 }
 
-/// Counts the packets that found no room in the program's interface because the emulator had not read those before.
-pub(super) struct Overruns {
+/// Counts the packets that found no room in the program's interface because this process had not read those before.
+pub(crate) struct Overruns {
     /// The interfaces of the namespace in which it was opened; `None` without proc(5).
     counters: Option<File>,
 }
@@ -123,7 +154,7 @@ impl Overruns {
     }
 
     /// How many so far.
-    pub(super) fn read(&self) -> u64 {
+    pub(crate) fn read(&self) -> u64 {
         let mut text = [0; 4_096];
         let read = self.counters.as_ref().and_then(|counters| counters.read_at(&mut text, 0).ok());
         let text = read.and_then(|length| std::str::from_utf8(&text[..length]).ok());
@@ -140,8 +171,7 @@ impl Overruns {
 }
 
 /// Waits for the program, and passes signals on to it that end this process otherwise.
-pub(super) async fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
-    let mut signals = Signals::catch()?;
+pub(crate) async fn wait(mut child: Child, signals: &mut Signals) -> Result<ExitStatus, Failure> {
     loop {
         tokio::select! {
             status = child.wait() => return status.map_err(|error| Failure::system("wait for the program", &error)),
@@ -157,7 +187,7 @@ pub(super) async fn wait(mut child: Child) -> Result<ExitStatus, Failure> {
 }
 
 /// The exit status of this process.
-pub(super) fn outcome(status: ExitStatus) -> Result<(), Failure> {
+pub(crate) fn outcome(status: ExitStatus) -> Result<(), Failure> {
     let byte = |number: i32| u8::try_from(number).unwrap_or(u8::MAX);
     match (status.code(), status.signal()) {
         (Some(0), _) => Ok(()),
