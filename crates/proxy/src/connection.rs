@@ -1,0 +1,88 @@
+//! One connection: the client waits until its destination has answered.
+
+use crate::proxy::{Shared, Way};
+use crate::relay::relay;
+use crate::target::Protocol;
+use crate::upstream::{ConnectError, Connected};
+use ackline_runtime::{HeldSyn, Refusal, TcpStream};
+use tokio::net;
+use tokio::time::timeout;
+
+/// Answers the client as its destination does, and carries the connection on to its end.
+pub(crate) async fn carry(shared: &Shared, syn: HeldSyn) {
+    let counters = &shared.counters;
+    let (upstream, target) = match shared.way(syn.peer_addr().ip(), syn.local_addr(), Protocol::Tcp) {
+        Way::Through(upstream, target) => (upstream, target),
+        Way::Resolver(upstream, resolver) => (upstream, resolver.address.into()),
+        Way::Refuse => return syn.refuse(Refusal::Rst),
+        Way::Drop => return syn.refuse(Refusal::Drop),
+    };
+    let connect = timeout(shared.config.connect_timeout, upstream.connect(&target));
+    let Ok(connected) = syn.hold(connect).await else { return counters.abandoned.one() };
+    let Connected { stream: outside, early } = match connected.unwrap_or(Err(ConnectError::TimedOut)) {
+        Ok(connected) => connected,
+        Err(error) => return syn.refuse(shared.refusal(&upstream, &error)),
+    };
+    // If this fails the client has gone, and the destination is told below.
+    let mut outside = Outside { stream: outside, is_over: false };
+    let Ok(inside) = syn.accept().await else { return counters.abandoned.one() };
+    let mut inside = Inside { stream: inside, is_over: false };
+    let _open = counters.open_connections.enter();
+    let outcome = relay(&mut inside.stream, &mut outside.stream, early, counters).await;
+    (inside.is_over, outside.is_over) = (outcome.is_ok(), outcome.is_ok());
+    if outcome.is_ok() { counters.finished.one() } else { counters.reset.one() }
+}
+
+/// A client's end, which is reset unless all has been passed on.
+struct Inside {
+    stream: TcpStream,
+    is_over: bool,
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.stream.abort();
+        }
+    }
+}
+
+/// The other end.
+struct Outside {
+    stream: net::TcpStream,
+    is_over: bool,
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        if !self.is_over {
+            // A socket that cannot be told so has ended already.
+            let _ = self.stream.set_zero_linger();
+        }
+    }
+}
+
+impl Shared {
+    /// Counts why a connection or flow could not be carried on, says what concerns who runs the proxy, and returns what a client is told.
+    pub(crate) fn refusal(&self, upstream: &impl std::fmt::Display, error: &ConnectError) -> Refusal {
+        let counters = &self.counters;
+        let (counter, refusal) = match error {
+            ConnectError::Refused => (&counters.upstream_refused, Refusal::Rst),
+            ConnectError::Unreachable => (&counters.upstream_unreachable, Refusal::Unreachable),
+            ConnectError::TimedOut => (&counters.upstream_timeouts, Refusal::Drop),
+            ConnectError::Exhausted(error) => {
+                self.notices.trouble(
+                    "sockets",
+                    format_args!("{error}; connections and flows wait until some have ended"),
+                );
+                (&counters.no_descriptor, Refusal::Drop)
+            }
+            ConnectError::Server(what) => {
+                self.notices.trouble(&upstream.to_string(), what);
+                (&counters.upstream_failed, Refusal::Unreachable)
+            }
+        };
+        counter.one();
+        refusal
+    }
+}

@@ -1,0 +1,372 @@
+//! Rules and limits in TOML.
+
+use crate::clients::Limits;
+use crate::rules::{Action, Rule};
+use crate::target::Protocol;
+use crate::upstream::Upstream;
+use ipnet::IpNet;
+use serde::de::{self, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::net::{IpAddr, SocketAddr};
+use std::ops::{Range, RangeInclusive};
+use std::str::FromStr;
+use std::sync::Arc;
+use toml::Spanned;
+
+/// What a file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigFile {
+    /// What becomes of connections and flows.
+    pub rules: Vec<Rule>,
+    /// What becomes of those that no rule matches.
+    pub otherwise: Option<Action>,
+    /// Who answers questions about names.
+    pub dns: Option<Resolver>,
+    /// Limits that the file changes.
+    pub limits: Limits,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileError {
+    /// Counted from 1.
+    pub line: usize,
+    /// The key of the value that is wrong, if it is one.
+    pub key: Option<String>,
+    /// What is wrong, and what would be right.
+    pub message: String,
+}
+
+impl std::error::Error for FileError {}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(f, "line {}, {key}: {}", self.line, self.message),
+            None => write!(f, "line {}: {}", self.line, self.message),
+        }
+    }
+}
+
+/// A resolver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolver {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// How it is asked. The clients ask over either.
+    pub protocol: Protocol,
+}
+
+impl FromStr for Resolver {
+    type Err = String;
+
+    /// `ADDRESS[:PORT]`, with `tcp://` before it if the upstream carries no datagrams.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (protocol, place) = match text.split_once("://") {
+            Some(("tcp", place)) => (Protocol::Tcp, place),
+            Some(("udp", place)) => (Protocol::Udp, place),
+            Some(_) => {
+                return Err("no way to ask a resolver; write udp:// or tcp:// before its address".to_owned());
+            }
+            None => (Protocol::Udp, text),
+        };
+        let bare = place.trim_start_matches('[').trim_end_matches(']');
+        let address = place.parse().or_else(|_| bare.parse::<IpAddr>().map(|ip| (ip, 53).into()));
+        let address = address.map_err(|_| {
+            "not an address; write one like 192.0.2.53, 192.0.2.53:5353 or tcp://[2001:db8::53]".to_owned()
+        })?;
+        Ok(Self { address, protocol })
+    }
+}
+
+/// The file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    default: Option<Spanned<String>>,
+    dns: Option<Text<Resolver>>,
+    #[serde(default)]
+    upstream: BTreeMap<String, Spanned<Text<Upstream>>>,
+    #[serde(default)]
+    rule: Vec<WrittenRule>,
+    #[serde(default)]
+    limits: WrittenLimits,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRule {
+    #[serde(default)]
+    to: Several<Net>,
+    #[serde(default)]
+    from: Several<Net>,
+    #[serde(default)]
+    port: Several<Ports>,
+    #[serde(default)]
+    domain: Several<Domain>,
+    protocol: Option<Protocol>,
+    action: Spanned<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenLimits {
+    client_connections: Option<u32>,
+    client_flows: Option<u32>,
+    total: Option<u32>,
+}
+
+impl ConfigFile {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// The first that is wrong.
+    pub fn parse(text: &str) -> Result<Self, FileError> {
+        let wrong = |span: Option<Range<usize>>, message: &str| FileError::at(text, span, message);
+        let written: Written = toml::from_str(text).map_err(|error| wrong(error.span(), error.message()))?;
+        let Written { default, dns, upstream, rule, limits } = written;
+        let mut upstreams = BTreeMap::new();
+        for (name, url) in upstream {
+            if BUILT_IN.contains(&&*name) {
+                let message = format!("{name:?} is an action of its own; give the upstream another name");
+                return Err(wrong(Some(url.span()), &message));
+            }
+            upstreams.insert(name, Arc::new(url.into_inner().0));
+        }
+        let action = |named: &Spanned<String>| match named.as_ref().as_str() {
+            "direct" => Ok(Action::Through(Arc::new(Upstream::Direct))),
+            "resolver" => Ok(Action::Resolver),
+            "refuse" => Ok(Action::Refuse),
+            "drop" => Ok(Action::Drop),
+            name => upstreams.get(name).cloned().map(Action::Through).ok_or_else(|| {
+                let known: Vec<&str> = upstreams.keys().map(String::as_str).chain(BUILT_IN).collect();
+                wrong(Some(named.span()), &format!("no action {name:?}; there are {}", known.join(", ")))
+            }),
+        };
+        let rules = rule.into_iter().map(|rule| {
+            let action = action(&rule.action)?;
+            Ok(Rule {
+                to: rule.to.of(|net| net.0),
+                from: rule.from.of(|net| net.0),
+                ports: rule.port.of(|ports| ports.0),
+                domains: rule.domain.of(|domain| domain.0),
+                protocol: rule.protocol,
+                action,
+            })
+        });
+        let rules = rules.collect::<Result<_, _>>()?;
+        let otherwise = default.as_ref().map(action).transpose()?;
+        let usual = Limits::default();
+        let limits = Limits {
+            client_connections: limits.client_connections.unwrap_or(usual.client_connections),
+            client_flows: limits.client_flows.unwrap_or(usual.client_flows),
+            total: limits.total.unwrap_or(usual.total),
+        };
+        Ok(Self { rules, otherwise, dns: dns.map(|text| text.0), limits })
+    }
+}
+
+/// Actions that need no upstream's name.
+const BUILT_IN: [&str; 4] = ["direct", "resolver", "refuse", "drop"];
+
+impl FileError {
+    fn at(text: &str, span: Option<Range<usize>>, message: &str) -> Self {
+        let start = span.map_or(0, |span| span.start).min(text.len());
+        let before = text.get(..start).unwrap_or_default();
+        let line = before.matches('\n').count();
+        let key = text.lines().nth(line).and_then(|line| line.split_once('='));
+        let key = key.map(|(key, _)| key.trim().to_owned());
+        Self { line: line + 1, key, message: message.replace('\n', " ") }
+    }
+}
+
+/// One or a list.
+struct Several<T>(Vec<T>);
+
+impl<T> Several<T> {
+    fn of<U>(self, map: impl FnMut(T) -> U) -> Vec<U> {
+        self.0.into_iter().map(map).collect()
+    }
+}
+
+impl<T> Default for Several<T> {
+    fn default() -> Self {
+        Self(vec![])
+    }
+}
+
+impl<'de, T: Element> Deserialize<'de> for Several<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(SeveralVisitor(PhantomData))
+    }
+}
+
+/// What a list may have.
+trait Element: Sized {
+    const EXPECTED: &str;
+
+    fn read(text: &str) -> Option<Self>;
+}
+
+struct SeveralVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Element> Visitor<'de> for SeveralVisitor<T> {
+    type Value = Several<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Several<T>, E> {
+        let one = T::read(text).ok_or_else(|| E::custom(format_args!("{text:?} is not {}", T::EXPECTED)))?;
+        Ok(Several(vec![one]))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Several<T>, E> {
+        self.visit_str(&number.to_string())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Several<T>, A::Error> {
+        let mut all = vec![];
+        while let Some(Several(more)) = list.next_element()? {
+            all.extend(more);
+        }
+        // An empty list would be a rule for everything.
+        if all.is_empty() {
+            return Err(de::Error::custom(format_args!("an empty list; write {}", T::EXPECTED)));
+        }
+        Ok(Several(all))
+    }
+}
+
+struct Net(IpNet);
+
+impl Element for Net {
+    const EXPECTED: &str = "a network, such as 10.0.0.0/8, or an address";
+
+    fn read(text: &str) -> Option<Self> {
+        let net = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
+        net.ok().map(|net| Self(net.trunc()))
+    }
+}
+
+struct Ports(RangeInclusive<u16>);
+
+impl Element for Ports {
+    const EXPECTED: &str = "a port, or several as \"8000-8100\"";
+
+    fn read(text: &str) -> Option<Self> {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let ports = first.trim().parse().ok()?..=last.trim().parse().ok()?;
+        (!ports.is_empty()).then_some(Self(ports))
+    }
+}
+
+struct Domain(String);
+
+impl Element for Domain {
+    const EXPECTED: &str = "a name, such as example.org, which stands for all names below it, too";
+
+    fn read(text: &str) -> Option<Self> {
+        let name = text.trim_start_matches("*.").trim_matches('.');
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        (!name.is_empty() && name.bytes().all(is_name)).then(|| Self(name.to_ascii_lowercase()))
+    }
+}
+
+/// A text that something is read from.
+struct Text<T>(T);
+
+impl<'de, T: FromStr<Err: fmt::Display>> Deserialize<'de> for Text<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map(Self).map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_has_upstreams_rules_and_limits() {
+        let file = ConfigFile::parse(
+            "default = 'office'\n\
+             dns = 'tcp://192.0.2.53'\n\
+             [upstream]\n\
+             office = 'socks5://me:secret@192.0.2.1:1080'\n\
+             [[rule]]\n\
+             to = ['10.0.0.0/8', 'fd00::1']\n\
+             port = [22, '8000-8100']\n\
+             protocol = 'tcp'\n\
+             action = 'direct'\n\
+             [[rule]]\n\
+             domain = '*.Example.org.'\n\
+             from = '192.168.1.9'\n\
+             action = 'drop'\n\
+             [limits]\n\
+             client_connections = 7\n",
+        )
+        .expect("right");
+        let office = "socks5://me:secret@192.0.2.1:1080".parse().expect("an upstream");
+        assert_eq!(file.otherwise, Some(Action::Through(Arc::new(office))));
+        let resolver = Resolver { address: ([192, 0, 2, 53], 53).into(), protocol: Protocol::Tcp };
+        assert_eq!(file.dns, Some(resolver));
+        let net = |text: &str| text.parse::<IpNet>().expect("a network");
+        assert_eq!(
+            file.rules,
+            [
+                Rule {
+                    to: vec![net("10.0.0.0/8"), net("fd00::1/128")],
+                    ports: vec![22..=22, 8_000..=8_100],
+                    protocol: Some(Protocol::Tcp),
+                    ..Rule::all(Action::Through(Arc::new(Upstream::Direct)))
+                },
+                Rule {
+                    domains: vec!["example.org".into()],
+                    from: vec![net("192.168.1.9/32")],
+                    ..Rule::all(Action::Drop)
+                },
+            ]
+        );
+        assert_eq!(file.limits, Limits { client_connections: 7, ..Limits::default() });
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_line_key_and_what_would_be_right() {
+        for (text, expected) in [
+            (
+                "default = 'offise'\n[upstream]\noffice = 'direct'\n",
+                "line 1, default: no action \"offise\"; there are office, direct, resolver, refuse, drop",
+            ),
+            ("[upstream]\nx = 'socks4://h:1'\n", "line 2, x: no upstream; write direct, socks5://HOST:PORT"),
+            ("[upstream]\ndrop = 'direct'\n", "line 2, drop: \"drop\" is an action of its own"),
+            (
+                "[[rule]]\nprot = 'tcp'\naction = 'drop'\n",
+                "line 2, prot: unknown field `prot`, expected one of `to`",
+            ),
+            (
+                "[[rule]]\nprotocol = 'icmp'\naction = 'drop'\n",
+                "line 2, protocol: unknown variant `icmp`, expected `tcp` or `udp`",
+            ),
+            (
+                "[[rule]]\nto = '10.0.0.0/33'\naction = 'drop'\n",
+                "line 2, to: \"10.0.0.0/33\" is not a network, such as 10.0.0.0/8",
+            ),
+            ("[[rule]]\nto = []\naction = 'drop'\n", "line 2, to: an empty list; write a network"),
+            ("[[rule]]\nport = '9-8'\naction = 'drop'\n", "line 2, port: \"9-8\" is not a port, or several"),
+            ("[[rule]]\nport = 65536\naction = 'drop'\n", "line 2, port: \"65536\" is not a port"),
+            ("[[rule]]\ndomain = 'a b'\naction = 'drop'\n", "line 2, domain: \"a b\" is not a name"),
+            ("\n[[rule]]\nto = '::/0'\n", "line 2: missing field `action`"),
+            ("dns = 'one.test'\n", "line 1, dns: not an address; write one like 192.0.2.53"),
+            ("[limits]\ntotal = -1\n", "line 2, total: invalid value: integer `-1`, expected u32"),
+            ("default = \n", "line 1, default: "),
+        ] {
+            let error = ConfigFile::parse(text).expect_err(text).to_string();
+            assert!(error.starts_with(expected), "{error}\n{expected}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+#![doc = include_str!("../README.md")]
+//!
+//! | file | holds |
+//! |---|---|
+//! | `proxy` | what comes to a stack, and which way it takes |
+//! | `connection`, `relay` | one connection: held until its destination answers, then copied both ways |
+//! | `flow` | one UDP flow |
+//! | `upstream/` | sockets of the kernel, SOCKS5, HTTP CONNECT |
+//! | `rules`, `file` | rules, and the file that has them |
+//! | `names` | names of addresses, from the resolver's answers |
+//! | `clients`, `counters`, `notices` | limits, numbers, lines |
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod clients;
+mod connection;
+mod counters;
+mod file;
+mod flow;
+mod names;
+mod notices;
+mod proxy;
+mod relay;
+mod rules;
+mod target;
+mod upstream;
+
+pub use clients::Limits;
+pub use counters::{Counted, Kind, Stats};
+pub use file::{ConfigFile, FileError, Resolver};
+pub use notices::Say;
+pub use proxy::{Config, Meter, Proxy};
+pub use rules::{Action, Rule, Rules};
+pub use target::{Protocol, Target};
+pub use upstream::{Server, Upstream, UrlError};

@@ -1,0 +1,301 @@
+//! The proxy: what comes to a stack, and where it goes.
+
+use crate::clients::{Clients, Full, Limits};
+use crate::connection;
+use crate::counters::{Counters, Stats};
+use crate::file::Resolver;
+use crate::flow;
+use crate::names::Names;
+use crate::notices::{Notices, Say};
+use crate::rules::{Action, Rules};
+use crate::target::{Protocol, Target, can_be_carried};
+use crate::upstream::Upstream;
+use ackline_runtime::{HeldSyn, Incoming, IncomingUdp, Refusal, Stack, UdpFlow};
+use ackline_tcp_core::ListenOn;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// The port of DNS.
+pub(crate) const DNS: u16 = 53;
+
+/// Names that are remembered.
+const NAMES: NonZeroUsize = NonZeroUsize::new(16_384).unwrap();
+
+/// How a proxy carries on what comes to it.
+#[derive(Clone)]
+pub struct Config {
+    /// Which way what takes. Default: everything straight to its destination.
+    pub rules: Rules,
+    /// Addresses that stand for the proxy itself. Default: none.
+    pub own: Vec<IpAddr>,
+    /// Who stands behind port 53 of these. Default: nobody.
+    pub resolver: Option<Resolver>,
+    /// The resolver is asked without an upstream, whatever the rules say. Default: false.
+    pub resolver_is_near: bool,
+    /// The other ports of the proxy's own addresses are those of this machine's loopback. Default: false, they refuse.
+    pub loopback: bool,
+    /// Limits of what clients may have.
+    pub limits: Limits,
+    /// Time that an upstream has to connect. Then the client is left without an answer, as by a destination that does not answer. Less
+    /// than [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Default: 30 s.
+    pub connect_timeout: Duration,
+    /// Longest IP packet towards clients, in bytes. Default: 1,500.
+    pub mtu: u32,
+    /// Who is told of trouble: an upstream that fails, descriptors that are used up. Default: nobody.
+    pub say: Option<Say>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            rules: Rules::all_through(Upstream::Direct),
+            own: vec![],
+            resolver: None,
+            resolver_is_near: false,
+            loopback: false,
+            limits: Limits::default(),
+            connect_timeout: Duration::from_secs(30),
+            mtu: 1_500,
+            say: None,
+        }
+    }
+}
+
+/// What all connections and flows share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    direct: Arc<Upstream>,
+    pub(crate) counters: Counters,
+    pub(crate) names: Names,
+    pub(crate) notices: Notices,
+}
+
+/// A proxy on a stack that [accepts any address](ackline_runtime::stack::Builder::any_address): it ends the connections and UDP flows that
+/// come there, and carries them on.
+///
+/// A client is answered when its destination has answered: who is refused there gets an RST, whom no way leads to an ICMP error, and
+/// who gets no answer there gets none here.
+pub struct Proxy {
+    shared: Arc<Shared>,
+    clients: Arc<Clients>,
+    incoming: Incoming,
+    flows: IncomingUdp,
+    connections: JoinSet<()>,
+    carried: JoinSet<()>,
+}
+
+/// Reads what a proxy has counted, also after its end.
+#[derive(Clone)]
+pub struct Meter(Arc<Shared>);
+
+impl Meter {
+    /// The counters now.
+    #[must_use]
+    pub fn read(&self) -> Stats {
+        self.0.counters.read()
+    }
+}
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Meter").field(&self.read()).finish()
+    }
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Proxy").field("counters", &self.shared.counters).finish_non_exhaustive()
+    }
+}
+
+impl Proxy {
+    /// Takes all connections and flows of `stack`.
+    ///
+    /// # Errors
+    /// `AddrInUse` if somebody else takes them; `NetworkDown` if the device is gone, `NotConnected` once the stack shuts down.
+    pub fn new(stack: &Stack, config: Config) -> io::Result<Self> {
+        let incoming = stack.listen(ListenOn::Any)?.incoming()?;
+        let flows = stack.incoming_udp()?;
+        let clients = Clients::new(config.limits);
+        let shared = Arc::new(Shared {
+            direct: Arc::new(Upstream::Direct),
+            counters: Counters::default(),
+            names: Names::new(NAMES),
+            notices: Notices::new(config.say.clone()),
+            config,
+        });
+        Ok(Self { shared, clients, incoming, flows, connections: JoinSet::new(), carried: JoinSet::new() })
+    }
+
+    /// What it counts.
+    #[must_use]
+    pub fn meter(&self) -> Meter {
+        Meter(self.shared.clone())
+    }
+
+    /// Carries connections and flows on, until the stack fails. Dropping the future loses nothing: another one goes on.
+    pub async fn run(&mut self) -> io::Error {
+        loop {
+            // What goes wrong with one connection or flow its two ends are told.
+            tokio::select! {
+                syn = self.incoming.next() => match syn {
+                    Ok(syn) => self.connection(syn),
+                    Err(error) => return error,
+                },
+                flow = self.flows.accept() => match flow {
+                    Ok(flow) => self.flow(flow),
+                    Err(error) => return error,
+                },
+                // Nothing is kept of those that have ended.
+                Some(_) = self.connections.join_next() => {}
+                Some(_) = self.carried.join_next() => {}
+            }
+        }
+    }
+
+    /// Ends it: nothing is accepted any more, flows end, and connections have `limit` to end by themselves. The others are reset.
+    pub async fn finish(self, limit: Duration) {
+        let Self { incoming, flows, mut connections, mut carried, .. } = self;
+        drop((incoming, flows));
+        carried.shutdown().await;
+        let all = async { while connections.join_next().await.is_some() {} };
+        // Whoever has not ended by then is reset, by dropping it.
+        let _ = timeout(limit, all).await;
+        connections.shutdown().await;
+    }
+
+    fn connection(&mut self, syn: HeldSyn) {
+        let counters = &self.shared.counters;
+        counters.connections.one();
+        match self.clients.enter(syn.peer_addr().ip(), Protocol::Tcp) {
+            Ok(place) => {
+                let shared = self.shared.clone();
+                self.connections.spawn(async move {
+                    connection::carry(&shared, syn).await;
+                    drop(place);
+                });
+            }
+            Err(Full::Client) => {
+                counters.client_connections_limit.one();
+                self.shared.client_is_full(syn.peer_addr().ip(), "connections");
+                syn.refuse(Refusal::Rst);
+            }
+            Err(Full::Total) => {
+                self.shared.is_full();
+                syn.refuse(Refusal::Drop);
+            }
+        }
+    }
+
+    fn flow(&mut self, flow: UdpFlow) {
+        let counters = &self.shared.counters;
+        counters.flows.one();
+        let Ok(client) = flow.peer_addr().map(|peer| peer.ip()) else { return };
+        match self.clients.enter(client, Protocol::Udp) {
+            Ok(place) => {
+                let shared = self.shared.clone();
+                self.carried.spawn(async move {
+                    flow::carry(&shared, flow).await;
+                    drop(place);
+                });
+            }
+            Err(Full::Client) => {
+                counters.client_flows_limit.one();
+                self.shared.client_is_full(client, "UDP flows");
+                flow.refuse();
+            }
+            Err(Full::Total) => self.shared.is_full(),
+        }
+    }
+}
+
+/// Where a connection or flow goes.
+pub(crate) enum Way {
+    Through(Arc<Upstream>, Target),
+    /// To a resolver.
+    Resolver(Arc<Upstream>, Resolver),
+    Refuse,
+    Drop,
+}
+
+impl Shared {
+    /// The way of what `client` sends to `wanted`. Counts what has none.
+    pub(crate) fn way(&self, client: IpAddr, wanted: SocketAddr, protocol: Protocol) -> Way {
+        let Config { rules, own, resolver, loopback, .. } = &self.config;
+        if own.contains(&wanted.ip()) {
+            return match resolver {
+                Some(resolver) if wanted.port() == DNS => self.way_to(*resolver, client, protocol),
+                _ if *loopback => {
+                    let here: IpAddr = match wanted {
+                        SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+                    };
+                    Way::Through(self.direct.clone(), SocketAddr::new(here, wanted.port()).into())
+                }
+                _ => self.refuse_uncarried(),
+            };
+        }
+        if !can_be_carried(wanted.ip()) {
+            return self.refuse_uncarried();
+        }
+        let target = Target { address: wanted, name: self.names.of(client, wanted.ip()) };
+        if target.name.is_some() {
+            self.counters.named.one();
+        }
+        match (rules.action(client, &target, protocol), resolver) {
+            (Action::Through(upstream), _) => Way::Through(upstream.clone(), target),
+            (Action::Resolver, Some(resolver)) => self.way_to(*resolver, client, protocol),
+            (Action::Refuse | Action::Resolver, _) => {
+                self.counters.rule_refused.one();
+                Way::Refuse
+            }
+            (Action::Drop, _) => {
+                self.counters.rule_dropped.one();
+                Way::Drop
+            }
+        }
+    }
+
+    fn way_to(&self, resolver: Resolver, client: IpAddr, protocol: Protocol) -> Way {
+        if self.config.resolver_is_near {
+            return Way::Resolver(self.direct.clone(), resolver);
+        }
+        // As the question reaches it.
+        let by = if protocol == Protocol::Tcp { protocol } else { resolver.protocol };
+        match self.config.rules.action(client, &resolver.address.into(), by) {
+            Action::Through(upstream) => Way::Resolver(upstream.clone(), resolver),
+            Action::Resolver => Way::Resolver(self.direct.clone(), resolver),
+            Action::Refuse => {
+                self.counters.rule_refused.one();
+                Way::Refuse
+            }
+            Action::Drop => {
+                self.counters.rule_dropped.one();
+                Way::Drop
+            }
+        }
+    }
+
+    fn refuse_uncarried(&self) -> Way {
+        self.counters.not_carried.one();
+        Way::Refuse
+    }
+
+    fn client_is_full(&self, client: IpAddr, of_what: &str) {
+        self.notices.trouble("limit", format_args!("{client} has as many {of_what} as a client may have"));
+    }
+
+    fn is_full(&self) {
+        self.counters.no_descriptor.one();
+        let total = self.config.limits.total;
+        self.notices.trouble(
+            "limit",
+            format_args!("{total} connections and flows are all there may be; others wait"),
+        );
+    }
+}

@@ -1,0 +1,108 @@
+//! CONNECT of HTTP/1.1: RFC 9112, section 3.2.3; RFC 9110, section 9.3.6.
+
+use super::{ConnectError, Server};
+use crate::target::Target;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use httparse::{EMPTY_HEADER, Response, Status};
+use std::io;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// Longest head of an answer.
+const LONGEST_HEAD: usize = 16 << 10;
+/// Most lines that it may have.
+const MOST_HEADERS: usize = 64;
+
+/// Asks for a connection to `target`. Returns what has come behind the answer: the destination may speak first.
+pub(super) async fn connect(
+    stream: &mut TcpStream,
+    server: &Server,
+    target: &Target,
+) -> Result<Vec<u8>, ConnectError> {
+    stream.write_all(request(server, target).as_bytes()).await.map_err(ConnectError::of_server)?;
+    let mut answer = vec![];
+    loop {
+        if answer.len() >= LONGEST_HEAD {
+            return Err(ConnectError::Server("its answer has no end".to_owned()));
+        }
+        // Little is left over, or nothing.
+        answer.reserve(512);
+        match stream.read_buf(&mut answer).await {
+            Ok(0) => return Err(ConnectError::of_server(io::ErrorKind::UnexpectedEof.into())),
+            Ok(_) => {}
+            Err(error) => return Err(ConnectError::of_server(error)),
+        }
+        if let Some(length) = head(&answer)? {
+            return Ok(answer.split_off(length));
+        }
+    }
+}
+
+/// The length of a head that grants the connection; `None` if more of it must come.
+fn head(answer: &[u8]) -> Result<Option<usize>, ConnectError> {
+    let mut headers = [EMPTY_HEADER; MOST_HEADERS];
+    let mut response = Response::new(&mut headers);
+    let length = match response.parse(answer) {
+        Ok(Status::Complete(length)) => length,
+        Ok(Status::Partial) => return Ok(None),
+        Err(error) => return Err(ConnectError::Server(format!("its answer is no HTTP: {error}"))),
+    };
+    match response.code.unwrap_or(0) {
+        200..300 => Ok(Some(length)),
+        // RFC 9110, sections 15.6.3 to 15.6.5: what is behind it has answered wrongly, is not there, or does not answer.
+        502 | 503 => Err(ConnectError::Refused),
+        504 => Err(ConnectError::TimedOut),
+        403 => Err(ConnectError::Unreachable),
+        407 => Err(ConnectError::Server("it wants another user and password (407)".to_owned())),
+        code => Err(ConnectError::Server(format!("it answers {code}"))),
+    }
+}
+
+fn request(server: &Server, target: &Target) -> String {
+    let mut request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n");
+    if let Some(credentials) = server.credentials() {
+        // RFC 7617.
+        let pair = STANDARD.encode(format!("{}:{}", credentials.user, credentials.password));
+        request += &format!("Proxy-Authorization: Basic {pair}\r\n");
+    }
+    request + "\r\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_request_has_the_name_if_there_is_one_and_the_password() {
+        let mut target = Target::from(std::net::SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 443)));
+        let server = Server::parse("h:1", 1).expect("right");
+        assert_eq!(
+            request(&server, &target),
+            "CONNECT [2001:db8::1]:443 HTTP/1.1\r\nHost: [2001:db8::1]:443\r\n\r\n"
+        );
+        target.name = Some("example.test".into());
+        let server = Server::parse("Aladdin:open%20sesame@h:1", 1).expect("right");
+        // RFC 7617, section 2, has this example.
+        assert_eq!(
+            request(&server, &target),
+            "CONNECT example.test:443 HTTP/1.1\r\nHost: example.test:443\r\n\
+             Proxy-Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn answers_are_read_to_their_end_and_say_what_went_wrong() {
+        let granted = b"HTTP/1.1 200 Connection established\r\nA: b\r\n\r\nSSH-2.0";
+        assert!(matches!(head(granted), Ok(Some(length)) if granted[length..] == *b"SSH-2.0"));
+        for length in 0..granted.len() - 8 {
+            assert!(matches!(head(&granted[..length]), Ok(None)), "{length}");
+        }
+        let refused = |code: u16| head(format!("HTTP/1.1 {code} no\r\n\r\n").as_bytes());
+        assert!(matches!(refused(503), Err(ConnectError::Refused)));
+        assert!(matches!(refused(504), Err(ConnectError::TimedOut)));
+        assert!(matches!(refused(403), Err(ConnectError::Unreachable)));
+        assert!(matches!(refused(407), Err(ConnectError::Server(text)) if text.contains("password")));
+        assert!(matches!(head(b"SSH-2.0-x\r\n"), Err(ConnectError::Server(_))));
+    }
+}

@@ -1,0 +1,217 @@
+//! Connections straight to their destination.
+
+use crate::world::*;
+use ackline_proxy::{Action, Config, Rule, Rules};
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::time::timeout;
+
+#[tokio::test]
+async fn data_pass_both_ways_over_either_version_of_ip() {
+    let world = world(Config::default());
+    let (server, port) = listener().await;
+    let inside = world.connect(port).await.expect("connected");
+    talk(inside, server.accept().await.expect("a connection").0).await;
+    let server = match tokio::net::TcpListener::bind("[::1]:0").await {
+        Ok(server) => server,
+        // A machine without IPv6.
+        Err(error) => return assert_eq!(error.kind(), ErrorKind::AddrNotAvailable),
+    };
+    let port = server.local_addr().expect("bound").port();
+    let inside = world.connect_to(address(OWN6, port)).await.expect("connected");
+    talk(inside, server.accept().await.expect("a connection").0).await;
+    world.until(|stats| stats.connections == 2 && stats.open_connections == 0).await;
+    let stats = world.meter.read();
+    assert_eq!((stats.bytes_up, stats.bytes_down), (10, 10));
+}
+
+#[tokio::test]
+async fn bulk_passes_whole_in_both_directions_at_once() {
+    const BYTES: usize = 3_000_000;
+    let world = world(Config::default());
+    let (server, port) = listener().await;
+    let inside = world.connect(port).await.expect("connected");
+    let (outside, _) = server.accept().await.expect("a connection");
+    let sent: Vec<u8> = (0..BYTES).map(|at| (at * at / 7) as u8).collect();
+    let (mut inside_read, mut inside_write) = tokio::io::split(inside);
+    let (mut outside_read, mut outside_write) = tokio::io::split(outside);
+    let (mut up, mut down) = (vec![], vec![]);
+    let all = async {
+        tokio::try_join!(
+            async {
+                inside_write.write_all(&sent).await?;
+                inside_write.shutdown().await
+            },
+            async {
+                outside_write.write_all(&sent).await?;
+                outside_write.shutdown().await
+            },
+            inside_read.read_to_end(&mut down),
+            outside_read.read_to_end(&mut up),
+        )
+    };
+    timeout(PATIENCE, all).await.expect("in time").expect("no error");
+    assert!(up == sent && down == sent, "what came is not what was sent");
+    world.until(|stats| stats.finished == 1 && stats.open_connections == 0).await;
+    assert_eq!(world.meter.read().bytes_up, BYTES as u64);
+}
+
+#[tokio::test]
+async fn a_half_closed_connection_goes_on_the_other_way() {
+    let world = world(Config::default());
+    let (server, port) = listener().await;
+    for client_first in [true, false] {
+        let mut inside = world.connect(port).await.expect("connected");
+        let (mut outside, _) = server.accept().await.expect("a connection");
+        let mut rest = vec![];
+        let exchange = async {
+            if client_first {
+                inside.write_all(b"question").await.expect("sent");
+                inside.shutdown().await.expect("closed");
+                outside.read_to_end(&mut rest).await.expect("the end");
+                outside.write_all(b"answer").await.expect("sent");
+                drop(outside);
+                inside.read_to_end(&mut rest).await.expect("the end");
+            } else {
+                outside.write_all(b"question").await.expect("sent");
+                outside.shutdown().await.expect("closed");
+                inside.read_to_end(&mut rest).await.expect("the end");
+                inside.write_all(b"answer").await.expect("sent");
+                drop(inside);
+                outside.read_to_end(&mut rest).await.expect("the end");
+            }
+        };
+        timeout(PATIENCE, exchange).await.expect("in time");
+        assert_eq!(rest, b"questionanswer");
+    }
+    world.until(|stats| stats.finished == 2 && stats.open_connections == 0).await;
+}
+
+#[tokio::test]
+async fn a_reset_of_either_side_resets_the_other() {
+    let world = world(Config::default());
+    let (server, port) = listener().await;
+    let inside = world.connect(port).await.expect("connected");
+    let (mut outside, _) = server.accept().await.expect("a connection");
+    inside.abort();
+    let read = timeout(PATIENCE, outside.read(&mut [0; 1])).await.expect("in time");
+    assert_eq!(read.expect_err("reset").kind(), ErrorKind::ConnectionReset);
+
+    let mut inside = world.connect(port).await.expect("connected");
+    let (outside, _) = server.accept().await.expect("a connection");
+    outside.set_zero_linger().expect("an option");
+    drop(outside);
+    let read = timeout(PATIENCE, inside.read(&mut [0; 1])).await.expect("in time");
+    assert_eq!(read.expect_err("reset").kind(), ErrorKind::ConnectionReset);
+    world.until(|stats| stats.reset == 2 && stats.open_connections == 0).await;
+}
+
+/// Writes until nothing is taken for some time.
+async fn fill(stream: &mut (impl AsyncWrite + Unpin)) {
+    let chunk = [7; 60_000];
+    while timeout(Duration::from_millis(200), stream.write_all(&chunk)).await.is_ok() {}
+}
+
+#[tokio::test]
+async fn a_reset_is_noticed_while_the_other_side_takes_nothing() {
+    let world = world(Config::default());
+    let (server, port) = listener().await;
+    // The server reads nothing, and the client gives up.
+    let mut inside = world.connect(port).await.expect("connected");
+    let (outside, _) = server.accept().await.expect("a connection");
+    fill(&mut inside).await;
+    inside.abort();
+    world.until(|stats| stats.reset == 1 && stats.open_connections == 0).await;
+    drop(outside);
+    // The client reads nothing, and the server gives up.
+    let inside = world.connect(port).await.expect("connected");
+    let (mut outside, _) = server.accept().await.expect("a connection");
+    fill(&mut outside).await;
+    outside.set_zero_linger().expect("an option");
+    drop(outside);
+    world.until(|stats| stats.reset == 2 && stats.open_connections == 0).await;
+    drop(inside);
+}
+
+#[tokio::test]
+async fn a_reset_after_a_half_close_is_noticed_by_who_has_nothing_to_say() {
+    let world = world(Config::default());
+    let (server, port) = listener().await;
+    let mut inside = world.connect(port).await.expect("connected");
+    let (mut outside, _) = server.accept().await.expect("a connection");
+    inside.shutdown().await.expect("closed");
+    assert_eq!(timeout(PATIENCE, outside.read(&mut [0; 1])).await.expect("in time").expect("the end"), 0);
+    inside.abort();
+    world.until(|stats| stats.reset == 1 && stats.open_connections == 0).await;
+}
+
+#[tokio::test]
+async fn a_closed_port_refuses_and_nothing_was_established() {
+    let world = world(Config::default());
+    let error = world.connect(closed_port().await).await.expect_err("refused");
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    let stats = world.meter.read();
+    assert_eq!((stats.upstream_refused, stats.finished + stats.reset), (1, 0));
+    let counters = world.client.counters();
+    assert_eq!(counters.tcp_out_segs, 1, "a SYN, and no ACK of a SYN-ACK");
+}
+
+#[tokio::test]
+async fn what_no_gateway_carries_on_is_refused() {
+    let (_server, port) = listener().await;
+    let closed = Config { loopback: false, ..Config::default() };
+    let world = world(closed);
+    for to in ["127.0.0.1", "[::1]"] {
+        let to: SocketAddr = format!("{to}:{port}").parse().expect("an address");
+        // The client's own stack may know better than to ask.
+        assert!(world.connect_to(to).await.is_err(), "{to}");
+    }
+    assert_eq!(world.meter.read().finished, 0);
+}
+
+#[tokio::test]
+async fn rules_refuse_drop_or_carry_on() {
+    let far = |last| vec![format!("192.0.2.{last}/32").parse().expect("a network")];
+    let rules = vec![
+        Rule { to: far(1), ..Rule::all(Action::Refuse) },
+        Rule { to: far(2), ..Rule::all(Action::Drop) },
+    ];
+    let otherwise = Rules::all_through("direct".parse().expect("an upstream")).otherwise;
+    let world = world(Config { rules: Rules { rules, otherwise }, ..Config::default() });
+    let error = world.connect_to(address([192, 0, 2, 1], 80)).await.expect_err("refused");
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    let silent = timeout(Duration::from_millis(200), world.client.connect(address([192, 0, 2, 2], 80))).await;
+    assert!(silent.is_err(), "{silent:?}");
+    let stats = world.meter.read();
+    assert_eq!((stats.rule_refused, stats.rule_dropped), (1, 1));
+}
+
+#[tokio::test]
+async fn a_graceful_end_lets_connections_finish_and_resets_the_rest() {
+    let world = world(Config::default());
+    let (server, port) = listener().await;
+    let mut short = world.connect(port).await.expect("connected");
+    let (mut short_far, _) = server.accept().await.expect("a connection");
+    let mut long = world.connect(port).await.expect("connected");
+    let (mut long_far, _) = server.accept().await.expect("a connection");
+    let (meter, client) = (world.meter.clone(), world.client.clone());
+    let exchange = async {
+        // What is open works, until it has ended or the time is over.
+        short.write_all(b"last").await.expect("sent");
+        short.shutdown().await.expect("closed");
+        let mut text = vec![];
+        short_far.read_to_end(&mut text).await.expect("the end");
+        assert_eq!(text, b"last");
+        drop(short_far);
+        let refused = client.connect((OWN, port)).await.expect_err("refused");
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        let far = long_far.read(&mut [0; 1]).await.expect_err("reset");
+        let near = long.read(&mut [0; 1]).await.expect_err("reset");
+        assert_eq!((far.kind(), near.kind()), (ErrorKind::ConnectionReset, ErrorKind::ConnectionReset));
+    };
+    tokio::join!(world.finish(Duration::from_secs(1)), exchange);
+    let stats = meter.read();
+    assert_eq!((stats.finished, stats.open_connections), (1, 0), "{stats:?}");
+}

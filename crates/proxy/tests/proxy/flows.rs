@@ -1,0 +1,59 @@
+//! UDP.
+
+use crate::servers::socks;
+use crate::world::*;
+use ackline_proxy::Config;
+use std::io::ErrorKind;
+use std::net::Ipv4Addr;
+use tokio::net::UdpSocket;
+use tokio::time::timeout;
+
+#[tokio::test]
+async fn datagrams_pass_both_ways_directly_and_through_socks() {
+    let (socks, mut told) = socks().await;
+    let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
+    let port = server.local_addr().expect("bound").port();
+    let through_socks = through(&format!("socks5://127.0.0.1:{socks}"));
+    for (config, to) in [(Config::default(), OWN), (through_socks, FAR)] {
+        let world = world(config);
+        let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
+        socket.connect((to, port)).await.expect("an address");
+        let mut buf = [0; 2_000];
+        let mut peers = vec![];
+        for size in [1_usize, 1_000, 0, 1_472] {
+            let datagram = vec![size as u8; size];
+            socket.send(&datagram).await.expect("sent");
+            let (length, from) =
+                timeout(PATIENCE, server.recv_from(&mut buf)).await.expect("in time").expect("a datagram");
+            assert_eq!(buf[..length], datagram);
+            peers.push(from);
+            server.send_to(&buf[..length], from).await.expect("sent");
+            let length =
+                timeout(PATIENCE, socket.recv(&mut buf)).await.expect("in time").expect("a datagram");
+            assert_eq!(buf[..length], datagram);
+        }
+        peers.dedup();
+        assert_eq!(peers.len(), 1, "one flow");
+        // What the device does not carry is lost, and counted.
+        server.send_to(&[0; 1_600], peers[0]).await.expect("sent");
+        world.until(|stats| stats.datagrams_too_long == 1).await;
+        let stats = world.meter.read();
+        assert_eq!((stats.flows, stats.datagrams_up, stats.datagrams_down), (1, 4, 4), "{stats:?}");
+    }
+    let asked = told.recv().await.expect("asked");
+    assert_eq!((asked.command, &*asked.host, asked.port), (3, "0.0.0.0", 0));
+}
+
+#[tokio::test]
+async fn a_port_that_nobody_serves_and_an_upstream_without_datagrams_refuse() {
+    let (port, http) = (closed_port().await, closed_port().await);
+    for (config, to) in [(Config::default(), OWN), (through(&format!("http://127.0.0.1:{http}")), FAR)] {
+        let world = world(config);
+        let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
+        socket.connect((to, port)).await.expect("an address");
+        socket.send(b"hello").await.expect("sent");
+        let error = timeout(PATIENCE, socket.recv(&mut [0; 9])).await.expect("in time").expect_err("refused");
+        assert_eq!(error.kind(), ErrorKind::ConnectionRefused, "{to}");
+        world.until(|stats| stats.flows == 1 && stats.open_flows == 0).await;
+    }
+}

@@ -1,0 +1,11 @@
+//! A proxy between a client's stack, over a device in memory, and sockets of the kernel.
+
+#![allow(clippy::missing_docs_in_private_items, reason = "tests")]
+
+mod connections;
+mod flows;
+mod limits;
+mod names;
+mod servers;
+mod upstreams;
+mod world;
