@@ -2,33 +2,19 @@
 
 use crate::failure::Failure;
 use crate::program::Addresses;
-use ackline::core::ListenOn;
+use crate::tunnel::descriptor_limit;
 use ackline::runtime::device::channel::{Channel, ChannelConfig};
-use ackline::runtime::{IncomingUdp, UdpFlow};
-use ackline::{Registry, Stack, TcpListener, TcpStream};
+use ackline::{Registry, Stack};
 use ackline_emulate::Offload;
-use rustix::process::{Resource, getrlimit};
-use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::time::Duration;
-use tokio::net;
+use ackline_proxy::{Config, Limits, Protocol, Proxy, Resolver};
+use std::io;
+use std::net::SocketAddr;
 
-/// The port of DNS.
-const DNS: u16 = 53;
-
-/// How long a flow to a resolver stays when each question has its answer.
-const SETTLED: Duration = Duration::from_secs(1);
-
-/// A stack that accepts what comes for any address.
-pub(super) struct Outside {
-    listener: TcpListener,
-    flows: IncomingUdp,
-    ways: Ways,
-    mtu: u32,
-}
+/// A proxy behind which this machine's network is.
+pub(super) struct Outside(Proxy);
 
 impl Outside {
-    /// The stack, and the device at which the path ends, with offload if super-packets pass whole. Names are resolved by `resolver`.
+    /// The proxy, and the device at which the path ends, with offload if super-packets pass whole. Names are resolved by `resolver`.
     pub(super) fn start(
         addresses: Addresses,
         resolver: SocketAddr,
@@ -42,126 +28,27 @@ impl Outside {
         let stack = Stack::builder(device)
             .registry(registry.clone())
             .any_address()
-            .configure(|host| host.max_udp_flows = host.max_udp_flows.min(descriptors() / 2))
+            .configure(|host| host.max_udp_flows = host.max_udp_flows.min(descriptor_limit() / 2))
             .spawn();
         let stack = stack.map_err(|error| Failure::system("start a stack", &io::Error::other(error)))?;
-        let refused = |error: io::Error| Failure::system("accept connections", &error);
-        let listener = stack.listen(ListenOn::Any).map_err(refused)?;
-        let flows = stack.incoming_udp().map_err(refused)?;
-        let ways = Ways { base: addresses.base, resolver };
-        Ok((Self { listener, flows, ways, mtu }, end))
+        let config = Config {
+            own: vec![addresses.base.into()],
+            resolver: Some(Resolver { address: resolver, protocol: Protocol::Udp }),
+            resolver_is_near: true,
+            loopback: true,
+            // There is one client.
+            limits: Limits { client_connections: u32::MAX, client_flows: u32::MAX, ..Limits::default() },
+            mtu,
+            ..Config::default()
+        };
+        let proxy = Proxy::new(&stack, config);
+        let proxy = proxy.map_err(|error| Failure::system("accept connections", &error))?;
+        Ok((Self(proxy), end))
     }
 
     /// Carries connections and flows on, until the stack fails.
-    pub(super) async fn run(self) -> io::Error {
-        let Self { listener, flows, ways, mtu } = self;
-        loop {
-            // What goes wrong with one connection or flow its two ends are told.
-            tokio::select! {
-                accepted = listener.accept() => match accepted {
-                    Ok((inside, _)) => drop(tokio::spawn(async move { carry(inside, ways).await })),
-                    Err(error) => return error,
-                },
-                accepted = flows.accept() => match accepted {
-                    Ok(flow) => drop(tokio::spawn(carry_datagrams(flow, ways, mtu))),
-                    Err(error) => return error,
-                },
-            }
-        }
-    }
-}
-
-/// Descriptors that this process may have: each flow takes one, and so does each connection.
-fn descriptors() -> u32 {
-    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    u32::try_from(most).unwrap_or(u32::MAX)
-}
-
-/// Where what the program sends really goes.
-#[derive(Clone, Copy, Debug)]
-struct Ways {
-    /// Stands for this machine.
-    base: Ipv4Addr,
-    /// Stands behind port 53 of it.
-    resolver: SocketAddr,
-}
-
-impl Ways {
-    fn of(&self, wanted: SocketAddr) -> SocketAddr {
-        match wanted.ip() {
-            IpAddr::V4(address) if address == self.base && wanted.port() == DNS => self.resolver,
-            IpAddr::V4(address) if address == self.base => {
-                SocketAddr::from((Ipv4Addr::LOCALHOST, wanted.port()))
-            }
-            _ => wanted,
-        }
-    }
-}
-
-/// Both directions of a connection, each to its own end. A failure on one side resets the other.
-async fn carry(mut inside: TcpStream, ways: Ways) -> io::Result<()> {
-    let to = ways.of(inside.local_addr()?);
-    let mut outside = match net::TcpStream::connect(to).await {
-        Ok(outside) => outside,
-        Err(error) => {
-            inside.abort();
-            return Err(error);
-        }
-    };
-    outside.set_nodelay(true)?;
-    let copied = tokio::io::copy_bidirectional(&mut inside, &mut outside).await;
-    if copied.is_err() {
-        inside.abort();
-        outside.set_zero_linger()?;
-    }
-    copied.map(drop)
-}
-
-/// Both directions of a flow, until it has been idle for too long: one to a resolver for [`SETTLED`] if each question has its answer. A
-/// port that nobody serves refuses the program.
-async fn carry_datagrams(inside: UdpFlow, ways: Ways, mtu: u32) {
-    let outside = async {
-        let to = ways.of(inside.local_addr()?);
-        let any: IpAddr =
-            if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let outside = net::UdpSocket::bind((any, 0)).await?;
-        outside.connect(to).await?;
-        io::Result::Ok(outside)
-    };
-    let Ok(outside) = outside.await else { return inside.refuse() };
-    // A longer datagram would not pass the path, and is lost. One byte more tells which those are.
-    let mut there = vec![0; mtu as usize];
-    let mut back = vec![0; mtu as usize + 1];
-    let resolves = inside.local_addr().is_ok_and(|address| address.port() == DNS);
-    let (mut questions, mut answers) = (0_u64, 0_u64);
-    loop {
-        // Another question may be on its way, and would be lost if it came to a flow that ends just then.
-        let settled = resolves && questions > 0 && answers >= questions;
-        let failed = tokio::select! {
-            taken = inside.recv(&mut there) => match taken {
-                Ok(len) => {
-                    questions += 1;
-                    outside.send(&there[..len]).await.err()
-                }
-                // It has ended, or the program has closed its socket.
-                Err(_) => return,
-            },
-            taken = outside.recv(&mut back) => match taken {
-                Ok(len) => {
-                    answers += 1;
-                    match inside.send(&back[..len]).await {
-                        // It is longer than the path carries.
-                        Err(error) if error.kind() != ErrorKind::InvalidInput => return,
-                        _ => None,
-                    }
-                }
-                Err(error) => Some(error),
-            },
-            () = tokio::time::sleep(SETTLED), if settled => return,
-        };
-        if failed.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
-            return inside.refuse();
-        }
+    pub(super) async fn run(mut self) -> io::Error {
+        self.0.run().await
     }
 }
 
@@ -173,21 +60,11 @@ mod tests {
     use ackline::runtime::{Pacing, timer};
     use ackline_emulate::{Emulator, LinkSpec, Path};
     use std::future::poll_fn;
+    use std::net::Ipv4Addr;
+    use tokio::net;
 
-    #[test]
-    fn the_machine_and_its_resolver_stand_behind_one_address() {
-        let ways =
-            Ways { base: Ipv4Addr::new(100, 64, 0, 1), resolver: "127.0.0.53:5353".parse().expect("right") };
-        for (wanted, to) in [
-            ("100.64.0.1:80", "127.0.0.1:80"),
-            ("100.64.0.1:53", "127.0.0.53:5353"),
-            ("192.0.2.7:53", "192.0.2.7:53"),
-            ("[2001:db8::1]:53", "[2001:db8::1]:53"),
-        ] {
-            let at = |text: &str| text.parse().expect("right");
-            assert_eq!(ways.of(at(wanted)), at(to));
-        }
-    }
+    /// The port of DNS.
+    const DNS: u16 = 53;
 
     /// The program's side as a stack; what the kernel's sockets see of it.
     #[tokio::test]

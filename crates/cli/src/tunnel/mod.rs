@@ -17,6 +17,7 @@ use ackline::runtime::stack::Builder;
 use ackline::runtime::{Device, Pacing, Stack};
 use ethernet::Ethernet;
 use ipnet::IpNet;
+use rustix::process::{Resource, getrlimit};
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -182,6 +183,14 @@ pub(crate) fn start(
     spawn(configured(device, addresses, settings, tune)?)
 }
 
+/// Starts a stack on `device` that takes what comes for any address, inside a tokio runtime. Connections are probed: whoever vanishes
+/// says nothing.
+pub(crate) fn start_for_all(device: impl Device + 'static, settings: &Settings) -> Result<Stack, Failure> {
+    let builder = configured(device, &[], settings, |connections| connections.keep_alive = Some(PROBES))?;
+    let most = descriptor_limit() / 2;
+    spawn(builder.any_address().configure(|host| host.max_udp_flows = host.max_udp_flows.min(most)))
+}
+
 fn configured(
     device: impl Device + 'static,
     addresses: &[IpAddr],
@@ -225,6 +234,12 @@ fn descriptors(count: usize) -> io::Result<()> {
     let opened: rustix::io::Result<Vec<_>> =
         (0..count).map(|_| rustix::event::eventfd(0, rustix::event::EventfdFlags::CLOEXEC)).collect();
     Ok(opened.map(drop)?)
+}
+
+/// Descriptors that this process may have.
+pub(crate) fn descriptor_limit() -> u32 {
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    u32::try_from(most).unwrap_or(u32::MAX)
 }
 
 fn one_per_version(option: &str, addresses: impl Iterator<Item = IpAddr>) -> Result<(), Failure> {
