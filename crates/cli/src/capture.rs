@@ -103,6 +103,7 @@ impl Capturing {
         RecordedCounters {
             capture: self.capture.as_ref().map(|(capture, _)| capture.meter()).unwrap_or_default(),
             trace: self.trace.as_ref().map(|(trace, _)| trace.meter()).unwrap_or_default(),
+            ..RecordedCounters::default()
         }
     }
 

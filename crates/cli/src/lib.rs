@@ -47,6 +47,7 @@ mod plot;
 mod policies;
 mod program;
 mod progress;
+mod proxy;
 mod recorded;
 mod recv;
 mod report;
@@ -94,6 +95,7 @@ pub fn main(registry: Registry) -> ExitCode {
         Command::Recv(args) => recv::run(args, &registry),
         Command::Bench(args) => bench::run(args, &registry),
         Command::Emulate(args) => emulate::run(args, &registry),
+        Command::Proxy(args) => proxy::run(args, &registry),
         Command::Ss(args) => ss::run(args),
         Command::Nstat(args) => nstat::run(args),
         Command::Top(args) => top::run(args),

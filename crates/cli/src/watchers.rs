@@ -11,6 +11,7 @@ use crate::capture::Capturing;
 use crate::control::{Control, ControlPlace};
 use crate::failure::Failure;
 use crate::metrics::MetricsListener;
+use crate::recorded::RecordedCounters;
 use crate::settings::Settings;
 use ackline::runtime::Stack;
 
@@ -29,6 +30,7 @@ pub(crate) struct Recording {
     control: ControlPlace,
     metrics: Option<MetricsListener>,
     capture: Option<Capturing>,
+    proxy: Option<ackline_proxy::Meter>,
 }
 
 /// What watches a stack. Each ends when it is dropped.
@@ -57,18 +59,25 @@ impl WatchPlan {
     ) -> Result<Recording, Failure> {
         let Self { command, speaks, control, metrics, capture } = self;
         let capture = capture.start(interface, &settings.names, speaks)?;
-        Ok(Recording { command, control, metrics, capture })
+        Ok(Recording { command, control, metrics, capture, proxy: None })
     }
 }
 
 impl Recording {
+    /// Shows what `proxy` counts, too.
+    pub(crate) fn with_proxy(mut self, proxy: ackline_proxy::Meter) -> Self {
+        self.proxy = Some(proxy);
+        self
+    }
+
     /// Watches `stack` from now on.
     pub(crate) fn watch(self, stack: &Stack, settings: &Settings) -> Result<Watchers, Failure> {
-        let Self { command, control, metrics, capture } = self;
+        let Self { command, control, metrics, capture, proxy } = self;
         if let Some(capture) = &capture {
             capture.watch(stack);
         }
         let recorded = capture.as_ref().map(Capturing::counters).unwrap_or_default();
+        let recorded = RecordedCounters { proxy, ..recorded };
         let control = control.serve(stack, settings, command, recorded.clone())?;
         let serve = |listener: MetricsListener| listener.serve(stack, settings, command, recorded);
         let metrics = metrics.map(serve).transpose()?;

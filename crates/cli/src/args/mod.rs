@@ -9,6 +9,7 @@ pub(crate) mod emulate;
 pub(crate) mod figures;
 pub(crate) mod limits;
 pub(crate) mod metrics;
+pub(crate) mod proxy;
 pub(crate) mod units;
 pub(crate) mod values;
 pub(crate) mod watch;
@@ -25,6 +26,7 @@ use control::{NstatArgs, SetArgs, SsArgs, TopArgs};
 use emulate::EmulateArgs;
 use figures::FigureArgs;
 use ipnet::IpNet;
+use proxy::ProxyArgs;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -48,6 +50,7 @@ pub(crate) enum Command {
     Recv(RecvArgs),
     Bench(Box<BenchArgs>),
     Emulate(EmulateArgs),
+    Proxy(Box<ProxyArgs>),
     Ss(SsArgs),
     Nstat(NstatArgs),
     Top(TopArgs),

@@ -113,6 +113,13 @@ pub(crate) fn resolver(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// A network that is routed somewhere.
+pub(crate) fn route(text: &str) -> Result<IpNet, String> {
+    let net = if text == "default" { "0.0.0.0/0" } else { text };
+    let net = net.parse::<IpNet>().map(|net| net.trunc());
+    net.map_err(|_| "not a network; write one like 10.0.0.0/8, fd00::/8 or default".to_owned())
+}
+
 /// The name of a network interface.
 pub(crate) fn interface(text: &str) -> Result<String, String> {
     let wrong = |c: char| c == '/' || c == ':' || c.is_whitespace() || c.is_control();

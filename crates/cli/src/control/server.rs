@@ -147,7 +147,8 @@ impl Server {
                 Err(why) => Ok(Err(why)),
             },
             Request::Count => {
-                let own = self.recorded.iter().map(|counter| (counter.name, counter.value));
+                let own = self.recorded.iter().filter(|counter| !counter.is_gauge);
+                let own = own.map(|counter| (counter.name, counter.value));
                 let counters: Vec<_> =
                     self.stack.counters().iter().chain(own).chain(self.counters.iter()).collect();
                 let number = counters.len();

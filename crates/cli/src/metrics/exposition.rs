@@ -74,11 +74,12 @@ impl Exposition {
 
     fn recorded(&self, families: &mut Families) {
         for counter in self.recorded.iter() {
-            families.counter(
-                counter.metric,
-                &format!("{}: {}", counter.name, counter.meaning),
-                counter.value,
-            );
+            let help = format!("{}: {}", counter.name, counter.meaning);
+            if counter.is_gauge {
+                families.gauge(counter.metric, &help, counter.value as f64);
+            } else {
+                families.counter(counter.metric, &help, counter.value);
+            }
         }
     }
 

@@ -174,7 +174,7 @@ fn files_that_cannot_be_written_are_told_before_anything_runs() {
 }
 
 /// A resolver on this machine that gives every name one address, until the process ends.
-fn resolver(address: Ipv4Addr) -> SocketAddr {
+pub(crate) fn resolver(address: Ipv4Addr) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let at = socket.local_addr().expect("bound");
     std::thread::spawn(move || {

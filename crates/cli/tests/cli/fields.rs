@@ -22,13 +22,18 @@ pub(crate) fn documented(page: &str, heading: &str) -> BTreeSet<String> {
 
 /// Compares the keys of `object` with a table; those in `sometimes` may be missing.
 fn check(heading: &str, object: &Value, sometimes: &[&str]) {
+    check_on(PAGE, heading, object, sometimes);
+}
+
+/// The same on another page.
+pub(crate) fn check_on(page: &str, heading: &str, object: &Value, sometimes: &[&str]) {
     let object = object.as_object().unwrap_or_else(|| panic!("{heading}: {object}"));
     let told: BTreeSet<String> = object.keys().cloned().collect();
-    let named = documented(PAGE, heading);
+    let named = documented(page, heading);
     let unnamed: Vec<_> = told.difference(&named).collect();
-    assert!(unnamed.is_empty(), "docs/cli.md, {heading}: lacks {unnamed:?}");
+    assert!(unnamed.is_empty(), "{heading}: the page lacks {unnamed:?}");
     let untold: Vec<_> = named.difference(&told).filter(|key| !sometimes.contains(&key.as_str())).collect();
-    assert!(untold.is_empty(), "docs/cli.md, {heading}: {untold:?} are not there");
+    assert!(untold.is_empty(), "{heading}: {untold:?} of the page are not there");
 }
 
 #[test]

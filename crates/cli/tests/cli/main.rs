@@ -18,6 +18,7 @@ mod net;
 mod new;
 mod nstat;
 mod prometheus;
+mod proxy;
 mod recv;
 mod reproduce;
 mod resources;

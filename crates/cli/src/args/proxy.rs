@@ -1,0 +1,85 @@
+//! What `ackline proxy` takes.
+
+use super::watch::WatchArgs;
+use super::{PolicyArgs, values};
+use ackline_proxy::{Resolver, Upstream};
+use clap::{ArgGroup, Args};
+use ipnet::IpNet;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Carry a program's or a network's connections on: directly, through SOCKS5 or an HTTP proxy
+///
+/// TCP connections and UDP flows of the device end in a stack of ackline that accepts any address, and are carried on by --upstream or
+/// the rules of --config. A client's SYN is answered when its destination has answered. With COMMAND, the program runs in a network
+/// namespace of its own (as an ordinary user, inside a user namespace) and has no other way out.
+#[derive(Args)]
+#[command(after_long_help = EXAMPLES)]
+#[command(group = ArgGroup::new("device").required(true).args(["command", "tun"]))]
+pub(crate) struct ProxyArgs {
+    /// Who carries connections on that no rule is for: direct, socks5://[USER:PASSWORD@]HOST:PORT or http://... [default: direct]
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<Upstream>,
+    /// Rules, upstreams and limits, in TOML (docs/proxy.md)
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Who resolves names, asked through the upstream: 192.0.2.53, or tcp://192.0.2.53 over TCP [default: this machine's resolver, asked directly]
+    ///
+    /// It stands behind port 53 of the proxy's own address. An upstream without datagrams needs tcp://.
+    #[arg(long, value_name = "[tcp://]ADDRESS[:PORT]")]
+    pub(crate) dns: Option<Resolver>,
+    /// Let clients reach this machine's loopback by the proxy's own address (ACKLINE_BASE of COMMAND)
+    #[arg(long)]
+    pub(crate) loopback: bool,
+    /// Time that connections get to end by themselves after a signal or the program's end: 5, 500ms, 2m
+    #[arg(long, value_name = "TIME", default_value = "5", value_parser = values::time)]
+    pub(crate) grace: Duration,
+    #[command(flatten)]
+    pub(crate) device: ProxyDeviceArgs,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
+    #[command(flatten)]
+    pub(crate) watch: WatchArgs,
+    /// Write the summary to a file, as JSON
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) json: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long, help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// The program and its arguments
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+/// Where clients are.
+#[derive(Args)]
+#[command(next_help_heading = "Device")]
+pub(crate) struct ProxyDeviceArgs {
+    /// TUN interface of this machine; made if it does not exist
+    ///
+    /// Making one needs CAP_NET_ADMIN. Root can make one for an ordinary user: ip tuntap add dev ack0 mode tun user NAME.
+    #[arg(long, value_name = "NAME", value_parser = values::interface)]
+    pub(crate) tun: Option<String>,
+    /// Network that this machine routes to a new interface of --tun: 10.0.0.0/8, default; may be given again
+    #[arg(long, value_name = "CIDR", value_parser = values::route, requires = "tun")]
+    pub(crate) route: Vec<IpNet>,
+    /// Largest IP packet of the interface, in bytes
+    #[arg(long, default_value = "1500", value_parser = values::mtu)]
+    pub(crate) mtu: u32,
+    /// Exchange single packets with complete checksums: no super-packets, no offload
+    #[arg(long)]
+    pub(crate) plain: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  ackline proxy --upstream socks5://127.0.0.1:9050 --dns tcp://192.0.2.53 -- curl https://example.org/
+  ackline proxy --config rules.toml -- bash
+  ackline proxy --tun ack0 --route 10.0.0.0/8 --upstream http://proxy.example.org:3128 --metrics :9464
+  ackline proxy --tun ack0 --sched kalampoukas --egress-rate 19mbit
+
+What clients see: an RST if the destination refuses, an ICMP error if no way leads there or the upstream itself fails, and silence if it \
+does not answer.
+
+Exit status: that of the program, 128+N if signal N ended it; without a program 0 after SIGINT or SIGTERM; others as in ackline --help.";

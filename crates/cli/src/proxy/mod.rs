@@ -1,0 +1,169 @@
+//! `ackline proxy`: connections and flows of a program, or of a TUN device, carried on.
+
+mod device;
+mod report;
+
+use crate::args::capture::PcapLink;
+use crate::args::proxy::ProxyArgs;
+use crate::failure::Failure;
+use crate::names::Names;
+use crate::program::{self, Addresses};
+use crate::result_file::ResultFile;
+use crate::settings::Settings;
+use crate::signals::Signals;
+use crate::traffic::Stopwatch;
+use crate::watchers::WatchPlan;
+use crate::{interfaces, output, tunnel};
+use ackline::Registry;
+use ackline::runtime::Stack;
+use ackline_proxy::{Action, Config, ConfigFile, Limits, Protocol, Proxy, Resolver, Rules, Upstream};
+use device::Opened;
+use report::Summary;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Descriptors that are for other things than connections and flows: the device, signals, metrics, files, connections that are made.
+const RESERVED: u32 = 64;
+
+/// Time for what the last connections have said to leave the stack.
+const CLOSE_WAIT: Duration = Duration::from_secs(2);
+
+pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> {
+    let settings = args.policies.resolve(registry)?;
+    let plan = Plan::new(args)?;
+    let json = args.json.as_deref().map(|path| ResultFile::open("--json", path)).transpose()?;
+    let speaks = !args.quiet;
+    let watch = args.watch.plan("proxy", speaks)?;
+    if !args.command.is_empty() {
+        // While the process has one thread.
+        program::prepare()?;
+    }
+    let runtime = tunnel::runtime()?;
+    let outcome = runtime.block_on(serve(args, plan, &settings, watch));
+    runtime.shutdown_background();
+    let (status, summary) = outcome?;
+    if speaks {
+        summary.lines().iter().for_each(|line| output::say(line));
+    }
+    if let Some(json) = json {
+        json.write(&output::json(&summary))?;
+        json.finish()?;
+    }
+    status.map_or(Ok(()), program::outcome)
+}
+
+/// What the proxy is to do, as far as that can be told without touching the system.
+struct Plan {
+    config: Config,
+    addresses: Addresses,
+    names: Names,
+}
+
+impl Plan {
+    fn new(args: &ProxyArgs) -> Result<Self, Failure> {
+        let file = args.config.as_deref().map(read).transpose()?;
+        let (rules, otherwise, dns, limits) = match file {
+            Some(ConfigFile { rules, otherwise, dns, limits }) => (rules, otherwise, dns, limits),
+            None => (vec![], None, None, Limits::default()),
+        };
+        let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
+        // The command line goes before the file.
+        let otherwise = args.upstream.as_ref().map(through).or(otherwise);
+        let rules = Rules { rules, otherwise: otherwise.unwrap_or_else(|| through(&Upstream::Direct)) };
+        let dns = args.dns.or(dns);
+        if let (Some(Resolver { protocol: Protocol::Udp, address }), Action::Through(upstream)) =
+            (dns, &rules.otherwise)
+            && let Upstream::Http(_) = **upstream
+            && rules.rules.is_empty()
+        {
+            return Err(Failure::usage(format!(
+                "--dns {address}: {upstream} carries no datagrams; write tcp://{address}"
+            )));
+        }
+        let taken: Vec<_> =
+            interfaces::all()?.into_iter().flat_map(|interface| interface.addresses).collect();
+        let addresses = Addresses::apart_from(&taken).ok_or_else(|| {
+            Failure::usage("this machine has all of 100.64.0.0/10, of which the proxy needs four addresses")
+        })?;
+        let names = Names::of_machine(dns.map(|dns| dns.address)).alone();
+        let machines = Resolver { address: names.resolver, protocol: Protocol::Udp };
+        let most = tunnel::descriptor_limit().saturating_sub(RESERVED).max(1);
+        let [_, base] = addresses.ipv6();
+        let config = Config {
+            rules,
+            own: vec![addresses.base.into(), base.into()],
+            resolver: Some(dns.unwrap_or(machines)),
+            resolver_is_near: dns.is_none(),
+            loopback: args.loopback,
+            limits: Limits { total: limits.total.min(most), ..limits },
+            mtu: args.device.mtu,
+            say: Some(Arc::new(|line| output::say(&format!("ackline proxy: {line}")))),
+            ..Config::default()
+        };
+        Ok(Self { config, addresses, names })
+    }
+}
+
+/// A file of rules.
+fn read(path: &Path) -> Result<ConfigFile, Failure> {
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::file("read", format_args!("--config {}", path.display()), &error))?;
+    ConfigFile::parse(&text).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+}
+
+/// Serves until the program has ended, or a signal comes.
+async fn serve(
+    args: &ProxyArgs,
+    plan: Plan,
+    settings: &Settings,
+    watch: WatchPlan,
+) -> Result<(Option<ExitStatus>, Summary), Failure> {
+    let Plan { config, addresses, names } = plan;
+    let mut signals = Signals::catch()?;
+    let recording = watch.begin((device::interface(args), PcapLink::Raw), settings)?;
+    let Opened { tun, program } = device::open(args, addresses, &names)?;
+    let stack = tunnel::start_for_all(tun, settings)?;
+    let refused = |error: io::Error| Failure::system("accept connections", &error);
+    let mut proxy = Proxy::new(&stack, config).map_err(refused)?;
+    let meter = proxy.meter();
+    let watchers = recording.with_proxy(meter.clone()).watch(&stack, settings)?;
+    let stopwatch = Stopwatch::of_process();
+    if !args.quiet && program.is_none() {
+        output::say(&format!("proxy on {}; its own address is {}", device::interface(args), addresses.base));
+    }
+    let end = async {
+        match program {
+            Some(child) => program::wait(child, &mut signals).await.map(Some),
+            None => {
+                signals.next().await;
+                Ok(None)
+            }
+        }
+    };
+    let ended = tokio::select! {
+        error = proxy.run() => Err(failed(&stack, args, &error)),
+        ended = end => ended,
+    };
+    if ended.is_ok() {
+        tokio::select! {
+            () = proxy.finish(args.grace) => {}
+            // Once more: at once.
+            _ = signals.next() => {}
+        }
+    }
+    stack.shutdown(CLOSE_WAIT).await;
+    watchers.end();
+    let summary = Summary::new(stopwatch.elapsed(), meter.read(), &stack);
+    ended.map(|status| (status, summary))
+}
+
+/// Why nothing comes any more.
+fn failed(stack: &Stack, args: &ProxyArgs, error: &io::Error) -> Failure {
+    let interface = device::interface(args);
+    let what = if stack.device_stats().down { "is down" } else { "is gone" };
+    Failure::system(&format!("go on: the interface {interface} {what}"), error)
+}

@@ -1,0 +1,247 @@
+//! `ackline proxy`: programs and a TUN device behind it.
+
+use crate::common::{Ended, Running, ackline, run, scratch, text, until};
+use crate::emulate::resolver;
+use crate::fields::check_on;
+use crate::net::*;
+use crate::usage::refused;
+use ackline::runtime::testing::skip;
+use serde_json::Value;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+/// Where a program asks to be connected to: nobody has this address.
+const FAR: &str = "192.0.2.7";
+
+/// A server that answers each request of HTTP with the same text, until the process ends. Its port.
+fn http(body: &'static str) -> u16 {
+    serve(move |mut stream| {
+        let mut head = vec![];
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte)?;
+            head.extend(byte);
+        }
+        let length = body.len();
+        write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+    })
+}
+
+/// A SOCKS5 server (RFC 1928) that connects to the same port of the loopback, whatever the host, and tells that.
+fn socks() -> (u16, mpsc::Receiver<String>) {
+    let (tell, told) = mpsc::channel();
+    let port = serve(move |mut stream| {
+        let byte = || -> io::Result<u8> {
+            let mut one = [0];
+            (&stream).read_exact(&mut one).map(|()| one[0])
+        };
+        let (_version, methods) = (byte()?, byte()?);
+        for _ in 0..methods {
+            byte()?;
+        }
+        (&stream).write_all(&[5, 0])?;
+        let head = [byte()?, byte()?, byte()?, byte()?];
+        let length = match head[3] {
+            1 => 4,
+            3 => byte()?.into(),
+            _ => 16,
+        };
+        let host = (0..length).map(|_| byte()).collect::<io::Result<Vec<u8>>>()?;
+        let port = u16::from_be_bytes([byte()?, byte()?]);
+        let host = match *host {
+            [a, b, c, d] if head[3] == 1 => Ipv4Addr::new(a, b, c, d).to_string(),
+            _ => String::from_utf8_lossy(&host).into_owned(),
+        };
+        let _ = tell.send(host);
+        let far = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+        stream.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?;
+        let pass = |mut from: TcpStream, mut to: TcpStream| {
+            let passed = io::copy(&mut from, &mut to);
+            to.shutdown(Shutdown::Write).and(passed).map(drop)
+        };
+        let (near, other) = (stream.try_clone()?, far.try_clone()?);
+        let up = thread::spawn(move || pass(near, far));
+        let down = pass(other, stream);
+        up.join().expect("no panic").and(down)
+    });
+    (port, told)
+}
+
+/// Attends each connection on a thread of its own, until the process ends.
+fn serve(attend: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a listener");
+    let port = listener.local_addr().expect("bound").port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let attend = attend.clone();
+            thread::spawn(move || attend(stream));
+        }
+    });
+    port
+}
+
+fn stdout(ended: &Ended) -> String {
+    String::from_utf8_lossy(&ended.stdout).into_owned()
+}
+
+#[test]
+fn a_program_reaches_a_server_through_socks_and_by_its_name() {
+    with_tun("proxy::a_program_reaches_a_server_through_socks_and_by_its_name", || {
+        let (web, (socks, told)) = (http("a page\n"), socks());
+        let (directory, json) = scratch("summary");
+        let upstream = format!("socks5://127.0.0.1:{socks}");
+        let curl = |host: &str| format!("curl -sS --noproxy '*' http://{host}:{web}/");
+        let proxy = ["proxy", "--upstream", &upstream, "--json", text(&json)];
+        let ended = run(&[&proxy[..], &["--", "sh", "-c", &curl(FAR)]].concat());
+        succeeded(&ended);
+        assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
+        let summary: Value = serde_json::from_slice(&std::fs::read(&json).expect("a summary")).expect("JSON");
+        check_on(include_str!("../../../../docs/proxy.md"), "of the proxy", &summary, &[]);
+        for (key, number) in [("connections", 1), ("finished", 1), ("open_connections", 0)] {
+            assert_eq!(summary[key], number, "{summary}");
+        }
+        assert!(summary["bytes_down"].as_u64() > Some(7), "{summary}");
+        assert!(ended.stderr.contains("1 connections"), "{ended:?}");
+        // The resolver is asked directly; the upstream gets the name.
+        let resolver = resolver(Ipv4Addr::new(192, 0, 2, 9)).to_string();
+        let rules = directory.path().join("rules.toml");
+        let file = format!(
+            "default = 'office'\ndns = '{resolver}'\nupstream.office = '{upstream}'\n\
+             [[rule]]\nto = '127.0.0.1'\naction = 'direct'\n[[rule]]\ndomain = 'refused.test'\naction = 'refuse'\n"
+        );
+        std::fs::write(&rules, file).expect("ours");
+        let proxy = ["proxy", "-q", "--config", text(&rules), "--", "sh", "-c"];
+        let ended = run(&[&proxy[..], &[&curl("server.test")]].concat());
+        succeeded(&ended);
+        assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok("server.test".to_owned())));
+        assert_eq!(ended.stderr, "", "--quiet");
+        // curl's status 7: it could not connect.
+        let ended = run(&[&proxy[..], &[&curl("www.refused.test")]].concat());
+        assert_eq!(ended.status, Some(7), "{ended:?}");
+    });
+}
+
+#[test]
+fn an_ordinary_user_has_a_program_behind_a_proxy() {
+    let name = "proxy::an_ordinary_user_has_a_program_behind_a_proxy";
+    let Some(nobody) = Nobody::new() else { return skip(name, &"no rights to give up") };
+    let (web, (socks, told)) = (http("a page\n"), socks());
+    // A device of its own in a mount namespace: that of the machine keeps its mode.
+    let script = format!(
+        "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 || exit 99\n\
+         exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$program\" proxy -q \
+         --upstream socks5://127.0.0.1:{socks} -- curl -sS --noproxy '*' http://{FAR}:{web}/"
+    );
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).current_dir("/");
+    command.env("program", nobody.command(&[]).get_program());
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let Some(running) = Running::try_start(&mut command) else { return skip(name, &"no unshare") };
+    let ended = running.end();
+    if ended.status.is_none_or(|status| [1, 99, 127].contains(&status))
+        || ended.stderr.contains("user namespace")
+    {
+        return skip(name, &ended.stderr);
+    }
+    succeeded(&ended);
+    assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
+}
+
+#[test]
+fn the_loopback_is_closed_unless_it_is_asked_for_and_the_status_is_the_programs() {
+    with_tun("proxy::the_loopback_is_closed_unless_it_is_asked_for_and_the_status_is_the_programs", || {
+        let web = http("mine\n");
+        let curl = format!("curl -sS --noproxy '*' http://$ACKLINE_BASE:{web}/");
+        let ended = run(&["proxy", "--", "sh", "-c", &curl]);
+        assert_eq!(ended.status, Some(7), "{ended:?}");
+        assert!(ended.stderr.contains("1 to addresses that are not carried on"), "{ended:?}");
+        let ended = run(&["proxy", "--loopback", "--", "sh", "-c", &curl]);
+        assert_eq!((ended.status, stdout(&ended).as_str()), (Some(0), "mine\n"), "{ended:?}");
+        let ended = run(&["proxy", "-q", "--", "sh", "-c", "exit 9"]);
+        assert_eq!((ended.status, ended.stderr.as_str()), (Some(9), ""));
+        let ended = run(&["proxy", "-q", "--", "/nonexistent/program"]);
+        assert_eq!(
+            (ended.status, ended.complaint()),
+            (Some(5), "ackline: /nonexistent/program: no such program")
+        );
+    });
+}
+
+#[test]
+fn a_device_of_the_machine_is_served_until_a_signal_and_watched() {
+    with_tun("proxy::a_device_of_the_machine_is_served_until_a_signal_and_watched", || {
+        let (web, (socks, told)) = (http("a page\n"), socks());
+        let (_directory, json) = scratch("summary");
+        let upstream = format!("socks5://127.0.0.1:{socks}");
+        let metrics = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free");
+        let options = ["--upstream", &upstream, "--metrics", &metrics.to_string(), "--json", text(&json)];
+        let device = ["proxy", "--tun", "ack0", "--route", "192.0.2.0/24", "--control", "off"];
+        let proxy = Running::start(&mut ackline(&[&device[..], &options].concat()));
+        let page = until("the interface", || {
+            let mut stream = TcpStream::connect((FAR, web)).ok()?;
+            stream.write_all(b"GET / HTTP/1.1\r\n\r\n").ok()?;
+            Some(String::from_utf8(read_all(stream).expect("the end")).expect("UTF-8"))
+        });
+        assert!(page.ends_with("a page\n"), "{page}");
+        assert_eq!(told.recv(), Ok(FAR.to_owned()));
+        let mut stream = TcpStream::connect(metrics).expect("metrics");
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").expect("sent");
+        let shown = String::from_utf8(read_all(stream).expect("the end")).expect("UTF-8");
+        for line in ["ackline_proxy_connections_total 1", "ackline_proxy_open_connections 0"] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        let ended = proxy.end_while_signalled(|| {});
+        succeeded(&ended);
+        let summary: Value = serde_json::from_slice(&std::fs::read(&json).expect("a summary")).expect("JSON");
+        assert_eq!(summary["finished"], 1, "{summary}");
+        assert!(ended.stderr.contains("proxy on ack0; its own address is 100.64.0.1"), "{ended:?}");
+    });
+}
+
+#[test]
+fn a_device_that_is_removed_ends_the_proxy_with_one_line() {
+    with_tun("proxy::a_device_that_is_removed_ends_the_proxy_with_one_line", || {
+        let proxy = Running::start(&mut ackline(&["proxy", "--tun", "ack0", "--route", "192.0.2.0/24"]));
+        let delete = || Command::new("ip").args(["link", "delete", "ack0"]).stderr(Stdio::null()).status();
+        until("the interface", || delete().expect("ip is there").success().then_some(()));
+        let ended = proxy.end();
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+        assert!(ended.complaint().contains("ack0"), "{ended:?}");
+    });
+}
+
+#[test]
+fn what_cannot_be_is_told_before_anything_runs() {
+    let (directory, file) = scratch("rules.toml");
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    std::fs::write(&file, "[[rule]]\nport = '80'\naction = 'ofice'\n").expect("ours");
+    let complaint = refused(&["proxy", "--config", text(&file), "--", "true"], 2);
+    let expected = format!(
+        "ackline: {}: line 3, action: no action \"ofice\"; there are direct, resolver, refuse, drop",
+        file.display()
+    );
+    assert_eq!(complaint, expected);
+    for (arguments, status, parts) in [
+        (
+            &["--upstream", "socks4://h:1", "--", "true"][..],
+            2,
+            "--upstream \"socks4://h:1\": no upstream; write direct",
+        ),
+        (&["--dns", "name.test", "--", "true"], 2, "--dns \"name.test\": not an address"),
+        (&["--config", "/nonexistent", "--", "true"], 5, "cannot read --config /nonexistent"),
+        (
+            &["--upstream", "http://h:1", "--dns", "192.0.2.53", "--", "true"],
+            2,
+            "carries no datagrams; write tcp://192.0.2.53:53",
+        ),
+    ] {
+        let complaint = refused(&[&["proxy"], arguments].concat(), status);
+        assert!(complaint.contains(parts), "{complaint}");
+    }
+    let ended = run(&["proxy"]);
+    assert!(ended.status == Some(2) && ended.stderr.contains("--tun <NAME>"), "{ended:?}");
+}
