@@ -2,10 +2,15 @@
 
 use crate::world::*;
 use ackline_proxy::{Config, Limits};
+use ackline_runtime::device::channel::{Channel, ChannelConfig};
+use ackline_runtime::device::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
 use ackline_runtime::{Stack, TcpSocket, TcpStream};
-use std::io;
-use std::io::ErrorKind;
+use ackline_tcp_core::wire::checksum::checksum;
+use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
+use std::num::NonZeroU16;
+use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
@@ -61,4 +66,93 @@ async fn a_flood_of_flows_of_one_client_ends_at_its_limit_and_others_go_on() {
     }
     let received = timeout(PATIENCE, other.recv(&mut buf)).await.expect("in time");
     assert_eq!(received.expect("a datagram"), 6);
+}
+
+/// A SYN of IPv4, from any address.
+fn syn(from: (Ipv4Addr, u16), to: (Ipv4Addr, u16)) -> Vec<u8> {
+    let mut packet = vec![0; 40];
+    (packet[0], packet[3], packet[8], packet[9]) = (0x45, 40, 64, 6);
+    packet[12..16].copy_from_slice(&from.0.octets());
+    packet[16..20].copy_from_slice(&to.0.octets());
+    packet[20..22].copy_from_slice(&from.1.to_be_bytes());
+    packet[22..24].copy_from_slice(&to.1.to_be_bytes());
+    // Five words, SYN, a window.
+    (packet[32], packet[33], packet[34]) = (5 << 4, 2, 0xff);
+    let sum = checksum(&packet[..20]).to_be_bytes();
+    packet[10..12].copy_from_slice(&sum);
+    // The pseudo-header of RFC 9293, section 3.1.
+    let pseudo = [&packet[12..20], &[0, 6, 0, 20], &packet[20..]].concat();
+    let sum = checksum(&pseudo).to_be_bytes();
+    packet[36..38].copy_from_slice(&sum);
+    packet
+}
+
+/// A device from which SYNs of many addresses come before all else.
+struct Flooded {
+    device: Channel,
+    left: u32,
+    packet: Vec<u8>,
+}
+
+impl Device for Flooded {
+    fn caps(&self) -> DeviceCaps {
+        self.device.caps()
+    }
+
+    fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
+        if self.left == 0 {
+            return self.device.try_recv();
+        }
+        self.left -= 1;
+        let from = Ipv4Addr::from(Ipv4Addr::new(10, 0, 0, 0).to_bits() + self.left);
+        self.packet = syn((from, 1_000), (FAR, 443));
+        Ok(RxPacket::new(&self.packet))
+    }
+
+    fn try_send(
+        &mut self,
+        header: &[u8],
+        payload: [&[u8]; 2],
+        segment_size: Option<NonZeroU16>,
+        checksum: TxChecksum,
+    ) -> io::Result<()> {
+        self.device.try_send(header, payload, segment_size, checksum)
+    }
+
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.left > 0 { Poll::Ready(Ok(())) } else { self.device.poll_readable(cx) }
+    }
+
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.device.poll_writable(cx)
+    }
+
+    fn stats(&self) -> DeviceStats {
+        self.device.stats()
+    }
+}
+
+#[tokio::test]
+async fn a_flood_of_syns_leaves_nothing_and_an_honest_client_is_served() {
+    const TOTAL: u32 = 200;
+    let (device, end) = Channel::pair(ChannelConfig::default());
+    let client = Stack::builder(end).address(CLIENT).spawn().expect("a stack");
+    let device = Flooded { device, left: 3_000, packet: vec![] };
+    let limits = Limits { total: TOTAL, ..Limits::default() };
+    // An upstream that never answers: each SYN is held, with a connection of its own to the upstream.
+    let (silent, upstream) = listener().await;
+    let limit = Duration::from_millis(200);
+    let config =
+        Config { limits, connect_timeout: limit, ..through(&format!("socks5://127.0.0.1:{upstream}")) };
+    let world = on(device, client, config);
+    let most = u64::from(TOTAL);
+    world.until(|stats| stats.no_descriptor >= most && stats.connections > 2 * most).await;
+    // The proxy's own address needs no upstream; the client repeats its SYN until there is a place.
+    let (server, port) = listener().await;
+    let stream = world.connect(port).await.expect("connected");
+    talk(stream, server.accept().await.expect("a connection").0).await;
+    world.until(|stats| stats.upstream_timeouts >= most && stats.finished + stats.reset == 1).await;
+    let stats = world.meter.read();
+    assert!((stats.open_connections, stats.abandoned) == (0, 0), "{stats:?}");
+    drop(silent);
 }

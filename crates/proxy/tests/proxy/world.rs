@@ -2,7 +2,7 @@
 
 use ackline_proxy::{Config, Meter, Proxy, Rules, Stats};
 use ackline_runtime::device::channel::{Channel, ChannelConfig};
-use ackline_runtime::{Stack, TcpStream};
+use ackline_runtime::{Device, Stack, TcpStream};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -41,7 +41,7 @@ pub(crate) fn world(config: Config) -> World {
 }
 
 /// The same with a client's stack of one's own.
-pub(crate) fn on(device: Channel, client: Stack, mut config: Config) -> World {
+pub(crate) fn on(device: impl Device + 'static, client: Stack, mut config: Config) -> World {
     let stack = Stack::builder(device).any_address().spawn().expect("a stack");
     let lines = Arc::new(Mutex::new(vec![]));
     let said = lines.clone();
