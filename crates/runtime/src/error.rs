@@ -2,7 +2,7 @@
 
 use crate::mac::MacAddress;
 #[cfg(target_os = "linux")]
-#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "netns"))]
 use rustix::io::Errno;
 use std::io;
 use std::net::IpAddr;
@@ -94,6 +94,16 @@ pub enum Error {
         "no permission for a packet socket: it needs CAP_NET_RAW in this network namespace (run as root)"
     )]
     NotRaw,
+    /// A socket could not be opened.
+    #[error("could not {action} the socket {path}: {source}")]
+    Socket {
+        /// What was attempted.
+        action: &'static str,
+        /// Where the socket is.
+        path: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// A setting of the device is invalid.
     #[error("{what}: {why}")]
     BadConfig {
@@ -164,7 +174,7 @@ impl Error {
 }
 
 #[cfg(target_os = "linux")]
-#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "netns"))]
 impl Error {
     pub(crate) fn system(action: &'static str, errno: Errno) -> Self {
         match errno {
@@ -176,5 +186,12 @@ impl Error {
     /// For `map_err`: the error of a failed `action`.
     pub(crate) fn on(action: &'static str) -> impl Fn(Errno) -> Self {
         move |errno| Self::system(action, errno)
+    }
+
+    /// For `map_err`: the error of a failed `action` on the socket at `path`.
+    #[cfg(feature = "frame-socket")]
+    pub(crate) fn at(path: &std::path::Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.display().to_string();
+        move |source| Self::Socket { action, path, source }
     }
 }

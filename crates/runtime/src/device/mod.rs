@@ -5,6 +5,7 @@
 //! | `tun::Tun` | super-packets with offloaded checksums, or plain packets | Linux, a TUN interface | `tun` (default) |
 //! | `tun_tap::TunTap` | plain packets, through the crate `tun-tap` | Linux, a TUN interface | `tun-tap` |
 //! | `af_packet::AfPacket` | like `Tun`, in Ethernet frames | Linux, an Ethernet interface | `af-packet` |
+//! | `frame_socket::FrameSocket` | plain packets, in Ethernet frames over a Unix socket (QEMU, passt) | Linux | `frame-socket` |
 //! | [`channel::Channel`] | either, to its peer in the same process | nothing | |
 //! | [`impair::Impaired`] | what another device carries, with impairments | that device | |
 //!
@@ -15,11 +16,14 @@
 pub mod af_packet;
 pub mod channel;
 #[cfg(target_os = "linux")]
-#[cfg(feature = "af-packet")]
+#[cfg(any(feature = "af-packet", feature = "frame-socket"))]
 mod ethernet;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "frame-socket")]
+pub mod frame_socket;
 pub mod impair;
 #[cfg(target_os = "linux")]
-#[cfg(any(feature = "tun", feature = "af-packet"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket"))]
 mod interface;
 mod neighbour_stats;
 #[cfg(target_os = "linux")]

@@ -1,15 +1,18 @@
-//! What devices on Linux interfaces share: a descriptor watched by tokio, the interface's state, and the
-//! virtio header.
+//! What devices on Linux share: a descriptor watched by tokio, an interface's state, and the virtio header.
 
+#[cfg(any(feature = "tun", feature = "af-packet"))]
 pub(super) mod link;
 pub(super) mod ready_fd;
-#[cfg(feature = "af-packet")]
+#[cfg(any(feature = "af-packet", feature = "frame-socket"))]
 pub(super) mod room;
+#[cfg(any(feature = "tun", feature = "af-packet"))]
 pub(super) mod vnet;
 
+#[cfg(any(feature = "tun", feature = "af-packet"))]
 use std::io;
 
 /// The error of a device whose interface `name` was removed while it was in use.
+#[cfg(any(feature = "tun", feature = "af-packet"))]
 pub(super) fn removed(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NetworkDown, format!("the interface {name} was removed"))
 }

@@ -9,7 +9,7 @@ use crate::device::ethernet::frame::addresses;
 use crate::mac::MacAddress;
 use ackline_tcp_core::Instant;
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 pub(in crate::device) use super::waiting::Outbound;
 
@@ -81,7 +81,8 @@ impl Resolver {
     }
 
     /// As [`Neighbours::groups`].
-    pub(in crate::device) fn groups(&self) -> Vec<Ipv6Addr> {
+    #[cfg(feature = "af-packet")]
+    pub(in crate::device) fn groups(&self) -> Vec<std::net::Ipv6Addr> {
         self.neighbours.groups()
     }
 
