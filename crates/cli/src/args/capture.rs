@@ -29,7 +29,7 @@ pub(crate) struct CaptureArgs {
     /// Otherwise they stand in the file as the device gets them, of up to 64 KiB.
     #[arg(long, requires = "pcap")]
     pub(crate) pcap_split: bool,
-    /// What packets begin with [default: ethernet on an Ethernet (--dev), raw on a TUN device]
+    /// What packets begin with [default: ethernet on an Ethernet (--dev, --socket), raw on a TUN device]
     #[arg(long, value_name = "HEADER", requires = "pcap", value_enum)]
     pub(crate) pcap_link: Option<PcapLink>,
     /// Largest file: 100M, 1G. The capture ends there, or goes on in the next file with --pcap-files

@@ -226,6 +226,7 @@ Examples (as root, or with a TUN device made for you, see --tun):
   ackline send file 198.18.0.1:5001
   ackline send --dev veth0 --local 10.0.0.2/24 file 10.0.0.1:5001
   ackline send --dev eth0 --local 192.168.1.77/24 --gateway 192.168.1.1 file nas.example.org:5001
+  ackline send --socket /tmp/passt_1.socket --local 10.0.2.77/24 --gateway 10.0.2.2 file nas.example.org:5001
   tar c src | ackline send --cc cubic - 198.18.0.1:5001
   printf 'GET / HTTP/1.0\r\n\r\n' | ackline send - 198.18.0.1:80 > page
   ackline send --local fd00::2/64 file [fd00::1]:5001
@@ -309,7 +310,7 @@ Examples (as root, or with a TUN device made for you, see --tun):
 Without --dev and --local, the stack takes the address of --listen, in a /24 (IPv6: /64). Keep-alive probes notice \
 within two minutes that a sender has vanished.";
 
-/// Where the stack is: behind a TUN device, with the kernel on the other side, or a host on an Ethernet.
+/// Where the stack is: behind a TUN device, with the kernel on the other side, or a host on an Ethernet, an interface's or a socket's.
 #[derive(Args)]
 #[command(next_help_heading = "Device")]
 pub(crate) struct TunnelArgs {
@@ -325,11 +326,17 @@ pub(crate) struct TunnelArgs {
     /// Needs --local and CAP_NET_RAW (root, or once: setcap cap_net_raw+ep on the program). The interface and the kernel keep
     /// their addresses; the stack answers ARP and neighbour discovery for its own.
     /// List interfaces with: ackline list interfaces.
-    #[arg(long, value_name = "NAME", value_parser = values::interface, conflicts_with_all = ["tun", "peer"])]
+    #[arg(long, value_name = "NAME", value_parser = values::interface, conflicts_with_all = ["tun", "peer"],
+        group = "ethernet")]
     pub(crate) dev: Option<String>,
+    /// Unix stream socket of a virtual network to use instead of a TUN: passt's, or that of QEMU's -netdev stream,server=on
+    ///
+    /// Needs --local and no privileges. The stack is a host on the Ethernet behind the socket.
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["tun", "peer"], group = "ethernet")]
+    pub(crate) socket: Option<PathBuf>,
     /// Address of the stack with its prefix length; once per IP version
     ///
-    /// The default is 198.18.0.2/24. With --dev there is no default: choose an address that nobody else has there.
+    /// The default is 198.18.0.2/24. With --dev and --socket there is no default: choose an address that nobody else has there.
     #[arg(long, value_name = "CIDR", value_parser = values::cidr)]
     pub(crate) local: Vec<IpNet>,
     /// Address of the kernel's end of a TUN; once per IP version
@@ -337,13 +344,13 @@ pub(crate) struct TunnelArgs {
     /// The default is the first other address in the network of --local.
     #[arg(long, value_name = "IP", value_parser = values::address)]
     pub(crate) peer: Vec<IpAddr>,
-    /// Router on the network of --dev, to reach other networks; once per IP version
-    #[arg(long, value_name = "IP", value_parser = values::address, requires = "dev")]
+    /// Router on the network of --dev or --socket, to reach other networks; once per IP version
+    #[arg(long, value_name = "IP", value_parser = values::address, requires = "ethernet")]
     pub(crate) gateway: Vec<IpAddr>,
-    /// Ethernet address of the stack on --dev [default: the interface's own]
+    /// Ethernet address of the stack on --dev or --socket [default: the interface's own; on --socket, a random one]
     ///
     /// Wireless networks and most clouds only carry frames with the interface's own address.
-    #[arg(long, value_name = "MAC", value_parser = values::mac, requires = "dev")]
+    #[arg(long, value_name = "MAC", value_parser = values::mac, requires = "ethernet")]
     pub(crate) mac: Option<MacAddress>,
     /// Bypass the queueing discipline of --dev: less work, but no fairness to other traffic
     #[arg(long, requires = "dev")]
@@ -353,7 +360,7 @@ pub(crate) struct TunnelArgs {
     /// The kernel resets connections that are not its own, so this needs a firewall rule (docs/devices.md has one for nft).
     #[arg(long, requires = "dev")]
     pub(crate) share_address: bool,
-    /// Largest IP packet in bytes [default: 1500 for a new TUN; with --dev, the interface's]
+    /// Largest IP packet in bytes [default: 1500 for a new TUN and --socket; with --dev, the interface's]
     #[arg(long, value_name = "BYTES", value_parser = values::mtu)]
     pub(crate) mtu: Option<u32>,
     /// Send single packets with complete checksums: no super-packets, no offload

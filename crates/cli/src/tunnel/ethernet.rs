@@ -1,4 +1,4 @@
-//! A stack that is a host of its own on an Ethernet, through a packet socket.
+//! A stack that is a host of its own on an Ethernet, through a packet socket or a socket that carries frames.
 
 use super::{one_per_version, same_version};
 use crate::args::TunnelArgs;
@@ -6,14 +6,27 @@ use crate::args::values::Destination;
 use crate::failure::{Exit, Failure};
 use crate::interfaces;
 use ackline::runtime::device::af_packet::{AfPacket, AfPacketConfig};
-use ackline::runtime::{Error as SetupError, MacAddress};
+use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig};
+use ackline::runtime::{Device, Error as SetupError, MacAddress};
 use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
-/// Which interface, and who the stack is on its network.
+/// Where an Ethernet is.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// The interface of this name.
+    Interface(String),
+    /// Behind the socket at this path.
+    Socket(PathBuf),
+}
+
+/// Which Ethernet, and who the stack is there.
 #[derive(Debug)]
 pub(crate) struct Ethernet {
-    interface: String,
+    place: Place,
+    /// What messages call it.
+    name: String,
     locals: Vec<IpNet>,
     gateways: Vec<IpAddr>,
     mac: Option<MacAddress>,
@@ -24,13 +37,17 @@ pub(crate) struct Ethernet {
 }
 
 impl Ethernet {
-    pub(super) fn plan(args: &TunnelArgs, interface: &str) -> Result<Self, Failure> {
+    pub(super) fn plan(args: &TunnelArgs, place: Place) -> Result<Self, Failure> {
         let TunnelArgs { local, gateway, mac, mtu, plain, qdisc_bypass, share_address, .. } = args;
+        let (option, name) = match &place {
+            Place::Interface(name) => ("--dev", name.clone()),
+            Place::Socket(path) => ("--socket", path.display().to_string()),
+        };
         if local.is_empty() {
             return Err(Failure::usage(format!(
-                "--dev {interface} needs --local CIDR, an address for the stack that no other host of that network \
+                "{option} {name} needs --local CIDR, an address for the stack that no other host of that network \
                  has, such as {} (there is no default that would be safe)",
-                example(interface).unwrap_or_else(|| "192.0.2.77/24".to_owned())
+                place.example().unwrap_or_else(|| "192.0.2.77/24".to_owned())
             )));
         }
         one_per_version("--local", local.iter().map(IpNet::addr))?;
@@ -63,7 +80,8 @@ impl Ethernet {
             }
         }
         Ok(Self {
-            interface: interface.to_owned(),
+            place,
+            name,
             locals: local.clone(),
             gateways: gateway.clone(),
             mac: *mac,
@@ -84,7 +102,15 @@ impl Ethernet {
     }
 
     pub(super) fn interface(&self) -> &str {
-        &self.interface
+        &self.name
+    }
+
+    /// In a few words.
+    pub(super) fn title(&self) -> String {
+        match self.place {
+            Place::Interface(_) => format!("Ethernet {}", self.name),
+            Place::Socket(_) => format!("Ethernet behind {}", self.name),
+        }
     }
 
     /// Those of `targets` to which there is a way.
@@ -98,9 +124,9 @@ impl Ethernet {
                 || self.gateways.iter().any(|gateway| gateway.is_ipv4() == target.is_ipv4())
         };
         let Some(&first) = targets.first() else { return Ok(targets) };
-        let all = interfaces::all()?;
-        if let Some((holder, _)) = interfaces::holder(&all, first.ip())
-            && holder.name == self.interface
+        if let Place::Interface(interface) = &self.place
+            && let Some((holder, _)) = interfaces::holder(&interfaces::all()?, first.ip())
+            && holder.name == *interface
         {
             return Err(Failure::usage(format!(
                 "{} is this machine's own address on {}, and what leaves an interface does not come back in: reach this \
@@ -121,9 +147,16 @@ impl Ethernet {
         Ok(reachable)
     }
 
-    pub(super) fn open(&self) -> Result<AfPacket, Failure> {
-        self.look_around()?;
-        AfPacket::open(&self.config()).map_err(|error| match error {
+    pub(super) fn open(&self) -> Result<Box<dyn Device>, Failure> {
+        match &self.place {
+            Place::Interface(interface) => Ok(Box::new(self.open_interface(interface)?)),
+            Place::Socket(path) => Ok(Box::new(FrameSocket::connect(path, &self.socket_config())?)),
+        }
+    }
+
+    fn open_interface(&self, interface: &str) -> Result<AfPacket, Failure> {
+        self.look_around(interface)?;
+        AfPacket::open(&self.config(interface)).map_err(|error| match error {
             SetupError::NotRaw => {
                 let program = std::env::current_exe().map_or_else(
                     |_| "the ackline program".to_owned(),
@@ -141,8 +174,17 @@ impl Ethernet {
         })
     }
 
-    fn config(&self) -> AfPacketConfig {
-        let mut config = AfPacketConfig::new(self.interface.as_str());
+    fn socket_config(&self) -> FrameSocketConfig {
+        let mut config = FrameSocketConfig::default();
+        config.addresses.clone_from(&self.locals);
+        config.gateways.clone_from(&self.gateways);
+        config.mac = self.mac;
+        config.mtu = self.mtu.unwrap_or(config.mtu);
+        config
+    }
+
+    fn config(&self, interface: &str) -> AfPacketConfig {
+        let mut config = AfPacketConfig::new(interface);
         config.addresses.clone_from(&self.locals);
         config.gateways.clone_from(&self.gateways);
         config.mac = self.mac;
@@ -154,11 +196,10 @@ impl Ethernet {
 
     /// What can be known before the device is opened: that the interface can be used, and that the kernel does not
     /// have the stack's addresses.
-    fn look_around(&self) -> Result<(), Failure> {
+    fn look_around(&self, name: &str) -> Result<(), Failure> {
         let device = |message: String| Err(Failure::new(Exit::Device, message));
         let all = interfaces::all()?;
-        let name = &self.interface;
-        let Some(interface) = all.iter().find(|known| known.name == *name) else {
+        let Some(interface) = all.iter().find(|known| known.name == name) else {
             return device(format!("there is no interface {name}; there are: {}", interfaces::summary(&all)));
         };
         if let Some(problem) = &interface.problem {
@@ -193,18 +234,21 @@ impl Ethernet {
     }
 }
 
-/// An address for the error that asks for one: in the network of the interface, and not the kernel's.
-fn example(interface: &str) -> Option<String> {
-    let all = interfaces::all().ok()?;
-    let known = all.iter().find(|known| known.name == interface)?;
-    let net = known.addresses.iter().find(|net| net.addr().is_ipv4() && net.prefix_len() < 31)?;
-    // From the end of the network, where addresses are rarely given out, as far as a guess can know.
-    let last = match net.broadcast() {
-        IpAddr::V4(v4) => IpAddr::from((v4.to_bits() - 1).to_be_bytes()),
-        v6 @ IpAddr::V6(_) => v6,
-    };
-    let free = if last == net.addr() { return None } else { last };
-    Some(format!("{free}/{} if that one is free", net.prefix_len()))
+impl Place {
+    /// An address for the error that asks for one: in the network of the interface, and not the kernel's.
+    fn example(&self) -> Option<String> {
+        let Self::Interface(interface) = self else { return None };
+        let all = interfaces::all().ok()?;
+        let known = all.iter().find(|known| known.name == *interface)?;
+        let net = known.addresses.iter().find(|net| net.addr().is_ipv4() && net.prefix_len() < 31)?;
+        // From the end of the network, where addresses are rarely given out, as far as a guess can know.
+        let last = match net.broadcast() {
+            IpAddr::V4(v4) => IpAddr::from((v4.to_bits() - 1).to_be_bytes()),
+            v6 @ IpAddr::V6(_) => v6,
+        };
+        let free = if last == net.addr() { return None } else { last };
+        Some(format!("{free}/{} if that one is free", net.prefix_len()))
+    }
 }
 
 const fn is_link_local(address: IpAddr) -> bool {
@@ -220,7 +264,7 @@ mod tests {
     fn plan(text: &str) -> Result<Ethernet, String> {
         match args(text).plan(None).map(|tunnel| tunnel.device) {
             Ok(Kind::Ethernet(ethernet)) => Ok(ethernet),
-            Ok(Kind::Tun(_)) => panic!("--dev was given"),
+            Ok(Kind::Tun(_)) => panic!("an Ethernet was given"),
             Err(failure) => {
                 assert_eq!(failure.exit, Exit::Usage);
                 Err(failure.to_string())
@@ -235,13 +279,28 @@ mod tests {
              --plain --qdisc-bypass",
         )
         .expect("fits");
-        let config = ethernet.config();
+        let config = ethernet.config("veth0");
         assert_eq!((config.interface.as_str(), config.addresses.len()), ("veth0", 2));
         assert_eq!(config.gateways, [IpAddr::from([10, 0, 0, 1])]);
         assert_eq!(config.mac, Some(MacAddress([2, 0, 0, 0, 0, 7])));
         assert_eq!((config.mtu, config.offload, config.qdisc_bypass), (Some(1400), false, true));
-        let config = plan("--dev veth0 --local 10.0.0.2/24").expect("fits").config();
+        let config = plan("--dev veth0 --local 10.0.0.2/24").expect("fits").config("veth0");
         assert!(config.offload && !config.qdisc_bypass && config.mac.is_none() && config.mtu.is_none());
+    }
+
+    #[test]
+    fn options_reach_the_socket() {
+        let ethernet =
+            plan("--socket /run/vm --local 10.0.2.77/24 --gateway 10.0.2.2 --mac 02:00:00:00:00:07")
+                .expect("fits");
+        let config = ethernet.socket_config();
+        assert_eq!((ethernet.interface(), ethernet.title().as_str()), ("/run/vm", "Ethernet behind /run/vm"));
+        assert_eq!((config.addresses.len(), config.gateways.len(), config.mtu), (1, 1, 1_500));
+        assert_eq!(config.mac, Some(MacAddress([2, 0, 0, 0, 0, 7])));
+        let config = plan("--socket vm --local 10.0.2.77/24 --mtu 9000").expect("fits").socket_config();
+        assert_eq!((config.mtu, config.mac), (9_000, None));
+        let missing = plan("--socket vm").expect_err("refused");
+        assert!(missing.starts_with("--socket vm needs --local CIDR"), "{missing}");
     }
 
     #[test]

@@ -15,7 +15,7 @@ use ackline::core::config::KeepAlive;
 use ackline::core::{ConnConfig, Duration as CoreDuration};
 use ackline::runtime::stack::Builder;
 use ackline::runtime::{Device, Pacing, Stack};
-use ethernet::Ethernet;
+use ethernet::{Ethernet, Place};
 use ipnet::IpNet;
 use rustix::process::{Resource, getrlimit};
 use std::convert::Infallible;
@@ -59,9 +59,10 @@ impl TunnelArgs {
     /// Completes what the command line leaves open. `wanted`: an address that the stack must have, behind the name
     /// of the option that says so.
     pub(crate) fn plan(&self, wanted: Option<(&str, IpAddr)>) -> Result<Tunnel, Failure> {
-        let device = match &self.dev {
-            Some(dev) => Kind::Ethernet(Ethernet::plan(self, dev)?),
-            None => Kind::Tun(Tun::plan(self, wanted.map(|(_, address)| address))?),
+        let device = match (&self.dev, &self.socket) {
+            (Some(dev), _) => Kind::Ethernet(Ethernet::plan(self, Place::Interface(dev.clone()))?),
+            (None, Some(path)) => Kind::Ethernet(Ethernet::plan(self, Place::Socket(path.clone()))?),
+            (None, None) => Kind::Tun(Tun::plan(self, wanted.map(|(_, address)| address))?),
         };
         let busy_poll = self.busy_poll.unwrap_or_default();
         let tunnel = Tunnel { device, busy_poll, pacing: self.pacing.into() };
@@ -104,7 +105,7 @@ impl Tunnel {
     pub(crate) fn name(&self) -> String {
         match &self.device {
             Kind::Tun(tun) => format!("TUN {}", tun.interface()),
-            Kind::Ethernet(ethernet) => format!("Ethernet {}", ethernet.interface()),
+            Kind::Ethernet(ethernet) => ethernet.title(),
         }
     }
 
@@ -122,7 +123,7 @@ impl Tunnel {
     pub(crate) fn open(&self) -> Result<Box<dyn Device>, Failure> {
         match &self.device {
             Kind::Tun(tun) => Ok(Box::new(tun.open()?)),
-            Kind::Ethernet(ethernet) => Ok(Box::new(ethernet.open()?)),
+            Kind::Ethernet(ethernet) => ethernet.open(),
         }
     }
 

@@ -12,6 +12,7 @@ mod emulate_scenario;
 mod explain;
 mod explain_kernels;
 mod fields;
+mod frame_socket;
 mod json_stream;
 mod metrics;
 mod net;
