@@ -22,21 +22,11 @@ impl Endpoint {
         self.observe.counters.ip_in_receives += 1;
         // By reference: it is large.
         let parsed = wire::parse(packet);
-        match &parsed {
-            Ok(datagram) => self.take_datagram(now, datagram, packet),
-            Err(WireError::Fragment) => self.take_fragment(now, packet),
-            Err(error) => self.drop_packet((*error).into()),
-        }
-    }
-
-    /// A whole packet.
-    #[inline(always)]
-    pub(super) fn take_datagram(
-        &mut self,
-        now: Instant,
-        datagram: &Datagram<'_>,
-        packet: &RxPacket<'_>,
-    ) -> Ingested {
+        let datagram = match &parsed {
+            Ok(datagram) => datagram,
+            Err(WireError::Fragment) => return self.take_fragment(now, packet),
+            Err(error) => return self.drop_packet((*error).into()),
+        };
         if datagram.ip.ecn != Ecn::NotEct {
             self.count_codepoint(datagram);
         }

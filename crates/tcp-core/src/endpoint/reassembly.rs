@@ -23,6 +23,8 @@ pub(super) struct Reassembly {
     packets: DeadlineTable<Partial, 2>,
     /// What fragments hold beside their packets' records, in bytes.
     held: usize,
+    /// Bytes of everything. They are asked for after each burst, and computed when they change.
+    memory: usize,
     hasher: SipHasher13,
 }
 
@@ -117,7 +119,12 @@ pub(super) const fn cost(len: usize) -> usize {
 impl Reassembly {
     /// Empty. The secret must be random if peers are not trusted.
     pub(super) fn new(secret: [u8; 16]) -> Self {
-        Self { packets: DeadlineTable::default(), held: 0, hasher: SipHasher13::new_with_key(&secret) }
+        Self {
+            packets: DeadlineTable::default(),
+            held: 0,
+            memory: 0,
+            hasher: SipHasher13::new_with_key(&secret),
+        }
     }
 
     /// Number of packets.
@@ -126,8 +133,8 @@ impl Reassembly {
     }
 
     /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        self.packets.memory() + self.held
+    pub(super) const fn memory(&self) -> usize {
+        self.memory
     }
 
     /// Bytes that count against the limit: without spare capacity.
@@ -172,6 +179,7 @@ impl Reassembly {
         if let Placed::Whole(_) = placed {
             self.forget(place);
         }
+        self.memory = self.packets.memory() + self.held;
         placed
     }
 
@@ -202,6 +210,7 @@ impl Reassembly {
     fn forget(&mut self, place: u32) -> Option<Partial> {
         let partial = self.packets.remove(place)?;
         self.held -= partial.held();
+        self.memory = self.packets.memory() + self.held;
         Some(partial)
     }
 

@@ -154,6 +154,7 @@ fn a_datagram_arrives_whatever_the_order_of_its_fragments() {
             assert_eq!(host.received(), std::slice::from_ref(&sent));
             let counters = host.endpoint.counters();
             assert_eq!((counters.ip_reasm_reqds, counters.ip_reasm_oks, counters.ip_reasm_fails), (9, 1, 0));
+            assert_eq!(counters.ip_in_receives, 9, "as they came");
             assert_eq!((host.endpoint.incomplete_packets(), host.endpoint.poll_timeout()), (0, None));
         }
     }
