@@ -60,23 +60,26 @@ impl Flow<'_> {
         let Self { shared, inside, mut outside, resolves, is_ours } = self;
         let counters = &shared.counters;
         let headroom = outside.headroom();
-        // A longer datagram would not pass the device, and is lost. One byte more tells which those are.
         let mtu = shared.config.mtu as usize;
-        let mut there = vec![0; headroom + mtu];
+        let mut there = Vec::new();
+        // A longer datagram would not pass the device, and is lost. One byte more tells which those are.
         let mut back = vec![0; mtu + HEADER];
         let (mut questions, mut answers) = (0_u64, 0_u64);
         loop {
             // Another question may be on its way, and would be lost if it came to a flow that ends just then.
             let settled = resolves && questions > 0 && answers >= questions;
+            // What a client sends may have come in fragments. Room for that is only kept while it is needed.
+            there.shrink_to(headroom + mtu);
+            there.resize(headroom, 0);
             let failed = tokio::select! {
-                taken = inside.recv(&mut there[headroom..]) => match taken {
-                    Ok(len) => {
+                taken = inside.recv_buf(&mut there) => match taken {
+                    Ok(_) => {
                         questions += 1;
                         counters.datagrams_up.one();
                         if is_ours {
                             counters.dns_questions.one();
                         }
-                        outside.send(&mut there[..headroom + len]).await.err()
+                        outside.send(&mut there).await.err()
                     }
                     // It has ended, or the client has closed its socket.
                     Err(_) => return,

@@ -223,6 +223,26 @@ fn names_are_resolved_inside_and_the_machines_file_stays() {
     });
 }
 
+/// The kernel cuts it into fragments.
+#[test]
+fn a_datagram_longer_than_the_mtu_arrives_whole() {
+    with_tun("emulate::a_datagram_longer_than_the_mtu_arrives_whole", || {
+        let server = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let port = server.local_addr().expect("bound").port();
+        let echo = std::thread::spawn(move || {
+            let mut buf = [0; 10_000];
+            let (len, from) = server.recv_from(&mut buf).expect("a datagram");
+            server.send_to(format!("{len}\n").as_bytes(), from).expect("sent");
+        });
+        let ask = format!(
+            "exec 3<>/dev/udp/$ACKLINE_BASE/{port}; dd if=/dev/zero bs=4000 count=1 status=none >&3; \
+             dd bs=2000 count=1 status=none <&3"
+        );
+        assert_eq!(shell(&["--delay", "10ms"], &ask), "4000\n");
+        echo.join().expect("it has answered");
+    });
+}
+
 #[test]
 fn datagrams_pass_both_ways_and_a_closed_port_refuses() {
     with_tun("emulate::datagrams_pass_both_ways_and_a_closed_port_refuses", || {

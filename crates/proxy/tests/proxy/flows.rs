@@ -3,6 +3,8 @@
 use crate::servers::socks;
 use crate::world::*;
 use ackline_proxy::Config;
+use ackline_runtime::Stack;
+use ackline_runtime::device::channel::{Channel, ChannelConfig};
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use tokio::net::UdpSocket;
@@ -42,6 +44,31 @@ async fn datagrams_pass_both_ways_directly_and_through_socks() {
     }
     let asked = told.recv().await.expect("asked");
     assert_eq!((asked.command, &*asked.host, asked.port), (3, "0.0.0.0", 0));
+}
+
+/// As those of clients whose datagrams come in fragments.
+#[tokio::test]
+async fn a_datagram_longer_than_the_mtu_passes_whole() {
+    let (socks, _told) = socks().await;
+    let server = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
+    let port = server.local_addr().expect("bound").port();
+    let through_socks = through(&format!("socks5://127.0.0.1:{socks}"));
+    for (config, to) in [(Config::default(), OWN), (through_socks, FAR)] {
+        let mut channel = ChannelConfig::default();
+        channel.mtu = 9_000;
+        let (device, end) = Channel::pair(channel);
+        let world = on(device, Stack::builder(end).address(CLIENT).spawn().expect("a stack"), config);
+        let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
+        socket.connect((to, port)).await.expect("an address");
+        let mut buf = [0; 10_000];
+        for size in [8_000_usize, 3, 4_000] {
+            let datagram = vec![size as u8; size];
+            socket.send(&datagram).await.expect("sent");
+            let taken = timeout(PATIENCE, server.recv_from(&mut buf)).await.expect("in time");
+            let (length, _) = taken.expect("a datagram");
+            assert!(buf[..length] == datagram, "{length} of {size} bytes");
+        }
+    }
 }
 
 #[tokio::test]

@@ -104,7 +104,7 @@ async fn associate(mut stream: TcpStream) {
     // As a server says it that does not know its address.
     let port = near.local_addr().expect("bound").port();
     reply(&mut stream, 0, (Ipv4Addr::UNSPECIFIED, port).into()).await;
-    let (mut there, mut back) = ([0; 2_000], [0; 2_000]);
+    let (mut there, mut back) = ([0; 10_000], [0; 10_000]);
     let mut last = None;
     loop {
         tokio::select! {

@@ -111,6 +111,15 @@ impl UdpFlow {
         self.handle.recv(buf).await.map(|(len, _)| len)
     }
 
+    /// As [`recv`](Self::recv), but appends all of the datagram to `buf`. It may have come in fragments, and be longer than the device's
+    /// MTU. Dropping the future loses none.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn recv_buf(&self, buf: &mut Vec<u8>) -> io::Result<usize> {
+        self.handle.recv_buf(buf).await
+    }
+
     /// Takes a datagram if there is one.
     ///
     /// # Errors

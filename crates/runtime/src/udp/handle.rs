@@ -127,6 +127,16 @@ impl Handle {
         self.when(|| self.try_recv(buf)).await
     }
 
+    pub(super) async fn recv_buf(&self, buf: &mut Vec<u8>) -> io::Result<usize> {
+        consume_budget().await;
+        self.when(|| {
+            let datagram = self.receive(None)?;
+            buf.extend_from_slice(&datagram.data);
+            Ok(datagram.data.len())
+        })
+        .await
+    }
+
     pub(super) fn poll_recv(
         &self,
         cx: &mut Context<'_>,
