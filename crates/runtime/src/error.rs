@@ -2,10 +2,16 @@
 
 use crate::mac::MacAddress;
 #[cfg(target_os = "linux")]
-#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "netns"))]
+#[cfg(any(
+    feature = "tun",
+    feature = "af-packet",
+    feature = "frame-socket",
+    feature = "netns",
+    feature = "raw"
+))]
 use rustix::io::Errno;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The result of a setup function.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -89,11 +95,47 @@ pub enum Error {
         /// The interface.
         interface: String,
     },
-    /// Packet sockets need `CAP_NET_RAW`.
+    /// Packet sockets and raw sockets need `CAP_NET_RAW`.
     #[error(
-        "no permission for a packet socket: it needs CAP_NET_RAW in this network namespace (run as root)"
+        "no permission for a packet socket or a raw one: it needs CAP_NET_RAW in this network namespace (run as root)"
     )]
     NotRaw,
+    /// The interface has no address that the stack could share.
+    #[error(
+        "the interface {name:?} has no address: give it one (ip addr add CIDR dev {name}), or make the stack a host of its own on \
+         its network"
+    )]
+    NoAddress {
+        /// The name.
+        name: String,
+    },
+    /// A program of this host, or a connection that has not been over for long, has a port that was to be the stack's.
+    #[error("the port {port} is taken on this machine: choose another one, or see who has it (ss -tanp sport = :{0})", port.port())]
+    PortInUse {
+        /// The port, with the first of the addresses for which it is taken.
+        port: SocketAddr,
+    },
+    /// Too few free ports were left in a row.
+    #[error("there are no {count} free ports in a row from {first} on: ask for fewer, or name a range")]
+    NoFreePorts {
+        /// How many were to be found.
+        count: u16,
+        /// The first place to look.
+        first: u16,
+    },
+    /// The kernel would reset the stack's connections, and cannot be kept from it.
+    #[error(
+        "could not make the firewall's table that keeps the kernel from resetting the stack's connections: {why}; or install the rule \
+         by hand, as root, for a device of the ports {ports} that makes no table: {command}"
+    )]
+    NoFirewall {
+        /// The reason.
+        why: String,
+        /// The command that installs the rule.
+        command: String,
+        /// The ports in it, as `61000-61007` or `5001,61000-61007`.
+        ports: String,
+    },
     /// A socket could not be opened.
     #[error("could not {action} the socket {path}: {source}")]
     Socket {
@@ -174,7 +216,13 @@ impl Error {
 }
 
 #[cfg(target_os = "linux")]
-#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "netns"))]
+#[cfg(any(
+    feature = "tun",
+    feature = "af-packet",
+    feature = "frame-socket",
+    feature = "netns",
+    feature = "raw"
+))]
 impl Error {
     pub(crate) fn system(action: &'static str, errno: Errno) -> Self {
         match errno {

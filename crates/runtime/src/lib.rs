@@ -14,8 +14,8 @@
 //! - [`Incoming`], [`HeldSyn`]: a listener that answers a SYN when the program has decided.
 //! - [`UdpSocket`], [`UdpFlow`]: UDP on the same stack, for its own addresses and for any.
 //! - [`Packets`]: pings for any address, and other protocols, for a program that asks for them.
-//! - [`device`]: TUN and Ethernet with segmentation and checksum offload, Ethernet over a socket, `tun-tap`, memory, and impaired
-//!   paths for tests.
+//! - [`device`]: TUN and Ethernet with segmentation and checksum offload, Ethernet over a socket, some ports of the
+//!   host's own address, `tun-tap`, memory, and impaired paths for tests.
 //! - `netns`, `netlink`: private networks, and their interfaces, addresses and routes.
 //! - [`stats`]: the driver's measurements of itself.
 //! # Who does the work
@@ -48,13 +48,14 @@
 //! | `tun` (default) | `device::tun` | Linux |
 //! | `af-packet` | `device::af_packet`: Ethernet | Linux; Rust 1.91; the crate smoltcp |
 //! | `frame-socket` | `device::frame_socket`: Ethernet frames over a Unix socket | Linux; Rust 1.91; the crate smoltcp |
+//! | `raw` | `device::raw`: some ports of the host's own address | Linux |
 //! | `tun-tap` | `device::tun_tap` | Linux; a C compiler, for the crate tun-tap |
 //! | `netns` | `netns`, `testing` | Linux |
 //! | `serde` | `Serialize` for all statistics | |
 //! | `stream` | `TcpListenerStream`: a listener as a `Stream` | |
 //! | `tracing` | `spans`: a span of the crate `tracing` for each connection | |
 //!
-//! `netlink` comes with `tun`, `af-packet`, `tun-tap` and `netns`, and `kernel` with Linux. Everything else runs wherever tokio
+//! `netlink` comes with `tun`, `af-packet`, `raw`, `tun-tap` and `netns`, and `kernel` with Linux. Everything else runs wherever tokio
 //! does, on [`device::channel`] or your own [`Device`]: checked for Windows, macOS, FreeBSD and Android.
 //! Outside Linux the timers are tokio's, so pacing is as coarse as a millisecond unless the driver
 //! [spins](Pacing::Spin).
@@ -74,7 +75,7 @@ mod listener;
 pub mod mac;
 mod memory;
 #[cfg(target_os = "linux")]
-#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "netns", feature = "raw"))]
 pub mod netlink;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "netns")]

@@ -14,6 +14,7 @@ use rand_chacha::rand_core::{Rng as _, SeedableRng as _};
 use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, Waker};
@@ -211,6 +212,10 @@ impl<D: Device> Impaired<D> {
 impl<D: Device> Device for Impaired<D> {
     fn caps(&self) -> DeviceCaps {
         self.inner.caps()
+    }
+
+    fn local_ports(&self) -> Option<RangeInclusive<u16>> {
+        self.inner.local_ports()
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {

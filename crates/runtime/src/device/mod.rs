@@ -6,6 +6,7 @@
 //! | `tun_tap::TunTap` | plain packets, through the crate `tun-tap` | Linux, a TUN interface | `tun-tap` |
 //! | `af_packet::AfPacket` | like `Tun`, in Ethernet frames | Linux, an Ethernet interface | `af-packet` |
 //! | `frame_socket::FrameSocket` | plain packets, in Ethernet frames over a Unix socket (QEMU, passt) | Linux | `frame-socket` |
+//! | `raw::Raw` | some TCP ports of the host's own address; super-packets in, single packets out | Linux, an Ethernet interface | `raw` |
 //! | [`channel::Channel`] | either, to its peer in the same process | nothing | |
 //! | [`impair::Impaired`] | what another device carries, with impairments | that device | |
 //!
@@ -23,9 +24,12 @@ mod ethernet;
 pub mod frame_socket;
 pub mod impair;
 #[cfg(target_os = "linux")]
-#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "raw"))]
 mod interface;
 mod neighbour_stats;
+#[cfg(target_os = "linux")]
+#[cfg(feature = "raw")]
+pub mod raw;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "tun")]
 pub mod tun;
@@ -42,6 +46,7 @@ pub use neighbour_stats::NeighbourStats;
 
 use std::io;
 use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
 use std::task::{Context, Poll};
 
 /// Carries IP packets without blocking.
@@ -60,6 +65,12 @@ use std::task::{Context, Poll};
 pub trait Device: Send {
     /// The device's capabilities. Only the MTU may change, which ends a wait for either direction.
     fn caps(&self) -> DeviceCaps;
+
+    /// The ports that connections of the stack's own have, unless they ask for one; `None`: those of the
+    /// [configuration](ackline_tcp_core::EndpointConfig::ephemeral_ports). A device that has only some of a host's ports says which.
+    fn local_ports(&self) -> Option<RangeInclusive<u16>> {
+        None
+    }
 
     /// The next received packet, borrowed from the device's own buffer until the next call.
     ///
@@ -115,6 +126,10 @@ pub trait Device: Send {
 impl<D: Device + ?Sized> Device for Box<D> {
     fn caps(&self) -> DeviceCaps {
         (**self).caps()
+    }
+
+    fn local_ports(&self) -> Option<RangeInclusive<u16>> {
+        (**self).local_ports()
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {

@@ -562,7 +562,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-fn c_string(name: &str) -> Vec<u8> {
+pub(crate) fn c_string(name: &str) -> Vec<u8> {
     let mut bytes = name.as_bytes().to_vec();
     bytes.push(0);
     bytes

@@ -218,7 +218,7 @@ impl Builder {
         let Self {
             device,
             registry,
-            endpoint,
+            mut endpoint,
             connections,
             options,
             scheduler,
@@ -239,6 +239,9 @@ impl Builder {
             Some(seed) => seed,
             None => random::seed()?,
         };
+        if let Some(ports) = device.local_ports() {
+            endpoint.ephemeral_ports = ports;
+        }
         let endpoint = Endpoint::new(endpoint, scheduler, seed);
         let waits = Waits { pacing, busy_poll, turn, backlog_time };
         let shard = Arc::new(Shard::new(endpoint, device, Timer::new()?, waits));

@@ -1,11 +1,11 @@
 //! The system calls that need `unsafe`. Everything else in this crate goes through the safe interfaces of
 //! `rustix`, `tokio` and `std`.
 
-#[cfg(any(feature = "af-packet", feature = "netns"))]
+#[cfg(any(feature = "af-packet", feature = "netns", feature = "raw"))]
 pub(crate) mod filter;
 #[cfg(feature = "netns")]
 pub(crate) mod namespace;
-#[cfg(feature = "af-packet")]
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 pub(crate) mod packet;
 pub(crate) mod priority;
 pub(crate) mod readiness;

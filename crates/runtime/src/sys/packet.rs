@@ -43,6 +43,7 @@ pub(crate) fn set_option(socket: impl AsFd, option: c_int, value: c_int) -> Resu
 
 /// Makes the interface accept frames for `address` (`PACKET_MR_UNICAST`, `PACKET_MR_MULTICAST`) while the
 /// socket is open.
+#[cfg(feature = "af-packet")]
 pub(crate) fn join(socket: impl AsFd, interface: u32, kind: c_int, address: [u8; 6]) -> Result<(), Errno> {
     let [a, b, c, d, e, f] = address;
     let request = libc::packet_mreq {

@@ -33,6 +33,15 @@ pub(crate) fn set_max_segment(socket: impl AsFd, bytes: u16) -> Result<(), Errno
     unsafe { set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &c_int::from(bytes)) }
 }
 
+/// Lets the socket send through the interface of this name only.
+#[cfg(feature = "raw")]
+pub(crate) fn bind_to_interface(socket: impl AsFd, name: &str) -> Result<(), Errno> {
+    let mut padded = [0; libc::IFNAMSIZ];
+    padded.get_mut(..name.len()).ok_or(Errno::NAMETOOLONG)?.copy_from_slice(name.as_bytes());
+    // SAFETY: bytes, which end with a zero unless the name has all of them; the kernel then reads no further.
+    unsafe { set(socket, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, &padded) }
+}
+
 /// Converts the result of a call: zero, or -1 with the reason in `errno`.
 pub(super) fn failed(outcome: c_int) -> Result<(), Errno> {
     if outcome == 0 {

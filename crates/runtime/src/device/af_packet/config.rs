@@ -1,9 +1,9 @@
 //! How to open an Ethernet device.
 
 use super::neighbours::{Attachment, NeighbourConfig};
+use crate::device::interface::frames;
 use crate::error::{Error, Result};
 use crate::mac::MacAddress;
-use crate::memory;
 use crate::sys::packet::MAX_BATCH;
 use ipnet::IpNet;
 use std::net::IpAddr;
@@ -60,18 +60,6 @@ pub struct AfPacketConfig {
     pub any_address: bool,
 }
 
-/// The largest receive buffer unless a configuration says otherwise, in bytes: three super-packets for each of a thousand
-/// connections.
-const MOST_RECEIVED: u64 = 256 << 20;
-/// The smallest.
-const LEAST_RECEIVED: u64 = 16 << 20;
-
-/// A quarter of the stack's memory budget on this machine, within bounds.
-fn receive_buffer() -> usize {
-    let share = memory::budget().unwrap_or(0) / 4;
-    share.clamp(LEAST_RECEIVED, MOST_RECEIVED) as usize
-}
-
 impl AfPacketConfig {
     /// The interface with offload and without addresses.
     #[must_use]
@@ -85,7 +73,7 @@ impl AfPacketConfig {
             qdisc_bypass: false,
             mtu: None,
             receive_batch: MAX_BATCH,
-            receive_buffer: receive_buffer(),
+            receive_buffer: frames::receive_buffer(),
             send_buffer: 512 << 10,
             neighbours: Vec::new(),
             resolution: NeighbourConfig::default(),

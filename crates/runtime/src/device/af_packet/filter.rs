@@ -11,12 +11,10 @@
 //!   extension headers: the rest may be the kernel's;
 //! - ICMPv6 to a multicast group.
 
+use crate::device::interface::bpf::{DROP, KEEP, load, one_of, own_vlan, v6_address, when};
 use crate::mac::MacAddress;
 use crate::sys::filter::Instruction;
-use libc::{
-    BPF_ABS, BPF_B, BPF_H, BPF_JA, BPF_JEQ, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, ETH_P_ARP,
-    ETH_P_IP, ETH_P_IPV6, SKF_AD_OFF, SKF_AD_VLAN_TAG, SKF_AD_VLAN_TAG_PRESENT,
-};
+use libc::{BPF_B, BPF_H, BPF_JEQ, BPF_JSET, BPF_W, ETH_P_ARP, ETH_P_IP, ETH_P_IPV6};
 use std::net::IpAddr;
 
 /// Offsets of the fields in an Ethernet frame.
@@ -36,22 +34,12 @@ const ICMPV6: u32 = 58;
 /// Hop-by-hop options, routing, fragment, destination options: RFC 8200, section 4.
 const EXTENSION_HEADERS: [u32; 4] = [0, 43, 44, 60];
 
-const DROP: Instruction = statement(BPF_RET | BPF_K, 0);
-const KEEP: Instruction = statement(BPF_RET | BPF_K, u32::MAX);
-
 /// The program for a stack with this Ethernet address. It accepts any IP address if `addresses` is `None` or
 /// has more than [`MAX_ADDRESSES`] entries.
 pub(super) fn program(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     let addresses = addresses.filter(|addresses| addresses.len() <= MAX_ADDRESSES);
-    let mut program = vec![
-        load(BPF_W, ancillary(SKF_AD_VLAN_TAG_PRESENT)),
-        jump(BPF_JEQ, 0, 3, 0),
-        load(BPF_W, ancillary(SKF_AD_VLAN_TAG)),
-        // The low 12 bits are the VLAN: IEEE 802.1Q, section 9.6.
-        jump(BPF_JSET, 0x0fff, 0, 1),
-        DROP,
-        load(BPF_H, ETHERTYPE),
-    ];
+    let mut program = own_vlan();
+    program.push(load(BPF_H, ETHERTYPE));
     let group = when(BPF_JSET, 1, &[KEEP]);
     let arp = [vec![load(BPF_B, 0)], group, to_station(mac), vec![KEEP]].concat();
     program.extend(when(BPF_JEQ, ETH_P_ARP as u32, &arp));
@@ -92,13 +80,7 @@ fn ipv6(mac: MacAddress, addresses: Option<&[IpAddr]>) -> Vec<Instruction> {
     };
     for address in addresses {
         if let IpAddr::V6(address) = address {
-            let bits = address.to_bits();
-            let mut equal = vec![KEEP];
-            for (word, shift) in [(3, 0), (2, 32), (1, 64), (0, 96)] {
-                let test = when(BPF_JEQ, (bits >> shift) as u32, &equal);
-                equal = [vec![load(BPF_W, IPV6_DESTINATION + 4 * word)], test].concat();
-            }
-            block.extend(equal);
+            block.extend(v6_address(IPV6_DESTINATION, *address, &[KEEP]));
         }
     }
     block.push(DROP);
@@ -113,38 +95,6 @@ fn to_station(mac: MacAddress) -> Vec<Instruction> {
     block.push(load(BPF_H, 4));
     block.extend(one_of(&[u32::from_be_bytes([0, 0, e, f])]));
     block
-}
-
-/// Continues if the accumulator is one of a few values; otherwise drops the frame.
-fn one_of(values: &[u32]) -> Vec<Instruction> {
-    let left = |index: usize| (values.len() - index) as u8;
-    let tests = values.iter().enumerate().map(|(index, &value)| jump(BPF_JEQ, value, left(index), 0));
-    tests.chain([DROP]).collect()
-}
-
-/// Runs `block` if the accumulator passes the test, and leaves the accumulator alone if not.
-fn when(test: u32, value: u32, block: &[Instruction]) -> Vec<Instruction> {
-    // A conditional jump reaches 255 instructions only.
-    let over = statement(BPF_JMP | BPF_JA, block.len() as u32);
-    [&[jump(test, value, 1, 0), over], block].concat()
-}
-
-fn load(size: u32, at: u32) -> Instruction {
-    statement(BPF_LD | size | BPF_ABS, at)
-}
-
-/// Offset at which the kernel provides metadata about the frame.
-const fn ancillary(what: i32) -> u32 {
-    (SKF_AD_OFF + what) as u32
-}
-
-/// Skips `then` instructions if the accumulator passes the test, else `otherwise`.
-const fn jump(test: u32, value: u32, then: u8, otherwise: u8) -> Instruction {
-    Instruction { jt: then, jf: otherwise, ..statement(BPF_JMP | test | BPF_K, value) }
-}
-
-const fn statement(code: u32, value: u32) -> Instruction {
-    Instruction { code: code as u16, jt: 0, jf: 0, k: value }
 }
 
 #[cfg(test)]

@@ -29,7 +29,6 @@ use socket::{PacketSocket, Slot};
 use std::io;
 use std::net::Ipv6Addr;
 use std::num::NonZeroU16;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 /// [`HEADER_LEN`] as the virtio header counts.
@@ -48,8 +47,6 @@ pub struct AfPacket {
     /// Keeps the kernel reporting the multicast groups.
     _memberships: Option<OwnedFd>,
     stats: DeviceStats,
-    /// Frames dropped by the kernel; reading the kernel's counter resets it.
-    kernel_drops: AtomicU64,
 }
 
 impl AfPacket {
@@ -90,7 +87,6 @@ impl AfPacket {
             resolution,
             _memberships: memberships,
             stats: DeviceStats::default(),
-            kernel_drops: AtomicU64::new(0),
         })
     }
 
@@ -192,8 +188,7 @@ impl Device for AfPacket {
     }
 
     fn stats(&self) -> DeviceStats {
-        let new = self.socket.take_drops();
-        let rx_kernel_drops = self.kernel_drops.fetch_add(new, Ordering::Relaxed) + new;
+        let rx_kernel_drops = self.socket.kernel_drops();
         let neighbours = *self.resolution.stats();
         DeviceStats { rx_kernel_drops, down: self.socket.is_down(), neighbours, ..self.stats }
     }

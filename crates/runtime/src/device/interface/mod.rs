@@ -1,18 +1,23 @@
-//! What devices on Linux share: a descriptor watched by tokio, an interface's state, and the virtio header.
+//! What devices on Linux share: a descriptor watched by tokio, an interface's state, frames of a packet socket and the programs
+//! that select them, and the virtio header.
 
-#[cfg(any(feature = "tun", feature = "af-packet"))]
+#[cfg(any(feature = "af-packet", feature = "raw"))]
+pub(super) mod bpf;
+#[cfg(any(feature = "af-packet", feature = "raw"))]
+pub(super) mod frames;
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 pub(super) mod link;
 pub(super) mod ready_fd;
-#[cfg(any(feature = "af-packet", feature = "frame-socket"))]
+#[cfg(any(feature = "af-packet", feature = "frame-socket", feature = "raw"))]
 pub(super) mod room;
-#[cfg(any(feature = "tun", feature = "af-packet"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 pub(super) mod vnet;
 
-#[cfg(any(feature = "tun", feature = "af-packet"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 use std::io;
 
 /// The error of a device whose interface `name` was removed while it was in use.
-#[cfg(any(feature = "tun", feature = "af-packet"))]
+#[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
 pub(super) fn removed(name: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NetworkDown, format!("the interface {name} was removed"))
 }

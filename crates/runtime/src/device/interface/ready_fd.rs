@@ -24,7 +24,7 @@ enum Registration<F: OwnsFd> {
 
 impl<F: OwnsFd> ReadyFd<F> {
     /// Watched for both directions.
-    #[cfg(any(feature = "tun", feature = "af-packet"))]
+    #[cfg(any(feature = "tun", feature = "af-packet", feature = "raw"))]
     pub(in crate::device) const fn new(fd: F) -> Self {
         Self::watching(fd, Interest::READABLE.add(Interest::WRITABLE))
     }
@@ -35,7 +35,7 @@ impl<F: OwnsFd> ReadyFd<F> {
     }
 
     /// The descriptor, unless registering it failed.
-    #[cfg(any(feature = "af-packet", feature = "frame-socket"))]
+    #[cfg(any(feature = "af-packet", feature = "frame-socket", feature = "raw"))]
     pub(in crate::device) fn get(&self) -> io::Result<&F> {
         match &self.state {
             Registration::Unregistered(fd) => Ok(fd),

@@ -4,7 +4,9 @@
 //! In both directions it says which checksum is partial and how to segment a super-packet: Virtual I/O Device
 //! (VIRTIO) 1.2, section 5.1.6. It uses the machine's byte order (legacy header).
 
-use crate::device::{RxChecksum, TxChecksum};
+use crate::device::RxChecksum;
+#[cfg(any(feature = "tun", feature = "af-packet"))]
+use crate::device::TxChecksum;
 use std::num::NonZeroU16;
 
 /// Bytes of the header: without `num_buffers`, which only a virtio device with mergeable buffers has.
@@ -55,6 +57,7 @@ pub(in crate::device) fn parse(header: &[u8; LEN], packet: &[u8]) -> Option<RxMe
 
 /// The header for a packet to be sent; `header` holds the packet's IP and TCP headers. The error says why the
 /// packet cannot be described.
+#[cfg(any(feature = "tun", feature = "af-packet"))]
 pub(in crate::device) fn build(
     header: &[u8],
     segment_size: Option<NonZeroU16>,
@@ -94,7 +97,7 @@ pub(in crate::device) fn build(
 }
 
 /// Like [`parse`], with `link` bytes of link header in front of the packet, which the offsets include.
-#[cfg(feature = "af-packet")]
+#[cfg(any(feature = "af-packet", feature = "raw"))]
 pub(in crate::device) fn parse_behind(link: u16, header: &[u8; LEN], packet: &[u8]) -> Option<RxMeta> {
     let mut header = *header;
     if header[0] & NEEDS_CSUM != 0 {
@@ -127,6 +130,7 @@ pub(in crate::device) fn build_behind(
 }
 
 /// The CWR flag of the TCP header that begins at `tcp`.
+#[cfg(any(feature = "tun", feature = "af-packet"))]
 fn cwr(header: &[u8], tcp: usize) -> bool {
     header.get(tcp + 13).is_some_and(|flags| flags & 0x80 != 0)
 }

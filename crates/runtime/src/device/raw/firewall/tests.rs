@@ -1,0 +1,89 @@
+//! The table as the kernel lists it, with the command nft as another reader of the format.
+
+use super::{Rules, Table, command};
+use crate::error::Error;
+use crate::testing::{isolated, skip};
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::process::Command;
+
+const PORTS: [RangeInclusive<u16>; 2] = [80..=80, 5001..=5003];
+
+fn own() -> [IpAddr; 2] {
+    ["192.0.2.5", "2001:db8::5"].map(|text| text.parse().expect("an address"))
+}
+
+/// What `nft ARGUMENTS` prints; `None` if there is no such program.
+fn nft(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("nft").args(arguments).output().ok()?;
+    assert!(output.status.success(), "nft {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(String::from_utf8(output.stdout).expect("UTF-8"))
+}
+
+/// The table, unless the kernel has none of its kind.
+fn table(test: &str, name: &str, rules: Rules<'_>) -> Result<Option<Table>, Error> {
+    match Table::new(name, rules) {
+        Err(error @ Error::NoFirewall { .. }) => {
+            skip(test, &error);
+            Ok(None)
+        }
+        made => made.map(Some),
+    }
+}
+
+#[test]
+fn the_table_says_what_is_dropped_and_goes_with_its_owner() {
+    const NAME: &str = "device::raw::firewall::tests::the_table_says_what_is_dropped_and_goes_with_its_owner";
+    isolated(NAME, || {
+        let own = own();
+        let rules = Rules { interface: 1, name: "lo", addresses: &own, ports: &PORTS };
+        let Some(made) = table(NAME, "ackline-raw-1", rules)? else { return Ok(()) };
+        let Some(listed) = nft(&["list", "ruleset"]) else {
+            skip(NAME, &"there is no nft");
+            return Ok(());
+        };
+        assert!(listed.contains("table inet ackline-raw-1"), "{listed}");
+        assert!(listed.contains("flags owner"), "{listed}");
+        assert!(listed.contains("hook input"), "{listed}");
+        let drops: Vec<&str> = listed.lines().filter(|line| line.trim_end().ends_with("drop")).collect();
+        assert_eq!(drops.len(), 4, "{listed}");
+        for (line, expected) in drops.iter().zip([
+            ["iif \"lo\"", "ip daddr 192.0.2.5", "dport"],
+            ["iif \"lo\"", "ip daddr 192.0.2.5", "5001"],
+            ["iif \"lo\"", "ip6 daddr 2001:db8::5", "dport"],
+            ["iif \"lo\"", "ip6 daddr 2001:db8::5", "5003"],
+        ]) {
+            assert!(expected.iter().all(|part| line.contains(part)), "{line}: {expected:?}");
+        }
+        let taken = Table::new("ackline-raw-1", rules).map(drop);
+        assert!(matches!(taken, Err(Error::NoFirewall { .. })), "{taken:?}");
+        drop(made);
+        assert!(!nft(&["list", "ruleset"]).expect("it was there").contains("ackline"), "the table is left");
+        Ok(())
+    });
+}
+
+#[test]
+fn the_command_by_hand_is_what_nft_understands() {
+    const NAME: &str = "device::raw::firewall::tests::the_command_by_hand_is_what_nft_understands";
+    isolated(NAME, || {
+        let own = own();
+        let rules = Rules { interface: 1, name: "lo", addresses: &own, ports: &PORTS };
+        // The table is only made to know whether this kernel has any.
+        let Some(_probe) = table(NAME, "probe", rules)? else { return Ok(()) };
+        if nft(&["--version"]).is_none() {
+            skip(NAME, &"there is no nft");
+            return Ok(());
+        }
+        let shell = Command::new("sh").args(["-c", &command(rules)]).output().expect("a shell");
+        assert!(shell.status.success(), "{}: {}", command(rules), String::from_utf8_lossy(&shell.stderr));
+        let listed = nft(&["list", "table", "inet", "ackline"]).expect("it is there");
+        for rule in [
+            "iifname \"lo\" ip daddr 192.0.2.5 tcp dport { 80, 5001-5003 } drop",
+            "iifname \"lo\" ip6 daddr 2001:db8::5 tcp dport { 80, 5001-5003 } drop",
+        ] {
+            assert!(listed.contains(rule), "{listed}");
+        }
+        Ok(())
+    });
+}
