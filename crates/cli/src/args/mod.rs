@@ -28,6 +28,7 @@ use figures::FigureArgs;
 use ipnet::IpNet;
 use proxy::ProxyArgs;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 use values::{Destination, Limit, ListenAt};
@@ -227,6 +228,7 @@ Examples (as root, or with a TUN device made for you, see --tun):
   ackline send --dev veth0 --local 10.0.0.2/24 file 10.0.0.1:5001
   ackline send --dev eth0 --local 192.168.1.77/24 --gateway 192.168.1.1 file nas.example.org:5001
   ackline send --socket /tmp/passt_1.socket --local 10.0.2.77/24 --gateway 10.0.2.2 file nas.example.org:5001
+  ackline send --raw eth0 file nas.example.org:5001
   tar c src | ackline send --cc cubic - 198.18.0.1:5001
   printf 'GET / HTTP/1.0\r\n\r\n' | ackline send - 198.18.0.1:80 > page
   ackline send --local fd00::2/64 file [fd00::1]:5001
@@ -234,7 +236,7 @@ Examples (as root, or with a TUN device made for you, see --tun):
 The stack is a host with its own address, --local, behind the TUN device. It answers ping. The kernel's end of the \
 device has the address --peer. To reach hosts beyond this machine, let the kernel forward \
 (sysctl net.ipv4.ip_forward=1, and a route back or NAT), or use --dev to make the stack a host on the machine's own \
-network, at a free address there.";
+network, at a free address there, or --raw to share the machine's own address.";
 
 /// Receive a byte stream from any TCP sender into a file
 ///
@@ -306,6 +308,7 @@ Examples (as root, or with a TUN device made for you, see --tun):
   ackline recv --keep --listen :5001 -O incoming/ --metrics :9464
   ackline recv --ack immediate --listen [fd00::2]:5001 -O copy
   ackline recv --dev eth0 --local 192.168.1.77/24 --listen :5001 -O copy
+  ackline recv --raw eth0 --listen :5001 -O copy
 
 Without --dev and --local, the stack takes the address of --listen, in a /24 (IPv6: /64). Keep-alive probes notice \
 within two minutes that a sender has vanished.";
@@ -334,9 +337,24 @@ pub(crate) struct TunnelArgs {
     /// Needs --local and no privileges. The stack is a host on the Ethernet behind the socket.
     #[arg(long, value_name = "PATH", conflicts_with_all = ["tun", "peer"], group = "ethernet")]
     pub(crate) socket: Option<PathBuf>,
+    /// Ethernet interface whose address the stack shares with the kernel, instead of a TUN: for machines with one address only
+    ///
+    /// The stack has some of its TCP ports: the one to listen on, or free ones. They are reserved meanwhile, and a firewall's table that
+    /// goes with the command keeps the kernel from resetting what it does not know. Routes and neighbours are the kernel's. Needs
+    /// CAP_NET_RAW and CAP_NET_ADMIN.
+    #[arg(long, value_name = "NAME", value_parser = values::interface,
+        conflicts_with_all = ["tun", "peer", "ethernet"])]
+    pub(crate) raw: Option<String>,
+    /// TCP ports of the stack on --raw: 5001, or 61000-61007 [default: the one to listen on, or free ones above 61000]
+    #[arg(long, value_name = "LOW-HIGH", value_parser = values::ports, requires = "raw")]
+    pub(crate) ports: Option<RangeInclusive<u16>>,
+    /// What keeps the kernel from resetting connections on --raw
+    #[arg(long, value_enum, default_value_t, requires = "raw")]
+    pub(crate) raw_firewall: RawFirewall,
     /// Address of the stack with its prefix length; once per IP version
     ///
-    /// The default is 198.18.0.2/24. With --dev and --socket there is no default: choose an address that nobody else has there.
+    /// The default is 198.18.0.2/24. With --dev and --socket there is no default: choose an address that nobody else has there. With
+    /// --raw it is one of the interface's [default: its first of each IP version].
     #[arg(long, value_name = "CIDR", value_parser = values::cidr)]
     pub(crate) local: Vec<IpNet>,
     /// Address of the kernel's end of a TUN; once per IP version
@@ -360,7 +378,7 @@ pub(crate) struct TunnelArgs {
     /// The kernel resets connections that are not its own, so this needs a firewall rule (docs/devices.md has one for nft).
     #[arg(long, requires = "dev")]
     pub(crate) share_address: bool,
-    /// Largest IP packet in bytes [default: 1500 for a new TUN and --socket; with --dev, the interface's]
+    /// Largest IP packet in bytes [default: 1500 for a new TUN and --socket; with --dev and --raw, the interface's]
     #[arg(long, value_name = "BYTES", value_parser = values::mtu)]
     pub(crate) mtu: Option<u32>,
     /// Send single packets with complete checksums: no super-packets, no offload
@@ -378,6 +396,16 @@ pub(crate) struct TunnelArgs {
     /// -v shows how late departures were and what spinning cost.
     #[arg(long, value_enum, default_value_t)]
     pub(crate) pacing: PacingKind,
+}
+
+/// What keeps the kernel from resetting connections that it does not know.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RawFirewall {
+    /// A table of nftables that goes with the command
+    #[default]
+    Auto,
+    /// A rule that is installed already
+    None,
 }
 
 /// How to wait for delayed departures.

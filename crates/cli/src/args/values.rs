@@ -129,6 +129,16 @@ pub(crate) fn interface(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// A port, or a range of ports.
+pub(crate) fn ports(text: &str) -> Result<RangeInclusive<u16>, String> {
+    let (low, high) = text.split_once('-').unwrap_or((text, text));
+    let ports = low.parse().and_then(|low: u16| high.parse().map(|high: u16| low..=high));
+    ports
+        .ok()
+        .filter(|ports| !ports.is_empty() && *ports.start() > 0)
+        .ok_or_else(|| "not a range of ports; write 5001 or 61000-61007, from 1 to 65535".to_owned())
+}
+
 /// An Ethernet address that one station can have.
 pub(crate) fn mac(text: &str) -> Result<MacAddress, String> {
     let mac: MacAddress =

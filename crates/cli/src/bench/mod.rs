@@ -29,7 +29,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::settings::{PolicyNames, Settings};
 use crate::signals::Signals;
-use crate::tunnel::{self, Tunnel};
+use crate::tunnel::{self, PortsFor, Tunnel};
 use crate::watchers::WatchPlan;
 use ackline::Registry;
 use ackline::core::ConnConfig;
@@ -105,7 +105,14 @@ fn prepare(args: &BenchArgs, registry: &Registry) -> Result<Prepared, Failure> {
         chosen.cc = Some(congestion.clone());
     }
     let settings = chosen.resolve(registry)?;
-    let tunnel = args.tunnel.plan(args.bind.map(|address| ("-B", address)))?;
+    let ports_for = if args.client.is_some() {
+        let streams = if args.test.bidir { 2 * args.test.parallel } else { args.test.parallel };
+        // At most a few hundred, and some for control and for addresses that were tried before.
+        PortsFor::Connections(u16::try_from(streams).unwrap_or(u16::MAX / 2) + 8)
+    } else {
+        PortsFor::Listener(args.port)
+    };
+    let tunnel = args.tunnel.plan(args.bind.map(|address| ("-B", address)), ports_for)?;
     let part = match &args.client {
         Some(host) => {
             let to = Destination { host: host.clone(), port: args.port };

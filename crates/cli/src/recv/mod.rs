@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::traffic::Stopwatch;
-use crate::tunnel::{self, Tunnel};
+use crate::tunnel::{self, PortsFor, Tunnel};
 use ackline::Registry;
 use ackline::core::ListenOn;
 use ackline::runtime::{Stack, TcpListener};
@@ -30,7 +30,10 @@ pub(crate) fn run(args: &RecvArgs, registry: &Registry) -> Result<(), Failure> {
         return Err(Failure::usage(format!("-o {file}: not KEY=VALUE; a file to write is -O {file}")));
     }
     let settings = args.policies.resolve(registry)?;
-    let tunnel = args.tunnel.plan(args.listen.address.map(|address| ("--listen", address)))?;
+    let tunnel = args.tunnel.plan(
+        args.listen.address.map(|address| ("--listen", address)),
+        PortsFor::Listener(args.listen.port),
+    )?;
     let target = Target::new(args.target.as_deref(), args.keep)?;
     let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
     let watch = args.watch.plan("recv", speaks)?;

@@ -15,7 +15,7 @@ use crate::signals::{EndSignal, Signals};
 use crate::source::Source;
 use crate::timing::Timing;
 use crate::traffic::{Figures, PathFigures, PathSampler, Stopwatch};
-use crate::tunnel;
+use crate::tunnel::{self, PortsFor};
 use ackline::Registry;
 use ackline::runtime::stream::WriteHalf;
 use ackline::runtime::{Device as _, Info, Stack, TcpStream, timer};
@@ -28,6 +28,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Ports for a stack that has only some of the host's: one for a connection, and for each that was tried before it.
+const PORTS: u16 = 8;
 
 /// What is known when data begins to flow, in JSON.
 #[derive(Serialize)]
@@ -138,7 +141,7 @@ impl Tally {
 
 pub(crate) fn run(args: &SendArgs, registry: &Registry) -> Result<(), Failure> {
     let settings = args.policies.resolve(registry)?;
-    let tunnel = args.tunnel.plan(None)?;
+    let tunnel = args.tunnel.plan(None, PortsFor::Connections(PORTS))?;
     let speaks = args.output.speaks() && args.stream.json(&args.output).is_none();
     let watch = args.watch.plan("send", speaks)?;
     let source = Source::open(&args.file)?;

@@ -1,6 +1,6 @@
 //! A stack that is a host of its own on an Ethernet, through a packet socket or a socket that carries frames.
 
-use super::{one_per_version, same_version};
+use super::{is_link_local, one_per_version, program_path, same_version};
 use crate::args::TunnelArgs;
 use crate::args::values::Destination;
 use crate::failure::{Exit, Failure};
@@ -158,10 +158,7 @@ impl Ethernet {
         self.look_around(interface)?;
         AfPacket::open(&self.config(interface)).map_err(|error| match error {
             SetupError::NotRaw => {
-                let program = std::env::current_exe().map_or_else(
-                    |_| "the ackline program".to_owned(),
-                    |path| path.display().to_string(),
-                );
+                let program = program_path();
                 Failure::new(
                     Exit::Device,
                     format!(
@@ -251,20 +248,16 @@ impl Place {
     }
 }
 
-const fn is_link_local(address: IpAddr) -> bool {
-    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Kind;
     use super::super::tests::args;
+    use super::super::{Kind, PortsFor};
     use super::*;
 
     fn plan(text: &str) -> Result<Ethernet, String> {
-        match args(text).plan(None).map(|tunnel| tunnel.device) {
+        match args(text).plan(None, PortsFor::Connections(1)).map(|tunnel| tunnel.device) {
             Ok(Kind::Ethernet(ethernet)) => Ok(ethernet),
-            Ok(Kind::Tun(_)) => panic!("an Ethernet was given"),
+            Ok(Kind::Tun(_) | Kind::Raw(_)) => panic!("an Ethernet was given"),
             Err(failure) => {
                 assert_eq!(failure.exit, Exit::Usage);
                 Err(failure.to_string())

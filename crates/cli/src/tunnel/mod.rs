@@ -3,6 +3,7 @@
 //! `plan` checks what the command line says, `open` makes or opens the device, `start` starts the stack on it.
 
 mod ethernet;
+mod raw;
 mod tun;
 
 use crate::args::capture::PcapLink;
@@ -17,6 +18,7 @@ use ackline::runtime::stack::Builder;
 use ackline::runtime::{Device, Pacing, Stack};
 use ethernet::{Ethernet, Place};
 use ipnet::IpNet;
+use raw::Raw;
 use rustix::process::{Resource, getrlimit};
 use std::convert::Infallible;
 use std::io;
@@ -44,6 +46,16 @@ pub(crate) struct Tunnel {
 enum Kind {
     Tun(Tun),
     Ethernet(Ethernet),
+    Raw(Raw),
+}
+
+/// What a command needs ports for, if the stack has only some of the host's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PortsFor {
+    /// A listener on this one.
+    Listener(u16),
+    /// So many connections.
+    Connections(u16),
 }
 
 impl From<PacingKind> for Pacing {
@@ -58,11 +70,16 @@ impl From<PacingKind> for Pacing {
 impl TunnelArgs {
     /// Completes what the command line leaves open. `wanted`: an address that the stack must have, behind the name
     /// of the option that says so.
-    pub(crate) fn plan(&self, wanted: Option<(&str, IpAddr)>) -> Result<Tunnel, Failure> {
-        let device = match (&self.dev, &self.socket) {
-            (Some(dev), _) => Kind::Ethernet(Ethernet::plan(self, Place::Interface(dev.clone()))?),
-            (None, Some(path)) => Kind::Ethernet(Ethernet::plan(self, Place::Socket(path.clone()))?),
-            (None, None) => Kind::Tun(Tun::plan(self, wanted.map(|(_, address)| address))?),
+    pub(crate) fn plan(
+        &self,
+        wanted: Option<(&str, IpAddr)>,
+        ports_for: PortsFor,
+    ) -> Result<Tunnel, Failure> {
+        let device = match (&self.dev, &self.socket, &self.raw) {
+            (Some(dev), ..) => Kind::Ethernet(Ethernet::plan(self, Place::Interface(dev.clone()))?),
+            (_, Some(path), _) => Kind::Ethernet(Ethernet::plan(self, Place::Socket(path.clone()))?),
+            (.., Some(name)) => Kind::Raw(Raw::plan(self, name, ports_for)?),
+            (None, None, None) => Kind::Tun(Tun::plan(self, wanted.map(|(_, address)| address))?),
         };
         let busy_poll = self.busy_poll.unwrap_or_default();
         let tunnel = Tunnel { device, busy_poll, pacing: self.pacing.into() };
@@ -84,7 +101,7 @@ impl TunnelArgs {
     /// Puts the blame for a transfer that made no progress on the interface, if that is down.
     pub(crate) fn blame(&self, stack: &Stack, failure: Failure) -> Failure {
         if failure.exit == Exit::Network && stack.device_stats().down {
-            let name = self.dev.as_ref().unwrap_or(&self.tun);
+            let name = self.dev.as_ref().or(self.raw.as_ref()).unwrap_or(&self.tun);
             Failure::new(Exit::Device, format!("the interface {name} is down: {failure}"))
         } else {
             failure
@@ -98,6 +115,7 @@ impl Tunnel {
         match &self.device {
             Kind::Tun(tun) => tun.addresses(),
             Kind::Ethernet(ethernet) => ethernet.addresses(),
+            Kind::Raw(raw) => raw.addresses(),
         }
     }
 
@@ -106,6 +124,7 @@ impl Tunnel {
         match &self.device {
             Kind::Tun(tun) => format!("TUN {}", tun.interface()),
             Kind::Ethernet(ethernet) => ethernet.title(),
+            Kind::Raw(raw) => raw.title(),
         }
     }
 
@@ -116,6 +135,7 @@ impl Tunnel {
             Kind::Ethernet(ethernet) => {
                 ethernet.reachable(to, peer::resolve(to, &ethernet.addresses(), &[])?)
             }
+            Kind::Raw(raw) => raw.reachable(to, peer::resolve(to, &raw.addresses(), &[])?),
         }
     }
 
@@ -124,6 +144,7 @@ impl Tunnel {
         match &self.device {
             Kind::Tun(tun) => Ok(Box::new(tun.open()?)),
             Kind::Ethernet(ethernet) => ethernet.open(),
+            Kind::Raw(raw) => Ok(Box::new(raw.open()?)),
         }
     }
 
@@ -146,13 +167,14 @@ impl Tunnel {
         match &self.device {
             Kind::Tun(tun) => tun.interface(),
             Kind::Ethernet(ethernet) => ethernet.interface(),
+            Kind::Raw(raw) => raw.interface(),
         }
     }
 
     /// Its interface, and what packets begin with there.
     pub(crate) fn link(&self) -> (&str, PcapLink) {
         let link = match &self.device {
-            Kind::Tun(_) => PcapLink::Raw,
+            Kind::Tun(_) | Kind::Raw(_) => PcapLink::Raw,
             Kind::Ethernet(_) => PcapLink::Ethernet,
         };
         (self.interface(), link)
@@ -166,7 +188,11 @@ impl Tunnel {
         settings: &Settings,
         tune: impl FnOnce(&mut ConnConfig),
     ) -> Result<Stack, Failure> {
-        let shared = matches!(&self.device, Kind::Ethernet(ethernet) if ethernet.shares_address());
+        let shared = match &self.device {
+            Kind::Tun(_) => false,
+            Kind::Ethernet(ethernet) => ethernet.shares_address(),
+            Kind::Raw(_) => true,
+        };
         let builder = configured(device, &self.addresses(), settings, tune)?
             // The kernel's own datagrams come here, too.
             .configure(|endpoint| endpoint.refuse_datagrams = !shared);
@@ -243,6 +269,16 @@ pub(crate) fn descriptor_limit() -> u32 {
     u32::try_from(most).unwrap_or(u32::MAX)
 }
 
+/// The program that runs, for what is to be done with it once.
+fn program_path() -> String {
+    std::env::current_exe()
+        .map_or_else(|_| "the ackline program".to_owned(), |path| path.display().to_string())
+}
+
+const fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
+}
+
 fn one_per_version(option: &str, addresses: impl Iterator<Item = IpAddr>) -> Result<(), Failure> {
     let (v4, v6): (Vec<_>, Vec<_>) = addresses.partition(IpAddr::is_ipv4);
     for several in [v4, v6] {
@@ -276,7 +312,10 @@ mod tests {
     #[test]
     fn what_is_listened_on_must_be_the_stacks() {
         let wanted = |text: &str, address: [u8; 4]| {
-            args(text).plan(Some(("--bind", address.into()))).map(drop).map_err(|error| error.to_string())
+            args(text)
+                .plan(Some(("--bind", address.into())), PortsFor::Listener(5001))
+                .map(drop)
+                .map_err(|error| error.to_string())
         };
         assert_eq!(wanted("", [10, 1, 2, 3]), Ok(()));
         for device in ["", "--dev veth0 "] {

@@ -17,7 +17,7 @@ const LOCAL: &str = "10.9.0.2/24";
 
 /// An Ethernet of two hosts: this thread's namespace has `far0` with the addresses 10.9.0.1 and fd09::1, the one that
 /// the test is given has `near0`, which is up and has none.
-fn with_ethernet(name: &str, body: impl FnOnce(&Namespace) + Send) {
+pub(crate) fn with_ethernet(name: &str, body: impl FnOnce(&Namespace) + Send) {
     isolated(name, || {
         let near =
             std::thread::scope(|scope| scope.spawn(Namespace::new_for_thread).join().expect("no panic"))?;
@@ -36,7 +36,11 @@ fn with_ethernet(name: &str, body: impl FnOnce(&Namespace) + Send) {
 }
 
 /// Changes an interface of a namespace.
-fn change(at: &Namespace, name: &str, act: impl Fn(&mut Netlink, u32) -> Result<(), Error> + Sync) {
+pub(crate) fn change(
+    at: &Namespace,
+    name: &str,
+    act: impl Fn(&mut Netlink, u32) -> Result<(), Error> + Sync,
+) {
     let changed = at.run(|| {
         let mut netlink = Netlink::open()?;
         let index = netlink.interface(name)?.index;
@@ -46,19 +50,19 @@ fn change(at: &Namespace, name: &str, act: impl Fn(&mut Netlink, u32) -> Result<
 }
 
 /// Starts `ackline` in a namespace.
-fn start(at: &Namespace, args: &[&str]) -> Running {
+pub(crate) fn start(at: &Namespace, args: &[&str]) -> Running {
     at.run(|| Running::start(&mut ackline(args))).expect("in the namespace")
 }
 
 /// Runs `ackline` in a namespace, if it is to fail with one line and status 3.
-fn no_device(at: &Namespace, args: &[&str]) -> String {
+pub(crate) fn no_device(at: &Namespace, args: &[&str]) -> String {
     let ended = start(at, args).end();
     assert_eq!(ended.status, Some(3), "{ended:?}");
     assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     ended.complaint().strip_prefix("ackline: ").expect("it begins so").to_owned()
 }
 
-fn send_nothing<'a>(options: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn send_nothing<'a>(options: &[&'a str]) -> Vec<&'a str> {
     [&["send", "/dev/null", "10.9.0.1:9"], options].concat()
 }
 
@@ -163,7 +167,7 @@ fn captures_have_the_ethernet_headers_or_not() {
 }
 
 /// A connection to a stack that may not listen yet.
-fn reach(to: &str) -> TcpStream {
+pub(crate) fn reach(to: &str) -> TcpStream {
     let to: SocketAddr = to.parse().expect("an address");
     until("a connection", || TcpStream::connect_timeout(&to, Duration::from_secs(1)).ok())
 }

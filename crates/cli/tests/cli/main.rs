@@ -20,6 +20,7 @@ mod new;
 mod nstat;
 mod prometheus;
 mod proxy;
+mod raw;
 mod recv;
 mod reproduce;
 mod resources;
