@@ -1,17 +1,17 @@
 //! `ackline set`: options of live connections.
 
 use crate::args::control::SetArgs;
-use crate::control::change::Change;
 use crate::control::client;
 use crate::control::protocol::Request;
 use crate::failure::Failure;
 use crate::output;
 use crate::ss::filter::Filter;
 use ackline::Registry;
+use ackline::registry::Change;
 
 pub(crate) fn run(args: &SetArgs, registry: &Registry) -> Result<(), Failure> {
     // What is wrong with it is wrong without a stack, too.
-    Change::parse(registry, &args.options).map_err(Failure::usage)?;
+    Change::parse(registry, &args.options).map_err(|error| Failure::usage(error.to_string()))?;
     if args.filter.is_empty() && !args.all {
         return Err(Failure::usage(
             "no filter; write one, such as dst 10.0.0.2, or --all for all connections",

@@ -49,9 +49,11 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod change;
 mod options;
 mod table;
 
+pub use change::Change;
 pub use options::{OptionInfo, Options, Scope};
 pub use table::{PolicyInfo, Table};
 

@@ -8,10 +8,8 @@
 //! | `protocol` | requests and answers |
 //! | `limits` | what clients may take up, and counters of what they did |
 //! | `server` | answering, beside the stack: a thread of its own, which takes the stack's lock for a few connections at a time |
-//! | `change` | what `set` changes on a live connection |
 //! | `client` | asking |
 
-pub(crate) mod change;
 pub(crate) mod client;
 mod limits;
 pub(crate) mod place;

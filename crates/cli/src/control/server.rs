@@ -1,6 +1,5 @@
 //! Answering requests.
 
-use super::change::Change;
 use super::limits::{ControlCounters, Limits, count};
 use super::protocol::{About, Answer, Brief, Listening, Request, Shown};
 use crate::background;
@@ -11,6 +10,7 @@ use crate::ss::filter::{Filter, Subject};
 use crate::summary::{Census, Chunks, Summary};
 use ackline::Registry;
 use ackline::core::{State, WakeReason};
+use ackline::registry::Change;
 use ackline::runtime::{Stack, stack::ConnSnapshot, timer};
 use std::io;
 use std::os::unix::net::UnixListener as StdListener;
@@ -130,6 +130,7 @@ impl Server {
             },
             Request::Set { options, filter } => {
                 let parsed = Change::parse(&self.registry, &options)
+                    .map_err(|error| error.to_string())
                     .and_then(|change| Filter::parse(&filter).map(|filter| (change, filter)));
                 match parsed {
                     Ok((change, filter)) => Ok(self.set(&change, &filter).await),

@@ -1,9 +1,11 @@
-//! What `ackline set` changes on a live connection.
+//! Settings of a live connection in text: `cc=reno,nagle=off`.
 
-use ackline::Registry;
-use ackline::core::endpoint::Conn;
-use ackline::core::{ConnConfig, Instant};
-use ackline::registry::Options;
+use crate::{Options, Registry};
+use ackline_tcp_core::endpoint::Conn;
+use ackline_tcp_core::policy::spec::SpecError;
+use ackline_tcp_core::{ConnConfig, Instant};
+use alloc::format;
+use alloc::vec::Vec;
 
 /// Sets one option of a connection to its value in the given settings.
 type Setter = fn(&mut Conn<'_>, Instant, &ConnConfig);
@@ -25,27 +27,33 @@ const LIVE: [(&str, Setter); 13] = [
     ("ttl", |conn, now, to| conn.set_ttl(now, to.ttl)),
 ];
 
-/// A change of some options.
-#[derive(Debug)]
-pub(crate) struct Change {
+/// A change of some settings of live connections: policies and options, each of which can change while a connection lives.
+#[derive(Clone, Debug)]
+pub struct Change {
     options: Options,
     setters: Vec<Setter>,
 }
 
 impl Change {
-    /// Reads `KEY=VALUE,...`.
-    pub(crate) fn parse(registry: &Registry, text: &str) -> Result<Self, String> {
-        let options = registry.options(text).map_err(|error| error.to_string())?;
+    /// Reads `key=value,...`, as [`Registry::options`] does.
+    ///
+    /// # Errors
+    /// As [`Registry::options`]; if there are none, or one cannot change on a live connection: then it says which can.
+    pub fn parse(registry: &Registry, text: &str) -> Result<Self, SpecError> {
+        let options = registry.options(text)?;
         let setters = options.iter().map(|(key, _)| setter(key)).collect::<Result<Vec<_>, _>>()?;
         if setters.is_empty() {
-            return Err("nothing to set; write KEY=VALUE, such as cc=reno".to_owned());
+            return Err(SpecError::new("nothing to set; write KEY=VALUE, such as cc=reno"));
         }
         Ok(Self { options, setters })
     }
 
     /// Changes one connection.
-    pub(super) fn apply(&self, conn: &mut Conn<'_>, now: Instant) -> Result<(), String> {
-        let to = self.options.conn(conn.config()).map_err(|error| error.to_string())?;
+    ///
+    /// # Errors
+    /// If settings contradict each other; the connection is as it was.
+    pub fn apply(&self, conn: &mut Conn<'_>, now: Instant) -> Result<(), SpecError> {
+        let to = self.options.conn(conn.config())?;
         for set in &self.setters {
             set(conn, now, &to);
         }
@@ -53,21 +61,22 @@ impl Change {
     }
 }
 
-fn setter(key: &str) -> Result<Setter, String> {
+fn setter(key: &str) -> Result<Setter, SpecError> {
     let found = LIVE.iter().find(|(known, _)| *known == key);
     found.map(|(_, set)| *set).ok_or_else(|| {
         let known: Vec<&str> = LIVE.iter().map(|(known, _)| *known).collect();
-        format!("{key} cannot change on a live connection; these can: {}", known.join(", "))
+        SpecError::new(format!("{key} cannot change on a live connection; these can: {}", known.join(", ")))
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::string::ToString;
 
     #[test]
     fn an_error_says_what_can_be_set() {
-        let refused = |text| Change::parse(&Registry::default(), text).expect_err("wrong");
+        let refused = |text| Change::parse(&Registry::default(), text).expect_err("wrong").to_string();
         assert!(
             refused("sack=off")
                 .starts_with("sack cannot change on a live connection; these can: cc, ack, rto")
