@@ -1,0 +1,209 @@
+//! What crosses the boundary between C and Rust: panics, pointers, the callback.
+//!
+//! Arguments that are a pointer to one value are references in an `Option` (the same in C, with null as `None`); values that C gets are
+//! `MaybeUninit`, because C need not have set them. What remains for this file is text, arrays and the callback.
+
+use crate::error::{ACKLINE_EFAULT, ACKLINE_ENOTRECOVERABLE, Failure};
+use crate::stack::ackline_transmit;
+use std::any::Any;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{iter, ptr, slice};
+
+/// Runs the body of a function that C calls.
+pub(crate) fn guard<N: From<i32>>(body: impl FnOnce() -> Result<N, Failure>) -> N {
+    // What a panic leaves half-changed is behind the lock of a stack, which it poisons.
+    let outcome = catch_unwind(AssertUnwindSafe(body));
+    let failed = match outcome {
+        Ok(Ok(number)) => return number,
+        Ok(Err(failure)) => failure,
+        Err(panic) => Failure::new(ACKLINE_ENOTRECOVERABLE, format!("a bug of ackline's: {}", said(&*panic))),
+    };
+    N::from(failed.remember())
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic")
+}
+
+/// The argument `what`, which must not be null.
+pub(crate) fn given<T>(argument: Option<T>, what: &str) -> Result<T, Failure> {
+    argument.ok_or_else(|| null(what))
+}
+
+fn null(what: &str) -> Failure {
+    Failure::new(ACKLINE_EFAULT, format!("{what} is a null pointer"))
+}
+
+/// The text at `text`; `None` if it is null.
+///
+/// # Safety
+/// `text` is null, or a string that ends with a zero, and does not change while the result is used.
+pub(crate) unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<Option<&'a str>, Failure> {
+    if text.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise.
+    let text = unsafe { CStr::from_ptr(text) };
+    text.to_str().map(Some).map_err(|_| Failure::invalid(format!("{what} is not UTF-8")))
+}
+
+/// The `len` items at `items`, which may be null if there are none.
+///
+/// # Safety
+/// `items` is null, or has `len` items that do not change while the result is used.
+pub(crate) unsafe fn items<'a, T>(items: *const T, len: usize, what: &str) -> Result<&'a [T], Failure> {
+    check::<T>(items.is_null(), len, what)?;
+    if len == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: it is not null, and not longer than an allocation can be; the rest is the caller's promise.
+    Ok(unsafe { slice::from_raw_parts(items, len) })
+}
+
+/// Room for `len` items at `room`, which may be null if there is none.
+///
+/// # Safety
+/// `room` is null, or has room for `len` items that nobody else uses while the result is used.
+pub(crate) unsafe fn room<'a, T>(
+    room: *mut T,
+    len: usize,
+    what: &str,
+) -> Result<&'a mut [MaybeUninit<T>], Failure> {
+    check::<T>(room.is_null(), len, what)?;
+    if len == 0 {
+        return Ok(&mut []);
+    }
+    // SAFETY: it is not null, and not longer than an allocation can be; the rest is the caller's promise.
+    Ok(unsafe { slice::from_raw_parts_mut(room.cast::<MaybeUninit<T>>(), len) })
+}
+
+/// Writes `from` with a zero at its end, and returns its length without.
+///
+/// # Safety
+/// `to` is null, or has room for `len` bytes.
+pub(crate) unsafe fn write_text(from: &str, to: *mut c_char, len: usize) -> Result<i32, Failure> {
+    // SAFETY: the caller's promise.
+    let to = unsafe { room(to.cast::<u8>(), len, "the text") }?;
+    let needed = from.len() + 1;
+    if needed > len {
+        return Err(Failure::invalid(format!("the text has {needed} bytes, and there is room for {len}")));
+    }
+    let copied = copy(from.as_bytes(), to);
+    if let Some(end) = to.get_mut(copied) {
+        end.write(0);
+    }
+    Ok(copied as i32)
+}
+
+/// Copies as much of a struct as a caller has who knows `size` bytes of it. What it knows beyond is zero.
+///
+/// # Safety
+/// `to` is null, or has room for `size` bytes.
+pub(crate) unsafe fn prefix<T: Copy>(from: &T, to: *mut T, size: usize) -> Result<(), Failure> {
+    // SAFETY: the caller's promise, and any struct is bytes.
+    let to = unsafe { room(to.cast::<u8>(), size, "the struct") }?;
+    if to.is_empty() || size > LARGEST_STRUCT {
+        return Err(Failure::invalid(format!("a struct cannot have {size} bytes; pass its sizeof")));
+    }
+    // SAFETY: these are the bytes of `from`; those that are padding are copied without being looked at.
+    let from =
+        unsafe { slice::from_raw_parts(ptr::from_ref(from).cast::<MaybeUninit<u8>>(), size_of::<T>()) };
+    let known = from.iter().copied().chain(iter::repeat(MaybeUninit::new(0)));
+    to.iter_mut().zip(known).for_each(|(to, from)| *to = from);
+    Ok(())
+}
+
+/// More bytes than any struct of this or a later version has.
+const LARGEST_STRUCT: usize = 4_096;
+
+/// A length that C has computed wrongly is often a negative number.
+fn check<T>(is_null: bool, len: usize, what: &str) -> Result<(), Failure> {
+    if is_null && len > 0 {
+        return Err(null(what));
+    }
+    if len > isize::MAX as usize / size_of::<T>().max(1) {
+        return Err(Failure::invalid(format!("{what} cannot be {len} long")));
+    }
+    Ok(())
+}
+
+/// Copies as much of `from` as there is room for, and returns how much that was.
+pub(crate) fn copy<T: Copy>(from: &[T], room: &mut [MaybeUninit<T>]) -> usize {
+    for (to, from) in room.iter_mut().zip(from) {
+        to.write(*from);
+    }
+    from.len().min(room.len())
+}
+
+/// The callback of a stack, with its argument.
+#[derive(Debug)]
+pub(crate) struct Transmitter {
+    function: unsafe extern "C" fn(*mut c_void, *const u8, usize) -> c_int,
+    user: *mut c_void,
+}
+
+impl Transmitter {
+    /// # Safety
+    /// `function` may be called with `user` as long as the result exists, as [`ackline_transmit`] says.
+    pub(crate) unsafe fn new(function: ackline_transmit, user: *mut c_void) -> Result<Self, Failure> {
+        Ok(Self { function: given(function, "transmit")?, user })
+    }
+
+    /// True if the packet was taken.
+    pub(crate) fn send(&self, packet: &[u8]) -> bool {
+        // SAFETY: `new`'s promise; the packet outlives the call.
+        unsafe { (self.function)(self.user, packet.as_ptr(), packet.len()) == 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{ACKLINE_EINVAL, ackline_last_error};
+
+    /// The text of the last failure.
+    fn last() -> &'static str {
+        // SAFETY: the text ends with a zero, and the tests read it before the next failure.
+        unsafe { text(ackline_last_error(), "last").unwrap().unwrap() }
+    }
+
+    #[test]
+    fn a_panic_becomes_a_code() {
+        assert_eq!(guard::<i32>(|| panic!("out of {}", "order")), ACKLINE_ENOTRECOVERABLE);
+        assert_eq!(last(), "a bug of ackline's: out of order");
+        assert_eq!(guard::<i64>(|| Ok(5)), 5);
+    }
+
+    #[test]
+    fn null_and_impossible_lengths_are_refused() {
+        // SAFETY: the pointers are null, or of something larger than what is taken.
+        unsafe {
+            assert_eq!(items::<u8>(std::ptr::null(), 0, "data").unwrap(), &[]);
+            assert_eq!(items::<u8>(std::ptr::null(), 1, "data").unwrap_err().code, ACKLINE_EFAULT);
+            assert_eq!(items([1u8].as_ptr(), usize::MAX, "data").unwrap_err().code, ACKLINE_EINVAL);
+            assert_eq!(room([1u64].as_mut_ptr(), usize::MAX / 8, "out").unwrap_err().code, ACKLINE_EINVAL);
+            assert_eq!(text(c"\xff".as_ptr(), "options").unwrap_err().code, ACKLINE_EINVAL);
+            assert_eq!(text(std::ptr::null(), "options").unwrap(), None);
+        }
+    }
+
+    #[test]
+    fn a_struct_has_the_size_that_the_caller_knows() {
+        let (from, mut to) = ([1u32, 2, 3], [9u32; 4]);
+        let at = to.as_mut_ptr().cast::<[u32; 3]>();
+        // SAFETY: `to` has at least as many bytes, where it is not refused before it is looked at.
+        unsafe {
+            prefix(&from, at, 8).unwrap();
+            assert_eq!(to, [1, 2, 9, 9]);
+            prefix(&from, at, 16).unwrap();
+            assert_eq!(to, [1, 2, 3, 0]);
+            assert_eq!(prefix(&from, at, 0).unwrap_err().code, ACKLINE_EINVAL);
+            assert_eq!(prefix(&from, at, 5_000).unwrap_err().code, ACKLINE_EINVAL);
+            assert_eq!(prefix(&from, ptr::null_mut(), 12).unwrap_err().code, ACKLINE_EFAULT);
+        }
+    }
+}
