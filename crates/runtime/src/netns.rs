@@ -49,6 +49,16 @@ impl Namespace {
         Ok(Self { fd })
     }
 
+    /// The namespace at `path`: one of `ip netns` at `/run/netns/NAME`, or that of a process at `/proc/PID/ns/net`.
+    ///
+    /// # Errors
+    /// If there is no such file, or it may not be opened. Whether it is a network namespace, [`enter`](Self::enter) tells.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let fd = rustix::fs::open(path.as_ref(), OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(Error::on("open a network namespace"))?;
+        Ok(Self { fd })
+    }
+
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
@@ -56,7 +66,8 @@ impl Namespace {
     /// Moves the calling thread into this namespace.
     ///
     /// # Errors
-    /// Without `CAP_SYS_ADMIN` in the user namespace that owns it.
+    /// Without `CAP_SYS_ADMIN` in the user namespace that owns it and in the thread's own; [`Error::System`] with `EINVAL` if it is
+    /// no network namespace.
     pub fn enter(&self) -> Result<()> {
         rustix::thread::move_into_link_name_space(self.fd.as_fd(), Some(LinkNameSpaceType::Network))
             .map_err(Error::on("enter a network namespace"))
@@ -96,6 +107,18 @@ pub fn enter_user_net_namespace() -> Result<()> {
 /// As [`enter_user_net_namespace`].
 pub fn enter_user_namespace() -> Result<()> {
     become_user(sys::unshare_user)
+}
+
+/// Moves the calling process into the user namespace of the process `pid`, which an ordinary user may do who has made that. There it has
+/// every capability, so its threads can [enter](Namespace::enter) the network namespaces that belong to it. It stays in its own.
+///
+/// # Errors
+/// [`Error::TooManyThreads`] once the process has a second thread, and if it is in that namespace already; [`Error::NamespaceForbidden`]
+/// if the namespace is somebody else's; [`Error::System`] if there is no such process.
+pub fn join_user_namespace(pid: u32) -> Result<()> {
+    let path = format!("/proc/{pid}/ns/user");
+    let fd = rustix::fs::open(&path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(refused)?;
+    rustix::thread::move_into_link_name_space(fd.as_fd(), Some(LinkNameSpaceType::User)).map_err(refused)
 }
 
 /// Enters the namespaces that `unshare` makes, among them a user namespace, as the same user.
@@ -148,6 +171,6 @@ fn refused(errno: Errno) -> Error {
     match errno {
         Errno::PERM | Errno::ACCESS | Errno::NOSPC | Errno::USERS => Error::NamespaceForbidden,
         Errno::INVAL => Error::TooManyThreads,
-        other => Error::system("make a network namespace", other),
+        other => Error::system("make or enter a namespace", other),
     }
 }

@@ -3,7 +3,7 @@
 use ackline_runtime::Error;
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::device::tun_tap::TunTap;
-use ackline_runtime::device::{Device, RxChecksum, TxChecksum};
+use ackline_runtime::device::{Device, RxChecksum, TxChecksum, inherited};
 use ackline_runtime::netlink::{InterfaceAddress, Netlink};
 use ackline_runtime::netns::Namespace;
 use ackline_runtime::testing::isolated;
@@ -11,7 +11,9 @@ use std::future::poll_fn;
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::num::NonZeroU16;
+use std::os::fd::AsRawFd as _;
 use std::time::Duration;
+use tun_tap::{Iface, Mode};
 
 const KERNEL4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 1));
 const STACK4: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 77, 0, 2));
@@ -195,6 +197,76 @@ fn devices_follow_their_interface() {
         follows_its_interface(Tun::create(&config().name("ack1"))?, "ack1");
         follows_its_interface(Tun::create(&config().plain().name("ack2"))?, "ack2");
         follows_its_interface(TunTap::create(&config().name("ack3"))?, "ack3");
+        Ok(())
+    });
+}
+
+/// The same interface by its descriptor alone, as another process would have it.
+fn handed_over(config: &TunConfig) -> Tun {
+    let descriptor = Tun::create(config).map(|tun| tun.try_clone_fd().expect("a duplicate"));
+    Tun::from_fd(descriptor.expect("a device"), config.mtu.unwrap_or(1_500)).expect("a TUN descriptor")
+}
+
+#[test]
+fn a_descriptor_alone_is_a_device() {
+    isolated("a_descriptor_alone_is_a_device", || {
+        drop(Tun::create(&config())?);
+        for (name, config) in [("ack4", config()), ("ack5", config().plain().mtu(1_400))] {
+            let mut device = handed_over(&config.name(name));
+            assert_eq!((device.interface().name.as_str(), device.caps().mtu), (name, device.interface().mtu));
+            answers_a_ping(&mut device);
+            drop(device);
+            assert!(Netlink::open()?.interface(name).is_err(), "it goes with its last descriptor");
+        }
+        follows_its_interface(handed_over(&config().name("ack6")), "ack6");
+        Ok(())
+    });
+}
+
+#[test]
+fn packets_with_information_in_front_are_refused_with_what_would_be_right() {
+    isolated("packets_with_information_in_front_are_refused_with_what_would_be_right", || {
+        drop(Tun::create(&config())?);
+        let made = Iface::new("pi0", Mode::Tun).expect("a device");
+        let mut netlink = Netlink::open()?;
+        let index = netlink.interface("pi0")?.index;
+        netlink.add_address(index, InterfaceAddress::network("10.77.0.1/24".parse().expect("a network")))?;
+        netlink.set_up(index)?;
+        let mut device = Tun::from_fd(inherited(made.as_raw_fd())?, 1_500)?;
+        let socket = std::net::UdpSocket::bind((KERNEL4, 0)).expect("a socket");
+        socket.send_to(b"a datagram", (STACK4, 9)).expect("the device is up");
+        let error = device.try_recv().map(drop).expect_err("not a packet");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert!(error.to_string().starts_with("packets of pi0 have four bytes in front"), "{error}");
+        Ok(())
+    });
+}
+
+#[test]
+fn descriptors_of_other_kinds_are_refused_with_what_would_be_right() {
+    isolated("descriptors_of_other_kinds_are_refused_with_what_would_be_right", || {
+        drop(Tun::create(&config())?);
+        let tap = Iface::without_packet_info("tap0", Mode::Tap).expect("a device");
+        let removed = handed_over(&config().name("ack7")).try_clone_fd().expect("a duplicate");
+        let index = Netlink::open()?.interface("ack7")?.index;
+        Netlink::open()?.remove(index)?;
+        let file = std::fs::File::open("/dev/null").expect("it is there");
+        for (descriptor, expected) in [
+            (inherited(tap.as_raw_fd())?, "its interface tap0 is a TAP"),
+            (removed, "it belongs to no interface, or to none any more"),
+            (file.into(), "it is none of /dev/net/tun"),
+        ] {
+            let error = Tun::from_fd(descriptor, 1_500).map(drop).expect_err("refused").to_string();
+            assert!(error.starts_with(&format!("TUN descriptor: {expected}")), "{error}");
+        }
+        let tun = inherited(tap.as_raw_fd())?;
+        assert!(
+            Tun::from_fd(tun, 67).map(drop).expect_err("refused").to_string().starts_with("MTU: 67 bytes")
+        );
+        for number in [-1, 1 << 20] {
+            let error = inherited(number).expect_err("not open").to_string();
+            assert!(error.starts_with(&format!("descriptor: {number} cannot be taken over")), "{error}");
+        }
         Ok(())
     });
 }

@@ -24,6 +24,9 @@ mod ethernet;
 pub mod frame_socket;
 pub mod impair;
 #[cfg(target_os = "linux")]
+#[cfg(feature = "tun")]
+mod inherited;
+#[cfg(target_os = "linux")]
 #[cfg(any(feature = "tun", feature = "af-packet", feature = "frame-socket", feature = "raw"))]
 mod interface;
 mod neighbour_stats;
@@ -42,6 +45,9 @@ pub mod tun_tap;
 
 pub use ackline_tcp_core::RxPacket;
 pub use ackline_tcp_core::wire::{RxChecksum, TxChecksum};
+#[cfg(target_os = "linux")]
+#[cfg(feature = "tun")]
+pub use inherited::inherited;
 pub use neighbour_stats::NeighbourStats;
 
 use std::io;

@@ -13,6 +13,7 @@ use crate::netlink::{Interface, InterfaceAddress, Netlink};
 use crate::sys::tun as sys;
 use ipnet::IpNet;
 use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::io::{self, IoSlice};
 use std::num::NonZeroU16;
@@ -185,10 +186,53 @@ impl Tun {
         }
     }
 
+    /// Takes a descriptor of `/dev/net/tun` that somebody else has attached to an interface (`TUNSETIFF`): a parent process, or a
+    /// container's runtime. It needs `IFF_TUN` and `IFF_NO_PI`; with `IFF_VNET_HDR` the device has offload. It
+    /// becomes non-blocking, for whoever else has it, too.
+    ///
+    /// The interface may be in a network namespace that this process cannot enter. So its MTU is what `mtu` says, 68 to 65,535; that it
+    /// is down is noticed when a packet is sent, and that it was removed within a second. That `IFF_NO_PI` is missing is noticed with the
+    /// first packet, which then fails with `InvalidData`: not every kernel tells it from the descriptor.
+    ///
+    /// # Errors
+    /// [`Error::BadConfig`] if the MTU is impossible, or the descriptor is none of a TUN interface, or of another kind.
+    pub fn from_fd(fd: OwnedFd, mtu: u32) -> Result<Self> {
+        const WHAT: &str = "TUN descriptor";
+        let refuse = |what: &'static str, why: String| Err(Error::BadConfig { what, why });
+        if !(68..=65_535).contains(&mtu) {
+            return refuse("MTU", format!("{mtu} bytes are not possible: 68 to 65535"));
+        }
+        let sys::Attached { name, tun, vnet_hdr } = match sys::attached(&fd) {
+            Ok(attached) => attached,
+            Err(Errno::BADFD) => {
+                let why = "it belongs to no interface, or to none any more; attach it (TUNSETIFF) with IFF_TUN | IFF_NO_PI";
+                return refuse(WHAT, why.to_owned());
+            }
+            Err(_) => {
+                return refuse(
+                    WHAT,
+                    "it is none of /dev/net/tun; open that and attach it to an interface".to_owned(),
+                );
+            }
+        };
+        if !tun {
+            let why = format!(
+                "its interface {name} is a TAP, which carries Ethernet frames; make one with IFF_TUN"
+            );
+            return refuse(WHAT, why);
+        }
+        let flags = rustix::fs::fcntl_getfl(&fd).map_err(Error::on("ask for a descriptor's flags"))?;
+        rustix::fs::fcntl_setfl(&fd, flags | OFlags::NONBLOCK)
+            .map_err(Error::on("make a descriptor non-blocking"))?;
+        set_offload(&fd, vnet_hdr)?;
+        let interface = Interface::elsewhere(name.clone(), mtu);
+        Ok(Self::new(TunFd::anywhere(fd, name, mtu), interface, vnet_hdr, false))
+    }
+
     /// Opens another queue of the same interface. The calling thread must be in the interface's namespace.
     ///
     /// # Errors
-    /// [`Error::NotATun`] if the device was made without [`TunConfig::multi_queue`].
+    /// [`Error::NotATun`] if the device was made without [`TunConfig::multi_queue`], or taken [as a descriptor](Self::from_fd).
     pub fn open_queue(&self) -> Result<Self> {
         if !self.multi_queue {
             return Err(Error::NotATun { name: self.interface.name.clone() });
@@ -196,7 +240,17 @@ impl Tun {
         Self::attach(&self.interface.name, self.offload, true, false)
     }
 
-    /// The interface, as it was when the device was opened.
+    /// A duplicate of the descriptor, for another process, which may have [fewer rights](Self::from_fd). Both read the same packets, each of
+    /// which goes to one of them: drop this device once the other process has the duplicate.
+    ///
+    /// # Errors
+    /// If the process has no descriptors left.
+    pub fn try_clone_fd(&self) -> io::Result<OwnedFd> {
+        Ok(rustix::io::fcntl_dupfd_cloexec(self.fd.get()?, 0)?)
+    }
+
+    /// The interface, as it was when the device was opened. Of one whose [descriptor](Self::from_fd) was taken, only name and MTU are
+    /// known; its index is 0.
     #[must_use]
     pub const fn interface(&self) -> &Interface {
         &self.interface
@@ -210,27 +264,15 @@ impl Tun {
         })?;
         let flags = sys::Flags { vnet_hdr: offload, multi_queue, exclusive };
         let name = sys::attach(&fd, name, flags).map_err(|errno| refusal(name, exclusive, errno))?;
-        if offload {
-            sys::set_vnet_header_size(&fd, vnet::LEN as i32)
-                .map_err(Error::on("set the virtio header's size"))?;
-        }
-        let features = if offload {
-            libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN
-        } else {
-            0
-        };
-        sys::set_offload(&fd, features).map_err(Error::on("set the TUN device's offloads"))?;
-
+        set_offload(&fd, offload)?;
         let interface = Netlink::open()?.interface(&name)?;
+        Ok(Self::new(TunFd::new(fd, &interface)?, interface, offload, multi_queue))
+    }
+
+    fn new(fd: TunFd<OwnedFd>, interface: Interface, offload: bool, multi_queue: bool) -> Self {
         let room = if offload { vnet::LEN } else { 0 } + LARGEST_PACKET + 1;
-        Ok(Self {
-            fd: TunFd::new(fd, &interface)?,
-            interface,
-            offload,
-            multi_queue,
-            buffer: vec![0; room].into_boxed_slice(),
-            stats: DeviceStats::default(),
-        })
+        let buffer = vec![0; room].into_boxed_slice();
+        Self { fd, interface, offload, multi_queue, buffer, stats: DeviceStats::default() }
     }
 
     /// Reads until a valid packet arrives: its start and end in the buffer, and what its header says.
@@ -239,6 +281,9 @@ impl Tun {
         for _ in 0..MAX_SKIPPED {
             let Self { fd, buffer, .. } = &mut *self;
             let length = fd.read(|fd| Ok(rustix::io::read(fd.as_fd(), &mut buffer[..])?))?;
+            if fd.is_anywhere() && has_packet_information(&buffer[..length]) {
+                return Err(packet_information(&self.interface.name));
+            }
             if let Some(received) = understand(buffer, length, offload) {
                 let start = if offload { vnet::LEN } else { 0 };
                 self.stats.received(length - start);
@@ -316,6 +361,29 @@ impl Device for Tun {
     fn stats(&self) -> DeviceStats {
         DeviceStats { down: self.fd.is_down(), ..self.stats }
     }
+}
+
+/// Lets the kernel hand over, and take, super-packets and partial checksums; or packets as they are on a wire.
+fn set_offload(fd: &OwnedFd, offload: bool) -> Result<()> {
+    let features = if offload {
+        sys::set_vnet_header_size(fd, vnet::LEN as i32).map_err(Error::on("set the virtio header's size"))?;
+        libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6 | libc::TUN_F_TSO_ECN
+    } else {
+        0
+    };
+    sys::set_offload(fd, features).map_err(Error::on("set the TUN device's offloads"))
+}
+
+/// Four bytes are in front (`struct tun_pi`): no flags, and the protocol, IPv4's or IPv6's. They are no packet's: its version is not 0. They
+/// are no virtio header's either: one that begins so would give headers a length, and then their kind, too.
+fn has_packet_information(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0, 0, 0x08, 0x00]) || bytes.starts_with(&[0, 0, 0x86, 0xdd])
+}
+
+fn packet_information(name: &str) -> io::Error {
+    let text =
+        format!("packets of {name} have four bytes in front; attach the descriptor with IFF_TUN | IFF_NO_PI");
+    io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
 /// Interprets the first `length` bytes of `buffer`; `None` if they are no packet.

@@ -53,6 +53,24 @@ pub struct Interface {
     pub gso_max_size: u32,
 }
 
+impl Interface {
+    /// One that this namespace does not have.
+    #[cfg(feature = "tun")]
+    pub(crate) const fn elsewhere(name: String, mtu: u32) -> Self {
+        Self {
+            index: 0,
+            name,
+            mtu,
+            up: true,
+            running: true,
+            loopback: false,
+            ethernet: false,
+            mac: None,
+            gso_max_size: 0,
+        }
+    }
+}
+
 /// An address for an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterfaceAddress {

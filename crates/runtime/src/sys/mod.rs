@@ -1,6 +1,8 @@
 //! The system calls that need `unsafe`. Everything else in this crate goes through the safe interfaces of
 //! `rustix`, `tokio` and `std`.
 
+#[cfg(feature = "tun")]
+pub(crate) mod descriptor;
 #[cfg(any(feature = "af-packet", feature = "netns", feature = "raw"))]
 pub(crate) mod filter;
 #[cfg(feature = "netns")]

@@ -17,6 +17,15 @@ struct InterfaceRequest {
     padding: [u8; PADDING],
 }
 
+impl InterfaceRequest {
+    const EMPTY: Self = Self { name: [0; libc::IFNAMSIZ], flags: 0, padding: [0; PADDING] };
+
+    fn name(&self) -> String {
+        let end = self.name.iter().position(|&b| b == 0).unwrap_or(self.name.len());
+        String::from_utf8_lossy(&self.name[..end]).into_owned()
+    }
+}
+
 const PADDING: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<c_short>();
 
 /// Flags for TUNSETIFF.
@@ -51,20 +60,37 @@ pub(crate) fn attach(fd: impl AsFd, name: &str, flags: Flags) -> Result<String, 
     if flags.exclusive {
         bits |= libc::IFF_TUN_EXCL;
     }
-    let mut request = InterfaceRequest {
-        name: [0; libc::IFNAMSIZ],
-        // The kernel's field is a short, and 0x8000 (IFF_TUN_EXCL) is its sign bit.
-        flags: bits as c_short,
-        padding: [0; PADDING],
-    };
+    // The kernel's field is a short, and 0x8000 (IFF_TUN_EXCL) is its sign bit.
+    let mut request = InterfaceRequest { flags: bits as c_short, ..InterfaceRequest::EMPTY };
     request.name[..name.len()].copy_from_slice(name.as_bytes());
     // SAFETY: TUNSETIFF reads and writes one `struct ifreq`, whose size and layout `InterfaceRequest` has, and
     // which lives through the call.
     unsafe {
         ioctl::ioctl(fd, Updater::<{ libc::TUNSETIFF as ioctl::Opcode }, InterfaceRequest>::new(&mut request))
     }?;
-    let end = request.name.iter().position(|&b| b == 0).unwrap_or(request.name.len());
-    Ok(String::from_utf8_lossy(&request.name[..end]).into_owned())
+    Ok(request.name())
+}
+
+/// What a descriptor of `/dev/net/tun` is attached to.
+#[derive(Clone, Debug)]
+pub(crate) struct Attached {
+    /// The interface.
+    pub(crate) name: String,
+    /// It carries IP packets: `IFF_TUN`, not `IFF_TAP`.
+    pub(crate) tun: bool,
+    /// Every packet is preceded by a virtio network header.
+    pub(crate) vnet_hdr: bool,
+}
+
+/// Asks what `fd` is attached to. ENOTTY if it is none of `/dev/net/tun`; EBADFD if it is attached to nothing, or no longer.
+pub(crate) fn attached(fd: impl AsFd) -> Result<Attached, Errno> {
+    let mut request = InterfaceRequest::EMPTY;
+    // SAFETY: TUNGETIFF writes one `struct ifreq`, whose size and layout `InterfaceRequest` has, and which lives through the call.
+    unsafe {
+        ioctl::ioctl(fd, Updater::<{ libc::TUNGETIFF as ioctl::Opcode }, InterfaceRequest>::new(&mut request))
+    }?;
+    let has = |flag: c_int| c_int::from(request.flags) & flag != 0;
+    Ok(Attached { name: request.name(), tun: has(libc::IFF_TUN), vnet_hdr: has(libc::IFF_VNET_HDR) })
 }
 
 /// Sets the length of the virtio header that precedes every packet.

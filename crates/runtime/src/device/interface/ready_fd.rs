@@ -35,7 +35,6 @@ impl<F: OwnsFd> ReadyFd<F> {
     }
 
     /// The descriptor, unless registering it failed.
-    #[cfg(any(feature = "af-packet", feature = "frame-socket", feature = "raw"))]
     pub(in crate::device) fn get(&self) -> io::Result<&F> {
         match &self.state {
             Registration::Unregistered(fd) => Ok(fd),
