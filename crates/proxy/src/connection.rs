@@ -1,6 +1,6 @@
 //! One connection: the client waits until its destination has answered.
 
-use crate::proxy::{Shared, Way};
+use crate::proxy::{Config, Shared, Way};
 use crate::relay::relay;
 use crate::target::Protocol;
 use crate::upstream::{ConnectError, Connected};
@@ -17,7 +17,8 @@ pub(crate) async fn carry(shared: &Shared, syn: HeldSyn) {
         Way::Refuse => return syn.refuse(Refusal::Rst),
         Way::Drop => return syn.refuse(Refusal::Drop),
     };
-    let connect = timeout(shared.config.connect_timeout, upstream.connect(&target));
+    let Config { connect_timeout, server_timeout, .. } = shared.config;
+    let connect = timeout(connect_timeout, upstream.connect(&target, server_timeout));
     let Ok(connected) = syn.hold(connect).await else { return counters.abandoned.one() };
     let Connected { stream: outside, early } = match connected.unwrap_or(Err(ConnectError::TimedOut)) {
         Ok(connected) => connected,

@@ -4,6 +4,7 @@ use crate::clients::Limits;
 use crate::rules::{Action, Rule};
 use crate::target::Protocol;
 use crate::upstream::Upstream;
+use ackline_tcp_core::quantity::parse_time;
 use ipnet::IpNet;
 use serde::de::{self, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -14,10 +15,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::{Range, RangeInclusive};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 use toml::Spanned;
 
-/// What a file says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a file says. The default is that of an empty one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConfigFile {
     /// What becomes of connections and flows.
     pub rules: Vec<Rule>,
@@ -27,6 +29,10 @@ pub struct ConfigFile {
     pub dns: Option<Resolver>,
     /// Limits that the file changes.
     pub limits: Limits,
+    /// Time that an upstream has to connect.
+    pub connect_timeout: Option<Duration>,
+    /// Time of that in which its own server must answer.
+    pub server_timeout: Option<Duration>,
 }
 
 /// What is wrong with a file.
@@ -117,6 +123,8 @@ struct WrittenLimits {
     client_connections: Option<u32>,
     client_flows: Option<u32>,
     total: Option<u32>,
+    connect_timeout: Option<Text<Time>>,
+    server_timeout: Option<Text<Time>>,
 }
 
 impl ConfigFile {
@@ -160,12 +168,15 @@ impl ConfigFile {
         let rules = rules.collect::<Result<_, _>>()?;
         let otherwise = default.as_ref().map(action).transpose()?;
         let usual = Limits::default();
+        let WrittenLimits { connect_timeout, server_timeout, .. } = limits;
         let limits = Limits {
             client_connections: limits.client_connections.unwrap_or(usual.client_connections),
             client_flows: limits.client_flows.unwrap_or(usual.client_flows),
             total: limits.total.unwrap_or(usual.total),
         };
-        Ok(Self { rules, otherwise, dns: dns.map(|text| text.0), limits })
+        let [connect_timeout, server_timeout] =
+            [connect_timeout, server_timeout].map(|text| text.map(|Text(Time(time))| time));
+        Ok(Self { rules, otherwise, dns: dns.map(|text| text.0), limits, connect_timeout, server_timeout })
     }
 }
 
@@ -277,6 +288,21 @@ impl Element for Domain {
     }
 }
 
+/// A time to wait.
+struct Time(Duration);
+
+impl FromStr for Time {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let time = parse_time(text).map(Duration::from);
+        let possible = Duration::from_millis(1)..=Duration::from_secs(50);
+        time.filter(|time| possible.contains(time))
+            .map(Self)
+            .ok_or("not a time; write 500ms or 10s, at most 50s")
+    }
+}
+
 /// A text that something is read from.
 struct Text<T>(T);
 
@@ -308,7 +334,8 @@ mod tests {
              from = '192.168.1.9'\n\
              action = 'drop'\n\
              [limits]\n\
-             client_connections = 7\n",
+             client_connections = 7\n\
+             server_timeout = '500ms'\n",
         )
         .expect("right");
         let office = "socks5://me:secret@192.0.2.1:1080".parse().expect("an upstream");
@@ -332,6 +359,7 @@ mod tests {
                 },
             ]
         );
+        assert_eq!((file.connect_timeout, file.server_timeout), (None, Some(Duration::from_millis(500))));
         assert_eq!(file.limits, Limits { client_connections: 7, ..Limits::default() });
     }
 
@@ -363,6 +391,10 @@ mod tests {
             ("\n[[rule]]\nto = '::/0'\n", "line 2: missing field `action`"),
             ("dns = 'one.test'\n", "line 1, dns: not an address; write one like 192.0.2.53"),
             ("[limits]\ntotal = -1\n", "line 2, total: invalid value: integer `-1`, expected u32"),
+            (
+                "[limits]\nconnect_timeout = '5'\n",
+                "line 2, connect_timeout: not a time; write 500ms or 10s, at most 50s",
+            ),
             ("default = \n", "line 1, default: "),
         ] {
             let error = ConfigFile::parse(text).expect_err(text).to_string();

@@ -1,6 +1,7 @@
 //! One UDP flow, until nothing has passed for too long.
 
-use crate::proxy::{DNS, Shared, Way};
+use crate::file::Resolver;
+use crate::proxy::{Config, DNS, Shared, Way};
 use crate::target::Protocol;
 use crate::upstream::Datagrams;
 use ackline_runtime::{Refusal, UdpFlow};
@@ -19,14 +20,15 @@ const HEADER: usize = 300;
 pub(crate) async fn carry(shared: &Shared, inside: UdpFlow) {
     let (Ok(client), Ok(wanted)) = (inside.peer_addr(), inside.local_addr()) else { return };
     let _open = shared.counters.open_flows.enter();
-    let limit = shared.config.connect_timeout;
+    let Config { connect_timeout, server_timeout, .. } = shared.config;
     let (upstream, outside, is_ours) = match shared.way(client.ip(), wanted, Protocol::Udp) {
         Way::Through(upstream, target) => {
-            let outside = timeout(limit, upstream.associate(&target)).await;
+            let outside = timeout(connect_timeout, upstream.associate(&target, server_timeout)).await;
             (upstream, outside, false)
         }
         Way::Resolver(upstream, resolver) => {
-            let outside = timeout(limit, upstream.ask(resolver.address, resolver.protocol)).await;
+            let Resolver { address, protocol } = resolver;
+            let outside = timeout(connect_timeout, upstream.ask(address, protocol, server_timeout)).await;
             (upstream, outside, true)
         }
         Way::Refuse => return inside.refuse(),

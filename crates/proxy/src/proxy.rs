@@ -44,6 +44,8 @@ pub struct Config {
     /// Time that an upstream has to connect. Then the client is left without an answer, as by a destination that does not answer. Less
     /// than [`held_syn_timeout`](ackline_tcp_core::EndpointConfig::held_syn_timeout). Default: 30 s.
     pub connect_timeout: Duration,
+    /// Time of that in which an upstream's own server must take a connection, and of SOCKS5 speak. Then it counts as down. Default: 10 s.
+    pub server_timeout: Duration,
     /// Longest IP packet towards clients, in bytes. Default: 1,500.
     pub mtu: u32,
     /// Who is told of trouble: an upstream that fails, descriptors that are used up. Default: nobody.
@@ -60,6 +62,7 @@ impl Default for Config {
             loopback: false,
             limits: Limits::default(),
             connect_timeout: Duration::from_secs(30),
+            server_timeout: Duration::from_secs(10),
             mtu: 1_500,
             say: None,
         }

@@ -66,10 +66,9 @@ struct Plan {
 impl Plan {
     fn new(args: &ProxyArgs) -> Result<Self, Failure> {
         let file = args.config.as_deref().map(read).transpose()?;
-        let (rules, otherwise, dns, limits) = match file {
-            Some(ConfigFile { rules, otherwise, dns, limits }) => (rules, otherwise, dns, limits),
-            None => (vec![], None, None, Limits::default()),
-        };
+        let usual = Config::default();
+        let file = file.unwrap_or_default();
+        let ConfigFile { rules, otherwise, dns, limits, connect_timeout, server_timeout } = file;
         let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
         // The command line goes before the file.
         let otherwise = args.upstream.as_ref().map(through).or(otherwise);
@@ -100,9 +99,11 @@ impl Plan {
             resolver_is_near: dns.is_none(),
             loopback: args.loopback,
             limits: Limits { total: limits.total.min(most), ..limits },
+            connect_timeout: connect_timeout.unwrap_or(usual.connect_timeout),
+            server_timeout: server_timeout.unwrap_or(usual.server_timeout),
             mtu: args.device.mtu,
             say: Some(Arc::new(|line| output::say(&format!("ackline proxy: {line}")))),
-            ..Config::default()
+            ..usual
         };
         Ok(Self { config, addresses, names })
     }

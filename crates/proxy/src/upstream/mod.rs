@@ -19,6 +19,7 @@ use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio::net::{TcpStream, UdpSocket};
+use tokio::time::timeout;
 
 /// Notices within two minutes that a silent peer has vanished.
 const IDLE: Duration = Duration::from_secs(60);
@@ -89,20 +90,20 @@ fn is_exhausted(error: &io::Error) -> bool {
 }
 
 impl Upstream {
-    /// Connects to `target`.
-    pub(crate) async fn connect(&self, target: &Target) -> Result<Connected, ConnectError> {
+    /// Connects to `target`. The upstream's own server has `limit` to be ready for that.
+    pub(crate) async fn connect(&self, target: &Target, limit: Duration) -> Result<Connected, ConnectError> {
         let connected = match self {
             Self::Direct => {
                 let stream = TcpStream::connect(target.address).await;
                 Connected { stream: stream.map_err(ConnectError::of_destination)?, early: vec![] }
             }
             Self::Socks5(server) => {
-                let mut stream = server.connect().await?;
-                socks5::connect(&mut stream, server, target).await?;
+                let mut stream = within(limit, socks5::greet(server)).await?;
+                socks5::connect(&mut stream, target).await?;
                 Connected { stream, early: vec![] }
             }
             Self::Http(server) => {
-                let mut stream = server.connect().await?;
+                let mut stream = within(limit, server.connect()).await?;
                 let early = http::connect(&mut stream, server, target).await?;
                 Connected { stream, early }
             }
@@ -117,14 +118,20 @@ impl Upstream {
         Ok(connected)
     }
 
-    /// A way for datagrams to `target` and back.
-    pub(crate) async fn associate(&self, target: &Target) -> Result<Datagrams, ConnectError> {
+    /// A way for datagrams to `target` and back. The upstream's own server has `limit` to make it.
+    pub(crate) async fn associate(
+        &self,
+        target: &Target,
+        limit: Duration,
+    ) -> Result<Datagrams, ConnectError> {
         match self {
             Self::Direct => {
                 let socket = connected_socket(target.address).await.map_err(ConnectError::of_destination)?;
                 Ok(Datagrams::Direct(socket))
             }
-            Self::Socks5(server) => Ok(Datagrams::Socks5(Association::new(server, target).await?)),
+            Self::Socks5(server) => {
+                within(limit, Association::new(server, target)).await.map(Datagrams::Socks5)
+            }
             Self::Http(_) => Err(ConnectError::Unreachable),
         }
     }
@@ -132,15 +139,29 @@ impl Upstream {
 
 impl Upstream {
     /// A way for questions to a resolver, and for its answers.
-    pub(crate) async fn ask(&self, resolver: SocketAddr, by: Protocol) -> Result<Datagrams, ConnectError> {
+    pub(crate) async fn ask(
+        &self,
+        resolver: SocketAddr,
+        by: Protocol,
+        limit: Duration,
+    ) -> Result<Datagrams, ConnectError> {
         match by {
-            Protocol::Udp => self.associate(&resolver.into()).await,
+            Protocol::Udp => self.associate(&resolver.into(), limit).await,
             Protocol::Tcp => self
-                .connect(&resolver.into())
+                .connect(&resolver.into(), limit)
                 .await
                 .map(|connected| Datagrams::Framed(Framed::new(connected))),
         }
     }
+}
+
+/// What an upstream's own server does, which has `limit` for it.
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, ConnectError>>,
+) -> Result<T, ConnectError> {
+    let silent = || Err(ConnectError::Server(format!("it does not answer within {limit:?}")));
+    timeout(limit, work).await.unwrap_or_else(|_| silent())
 }
 
 /// A UDP socket that exchanges datagrams with `to` alone.

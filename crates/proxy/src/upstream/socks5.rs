@@ -23,23 +23,18 @@ const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
 /// Asks for a connection to `target`.
-pub(super) async fn connect(
-    stream: &mut TcpStream,
-    server: &Server,
-    target: &Target,
-) -> Result<(), ConnectError> {
-    ask(stream, server, CONNECT, &place(target)).await.map(drop)
+pub(super) async fn connect(stream: &mut TcpStream, target: &Target) -> Result<(), ConnectError> {
+    ask(stream, CONNECT, &place(target)).await.map(drop)
 }
 
-/// Introduces this client, and asks for `command`. Returns the address of the answer, unless that is a name.
-async fn ask(
-    stream: &mut TcpStream,
-    server: &Server,
-    command: u8,
-    place: &[u8],
-) -> Result<Option<SocketAddr>, ConnectError> {
+fn wrong(what: &str) -> ConnectError {
+    ConnectError::Server(what.to_owned())
+}
+
+/// Connects to the server, and introduces this client.
+pub(super) async fn greet(server: &Server) -> Result<TcpStream, ConnectError> {
     let io = ConnectError::of_server;
-    let wrong = |what: &str| ConnectError::Server(what.to_owned());
+    let mut stream = server.connect().await?;
     let credentials = server.credentials();
     let greeting: &[u8] = match credentials {
         Some(_) => &[VERSION, 2, NO_AUTHENTICATION, USER_PASSWORD],
@@ -68,6 +63,12 @@ async fn ask(
         ([VERSION, _], Some(_)) => return Err(wrong("it wants neither no password nor one")),
         _ => return Err(wrong("it does not speak SOCKS5")),
     }
+    Ok(stream)
+}
+
+/// Asks for `command`. Returns the address of the answer, unless that is a name.
+async fn ask(stream: &mut TcpStream, command: u8, place: &[u8]) -> Result<Option<SocketAddr>, ConnectError> {
+    let io = ConnectError::of_server;
     let request = [&[VERSION, command, 0][..], place].concat();
     stream.write_all(&request).await.map_err(io)?;
     let mut head = [0; 4];
@@ -138,13 +139,13 @@ pub(crate) struct Association {
 
 impl Association {
     pub(super) async fn new(server: &Server, target: &Target) -> Result<Self, ConnectError> {
-        let mut control = server.connect().await?;
+        let mut control = greet(server).await?;
         let peer = control.peer_addr().map_err(ConnectError::of_server)?;
         // Which address this machine sends from is not known before it sends.
         let any: IpAddr =
             if peer.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let unknown = place(&SocketAddr::new(any, 0).into());
-        let relay = ask(&mut control, server, UDP_ASSOCIATE, &unknown).await?;
+        let relay = ask(&mut control, UDP_ASSOCIATE, &unknown).await?;
         let relay = match relay {
             // A server behind an address translation does not know its own address: then it is where the connection goes.
             Some(relay) if relay.ip().is_unspecified() => SocketAddr::new(peer.ip(), relay.port()),

@@ -1,6 +1,6 @@
 //! UDP.
 
-use crate::servers::socks;
+use crate::servers::{reply, request, socks};
 use crate::world::*;
 use ackline_proxy::Config;
 use ackline_runtime::Stack;
@@ -69,6 +69,38 @@ async fn a_datagram_longer_than_the_mtu_passes_whole() {
             assert!(buf[..length] == datagram, "{length} of {size} bytes");
         }
     }
+}
+
+#[tokio::test]
+async fn a_socks_server_may_refuse_a_flow_or_end_it_and_the_next_datagram_gets_another_one() {
+    let (listener, port) = listener().await;
+    let world = world(through(&format!("socks5://127.0.0.1:{port}")));
+    let socket = world.client.bind_udp((CLIENT, 0).into()).expect("free");
+    socket.connect((FAR, 9)).await.expect("an address");
+    socket.send(b"one").await.expect("sent");
+    let asked = async || timeout(PATIENCE, request(&listener, false)).await.expect("in time");
+    let (mut stream, request) = asked().await;
+    assert_eq!(request.command, 3);
+    // It does not know the command (RFC 1928, section 6).
+    reply(&mut stream, 7, address(Ipv4Addr::UNSPECIFIED, 0)).await;
+    let error = timeout(PATIENCE, socket.recv(&mut [0; 9])).await.expect("in time").expect_err("refused");
+    assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
+    assert_eq!(world.meter.read().upstream_failed, 1);
+    let lines = world.lines();
+    assert!(lines.len() == 1 && lines[0].contains("it does not know the command"), "{lines:?}");
+    for (flow, datagram) in [b"two", b"six"].into_iter().enumerate() {
+        socket.send(datagram).await.expect("sent");
+        let (mut stream, _) = asked().await;
+        let relay = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a socket");
+        reply(&mut stream, 0, relay.local_addr().expect("bound")).await;
+        let mut buf = [0; 100];
+        let length = timeout(PATIENCE, relay.recv(&mut buf)).await.expect("in time").expect("a datagram");
+        assert!(buf[..length].ends_with(datagram), "{flow}");
+        // It ends the association (RFC 1928, section 7).
+        drop(stream);
+        world.until(|stats| stats.open_flows == 0).await;
+    }
+    assert_eq!(world.meter.read().flows, 3);
 }
 
 #[tokio::test]

@@ -87,6 +87,33 @@ async fn an_upstream_that_is_down_or_speaks_something_else_is_told_in_one_line()
 }
 
 #[tokio::test]
+async fn an_upstream_that_is_silent_or_breaks_off_counts_as_down_and_is_told_in_one_line() {
+    let limit = Duration::from_millis(100);
+    for (scheme, silent) in [("socks5", true), ("socks5", false), ("http", false)] {
+        let (listener, port) = listener().await;
+        let config = Config { server_timeout: limit, ..through(&format!("{scheme}://127.0.0.1:{port}")) };
+        let world = world(config);
+        let server = async {
+            let (mut stream, _) = listener.accept().await.expect("a connection");
+            // The greeting of SOCKS5, or the request.
+            stream.read_exact(&mut [0; 3]).await.expect("something");
+            if !silent {
+                stream.set_zero_linger().expect("an option");
+                return None;
+            }
+            Some(stream)
+        };
+        let (error, _stream) = tokio::join!(world.connect_to(address(FAR, 443)), server);
+        assert_eq!(error.expect_err("unreachable").kind(), ErrorKind::HostUnreachable, "{scheme}");
+        let stats = world.meter.read();
+        assert_eq!((stats.upstream_failed, stats.upstream_timeouts), (1, 0), "{scheme}");
+        let expected = if silent { "it does not answer within 100ms" } else { "reset" };
+        let lines = world.lines();
+        assert!(lines.len() == 1 && lines[0].contains(expected), "{lines:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_upstream_that_never_answers_leaves_the_client_without_an_answer() {
     let (listener, port) = listener().await;
     let limit = Duration::from_millis(50);
