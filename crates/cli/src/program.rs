@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -47,6 +47,12 @@ impl Addresses {
         Some(Self { program: address(2), base: address(1) })
     }
 
+    /// What stands for this machine, in both versions of IP.
+    pub(crate) fn base(self) -> [IpAddr; 2] {
+        let [_, base] = self.ipv6();
+        [self.base.into(), base.into()]
+    }
+
     /// The same in IPv6: in a network of this program's own (RFC 4193), with the IPv4 address at its end.
     pub(crate) fn ipv6(self) -> [Ipv6Addr; 2] {
         const NET: u128 = 0xfd61_636b_6c69_6e65 << 64;
@@ -60,6 +66,8 @@ pub(crate) struct Inside<'a> {
     pub(crate) addresses: Addresses,
     /// IPv6, too, if this machine's kernel has it.
     pub(crate) ipv6: bool,
+    /// What is routed to the device; nothing stands for everything.
+    pub(crate) routes: &'a [IpNet],
     /// The file that names its resolvers.
     pub(crate) resolv_conf: &'a str,
     /// Super-packets and partial checksums.
@@ -68,19 +76,31 @@ pub(crate) struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// A TUN device for a namespace: everything is routed there.
+    /// A TUN device for a namespace. It leads to the base addresses whatever else is routed there.
     pub(crate) fn device(&self) -> TunConfig {
-        let own = |net| InterfaceAddress::network(net);
-        let everything = IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0));
-        let mut config = TunConfig::new().name(INTERFACE).mtu(self.mtu);
-        config =
-            config.address(own(Ipv4Net::new_assert(self.addresses.program, 32).into())).route(everything);
+        let Self { addresses: Addresses { program, base }, routes, .. } = *self;
+        let mut pairs = vec![(IpAddr::V4(program), IpAddr::V4(base), IpAddr::V4(Ipv4Addr::UNSPECIFIED))];
         if self.ipv6 && has_ipv6() {
-            let [program, _] = self.addresses.ipv6();
-            let everything = IpNet::V6(Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 0));
-            config = config.address(own(Ipv6Net::new_assert(program, 128).into())).route(everything);
+            let [program, base] = self.addresses.ipv6().map(IpAddr::V6);
+            pairs.push((program, base, Ipv6Addr::UNSPECIFIED.into()));
+        }
+        let mut config = TunConfig::new().name(INTERFACE).mtu(self.mtu);
+        for (program, base, any) in pairs {
+            config = config.address(InterfaceAddress::network(program.into()));
+            config = config.route(if routes.is_empty() { everything(any) } else { base.into() });
+        }
+        for &network in routes {
+            config = config.route(network);
         }
         if self.offload { config } else { config.plain() }
+    }
+}
+
+/// The network of all addresses that are of one version with `any`, the unspecified one.
+fn everything(any: IpAddr) -> IpNet {
+    match any {
+        IpAddr::V4(any) => Ipv4Net::new_assert(any, 0).into(),
+        IpAddr::V6(any) => Ipv6Net::new_assert(any, 0).into(),
     }
 }
 
@@ -92,12 +112,16 @@ fn has_ipv6() -> bool {
 
 /// Gains the rights to make a namespace, if they are missing: inside a user namespace. To be called while the process has one thread.
 pub(crate) fn prepare() -> Result<(), Failure> {
-    if rustix::thread::capabilities(None)
-        .is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN))
-    {
+    if has_rights() {
         return Ok(());
     }
     Ok(enter_user_namespace()?)
+}
+
+/// The thread may make and enter namespaces.
+pub(crate) fn has_rights() -> bool {
+    rustix::thread::capabilities(None)
+        .is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN))
 }
 
 /// The program, and the way out of its namespace.

@@ -9,6 +9,7 @@ pub(crate) mod emulate;
 pub(crate) mod figures;
 pub(crate) mod limits;
 pub(crate) mod metrics;
+pub(crate) mod netns;
 pub(crate) mod proxy;
 pub(crate) mod units;
 pub(crate) mod values;

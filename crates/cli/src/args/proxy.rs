@@ -1,5 +1,6 @@
 //! What `ackline proxy` takes.
 
+use super::netns::NetnsAt;
 use super::watch::WatchArgs;
 use super::{PolicyArgs, values};
 use ackline_proxy::{Resolver, Upstream};
@@ -16,7 +17,7 @@ use std::time::Duration;
 /// namespace of its own (as an ordinary user, inside a user namespace) and has no other way out.
 #[derive(Args)]
 #[command(after_long_help = EXAMPLES)]
-#[command(group = ArgGroup::new("device").required(true).args(["command", "tun"]))]
+#[command(group = ArgGroup::new("device").required(true).args(["command", "tun", "netns", "fd", "socket"]))]
 pub(crate) struct ProxyArgs {
     /// Who carries connections on that no rule is for: direct, socks5://[USER:PASSWORD@]HOST:PORT or http://... [default: direct]
     #[arg(long, value_name = "URL")]
@@ -61,14 +62,31 @@ pub(crate) struct ProxyDeviceArgs {
     /// Making one needs CAP_NET_ADMIN. Root can make one for an ordinary user: ip tuntap add dev ack0 mode tun user NAME.
     #[arg(long, value_name = "NAME", value_parser = values::interface)]
     pub(crate) tun: Option<String>,
-    /// Network that this machine routes to a new interface of --tun: 10.0.0.0/8, default; may be given again
-    #[arg(long, value_name = "CIDR", value_parser = values::route, requires = "tun")]
+    /// Network namespace whose way out the proxy is: of a process, of a name (ip netns), or at a path
+    ///
+    /// A TUN interface with an address and a default route is made there, and goes with the proxy, which stays in its own namespace. Needs
+    /// CAP_SYS_ADMIN, unless the namespace is that of a process in a user namespace of yours.
+    #[arg(long, value_name = "PID|NAME|PATH")]
+    pub(crate) netns: Option<NetnsAt>,
+    /// Open descriptor that a parent process has left: of a TUN interface (IFF_TUN | IFF_NO_PI), or a Unix socket as of --socket
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i32).range(0..))]
+    pub(crate) fd: Option<i32>,
+    /// Unix stream socket of a virtual machine's network: QEMU's -netdev stream,server=on
+    ///
+    /// The proxy is the router on the Ethernet behind it, with the addresses of --local, and needs no privileges.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) socket: Option<PathBuf>,
+    /// Address of the proxy on the Ethernet of a socket, with its prefix length; once per IP version. Guests have it as their router
+    #[arg(long, value_name = "CIDR", value_parser = values::cidr, conflicts_with_all = ["command", "tun", "netns"])]
+    pub(crate) local: Vec<IpNet>,
+    /// Network that is routed to a new interface: 10.0.0.0/8, default; may be given again [default: all for --netns]
+    #[arg(long, value_name = "CIDR", value_parser = values::route, conflicts_with_all = ["command", "fd", "socket"])]
     pub(crate) route: Vec<IpNet>,
-    /// Largest IP packet of the interface, in bytes
+    /// Largest IP packet of the interface, in bytes; of --fd, what it was made with
     #[arg(long, default_value = "1500", value_parser = values::mtu)]
     pub(crate) mtu: u32,
     /// Exchange single packets with complete checksums: no super-packets, no offload
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["fd", "socket"])]
     pub(crate) plain: bool,
 }
 
@@ -76,6 +94,8 @@ const EXAMPLES: &str = "\
 Examples:
   ackline proxy --upstream socks5://127.0.0.1:9050 --dns tcp://192.0.2.53 -- curl https://example.org/
   ackline proxy --config rules.toml -- bash
+  ackline proxy --netns $(podman inspect -f {{.State.Pid}} web) --upstream socks5://127.0.0.1:1080
+  ackline proxy --socket /tmp/vm.sock --local 10.0.2.2/24
   ackline proxy --tun ack0 --route 10.0.0.0/8 --upstream http://proxy.example.org:3128 --metrics :9464
   ackline proxy --tun ack0 --sched kalampoukas --egress-rate 19mbit
 

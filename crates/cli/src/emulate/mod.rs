@@ -99,7 +99,8 @@ async fn emulate(
     let stage = |error| Failure::from(RunError::Stage(error));
     let (mut hosts, others) = Hosts::start(kind, &runtime, hosts, ends, interval).map_err(stage)?;
     let offload = kind.offload != Offload::Off;
-    let inside = Inside { addresses, ipv6: false, resolv_conf: &resolv_conf, offload, mtu: mtu[0] };
+    let inside =
+        Inside { addresses, ipv6: false, routes: &[], resolv_conf: &resolv_conf, offload, mtu: mtu[0] };
     let Started { child, tun, overruns } = program::start(&args.command, inside)?;
     // Its time begins when all is there.
     let mut emulator = Emulator::new(kind.pacing).map_err(failed)?.with_offload(kind.offload);

@@ -1,52 +1,196 @@
-//! Where clients come from: a program in a namespace, or a TUN interface.
+//! Where clients come from: a program or others in a namespace, an interface of this machine, or what a descriptor or socket leads to.
 
-use crate::args::proxy::ProxyArgs;
+use super::namespace;
+use crate::args::capture::PcapLink;
+use crate::args::netns::NetnsAt;
+use crate::args::proxy::{ProxyArgs, ProxyDeviceArgs};
 use crate::failure::{Exit, Failure};
+use crate::interfaces;
 use crate::names::Names;
 use crate::program::{self, Addresses, INTERFACE, Inside, Started};
-use ackline::runtime::Error as SetupError;
+use crate::tunnel;
+use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig};
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::{InterfaceAddress, Netlink};
+use ackline::runtime::{Device, Error as SetupError};
 use ipnet::{IpNet, Ipv4Net};
+use rustix::fs::{FileType, fstat};
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use tokio::process::Child;
 
 /// A device, and the program behind it.
 pub(super) struct Opened {
-    pub(super) tun: Tun,
+    pub(super) device: Box<dyn Device>,
     pub(super) program: Option<Child>,
 }
 
-/// The name of the interface.
-pub(super) fn interface(args: &ProxyArgs) -> &str {
-    args.device.tun.as_deref().unwrap_or(INTERFACE)
+/// Where clients are, and who the proxy is there.
+///
+/// **[`find`](Self::find) it while the process has one thread; then [`open`](Self::open) it.**
+#[derive(Debug)]
+pub(super) struct Place {
+    kind: Kind,
+    /// As captures name it.
+    pub(super) name: String,
+    /// As messages do.
+    pub(super) title: String,
+    /// The proxy's own addresses.
+    pub(super) own: Vec<IpAddr>,
 }
 
-/// Opens the device, and starts the program if there is one.
-pub(super) fn open(args: &ProxyArgs, addresses: Addresses, names: &Names) -> Result<Opened, Failure> {
-    let Some(name) = &args.device.tun else {
-        let resolv_conf = names.resolv_conf(addresses);
-        let (offload, mtu) = (!args.device.plain, args.device.mtu);
-        let inside = Inside { addresses, ipv6: true, resolv_conf: &resolv_conf, offload, mtu };
-        let Started { child, tun, .. } = program::start(&args.command, inside)?;
-        return Ok(Opened { tun, program: Some(child) });
-    };
-    let tun = match Netlink::open()?.interface(name) {
+#[derive(Debug)]
+enum Kind {
+    /// A program in a namespace of its own.
+    Program(Addresses),
+    /// An interface of this machine.
+    Interface(Addresses),
+    Namespace(NetnsAt, Addresses),
+    /// A TUN interface's descriptor.
+    Tun(OwnedFd),
+    /// An Ethernet's.
+    Frames(OwnedFd),
+    /// A socket with an Ethernet behind it.
+    Socket(PathBuf),
+}
+
+impl Place {
+    /// What the command line names; `descriptor` is that of `--fd`. Gains the rights for namespaces.
+    pub(super) fn find(args: &ProxyArgs, descriptor: Option<(i32, OwnedFd)>) -> Result<Self, Failure> {
+        let ProxyDeviceArgs { tun, netns, socket, local, .. } = &args.device;
+        let place = |kind, name: &str, title, own: &[IpAddr]| {
+            Ok(Self { kind, name: name.to_owned(), title, own: own.to_vec() })
+        };
+        if let Some((number, fd)) = descriptor {
+            let name = format!("descriptor {number}");
+            let stat =
+                fstat(&fd).map_err(|errno| Failure::system("look at the descriptor", &errno.into()))?;
+            let is_socket = FileType::from_raw_mode(stat.st_mode).is_socket();
+            if is_socket {
+                let own = router(&format!("--fd {number}"), local)?;
+                let title = format!("the Ethernet behind {name}");
+                return place(Kind::Frames(fd), &name, title, &own);
+            }
+            if !local.is_empty() {
+                return Err(Failure::usage(format!(
+                    "--local: descriptor {number} is no socket; on a TUN interface the proxy's own address is given"
+                )));
+            }
+            let own = apart_from(&nets()?)?.base();
+            return place(Kind::Tun(fd), &name, format!("the interface of {name}"), &own);
+        }
+        if let Some(path) = socket {
+            let name = path.display().to_string();
+            let own = router(&format!("--socket {name}"), local)?;
+            let title = format!("the Ethernet behind {name}");
+            return place(Kind::Socket(path.clone()), &name, title, &own);
+        }
+        if !local.is_empty() {
+            return Err(Failure::usage("--local: this is the address on a socket: --socket, --fd"));
+        }
+        if let Some(at) = netns {
+            namespace::prepare(at)?;
+            let mut taken = nets()?;
+            taken.extend(namespace::run(at, nets)?);
+            let addresses = apart_from(&taken)?;
+            let title = format!("the interface {INTERFACE} of the network namespace {at}");
+            return place(Kind::Namespace(at.clone(), addresses), INTERFACE, title, &addresses.base());
+        }
+        let addresses = apart_from(&nets()?)?;
+        let (kind, name) = match tun {
+            Some(name) => (Kind::Interface(addresses), name.as_str()),
+            None => {
+                program::prepare()?;
+                (Kind::Program(addresses), INTERFACE)
+            }
+        };
+        place(kind, name, format!("the interface {name}"), &addresses.base())
+    }
+
+    /// What packets begin with there.
+    pub(super) const fn link(&self) -> PcapLink {
+        match self.kind {
+            Kind::Frames(_) | Kind::Socket(_) => PcapLink::Ethernet,
+            Kind::Program(_) | Kind::Interface(_) | Kind::Namespace(..) | Kind::Tun(_) => PcapLink::Raw,
+        }
+    }
+
+    /// Opens the device, and starts the program if there is one.
+    pub(super) fn open(self, args: &ProxyArgs, names: &Names) -> Result<Opened, Failure> {
+        let Self { kind, name, .. } = self;
+        let device = &args.device;
+        let inside = |addresses, resolv_conf| Inside {
+            addresses,
+            ipv6: true,
+            routes: &device.route,
+            resolv_conf,
+            offload: !device.plain,
+            mtu: device.mtu,
+        };
+        let opened: Box<dyn Device> = match kind {
+            Kind::Program(addresses) => {
+                let resolv_conf = names.resolv_conf(addresses);
+                let Started { child, tun, .. } =
+                    program::start(&args.command, inside(addresses, &resolv_conf))?;
+                return Ok(Opened { device: Box::new(tun), program: Some(child) });
+            }
+            Kind::Interface(addresses) => Box::new(interface(args, &name, addresses)?),
+            Kind::Namespace(at, addresses) => {
+                let inside = inside(addresses, "");
+                Box::new(namespace::run(&at, || namespace::make(&at, inside))?)
+            }
+            Kind::Tun(fd) => Box::new(Tun::from_fd(fd, device.mtu)?),
+            Kind::Frames(fd) => Box::new(FrameSocket::new(fd, name, &ethernet(args))?),
+            Kind::Socket(path) => Box::new(FrameSocket::connect(path, &ethernet(args))?),
+        };
+        Ok(Opened { device: opened, program: None })
+    }
+}
+
+/// The addresses of the thread's namespace, with their networks.
+fn nets() -> Result<Vec<IpNet>, Failure> {
+    Ok(interfaces::all()?.into_iter().flat_map(|interface| interface.addresses).collect())
+}
+
+fn apart_from(taken: &[IpNet]) -> Result<Addresses, Failure> {
+    Addresses::apart_from(taken).ok_or_else(|| {
+        Failure::usage("all of 100.64.0.0/10 is in use, of which the proxy needs four addresses")
+    })
+}
+
+/// The addresses of `--local` as a router's.
+fn router(option: &str, local: &[IpNet]) -> Result<Vec<IpAddr>, Failure> {
+    if local.is_empty() {
+        return Err(Failure::usage(format!(
+            "{option} is an Ethernet and needs --local CIDR, the proxy's address there, which its guests have as their router, \
+             such as 10.0.2.2/24"
+        )));
+    }
+    let own: Vec<IpAddr> = local.iter().map(IpNet::addr).collect();
+    tunnel::one_per_version("--local", own.iter().copied())?;
+    Ok(own)
+}
+
+fn ethernet(args: &ProxyArgs) -> FrameSocketConfig {
+    let mut config = FrameSocketConfig::default().mtu(args.device.mtu);
+    config.addresses.clone_from(&args.device.local);
+    config
+}
+
+/// An interface of this machine, which is made if there is none of that name.
+fn interface(args: &ProxyArgs, name: &str, addresses: Addresses) -> Result<Tun, Failure> {
+    match Netlink::open()?.interface(name) {
         Ok(existing) if !existing.up => {
-            return Err(Failure::new(
-                Exit::Device,
-                format!("the interface {name} is down: ip link set {name} up"),
-            ));
+            Err(Failure::new(Exit::Device, format!("the interface {name} is down: ip link set {name} up")))
         }
-        Ok(_) if !args.device.route.is_empty() => {
-            return Err(Failure::usage(format!(
-                "--route: the interface {name} is there already, with routes of its own: ip route add ... dev {name}"
-            )));
-        }
-        Ok(_) => Tun::open_existing(name, !args.device.plain)?,
-        Err(SetupError::NoSuchInterface { .. }) => Tun::create(&config(args, name, addresses))?,
-        Err(other) => return Err(other.into()),
-    };
-    Ok(Opened { tun, program: None })
+        Ok(_) if !args.device.route.is_empty() => Err(Failure::usage(format!(
+            "--route: the interface {name} is there already, with routes of its own: ip route add ... dev {name}"
+        ))),
+        Ok(_) => Ok(Tun::open_existing(name, !args.device.plain)?),
+        Err(SetupError::NoSuchInterface { .. }) => Ok(Tun::create(&config(args, name, addresses))?),
+        Err(other) => Err(other.into()),
+    }
 }
 
 /// A new interface: the machine's end has an address, and the proxy's own is behind it.

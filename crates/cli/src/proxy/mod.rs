@@ -1,23 +1,24 @@
 //! `ackline proxy`: connections and flows of a program, or of a TUN device, carried on.
 
 mod device;
+mod namespace;
 mod report;
 
-use crate::args::capture::PcapLink;
 use crate::args::proxy::ProxyArgs;
 use crate::failure::Failure;
 use crate::names::Names;
-use crate::program::{self, Addresses};
+use crate::program;
 use crate::result_file::ResultFile;
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::traffic::Stopwatch;
 use crate::watchers::WatchPlan;
-use crate::{interfaces, output, tunnel};
+use crate::{output, tunnel};
 use ackline::Registry;
 use ackline::runtime::Stack;
+use ackline::runtime::device::inherited;
 use ackline_proxy::{Action, Config, ConfigFile, Limits, Protocol, Proxy, Resolver, Rules, Upstream};
-use device::Opened;
+use device::{Opened, Place};
 use report::Summary;
 use std::fs;
 use std::io;
@@ -33,17 +34,18 @@ const RESERVED: u32 = 64;
 const CLOSE_WAIT: Duration = Duration::from_secs(2);
 
 pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> {
+    // Before this process opens descriptors of its own, which could have the number.
+    let descriptor = args.device.fd.map(|number| inherited(number).map(|fd| (number, fd))).transpose()?;
     let settings = args.policies.resolve(registry)?;
-    let plan = Plan::new(args)?;
+    let (config, names) = plan(args)?;
     let json = args.json.as_deref().map(|path| ResultFile::open("--json", path)).transpose()?;
     let speaks = !args.quiet;
     let watch = args.watch.plan("proxy", speaks)?;
-    if !args.command.is_empty() {
-        // While the process has one thread.
-        program::prepare()?;
-    }
+    // While the process has one thread.
+    let place = Place::find(args, descriptor)?;
+    let config = Config { own: place.own.clone(), ..config };
     let runtime = tunnel::runtime()?;
-    let outcome = runtime.block_on(serve(args, plan, &settings, watch));
+    let outcome = runtime.block_on(serve(args, place, config, &names, &settings, watch));
     runtime.shutdown_background();
     let (status, summary) = outcome?;
     if speaks {
@@ -56,57 +58,42 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     status.map_or(Ok(()), program::outcome)
 }
 
-/// What the proxy is to do, as far as that can be told without touching the system.
-struct Plan {
-    config: Config,
-    addresses: Addresses,
-    names: Names,
-}
-
-impl Plan {
-    fn new(args: &ProxyArgs) -> Result<Self, Failure> {
-        let file = args.config.as_deref().map(read).transpose()?;
-        let usual = Config::default();
-        let file = file.unwrap_or_default();
-        let ConfigFile { rules, otherwise, dns, limits, connect_timeout, server_timeout } = file;
-        let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
-        // The command line goes before the file.
-        let otherwise = args.upstream.as_ref().map(through).or(otherwise);
-        let rules = Rules { rules, otherwise: otherwise.unwrap_or_else(|| through(&Upstream::Direct)) };
-        let dns = args.dns.or(dns);
-        if let (Some(Resolver { protocol: Protocol::Udp, address }), Action::Through(upstream)) =
-            (dns, &rules.otherwise)
-            && let Upstream::Http(_) = **upstream
-            && rules.rules.is_empty()
-        {
-            return Err(Failure::usage(format!(
-                "--dns {address}: {upstream} carries no datagrams; write tcp://{address}"
-            )));
-        }
-        let taken: Vec<_> =
-            interfaces::all()?.into_iter().flat_map(|interface| interface.addresses).collect();
-        let addresses = Addresses::apart_from(&taken).ok_or_else(|| {
-            Failure::usage("this machine has all of 100.64.0.0/10, of which the proxy needs four addresses")
-        })?;
-        let names = Names::of_machine(dns.map(|dns| dns.address)).alone();
-        let machines = Resolver { address: names.resolver, protocol: Protocol::Udp };
-        let most = tunnel::descriptor_limit().saturating_sub(RESERVED).max(1);
-        let [_, base] = addresses.ipv6();
-        let config = Config {
-            rules,
-            own: vec![addresses.base.into(), base.into()],
-            resolver: Some(dns.unwrap_or(machines)),
-            resolver_is_near: dns.is_none(),
-            loopback: args.loopback,
-            limits: Limits { total: limits.total.min(most), ..limits },
-            connect_timeout: connect_timeout.unwrap_or(usual.connect_timeout),
-            server_timeout: server_timeout.unwrap_or(usual.server_timeout),
-            mtu: args.device.mtu,
-            say: Some(Arc::new(|line| output::say(&format!("ackline proxy: {line}")))),
-            ..usual
-        };
-        Ok(Self { config, addresses, names })
+/// What the proxy is to do, as far as that can be told without touching the system, and who resolves names.
+fn plan(args: &ProxyArgs) -> Result<(Config, Names), Failure> {
+    let file = args.config.as_deref().map(read).transpose()?;
+    let usual = Config::default();
+    let file = file.unwrap_or_default();
+    let ConfigFile { rules, otherwise, dns, limits, connect_timeout, server_timeout } = file;
+    let through = |upstream: &Upstream| Action::Through(Arc::new(upstream.clone()));
+    // The command line goes before the file.
+    let otherwise = args.upstream.as_ref().map(through).or(otherwise);
+    let rules = Rules { rules, otherwise: otherwise.unwrap_or_else(|| through(&Upstream::Direct)) };
+    let dns = args.dns.or(dns);
+    if let (Some(Resolver { protocol: Protocol::Udp, address }), Action::Through(upstream)) =
+        (dns, &rules.otherwise)
+        && let Upstream::Http(_) = **upstream
+        && rules.rules.is_empty()
+    {
+        return Err(Failure::usage(format!(
+            "--dns {address}: {upstream} carries no datagrams; write tcp://{address}"
+        )));
     }
+    let names = Names::of_machine(dns.map(|dns| dns.address)).alone();
+    let machines = Resolver { address: names.resolver, protocol: Protocol::Udp };
+    let most = tunnel::descriptor_limit().saturating_sub(RESERVED).max(1);
+    let config = Config {
+        rules,
+        resolver: Some(dns.unwrap_or(machines)),
+        resolver_is_near: dns.is_none(),
+        loopback: args.loopback,
+        limits: Limits { total: limits.total.min(most), ..limits },
+        connect_timeout: connect_timeout.unwrap_or(usual.connect_timeout),
+        server_timeout: server_timeout.unwrap_or(usual.server_timeout),
+        mtu: args.device.mtu,
+        say: Some(Arc::new(|line| output::say(&format!("ackline proxy: {line}")))),
+        ..usual
+    };
+    Ok((config, names))
 }
 
 /// A file of rules.
@@ -119,22 +106,25 @@ fn read(path: &Path) -> Result<ConfigFile, Failure> {
 /// Serves until the program has ended, or a signal comes.
 async fn serve(
     args: &ProxyArgs,
-    plan: Plan,
+    place: Place,
+    config: Config,
+    names: &Names,
     settings: &Settings,
     watch: WatchPlan,
 ) -> Result<(Option<ExitStatus>, Summary), Failure> {
-    let Plan { config, addresses, names } = plan;
     let mut signals = Signals::catch()?;
-    let recording = watch.begin((device::interface(args), PcapLink::Raw), settings)?;
-    let Opened { tun, program } = device::open(args, addresses, &names)?;
-    let stack = tunnel::start_for_all(tun, settings)?;
+    let recording = watch.begin((&place.name, place.link()), settings)?;
+    let title = place.title.clone();
+    let Opened { device, program } = place.open(args, names)?;
+    let stack = tunnel::start_for_all(device, settings)?;
     let refused = |error: io::Error| Failure::system("accept connections", &error);
+    let own = config.own.first().map(ToString::to_string).unwrap_or_default();
     let mut proxy = Proxy::new(&stack, config).map_err(refused)?;
     let meter = proxy.meter();
     let watchers = recording.with_proxy(meter.clone()).watch(&stack, settings)?;
     let stopwatch = Stopwatch::of_process();
     if !args.quiet && program.is_none() {
-        output::say(&format!("proxy on {}; its own address is {}", device::interface(args), addresses.base));
+        output::say(&format!("proxy on {title}; its own address is {own}"));
     }
     let end = async {
         match program {
@@ -146,7 +136,7 @@ async fn serve(
         }
     };
     let ended = tokio::select! {
-        error = proxy.run() => Err(failed(&stack, args, &error)),
+        error = proxy.run() => Err(failed(&stack, &title, &error)),
         ended = end => ended,
     };
     if ended.is_ok() {
@@ -163,8 +153,11 @@ async fn serve(
 }
 
 /// Why nothing comes any more.
-fn failed(stack: &Stack, args: &ProxyArgs, error: &io::Error) -> Failure {
-    let interface = device::interface(args);
-    let what = if stack.device_stats().down { "is down" } else { "is gone" };
-    Failure::system(&format!("go on: the interface {interface} {what}"), error)
+fn failed(stack: &Stack, title: &str, error: &io::Error) -> Failure {
+    let what = match error.kind() {
+        io::ErrorKind::InvalidData => "cannot be used",
+        _ if stack.device_stats().down => "is down",
+        _ => "is gone",
+    };
+    Failure::system(&format!("go on: {title} {what}"), error)
 }

@@ -279,7 +279,8 @@ const fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-fn one_per_version(option: &str, addresses: impl Iterator<Item = IpAddr>) -> Result<(), Failure> {
+/// Fails if `addresses`, of `option`, has two of one version of IP.
+pub(crate) fn one_per_version(option: &str, addresses: impl Iterator<Item = IpAddr>) -> Result<(), Failure> {
     let (v4, v6): (Vec<_>, Vec<_>) = addresses.partition(IpAddr::is_ipv4);
     for several in [v4, v6] {
         if let [first, second, ..] = several[..] {

@@ -20,6 +20,7 @@ mod new;
 mod nstat;
 mod prometheus;
 mod proxy;
+mod proxy_places;
 mod raw;
 mod recv;
 mod reproduce;

@@ -7,18 +7,19 @@ use crate::net::*;
 use crate::usage::refused;
 use ackline::runtime::testing::skip;
 use serde_json::Value;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
 /// Where a program asks to be connected to: nobody has this address.
-const FAR: &str = "192.0.2.7";
+pub(crate) const FAR: &str = "192.0.2.7";
 
 /// A server that answers each request of HTTP with the same text, until the process ends. Its port.
-fn http(body: &'static str) -> u16 {
+pub(crate) fn http(body: &'static str) -> u16 {
     serve(move |mut stream| {
         let mut head = vec![];
         while !head.ends_with(b"\r\n\r\n") {
@@ -32,7 +33,7 @@ fn http(body: &'static str) -> u16 {
 }
 
 /// A SOCKS5 server (RFC 1928) that connects to the same port of the loopback, whatever the host, and tells that.
-fn socks() -> (u16, mpsc::Receiver<String>) {
+pub(crate) fn socks() -> (u16, mpsc::Receiver<String>) {
     let (tell, told) = mpsc::channel();
     let port = serve(move |mut stream| {
         let byte = || -> io::Result<u8> {
@@ -84,7 +85,7 @@ fn serve(attend: impl Fn(TcpStream) -> io::Result<()> + Clone + Send + 'static) 
     port
 }
 
-fn stdout(ended: &Ended) -> String {
+pub(crate) fn stdout(ended: &Ended) -> String {
     String::from_utf8_lossy(&ended.stdout).into_owned()
 }
 
@@ -125,30 +126,148 @@ fn a_program_reaches_a_server_through_socks_and_by_its_name() {
     });
 }
 
-#[test]
-fn an_ordinary_user_has_a_program_behind_a_proxy() {
-    let name = "proxy::an_ordinary_user_has_a_program_behind_a_proxy";
-    let Some(nobody) = Nobody::new() else { return skip(name, &"no rights to give up") };
-    let (web, (socks, told)) = (http("a page\n"), socks());
-    // A device of its own in a mount namespace: that of the machine keeps its mode.
-    let script = format!(
-        "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 || exit 99\n\
-         exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$program\" proxy -q \
-         --upstream socks5://127.0.0.1:{socks} -- curl -sS --noproxy '*' http://{FAR}:{web}/"
-    );
+/// `openssl s_server` on a port of the loopback, which answers with a page about itself. It trusts nobody, and is trusted by whoever has
+/// `cert.pem`, for the name server.test.
+struct SecureServer {
+    child: Child,
+    port: u16,
+}
+
+impl SecureServer {
+    /// `None` without openssl.
+    fn start(directory: &Path) -> Option<Self> {
+        let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -subj /CN=server.test \
+             -addext subjectAltName=DNS:server.test";
+        let mut openssl = Command::new("openssl");
+        openssl.current_dir(directory).args(words.split_whitespace()).stderr(Stdio::null());
+        assert!(openssl.status().ok()?.success(), "a certificate");
+        let words = "s_server -accept 127.0.0.1:0 -www -cert cert.pem -key key.pem";
+        let mut openssl = Command::new("openssl");
+        openssl.current_dir(directory).args(words.split_whitespace());
+        let mut child = openssl.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().ok()?;
+        let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        // It says which port it has got.
+        let port =
+            lines.find_map(|line| line.ok()?.strip_prefix("ACCEPT ")?.rsplit(':').next()?.parse().ok());
+        // What else it says is read, so that it can.
+        thread::spawn(move || lines.for_each(drop));
+        Some(Self { child, port: port.expect("a port") })
+    }
+}
+
+impl Drop for SecureServer {
+    fn drop(&mut self) {
+        // Fails if it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a shell's script as an ordinary user who may open `/dev/net/tun`: one in a mount namespace, so that the machine's keeps its
+/// mode. `$program` is `ackline`. `None`, after a line about it, if the test has no rights to give up.
+pub(crate) fn as_ordinary_user(test: &str, script: &str, args: &[&str]) -> Option<Ended> {
+    let Some(nobody) = Nobody::new() else {
+        skip(test, &"no rights to give up");
+        return None;
+    };
+    let prepare = "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 || exit 99\n\
+                   exec setpriv --reuid 65534 --regid 65534 --clear-groups sh -c \"$script\" sh \"$@\"";
     let mut command = Command::new("unshare");
-    command.args(["--mount", "sh", "-c", &script]).current_dir("/");
-    command.env("program", nobody.command(&[]).get_program());
+    command.args(["--mount", "sh", "-c", prepare, "sh"]).args(args).current_dir("/");
+    command.env("program", nobody.command(&[]).get_program()).env("script", script);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let Some(running) = Running::try_start(&mut command) else { return skip(name, &"no unshare") };
+    let Some(running) = Running::try_start(&mut command) else {
+        skip(test, &"no unshare");
+        return None;
+    };
     let ended = running.end();
     if ended.status.is_none_or(|status| [1, 99, 127].contains(&status))
         || ended.stderr.contains("user namespace")
     {
-        return skip(name, &ended.stderr);
+        skip(test, &ended.stderr);
+        return None;
     }
+    Some(ended)
+}
+
+/// As [`as_ordinary_user`], `ackline` alone.
+fn ackline_as_ordinary_user(test: &str, args: &[&str]) -> Option<Ended> {
+    as_ordinary_user(test, "exec \"$program\" \"$@\"", args)
+}
+
+#[test]
+fn an_ordinary_users_https_passes_a_socks_server_by_name() {
+    let name = "proxy::an_ordinary_users_https_passes_a_socks_server_by_name";
+    let (directory, rules) = scratch("rules.toml");
+    std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+    let Some(server) = SecureServer::start(directory.path()) else { return skip(name, &"no openssl") };
+    let (socks, told) = socks();
+    let resolver = resolver(Ipv4Addr::new(192, 0, 2, 9)).to_string();
+    let file = format!(
+        "default = 'office'\ndns = '{resolver}'\nupstream.office = 'socks5://127.0.0.1:{socks}'\n\
+         [[rule]]\nto = '127.0.0.1'\naction = 'direct'\n"
+    );
+    std::fs::write(&rules, file).expect("ours");
+    let trusted = directory.path().join("cert.pem");
+    let url = format!("https://server.test:{}/", server.port);
+    let curl = |more: &[&str]| {
+        let proxy = ["proxy", "-q", "--config", text(&rules), "--", "curl", "-sS", "--noproxy", "*"];
+        ackline_as_ordinary_user(name, &[&proxy[..], more, &[&url]].concat())
+    };
+    let Some(ended) = curl(&["--cacert", text(&trusted)]) else { return };
+    succeeded(&ended);
+    assert!(stdout(&ended).contains("s_server"), "{ended:?}");
+    assert_eq!(told.recv(), Ok("server.test".to_owned()));
+    assert_eq!(ended.stderr, "");
+    // TLS is from end to end: who does not trust the server hears so from curl (its status 60).
+    let Some(ended) = curl(&[]) else { return };
+    assert_eq!(ended.status, Some(60), "{ended:?}");
+}
+
+#[test]
+fn an_ordinary_user_has_a_program_behind_a_proxy() {
+    let name = "proxy::an_ordinary_user_has_a_program_behind_a_proxy";
+    let (web, (socks, told)) = (http("a page\n"), socks());
+    let (upstream, url) = (format!("socks5://127.0.0.1:{socks}"), format!("http://{FAR}:{web}/"));
+    let proxy = ["proxy", "-q", "--upstream", &upstream, "--", "curl", "-sS", "--noproxy", "*", &url];
+    let Some(ended) = ackline_as_ordinary_user(name, &proxy) else { return };
     succeeded(&ended);
     assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
+}
+
+#[test]
+fn an_upstream_in_trouble_is_told_to_the_program_in_a_line_and_in_counters() {
+    with_tun("proxy::an_upstream_in_trouble_is_told_to_the_program_in_a_line_and_in_counters", || {
+        let closed =
+            TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free").port();
+        let silent = TcpListener::bind("127.0.0.1:0").expect("a listener");
+        let silent_port = silent.local_addr().expect("bound").port();
+        let leaving = serve(|mut stream| stream.read_exact(&mut [0; 3]));
+        let (directory, json) = scratch("summary");
+        let rules = directory.path().join("rules.toml");
+        std::fs::write(&rules, "[limits]\nserver_timeout = '200ms'\n").expect("ours");
+        for (upstream, line) in [
+            (format!("socks5://127.0.0.1:{closed}"), "refused"),
+            (format!("http://127.0.0.1:{closed}"), "refused"),
+            (format!("socks5://127.0.0.1:{silent_port}"), "it does not answer within 200ms"),
+            (format!("socks5://127.0.0.1:{leaving}"), ""),
+        ] {
+            let proxy = ["proxy", "--config", text(&rules), "--upstream", &upstream, "--json", text(&json)];
+            let curl = ["--", "curl", "-sS", "--noproxy", "*", "http://192.0.2.7/"];
+            let ended = run(&[&proxy[..], &curl].concat());
+            // curl's: it could not connect.
+            assert_eq!(ended.status, Some(7), "{ended:?}");
+            let expected = format!("ackline proxy: {upstream}: ");
+            let mut told = ended.stderr.lines().filter_map(|line| line.strip_prefix(&expected));
+            assert!(
+                told.next().is_some_and(|told| told.contains(line)) && told.next().is_none(),
+                "{ended:?}"
+            );
+            let summary: Value =
+                serde_json::from_slice(&std::fs::read(&json).expect("a summary")).expect("JSON");
+            assert_eq!((&summary["upstream_failed"], &summary["open_connections"]), (&1.into(), &0.into()));
+        }
+    });
 }
 
 #[test]
@@ -179,7 +298,7 @@ fn a_device_of_the_machine_is_served_until_a_signal_and_watched() {
         let upstream = format!("socks5://127.0.0.1:{socks}");
         let metrics = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("free");
         let options = ["--upstream", &upstream, "--metrics", &metrics.to_string(), "--json", text(&json)];
-        let device = ["proxy", "--tun", "ack0", "--route", "192.0.2.0/24", "--control", "off"];
+        let device = ["proxy", "--tun", "ack0", "--route", "192.0.2.0/24", "--no-control"];
         let proxy = Running::start(&mut ackline(&[&device[..], &options].concat()));
         let page = until("the interface", || {
             let mut stream = TcpStream::connect((FAR, web)).ok()?;
@@ -198,7 +317,10 @@ fn a_device_of_the_machine_is_served_until_a_signal_and_watched() {
         succeeded(&ended);
         let summary: Value = serde_json::from_slice(&std::fs::read(&json).expect("a summary")).expect("JSON");
         assert_eq!(summary["finished"], 1, "{summary}");
-        assert!(ended.stderr.contains("proxy on ack0; its own address is 100.64.0.1"), "{ended:?}");
+        assert!(
+            ended.stderr.contains("proxy on the interface ack0; its own address is 100.64.0.1"),
+            "{ended:?}"
+        );
     });
 }
 

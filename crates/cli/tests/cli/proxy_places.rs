@@ -1,0 +1,293 @@
+//! Where the clients of `ackline proxy` may be: behind a descriptor, in a namespace that others have made, on the Ethernet of a socket.
+
+use crate::common::{Ended, Running, ackline, scratch, text, until};
+use crate::emulate::resolver;
+use crate::net::*;
+use crate::proxy::{FAR, as_ordinary_user, http, socks, stdout};
+use crate::usage::refused;
+use ackline::Stack;
+use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig};
+use ackline::runtime::device::tun::{Tun, TunConfig};
+use ackline::runtime::netlink::{InterfaceAddress, Netlink};
+use ackline::runtime::netns::Namespace;
+use ackline::runtime::testing::skip;
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+const GET: &[u8] = b"GET / HTTP/1.1\r\n\r\n";
+
+/// `ackline proxy` with a descriptor as its standard input.
+fn proxy_with(descriptor: impl Into<OwnedFd>, args: &[&str]) -> Running {
+    let mut command = ackline(&[&["proxy", "--fd", "0", "--no-control"], args].concat());
+    Running::start(command.stdin(Stdio::from(descriptor.into())))
+}
+
+/// What the server at `FAR` says to the kernel's TCP of this thread's namespace, once a proxy carries that there.
+fn page(port: u16) -> String {
+    until("a page", || {
+        // A SYN that has left another way is not waited for.
+        let to = SocketAddr::new(FAR.parse().expect("an address"), port);
+        let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(2)).ok()?;
+        stream.write_all(GET).ok()?;
+        String::from_utf8(read_all(stream).ok()?).ok().filter(|page| !page.is_empty())
+    })
+}
+
+/// Routes to `FAR` by a TUN interface of this name.
+fn device(name: &str) -> TunConfig {
+    let own = InterfaceAddress::network("10.9.0.1/24".parse().expect("a network"));
+    TunConfig::new().name(name).address(own).route("192.0.2.0/24".parse().expect("a network"))
+}
+
+#[test]
+fn a_descriptor_of_a_tun_interface_is_served_until_that_is_removed() {
+    with_tun("proxy_places::a_descriptor_of_a_tun_interface_is_served_until_that_is_removed", || {
+        let (web, (socks, told)) = (http("a page\n"), socks());
+        let upstream = format!("socks5://127.0.0.1:{socks}");
+        for (name, config) in [("far0", device("far0")), ("far1", device("far1").plain().mtu(1_280))] {
+            let tun = Tun::create(&config).expect("a device");
+            let mtu = config.mtu.unwrap_or(1_500).to_string();
+            let descriptor = tun.try_clone_fd().expect("a duplicate");
+            // A device reads what is meant for its duplicate.
+            drop(tun);
+            let proxy = proxy_with(descriptor, &["--mtu", &mtu, "--upstream", &upstream]);
+            assert!(page(web).ends_with("a page\n"));
+            assert_eq!(told.recv(), Ok(FAR.to_owned()));
+            let removed = Command::new("ip").args(["link", "delete", name]).status().expect("ip is there");
+            assert!(removed.success());
+            let ended = proxy.end();
+            assert_eq!(ended.status, Some(3), "{ended:?}");
+            assert!(ended.complaint().contains("the interface of descriptor 0 is gone"), "{ended:?}");
+        }
+    });
+}
+
+#[test]
+fn a_descriptor_that_is_no_tun_interfaces_is_refused_with_what_would_be_right() {
+    let complaint = refused(&["proxy", "--fd", "0"], 3);
+    assert_eq!(
+        complaint,
+        "ackline: TUN descriptor: it is none of /dev/net/tun; open that and attach it to an interface"
+    );
+    let complaint = refused(&["proxy", "--fd", "977"], 3);
+    assert!(complaint.starts_with("ackline: descriptor: 977 cannot be taken over: "), "{complaint}");
+    let ended = proxy_with(UnixStream::pair().expect("a pair").0, &[]).end();
+    assert_eq!(ended.status, Some(2), "{ended:?}");
+    assert!(ended.complaint().contains("--fd 0 is an Ethernet and needs --local CIDR"), "{ended:?}");
+    for (arguments, part) in [
+        (&["--fd", "0", "--local", "10.0.2.2/24"][..], "descriptor 0 is no socket"),
+        (&["--socket", "/tmp/vm"], "--socket /tmp/vm is an Ethernet and needs --local CIDR"),
+        (
+            &["--socket", "/tmp/vm", "--local", "10.0.2.2/24", "--local", "10.0.3.2/24"],
+            "only one per IP version",
+        ),
+    ] {
+        let complaint = refused(&[&["proxy"], arguments].concat(), 2);
+        assert!(complaint.contains(part), "{complaint}");
+    }
+}
+
+/// A guest on the Ethernet at whose other end the proxy is the router.
+async fn guest(socket: impl Into<OwnedFd>) -> Stack {
+    let config = FrameSocketConfig::default().address("10.0.2.15/24".parse().expect("a network"));
+    let (socket, config) = (socket.into(), config.gateway([10, 0, 2, 2].into()));
+    let open = tokio::task::spawn_blocking(move || FrameSocket::new(socket, "the guest's", &config));
+    let device = open.await.expect("no panic").expect("nobody else has the address");
+    Stack::builder(device).address([10, 0, 2, 15]).spawn().expect("a stack")
+}
+
+#[tokio::test]
+async fn guests_on_the_ethernet_of_a_socket_have_the_proxy_as_their_router() {
+    let (web, (socks, told)) = (http("a page\n"), socks());
+    let upstream = format!("socks5://127.0.0.1:{socks}");
+    let options = ["--local", "10.0.2.2/24", "--upstream", &upstream];
+    let (_directory, path) = scratch("vm.sock");
+    let listener = UnixListener::bind(&path).expect("free");
+    let connecting = ["proxy", "--no-control", "--socket", text(&path)];
+    let proxy = Running::start(&mut ackline(&[&connecting[..], &options].concat()));
+    let (accepted, _) = listener.accept().expect("the command connects");
+    let (near, far) = UnixStream::pair().expect("a pair");
+    let inheriting = proxy_with(far, &options);
+    for (name, socket, proxy) in [(text(&path), accepted, proxy), ("descriptor 0", near, inheriting)] {
+        let guest = guest(socket).await;
+        let mut stream =
+            guest.connect((FAR.parse::<Ipv4Addr>().expect("an address"), web)).await.expect("connected");
+        stream.write_all(GET).await.expect("sent");
+        let mut page = String::new();
+        stream.read_to_string(&mut page).await.expect("received");
+        assert!(page.ends_with("a page\n"), "{page}");
+        assert_eq!(told.recv(), Ok(FAR.to_owned()));
+        // The machine is switched off.
+        drop((stream, guest));
+        let ended = tokio::task::spawn_blocking(|| proxy.end()).await.expect("no panic");
+        assert_eq!(ended.status, Some(3), "{ended:?}");
+        let expected =
+            format!("the Ethernet behind {name} is gone: the other side of the frame socket {name} is gone");
+        assert!(ended.complaint().contains(&expected), "{ended:?}");
+    }
+}
+
+#[test]
+fn systemd_understands_the_unit() {
+    let unit = include_str!("../../../../examples/systemd/ackline-proxy.service");
+    let (_directory, path) = scratch("ackline-proxy.service");
+    // The program must be there.
+    std::fs::write(&path, unit.replace("/usr/local/bin/ackline", env!("CARGO_BIN_EXE_ackline")))
+        .expect("ours");
+    let Ok(output) = Command::new("systemd-analyze").args(["--man=no", "verify"]).arg(&path).output() else {
+        return skip("proxy_places::systemd_understands_the_unit", &"no systemd-analyze");
+    };
+    let ended = Ended::from(output);
+    let complaints: Vec<_> =
+        ended.stderr.lines().filter(|line| line.contains("ackline-proxy.service")).collect();
+    assert!(complaints.is_empty(), "{ended:?}");
+    // So does ackline, as far as it goes without the rights.
+    let words = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
+    let there = |word| if word == "/etc/ackline/proxy.toml" { "/nonexistent" } else { word };
+    let words: Vec<_> = words.split_whitespace().skip(1).map(there).collect();
+    assert!(refused(&words, 5).contains("cannot read --config /nonexistent"));
+}
+
+/// A network namespace that lasts until this is dropped.
+struct Kept {
+    path: PathBuf,
+    _end: mpsc::Sender<()>,
+}
+
+impl Kept {
+    fn new() -> Self {
+        let (tell, told) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        thread::spawn(move || {
+            let namespace = Namespace::new_for_thread().expect("a namespace");
+            let thread = rustix::thread::gettid().as_raw_nonzero();
+            let _ = tell.send(format!("/proc/{}/task/{thread}/ns/net", std::process::id()));
+            // Fails when the sender is dropped.
+            let _ = ended.recv();
+            drop(namespace);
+        });
+        Self { path: told.recv().expect("a path").into(), _end: end }
+    }
+
+    fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        Namespace::open(&self.path).and_then(|namespace| namespace.run(work)).expect("it is there")
+    }
+}
+
+#[test]
+fn the_proxy_is_the_way_out_of_a_namespace_that_others_have_made() {
+    with_tun("proxy_places::the_proxy_is_the_way_out_of_a_namespace_that_others_have_made", || {
+        let (web, (socks, told)) = (http("a page\n"), socks());
+        let upstream = format!("socks5://127.0.0.1:{socks}");
+        let place = Kept::new();
+        let proxy = ["proxy", "--netns", text(&place.path), "--no-control", "--upstream", &upstream];
+        let running = Running::start(&mut ackline(&proxy));
+        let page = place.run(|| page(web));
+        assert!(page.ends_with("a page\n"), "{page}");
+        assert_eq!(told.recv(), Ok(FAR.to_owned()));
+        let ended: Ended = running.end_while_signalled(|| {});
+        succeeded(&ended);
+        let expected =
+            format!("proxy on the interface ackline0 of the network namespace {}", place.path.display());
+        assert!(ended.stderr.contains(&expected), "{ended:?}");
+        let interfaces =
+            place.run(|| Netlink::open().and_then(|mut netlink| netlink.interfaces()).expect("a list"));
+        let names: Vec<_> = interfaces.iter().map(|interface| interface.name.as_str()).collect();
+        assert!(!names.contains(&"ackline0"), "{names:?}");
+        // A way out that is there already is nobody's to take away; but a part of the world may go another way.
+        let config = TunConfig::new().name("other").route("0.0.0.0/0".parse().expect("a network"));
+        let _other = place.run(|| Tun::create(&config).expect("a device"));
+        let complaint = refused(&proxy, 3);
+        assert!(
+            complaint.contains("has a default route by other: delete that, or say with --route"),
+            "{complaint}"
+        );
+        let running = Running::start(&mut ackline(&[&proxy[..], &["--route", "192.0.2.0/24"]].concat()));
+        let page = place.run(|| self::page(web));
+        assert!(page.ends_with("a page\n"), "{page}");
+        succeeded(&running.end_while_signalled(|| {}));
+    });
+}
+
+#[test]
+fn a_guest_fully_behind_the_proxy_pings_resolves_fetches_and_measures() {
+    with_tun("proxy_places::a_guest_fully_behind_the_proxy_pings_resolves_fetches_and_measures", || {
+        let (web, (socks, told)) = (http("a page\n"), socks());
+        let words = ["-s", "--bind", "127.0.0.1", "--port", "5201"];
+        let mut iperf3 = Command::new("iperf3");
+        let iperf3 = Running::try_start(iperf3.args(words).stdout(Stdio::null())).expect("iperf3 is there");
+        let resolver = resolver(FAR.parse().expect("an address")).to_string();
+        let (_directory, rules) = scratch("rules.toml");
+        let file = format!(
+            "default = 'office'\ndns = '{resolver}'\nupstream.office = 'socks5://127.0.0.1:{socks}'\n\
+             [[rule]]\nto = '127.0.0.1'\naction = 'direct'\n"
+        );
+        std::fs::write(&rules, file).expect("ours");
+        let script = format!(
+            "set -e\n\
+             if command -v ping >&2; then ping -c 1 -W 30 $ACKLINE_BASE >&2; fi\n\
+             getent ahostsv4 server.test | grep -q {FAR}\n\
+             curl -sS --noproxy '*' http://server.test:{web}/\n\
+             for more in '--bytes 2M' '--bytes 2M --reverse' '--udp --bitrate 1M --time 1'; do\n\
+                 for wait in $(seq 300); do\n\
+                     if iperf3 --client $ACKLINE_BASE --port 5201 $more >&2; then break; fi\n\
+                     sleep 0.1\n\
+                 done\n\
+                 echo measured\n\
+             done"
+        );
+        let proxy = ["proxy", "--loopback", "--config", text(&rules), "--", "sh", "-c", &script];
+        let ended = Running::start(&mut ackline(&proxy)).end();
+        drop(iperf3);
+        succeeded(&ended);
+        assert_eq!(stdout(&ended), "a page\nmeasured\nmeasured\nmeasured\n");
+        assert_eq!(told.recv(), Ok("server.test".to_owned()));
+        assert_eq!(ended.stderr.matches("iperf Done.").count(), 3, "{ended:?}");
+    });
+}
+
+#[test]
+fn a_namespace_that_is_none_is_refused() {
+    for (at, expected) in [
+        ("4194305", "--netns process 4194305: there is no process 4194305"),
+        ("no-such", "--netns no-such: there is no /run/netns/no-such"),
+        ("/dev/no-such", "--netns /dev/no-such: there is no /dev/no-such"),
+    ] {
+        assert_eq!(refused(&["proxy", "--netns", at], 3), format!("ackline: {expected}"));
+    }
+    with_tun("proxy_places::a_namespace_that_is_none_is_refused", || {
+        let complaint = refused(&["proxy", "--netns", "/dev/null"], 3);
+        assert_eq!(complaint, "ackline: --netns /dev/null: /dev/null is no network namespace");
+    });
+}
+
+#[test]
+fn an_ordinary_user_is_the_way_out_of_a_container_of_that_user() {
+    let name = "proxy_places::an_ordinary_user_is_the_way_out_of_a_container_of_that_user";
+    let (web, (socks, told)) = (http("a page\n"), socks());
+    // The container is a process in a user namespace and a network namespace of its own.
+    let script = "unshare --user --map-root-user --net sleep 1000 & container=$!\n\
+                  trap 'kill $container $proxy' EXIT\n\
+                  for wait in $(seq 600); do\n\
+                      if [ \"$(cat /proc/$container/comm)\" = sleep ]; then break; fi\n\
+                      sleep 0.1\n\
+                  done\n\
+                  \"$program\" proxy --netns $container --upstream \"$1\" >&2 & proxy=$!\n\
+                  for wait in $(seq 300); do\n\
+                      if nsenter --target $container --user --net --preserve-credentials curl -sS --noproxy '*' \"$2\"; then exit 0; fi\n\
+                      sleep 0.1\n\
+                  done\n\
+                  exit 2";
+    let (upstream, url) = (format!("socks5://127.0.0.1:{socks}"), format!("http://{FAR}:{web}/"));
+    let Some(ended) = as_ordinary_user(name, script, &[&upstream, &url]) else { return };
+    succeeded(&ended);
+    assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
+}
