@@ -166,6 +166,38 @@ fn a_router_that_cannot_carry_a_packet_is_listened_to() {
 }
 
 #[test]
+fn what_the_kernel_knows_of_a_path_does_not_count() {
+    const NAME: &str = "what_the_kernel_knows_of_a_path_does_not_count";
+    isolated(NAME, || {
+        let world = World::new(1_300)?;
+        world.far.run(|| {
+            let mut netlink = Netlink::open()?;
+            let index = netlink.interface("far0")?.index;
+            netlink.set_mtu(index, 1_500)
+        })??;
+        for to in FAR {
+            // The kernel's own TCP learns that packets of 1,500 bytes are too large.
+            let far: IpAddr = to.parse().expect("an address");
+            let listener = world.far.run(|| KernelListener::bind((far, PORT)))?.expect("bound");
+            std::thread::scope(|scope| {
+                let end = scope.spawn(|| echo(listener.accept()?.0, 9));
+                let mut stream = KernelStream::connect((far, PORT)).expect("it listens");
+                stream.write_all(&pattern()).expect("taken");
+                stream.shutdown(Shutdown::Write).expect("closed");
+                stream.read_to_end(&mut Vec::new()).expect("its answer");
+                end.join().expect("no panic").expect("the far host's end");
+            });
+            drop(listener);
+            let Some((stats, counters)) = connect(NAME, &world, to, 9)? else { return Ok(()) };
+            assert!(counters.tcp_mtu_reduced > 0, "{to}: {counters:?}");
+            assert_eq!(counters.tcp_mtu_black_holes, 0, "{to}: found by ICMP");
+            assert_eq!(stats.device.tx_errors, 0, "{to}: the kernel refuses nothing");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_port_without_a_listener_is_refused_by_icmp_or_reset() {
     const NAME: &str = "a_port_without_a_listener_is_refused_by_icmp_or_reset";
     isolated(NAME, || {
