@@ -80,6 +80,7 @@
 //! | `af-packet` | `runtime::device::af_packet`: a host on an Ethernet interface | Linux, Rust 1.91, smoltcp
 //! |
 //! | `tun-tap` | `runtime::device::tun_tap`: devices of the crate `tun-tap` | Linux, a C compiler |
+//! | `tun-rs` | `runtime::device::tun_rs`: devices of the crate `tun-rs` | Linux, macOS, Windows, FreeBSD, Android |
 //! | `netns` | `runtime::netns`: network namespaces, for tests and demonstrations | Linux |
 //! | `stream` | `runtime::TcpListenerStream`: a listener as a `Stream` of connections | |
 //! | `tracing` | `runtime::spans`: a span of the crate `tracing` for each connection | |

@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | `tun::Tun` | super-packets with offloaded checksums, or plain packets | Linux, a TUN interface | `tun` (default) |
 //! | `tun_tap::TunTap` | plain packets, through the crate `tun-tap` | Linux, a TUN interface | `tun-tap` |
+//! | `tun_rs::TunRs` | plain packets, through the crate `tun-rs` | Linux, macOS, Windows, FreeBSD, Android | `tun-rs` |
 //! | `af_packet::AfPacket` | like `Tun`, in Ethernet frames | Linux, an Ethernet interface | `af-packet` |
 //! | `frame_socket::FrameSocket` | plain packets, in Ethernet frames over a Unix socket (QEMU, passt) | Linux | `frame-socket` |
 //! | `raw::Raw` | some TCP ports of the host's own address; super-packets in, single packets out | Linux, an Ethernet interface | `raw` |
@@ -39,6 +40,9 @@ pub mod tun;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "tun")]
 mod tun_fd;
+#[cfg(any(unix, windows))]
+#[cfg(feature = "tun-rs")]
+pub mod tun_rs;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "tun-tap")]
 pub mod tun_tap;
