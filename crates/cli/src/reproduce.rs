@@ -4,19 +4,17 @@ use crate::args::ReproduceArgs;
 use crate::failure::{Exit, Failure};
 use crate::output::{print, say};
 use crate::program;
-use ackline::runtime::Pacing;
 use ackline_emulate::Offload;
 use ackline_emulate::stage::RealTime;
 use ackline_lab::RunError;
+use ackline_lab::stage::Stages;
 use ackline_papers::{
     LIVE, Options, ReproduceError, STUDIES, Study, StudyResult, listing, live_study, reproduce, study,
     to_json, to_text,
 };
 use std::env;
 use std::path::PathBuf;
-
-/// The stage of live runs.
-static REAL_TIME: RealTime = RealTime { pacing: Pacing::Timer, offload: Offload::Off, priority: None };
+use std::sync::Arc;
 
 pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     let Some(name) = args.paper.as_deref() else { return show(&(listing(STUDIES) + "\n" + &listing(LIVE))) };
@@ -29,6 +27,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
     if studies.len() > 1 && !args.tables.is_empty() {
         return Err(Failure::usage("--table: tables are those of one paper; name it instead of all"));
     }
+    let stage = RealTime { pacing: args.pacing.into(), offload: Offload::Off, priority: args.priority };
     let options = Options {
         parts: args.tables.clone(),
         quick: args.quick,
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<(), Failure> {
         cache: if args.no_cache { None } else { args.cache.clone().or_else(default_cache) },
         from: args.from.clone(),
         plot: args.figures.options(),
-        live: args.live.then_some(&REAL_TIME),
+        live: args.live.then(|| Arc::new(stage) as Arc<dyn Stages>),
         progress: !args.output.quiet,
     };
     if args.live && args.from.is_none() {

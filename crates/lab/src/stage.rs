@@ -202,7 +202,7 @@ pub trait Stage: Debug {
 }
 
 /// Makes a stage for each run.
-pub trait Stages: Debug + Sync {
+pub trait Stages: Debug + Send + Sync {
     /// Sets its results apart from those of others; empty for the simulator's.
     fn name(&self) -> &'static str;
 

@@ -17,6 +17,7 @@ use ackline_tcp_core::policy::spec::nearest;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What is asked of all studies.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +41,7 @@ pub struct Options {
     /// How figures become files.
     pub plot: PlotOptions,
     /// Where runs by the real clock take place; without it their jobs fail.
-    pub live: Option<&'static dyn Stages>,
+    pub live: Option<Arc<dyn Stages>>,
     /// Show progress on standard error, if that is a terminal.
     pub progress: bool,
 }

@@ -41,6 +41,12 @@ impl LiveRun {
     pub fn faults(&self) -> &[String] {
         self.result.validity.as_ref().map_or(&[], |validity| &validity.reasons)
     }
+
+    /// What it depends on and its scenario does not say, in words.
+    #[must_use]
+    pub fn conditions(&self) -> &[String] {
+        self.result.validity.as_ref().map_or(&[], |validity| &validity.conditions)
+    }
 }
 
 /// What a job gave.

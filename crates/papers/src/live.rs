@@ -10,6 +10,7 @@ use super::table::{Cell, Table};
 use ackline_lab::Scenario;
 use ackline_lab::results::RunResult;
 use ackline_lab::stats::Estimate;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Of the comparisons of an experiment at least this share is to agree.
@@ -105,6 +106,7 @@ impl Experiment {
             .columns(["", "what", "paper", "simulated", "live", "agrees from", "to"])
             .note(self.note(request.quick));
         let (mut again, mut invalid) = (0, 0);
+        let mut conditions = BTreeSet::new();
         for (_, point) in points {
             let (mut simulated, mut live): (Vec<RunResult>, Vec<LiveRun>) = (vec![], vec![]);
             for run in 0..runs {
@@ -117,6 +119,7 @@ impl Experiment {
                 let name = format!("{} {}, run {place}", self.name, point.name);
                 run.faults().iter().map(move |fault| format!("INVALID: {name}: {fault}."))
             }));
+            conditions.extend(live.iter().flat_map(LiveRun::conditions).cloned());
             let live: Vec<RunResult> =
                 live.into_iter().filter(|run| run.faults().is_empty()).map(|run| run.result).collect();
             for (place, measure) in self.measures.iter().enumerate() {
@@ -127,6 +130,10 @@ impl Experiment {
                 // The smaller version asks whether the numbers make sense, not whether the machine is fast.
                 found.checks.extend((!live.is_empty() || !request.quick).then_some(check));
             }
+        }
+        if !conditions.is_empty() {
+            let conditions: Vec<String> = conditions.into_iter().collect();
+            found.notes.push(format!("{}: in live runs {}.", self.name, conditions.join("; ")));
         }
         if again > 0 {
             found.notes.push(format!(

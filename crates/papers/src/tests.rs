@@ -9,8 +9,8 @@ use ackline_netsim::record::ConnRecord;
 use ackline_tcp_core::{Duration, Instant};
 use std::fs;
 use std::path::Path;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
 
 /// Two parts: one has jobs, a figure, a finding and a check that misses, the other a check that fails, and both share a check.
 struct Tiny {
@@ -579,15 +579,12 @@ impl Stage for LateStage {
 
     fn finish(&mut self) -> (Vec<ConnRecord>, Option<Validity>) {
         let reasons = if self.is_late { vec!["late".to_owned()] } else { vec![] };
-        (vec![], Some(Validity { reasons, ..Validity::default() }))
+        let conditions = vec!["hosts are slow".to_owned()];
+        (vec![], Some(Validity { reasons, conditions, ..Validity::default() }))
     }
 }
 
-fn live(
-    stages: &'static dyn Stages,
-    quick: bool,
-    cache: Option<&Path>,
-) -> Result<StudyResult, ReproduceError> {
+fn live(stages: Arc<dyn Stages>, quick: bool, cache: Option<&Path>) -> Result<StudyResult, ReproduceError> {
     let options =
         Options { quick, live: Some(stages), cache: cache.map(Path::to_owned), ..options(&["100k"]) };
     Ok(reproduce(&[live_study("kalampoukas")?], &options)?.remove(0))
@@ -595,19 +592,21 @@ fn live(
 
 #[test]
 fn a_run_that_was_late_is_run_again_and_said() {
-    static LATE: Late = Late { late: 2, runs: AtomicU32::new(0) };
-    let done = live(&LATE, true, None).unwrap();
-    assert_eq!(LATE.runs.load(Ordering::Relaxed), 3);
+    let late = Arc::new(Late { late: 2, runs: AtomicU32::new(0) });
+    let done = live(late.clone(), true, None).unwrap();
+    assert_eq!(late.runs.load(Ordering::Relaxed), 3);
     // The same runs as the simulated ones, so all agree.
     assert_eq!(done.failures(true), [""; 0]);
     let notes = &done.reproduction.notes;
-    assert!(notes.len() == 1 && notes[0].contains("INVALID and run again: 2;"), "{notes:?}");
+    assert_eq!(notes.len(), 2);
+    assert_eq!(notes[0], "100k: in live runs hosts are slow.");
+    assert!(notes[1].contains("INVALID and run again: 2;"), "{notes:?}");
 }
 
 #[test]
 fn a_run_that_is_always_late_counts_for_nothing() {
-    static LATE: Late = Late { late: u32::MAX, runs: AtomicU32::new(0) };
-    let done = live(&LATE, false, None).unwrap();
+    let late = Arc::new(Late { late: u32::MAX, runs: AtomicU32::new(0) });
+    let done = live(late.clone(), false, None).unwrap();
     let checks = &done.reproduction.checks;
     assert!(checks.len() > 1 && checks.iter().all(|check| !check.ok), "{checks:?}");
     let (agree, compared) = checks.split_last().unwrap();
@@ -619,20 +618,20 @@ fn a_run_that_is_always_late_counts_for_nothing() {
 
 #[test]
 fn a_quick_run_that_is_always_late_is_said_and_not_judged() {
-    static LATE: Late = Late { late: u32::MAX, runs: AtomicU32::new(0) };
-    let done = live(&LATE, true, None).unwrap();
-    assert_eq!((LATE.runs.load(Ordering::Relaxed), done.counts().checks), (3, 0));
+    let late = Arc::new(Late { late: u32::MAX, runs: AtomicU32::new(0) });
+    let done = live(late.clone(), true, None).unwrap();
+    assert_eq!((late.runs.load(Ordering::Relaxed), done.counts().checks), (3, 0));
     let text = to_text(&done);
     assert!(text.contains("INVALID: 100k f=1/2, run 0: late."), "{text}");
 }
 
 #[test]
 fn live_runs_are_never_taken_from_the_cache_and_need_a_stage() {
-    static LATE: Late = Late { late: 0, runs: AtomicU32::new(0) };
+    let late = Arc::new(Late { late: 0, runs: AtomicU32::new(0) });
     let folder = tempfile::tempdir().unwrap();
     for runs in 1..=2 {
-        let done = live(&LATE, true, Some(folder.path())).unwrap();
-        assert_eq!((LATE.runs.load(Ordering::Relaxed), done.origin.cached), (runs, runs as usize - 1));
+        let done = live(late.clone(), true, Some(folder.path())).unwrap();
+        assert_eq!((late.runs.load(Ordering::Relaxed), done.origin.cached), (runs, runs as usize - 1));
     }
     let options = Options { quick: true, ..options(&["100k"]) };
     let error = reproduce(&[live_study("kalampoukas").unwrap()], &options).err().unwrap().to_string();
@@ -641,8 +640,8 @@ fn live_runs_are_never_taken_from_the_cache_and_need_a_stage() {
 
 #[test]
 fn live_parts_agree_with_themselves() {
-    static LATE: Late = Late { late: 0, runs: AtomicU32::new(0) };
-    let options = Options { quick: true, live: Some(&LATE), ..Options::default() };
+    let late = Arc::new(Late { late: 0, runs: AtomicU32::new(0) });
+    let options = Options { quick: true, live: Some(late), ..Options::default() };
     for done in reproduce(LIVE, &options).unwrap() {
         let name = done.study.paper().name;
         assert_eq!(done.failures(true), [""; 0], "{name}");

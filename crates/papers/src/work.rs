@@ -146,7 +146,7 @@ impl Queue<'_> {
         let study = task.study.paper().name;
         let fault =
             |message| ReproduceError::Job { study: study.to_owned(), job: task.job.id().to_owned(), message };
-        let done = task.job.run(self.options.live).map_err(fault)?;
+        let done = task.job.run(self.options.live.as_deref()).map_err(fault)?;
         if let Some(cache) = self.cache.filter(|_| !task.job.is_live()) {
             cache.keep(study, task.job, &task.code, &done)?;
         }

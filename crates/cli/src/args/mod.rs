@@ -20,11 +20,12 @@ use ackline::Registry;
 use ackline::core::config::Ecn;
 use ackline::core::policy::spec::PolicyKind;
 use ackline::runtime::MacAddress;
+use ackline::runtime::priority::Priority;
 use ackline_lab::PointRange;
 use bench::BenchArgs;
 use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 use control::{NstatArgs, SetArgs, SsArgs, TopArgs};
-use emulate::EmulateArgs;
+use emulate::{EmulateArgs, EmulatePacing};
 use figures::FigureArgs;
 use ipnet::IpNet;
 use proxy::ProxyArgs;
@@ -693,6 +694,14 @@ pub(crate) struct ReproduceArgs {
     /// twice, and count for nothing.
     #[arg(long)]
     pub(crate) live: bool,
+    /// How departures of live runs are waited for
+    #[arg(long, value_enum, default_value_t, requires = "live", conflicts_with = "from")]
+    pub(crate) pacing: EmulatePacing,
+    /// Priority of the thread that emulates live runs: nice:-20 to nice:19, or real-time, fifo:1 to fifo:99 [default: the usual one]
+    ///
+    /// It needs root, CAP_SYS_NICE, or limits that allow it (ulimit -e, ulimit -r). Hosts do not have it; the page says it.
+    #[arg(long, value_name = "KIND:N", requires = "live", conflicts_with = "from")]
+    pub(crate) priority: Option<Priority>,
     /// Only these tables or figures, as named by --list: 15.2 or 15.1,15.3
     #[arg(short, long = "table", value_name = "NAME", value_delimiter = ',')]
     pub(crate) tables: Vec<String>,

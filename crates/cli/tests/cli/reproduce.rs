@@ -57,6 +57,8 @@ fn what_there_is_not_is_refused_in_one_line() {
     assert!(refused(&["reproduce", "a4"], 2).contains("there is no paper \"a4\"; did you mean \"a3\"?"));
     let complaint = refused(&["reproduce", "kalampouka", "--live"], 2);
     assert!(complaint.contains("did you mean \"kalampoukas\"?"), "{complaint}");
+    let ended = run(&["reproduce", "a3", "--priority", "nice:5"]);
+    assert!(ended.status == Some(2) && ended.stderr.contains("\n  --live\n"), "{ended:?}");
     let complaint = refused(&["reproduce", "a3", "--table", "15.4"], 2);
     assert!(complaint.contains("a3 has no table \"15.4\"; did you mean \"15."), "{complaint}");
     assert!(

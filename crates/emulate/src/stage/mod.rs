@@ -62,7 +62,8 @@ impl RealTime {
                 time.as_secs_f64() * 1e3
             )
         });
-        [Some(super_packets.to_owned()), priority, throttled].into_iter().flatten().collect()
+        let spins = self.spins().then(|| "the emulator's thread spins".to_owned());
+        [Some(super_packets.to_owned()), spins, priority, throttled].into_iter().flatten().collect()
     }
 
     /// True if its thread never sleeps.
