@@ -29,6 +29,7 @@ const ALONE: Experiment = Experiment {
     scenario: scenario!("live/ls-aimd-alone"),
     points: &[
         Point { name: "ls-aimd-reno", paper: &[], quick: true },
+        Point { name: "ls-aimd-reno, to ackline", paper: &[], quick: false },
         Point { name: "kernel reno", paper: &[Some(1400.0)], quick: true },
         Point { name: "kernel cubic", paper: &[Some(1400.0)], quick: false },
     ],
@@ -44,6 +45,8 @@ const BESIDE: Experiment = Experiment {
     points: &[
         Point { name: "kernel reno", paper: &[], quick: true },
         Point { name: "kernel cubic", paper: &[], quick: false },
+        Point { name: "kernel reno, to ackline", paper: &[], quick: false },
+        Point { name: "kernel cubic, to ackline", paper: &[], quick: false },
     ],
     measures: &[SHARE, WAIT, UTILISATION],
     ..ALONE
