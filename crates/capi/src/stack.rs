@@ -246,3 +246,35 @@ pub unsafe extern "C" fn ackline_counter_name(index: usize, to: *mut c_char, len
         unsafe { write_text(counter.name, to, len) }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr;
+
+    extern "C" fn lose(_: *mut c_void, _: *const u8, _: usize) -> c_int {
+        0
+    }
+
+    #[test]
+    fn a_stack_with_a_bug_says_so_and_can_be_freed() {
+        let mut made = MaybeUninit::new(ptr::null_mut());
+        let options = c"addresses=10.0.0.2";
+        // SAFETY: all of it is valid, and the stack is freed once.
+        unsafe {
+            let code = ackline_stack_new(
+                options.as_ptr(),
+                Some(lose),
+                ptr::null_mut(),
+                ptr::null(),
+                Some(&mut made),
+            );
+            assert_eq!(code, 0);
+            let stack = made.assume_init();
+            assert_eq!(ackline_stack_poll(stack.as_ref(), 1, None), 0);
+            assert_eq!(with::<i32>(stack.as_ref(), |_| panic!("a bug")), ACKLINE_ENOTRECOVERABLE);
+            assert_eq!(ackline_stack_poll(stack.as_ref(), 2, None), ACKLINE_ENOTRECOVERABLE);
+            assert_eq!(ackline_stack_free(stack), 0);
+        }
+    }
+}

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
 
 /// What the library needs of the system when it is linked statically.
-const SYSTEM: [&str; 4] = ["-lpthread", "-ldl", "-lm", "-lgcc_s"];
+const SYSTEM: [&str; 3] = ["-lpthread", "-ldl", "-lm"];
 
 fn has(program: &str) -> bool {
     Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()

@@ -341,7 +341,7 @@ static void misuse(void) {
     CHECK(ackline_stack_counter(a.stack, "IpInReceives", &value) == 0 && value == 1);
     FAILS(ackline_stack_counter(a.stack, "IpInReceive", &value), ACKLINE_EINVAL);
     FAILS(ackline_stack_poll(a.stack, UINT64_MAX, &value), ACKLINE_EINVAL);
-    CHECK(ackline_stack_poll(a.stack, 0, NULL) == 0); /* time does not go back */
+    CHECK(ackline_stack_poll(a.stack, 0, NULL) == 0);
     FAILS(ackline_stack_events(a.stack, &event, 0), ACKLINE_EINVAL);
     FAILS(ackline_stack_events(a.stack, NULL, 1), ACKLINE_EFAULT);
 
@@ -391,9 +391,40 @@ static void misuse(void) {
     FAILS(ackline_tcp_write(a.stack, near, &byte, 1, now), ACKLINE_EBADF);
     FAILS(ackline_tcp_abort(a.stack, near, now), ACKLINE_EBADF);
 
+    /* A clock that goes back stands still. */
+    CHECK(ackline_stack_poll(a.stack, 5, &value) == 0 && value > now);
+
+    other = connect_to(&a, "10.0.0.2:7", NULL);
     a.reenters = 1;
     soon(&a, &b);
     CHECK(a.reenters == 0);
+    end(&a, &b);
+}
+
+/* What happens to a connection before it is accepted is told with its socket. */
+static void late_accept(void) {
+    host a, b;
+    ackline_socket listener, near[2], far[2];
+    uint8_t data[4];
+    int i;
+    make(&a, &b, A, B);
+    listener = listen_at(&b, "10.0.0.2:7", 0);
+    for (i = 0; i < 2; i++) {
+        near[i] = connect_to(&a, "10.0.0.2:7", NULL);
+        /* Before it is established: it leaves with the handshake's end. */
+        CHECK(ackline_tcp_write(a.stack, near[i], (const uint8_t *)"abc", 3, now) == 3);
+        soon(&a, &b);
+    }
+    CHECK(ackline_tcp_abort(a.stack, near[1], now) == 0);
+    soon(&a, &b);
+    CHECK(news(&b, listener) == ACKLINE_READABLE);
+    for (i = 0; i < 2; i++)
+        CHECK(ackline_tcp_accept(b.stack, listener, &far[i], NULL) == 0);
+    turn(&b);
+    CHECK(news(&b, far[0]) == ACKLINE_READABLE);
+    CHECK(ackline_tcp_read(b.stack, far[0], data, sizeof data, now) == 3 && memcmp(data, "abc", 3) == 0);
+    CHECK(news(&b, far[1]) & ACKLINE_ENDED);
+    CHECK(ackline_tcp_error(b.stack, far[1]) == ACKLINE_ECONNRESET);
     end(&a, &b);
 }
 
@@ -552,7 +583,13 @@ static void descriptor(void) {
     CHECK(ackline_stack_events(b.stack, &event, 1) == 1 && event.socket == listener);
     CHECK(poll(&ready, 1, 0) == 0);
     /* Asked for when there is something already, it is readable as well. */
+    CHECK(ackline_tcp_abort(a.stack, near, now) == 0);
     CHECK(ackline_stack_poll(a.stack, now, NULL) == 0);
+    ready.fd = ackline_stack_fd(a.stack);
+    CHECK(ready.fd >= 0 && poll(&ready, 1, 0) == 1);
+    while (ackline_stack_events(a.stack, &event, 1) == 1)
+        ;
+    CHECK(poll(&ready, 1, 0) == 0);
     end(&a, &b);
 }
 
@@ -597,6 +634,7 @@ int main(void) {
     endings();
     misuse();
     full();
+    late_accept();
     held_syns();
     datagrams();
     descriptor();
