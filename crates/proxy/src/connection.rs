@@ -1,24 +1,24 @@
 //! One connection: the client waits until its destination has answered.
 
+use crate::outside::Stream;
 use crate::proxy::{Config, Shared, Way};
 use crate::relay::relay;
 use crate::target::Protocol;
 use crate::upstream::{ConnectError, Connected};
 use ackline_runtime::{HeldSyn, Refusal, TcpStream};
-use tokio::net;
 use tokio::time::timeout;
 
 /// Answers the client as its destination does, and carries the connection on to its end.
 pub(crate) async fn carry(shared: &Shared, syn: HeldSyn) {
     let counters = &shared.counters;
-    let (upstream, target) = match shared.way(syn.peer_addr().ip(), syn.local_addr(), Protocol::Tcp) {
-        Way::Through(upstream, target) => (upstream, target),
-        Way::Resolver(upstream, resolver) => (upstream, resolver.address.into()),
+    let (upstream, exit, target) = match shared.way(syn.peer_addr().ip(), syn.local_addr(), Protocol::Tcp) {
+        Way::Through(upstream, target) => (upstream, &shared.config.exit, target),
+        Way::Resolver(upstream, resolver) => (upstream, shared.exit_to_resolver(), resolver.address.into()),
         Way::Refuse => return syn.refuse(Refusal::Rst),
         Way::Drop => return syn.refuse(Refusal::Drop),
     };
     let Config { connect_timeout, server_timeout, .. } = shared.config;
-    let connect = timeout(connect_timeout, upstream.connect(&target, server_timeout));
+    let connect = timeout(connect_timeout, upstream.connect(exit, &target, server_timeout));
     let Ok(connected) = syn.hold(connect).await else { return counters.abandoned.one() };
     let Connected { stream: outside, early } = match connected.unwrap_or(Err(ConnectError::TimedOut)) {
         Ok(connected) => connected,
@@ -50,15 +50,14 @@ impl Drop for Inside {
 
 /// The other end.
 struct Outside {
-    stream: net::TcpStream,
+    stream: Stream,
     is_over: bool,
 }
 
 impl Drop for Outside {
     fn drop(&mut self) {
         if !self.is_over {
-            // A socket that cannot be told so has ended already.
-            let _ = self.stream.set_zero_linger();
+            self.stream.abort();
         }
     }
 }

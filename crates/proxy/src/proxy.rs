@@ -7,6 +7,7 @@ use crate::file::Resolver;
 use crate::flow;
 use crate::names::Names;
 use crate::notices::{Notices, Say};
+use crate::outside::Exit;
 use crate::rules::{Action, Rules};
 use crate::target::{Protocol, Target, can_be_carried};
 use crate::upstream::Upstream;
@@ -35,7 +36,9 @@ pub struct Config {
     pub own: Vec<IpAddr>,
     /// Who stands behind port 53 of these. Default: nobody.
     pub resolver: Option<Resolver>,
-    /// The resolver is asked without an upstream, whatever the rules say. Default: false.
+    /// By what connections and flows leave. Default: the kernel's sockets.
+    pub exit: Exit,
+    /// The resolver is asked by the kernel's sockets, without an upstream, whatever the rules say. Default: false.
     pub resolver_is_near: bool,
     /// The other ports of the proxy's own addresses are those of this machine's loopback. Default: false, they refuse.
     pub loopback: bool,
@@ -58,6 +61,7 @@ impl Default for Config {
             rules: Rules::all_through(Upstream::Direct),
             own: vec![],
             resolver: None,
+            exit: Exit::Kernel,
             resolver_is_near: false,
             loopback: false,
             limits: Limits::default(),
@@ -227,6 +231,11 @@ pub(crate) enum Way {
 }
 
 impl Shared {
+    /// By what questions to the resolver leave.
+    pub(crate) const fn exit_to_resolver(&self) -> &Exit {
+        if self.config.resolver_is_near { &Exit::Kernel } else { &self.config.exit }
+    }
+
     /// The way of what `client` sends to `wanted`. Counts what has none.
     pub(crate) fn way(&self, client: IpAddr, wanted: SocketAddr, protocol: Protocol) -> Way {
         let Config { rules, own, resolver, loopback, .. } = &self.config;

@@ -1,6 +1,7 @@
 //! Both directions of a connection between two streams.
 
 use crate::counters::{Count, Counters};
+use crate::outside::Stream;
 use ackline_runtime::stream as inner;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -62,12 +63,24 @@ impl Destination for net::tcp::WriteHalf<'_> {
 /// If one of the connections fails: what it was. Both must be reset then.
 pub(crate) async fn relay(
     inside: &mut ackline_runtime::TcpStream,
-    outside: &mut net::TcpStream,
+    outside: &mut Stream,
     early: Vec<u8>,
     counters: &Counters,
 ) -> io::Result<()> {
-    let (inside_read, inside_write) = inside.split();
-    let (outside_read, outside_write) = outside.split();
+    let inside = inside.split();
+    match outside {
+        Stream::Kernel(outside) => between(inside, outside.split(), early, counters).await,
+        Stream::Stack(outside) => between(inside, outside.split(), early, counters).await,
+    }
+}
+
+/// The same between halves.
+async fn between(
+    (inside_read, inside_write): (impl Source, impl Destination),
+    (outside_read, outside_write): (impl Source, impl Destination),
+    early: Vec<u8>,
+    counters: &Counters,
+) -> io::Result<()> {
     let up = pin!(copy(inside_read, outside_write, vec![], &counters.bytes_up));
     let down = pin!(copy(outside_read, inside_write, early, &counters.bytes_down));
     both(up, down).await

@@ -1,11 +1,11 @@
 //! Messages of DNS over TCP: RFC 7766.
 
 use super::Connected;
+use crate::outside::Stream;
 use simple_dns::{Packet, PacketFlag};
 use std::io::{self, ErrorKind};
 use std::ops::Range;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 /// What a client takes over UDP that says nothing else (RFC 1035, section 4.2.1).
 const USUAL_ROOM: usize = 512;
@@ -13,7 +13,7 @@ const USUAL_ROOM: usize = 512;
 /// A connection to a resolver, on which each message has its length before it.
 #[derive(Debug)]
 pub(crate) struct Framed {
-    stream: TcpStream,
+    stream: Stream,
     /// What has come of the next answers.
     read: Vec<u8>,
     /// Longest answer that the client takes, by its latest question.

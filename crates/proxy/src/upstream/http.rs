@@ -1,13 +1,13 @@
 //! CONNECT of HTTP/1.1: RFC 9112, section 3.2.3; RFC 9110, section 9.3.6.
 
 use super::{ConnectError, Server};
+use crate::outside::Stream;
 use crate::target::Target;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use httparse::{EMPTY_HEADER, Response, Status};
 use std::io;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 /// Longest head of an answer.
 const LONGEST_HEAD: usize = 16 << 10;
@@ -16,7 +16,7 @@ const MOST_HEADERS: usize = 64;
 
 /// Asks for a connection to `target`. Returns what has come behind the answer: the destination may speak first.
 pub(super) async fn connect(
-    stream: &mut TcpStream,
+    stream: &mut Stream,
     server: &Server,
     target: &Target,
 ) -> Result<Vec<u8>, ConnectError> {

@@ -7,24 +7,18 @@ mod url;
 
 pub use url::{Server, UrlError};
 
+use crate::outside::{Exit, Socket, Stream};
 use crate::target::{Protocol, Target};
 use framed::Framed;
 use rustix::io::Errno;
-use rustix::net::sockopt;
 use socks5::Association;
 use std::fmt;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::str::FromStr;
 use std::time::Duration;
-use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
-
-/// Notices within two minutes that a silent peer has vanished.
-const IDLE: Duration = Duration::from_secs(60);
-const INTERVAL: Duration = Duration::from_secs(10);
-const PROBES: u32 = 6;
 
 /// Who carries connections and flows on to their destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +34,7 @@ pub enum Upstream {
 /// A connection to the destination.
 #[derive(Debug)]
 pub(crate) struct Connected {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Stream,
     /// What the destination has sent already.
     pub(crate) early: Vec<u8>,
 }
@@ -71,6 +65,8 @@ impl ConnectError {
             _ if is_exhausted(&error) => Self::Exhausted(error),
             ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => Self::Refused,
             ErrorKind::TimedOut => Self::TimedOut,
+            // Not the destination's: what all leaves by.
+            ErrorKind::NetworkDown | ErrorKind::NotConnected => Self::Server(error.to_string()),
             // What is forbidden here is so for good, as is what has no route.
             _ => Self::Unreachable,
         }
@@ -91,46 +87,45 @@ fn is_exhausted(error: &io::Error) -> bool {
 
 impl Upstream {
     /// Connects to `target`. The upstream's own server has `limit` to be ready for that.
-    pub(crate) async fn connect(&self, target: &Target, limit: Duration) -> Result<Connected, ConnectError> {
+    pub(crate) async fn connect(
+        &self,
+        exit: &Exit,
+        target: &Target,
+        limit: Duration,
+    ) -> Result<Connected, ConnectError> {
         let connected = match self {
             Self::Direct => {
-                let stream = TcpStream::connect(target.address).await;
+                let stream = exit.connect(target.address).await;
                 Connected { stream: stream.map_err(ConnectError::of_destination)?, early: vec![] }
             }
             Self::Socks5(server) => {
-                let mut stream = within(limit, socks5::greet(server)).await?;
+                let mut stream = within(limit, socks5::greet(exit, server)).await?;
                 socks5::connect(&mut stream, target).await?;
                 Connected { stream, early: vec![] }
             }
             Self::Http(server) => {
-                let mut stream = within(limit, server.connect()).await?;
+                let mut stream = within(limit, server.connect(exit)).await?;
                 let early = http::connect(&mut stream, server, target).await?;
                 Connected { stream, early }
             }
         };
-        // An end that vanishes is noticed; a connection without these options works as well.
-        let stream = &connected.stream;
-        let _ = stream.set_nodelay(true);
-        let _ = sockopt::set_socket_keepalive(stream, true);
-        let _ = sockopt::set_tcp_keepidle(stream, IDLE);
-        let _ = sockopt::set_tcp_keepintvl(stream, INTERVAL);
-        let _ = sockopt::set_tcp_keepcnt(stream, PROBES);
         Ok(connected)
     }
 
     /// A way for datagrams to `target` and back. The upstream's own server has `limit` to make it.
     pub(crate) async fn associate(
         &self,
+        exit: &Exit,
         target: &Target,
         limit: Duration,
     ) -> Result<Datagrams, ConnectError> {
         match self {
             Self::Direct => {
-                let socket = connected_socket(target.address).await.map_err(ConnectError::of_destination)?;
+                let socket = exit.socket(target.address).await.map_err(ConnectError::of_destination)?;
                 Ok(Datagrams::Direct(socket))
             }
             Self::Socks5(server) => {
-                within(limit, Association::new(server, target)).await.map(Datagrams::Socks5)
+                within(limit, Association::new(exit, server, target)).await.map(Datagrams::Socks5)
             }
             Self::Http(_) => Err(ConnectError::Unreachable),
         }
@@ -141,14 +136,15 @@ impl Upstream {
     /// A way for questions to a resolver, and for its answers.
     pub(crate) async fn ask(
         &self,
+        exit: &Exit,
         resolver: SocketAddr,
         by: Protocol,
         limit: Duration,
     ) -> Result<Datagrams, ConnectError> {
         match by {
-            Protocol::Udp => self.associate(&resolver.into(), limit).await,
+            Protocol::Udp => self.associate(exit, &resolver.into(), limit).await,
             Protocol::Tcp => self
-                .connect(&resolver.into(), limit)
+                .connect(exit, &resolver.into(), limit)
                 .await
                 .map(|connected| Datagrams::Framed(Framed::new(connected))),
         }
@@ -164,18 +160,10 @@ async fn within<T>(
     timeout(limit, work).await.unwrap_or_else(|_| silent())
 }
 
-/// A UDP socket that exchanges datagrams with `to` alone.
-async fn connected_socket(to: SocketAddr) -> io::Result<UdpSocket> {
-    let any: IpAddr = if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((any, 0)).await?;
-    socket.connect(to).await?;
-    Ok(socket)
-}
-
 /// A way for datagrams.
 #[derive(Debug)]
 pub(crate) enum Datagrams {
-    Direct(UdpSocket),
+    Direct(Socket),
     Socks5(Association),
     /// Messages of DNS.
     Framed(Framed),
@@ -193,7 +181,7 @@ impl Datagrams {
     /// Sends the datagram behind the [headroom](Self::headroom) of `packet`.
     pub(crate) async fn send(&mut self, packet: &mut [u8]) -> io::Result<()> {
         match self {
-            Self::Direct(socket) => socket.send(packet).await.map(drop),
+            Self::Direct(socket) => socket.send(packet).await,
             Self::Socks5(association) => association.send(packet).await,
             Self::Framed(stream) => stream.send(packet).await,
         }

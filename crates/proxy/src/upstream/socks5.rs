@@ -3,13 +3,13 @@
 //! Of the crates, `tokio-socks` has no UDP ASSOCIATE, and `fast-socks5` panics at a reply that it does not know.
 
 use super::url::Credentials;
-use super::{ConnectError, Server, connected_socket};
+use super::{ConnectError, Server};
+use crate::outside::{Exit, Socket, Stream};
 use crate::target::Target;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpStream, UdpSocket};
 
 const VERSION: u8 = 5;
 const NO_AUTHENTICATION: u8 = 0;
@@ -23,7 +23,7 @@ const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
 /// Asks for a connection to `target`.
-pub(super) async fn connect(stream: &mut TcpStream, target: &Target) -> Result<(), ConnectError> {
+pub(super) async fn connect(stream: &mut Stream, target: &Target) -> Result<(), ConnectError> {
     ask(stream, CONNECT, &place(target)).await.map(drop)
 }
 
@@ -32,9 +32,9 @@ fn wrong(what: &str) -> ConnectError {
 }
 
 /// Connects to the server, and introduces this client.
-pub(super) async fn greet(server: &Server) -> Result<TcpStream, ConnectError> {
+pub(super) async fn greet(exit: &Exit, server: &Server) -> Result<Stream, ConnectError> {
     let io = ConnectError::of_server;
-    let mut stream = server.connect().await?;
+    let mut stream = server.connect(exit).await?;
     let credentials = server.credentials();
     let greeting: &[u8] = match credentials {
         Some(_) => &[VERSION, 2, NO_AUTHENTICATION, USER_PASSWORD],
@@ -67,7 +67,7 @@ pub(super) async fn greet(server: &Server) -> Result<TcpStream, ConnectError> {
 }
 
 /// Asks for `command`. Returns the address of the answer, unless that is a name.
-async fn ask(stream: &mut TcpStream, command: u8, place: &[u8]) -> Result<Option<SocketAddr>, ConnectError> {
+async fn ask(stream: &mut Stream, command: u8, place: &[u8]) -> Result<Option<SocketAddr>, ConnectError> {
     let io = ConnectError::of_server;
     let request = [&[VERSION, command, 0][..], place].concat();
     stream.write_all(&request).await.map_err(io)?;
@@ -131,15 +131,15 @@ fn ip(bytes: &[u8], kind: u8) -> Option<IpAddr> {
 /// A way for datagrams through the server (RFC 1928, section 7). It lasts as long as the connection that asked for it.
 #[derive(Debug)]
 pub(crate) struct Association {
-    control: TcpStream,
-    socket: UdpSocket,
+    control: Stream,
+    socket: Socket,
     /// Before each datagram to the destination.
     header: Vec<u8>,
 }
 
 impl Association {
-    pub(super) async fn new(server: &Server, target: &Target) -> Result<Self, ConnectError> {
-        let mut control = greet(server).await?;
+    pub(super) async fn new(exit: &Exit, server: &Server, target: &Target) -> Result<Self, ConnectError> {
+        let mut control = greet(exit, server).await?;
         let peer = control.peer_addr().map_err(ConnectError::of_server)?;
         // Which address this machine sends from is not known before it sends.
         let any: IpAddr =
@@ -154,7 +154,7 @@ impl Association {
                 return Err(ConnectError::Server("it names its address for datagrams by a name".to_owned()));
             }
         };
-        let socket = connected_socket(relay).await.map_err(ConnectError::of_server)?;
+        let socket = exit.socket(relay).await.map_err(ConnectError::of_server)?;
         Ok(Self { control, socket, header: [&[0; 3][..], &place(target)].concat() })
     }
 
@@ -165,11 +165,12 @@ impl Association {
     /// Sends the datagram behind the header's room in `packet`.
     pub(super) async fn send(&self, packet: &mut [u8]) -> io::Result<()> {
         packet[..self.header.len()].copy_from_slice(&self.header);
-        self.socket.send(packet).await.map(drop)
+        self.socket.send(packet).await
     }
 
     /// Waits for a datagram, and returns where in `buffer` it is. Fails once the server has ended the association.
-    pub(super) async fn recv(&self, buffer: &mut [u8]) -> io::Result<Range<usize>> {
+    pub(super) async fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Range<usize>> {
+        let mut said = [0; 64];
         loop {
             tokio::select! {
                 length = self.socket.recv(buffer) => {
@@ -179,13 +180,10 @@ impl Association {
                         return Ok(start..length);
                     }
                 }
-                readable = self.control.readable() => {
-                    readable?;
-                    match self.control.try_read(&mut [0; 64]) {
-                        Ok(0) => return Err(ErrorKind::ConnectionAborted.into()),
-                        Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error),
-                        // It has nothing to say there.
-                        _ => {}
+                // Dropping a read loses nothing: the server has nothing to say there.
+                read = self.control.read(&mut said) => {
+                    if read? == 0 {
+                        return Err(ErrorKind::ConnectionAborted.into());
                     }
                 }
             }

@@ -1,8 +1,8 @@
 //! The server of an upstream, as a URL names it.
 
 use super::ConnectError;
+use crate::outside::{Exit, Stream};
 use std::fmt;
-use tokio::net::TcpStream;
 
 /// Longest user name and password (RFC 1929, section 2).
 const LONGEST: usize = 255;
@@ -72,8 +72,8 @@ impl Server {
     }
 
     /// A connection to the server itself.
-    pub(super) async fn connect(&self) -> Result<TcpStream, ConnectError> {
-        TcpStream::connect((&*self.host, self.port)).await.map_err(ConnectError::of_server)
+    pub(super) async fn connect(&self, exit: &Exit) -> Result<Stream, ConnectError> {
+        exit.connect_to_host(&self.host, self.port).await.map_err(ConnectError::of_server)
     }
 
     pub(super) const fn credentials(&self) -> Option<&Credentials> {

@@ -3,6 +3,7 @@
 #![allow(clippy::missing_docs_in_private_items, reason = "tests")]
 
 mod connections;
+mod exits;
 mod flows;
 mod limits;
 mod names;
