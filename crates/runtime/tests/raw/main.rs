@@ -224,6 +224,27 @@ fn a_port_without_a_listener_is_refused_by_icmp_or_reset() {
 }
 
 #[test]
+fn a_neighbour_that_is_not_there_is_told_by_the_kernel() {
+    const NAME: &str = "a_neighbour_that_is_not_there_is_told_by_the_kernel";
+    isolated(NAME, || {
+        let _world = World::new(1_500)?;
+        block_on(async {
+            let Some(stack) = stack(NAME)? else { return Ok(()) };
+            for nobody in ["10.80.1.99", "fd80:1::99"] {
+                let to: IpAddr = nobody.parse().expect("an address");
+                let unreachable = stack.connect((to, PORT)).await.expect_err("nobody is there");
+                assert_eq!(
+                    unreachable.kind(),
+                    std::io::ErrorKind::HostUnreachable,
+                    "{nobody}: {unreachable}"
+                );
+            }
+            Ok(())
+        })
+    });
+}
+
+#[test]
 fn a_listener_takes_connections_of_the_far_host() {
     const NAME: &str = "a_listener_takes_connections_of_the_far_host";
     isolated(NAME, || {

@@ -45,23 +45,30 @@ const ICMPV6_ERRORS: [u32; 4] = [1, 2, 3, 4];
 /// Hop-by-hop options, routing, destination options: RFC 8200, section 4.
 const EXTENSION_HEADERS: [u32; 3] = [0, 43, 60];
 
-/// The program for these addresses and ports.
-pub(super) fn program(own: &[IpAddr], ports: &[RangeInclusive<u16>]) -> Vec<Instruction> {
+/// The programs for these addresses and ports: for everything, and for ICMP errors alone.
+pub(super) fn programs(
+    own: &[IpAddr],
+    ports: &[RangeInclusive<u16>],
+) -> (Vec<Instruction>, Vec<Instruction>) {
+    (program(own, ports, true), program(own, ports, false))
+}
+
+fn program(own: &[IpAddr], ports: &[RangeInclusive<u16>], tcp: bool) -> Vec<Instruction> {
     let mut program = own_vlan();
     program.push(load(BPF_W, ancillary(SKF_AD_PKTTYPE)));
     program.extend(one_of(&[FOR_THIS_HOST]));
     program.push(load(BPF_H, ETHERTYPE));
     for address in own {
         program.extend(match address {
-            IpAddr::V4(address) => when(BPF_JEQ, ETH_P_IP as u32, &ipv4(*address, ports)),
-            IpAddr::V6(address) => when(BPF_JEQ, ETH_P_IPV6 as u32, &ipv6(*address, ports)),
+            IpAddr::V4(address) => when(BPF_JEQ, ETH_P_IP as u32, &ipv4(*address, ports, tcp)),
+            IpAddr::V6(address) => when(BPF_JEQ, ETH_P_IPV6 as u32, &ipv6(*address, ports, tcp)),
         });
     }
     program.push(DROP);
     program
 }
 
-fn ipv4(own: Ipv4Addr, ports: &[RangeInclusive<u16>]) -> Vec<Instruction> {
+fn ipv4(own: Ipv4Addr, ports: &[RangeInclusive<u16>], with_tcp: bool) -> Vec<Instruction> {
     let later = |outcome| [vec![load(BPF_H, IPV4_FRAGMENT)], when(BPF_JSET, 0x1fff, &[outcome])].concat();
     let tcp = [later(KEEP), vec![header_length(IP), load_behind(BPF_H, IP + 2)], one_in(ports)].concat();
     let icmp = [
@@ -88,14 +95,14 @@ fn ipv4(own: Ipv4Addr, ports: &[RangeInclusive<u16>]) -> Vec<Instruction> {
         vec![load(BPF_W, IPV4_DESTINATION)],
         one_of(&[own.to_bits()]),
         vec![load(BPF_B, IPV4_PROTOCOL)],
-        when(BPF_JEQ, TCP, &tcp),
+        if with_tcp { when(BPF_JEQ, TCP, &tcp) } else { vec![] },
         when(BPF_JEQ, ICMP, &icmp),
         vec![DROP],
     ]
     .concat()
 }
 
-fn ipv6(own: Ipv6Addr, ports: &[RangeInclusive<u16>]) -> Vec<Instruction> {
+fn ipv6(own: Ipv6Addr, ports: &[RangeInclusive<u16>], with_tcp: bool) -> Vec<Instruction> {
     let quoted = IPV6_PAYLOAD + QUOTED;
     let tcp = [vec![load(BPF_H, IPV6_PAYLOAD + 2)], one_in(ports)].concat();
     let fragment = [
@@ -118,11 +125,13 @@ fn ipv6(own: Ipv6Addr, ports: &[RangeInclusive<u16>]) -> Vec<Instruction> {
     ]
     .concat();
     let mut to_own = vec![load(BPF_B, IPV6_NEXT_HEADER)];
-    to_own.extend(when(BPF_JEQ, TCP, &tcp));
-    to_own.extend(when(BPF_JEQ, FRAGMENT, &fragment));
     to_own.extend(when(BPF_JEQ, ICMPV6, &icmp));
-    for header in EXTENSION_HEADERS {
-        to_own.extend(when(BPF_JEQ, header, &[KEEP]));
+    if with_tcp {
+        to_own.extend(when(BPF_JEQ, TCP, &tcp));
+        to_own.extend(when(BPF_JEQ, FRAGMENT, &fragment));
+        for header in EXTENSION_HEADERS {
+            to_own.extend(when(BPF_JEQ, header, &[KEEP]));
+        }
     }
     to_own.push(DROP);
     [v6_address(IPV6_DESTINATION, own, &to_own), vec![DROP]].concat()

@@ -9,6 +9,8 @@
 //!       └─────── raw socket <───── stack        with the stack's IP headers; routes and neighbours are the kernel's
 //! ```
 //!
+//! - **The kernel's own ICMP errors** (no such neighbour, a packet that a rule has rejected) come over loopback, where a second packet
+//!   socket reads them.
 //! - **Ports** are reserved: no program of the host can bind one of them, and the kernel gives none to a connection.
 //! - **The firewall's table** belongs to the process, so it vanishes with it, also after a crash ([`Firewall`]).
 //! - **Packets** that were merged (GRO) are received whole, and checksums that were never computed (on a veth) are known as such. A
@@ -36,9 +38,11 @@ use super::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::random;
+use crate::sys::filter::Instruction;
 use crate::sys::packet as sys;
 use firewall::{Rules, Table};
 use ports::Reserved;
+use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use send::{Packet, Sender};
 use std::io;
@@ -50,11 +54,14 @@ use std::task::{Context, Poll, ready};
 /// Bytes of an Ethernet header.
 const LINK: usize = libc::ETH_HLEN as usize;
 const TCP: u8 = 6;
+/// Bytes of memory for the kernel's own ICMP errors that have not been read yet.
+const ERRORS: usize = 64 << 10;
 
 /// Some TCP ports of the host's addresses on one interface.
 #[derive(Debug)]
 pub struct Raw {
-    frames: Frames,
+    /// What comes in through the interface, and the kernel's own ICMP errors, which come over loopback.
+    inlets: [Frames; 2],
     /// One for each own address.
     senders: Vec<Sender>,
     reserved: Reserved,
@@ -108,8 +115,8 @@ impl Raw {
         let [a, b, c, d, e, f, ..] = seed;
         let place = u16::from_ne_bytes([a, b]);
         let reserved = Reserved::new(&addresses, index, &config.ports, config.free_ports, place)?;
-        let mut filter = filter::program(&addresses, reserved.ranges());
-        let fd = frames::open(&mut filter, config.receive_buffer)?;
+        let (all, errors) = filter::programs(&addresses, reserved.ranges());
+        let (all, errors) = (inlet(all, config.receive_buffer)?, inlet(errors, ERRORS)?);
         // The ports are the device's own by now, so no connection of the host's is cut off.
         let table = match config.firewall {
             Firewall::Installed => None,
@@ -124,10 +131,13 @@ impl Raw {
             }
         };
         // Last, because frames arrive from here on.
-        sys::bind(&fd, index).map_err(Error::on("bind the packet socket to the interface"))?;
+        let loopback = netlink.interface("lo")?.index;
+        for (fd, index) in [(&all, index), (&errors, loopback)] {
+            sys::bind(fd, index).map_err(Error::on("bind the packet socket to the interface"))?;
+        }
         let mtu = config.mtu.map_or(interface.mtu, |mtu| mtu.min(interface.mtu));
         Ok(Self {
-            frames: Frames::new(fd, config.receive_batch),
+            inlets: [Frames::new(all, config.receive_batch), Frames::new(errors, 1)],
             senders,
             reserved,
             _table: table,
@@ -160,29 +170,35 @@ impl Raw {
         self.reserved.ranges()
     }
 
-    /// The next packet, and what its virtio header says of it.
-    fn next(&mut self) -> io::Result<(Slot, vnet::RxMeta)> {
+    /// The next packet, through which inlet it came, and what its virtio header says of it.
+    fn next(&mut self) -> io::Result<(usize, Slot, vnet::RxMeta)> {
         // If the driver polls instead of waiting, nobody else does it.
         for sender in &mut self.senders {
             let _: io::Result<()> = sender.flush();
         }
-        if !self.frames.is_pending() && self.link.link() == Link::Gone {
+        if !self.inlets[0].is_pending() && self.link.link() == Link::Gone {
             return Err(removed(&self.interface.name));
         }
-        for _ in 0..MAX_SKIPPED {
-            let slot = self.frames.receive().map_err(|error| match Errno::from_io_error(&error) {
-                // Reported once when the interface goes down; `link` has the state.
-                Some(Errno::NETDOWN) => io::ErrorKind::WouldBlock.into(),
-                _ => error,
-            })?;
-            if let Some(slot) = slot {
-                let packet = self.frames.frame(slot).get(LINK..).unwrap_or(&[]);
-                if let Some(meta) = vnet::parse_behind(LINK as u16, self.frames.virtio(slot), packet) {
-                    self.stats.received(packet.len());
-                    return Ok((slot, meta));
+        let mut skipped = 0;
+        for (inlet, frames) in self.inlets.iter_mut().enumerate() {
+            while skipped < MAX_SKIPPED {
+                let slot = match frames.receive() {
+                    Ok(slot) => slot,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    // Reported once when the interface goes down; `link` has the state.
+                    Err(error) if Errno::from_io_error(&error) == Some(Errno::NETDOWN) => break,
+                    Err(error) => return Err(error),
+                };
+                if let Some(slot) = slot {
+                    let packet = frames.frame(slot).get(LINK..).unwrap_or(&[]);
+                    if let Some(meta) = vnet::parse_behind(LINK as u16, frames.virtio(slot), packet) {
+                        self.stats.received(packet.len());
+                        return Ok((inlet, slot, meta));
+                    }
                 }
+                self.stats.rx_malformed += 1;
+                skipped += 1;
             }
-            self.stats.rx_malformed += 1;
         }
         Err(io::ErrorKind::WouldBlock.into())
     }
@@ -239,8 +255,8 @@ impl Device for Raw {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let (slot, vnet::RxMeta { segment_size, checksum }) = self.next()?;
-        let head = self.frames.frame(slot).get(LINK..).unwrap_or(&[]);
+        let (inlet, slot, vnet::RxMeta { segment_size, checksum }) = self.next()?;
+        let head = self.inlets[inlet].frame(slot).get(LINK..).unwrap_or(&[]);
         Ok(RxPacket { head, more: [&[], &[]], segment_size, checksum })
     }
 
@@ -257,7 +273,7 @@ impl Device for Raw {
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.frames.is_pending() {
+        if self.inlets.iter().any(Frames::is_pending) {
             return Poll::Ready(Ok(()));
         }
         for sender in &mut self.senders {
@@ -269,7 +285,11 @@ impl Device for Raw {
             (_, Link::Gone) => Poll::Ready(Err(removed(&self.interface.name))),
             // Wake the waiting task, to let it know that the interface is up.
             (Link::Down, Link::Up) => Poll::Ready(Ok(())),
-            _ => self.frames.waiting().poll_readable(cx),
+            _ => {
+                // Both wake the task.
+                let [all, errors] = self.inlets.each_mut().map(|frames| frames.waiting().poll_readable(cx));
+                if all.is_ready() { all } else { errors }
+            }
         }
     }
 
@@ -286,9 +306,14 @@ impl Device for Raw {
     }
 
     fn stats(&self) -> DeviceStats {
-        let rx_kernel_drops = self.frames.kernel_drops();
+        let rx_kernel_drops = self.inlets.iter().map(Frames::kernel_drops).sum();
         DeviceStats { rx_kernel_drops, down: self.link.link() == Link::Down, ..self.stats }
     }
+}
+
+/// A packet socket for what a program accepts, until it is bound nothing.
+fn inlet(mut program: Vec<Instruction>, receive_buffer: usize) -> Result<OwnedFd> {
+    frames::open(&mut program, receive_buffer)
 }
 
 /// The interface's addresses that the stack is to have.

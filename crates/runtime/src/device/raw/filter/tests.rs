@@ -1,14 +1,17 @@
 //! The program in the kernel, on a socket pair whose messages are frames.
 
-use super::program;
-use crate::sys::filter::attach_filter;
+use super::programs;
+use crate::sys::filter::{Instruction, attach_filter};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 use std::os::unix::net::UnixDatagram;
 
 const OWN4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 5);
 const OWN6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 5);
 const PEER4: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 9);
 const PEER6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 7, 0, 0, 0, 0, 9);
+
+const PORTS: [RangeInclusive<u16>; 2] = [80..=80, 5001..=5003];
 
 struct Filtered {
     near: UnixDatagram,
@@ -18,9 +21,12 @@ struct Filtered {
 impl Filtered {
     /// For the ports 80 and 5001 to 5003.
     fn new() -> Self {
+        Self::with(programs(&[OWN4.into(), OWN6.into()], &PORTS).0)
+    }
+
+    fn with(mut program: Vec<Instruction>) -> Self {
         let (near, far) = UnixDatagram::pair().expect("a pair");
         near.set_nonblocking(true).expect("non-blocking");
-        let mut program = program(&[OWN4.into(), OWN6.into()], &[80..=80, 5001..=5003]);
         attach_filter(&near, &mut program).expect("a program that the kernel accepts");
         Self { near, far }
     }
@@ -156,6 +162,18 @@ fn icmp_errors_pass_that_quote_own_segments() {
 }
 
 #[test]
+fn over_loopback_nothing_passes_but_errors() {
+    let filtered = Filtered::with(programs(&[OWN4.into(), OWN6.into()], &PORTS).1);
+    assert!(!filtered.takes(&v4(0, PEER4, OWN4, 6, &tcp(9, 80))));
+    assert!(!filtered.takes(&v6(PEER6, OWN6, 6, &tcp(9, 80))));
+    assert!(!filtered.takes(&v6(PEER6, OWN6, 60, &[0; 40])));
+    let quoted = v4(0, OWN4, PEER4, 6, &tcp(80, 9));
+    assert!(filtered.takes(&v4(0, OWN4, OWN4, 1, &[&[3, 1, 0, 0, 0, 0, 0, 0], &quoted[..]].concat())));
+    let quoted = v6(OWN6, PEER6, 6, &tcp(80, 9));
+    assert!(filtered.takes(&v6(OWN6, OWN6, 58, &[&[1, 3, 0, 0, 0, 0, 0, 0], &quoted[..]].concat())));
+}
+
+#[test]
 fn extension_headers_are_left_to_the_stack() {
     let filtered = Filtered::new();
     for header in [0, 43, 60] {
@@ -168,5 +186,5 @@ fn the_kernel_takes_the_longest_program() {
     let ports: Vec<_> = (0..32).map(|n| 1_000 + 2 * n..=1_000 + 2 * n).collect();
     let own: [IpAddr; 2] = [OWN4.into(), OWN6.into()];
     let (near, _far) = UnixDatagram::pair().expect("a pair");
-    attach_filter(&near, &mut program(&own, &ports)).expect("a program that the kernel accepts");
+    attach_filter(&near, &mut programs(&own, &ports).0).expect("a program that the kernel accepts");
 }
