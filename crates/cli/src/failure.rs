@@ -68,6 +68,11 @@ impl Failure {
         Self::new(Exit::Program(code), format!("the program ended with status {code}"))
     }
 
+    /// The same, with the option that it is about in front.
+    pub(crate) fn behind(self, option: &str) -> Self {
+        Self { message: format!("{option}: {}", self.message), ..self }
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }

@@ -57,6 +57,11 @@ impl Settings {
         Ok(())
     }
 
+    /// The same without a shaper and with the default scheduler.
+    pub(crate) fn with_usual_egress(&self) -> Self {
+        Self { scheduler: self.registry.scheduler(), rate: None, ..self.clone() }
+    }
+
     /// Whether the command line sets `key`.
     pub(crate) fn sets(&self, key: &str) -> bool {
         self.options.get(key).is_some()

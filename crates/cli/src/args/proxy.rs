@@ -3,10 +3,12 @@
 use super::netns::NetnsAt;
 use super::watch::WatchArgs;
 use super::{PolicyArgs, values};
+use ackline::runtime::MacAddress;
 use ackline_proxy::{Resolver, Upstream};
 use clap::{ArgGroup, Args};
 use ipnet::IpNet;
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,6 +40,8 @@ pub(crate) struct ProxyArgs {
     pub(crate) grace: Duration,
     #[command(flatten)]
     pub(crate) device: ProxyDeviceArgs,
+    #[command(flatten)]
+    pub(crate) out: OutArgs,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
     #[command(flatten)]
@@ -90,6 +94,27 @@ pub(crate) struct ProxyDeviceArgs {
     pub(crate) plain: bool,
 }
 
+/// By what connections and flows leave.
+#[derive(Args)]
+#[command(next_help_heading = "Way out")]
+pub(crate) struct OutArgs {
+    /// Ethernet interface by which connections and flows leave, instead of the kernel's sockets
+    ///
+    /// They are those of a second stack then, a host of its own on that network. --sched, --egress-rate and other policies are its, so they
+    /// order all that leaves: the data of uploads, and the ACKs of downloads.
+    #[arg(long, value_name = "NAME", value_parser = values::interface, requires = "out_local")]
+    pub(crate) out_dev: Option<String>,
+    /// Address of that host with its prefix length, which nobody else has there; once per IP version
+    #[arg(long, value_name = "CIDR", value_parser = values::cidr, requires = "out_dev")]
+    pub(crate) out_local: Vec<IpNet>,
+    /// Router there, to reach other networks; once per IP version
+    #[arg(long, value_name = "IP", value_parser = values::address, requires = "out_dev")]
+    pub(crate) out_gateway: Vec<IpAddr>,
+    /// Ethernet address of that host [default: the interface's own]
+    #[arg(long, value_name = "MAC", value_parser = values::mac, requires = "out_dev")]
+    pub(crate) out_mac: Option<MacAddress>,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   ackline proxy --upstream socks5://127.0.0.1:9050 --dns tcp://192.0.2.53 -- curl https://example.org/
@@ -97,7 +122,7 @@ Examples:
   ackline proxy --netns $(podman inspect -f {{.State.Pid}} web) --upstream socks5://127.0.0.1:1080
   ackline proxy --socket /tmp/vm.sock --local 10.0.2.2/24
   ackline proxy --tun ack0 --route 10.0.0.0/8 --upstream http://proxy.example.org:3128 --metrics :9464
-  ackline proxy --tun ack0 --sched kalampoukas --egress-rate 19mbit
+  ackline proxy --tun ack0 --out-dev wan0 --out-local 192.168.178.2/24 --out-gateway 192.168.178.1 --sched kalampoukas --egress-rate 950kbit
 
 What clients see: an RST if the destination refuses, an ICMP error if no way leads there or the upstream itself fails, and silence if it \
 does not answer.

@@ -3,6 +3,7 @@
 mod device;
 mod namespace;
 mod report;
+mod way_out;
 
 use crate::args::proxy::ProxyArgs;
 use crate::failure::Failure;
@@ -12,12 +13,13 @@ use crate::result_file::ResultFile;
 use crate::settings::Settings;
 use crate::signals::Signals;
 use crate::traffic::Stopwatch;
+use crate::tunnel::Tunnel;
 use crate::watchers::WatchPlan;
 use crate::{output, tunnel};
 use ackline::Registry;
 use ackline::runtime::Stack;
 use ackline::runtime::device::inherited;
-use ackline_proxy::{Action, Config, ConfigFile, Limits, Protocol, Proxy, Resolver, Rules, Upstream};
+use ackline_proxy::{Action, Config, ConfigFile, Exit, Limits, Protocol, Proxy, Resolver, Rules, Upstream};
 use device::{Opened, Place};
 use report::Summary;
 use std::fs;
@@ -38,6 +40,7 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     let descriptor = args.device.fd.map(|number| inherited(number).map(|fd| (number, fd))).transpose()?;
     let settings = args.policies.resolve(registry)?;
     let (config, names) = plan(args)?;
+    let out = way_out::plan(args)?;
     let json = args.json.as_deref().map(|path| ResultFile::open("--json", path)).transpose()?;
     let speaks = !args.quiet;
     let watch = args.watch.plan("proxy", speaks)?;
@@ -45,7 +48,7 @@ pub(crate) fn run(args: &ProxyArgs, registry: &Registry) -> Result<(), Failure> 
     let place = Place::find(args, descriptor)?;
     let config = Config { own: place.own.clone(), ..config };
     let runtime = tunnel::runtime()?;
-    let outcome = runtime.block_on(serve(args, place, config, &names, &settings, watch));
+    let outcome = runtime.block_on(serve(args, place, config, &names, out.as_ref(), &settings, watch));
     runtime.shutdown_background();
     let (status, summary) = outcome?;
     if speaks {
@@ -109,6 +112,7 @@ async fn serve(
     place: Place,
     config: Config,
     names: &Names,
+    out: Option<&Tunnel>,
     settings: &Settings,
     watch: WatchPlan,
 ) -> Result<(Option<ExitStatus>, Summary), Failure> {
@@ -116,7 +120,15 @@ async fn serve(
     let recording = watch.begin((&place.name, place.link()), settings)?;
     let title = place.title.clone();
     let Opened { device, program } = place.open(args, names)?;
-    let stack = tunnel::start_for_all(device, settings)?;
+    let out = out.map(|tunnel| way_out::start(tunnel, settings)).transpose()?;
+    let (stack, exit) = match &out {
+        Some(out) => {
+            let stack = tunnel::start_for_all(device, &settings.with_usual_egress())?;
+            (stack, Exit::Stack(out.clone()))
+        }
+        None => (tunnel::start_for_all(device, settings)?, Exit::Kernel),
+    };
+    let config = Config { exit, ..config };
     let refused = |error: io::Error| Failure::system("accept connections", &error);
     let own = config.own.first().map(ToString::to_string).unwrap_or_default();
     let mut proxy = Proxy::new(&stack, config).map_err(refused)?;
@@ -147,8 +159,11 @@ async fn serve(
         }
     }
     stack.shutdown(CLOSE_WAIT).await;
+    if let Some(out) = &out {
+        out.shutdown(CLOSE_WAIT).await;
+    }
     watchers.end();
-    let summary = Summary::new(stopwatch.elapsed(), meter.read(), &stack);
+    let summary = Summary::new(stopwatch.elapsed(), meter.read(), out.as_ref().unwrap_or(&stack));
     ended.map(|status| (status, summary))
 }
 

@@ -328,6 +328,9 @@ fn a_device_of_the_machine_is_served_until_a_signal_and_watched() {
 fn a_device_that_is_removed_ends_the_proxy_with_one_line() {
     with_tun("proxy::a_device_that_is_removed_ends_the_proxy_with_one_line", || {
         let proxy = Running::start(&mut ackline(&["proxy", "--tun", "ack0", "--route", "192.0.2.0/24"]));
+        // Its route is the last that the command gives it.
+        let routes = || std::fs::read_to_string("/proc/thread-self/net/route").expect("proc");
+        until("the route", || routes().contains("000200C0").then_some(()));
         let delete = || Command::new("ip").args(["link", "delete", "ack0"]).stderr(Stdio::null()).status();
         until("the interface", || delete().expect("ip is there").success().then_some(()));
         let ended = proxy.end();

@@ -12,7 +12,7 @@ use ackline::runtime::netlink::{InterfaceAddress, Netlink};
 use ackline::runtime::netns::Namespace;
 use ackline::runtime::testing::skip;
 use std::io::Write as _;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -290,4 +290,47 @@ fn an_ordinary_user_is_the_way_out_of_a_container_of_that_user() {
     let Some(ended) = as_ordinary_user(name, script, &[&upstream, &url]) else { return };
     succeeded(&ended);
     assert_eq!((stdout(&ended).as_str(), told.recv()), ("a page\n", Ok(FAR.to_owned())));
+}
+
+#[test]
+fn connections_leave_by_an_ethernet_as_those_of_another_host() {
+    with_tun("proxy_places::connections_leave_by_an_ethernet_as_those_of_another_host", || {
+        // The far end is in a namespace of its own, behind a pair of interfaces.
+        let far = Kept::new();
+        let there = Namespace::open(&far.path).expect("it is there");
+        let mut netlink = Netlink::open().expect("a socket");
+        netlink.add_veth("wan0", "far0", &there).expect("a pair");
+        let up = |netlink: &mut Netlink, name: &str, net: &str| {
+            let index = netlink.interface(name).expect("there").index;
+            let address = InterfaceAddress::network(net.parse().expect("a network"));
+            netlink.add_address(index, address).expect("an address");
+            netlink.set_up(index).expect("up");
+        };
+        up(&mut netlink, "wan0", "10.8.0.1/24");
+        let server = far.run(|| {
+            up(&mut Netlink::open().expect("a socket"), "far0", "10.8.0.9/24");
+            TcpListener::bind("10.8.0.9:0").expect("free")
+        });
+        let port = server.local_addr().expect("bound").port();
+        let serving = thread::spawn(move || {
+            let (mut stream, from) = server.accept().expect("a connection");
+            stream.write_all(b"HTTP/1.0 200 OK\r\n\r\na page\n").map(|()| from.ip())
+        });
+        let url = format!("http://10.8.0.9:{port}/");
+        let out = ["proxy", "-q", "--out-dev", "wan0", "--out-local", "10.8.0.2/24"];
+        let shaped = ["--sched", "kalampoukas:f=0.5", "--egress-rate", "1mbit"];
+        let curl = ["--", "curl", "-sS", "--noproxy", "*", &url];
+        let ended = Running::start(&mut ackline(&[&out[..], &shaped, &curl].concat())).end();
+        succeeded(&ended);
+        assert_eq!(stdout(&ended), "a page\n");
+        let from = serving.join().expect("no panic").expect("sent");
+        assert_eq!(from, Ipv4Addr::new(10, 8, 0, 2));
+        let complaint = refused(&[&out[..5], &["10.8.0.1/24", "--", "true"]].concat(), 3);
+        assert!(
+            complaint.starts_with("ackline: --out-dev: 10.8.0.1 is this machine's own address"),
+            "{complaint}"
+        );
+        let missing = ["proxy", "--out-dev", "no-such0", "--out-local", "10.8.0.2/24", "--", "true"];
+        assert!(refused(&missing, 3).starts_with("ackline: --out-dev: there is no interface no-such0"));
+    });
 }
