@@ -17,7 +17,6 @@ use crate::tunnel::Tunnel;
 use crate::watchers::WatchPlan;
 use crate::{output, tunnel};
 use ackline::Registry;
-use ackline::runtime::Stack;
 use ackline::runtime::device::inherited;
 use ackline_proxy::{Action, Config, ConfigFile, Exit, Limits, Protocol, Proxy, Resolver, Rules, Upstream};
 use device::{Opened, Place};
@@ -148,7 +147,7 @@ async fn serve(
         }
     };
     let ended = tokio::select! {
-        error = proxy.run() => Err(failed(&stack, &title, &error)),
+        error = proxy.run() => Err(failed(&title, &error)),
         ended = end => ended,
     };
     if ended.is_ok() {
@@ -168,11 +167,7 @@ async fn serve(
 }
 
 /// Why nothing comes any more.
-fn failed(stack: &Stack, title: &str, error: &io::Error) -> Failure {
-    let what = match error.kind() {
-        io::ErrorKind::InvalidData => "cannot be used",
-        _ if stack.device_stats().down => "is down",
-        _ => "is gone",
-    };
+fn failed(title: &str, error: &io::Error) -> Failure {
+    let what = if error.kind() == io::ErrorKind::InvalidData { "cannot be used" } else { "is gone" };
     Failure::system(&format!("go on: {title} {what}"), error)
 }
