@@ -31,7 +31,7 @@ pub(crate) fn resolve(
     if !all.is_empty() && all.iter().all(|to| to.ip().is_loopback()) {
         let kernel: Vec<String> = kernel.iter().map(ToString::to_string).collect();
         let way = match &kernel[..] {
-            [] => "nothing gets there from an Ethernet; a TUN device (without --dev) reaches this machine"
+            [] => "nothing gets there from an Ethernet; a TUN device (without --dev or --raw) reaches this machine"
                 .to_owned(),
             ends => format!("the stack reaches this machine's kernel at {}", ends.join(" and ")),
         };
