@@ -19,6 +19,8 @@ mod board;
 mod case;
 #[path = "../compare/command.rs"]
 mod command;
+#[path = "../support/descriptors.rs"]
+mod descriptors;
 mod flood;
 mod forger;
 #[path = "../support/ground.rs"]

@@ -2,6 +2,7 @@
 
 use crate::board::{Board, jain};
 use crate::case::{Act, Who};
+use crate::descriptors;
 use crate::ground::{self, HERE, HERE_VETH, Outcome, PEER, PORT};
 use crate::memory::{self, MEGABYTE};
 use crate::program;
@@ -14,8 +15,7 @@ use ackline_runtime::timer;
 use ipnet::Ipv4Net;
 use rustix::fd::AsFd;
 use rustix::net::sockopt;
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
-use rustix::thread::UnshareFlags;
+use rustix::process::Signal;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ impl Here {
 pub(crate) fn prepare() -> Outcome<()> {
     // If the command is killed, its measurements are not to outlive it.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    allow_descriptors();
+    descriptors::allow();
     memory::wait_until_free()?;
     ground::gain_rights()
 }
@@ -112,7 +112,7 @@ pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
         let board = board.clone();
         move || {
             peer.enter().map_err(io::Error::other)?;
-            own_descriptors()?;
+            descriptors::own()?;
             peers_runtime.block_on(serve(act, board, &listens))
         }
     })?;
@@ -197,18 +197,6 @@ fn prompt(stream: TcpStream) -> io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     sockopt::set_socket_linger(stream.as_fd(), Some(Duration::ZERO))?;
     Ok(stream)
-}
-
-/// As many as the process may have. The peer's thread gets a table of its own, because the limit holds for each table.
-fn allow_descriptors() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Without them, whoever opens a connection says so.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
-}
-
-pub(crate) fn own_descriptors() -> io::Result<()> {
-    // SAFETY: this thread uses no descriptor that another one opens or closes after this.
-    Ok(unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) }?)
 }
 
 /// Starts an end. Its end, which is an error, goes to `report`.

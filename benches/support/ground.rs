@@ -1,15 +1,16 @@
 //! Where a measurement beside the kernel takes place: namespaces that exist as long as the process, and what joins them.
 
-use ackline_runtime::Error;
 use ackline_runtime::device::af_packet::{AfPacket, AfPacketConfig};
 use ackline_runtime::device::tun::{Tun, TunConfig};
 use ackline_runtime::mac::MacAddress;
 use ackline_runtime::netlink::{Interface, InterfaceAddress, Netlink};
-use ackline_runtime::netns::{Namespace, enter_user_net_namespace};
+use ackline_runtime::netns::Namespace;
 use std::net::Ipv4Addr;
 
-/// How something ended that can go wrong in many ways.
-pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+#[path = "rights.rs"]
+mod rights;
+
+pub(crate) use rights::{Outcome, gain_rights, namespace};
 
 /// The kernel at the other end.
 pub(crate) const PEER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 1);
@@ -22,22 +23,6 @@ pub(crate) const PORT: u16 = 7000;
 const PEER_VETH: &str = "peer0";
 /// The measured end's interface of a pair of veth.
 pub(crate) const HERE_VETH: &str = "here0";
-
-/// Makes the calling thread able to make namespaces, if it may: as root it is, an ordinary user needs a user
-/// namespace around them. To be called while the process has one thread.
-pub(crate) fn gain_rights() -> Outcome<()> {
-    match Namespace::new_for_thread() {
-        Err(Error::NamespaceForbidden) => Ok(enter_user_net_namespace()?),
-        other => Ok(other.map(drop)?),
-    }
-}
-
-pub(crate) fn namespace() -> Outcome<Namespace> {
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(Namespace::new_for_thread);
-        Ok(thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?)
-    })
-}
 
 /// A TUN device in the peer's namespace.
 pub(crate) fn tun(peer: &Namespace, change: impl FnOnce(TunConfig) -> TunConfig + Send) -> Outcome<Tun> {
