@@ -17,13 +17,14 @@ fn target() -> PathBuf {
 pub(crate) fn program(stack: Stack) -> PathBuf {
     match stack {
         Stack::Ackline => given().unwrap_or_else(|| target().join("release/ackline")),
+        Stack::Gvisor => Path::new(env!("CARGO_TARGET_TMPDIR")).join("tunnels-gvisor"),
         rival => target().join("tunnels/release").join(rival.name()),
     }
 }
 
 /// Builds what the cases need, and says whose are left out.
 pub(crate) fn leave_out_what_is_missing(cases: &mut Vec<Case>) {
-    for stack in [Stack::Ackline, Stack::NetstackSmoltcp, Stack::Ipstack] {
+    for stack in Stack::ALL {
         if !cases.iter().any(|case| case.who.stack == stack) {
             continue;
         }
@@ -39,35 +40,38 @@ fn given() -> Option<PathBuf> {
 }
 
 /// # Errors
-/// The first that cargo complains of.
+/// The first that the compiler complains of, or that there is none.
 fn build(stack: Stack) -> Result<(), String> {
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.args(["build", "--release", "--locked", "--quiet", "--bin", stack.name()]);
-    match stack {
-        Stack::Ackline => {
-            if let Some(program) = given() {
-                return if program.is_file() {
-                    Ok(())
-                } else {
-                    Err(format!("$ACKLINE: {}: no such program", program.display()))
-                };
-            }
-            command
-                .args(["--package", "ackline-cli", "--manifest-path"])
-                .arg(Path::new(ROOT).join("Cargo.toml"));
-            command.arg("--target-dir").arg(target());
+    let mut command = match stack {
+        Stack::Ackline => match given() {
+            Some(program) if program.is_file() => return Ok(()),
+            Some(program) => return Err(format!("$ACKLINE: {}: no such program", program.display())),
+            None => cargo(stack, "Cargo.toml", &target(), ["--package", "ackline-cli"]),
+        },
+        Stack::Gvisor => {
+            let mut go = Command::new("go");
+            go.args(["build", "-o"]).arg(program(stack)).arg(".");
+            go.current_dir(Path::new(ROOT).join("benches/tunnels/gvisor"));
+            go
         }
         rival => {
-            command.args(["--features", rival.name(), "--manifest-path"]);
-            command.arg(Path::new(ROOT).join("benches/tunnels/rivals/Cargo.toml"));
-            command.arg("--target-dir").arg(target().join("tunnels"));
+            let manifest = "benches/tunnels/rivals/Cargo.toml";
+            cargo(rival, manifest, &target().join("tunnels"), ["--features", rival.name()])
         }
-    }
-    let output = command.output().map_err(|error| format!("cargo: {error}"))?;
+    };
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let error = said.lines().find(|line| line.starts_with("error"));
-    Err(format!("cargo build: {}", error.unwrap_or_else(|| said.trim())))
+    Err(format!("{name} build: {}", error.unwrap_or_else(|| said.trim())))
+}
+
+fn cargo(stack: Stack, manifest: &str, target: &Path, of: [&str; 2]) -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--release", "--locked", "--quiet", "--bin", stack.name()]).args(of);
+    cargo.arg("--manifest-path").arg(Path::new(ROOT).join(manifest)).arg("--target-dir").arg(target);
+    cargo
 }

@@ -30,14 +30,19 @@ pub(crate) enum Stack {
     Ackline,
     NetstackSmoltcp,
     Ipstack,
+    /// gVisor's netstack.
+    Gvisor,
 }
 
 impl Stack {
+    pub(crate) const ALL: [Self; 4] = [Self::Ackline, Self::NetstackSmoltcp, Self::Ipstack, Self::Gvisor];
+
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ackline => "ackline",
             Self::NetstackSmoltcp => "netstack-smoltcp",
             Self::Ipstack => "ipstack",
+            Self::Gvisor => "gvisor",
         }
     }
 }
@@ -51,12 +56,13 @@ pub(crate) struct Who {
 
 impl Who {
     /// In the order of the tables.
-    pub(crate) const ALL: [Self; 5] = [
+    pub(crate) const ALL: [Self; 6] = [
         Self::ackline(Device::Offload),
         Self { stack: Stack::NetstackSmoltcp, device: Device::Offload },
         Self::ackline(Device::Plain),
         Self { stack: Stack::NetstackSmoltcp, device: Device::Plain },
         Self { stack: Stack::Ipstack, device: Device::Plain },
+        Self { stack: Stack::Gvisor, device: Device::Plain },
     ];
 
     pub(crate) const fn ackline(device: Device) -> Self {

@@ -16,12 +16,12 @@
 //!
 //! Clients and servers are the same for all, and so is the device: [`net`]. A terminator is a process of its own that inherits the
 //! device's descriptor ([`terminator`]): the released command, and for each of the others a program that is set up as its documentation shows
-//! ([`rivals`](../rivals/src/lib.rs)). Every measurement has network namespaces of its own, which the kernel removes when its process
+//! ([`rivals`](../rivals/src/lib.rs), [`gvisor`](../gvisor/main.go)). Every measurement has network namespaces of its own, which the kernel removes when its process
 //! ends, however it ends. A round measures every case once, so that what else happens on the machine falls on all of them alike.
 //! What a contestant fails at is counted, not skipped.
 //!
 //! Needs the right to make network namespaces and TUN devices, and for the crowds more than 10,000 descriptors (`ulimit -Hn`): root. A contestant that cannot be
-//! built is left out.
+//! built is left out, as gVisor's netstack is if there is no Go.
 
 mod act;
 mod board;
