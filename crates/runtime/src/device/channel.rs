@@ -3,7 +3,8 @@
 //! For stacks that talk to each other inside one process, and for tests. Needs no privileges, and loses
 //! nothing: a full queue makes the sender wait.
 
-use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
+use super::batch::{Gathered, MOST};
+use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum};
 use std::collections::VecDeque;
 use std::io;
 use std::num::NonZeroU16;
@@ -80,8 +81,8 @@ pub struct Channel {
     config: ChannelConfig,
     incoming: Arc<Mutex<PacketQueue>>,
     outgoing: Arc<Mutex<PacketQueue>>,
-    /// What [`Device::try_recv`] lent out last.
-    lent: Vec<u8>,
+    /// What was lent out last.
+    lent: Vec<Packet>,
     stats: DeviceStats,
 }
 
@@ -150,6 +151,33 @@ impl Channel {
     }
 }
 
+impl Channel {
+    /// Takes up to `most` packets from the queue, at least one, and gives back the buffers of those that it took before.
+    fn receive(&mut self, most: usize) -> io::Result<()> {
+        let writer = {
+            let mut queue = lock(&self.incoming);
+            if queue.packets.is_empty() {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
+            for Packet { mut bytes, .. } in self.lent.drain(..) {
+                if bytes.capacity() > 0 && queue.spare.len() < SPARE_BUFFERS {
+                    bytes.clear();
+                    queue.spare.push(bytes);
+                }
+            }
+            let count = queue.packets.len().min(most.max(1));
+            self.lent.extend(queue.packets.drain(..count));
+            queue.bytes -= self.lent.iter().map(|packet| packet.bytes.len()).sum::<usize>();
+            queue.writer.take()
+        };
+        wake(writer);
+        for packet in &self.lent {
+            self.stats.received(packet.bytes.len());
+        }
+        Ok(())
+    }
+}
+
 impl Device for Channel {
     fn caps(&self) -> DeviceCaps {
         DeviceCaps {
@@ -161,24 +189,19 @@ impl Device for Channel {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let (packet, writer) = {
-            let mut queue = lock(&self.incoming);
-            let Some(packet) = queue.packets.pop_front() else {
-                return Err(io::ErrorKind::WouldBlock.into());
-            };
-            queue.bytes -= packet.bytes.len();
-            let mut read = std::mem::take(&mut self.lent);
-            if read.capacity() > 0 && queue.spare.len() < SPARE_BUFFERS {
-                read.clear();
-                queue.spare.push(read);
-            }
-            (packet, queue.writer.take())
-        };
-        wake(writer);
-        let Packet { bytes, segment_size, checksum } = packet;
-        self.lent = bytes;
-        self.stats.received(self.lent.len());
-        Ok(RxPacket { head: &self.lent, more: [&[], &[]], segment_size, checksum })
+        self.receive(1)?;
+        // There is one.
+        Ok(self.lent.first().map_or(RxPacket::new(&[]), Packet::as_received))
+    }
+
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        self.receive(most.min(MOST))?;
+        let mut gathered = Gathered::new();
+        for packet in &self.lent {
+            gathered.push(&[], packet.as_received());
+        }
+        gathered.give(take);
+        Ok(())
     }
 
     fn try_send(
@@ -261,6 +284,13 @@ struct Packet {
     bytes: Vec<u8>,
     segment_size: Option<NonZeroU16>,
     checksum: RxChecksum,
+}
+
+impl Packet {
+    fn as_received(&self) -> RxPacket<'_> {
+        let Self { bytes, segment_size, checksum } = self;
+        RxPacket { head: bytes, more: [&[], &[]], segment_size: *segment_size, checksum: *checksum }
+    }
 }
 
 fn lock(queue: &Mutex<PacketQueue>) -> MutexGuard<'_, PacketQueue> {

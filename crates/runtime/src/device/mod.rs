@@ -16,6 +16,7 @@
 #[cfg(target_os = "linux")]
 #[cfg(feature = "af-packet")]
 pub mod af_packet;
+mod batch;
 pub mod channel;
 #[cfg(target_os = "linux")]
 #[cfg(any(feature = "af-packet", feature = "frame-socket"))]
@@ -49,6 +50,7 @@ pub mod tun_tap;
 
 pub use ackline_tcp_core::RxPacket;
 pub use ackline_tcp_core::wire::{RxChecksum, TxChecksum};
+pub use batch::RxBatch;
 #[cfg(target_os = "linux")]
 #[cfg(feature = "tun")]
 pub use inherited::inherited;
@@ -61,7 +63,7 @@ use std::task::{Context, Poll};
 
 /// Carries IP packets without blocking.
 ///
-/// **A driver calls [`try_recv`](Self::try_recv) until `WouldBlock`, [`try_send`](Self::try_send) as long as it
+/// **A driver calls [`try_recv_batch`](Self::try_recv_batch) until `WouldBlock`, [`try_send`](Self::try_send) as long as it
 /// has packets and room, and then waits with [`poll_readable`](Self::poll_readable) and, if `try_send` said
 /// `WouldBlock`, [`poll_writable`](Self::poll_writable).** Wake-ups may be spurious; the next try tells.
 ///
@@ -95,6 +97,19 @@ pub trait Device: Send {
     /// As `try_recv`.
     fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
         self.try_recv().map(|packet| (&[][..], packet))
+    }
+
+    /// Receives what is waiting, as far as the device's buffers go and at most `most` packets (at least 1), and lends all of it to `take` in one
+    /// call. The stack merges what follows each other in one connection, so a device whose buffers hold several packets at a time
+    /// should lend them together; by default each batch is one packet.
+    ///
+    /// # Errors
+    /// As [`try_recv`](Self::try_recv), and then `take` was not called: an error behind received packets is the next call's.
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        let _ = most;
+        let (link, packet) = self.try_recv_with_link()?;
+        take(RxBatch::new(&[packet], &[link]));
+        Ok(())
     }
 
     /// The header of the link in front of the packet that [`try_send`](Self::try_send) took last, for observers; empty if
@@ -148,6 +163,10 @@ impl<D: Device + ?Sized> Device for Box<D> {
 
     fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
         (**self).try_recv_with_link()
+    }
+
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        (**self).try_recv_batch(most, take)
     }
 
     fn sent_link(&self) -> &[u8] {

@@ -5,9 +5,10 @@
 //! accepts what GRO would have built. Without offload the device carries single packets with complete
 //! checksums.
 
+use super::batch::{Place, Places, WORTH};
 use super::interface::{MAX_SKIPPED, vnet};
 use super::tun_fd::TunFd;
-use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxChecksum, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, InterfaceAddress, Netlink};
 use crate::sys::tun as sys;
@@ -151,9 +152,12 @@ pub struct Tun {
     interface: Interface,
     offload: bool,
     multi_queue: bool,
-    /// One packet with its virtio header, if any. One byte larger than the largest packet, so that a
-    /// truncated packet can be told from one that fits.
+    /// Packets, each with its virtio header, if any: a batch of small ones, and behind them room for one packet.
     buffer: Box<[u8]>,
+    /// Bytes that the largest packet takes, and one more, so that a truncated packet can be told from one that fits.
+    room: usize,
+    /// The last batch emptied the device.
+    drained: bool,
     stats: DeviceStats,
 }
 
@@ -271,23 +275,26 @@ impl Tun {
 
     fn new(fd: TunFd<OwnedFd>, interface: Interface, offload: bool, multi_queue: bool) -> Self {
         let room = if offload { vnet::LEN } else { 0 } + LARGEST_PACKET + 1;
-        let buffer = vec![0; room].into_boxed_slice();
-        Self { fd, interface, offload, multi_queue, buffer, stats: DeviceStats::default() }
+        let buffer = vec![0; WORTH + room].into_boxed_slice();
+        let stats = DeviceStats::default();
+        Self { fd, interface, offload, multi_queue, buffer, room, drained: false, stats }
     }
 
-    /// Reads until a valid packet arrives: its start and end in the buffer, and what its header says.
-    fn receive(&mut self) -> io::Result<(usize, usize, vnet::RxMeta)> {
+    /// Reads until a valid packet arrives, behind the first `at` bytes of the buffer, at most [`WORTH`]: its start and end there, and what
+    /// its header says.
+    fn receive(&mut self, at: usize) -> io::Result<Place> {
         let offload = self.offload;
         for _ in 0..MAX_SKIPPED {
-            let Self { fd, buffer, .. } = &mut *self;
-            let length = fd.read(|fd| Ok(rustix::io::read(fd.as_fd(), &mut buffer[..])?))?;
+            let Self { fd, buffer, room, .. } = &mut *self;
+            let buffer = buffer.get_mut(at..).and_then(|rest| rest.get_mut(..*room)).unwrap_or_default();
+            let length = fd.read(|fd| Ok(rustix::io::read(fd.as_fd(), &mut *buffer)?))?;
             if fd.is_anywhere() && has_packet_information(&buffer[..length]) {
                 return Err(packet_information(&self.interface.name));
             }
-            if let Some(received) = understand(buffer, length, offload) {
+            if let Some(vnet::RxMeta { segment_size, checksum }) = understand(buffer, length, offload) {
                 let start = if offload { vnet::LEN } else { 0 };
                 self.stats.received(length - start);
-                return Ok((start, length, received));
+                return Ok(Place { start: at + start, end: at + length, segment_size, checksum });
             }
             self.stats.rx_malformed += 1;
         }
@@ -333,9 +340,18 @@ impl Device for Tun {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let (start, end, vnet::RxMeta { segment_size, checksum }) = self.receive()?;
-        // `receive` found the packet there.
-        Ok(RxPacket { head: &self.buffer[start..end], more: [&[], &[]], segment_size, checksum })
+        let place = self.receive(0)?;
+        Ok(place.packet(&self.buffer))
+    }
+
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        if std::mem::take(&mut self.drained) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let places = Places::read(most, |at| self.receive(at))?;
+        self.drained = places.drained;
+        places.give(&self.buffer, take);
+        Ok(())
     }
 
     fn try_send(
@@ -351,6 +367,7 @@ impl Device for Tun {
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.drained = false;
         self.fd.poll_readable(cx)
     }
 

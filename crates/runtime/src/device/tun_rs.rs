@@ -10,7 +10,8 @@
 
 mod platform;
 
-use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum};
+use super::batch::{Place, Places, WORTH};
+use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
 use platform::Io;
 use std::io;
 use std::num::NonZeroU16;
@@ -38,8 +39,10 @@ const LARGEST_PACKET: usize = 40 + 65_535;
 pub struct TunRs {
     io: Io,
     caps: DeviceCaps,
-    /// The packet that [`Device::try_recv`] lent out last.
+    /// The packets that were lent out last, and behind the first [`WORTH`] bytes room for one.
     receive: Box<[u8]>,
+    /// The last batch emptied the device.
+    drained: bool,
     /// The parts of a packet to send, joined: the crate sends from one slice.
     send: Vec<u8>,
     stats: DeviceStats,
@@ -70,7 +73,8 @@ impl TunRs {
         Ok(Self {
             io: Io::new(device),
             caps: DeviceCaps::plain(mtu.into()),
-            receive: vec![0; LARGEST_PACKET].into_boxed_slice(),
+            receive: vec![0; WORTH + LARGEST_PACKET].into_boxed_slice(),
+            drained: false,
             send: Vec::with_capacity(mtu.into()),
             stats: DeviceStats::default(),
         })
@@ -80,6 +84,13 @@ impl TunRs {
     #[must_use]
     pub const fn device(&self) -> &AsyncDevice {
         self.io.device()
+    }
+
+    /// Receives a packet behind the first `at` bytes of the buffer, at most [`WORTH`].
+    fn receive(&mut self, at: usize) -> io::Result<Place> {
+        let length = self.io.try_recv(self.receive.get_mut(at..).unwrap_or_default())?;
+        self.stats.received(length);
+        Ok(Place::plain(at, at + length))
     }
 
     fn send(
@@ -109,10 +120,18 @@ impl Device for TunRs {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let length = self.io.try_recv(&mut self.receive)?;
-        self.stats.received(length);
-        let head = self.receive.get(..length).unwrap_or_default();
-        Ok(RxPacket { head, more: [&[], &[]], segment_size: None, checksum: RxChecksum::Verify })
+        let place = self.receive(0)?;
+        Ok(place.packet(&self.receive))
+    }
+
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        if std::mem::take(&mut self.drained) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let places = Places::read(most, |at| self.receive(at))?;
+        self.drained = places.drained;
+        places.give(&self.receive, take);
+        Ok(())
     }
 
     fn try_send(
@@ -128,6 +147,7 @@ impl Device for TunRs {
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.drained = false;
         self.io.poll_readable(cx, &mut self.receive)
     }
 

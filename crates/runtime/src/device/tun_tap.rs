@@ -3,10 +3,11 @@
 //! [`Tun`](super::tun::Tun) without offload does the same with one copy less per sent packet; this device is
 //! for programs that already hold an [`Iface`].
 
+use super::batch::{Place, Places, WORTH};
 use super::interface::MAX_SKIPPED;
 use super::tun::{TunConfig, refusal};
 use super::tun_fd::TunFd;
-use super::{Device, DeviceCaps, DeviceStats, RxChecksum, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::sys::tun::MAX_NAME;
@@ -22,8 +23,10 @@ use tun_tap::{Iface, Mode};
 pub struct TunTap {
     fd: TunFd<Iface>,
     interface: Interface,
-    /// One received packet; one byte larger than the largest MTU so far, to detect a truncated packet.
+    /// The packets that were lent out last, and behind the first [`WORTH`] bytes room for one of the largest MTU so far.
     receive: Vec<u8>,
+    /// The last batch emptied the device.
+    drained: bool,
     /// The parts of a packet to send, joined: the crate sends from one slice.
     send: Vec<u8>,
     stats: DeviceStats,
@@ -68,6 +71,7 @@ impl TunTap {
         Ok(Self {
             fd: TunFd::new(iface, &interface)?,
             receive: Vec::new(),
+            drained: false,
             send: Vec::with_capacity(interface.mtu as usize),
             interface,
             stats: DeviceStats::default(),
@@ -80,16 +84,18 @@ impl TunTap {
         &self.interface
     }
 
-    fn receive(&mut self) -> io::Result<usize> {
-        // The MTU may have become larger.
+    /// Reads until a packet arrives that is not longer than the MTU, behind the first `at` bytes of the buffer, at most [`WORTH`].
+    fn receive(&mut self, at: usize) -> io::Result<Place> {
+        // The MTU may have become larger. One byte more, so that a truncated packet can be told from one that fits.
         let room = self.fd.mtu() as usize + 1;
-        self.receive.resize(room.max(self.receive.len()), 0);
+        self.receive.resize((WORTH + room).max(self.receive.len()), 0);
         for _ in 0..MAX_SKIPPED {
             let Self { fd, receive, .. } = &mut *self;
+            let receive = receive.get_mut(at..).and_then(|rest| rest.get_mut(..room)).unwrap_or_default();
             let length = fd.read(|iface| iface.recv(receive))?;
-            if length < receive.len() {
+            if length < room {
                 self.stats.received(length);
-                return Ok(length);
+                return Ok(Place::plain(at, at + length));
             }
             self.stats.rx_malformed += 1;
         }
@@ -124,10 +130,18 @@ impl Device for TunTap {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let length = self.receive()?;
-        // `receive` checked that the packet ends inside the buffer.
-        let head = &self.receive[..length];
-        Ok(RxPacket { head, more: [&[], &[]], segment_size: None, checksum: RxChecksum::Verify })
+        let place = self.receive(0)?;
+        Ok(place.packet(&self.receive))
+    }
+
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        if std::mem::take(&mut self.drained) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        let places = Places::read(most, |at| self.receive(at))?;
+        self.drained = places.drained;
+        places.give(&self.receive, take);
+        Ok(())
     }
 
     fn try_send(
@@ -143,6 +157,7 @@ impl Device for TunTap {
     }
 
     fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.drained = false;
         self.fd.poll_readable(cx)
     }
 

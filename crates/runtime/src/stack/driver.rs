@@ -1,7 +1,7 @@
 //! The task that drives one endpoint: packets in, deadlines, packets out, events, sleep.
 
 use super::shard::{Shard, Wakes, store};
-use super::state::{By, DepartureWait, StackState};
+use super::state::{By, DepartureWait, Port, StackState};
 use crate::pacing::{Wait, let_others_run};
 use crate::timer;
 use ackline_tcp_core::{Duration, Instant};
@@ -128,7 +128,7 @@ enum Turn {
 
 /// What a turn received from the device.
 #[derive(Clone, Copy, Debug, Default)]
-struct RxBatch {
+struct Received {
     packets: usize,
     bytes: usize,
     /// The batch is full, and more packets may be waiting; otherwise the device is empty, and will wake the
@@ -136,7 +136,7 @@ struct RxBatch {
     more: bool,
 }
 
-impl RxBatch {
+impl Received {
     /// Only small packets: handshakes, requests, ends of connections.
     const fn is_small(&self) -> bool {
         self.packets > 0 && self.bytes <= self.packets * SMALL_PACKET
@@ -153,7 +153,7 @@ pub(crate) struct Gathering {
 
 impl Gathering {
     /// A turn received `received`. The first turn sets the time: the more data, the longer.
-    fn add(&mut self, now: Instant, received: &RxBatch) {
+    fn add(&mut self, now: Instant, received: &Received) {
         if received.more {
             // No need to wait: the next turn brings the rest.
             *self = Self::default();
@@ -272,9 +272,9 @@ impl StackState {
     }
 
     /// Receives one batch. `gathers`: the caller polls, so no wake-up is registered.
-    fn receive(&mut self, now: Instant, cx: &mut Context<'_>, gathers: bool) -> io::Result<RxBatch> {
+    fn receive(&mut self, now: Instant, cx: &mut Context<'_>, gathers: bool) -> io::Result<Received> {
         let polling = self.is_polling(now) || gathers;
-        let mut received = RxBatch::default();
+        let mut received = Received::default();
         let outcome = self.receive_batch(now, cx, polling, &mut received);
         // Without packets the device was empty, or failed.
         let backlogged = self.backlog.on_batch(now, !received.more);
@@ -291,29 +291,33 @@ impl StackState {
         now: Instant,
         cx: &mut Context<'_>,
         polling: bool,
-        received: &mut RxBatch,
+        received: &mut Received,
     ) -> io::Result<()> {
         let Self { endpoint, device: port, meters, .. } = self;
+        let Port { device, observer, .. } = port;
         while received.packets < RX_BATCH && received.bytes < RX_BATCH_BYTES {
-            let next = match &mut port.observer {
-                None => port.device.try_recv(),
-                Some(observer) => port.device.try_recv_with_link().map(|(link, packet)| {
-                    observer.received(timer::now(), link, &packet);
-                    packet
-                }),
-            };
-            match next {
-                Ok(packet) => {
+            let most = RX_BATCH - received.packets;
+            let outcome = device.try_recv_batch(most, &mut |batch| {
+                if let Some(observer) = observer {
+                    let at = timer::now();
+                    for (&link, packet) in batch.links.iter().zip(batch.packets) {
+                        observer.received(at, link, packet);
+                    }
+                }
+                for &packet in batch.packets {
                     received.packets += 1;
                     received.bytes += packet.len();
                     meters.rx_super_packets += u64::from(packet.segment_size.is_some());
                     endpoint.ingest(now, packet);
                 }
+            });
+            match outcome {
+                Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     if polling {
                         return Ok(());
                     }
-                    match port.device.poll_readable(cx) {
+                    match device.poll_readable(cx) {
                         Poll::Ready(ready) => ready?,
                         Poll::Pending => return Ok(()),
                     }
@@ -343,7 +347,7 @@ mod tests {
     /// How long the ACK of one turn waits.
     fn waits(packets: usize, bytes: usize, more: bool) -> Duration {
         let mut gathering = Gathering::default();
-        gathering.add(START, &RxBatch { packets, bytes, more });
+        gathering.add(START, &Received { packets, bytes, more });
         gathering.until.map_or(Duration::ZERO, |until| until.since(START))
     }
 
@@ -359,7 +363,7 @@ mod tests {
 
     #[test]
     fn an_ack_waits_neither_longer_nor_for_more_than_agreed() {
-        let packet = RxBatch { packets: 1, bytes: GATHER_WORTH, more: false };
+        let packet = Received { packets: 1, bytes: GATHER_WORTH, more: false };
         let mut gathering = Gathering::default();
         assert!(!gathering.goes_on(START));
         gathering.add(START, &packet);

@@ -14,12 +14,13 @@ mod tests;
 pub use super::ethernet::neighbours;
 pub use config::AfPacketConfig;
 
+use super::batch::{Gathered, MOST};
 use super::ethernet::Wire as _;
 use super::ethernet::frame::HEADER_LEN;
 use super::ethernet::neighbours::{Outbound, Resolver};
 use super::ethernet::resolution::Resolution;
 use super::interface::{MAX_SKIPPED, vnet};
-use super::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::random;
@@ -112,6 +113,11 @@ impl AfPacket {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
+    /// The header of the link in front of that packet.
+    fn link(&self, next: Option<(Slot, usize, vnet::RxMeta)>) -> &[u8] {
+        next.map_or(&[][..], |(slot, ..)| self.socket.part(slot, 0, HEADER_LEN))
+    }
+
     fn packet(&self, next: Option<(Slot, usize, vnet::RxMeta)>) -> RxPacket<'_> {
         let Some((slot, end, vnet::RxMeta { segment_size, checksum })) = next else {
             return RxPacket::new(self.resolution.error());
@@ -156,8 +162,28 @@ impl Device for AfPacket {
 
     fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
         let next = self.next()?;
-        let link = next.map_or(&[][..], |(slot, ..)| self.socket.part(slot, 0, HEADER_LEN));
-        Ok((link, self.packet(next)))
+        Ok((self.link(next), self.packet(next)))
+    }
+
+    /// What one system call has received.
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        let mut last = self.next()?;
+        let mut batch = [last; MOST];
+        let mut count = 1;
+        self.socket.keep(true);
+        // There is one place for an error of the resolution, so it ends the batch.
+        while count < most.min(MOST) && last.is_some() && self.socket.is_pending() {
+            let Ok(next) = self.next() else { break };
+            batch[count] = next;
+            (last, count) = (next, count + 1);
+        }
+        self.socket.keep(false);
+        let mut gathered = Gathered::new();
+        for &next in batch.iter().take(count) {
+            gathered.push(self.link(next), self.packet(next));
+        }
+        gathered.give(take);
+        Ok(())
     }
 
     fn sent_link(&self) -> &[u8] {

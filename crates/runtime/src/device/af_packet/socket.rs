@@ -95,6 +95,16 @@ impl PacketSocket {
         self.frames.virtio(slot)
     }
 
+    /// See [`Frames::keep`].
+    pub(super) const fn keep(&mut self, keep: bool) {
+        self.frames.keep(keep);
+    }
+
+    /// Frames have been received that nobody has taken.
+    pub(super) const fn is_pending(&self) -> bool {
+        self.frames.is_pending()
+    }
+
     /// A part of the frame in a slot.
     pub(super) fn part(&self, slot: Slot, from: usize, to: usize) -> &[u8] {
         self.frames.frame(slot).get(from..to).unwrap_or(&[])

@@ -20,11 +20,12 @@ mod wire;
 pub use super::ethernet::neighbours;
 pub use config::FrameSocketConfig;
 
+use super::batch::{Gathered, MOST};
 use super::ethernet::Wire as _;
 use super::ethernet::frame::HEADER_LEN;
 use super::ethernet::neighbours::{Outbound, Resolver};
 use super::ethernet::resolution::Resolution;
-use super::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum};
+use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum};
 use crate::error::{Error, Result};
 use crate::random;
 use rustix::fd::OwnedFd;
@@ -130,6 +131,11 @@ impl FrameSocket {
         Ok(next)
     }
 
+    /// The header of the link in front of that packet.
+    fn link(&self, next: Option<(Slot, usize)>) -> &[u8] {
+        next.map_or(&[][..], |(slot, _)| self.wire.part(slot, 0, HEADER_LEN))
+    }
+
     fn packet(&self, next: Option<(Slot, usize)>) -> RxPacket<'_> {
         RxPacket::new(match next {
             Some((slot, end)) => self.wire.part(slot, HEADER_LEN, end),
@@ -163,8 +169,28 @@ impl Device for FrameSocket {
 
     fn try_recv_with_link(&mut self) -> io::Result<(&[u8], RxPacket<'_>)> {
         let next = self.next()?;
-        let link = next.map_or(&[][..], |(slot, _)| self.wire.part(slot, 0, HEADER_LEN));
-        Ok((link, self.packet(next)))
+        Ok((self.link(next), self.packet(next)))
+    }
+
+    /// What one read of a stream has brought.
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        let mut last = self.next()?;
+        let mut batch = [last; MOST];
+        let mut count = 1;
+        self.wire.keep(true);
+        // There is one place for an error of the resolution, so it ends the batch.
+        while count < most.min(MOST) && last.is_some() {
+            let Ok(next) = self.next() else { break };
+            batch[count] = next;
+            (last, count) = (next, count + 1);
+        }
+        self.wire.keep(false);
+        let mut gathered = Gathered::new();
+        for &next in batch.iter().take(count) {
+            gathered.push(self.link(next), self.packet(next));
+        }
+        gathered.give(take);
+        Ok(())
     }
 
     fn sent_link(&self) -> &[u8] {

@@ -60,6 +60,8 @@ pub(super) struct FrameWire {
     end: usize,
     /// The last read emptied the socket.
     drained: bool,
+    /// What was read is lent out, so nothing else may be read.
+    kept: bool,
     /// The rest of a frame of which the stream has taken a part.
     unsent: Vec<u8>,
     /// Bytes of it that have left.
@@ -100,11 +102,17 @@ impl FrameWire {
             next: 0,
             end: 0,
             drained: false,
+            kept: false,
             unsent: Vec::new(),
             flushed: 0,
             ended: false,
             driver: None,
         }
+    }
+
+    /// While `keep`, slots stay valid, and only frames that have been read are [received](Wire::receive).
+    pub(super) const fn keep(&mut self, keep: bool) {
+        self.kept = keep;
     }
 
     /// A part of a received frame.
@@ -165,6 +173,9 @@ impl FrameWire {
     /// # Errors
     /// `WouldBlock` if there is nothing; any other error means that the other side is gone.
     fn fill(&mut self) -> io::Result<usize> {
+        if self.kept {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
         // If the driver polls instead of waiting, nobody else does it.
         let _ = self.flush();
         self.buffer.copy_within(self.next..self.end, 0);

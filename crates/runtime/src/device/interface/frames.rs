@@ -55,6 +55,8 @@ pub(in crate::device) struct Frames {
     ask: usize,
     /// The last batch emptied the socket.
     drained: bool,
+    /// What was received is lent out, so nothing else may be.
+    kept: bool,
     /// Frames dropped by the kernel; reading the kernel's counter resets it.
     dropped: AtomicU64,
 }
@@ -116,6 +118,7 @@ impl Frames {
             next: 0,
             ask: batch,
             drained: false,
+            kept: false,
             dropped: AtomicU64::new(0),
         }
     }
@@ -137,12 +140,20 @@ impl Frames {
         self.next < self.received
     }
 
+    /// While `keep`, slots stay valid, and [`receive`](Self::receive) returns only frames that are [pending](Self::is_pending).
+    pub(in crate::device) const fn keep(&mut self, keep: bool) {
+        self.kept = keep;
+    }
+
     /// The next frame, of a new batch if none is left; `None` if it was cut off.
     ///
     /// # Errors
     /// `WouldBlock` if there is none; `NetworkDown` once when the interface goes down.
     pub(in crate::device) fn receive(&mut self) -> io::Result<Option<Slot>> {
         if self.next == self.received {
+            if self.kept {
+                return Err(io::ErrorKind::WouldBlock.into());
+            }
             self.fill()?;
         }
         let slot = self.next;

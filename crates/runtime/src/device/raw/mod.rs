@@ -31,10 +31,11 @@ mod tests;
 
 pub use config::{Firewall, RawConfig};
 
+use super::batch::{Gathered, MOST};
 use super::interface::frames::{self, Frames, Slot};
 use super::interface::link::{Link, LinkMonitor};
 use super::interface::{MAX_SKIPPED, removed, vnet};
-use super::{Device, DeviceCaps, DeviceStats, RxPacket, TxChecksum, unsendable};
+use super::{Device, DeviceCaps, DeviceStats, RxBatch, RxPacket, TxChecksum, unsendable};
 use crate::error::{Error, Result};
 use crate::netlink::{Interface, Netlink};
 use crate::random;
@@ -203,6 +204,17 @@ impl Raw {
         Err(io::ErrorKind::WouldBlock.into())
     }
 
+    /// See [`Frames::keep`].
+    fn keep(&mut self, keep: bool) {
+        self.inlets.iter_mut().for_each(|frames| frames.keep(keep));
+    }
+
+    fn packet(&self, (inlet, slot, meta): (usize, Slot, vnet::RxMeta)) -> RxPacket<'_> {
+        let vnet::RxMeta { segment_size, checksum } = meta;
+        let head = self.inlets[inlet].frame(slot).get(LINK..).unwrap_or(&[]);
+        RxPacket { head, more: [&[], &[]], segment_size, checksum }
+    }
+
     fn send(&mut self, packet: Packet<'_>) -> io::Result<()> {
         if self.link.link() == Link::Down {
             return Err(io::ErrorKind::NetworkDown.into());
@@ -255,9 +267,27 @@ impl Device for Raw {
     }
 
     fn try_recv(&mut self) -> io::Result<RxPacket<'_>> {
-        let (inlet, slot, vnet::RxMeta { segment_size, checksum }) = self.next()?;
-        let head = self.inlets[inlet].frame(slot).get(LINK..).unwrap_or(&[]);
-        Ok(RxPacket { head, more: [&[], &[]], segment_size, checksum })
+        let next = self.next()?;
+        Ok(self.packet(next))
+    }
+
+    /// What one system call has received.
+    fn try_recv_batch(&mut self, most: usize, take: &mut dyn FnMut(RxBatch<'_>)) -> io::Result<()> {
+        let mut batch = [self.next()?; MOST];
+        let mut count = 1;
+        self.keep(true);
+        while count < most.min(MOST) && self.inlets.iter().any(Frames::is_pending) {
+            let Ok(next) = self.next() else { break };
+            batch[count] = next;
+            count += 1;
+        }
+        self.keep(false);
+        let mut gathered = Gathered::new();
+        for &next in batch.iter().take(count) {
+            gathered.push(&[], self.packet(next));
+        }
+        gathered.give(take);
+        Ok(())
     }
 
     fn try_send(
