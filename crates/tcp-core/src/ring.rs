@@ -20,6 +20,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
+use bytes::Bytes;
 
 /// The largest capacity in bytes: the largest window that TCP can offer (RFC 7323, section 2.3).
 pub(crate) const MAX_CAPACITY: usize = 1 << 30;
@@ -200,6 +201,23 @@ impl ByteRing {
         *self = Self::new();
     }
 
+    /// Moves the content if it wraps, so that it does not.
+    pub(crate) fn straighten(&mut self) {
+        let used = self.len() + self.ahead();
+        if used > 0 && self.until_wrap(0) < used {
+            self.reallocate(used);
+        }
+    }
+
+    /// The readable bytes in order, as chunks of the ring's memory, which is not copied. The second is empty unless the bytes wrap. What
+    /// was written ahead is lost.
+    pub(crate) fn into_chunks(self) -> [Bytes; 2] {
+        let [first, second] = self.slices(0, self.len()).map(<[u8]>::len);
+        let head = self.head as usize;
+        let all = Bytes::from(self.buf);
+        [all.slice(head..head + first), all.slice(..second)]
+    }
+
     /// Index in `buf` of the byte at `offset` from the first readable one. The capacity must not be zero.
     fn index(&self, offset: usize) -> usize {
         (self.head as usize + offset) & (self.buf.len() - 1)
@@ -350,6 +368,27 @@ mod tests {
         ring.consume(100);
         ring.shrink();
         assert_eq!(ring.capacity(), 0);
+    }
+
+    #[test]
+    fn the_content_becomes_chunks_without_a_copy() {
+        let mut ring = ByteRing::new();
+        ring.push_slice(&pattern(0, 1_000), 1 << 20);
+        ring.consume(600);
+        ring.push_slice(&pattern(1_000, 500), 1 << 20);
+        let places = ring.slices(0, 900).map(|slice| (slice.as_ptr(), slice.len()));
+        let chunks = ring.into_chunks();
+        assert_eq!(chunks.each_ref().map(|chunk| (chunk.as_ptr(), chunk.len())), places);
+        assert_eq!(chunks.concat(), pattern(600, 900));
+
+        let mut ring = ByteRing::new();
+        ring.push_slice(&pattern(0, 1_000), 1 << 20);
+        ring.consume(600);
+        ring.push_slice(&pattern(1_000, 500), 1 << 20);
+        ring.straighten();
+        let [whole, rest] = ring.into_chunks();
+        assert_eq!((&whole[..], rest.len()), (&pattern(600, 900)[..], 0));
+        assert_eq!(ByteRing::new().into_chunks().concat(), []);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use ackline_tcp_core::{
     AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket,
     Target, TxBudget, TxId,
 };
+use bytes::Bytes;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -389,4 +390,92 @@ fn the_account_of_memory_is_that_of_the_allocator() {
         while pair.a.poll_event().is_some() || pair.b.poll_event().is_some() {}
     });
     check(&pair, total, "the end of one");
+}
+
+/// Chunks that the application has handed over count as what they keep from being freed, and so do blocks until their last
+/// byte is read.
+#[test]
+fn the_account_of_chunks_is_that_of_the_allocator() {
+    const CHUNK: usize = 700_000;
+    let mut pair = Pair::new(true);
+    let mut config = ConnConfig::default();
+    (config.min_send_buffer, config.initial_recv_window) = (None, None);
+    let (client, server) = pair.open(1, &Arc::new(config));
+    let base = (pair.a.memory() + pair.b.memory()) as i64;
+    let check = |pair: &Pair, held: i64, what: &str| {
+        let charged = (pair.a.memory() + pair.b.memory()) as i64 - base;
+        println!("{what}: {charged} bytes charged of {held}");
+        assert!(
+            (charged - held).abs() <= held.abs() / 20 + 4_096,
+            "{what}: {charged} bytes charged of {held}"
+        );
+    };
+    let mut held = 0;
+    let mut measure = |work: &mut dyn FnMut()| {
+        held += allocation_counter::measure(work).bytes_current;
+        held
+    };
+    let (mut kept, mut acknowledged) = (vec![], 0);
+    kept.reserve(64);
+
+    let total = measure(&mut || {
+        let now = pair.now;
+        let mut chunk = Bytes::from(vec![0x5a; CHUNK]);
+        let mut writer = pair.a.conn(client).expect("open");
+        assert_eq!(writer.write_bytes(now, &mut chunk), Ok(CHUNK));
+        while pair.a.poll_event().is_some() {}
+    });
+    assert!(total >= CHUNK as i64);
+    check(&pair, total, "a chunk");
+
+    // The first chunk from a ring, the others from blocks; the application drops them at once.
+    let total = measure(&mut || {
+        for _ in 0..8 {
+            pair.now += Duration::from_millis(1);
+            let now = pair.now;
+            pass(now, &mut pair.a, &mut pair.b);
+            let mut reader = pair.b.conn(server).expect("open");
+            while reader.read_chunk(now, usize::MAX).expect("open").is_some() {}
+            pass(now, &mut pair.b, &mut pair.a);
+            acknowledged = pair.a.conn(client).expect("open").info().bytes_acked;
+            if acknowledged > CHUNK as u64 / 2 {
+                break;
+            }
+        }
+    });
+    assert!(acknowledged > CHUNK as u64 / 2 && acknowledged < CHUNK as u64, "{acknowledged}");
+    check(&pair, total, "a chunk of which much is acknowledged");
+    assert!(total >= CHUNK as i64, "it is held whole");
+
+    let total = measure(&mut || {
+        while pair.b.conn(server).expect("open").info().bytes_received < CHUNK as u64 {
+            pair.now += Duration::from_millis(1);
+            pass(pair.now, &mut pair.a, &mut pair.b);
+            pass(pair.now, &mut pair.b, &mut pair.a);
+            while pair.a.poll_event().is_some() {}
+        }
+    });
+    let unread = pair.b.conn(server).expect("open").info().unread_bytes as i64;
+    assert!(unread > 100_000, "{unread}");
+    check(&pair, total, "blocks that wait to be read");
+
+    // What the application keeps is not the connection's.
+    let total = measure(&mut || {
+        let mut reader = pair.b.conn(server).expect("open");
+        while let Some(chunk) = reader.read_chunk(pair.now, usize::MAX).expect("open") {
+            kept.push(chunk);
+        }
+        while pair.b.poll_event().is_some() {}
+        pass(pair.now, &mut pair.b, &mut pair.a);
+    });
+    let taken: usize = kept.iter().map(Bytes::len).sum();
+    assert_eq!(taken as i64, unread);
+    let of_application = kept.len() as i64 * (1 << 16);
+    println!("{} chunks with {taken} bytes; {total} bytes are allocated", kept.len());
+    let charged = (pair.a.memory() + pair.b.memory()) as i64 - base;
+    assert!(charged <= (1 << 16) + 4_096, "{charged} bytes charged");
+    assert!(total <= of_application + 4_096, "{total} bytes for {of_application}");
+
+    let total = measure(&mut || kept.clear());
+    check(&pair, total, "nothing left but a block");
 }

@@ -8,8 +8,9 @@ use crate::error::StreamError;
 use crate::info::Info;
 use crate::policy::spec::PolicyKind;
 use crate::policy::{AckPolicy, CongestionControl, Metric, Metrics, RtoResponse};
-use crate::snd::Wanted;
+use crate::snd::{Usage, Wanted, is_shared};
 use crate::time::Instant;
+use bytes::Bytes;
 
 impl Connection {
     fn check_writable(&self) -> Result<(), StreamError> {
@@ -24,11 +25,21 @@ impl Connection {
 
     /// Takes the memory to write `bytes`, as far as there is some. Whoever writes asks for it first.
     pub(crate) fn ask_for_memory(&mut self, budget: &mut Budget, bytes: usize) {
-        let (len, capacity) = self.snd.buffered();
-        if len.saturating_add(bytes) <= capacity {
+        self.ask_beyond(budget, self.snd.usage(), bytes);
+    }
+
+    /// The same, to share the memory of a chunk of `bytes`: what is free in the send buffer does not count.
+    fn ask_to_share(&mut self, budget: &mut Budget, bytes: usize) {
+        let Usage { capacity, .. } = self.snd.usage();
+        self.ask_beyond(budget, Usage { used: capacity, capacity }, bytes);
+    }
+
+    fn ask_beyond(&mut self, budget: &mut Budget, usage: Usage, bytes: usize) {
+        let Usage { used, capacity } = usage;
+        if used.saturating_add(bytes) <= capacity {
             return;
         }
-        let total = len.saturating_add(bytes.min(self.snd.write_space(&self.config)));
+        let total = used.saturating_add(bytes.min(self.snd.write_space(&self.config)));
         if total > capacity {
             let granted = budget.request(capacity, total);
             self.send_grant = budget.grant_to(granted);
@@ -37,7 +48,7 @@ impl Connection {
 
     /// Notes how large the send buffer may become at present.
     pub(crate) fn look_at_memory(&mut self, budget: &Budget) {
-        self.send_grant = budget.grant_to(self.snd.buffered().1);
+        self.send_grant = budget.grant_to(self.snd.usage().capacity);
     }
 
     /// Copies as much of `data` as fits into the send buffer.
@@ -46,6 +57,24 @@ impl Connection {
         let fits = data.len().min(self.write_space());
         let written = self.snd.write(&self.config, &data[..fits]);
         self.snd.note_write(written == data.len());
+        Ok(written)
+    }
+
+    /// Takes as much of `chunk` as fits into the send buffer off its front.
+    pub(crate) fn write_chunk(
+        &mut self,
+        budget: &mut Budget,
+        chunk: &mut Bytes,
+    ) -> Result<usize, StreamError> {
+        self.check_writable()?;
+        if is_shared(chunk) {
+            self.ask_to_share(budget, chunk.len());
+        } else {
+            self.ask_for_memory(budget, chunk.len());
+        }
+        let most = self.write_space();
+        let written = self.snd.write_chunk(&self.config, chunk, most);
+        self.snd.note_write(chunk.is_empty());
         Ok(written)
     }
 
@@ -87,12 +116,12 @@ impl Connection {
 
     /// Free bytes of the send buffer, as far as there is memory for them.
     pub(crate) fn write_space_within(&self, budget: &Budget) -> usize {
-        self.space_in(budget.grant_to(self.snd.buffered().1))
+        self.space_in(budget.grant_to(self.snd.usage().capacity))
     }
 
     /// Free bytes of a send buffer that memory limits to `grant`.
     fn space_in(&self, grant: Grant) -> usize {
-        let free = (grant.bytes() as usize).saturating_sub(self.snd.buffered().0);
+        let free = (grant.bytes() as usize).saturating_sub(self.snd.usage().used);
         self.snd.write_space(&self.config).min(free)
     }
 
@@ -105,7 +134,10 @@ impl Connection {
     /// all make the space that it waits for, so this is asked here, once after each burst of events.
     pub(crate) fn take_notices(&mut self) -> Notices {
         // If memory is short, there may never be as much as the application waits for.
-        if self.snd.take_offer(&self.config, self.send_grant.bytes()) {
+        // Nor is what chunks hold beside the bytes of the buffer available.
+        let idle = self.snd.usage().used - self.snd.buffered();
+        let most = self.send_grant.bytes().saturating_sub(idle as u32);
+        if self.snd.take_offer(&self.config, most) {
             self.notices.add(Notices::WRITABLE);
         }
         core::mem::take(&mut self.notices)
@@ -114,15 +146,33 @@ impl Connection {
     /// Copies received data into `buf`.
     pub(crate) fn read(&mut self, ctx: &mut Ctx<'_>, buf: &mut [u8]) -> Result<usize, StreamError> {
         let read = self.rcv.read(ctx, &self.config, buf);
-        if read == 0 && !buf.is_empty() && !self.rcv.fin_received() {
-            if let Some(error) = self.error {
-                return Err(error.into());
-            }
-            if self.handshake.is_some() && !self.is_early() {
-                return Err(StreamError::NotConnected);
-            }
+        if read == 0 && !buf.is_empty() {
+            self.check_readable()?;
         }
         Ok(read)
+    }
+
+    /// Takes a chunk of received data, of at most `max` bytes.
+    pub(crate) fn read_chunk(&mut self, ctx: &mut Ctx<'_>, max: usize) -> Result<Option<Bytes>, StreamError> {
+        let chunk = self.rcv.read_chunk(ctx, &self.config, max);
+        if chunk.is_none() && max > 0 {
+            self.check_readable()?;
+        }
+        Ok(chunk)
+    }
+
+    /// Nothing is there to be read. Fails if nothing will be, although the peer's stream has not ended, or not yet.
+    fn check_readable(&self) -> Result<(), StreamError> {
+        if self.rcv.fin_received() {
+            return Ok(());
+        }
+        if let Some(error) = self.error {
+            return Err(error.into());
+        }
+        if self.handshake.is_some() && !self.is_early() {
+            return Err(StreamError::NotConnected);
+        }
+        Ok(())
     }
 
     /// The received data, in place.

@@ -245,6 +245,14 @@ impl Connection {
         self.snd.take_voided()
     }
 
+    /// Sees to it that two slices contain the payload of `plan`. Call it before [`payload`](Self::payload).
+    #[inline]
+    pub(crate) fn gather(&mut self, plan: &Plan) {
+        if plan.len > 0 {
+            self.snd.gather(plan.seq, plan.len);
+        }
+    }
+
     /// The payload of `plan`.
     pub(crate) fn payload(&self, plan: &Plan) -> [&[u8]; 2] {
         if plan.len == 0 { [&[], &[]] } else { self.snd.payload(plan.seq, plan.len) }

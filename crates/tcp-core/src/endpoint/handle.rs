@@ -12,6 +12,7 @@ use crate::info::{Blocked, Info};
 use crate::policy::spec::PolicyKind;
 use crate::policy::{AckPolicy, CongestionControl, Metric, RtoResponse};
 use crate::time::Instant;
+use bytes::Bytes;
 use core::net::SocketAddr;
 
 /// The application's side of one connection, borrowed from its endpoint.
@@ -73,6 +74,36 @@ impl Conn<'_> {
         })
     }
 
+    /// Takes as much of `chunk` as the send buffer takes at present off its front, and returns the number of bytes; `chunk` keeps
+    /// the rest. 0 means that the buffer is full; [`Event::Writable`](crate::Event::Writable) will follow, as after a partial
+    /// [`write`](Self::write).
+    ///
+    /// A chunk of at least 65,536 bytes is not copied: the connection shares its memory, and packets borrow from it. Smaller
+    /// ones are copied like the data of a write, except for the rest of a larger one that was taken in part. Chunks and
+    /// writes may alternate; the stream has the order of the calls.
+    ///
+    /// What is shared counts as memory of the connection ([`Endpoint::memory`]), and cannot be freed, until the peer has
+    /// acknowledged all of it that was taken. If a chunk is a small part of a larger allocation, it keeps all of that from being freed
+    /// meanwhile, which the connection cannot know.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write); then nothing was taken.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ackline_tcp_core::{Instant, endpoint::Conn, error::StreamError};
+    /// use bytes::Bytes;
+    ///
+    /// /// Returns what is still to be written.
+    /// fn write_all_that_fits(conn: &mut Conn<'_>, now: Instant, mut data: Bytes) -> Result<Bytes, StreamError> {
+    ///     conn.write_bytes(now, &mut data)?;
+    ///     Ok(data)
+    /// }
+    /// ```
+    pub fn write_bytes(&mut self, now: Instant, chunk: &mut Bytes) -> Result<usize, StreamError> {
+        self.act(now, |conn, ctx| conn.write_chunk(ctx.budget, chunk))
+    }
+
     /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns the number of
     /// bytes written.
     ///
@@ -119,7 +150,21 @@ impl Conn<'_> {
         self.act(now, |conn, ctx| conn.read(ctx, buf))
     }
 
-    /// The received data, in place.
+    /// Takes the first received data out of the connection: at most `max` bytes, and as many as lie together in memory, which
+    /// may be fewer than have arrived. `None` with a `max` above 0 means what 0 means for [`read`](Self::read): there is no data yet
+    /// or, if [`at_end`](Self::at_end) is true, the stream has ended.
+    ///
+    /// Large chunks are not copied: of a connection whose data is read in chunks, it is received into blocks of 65,536 bytes,
+    /// which the chunks share. So a chunk may keep as much memory from being freed until it is dropped; the connection does
+    /// not count that any more. Small ones are copied into memory of their own.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_chunk(&mut self, now: Instant, max: usize) -> Result<Option<Bytes>, StreamError> {
+        self.act(now, |conn, ctx| conn.read_chunk(ctx, max))
+    }
+
+    /// The received data, in place: all of it or, if it lies in more than two places, its beginning.
     #[must_use]
     pub fn peek(&self) -> [&[u8]; 2] {
         self.conn().peek()

@@ -144,6 +144,7 @@ impl Endpoint {
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
+        conn.gather(plan);
         let Egress { header, segment_header, serial, held, accounts, .. } = &mut self.egress;
         let built = conn.build(now, &self.config, plan, TxChecksumMode::Omit, header);
         let segments =
@@ -408,6 +409,7 @@ impl Endpoint {
             self.trace_ack(now, id, plan);
         }
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
+        conn.gather(plan);
         let header = &mut self.egress.header;
         let Ok(built) = conn.build(now, &self.config, plan, self.config.tx_checksum, header) else {
             // No configuration and no peer can cause this; the connection cannot continue.

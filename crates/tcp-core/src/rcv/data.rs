@@ -13,7 +13,6 @@ use crate::drop_reason::DropReason;
 use crate::packet::SendReason;
 use crate::policy::ack::{DataArrival, DataClass};
 use crate::rcv::assembler::{Insertion, Placement};
-use crate::ring::MAX_CAPACITY;
 use crate::seq::SeqNum;
 use crate::wire::Payload;
 use alloc::boxed::Box;
@@ -143,8 +142,8 @@ impl Receiver {
             return self.take_other(ctx, config, seg, len);
         }
         ctx.counters.tcp_hp_hits += 1;
-        self.store(0, &seg.payload);
-        self.deliver(len);
+        self.buf.append(&seg.payload, self.granted(config));
+        self.advance(len);
         self.acks.holds(ctx.now);
         let arrival = arrival(seg, seg.seq, seg.seq + len, DataClass::New);
         let facts = ArrivalFacts { hard: self.nearly_full(), advanced: true, ..ArrivalFacts::default() };
@@ -296,13 +295,13 @@ impl Receiver {
     /// Takes the memory for `n` bytes past RCV.NXT; returns for how many there is some.
     #[inline]
     pub(super) fn take_memory(&self, ctx: &mut Ctx<'_>, n: u32) -> u32 {
-        let (unread, capacity) = (self.buf.len(), self.buf.capacity());
-        let total = unread + n as usize;
+        let (used, capacity) = self.buf.usage();
+        let total = used + n as usize;
         if total <= capacity {
             return n;
         }
         // No more than n.
-        (ctx.budget.request(capacity, total).saturating_sub(unread) as u32).min(n)
+        (ctx.budget.request(capacity, total).saturating_sub(used) as u32).min(n)
     }
 
     /// Copies data to its place, `offset` bytes past RCV.NXT. It has been cut to the window, and the window
@@ -311,8 +310,7 @@ impl Receiver {
         let mut at = offset as usize;
         for slice in payload.slices() {
             if !slice.is_empty() {
-                let stored = self.buf.write_at(at, slice, MAX_CAPACITY);
-                debug_assert_eq!(stored, slice.len(), "the window promised room");
+                self.buf.write_at(at, slice);
                 at += slice.len();
             }
         }
@@ -321,6 +319,12 @@ impl Receiver {
     /// The next `n` bytes are complete: RCV.NXT moves.
     fn deliver(&mut self, n: u32) {
         self.buf.commit(n as usize);
+        self.advance(n);
+    }
+
+    /// RCV.NXT moves, with the buffer's readable part.
+    #[inline]
+    fn advance(&mut self, n: u32) {
         self.rcv_nxt += n;
         self.bytes_received += u64::from(n);
     }

@@ -4,7 +4,6 @@ use super::pieces::Pieces;
 use super::{Assembler, Receiver};
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
-use crate::ring::MAX_CAPACITY;
 use crate::seq::SeqNum;
 use crate::wire::Payload;
 
@@ -47,7 +46,7 @@ impl Receiver {
         // Pieces are parts of ranges, and ranges become complete as a whole.
         while let Some((start, data)) = waiting.far.take_before(self.rcv_nxt + n) {
             let at = start.distance_from(self.rcv_nxt) as usize;
-            self.buf.write_at(at, &data, MAX_CAPACITY);
+            self.buf.write_at(at, &data);
         }
     }
 

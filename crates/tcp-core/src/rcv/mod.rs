@@ -15,12 +15,14 @@
 //! | `mod.rs` | the [`Receiver`] that a connection drives |
 //! | `data.rs` | processing of a segment's data and FIN |
 //! | `assembler.rs` | which bytes past RCV.NXT are present; SACK and DSACK |
+//! | `buffer.rs` | what arrived in order and was not read |
 //! | `pieces.rs`, `memory.rs` | sparse data past a hole, and giving memory back |
 //! | `window.rs` | the window that is advertised, and how it grows |
 //! | `echo.rs` | ECN: which ACKs carry ECE, and up to where they acknowledge |
 //! | `obligations.rs` | host of the ACK policy, and the ACKs that the core demands regardless of the policy |
 
 pub(crate) mod assembler;
+mod buffer;
 mod data;
 mod echo;
 mod memory;
@@ -39,12 +41,14 @@ use crate::packet::SendReason;
 use crate::policy::ack::{AckCause, AckInit, AckSent, RecvView};
 use crate::policy::builtin::CeEcho;
 use crate::policy::{AckPolicy, NewAckPolicy};
-use crate::ring::{ByteRing, MAX_CAPACITY};
+use crate::ring::MAX_CAPACITY;
 use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::{Payload, SackBlocks};
 use alloc::boxed::Box;
 use assembler::Assembler;
+use buffer::RecvBuffer;
+use bytes::Bytes;
 use echo::Echo;
 use obligations::Acks;
 use window::{Position, RecvWindow};
@@ -61,7 +65,7 @@ pub(crate) use data::{acceptable, repeats};
 #[derive(Debug)]
 pub(crate) struct Receiver {
     /// Received data: the readable part ends at RCV.NXT; data past a hole is written ahead.
-    buf: ByteRing,
+    buf: RecvBuffer,
     window: RecvWindow,
     acks: Acks,
     /// Out-of-order data; allocated for the first such segment.
@@ -199,7 +203,7 @@ impl Receiver {
     /// A receiver before the handshake. Does not allocate.
     pub(crate) fn new(config: &ConnConfig) -> Self {
         Self {
-            buf: ByteRing::new(),
+            buf: RecvBuffer::new(),
             window: RecvWindow::new(config.initial_recv_window.unwrap_or(u32::MAX)),
             acks: Acks::new(),
             waiting: None,
@@ -306,7 +310,7 @@ impl Receiver {
     pub(crate) fn memory(&self) -> usize {
         let policy = self.acks.policy().map_or(0, size_of_val);
         let waiting = self.waiting.as_deref().map_or(0, Assembler::memory);
-        self.buf.capacity() + policy + waiting + self.echo.as_deref().map_or(0, size_of_val)
+        self.buf.memory() + policy + waiting + self.echo.as_deref().map_or(0, size_of_val)
     }
 
     /// Number of readable bytes.
@@ -314,9 +318,16 @@ impl Receiver {
         self.buf.len()
     }
 
-    /// The received data, in place.
+    /// The received data, in place, or its beginning.
     pub(crate) fn peek(&self) -> [&[u8]; 2] {
-        self.buf.slices(0, usize::MAX)
+        self.buf.peek()
+    }
+
+    /// Takes a chunk of received data, of at most `max` bytes.
+    pub(crate) fn read_chunk(&mut self, ctx: &mut Ctx<'_>, config: &ConnConfig, max: usize) -> Option<Bytes> {
+        let chunk = self.buf.pop_chunk(max)?;
+        self.on_read(ctx, config, chunk.len());
+        Some(chunk)
     }
 
     /// Moves received data into `out` and returns the number of bytes.

@@ -215,7 +215,7 @@ impl Bench {
 
     /// Bytes allocated for data.
     fn allocated(&self) -> usize {
-        self.rcv.buf.capacity() + self.rcv.waiting.as_ref().map_or(0, |waiting| waiting.memory())
+        self.rcv.buf.memory() + self.rcv.waiting.as_ref().map_or(0, |waiting| waiting.memory())
     }
 
     fn read(&mut self, n: usize) -> Vec<u8> {
@@ -597,7 +597,7 @@ fn what_was_held_is_given_back_when_idle() {
     assert!(bench.rcv.has_spare_memory());
     bench.rcv.trim();
     assert!(bench.rcv.waiting.is_none() && !bench.rcv.has_spare_memory());
-    assert_eq!(bench.rcv.buf.capacity(), 0);
+    assert_eq!(bench.rcv.buf.memory(), 0);
     bench.arrive(2_000, 3_000);
     assert_eq!(bench.read(5_000), stream(2_000, 3_000));
 }
@@ -966,7 +966,7 @@ fn the_receive_window_grows_with_what_is_read() {
         bench.advance(Duration::from_millis(10));
     }
     assert!(windows.windows(2).all(|pair| pair[1] >= 2 * pair[0] || pair[1] > 1_000_000), "{windows:?}");
-    assert!(bench.rcv.buf.capacity() <= 4_096, "memory follows what waits, not the window");
+    assert!(bench.rcv.buf.memory() <= 4_096, "memory follows what waits, not the window");
 }
 
 fn info() -> Info {
@@ -1115,9 +1115,9 @@ proptest! {
                     prop_assert!(!bench.rcv.has_spare_memory(), "or its timer would never rest");
                     let waits = bench.rcv.out_of_order_bytes() as usize;
                     let span = bench.rcv.readable() + 4 * waits;
-                    prop_assert!(bench.rcv.buf.capacity() <= 256.max(4 * span), "{:?}", bench.rcv.buf);
+                    prop_assert!(bench.rcv.buf.memory() <= 256.max(4 * span), "{:?}", bench.rcv.buf);
                     // A range and up to two pieces each, and twice what the pieces hold.
-                    let apart = bench.allocated() - bench.rcv.buf.capacity();
+                    let apart = bench.allocated() - bench.rcv.buf.memory();
                     prop_assert!(apart <= 2 * waits + usize::from(ranges) * 200 + 512, "{apart} bytes apart");
                 }
                 Step::Resize(limit) => {

@@ -5,7 +5,8 @@
 //! | `stream.rs` | state of the whole connection: SND.*, path estimates, congestion control, totals |
 //! | `losses.rs` | state once something was lost: the RTO response, totals of repairs |
 //! | `flight.rs` | state while data is outstanding: scoreboard, recovery, pacer, reservations, decision |
-//! | `buffer.rs`, `allowance.rs`, `wanted.rs` | the stream's bytes from SND.UNA on, how many there may be, and what a writer waits for |
+//! | `buffer.rs`, `chunks.rs` | the stream's bytes from SND.UNA on: in a ring, or in memory that the application shares |
+//! | `allowance.rs`, `wanted.rs` | how many there may be, and what a writer waits for |
 //! | `window.rs`, `window_wait.rs` | the peer's window, and what the sender waits for because of it |
 //! | `chrono.rs` | time with something to deliver, and what limited the sender meanwhile |
 //! | `rtt.rs`, `min_rtt.rs`, `rate.rs` | RTT, RTO, smallest RTT, delivery rate |
@@ -33,6 +34,7 @@ mod allowance;
 mod black_hole;
 mod buffer;
 mod chrono;
+mod chunks;
 mod congestion;
 mod device_mtu;
 mod ece;
@@ -75,6 +77,8 @@ use crate::seq::SeqNum;
 use crate::time::{Duration, Instant};
 use crate::wire::SackBlocks;
 use alloc::boxed::Box;
+pub(crate) use buffer::{Usage, is_shared};
+use bytes::Bytes;
 use ecn::{EcnAgreement, EcnSender};
 use flight::Flight;
 use stream::Stream;
@@ -207,15 +211,26 @@ impl Sender {
         self.stream.buffer.write(data, limit)
     }
 
+    /// Takes as much of `chunk` as fits into the send buffer, but no more than `most` bytes, off its front.
+    pub(crate) fn write_chunk(&mut self, config: &ConnConfig, chunk: &mut Bytes, most: usize) -> usize {
+        let limit = self.stream.buffer.len() + self.write_space(config).min(most);
+        self.stream.buffer.write_chunk(chunk, limit)
+    }
+
     /// Free send buffer in place, at most `max` bytes.
     pub(crate) fn writable_slices(&mut self, config: &ConnConfig, max: usize) -> [&mut [u8]; 2] {
         let limit = self.write_limit(config);
         self.stream.buffer.writable_slices(max, limit)
     }
 
-    /// Bytes written and not acknowledged, and the send buffer's memory.
-    pub(crate) fn buffered(&self) -> (usize, usize) {
-        (self.stream.buffer.len(), self.stream.buffer.memory())
+    /// What is used of the send buffer's memory.
+    pub(crate) fn usage(&self) -> Usage {
+        self.stream.buffer.usage()
+    }
+
+    /// Bytes written and not acknowledged.
+    pub(crate) fn buffered(&self) -> usize {
+        self.stream.buffer.len()
     }
 
     /// `n` bytes of the slices are filled.
@@ -231,6 +246,12 @@ impl Sender {
     /// A FIN follows the written data.
     pub(crate) fn queue_fin(&mut self) {
         self.stream.buffer.queue_fin();
+    }
+
+    /// Sees to it that two slices contain stream bytes `seq .. seq + len`. Call it before [`payload`](Self::payload).
+    #[inline]
+    pub(crate) fn gather(&mut self, seq: SeqNum, len: u32) {
+        self.stream.buffer.gather(seq, len);
     }
 
     /// Stream bytes `seq .. seq + len`, which must be in the send buffer.

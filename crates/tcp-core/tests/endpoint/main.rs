@@ -1,6 +1,7 @@
 //! Endpoints as a driver sees them.
 
 mod adversary;
+mod chunks;
 mod corking;
 mod device_mtu;
 mod egress;

@@ -1,13 +1,15 @@
 //! Two endpoints back to back in memory, in virtual time, over a link that can delay, lose, duplicate, reorder
 //! and stall.
 
+use ackline_tcp_core::error::StreamError;
 use ackline_tcp_core::policy::EgressScheduler;
 use ackline_tcp_core::policy::builtin::Fifo;
 use ackline_tcp_core::wire::{RxChecksum, TxChecksum, TxChecksumMode};
 use ackline_tcp_core::{
-    AcceptConfig, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn, RxPacket,
-    Target, TxBudget, TxId, TxPacket,
+    AcceptConfig, Conn, ConnConfig, ConnId, Duration, Endpoint, EndpointConfig, Event, Instant, ListenOn,
+    RxPacket, Target, TxBudget, TxId, TxPacket,
 };
+use bytes::Bytes;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use std::collections::{BTreeMap, VecDeque};
@@ -89,6 +91,9 @@ pub(crate) struct Host {
     pub(crate) events: Vec<Event>,
     /// What accepted connections do.
     pub(crate) serve: Plan,
+    /// The application copies, shares chunks and works in place by turns, in an order that follows from this number. `None`: it
+    /// copies.
+    pub(crate) mix: Option<u64>,
     /// Packets taken by the device that have not left.
     sending: VecDeque<(Instant, TxId, Wire)>,
 }
@@ -129,6 +134,14 @@ fn pattern() -> &'static [u8] {
         ChaCha8Rng::seed_from_u64(0).fill_bytes(&mut period);
         period.repeat(2)
     })
+}
+
+/// The bytes of every stream from `position` on, as a chunk of up to `len` bytes of shared memory.
+pub(crate) fn chunk_from(position: u64, len: usize) -> Bytes {
+    static PATTERN: OnceLock<Bytes> = OnceLock::new();
+    let long = PATTERN.get_or_init(|| pattern().repeat(8).into());
+    let at = (position % PERIOD) as usize;
+    long.slice(at..long.len().min(at + len))
 }
 
 /// The bytes of every stream from `position` on, at least [`PERIOD`] of them.
@@ -202,6 +215,7 @@ impl Net {
                 streams: BTreeMap::new(),
                 events: vec![],
                 serve: Plan::send(0),
+                mix: None,
                 sending: VecDeque::new(),
             }
         });
@@ -423,23 +437,98 @@ impl Host {
         let Some(mut conn) = self.endpoint.conn(id) else { return };
         let mut buffer = vec![0; stream.plan.read_size];
         loop {
-            let read = conn.read(now, &mut buffer).unwrap_or(0);
+            let read = read_some(now, &mut conn, stream, self.mix, &mut buffer);
             if read == 0 {
                 break;
             }
-            assert!(buffer[..read] == bytes_from(stream.read)[..read], "bytes {}.. of {id:?}", stream.read);
             stream.read += read as u64;
         }
         stream.ended |= conn.at_end();
         while stream.written < stream.plan.send {
-            let left = (stream.plan.send - stream.written).min(PERIOD);
-            match conn.write(now, &bytes_from(stream.written)[..left as usize]) {
+            match write_some(now, &mut conn, stream, self.mix) {
                 Ok(0) | Err(_) => return,
                 Ok(written) => stream.written += written as u64,
             }
         }
         if conn.state().is_synchronized() {
             conn.shutdown(now);
+        }
+    }
+}
+
+/// The turn of one of `ways`, and a length below `most`, at this point of a stream; always the first if there are no turns.
+fn turn(mix: Option<u64>, position: u64, ways: u64, most: u64) -> (u64, usize) {
+    let Some(seed) = mix else { return (0, 0) };
+    let mut hasher = std::hash::DefaultHasher::new();
+    (seed, position, ways).hash(&mut hasher);
+    let number = hasher.finish();
+    (number % ways, (number / ways % most) as usize)
+}
+
+/// Reads what there is, or some of it, and compares it. Returns the number of bytes.
+fn read_some(
+    now: Instant,
+    conn: &mut Conn<'_>,
+    stream: &Stream,
+    mix: Option<u64>,
+    buffer: &mut [u8],
+) -> usize {
+    let same = |at: u64, data: &[u8]| {
+        let fits = data
+            .chunks(PERIOD as usize)
+            .zip(0..)
+            .all(|(piece, number)| piece == &bytes_from(at + number * PERIOD)[..piece.len()]);
+        assert!(fits, "bytes {at}.. of {stream:?}");
+    };
+    match turn(mix, stream.read, 4, 100_000) {
+        (0, _) => {
+            let read = conn.read(now, buffer).unwrap_or(0);
+            same(stream.read, &buffer[..read]);
+            read
+        }
+        (1, most) => {
+            let [first, second] = conn.peek();
+            same(stream.read, first);
+            same(stream.read + first.len() as u64, second);
+            let read = (first.len() + second.len()).min(most + 1);
+            conn.consume(now, read);
+            read
+        }
+        (_, most) => {
+            let chunk = conn.read_chunk(now, most + 1).ok().flatten().unwrap_or_default();
+            same(stream.read, &chunk);
+            chunk.len()
+        }
+    }
+}
+
+/// Writes some of what is left.
+fn write_some(
+    now: Instant,
+    conn: &mut Conn<'_>,
+    stream: &Stream,
+    mix: Option<u64>,
+) -> Result<usize, StreamError> {
+    let left = stream.plan.send - stream.written;
+    match turn(mix, stream.written, 5, 300_000) {
+        (0, _) => conn.write(now, &bytes_from(stream.written)[..left.min(PERIOD) as usize]),
+        (1, most) => conn.write(now, &bytes_from(stream.written)[..(most % 1_000 + 1).min(left as usize)]),
+        (2, most) => conn.write_with(now, most + 1, |room| {
+            let mut filled = 0;
+            for slice in room {
+                let data = &bytes_from(stream.written)
+                    [filled..(filled + slice.len()).min(left.min(PERIOD) as usize)];
+                slice[..data.len()].copy_from_slice(data);
+                filled += data.len();
+            }
+            filled
+        }),
+        (_, most) => {
+            let mut chunk = chunk_from(stream.written, (most + 1).min(left as usize));
+            let before = chunk.len();
+            let taken = conn.write_bytes(now, &mut chunk)?;
+            assert_eq!(before - chunk.len(), taken);
+            Ok(taken)
         }
     }
 }
