@@ -10,7 +10,8 @@
 //!
 //! - [`Stack`]: a host with its addresses on one [`Device`]. It opens connections and listens.
 //! - [`TcpStream`], [`TcpListener`], [`TcpSocket`]: like tokio's ([what differs](#parity-with-tokionet)),
-//!   plus [`info`](TcpStream::info), changing policies at run time, reading and writing in place.
+//!   plus [`info`](TcpStream::info), changing policies at run time, reading and writing in place, and
+//!   [chunks](TcpStream::read_chunk) of shared memory instead of copies.
 //! - [`Incoming`], [`HeldSyn`]: a listener that answers a SYN when the program has decided.
 //! - [`UdpSocket`], [`UdpFlow`]: UDP on the same stack, for its own addresses and for any.
 //! - [`Packets`]: pings for any address, and other protocols, for a program that asks for them.

@@ -9,6 +9,7 @@ use crate::stack::turns::Exchange;
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::error::{ConnError, StreamError};
 use ackline_tcp_core::{ConnId, Instant, State};
+use bytes::Bytes;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::pin;
@@ -268,6 +269,76 @@ impl Handle {
 
     pub(super) fn poll_write(&self, cx: &mut Context<'_>, bufs: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         self.poll_operation(cx, Operation::Write, self.send(bufs))
+    }
+
+    /// Takes a chunk of received data, of at most `max` bytes; none at the end of the stream.
+    pub(super) fn take_chunk<'a>(
+        &'a self,
+        max: usize,
+    ) -> impl FnOnce(&mut Conn<'_>, &mut Exchange) -> Poll<io::Result<Option<Bytes>>> + 'a {
+        move |conn, exchange| {
+            if max == 0 {
+                return Poll::Ready(Ok(Some(Bytes::new())));
+            }
+            match conn.read_chunk(exchange.now, max.min(exchange.left())) {
+                Ok(Some(chunk)) => {
+                    exchange.add(chunk.len());
+                    Poll::Ready(Ok(Some(chunk)))
+                }
+                _ if conn.at_end() => Poll::Ready(Ok(None)),
+                _ => match conn.error() {
+                    Some(error) => Poll::Ready(Err(self.ended(error))),
+                    None => Poll::Pending,
+                },
+            }
+        }
+    }
+
+    pub(super) fn poll_read_chunk(
+        &self,
+        cx: &mut Context<'_>,
+        max: usize,
+    ) -> Poll<io::Result<Option<Bytes>>> {
+        self.poll_operation(cx, Operation::Read, self.take_chunk(max))
+    }
+
+    pub(super) async fn read_chunk(&self, max: usize) -> io::Result<Option<Bytes>> {
+        poll_fn(|cx| self.poll_read_chunk(cx, max)).await
+    }
+
+    /// Takes as much of `chunk` as fits into the send buffer off its front.
+    pub(super) fn give_chunk<'a>(
+        &'a self,
+        chunk: &'a mut Bytes,
+    ) -> impl FnOnce(&mut Conn<'_>, &mut Exchange) -> Poll<io::Result<usize>> + 'a {
+        move |conn, exchange| {
+            if chunk.is_empty() {
+                return Poll::Ready(Ok(0));
+            }
+            match conn.write_bytes_up_to(exchange.now, chunk, exchange.left()) {
+                Ok(0) => Poll::Pending,
+                Ok(taken) => {
+                    exchange.add(taken);
+                    Poll::Ready(Ok(taken))
+                }
+                Err(error) => Poll::Ready(Err(self.refused(error))),
+            }
+        }
+    }
+
+    pub(super) fn poll_write_bytes(
+        &self,
+        cx: &mut Context<'_>,
+        chunk: &mut Bytes,
+    ) -> Poll<io::Result<usize>> {
+        self.poll_operation(cx, Operation::Write, self.give_chunk(chunk))
+    }
+
+    pub(super) async fn write_bytes(&self, mut chunk: Bytes) -> io::Result<()> {
+        while !chunk.is_empty() {
+            poll_fn(|cx| self.poll_write_bytes(cx, &mut chunk)).await?;
+        }
+        Ok(())
     }
 
     pub(super) fn poll_flushed(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

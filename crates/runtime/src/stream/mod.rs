@@ -23,6 +23,7 @@ use crate::stack::shard::Anchor;
 use ackline_tcp_core::config::FastOpen;
 use ackline_tcp_core::endpoint::Conn;
 use ackline_tcp_core::{ConnId, Instant};
+use bytes::Bytes;
 use handle::Handle;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -160,6 +161,79 @@ impl TcpStream {
         fill: impl FnOnce([&mut [u8]; 2]) -> usize,
     ) -> io::Result<usize> {
         self.conn.write_with(max, fill).await
+    }
+
+    /// Takes received data out of the connection: at most `max` bytes, and as many as lie together in memory, which may be
+    /// fewer than have arrived. Waits until there is some; `None` is the end of the stream. With a `max` of 0 the chunk is
+    /// empty, and nothing is waited for.
+    ///
+    /// Bulk data is not copied to make chunks, and the lock of the stack is held for less time than a read holds it. A chunk shares a block of
+    /// 65,536 bytes with its neighbours, which is freed when the last of them is dropped: who keeps small parts of a stream for
+    /// long should copy them. A small chunk has memory of its own. Chunks and reads may alternate.
+    ///
+    /// Nothing is lost if the future is dropped before it is ready.
+    ///
+    /// # Errors
+    /// As for reads.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ackline_runtime::TcpStream;
+    /// /// Passes on what comes, without copying it.
+    /// async fn relay(from: &mut TcpStream, to: &mut TcpStream) -> std::io::Result<()> {
+    ///     while let Some(chunk) = from.read_chunk(1 << 16).await? {
+    ///         to.write_bytes(chunk).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    pub async fn read_chunk(&mut self, max: usize) -> io::Result<Option<Bytes>> {
+        self.conn.read_chunk(max).await
+    }
+
+    /// [`read_chunk`](Self::read_chunk) as a poll function.
+    ///
+    /// # Errors
+    /// As for reads.
+    pub fn poll_read_chunk(&mut self, cx: &mut Context<'_>, max: usize) -> Poll<io::Result<Option<Bytes>>> {
+        self.conn.poll_read_chunk(cx, max)
+    }
+
+    /// Writes all of `chunk`: waits until the send buffer has taken its last byte, not until it is sent.
+    ///
+    /// The connection shares the memory of a chunk of at least 65,536 bytes instead of copying it, until the peer has acknowledged
+    /// the chunk; smaller ones are copied like a write. Shared memory counts as the connection's. If a chunk is a part of
+    /// something larger (a slice of a mapped file), all of that stays until then. Chunks and writes may alternate; the stream
+    /// has the order of the calls.
+    ///
+    /// If the future is dropped before it is ready, a part may have been written: [`poll_write_bytes`](Self::poll_write_bytes)
+    /// tells how much.
+    ///
+    /// # Errors
+    /// As for writes.
+    ///
+    /// # Examples
+    /// ```
+    /// # use ackline_runtime::TcpStream;
+    /// use bytes::Bytes;
+    ///
+    /// /// Every connection sends from the same memory.
+    /// async fn answer(stream: &mut TcpStream, page: &Bytes) -> std::io::Result<()> {
+    ///     stream.write_bytes(page.clone()).await
+    /// }
+    /// ```
+    pub async fn write_bytes(&mut self, chunk: Bytes) -> io::Result<()> {
+        self.conn.write_bytes(chunk).await
+    }
+
+    /// Takes as much of `chunk` as fits into the send buffer off its front, and returns the number of bytes. Waits until
+    /// something fits; an empty chunk is ready at once, with 0. As [`write_bytes`](Self::write_bytes), whether memory
+    /// is shared depends on what the chunk still holds: call it again with the same one for the rest, which then is shared, too.
+    ///
+    /// # Errors
+    /// As for writes; then nothing was taken.
+    pub fn poll_write_bytes(&mut self, cx: &mut Context<'_>, chunk: &mut Bytes) -> Poll<io::Result<usize>> {
+        self.conn.poll_write_bytes(cx, chunk)
     }
 
     /// Waits until the peer has acknowledged all written data and the FIN. Call it after `shutdown`; without

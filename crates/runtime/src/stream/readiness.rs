@@ -9,7 +9,7 @@ use super::handle::{Operation, Otherwise, few};
 use crate::stack::turns::Exchange;
 use ackline_tcp_core::State;
 use ackline_tcp_core::endpoint::Conn;
-use bytes::BufMut;
+use bytes::{BufMut, Bytes};
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::task::{Context, Poll};
 use tokio::io::{Interest, ReadBuf, Ready};
@@ -110,6 +110,23 @@ impl TcpStream {
     /// As [`try_write`](Self::try_write).
     pub fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         at_once(self.conn.operate(Operation::Write, Otherwise::GiveUp, self.conn.send(bufs)))
+    }
+
+    /// Takes a chunk of what is available, of at most `max` bytes, without waiting; see [`read_chunk`](Self::read_chunk).
+    ///
+    /// # Errors
+    /// As [`try_read`](Self::try_read).
+    pub fn try_read_chunk(&self, max: usize) -> io::Result<Option<Bytes>> {
+        at_once(self.conn.operate(Operation::Read, Otherwise::GiveUp, self.conn.take_chunk(max)))
+    }
+
+    /// Takes as much of `chunk` off its front as there is room for, without waiting; see
+    /// [`poll_write_bytes`](Self::poll_write_bytes).
+    ///
+    /// # Errors
+    /// As [`try_write`](Self::try_write); then nothing was taken.
+    pub fn try_write_bytes(&self, chunk: &mut Bytes) -> io::Result<usize> {
+        at_once(self.conn.operate(Operation::Write, Otherwise::GiveUp, self.conn.give_chunk(chunk)))
     }
 
     /// Waits for data, and copies as much as fits into `buf` without consuming it: the next read returns it

@@ -2,7 +2,7 @@
 
 use super::TcpStream;
 use crate::info::Info;
-use bytes::BufMut;
+use bytes::{BufMut, Bytes};
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
@@ -216,6 +216,34 @@ macro_rules! reads {
             ) -> io::Result<R> {
                 self.stream.conn.with_readable(use_data).await
             }
+
+            /// As [`TcpStream::read_chunk`].
+            ///
+            /// # Errors
+            /// As for reads.
+            pub async fn read_chunk(&mut self, max: usize) -> io::Result<Option<Bytes>> {
+                self.stream.conn.read_chunk(max).await
+            }
+
+            /// As [`TcpStream::poll_read_chunk`].
+            ///
+            /// # Errors
+            /// As for reads.
+            pub fn poll_read_chunk(
+                &mut self,
+                cx: &mut Context<'_>,
+                max: usize,
+            ) -> Poll<io::Result<Option<Bytes>>> {
+                self.stream.conn.poll_read_chunk(cx, max)
+            }
+
+            /// As [`TcpStream::try_read_chunk`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn try_read_chunk(&self, max: usize) -> io::Result<Option<Bytes>> {
+                self.stream.try_read_chunk(max)
+            }
         }
 
         impl AsyncRead for $half {
@@ -269,6 +297,34 @@ macro_rules! writes {
                 fill: impl FnOnce([&mut [u8]; 2]) -> usize,
             ) -> io::Result<usize> {
                 self.stream.conn.write_with(max, fill).await
+            }
+
+            /// As [`TcpStream::write_bytes`].
+            ///
+            /// # Errors
+            /// As for writes.
+            pub async fn write_bytes(&mut self, chunk: Bytes) -> io::Result<()> {
+                self.stream.conn.write_bytes(chunk).await
+            }
+
+            /// As [`TcpStream::poll_write_bytes`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn poll_write_bytes(
+                &mut self,
+                cx: &mut Context<'_>,
+                chunk: &mut Bytes,
+            ) -> Poll<io::Result<usize>> {
+                self.stream.conn.poll_write_bytes(cx, chunk)
+            }
+
+            /// As [`TcpStream::try_write_bytes`].
+            ///
+            /// # Errors
+            /// As there.
+            pub fn try_write_bytes(&self, chunk: &mut Bytes) -> io::Result<usize> {
+                self.stream.try_write_bytes(chunk)
             }
 
             /// As [`TcpStream::flushed`].

@@ -1,5 +1,6 @@
 //! Stacks that talk to each other over a pair of devices in memory.
 
+mod chunks;
 mod churn;
 mod closing;
 mod common;

@@ -60,21 +60,23 @@ impl Connection {
         Ok(written)
     }
 
-    /// Takes as much of `chunk` as fits into the send buffer off its front.
+    /// Takes as much of the first `most` bytes of `chunk` as fits into the send buffer.
     pub(crate) fn write_chunk(
         &mut self,
         budget: &mut Budget,
         chunk: &mut Bytes,
+        most: usize,
     ) -> Result<usize, StreamError> {
         self.check_writable()?;
+        let wanted = chunk.len().min(most);
         if is_shared(chunk) {
-            self.ask_to_share(budget, chunk.len());
+            self.ask_to_share(budget, wanted);
         } else {
-            self.ask_for_memory(budget, chunk.len());
+            self.ask_for_memory(budget, wanted);
         }
-        let most = self.write_space();
-        let written = self.snd.write_chunk(&self.config, chunk, most);
-        self.snd.note_write(chunk.is_empty());
+        let fits = wanted.min(self.write_space());
+        let written = self.snd.write_chunk(&self.config, chunk, fits);
+        self.snd.note_write(written == wanted);
         Ok(written)
     }
 

@@ -101,7 +101,21 @@ impl Conn<'_> {
     /// }
     /// ```
     pub fn write_bytes(&mut self, now: Instant, chunk: &mut Bytes) -> Result<usize, StreamError> {
-        self.act(now, |conn, ctx| conn.write_chunk(ctx.budget, chunk))
+        self.write_bytes_up_to(now, chunk, usize::MAX)
+    }
+
+    /// The same, for at most `most` bytes of `chunk`: for a driver whose connections take turns. Whether it is shared depends on the
+    /// length of the chunk, and not on `most`.
+    ///
+    /// # Errors
+    /// As [`write_bytes`](Self::write_bytes).
+    pub fn write_bytes_up_to(
+        &mut self,
+        now: Instant,
+        chunk: &mut Bytes,
+        most: usize,
+    ) -> Result<usize, StreamError> {
+        self.act(now, |conn, ctx| conn.write_chunk(ctx.budget, chunk, most))
     }
 
     /// Lets `fill` write into at most `max` bytes of free send buffer in place; it returns the number of
