@@ -11,6 +11,9 @@ use ackline_netsim::queue::{
 };
 use ackline_netsim::{LinkSpec, Service, Trace};
 use ackline_tcp_core::{Duration, Instant};
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 type Result<T> = std::result::Result<T, ScenarioError>;
@@ -102,10 +105,24 @@ impl PathSetup {
     }
 }
 
+/// Bytes of the longest trace. What is longer is none, and may have no end at all.
+const LONGEST_TRACE: u64 = 64 << 20;
+
 fn trace(item: &Item<'_>, folder: &Path) -> Result<Trace> {
     let path = folder.join(item.text()?);
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| item.error(format!("cannot read {}: {error}", path.display())))?;
+    let mut text = String::new();
+    let read = File::open(&path).and_then(|file| file.take(LONGEST_TRACE + 1).read_to_string(&mut text));
+    let unread = |why: &dyn Display| item.error(format!("cannot read {}: {why}", path.display()));
+    match read {
+        Ok(_) if text.len() as u64 > LONGEST_TRACE => {
+            return Err(unread(&"it is longer than 64 MB; a trace is a list of times, one a line"));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+            return Err(unread(&"it is no text; a trace is a list of times in ms, one a line"));
+        }
+        Err(error) => return Err(unread(&error)),
+    }
     Trace::parse(&text).map_err(|error| item.error(format!("{}: {error}", path.display())))
 }
 
