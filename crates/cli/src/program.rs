@@ -2,13 +2,14 @@
 
 use crate::failure::{Exit, Failure, plain};
 use crate::names::RESOLV_CONF;
-use crate::output;
 use crate::signals::Signals;
+use crate::{interfaces, output};
 use ackline::runtime::device::tun::{Tun, TunConfig};
 use ackline::runtime::netlink::InterfaceAddress;
-use ackline::runtime::netns::{Namespace, enter_user_namespace, replace_file_for_thread};
+use ackline::runtime::netns::{Namespace, end_with_thread, enter_user_namespace, replace_file_for_thread};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use rustix::process::{Pid, Signal, kill_process};
+use std::env;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io;
@@ -16,6 +17,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::FileExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
+use std::sync::mpsc;
+use std::thread;
 use tokio::process::{Child, Command};
 
 /// The name of the program's interface.
@@ -64,6 +67,8 @@ impl Addresses {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inside<'a> {
     pub(crate) addresses: Addresses,
+    /// What it is told to stand for this machine.
+    pub(crate) base: Ipv4Addr,
     /// IPv6, too, if this machine's kernel has it.
     pub(crate) ipv6: bool,
     /// What is routed to the device; nothing stands for everything.
@@ -118,51 +123,77 @@ pub(crate) fn prepare() -> Result<(), Failure> {
     Ok(enter_user_namespace()?)
 }
 
+/// What stands for the machine if this process is such a program itself: it was told, and the path that it is behind leads there.
+pub(crate) fn outer_base() -> Result<Option<Ipv4Addr>, Failure> {
+    let told = env::var(BASE).ok().and_then(|told| told.parse().ok());
+    // Whoever is not inside has the variable from somewhere else.
+    let inside = told.is_some() && interfaces::all()?.iter().any(|interface| interface.name == INTERFACE);
+    Ok(told.filter(|_| inside))
+}
+
 /// The thread may make and enter namespaces.
 pub(crate) fn has_rights() -> bool {
     rustix::thread::capabilities(None)
         .is_ok_and(|sets| sets.effective.contains(rustix::thread::CapabilitySet::SYS_ADMIN))
 }
 
+/// A process that is killed with this one.
+pub(crate) struct Program {
+    child: Child,
+    /// The thread that started it ends without this.
+    _started_by: mpsc::Sender<()>,
+}
+
 /// The program, and the way out of its namespace.
 pub(crate) struct Started {
-    pub(crate) child: Child,
+    pub(crate) program: Program,
     pub(crate) tun: Tun,
     pub(crate) overruns: Overruns,
 }
 
 /// Starts the program in a new network namespace whose only way out is a TUN device.
 pub(crate) fn start(command: &[OsString], place: Inside<'_>) -> Result<Started, Failure> {
-    let [program, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
-    let inside = || -> Result<Started, Failure> {
+    let [name, arguments @ ..] = command else { return Err(Failure::usage("no command")) };
+    let mut command = Command::new(name);
+    // It has no network without this process.
+    command.args(arguments).env(BASE, place.base.to_string()).kill_on_drop(true);
+    end_with_thread(command.as_std_mut());
+    let (name, device, resolv_conf) =
+        (name.to_string_lossy().into_owned(), place.device(), place.resolv_conf.to_owned());
+    let mut inside = move || -> Result<_, Failure> {
         Namespace::new_for_thread()?;
-        let tun = Tun::create(&place.device())?;
+        let tun = Tun::create(&device)?;
         let overruns = Overruns::open();
         // A container may permit namespaces and forbid mounts. Addresses work all the same.
-        if let Err(error) = replace_file_for_thread(RESOLV_CONF, place.resolv_conf.as_bytes()) {
+        if let Err(error) = replace_file_for_thread(RESOLV_CONF, resolv_conf.as_bytes()) {
             output::say(&format!("warning: names are not resolved inside: {error}"));
         }
-        let mut command = Command::new(program);
-        // It has no network without this process.
-        command.args(arguments).env(BASE, place.addresses.base.to_string()).kill_on_drop(true);
-        let child = command.spawn().map_err(|error| {
-            let name = program.to_string_lossy();
-            match error.kind() {
-                io::ErrorKind::NotFound => Failure::new(Exit::File, format!("{name}: no such program")),
-                _ => Failure::new(Exit::File, format!("cannot run {name}: {}", plain(&error))),
-            }
+        let child = command.spawn().map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::new(Exit::File, format!("{name}: no such program")),
+            _ => Failure::new(Exit::File, format!("cannot run {name}: {}", plain(&error))),
         })?;
-        Ok(Started { child, tun, overruns })
+        Ok((child, tun, overruns))
     };
-    // A namespace belongs to a thread; this one ends, and the program and the device keep the namespace.
+    // A namespace belongs to a thread, and the program ends with the thread that started it. That one waits until the program is not
+    // needed any more; the program and the device keep the namespace.
+    let (started_by, ended) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
     let handle = tokio::runtime::Handle::current();
-    std::thread::scope(|scope| {
-        let thread = scope.spawn(|| {
-            let _entered = handle.enter();
-            inside()
-        });
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-    })
+    let work = move || {
+        let entered = handle.enter();
+        let outcome = inside();
+        drop(entered);
+        if tell.send(outcome).is_ok() {
+            let _ = ended.recv();
+        }
+    };
+    thread::Builder::new()
+        .name("program".into())
+        .spawn(work)
+        .map_err(|error| Failure::system("start a thread", &error))?;
+    let gone = || Failure::system("start the program", &io::ErrorKind::BrokenPipe.into());
+    let (child, tun, overruns) = told.recv().map_err(|_| gone())??;
+    Ok(Started { program: Program { child, _started_by: started_by }, tun, overruns })
 }
 
 /// Counts the packets that found no room in the program's interface because this process had not read those before.
@@ -195,7 +226,8 @@ impl Overruns {
 }
 
 /// Waits for the program, and passes signals on to it that end this process otherwise.
-pub(crate) async fn wait(mut child: Child, signals: &mut Signals) -> Result<ExitStatus, Failure> {
+pub(crate) async fn wait(program: Program, signals: &mut Signals) -> Result<ExitStatus, Failure> {
+    let Program { mut child, _started_by } = program;
     loop {
         tokio::select! {
             status = child.wait() => return status.map_err(|error| Failure::system("wait for the program", &error)),

@@ -167,6 +167,13 @@ pub fn isolate_command(command: &mut Command) {
     sys::isolate(command);
 }
 
+/// Makes the process of `command` be killed (`SIGKILL`) as soon as the thread that starts it ends, whatever ends it. So a program whose
+/// network is this process leaves no namespace behind if this process is killed. What the program itself starts is not killed, nor is
+/// a program that changes its user.
+pub fn end_with_thread(command: &mut Command) {
+    sys::end_with_thread(command);
+}
+
 fn refused(errno: Errno) -> Error {
     match errno {
         Errno::PERM | Errno::ACCESS | Errno::NOSPC | Errno::USERS => Error::NamespaceForbidden,

@@ -80,7 +80,7 @@ pub(crate) struct ScenarioArgs {
     ///
     /// Its network runs in real time, and each host where its key `world` says: in the simulator ("virtual"), as a stack of ackline
     /// ("live"), or as the kernel's TCP in a network namespace ("kernel").
-    #[arg(value_name = "FILE.toml", group = "any_file", conflicts_with_all = ["command", "pcap", "plot", "resolver", "PathArgs"])]
+    #[arg(value_name = "FILE.toml", group = "any_file", conflicts_with_all = ["command", "pcap", "plot", "resolver", "mtu", "PathArgs"])]
     pub(crate) file: Option<PathBuf>,
     /// A scenario whose network the program is behind, in place of a path: its other hosts and applications run beside the program
     #[arg(long, value_name = "FILE.toml", group = "any_file", requires = "command", conflicts_with_all = ["PathArgs", "mtu"])]
@@ -95,13 +95,13 @@ pub(crate) struct ScenarioArgs {
     #[arg(short, long, value_name = "KEY=VALUE", requires = "any_file")]
     pub(crate) set: Vec<String>,
     /// Folder for results, tables, plots and a report; finished runs in it are not repeated
-    #[arg(short, long, value_name = "DIR", requires = "file")]
+    #[arg(short, long, value_name = "DIR", requires = "file", conflicts_with = "command")]
     pub(crate) out: Option<PathBuf>,
     /// Simulate it, too, and tell where simulation and real time differ by more than their spread
-    #[arg(long, requires = "file")]
+    #[arg(long, requires = "file", conflicts_with = "command")]
     pub(crate) both: bool,
     /// Run these points of the sweep only: 17..33 is 17 to 32, 33.. the rest, 17 one
-    #[arg(long, value_name = "A..B", requires = "file")]
+    #[arg(long, value_name = "A..B", requires = "file", conflicts_with = "command")]
     pub(crate) points: Option<PointRange>,
 }
 

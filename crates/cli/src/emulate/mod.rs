@@ -99,9 +99,17 @@ async fn emulate(
     let stage = |error| Failure::from(RunError::Stage(error));
     let (mut hosts, others) = Hosts::start(kind, &runtime, hosts, ends, interval).map_err(stage)?;
     let offload = kind.offload != Offload::Off;
-    let inside =
-        Inside { addresses, ipv6: false, routes: &[], resolv_conf: &resolv_conf, offload, mtu: mtu[0] };
-    let Started { child, tun, overruns } = program::start(&args.command, inside)?;
+    let inside = Inside {
+        addresses,
+        // Of nested paths the outermost one leads to the machine.
+        base: program::outer_base()?.unwrap_or(addresses.base),
+        ipv6: false,
+        routes: &[],
+        resolv_conf: &resolv_conf,
+        offload,
+        mtu: mtu[0],
+    };
+    let Started { program, tun, overruns } = program::start(&args.command, inside)?;
     // Its time begins when all is there.
     let mut emulator = Emulator::new(kind.pacing).map_err(failed)?.with_offload(kind.offload);
     let zero = unix_ns(emulator.epoch());
@@ -115,7 +123,7 @@ async fn emulate(
     hosts.begin(&runtime, emulator.epoch()).map_err(stage)?;
     let mut signals = Signals::catch()?;
     let status = tokio::select! {
-        status = program::wait(child, &mut signals) => status?,
+        status = program::wait(program, &mut signals) => status?,
         error = outside.run() => return Err(failed(error)),
         ended = emulator.run(&mut network.sim) => {
             ended.map_err(failed)?;

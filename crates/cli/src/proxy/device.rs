@@ -7,7 +7,7 @@ use crate::args::proxy::{ProxyArgs, ProxyDeviceArgs};
 use crate::failure::{Exit, Failure};
 use crate::interfaces;
 use crate::names::Names;
-use crate::program::{self, Addresses, INTERFACE, Inside, Started};
+use crate::program::{self, Addresses, INTERFACE, Inside, Program, Started};
 use crate::tunnel;
 use ackline::runtime::device::frame_socket::{FrameSocket, FrameSocketConfig};
 use ackline::runtime::device::tun::{Tun, TunConfig};
@@ -18,12 +18,11 @@ use rustix::fs::{FileType, fstat};
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use tokio::process::Child;
 
 /// A device, and the program behind it.
 pub(super) struct Opened {
     pub(super) device: Box<dyn Device>,
-    pub(super) program: Option<Child>,
+    pub(super) program: Option<Program>,
 }
 
 /// Where clients are, and who the proxy is there.
@@ -122,6 +121,7 @@ impl Place {
         let device = &args.device;
         let inside = |addresses, resolv_conf| Inside {
             addresses,
+            base: addresses.base,
             ipv6: true,
             routes: &device.route,
             resolv_conf,
@@ -131,9 +131,9 @@ impl Place {
         let opened: Box<dyn Device> = match kind {
             Kind::Program(addresses) => {
                 let resolv_conf = names.resolv_conf(addresses);
-                let Started { child, tun, .. } =
+                let Started { program, tun, .. } =
                     program::start(&args.command, inside(addresses, &resolv_conf))?;
-                return Ok(Opened { device: Box::new(tun), program: Some(child) });
+                return Ok(Opened { device: Box::new(tun), program: Some(program) });
             }
             Kind::Interface(addresses) => Box::new(interface(args, &name, addresses)?),
             Kind::Namespace(at, addresses) => {

@@ -139,7 +139,7 @@ async fn serve(
     }
     let end = async {
         match program {
-            Some(child) => program::wait(child, &mut signals).await.map(Some),
+            Some(program) => program::wait(program, &mut signals).await.map(Some),
             None => {
                 signals.next().await;
                 Ok(None)

@@ -1,8 +1,9 @@
 //! `ackline emulate`: programs behind paths.
 
-use crate::common::{Ended, Running, ackline, names, run, scratch, text};
+use crate::common::{Ended, Running, ackline, names, run, scratch, text, until};
 use crate::net::*;
 use crate::usage::refused;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
@@ -219,7 +220,7 @@ fn names_are_resolved_inside_and_the_machines_file_stays() {
         let inner = format!("{program} emulate -q --delay 5ms -- bash -c '{ask}'");
         let said = shell(&["--resolver", &resolver], &inner);
         assert!(said.starts_with("192.0.2.7 "), "{said}");
-        assert!(said.ends_with("nameserver 100.64.0.5\n100.64.0.5\n"), "{said}");
+        assert!(said.ends_with("nameserver 100.64.0.5\n100.64.0.1\n"), "{said}");
     });
 }
 
@@ -274,12 +275,38 @@ fn datagrams_pass_both_ways_and_a_closed_port_refuses() {
 #[test]
 fn paths_nest() {
     with_tun("emulate::paths_nest", || {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
+        let port = listener.local_addr().expect("bound").port();
+        let server = std::thread::spawn(move || {
+            listener.accept().expect("a connection").0.write_all(b"the machine\n").expect("taken");
+        });
         let program = env!("CARGO_BIN_EXE_ackline");
-        let inner = ["emulate", "-q", "--", "sh", "-c", "echo $ACKLINE_BASE"];
+        let ask = format!(
+            "sed -n 2p /etc/resolv.conf; echo $ACKLINE_BASE; exec 3<>/dev/tcp/$ACKLINE_BASE/{port}; cat <&3"
+        );
+        let inner = ["emulate", "-q", "--", "bash", "-c", &ask];
         let ended = run(&[&["emulate", "-q", "--delay", "5ms", "--", program][..], &inner].concat());
         succeeded(&ended);
-        // The second level has the addresses behind those of the first.
-        assert_eq!(String::from_utf8_lossy(&ended.stdout), "100.64.0.5\n");
+        server.join().expect("it has answered");
+        // The second level has the addresses behind those of the first, which leads to the machine.
+        let expected = "nameserver 100.64.0.5\n100.64.0.1\nthe machine\n";
+        assert_eq!(String::from_utf8_lossy(&ended.stdout), expected);
+    });
+}
+
+#[test]
+fn a_program_ends_with_the_emulator_even_if_that_is_killed() {
+    with_tun("emulate::a_program_ends_with_the_emulator_even_if_that_is_killed", || {
+        let (_directory, file) = scratch("pid");
+        let write = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", text(&file));
+        let running = Running::start(&mut ackline(&["emulate", "-q", "--", "sh", "-c", &write]));
+        let pid = until("the program", || std::fs::read_to_string(&file).ok());
+        running.signal(Signal::KILL);
+        assert_eq!(running.end().status, None);
+        // Nobody may have asked yet how it ended.
+        let command_line = format!("/proc/{}/cmdline", pid.trim());
+        let has_ended = || std::fs::read(&command_line).map_or(true, |line| line.is_empty());
+        until("its end", || has_ended().then_some(()));
     });
 }
 
@@ -311,10 +338,29 @@ fn a_wrong_path_is_told_before_anything_runs() {
             ["--trace", "a link has a rate or a trace, not both"],
         ),
         (&["--trace", "/nonexistent"], ["--trace", "cannot read /nonexistent"]),
+        (&["--trace", "/dev/zero"], ["--trace", "cannot read /dev/zero: it is longer than"]),
+        (
+            &["--trace", env!("CARGO_BIN_EXE_ackline")],
+            ["--trace", "it is no text; a trace is a list of times"],
+        ),
         (&["--resolver", "name.test"], ["--resolver", "not an address; write one like 192.0.2.53"]),
     ] {
         let complaint = refused(&[&["emulate"], arguments, &["--", "true"]].concat(), 2);
         assert!(parts.iter().all(|part| complaint.contains(part)), "{complaint}");
+    }
+}
+
+#[test]
+fn what_only_a_command_or_a_scenario_has_is_refused_for_the_other() {
+    for arguments in [
+        &["--out", "results", "--", "true"][..],
+        &["--both", "--", "true"],
+        &["--points", "1", "--", "true"],
+        &["--mtu", "9000", "pair.toml"],
+    ] {
+        let ended = run(&[&["emulate"], arguments].concat());
+        assert_eq!(ended.status, Some(2), "{ended:?}");
+        assert!(ended.stderr.contains("cannot be used with"), "{ended:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::process::Signal;
 use rustix::thread::UnshareFlags;
 use std::io;
 use std::os::unix::process::CommandExt as _;
@@ -82,6 +83,19 @@ pub(crate) fn isolate(command: &mut Command) {
             unshare_user_and_net()
                 .and_then(|()| maps.install())
                 .map_err(|errno| io::Error::from_raw_os_error(errno.raw_os_error()))
+        })
+    };
+}
+
+/// Makes `command`'s process be killed as soon as the thread that starts it ends, however this ends.
+pub(crate) fn end_with_thread(command: &mut Command) {
+    let parent = rustix::process::getpid();
+    // SAFETY: the closure runs in the forked child, where only async-signal-safe calls are allowed: it makes system calls on numbers.
+    unsafe {
+        command.pre_exec(move || {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            // Who has ended before that call sends no signal any more.
+            if rustix::process::getppid() == Some(parent) { Ok(()) } else { Err(Errno::SRCH.into()) }
         })
     };
 }
