@@ -15,6 +15,7 @@ pub(super) const LIVE: Live = Live {
     },
     parts: &[
         part!(SHORT, "200 Mbit/s and 60 ms, beside the kernel's cubic and reno"),
+        part!(FAST, "500 Mbit/s and 60 ms, beside the kernel's cubic and reno"),
         part!(LONG, "200 Mbit/s and 180 ms, beside the kernel's cubic"),
     ],
     page: include_str!("acwap.md"),
@@ -34,6 +35,20 @@ const SHORT: Experiment = Experiment {
     measures: MEASURES,
     runs: 5,
     quick: &["duration=3s", "measure.from=2s"],
+};
+
+const FAST: Experiment = Experiment {
+    name: "500mbit",
+    title: "HSTCP or ACWAP beside a flow of the kernel: 500 Mbit/s, 60 ms",
+    scenario: scenario!("live/acwap-500mbit"),
+    points: &[
+        Point { name: "hstcp, kernel cubic", paper: &[], quick: false },
+        Point { name: "acwap, kernel cubic", paper: &[], quick: false },
+        Point { name: "hstcp, kernel reno", paper: &[], quick: false },
+        Point { name: "acwap, kernel reno", paper: &[], quick: false },
+    ],
+    runs: 3,
+    ..SHORT
 };
 
 const LONG: Experiment = Experiment {
