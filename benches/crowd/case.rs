@@ -11,19 +11,22 @@ pub(crate) enum Who {
     Kernel,
     /// ackline over a TUN device with super-packets and checksum offload.
     Tun,
+    /// The same, with an application that exchanges chunks instead of copying.
+    TunChunks,
     /// ackline over a packet socket on one of a pair of virtual Ethernet interfaces, with the same.
     Packet,
 }
 
 impl Who {
-    pub(crate) const ALL: [Self; 3] = [Self::Kernel, Self::Tun, Self::Packet];
-    /// All but the one that they are compared with.
+    pub(crate) const ALL: [Self; 4] = [Self::Kernel, Self::Tun, Self::TunChunks, Self::Packet];
+    /// Those for which there are targets.
     pub(crate) const OURS: [Self; 2] = [Self::Tun, Self::Packet];
 
     const fn name(self) -> &'static str {
         match self {
             Self::Kernel => "kernel",
             Self::Tun => "ackline-tun",
+            Self::TunChunks => "ackline-tun-chunks",
             Self::Packet => "ackline-packet",
         }
     }
@@ -32,6 +35,7 @@ impl Who {
         match self {
             Self::Kernel => "kernel, veth with TSO",
             Self::Tun => "ackline, TUN",
+            Self::TunChunks => "ackline, TUN, chunks",
             Self::Packet => "ackline, AF_PACKET",
         }
     }
@@ -138,7 +142,9 @@ impl Case {
     pub(crate) fn all() -> Vec<Self> {
         let cases = What::all().flat_map(|what| Who::ALL.map(|who| Self { who, what }));
         // Between two kernels a direction is like the other.
-        cases.filter(|&case| case.who != Who::Kernel || case == case.kernels()).collect()
+        let cases = cases.filter(|&case| case.who != Who::Kernel || case == case.kernels());
+        let bulk = |what| matches!(what, What::Traffic(Act::Send { .. } | Act::Receive { .. }));
+        cases.filter(|case| case.who != Who::TunChunks || bulk(case.what)).collect()
     }
 
     /// The kernel's case that it is compared with.

@@ -17,6 +17,7 @@
 
 mod board;
 mod case;
+mod chunks;
 #[path = "../compare/command.rs"]
 mod command;
 #[path = "../support/descriptors.rs"]

@@ -2,6 +2,7 @@
 
 use crate::board::{Board, jain};
 use crate::case::{Act, Who};
+use crate::chunks::Chunks;
 use crate::descriptors;
 use crate::ground::{self, HERE, HERE_VETH, Outcome, PEER, PORT};
 use crate::memory::{self, MEGABYTE};
@@ -60,7 +61,7 @@ impl Here {
                 })??;
                 Self::Kernel(there)
             }
-            Who::Tun => Self::Device(Box::new(ground::tun(peer, |config| config)?)),
+            Who::Tun | Who::TunChunks => Self::Device(Box::new(ground::tun(peer, |config| config)?)),
             Who::Packet => {
                 Self::Device(Box::new(ground::packet(peer, |config| config.gateway(PEER.into()))?))
             }
@@ -121,8 +122,13 @@ pub(crate) fn run(who: Who, act: Act, length: Duration) -> Outcome<Sample> {
     spawn("here", &report, {
         let board = board.clone();
         move || {
-            here.run(&runtime, program::connect(act, board.clone(), connect), async |stack| {
-                program::connect(act, board, async || stack.connect((PEER, PORT)).await).await
+            let kernel = program::connect(act, board.clone(), connect);
+            here.run(&runtime, kernel, async |stack| {
+                let open = async || stack.connect((PEER, PORT)).await;
+                match who {
+                    Who::TunChunks => program::connect(act, board, async || open().await.map(Chunks)).await,
+                    _ => program::connect(act, board, open).await,
+                }
             })
         }
     })?;

@@ -2,14 +2,17 @@
 
 use crate::progress::Progress;
 use ackline::runtime::stream::ReadHalf;
+use bytes::Bytes;
 use std::fs::File;
 use std::future::pending;
-use std::io::{self, Write as _};
+use std::io::{self, IoSlice, Write as _};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
 
 /// Bytes that one write hands to the file; the next ones are received while it runs.
 const CHUNK: usize = 256 << 10;
+/// Pieces that one write hands to the file: as many as `writev` takes.
+const PIECES: usize = 1_024;
 
 /// Why not everything was copied.
 #[derive(Debug)]
@@ -20,28 +23,31 @@ pub(crate) enum CopyError {
     Write(io::Error),
 }
 
-/// Receives to the end of the stream, into one buffer while another is written.
+/// Receives to the end of the stream, some chunks while others are written.
 pub(crate) async fn copy(
     from: &mut ReadHalf<'_>,
     to: &Arc<File>,
     progress: &Progress,
 ) -> Result<(), CopyError> {
-    let mut filling = Vec::with_capacity(CHUNK);
-    let mut writer = Writer { file: to.clone(), spare: Vec::with_capacity(CHUNK), busy: None };
+    let mut filling = Pieces::default();
+    let mut writer = Writer { file: to.clone(), busy: None };
     let mut at_end = None;
-    while at_end.is_none() || writer.busy.is_some() || !filling.is_empty() {
-        if writer.busy.is_none() && !filling.is_empty() {
-            filling = writer.start(filling);
+    while at_end.is_none() || writer.busy.is_some() || !filling.chunks.is_empty() {
+        if writer.busy.is_none() && !filling.chunks.is_empty() {
+            writer.start(std::mem::take(&mut filling));
         }
-        let room = CHUNK - filling.len();
+        let room = filling.room();
         tokio::select! {
             biased;
             written = writer.done() => written.map_err(CopyError::Write)?,
             // Nothing is taken from the stream unless this branch completes.
-            taken = from.with_readable(|pieces| take(pieces, room, &mut filling)), if at_end.is_none() && room > 0 => {
+            taken = from.read_chunk(room), if at_end.is_none() && room > 0 => {
                 match taken {
-                    Ok(0) => at_end = Some(Ok(())),
-                    Ok(taken) => progress.add(taken as u64),
+                    Ok(None) => at_end = Some(Ok(())),
+                    Ok(Some(chunk)) => {
+                        progress.add(chunk.len() as u64);
+                        filling.push(chunk);
+                    }
                     Err(error) => at_end = Some(Err(CopyError::Read(error))),
                 }
             }
@@ -50,41 +56,58 @@ pub(crate) async fn copy(
     at_end.unwrap_or(Ok(()))
 }
 
-/// Moves at most `room` bytes; says how many twice: to the stream, and to the caller.
-fn take(pieces: [&[u8]; 2], room: usize, into: &mut Vec<u8>) -> (usize, usize) {
-    let before = into.len();
-    for piece in pieces {
-        let left = room - (into.len() - before);
-        into.extend_from_slice(&piece[..piece.len().min(left)]);
+/// What one write hands to the file.
+#[derive(Debug, Default)]
+struct Pieces {
+    chunks: Vec<Bytes>,
+    bytes: usize,
+}
+
+impl Pieces {
+    /// Bytes that another chunk may have.
+    fn room(&self) -> usize {
+        if self.chunks.len() < PIECES { CHUNK.saturating_sub(self.bytes) } else { 0 }
     }
-    (into.len() - before, into.len() - before)
+
+    fn push(&mut self, chunk: Bytes) {
+        self.bytes += chunk.len();
+        self.chunks.push(chunk);
+    }
+
+    /// Writes all of them.
+    fn write_to(&self, mut file: &File) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = self.chunks.iter().map(|chunk| IoSlice::new(chunk)).collect();
+        let mut left = &mut slices[..];
+        while !left.is_empty() {
+            match file.write_vectored(left) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => IoSlice::advance_slices(&mut left, written),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Writes to a file on a thread that may block.
 struct Writer {
     file: Arc<File>,
-    spare: Vec<u8>,
-    busy: Option<JoinHandle<(Vec<u8>, io::Result<()>)>>,
+    busy: Option<JoinHandle<io::Result<()>>>,
 }
 
 impl Writer {
-    /// Begins to write `data`; returns an empty buffer. Only while not busy.
-    fn start(&mut self, data: Vec<u8>) -> Vec<u8> {
+    /// Begins to write. Only while not busy.
+    fn start(&mut self, pieces: Pieces) {
         let file = self.file.clone();
-        self.busy = Some(tokio::task::spawn_blocking(move || {
-            let written = (&*file).write_all(&data);
-            (data, written)
-        }));
-        std::mem::take(&mut self.spare)
+        self.busy = Some(tokio::task::spawn_blocking(move || pieces.write_to(&file)));
     }
 
     /// Completes when what was begun is written; never if nothing was begun.
     async fn done(&mut self) -> io::Result<()> {
         let Some(busy) = &mut self.busy else { return pending().await };
-        let (mut buffer, written) = busy.await?;
+        let written = busy.await?;
         self.busy = None;
-        buffer.clear();
-        self.spare = buffer;
         written
     }
 }
@@ -92,14 +115,30 @@ impl Writer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read as _, Seek as _};
 
     #[test]
-    fn no_more_is_taken_than_there_is_room() {
-        let mut into = b"ab".to_vec();
-        assert_eq!(take([b"cd", b"efg"], 3, &mut into), (3, 3));
-        assert_eq!(into, b"abcde");
-        assert_eq!(take([b"", b""], 3, &mut into), (0, 0));
-        assert_eq!(take([b"xyz", b"w"], 2, &mut into), (2, 2));
-        assert_eq!(into, b"abcdexy");
+    fn pieces_are_written_in_order_and_bounded() {
+        let mut pieces = Pieces::default();
+        assert_eq!(pieces.room(), CHUNK);
+        let mut expected = Vec::new();
+        for number in 0..PIECES {
+            assert!(pieces.room() > 0);
+            let chunk = vec![number as u8; number % 7 + 1];
+            expected.extend_from_slice(&chunk);
+            pieces.push(chunk.into());
+        }
+        assert_eq!(pieces.room(), 0, "there are too many");
+        let mut file = tempfile::tempfile().expect("a file");
+        pieces.write_to(&file).expect("written");
+        let mut written = Vec::new();
+        file.rewind().expect("a file");
+        file.read_to_end(&mut written).expect("read");
+        assert!(written == expected);
+
+        let mut one = Pieces::default();
+        one.push(vec![0; CHUNK].into());
+        assert_eq!(one.room(), 0, "there is too much");
+        Pieces::default().write_to(&file).expect("nothing to write");
     }
 }

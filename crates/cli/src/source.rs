@@ -1,8 +1,11 @@
-//! What `send` reads: a file or standard input, in pieces, one ahead of the network.
+//! What `send` reads: a file or standard input, in chunks, one ahead of the network. The connection shares them.
 
 use crate::failure::{Exit, Failure};
+use bytes::Bytes;
+use rustix::buffer::spare_capacity;
+use rustix::io::retry_on_intr;
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -60,47 +63,41 @@ fn regular_size(file: &File) -> Option<u64> {
     Some(metadata.len().saturating_sub(position))
 }
 
-/// A source in pieces.
+/// A source in chunks.
 pub(crate) struct Chunks {
     source: Source,
-    ahead: Option<JoinHandle<(Vec<u8>, io::Result<usize>)>>,
-    current: Vec<u8>,
+    ahead: Option<JoinHandle<io::Result<Bytes>>>,
 }
 
 impl Chunks {
     /// Begins to read.
     pub(crate) fn of(source: Source) -> Self {
-        let mut chunks = Self { source, ahead: None, current: Vec::new() };
-        chunks.read_ahead(vec![0; CHUNK]);
-        chunks.current = vec![0; CHUNK];
+        let mut chunks = Self { source, ahead: None };
+        chunks.read_ahead();
         chunks
     }
 
-    /// The next piece; `None` at the end.
-    pub(crate) async fn next(&mut self) -> Result<Option<&[u8]>, Failure> {
+    /// The next chunk; `None` at the end.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Failure> {
         let Some(ahead) = self.ahead.take() else { return Ok(None) };
-        let (buffer, length) = ahead.await.unwrap_or_else(|lost| (Vec::new(), Err(lost.into())));
-        match length {
-            Ok(0) => Ok(None),
-            Ok(length) => {
-                let spare = std::mem::replace(&mut self.current, buffer);
-                self.read_ahead(spare);
-                Ok(self.current.get(..length))
+        match ahead.await.unwrap_or_else(|lost| Err(lost.into())) {
+            Ok(chunk) if chunk.is_empty() => Ok(None),
+            Ok(chunk) => {
+                self.read_ahead();
+                Ok(Some(chunk))
             }
             Err(error) => Err(Failure::file("read", &self.source.name, &error)),
         }
     }
 
-    fn read_ahead(&mut self, mut buffer: Vec<u8>) {
+    fn read_ahead(&mut self) {
         let file = self.source.file.clone();
         self.ahead = Some(tokio::task::spawn_blocking(move || {
-            let length = loop {
-                match (&*file).read(&mut buffer) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    other => break other,
-                }
-            };
-            (buffer, length)
+            let mut buffer = Vec::with_capacity(CHUNK);
+            retry_on_intr(|| rustix::io::read(&*file, spare_capacity(&mut buffer)))?;
+            // What a pipe had: the connection is not to hold the rest.
+            buffer.shrink_to_fit();
+            Ok(buffer.into())
         }));
     }
 }
@@ -122,7 +119,7 @@ mod tests {
             let mut chunks = Chunks::of(source);
             let mut read = Vec::new();
             while let Some(chunk) = chunks.next().await.expect("readable") {
-                read.extend_from_slice(chunk);
+                read.extend_from_slice(&chunk);
             }
             read
         });

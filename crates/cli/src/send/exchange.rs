@@ -10,6 +10,7 @@ use crate::source::{Chunks, Source};
 use ackline::runtime::TcpStream;
 use ackline::runtime::stream::{ReadHalf, WriteHalf};
 use std::fs::File;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -120,8 +121,9 @@ async fn send(to_peer: &mut WriteHalf<'_>, source: Source, tally: &Tally) -> Res
         };
         let Some(mut rest) = chunk.map_err(Trouble::File)? else { break };
         while !rest.is_empty() {
-            if let Ok(taken) = tokio::time::timeout(LOOK, to_peer.write(rest)).await {
-                rest = &rest[taken.map_err(Trouble::Sending)?..];
+            let taken = poll_fn(|cx| to_peer.poll_write_bytes(cx, &mut rest));
+            if let Ok(taken) = tokio::time::timeout(LOOK, taken).await {
+                taken.map_err(Trouble::Sending)?;
             }
             tally.look(to_peer);
         }
