@@ -17,7 +17,9 @@ fn target() -> PathBuf {
 pub(crate) fn program(stack: Stack) -> PathBuf {
     match stack {
         Stack::Ackline => given().unwrap_or_else(|| target().join("release/ackline")),
-        Stack::Gvisor => Path::new(env!("CARGO_TARGET_TMPDIR")).join("tunnels-gvisor"),
+        Stack::Gvisor | Stack::Lwip => {
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tunnels-{}", stack.name()))
+        }
         rival => target().join("tunnels/release").join(rival.name()),
     }
 }
@@ -54,6 +56,12 @@ fn build(stack: Stack) -> Result<(), String> {
             go.current_dir(Path::new(ROOT).join("benches/tunnels/gvisor"));
             go
         }
+        Stack::Lwip => {
+            let mut cc = Command::new(env::var_os("CC").unwrap_or_else(|| "cc".into()));
+            cc.args(["-O2", "-Wall", "-I/usr/include/lwip", "main.c", "-llwip", "-o"]).arg(program(stack));
+            cc.current_dir(Path::new(ROOT).join("benches/tunnels/lwip"));
+            cc
+        }
         rival => {
             let manifest = "benches/tunnels/rivals/Cargo.toml";
             cargo(rival, manifest, &target().join("tunnels"), ["--features", rival.name()])
@@ -65,8 +73,8 @@ fn build(stack: Stack) -> Result<(), String> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let error = said.lines().find(|line| line.starts_with("error"));
-    Err(format!("{name} build: {}", error.unwrap_or_else(|| said.trim())))
+    let error = said.lines().find(|line| line.contains("error"));
+    Err(format!("{name}: {}", error.unwrap_or_else(|| said.trim())))
 }
 
 fn cargo(stack: Stack, manifest: &str, target: &Path, of: [&str; 2]) -> Command {

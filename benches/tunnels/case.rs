@@ -32,10 +32,12 @@ pub(crate) enum Stack {
     Ipstack,
     /// gVisor's netstack.
     Gvisor,
+    Lwip,
 }
 
 impl Stack {
-    pub(crate) const ALL: [Self; 4] = [Self::Ackline, Self::NetstackSmoltcp, Self::Ipstack, Self::Gvisor];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Ackline, Self::NetstackSmoltcp, Self::Ipstack, Self::Gvisor, Self::Lwip];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -43,6 +45,7 @@ impl Stack {
             Self::NetstackSmoltcp => "netstack-smoltcp",
             Self::Ipstack => "ipstack",
             Self::Gvisor => "gvisor",
+            Self::Lwip => "lwip",
         }
     }
 }
@@ -56,13 +59,15 @@ pub(crate) struct Who {
 
 impl Who {
     /// In the order of the tables.
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::ackline(Device::Offload),
         Self { stack: Stack::NetstackSmoltcp, device: Device::Offload },
+        Self { stack: Stack::Gvisor, device: Device::Offload },
         Self::ackline(Device::Plain),
         Self { stack: Stack::NetstackSmoltcp, device: Device::Plain },
         Self { stack: Stack::Ipstack, device: Device::Plain },
         Self { stack: Stack::Gvisor, device: Device::Plain },
+        Self { stack: Stack::Lwip, device: Device::Plain },
     ];
 
     pub(crate) const fn ackline(device: Device) -> Self {

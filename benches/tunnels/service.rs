@@ -15,7 +15,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 /// Of the first service; each of the others has the next one.
-const PORT: u16 = 7000;
+pub(crate) const PORT: u16 = 7000;
+/// Of all services.
+pub(crate) const PORTS: u16 = 3 + Ending::ALL.len() as u16;
 /// Bytes of a write and of a read of bulk data.
 const CHUNK: usize = 64 << 10;
 

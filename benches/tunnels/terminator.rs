@@ -2,7 +2,9 @@
 
 use crate::build;
 use crate::case::{Device, Stack, Who};
+use crate::net::SERVER;
 use crate::rights::Outcome;
+use crate::service::{PORT, PORTS};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 use std::env;
@@ -38,6 +40,8 @@ impl Terminator {
         command.arg(BECOME).arg(build::program(who.stack));
         match (who.stack, who.device) {
             (Stack::Ackline, _) => command.args(["proxy", "--fd", "0", "--no-control", "--quiet"]),
+            // It takes connections for addresses and ports that it knows.
+            (Stack::Lwip, _) => command.args([SERVER.to_string(), PORT.to_string(), PORTS.to_string()]),
             (_, Device::Offload) => command.arg("offload"),
             (_, Device::Plain) => &mut command,
         };

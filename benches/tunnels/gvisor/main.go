@@ -43,9 +43,17 @@ var (
 
 func main() {
 	check(unix.SetNonblock(device, true))
-	// fdbased has super-packets and checksum offload on sockets only.
-	link, err := fdbased.New(&fdbased.Options{FDs: []int{device}, MTU: mtu})
-	check(err)
+	var link stack.LinkEndpoint
+	var super *offload
+	if len(os.Args) > 1 && os.Args[1] == "offload" {
+		super = newOffload()
+		link = super
+	} else {
+		// It has super-packets and checksum offload on sockets only.
+		plain, err := fdbased.New(&fdbased.Options{FDs: []int{device}, MTU: mtu})
+		check(err)
+		link = plain
+	}
 	s := stack.New(stack.Options{
 		NetworkProtocols:   []stack.NetworkProtocolFactory{ipv4.NewProtocol},
 		TransportProtocols: []stack.TransportProtocolFactory{tcp.NewProtocolCUBIC},
@@ -61,6 +69,9 @@ func main() {
 	allow("take packets for any address", s.SetPromiscuousMode(nic, true))
 	allow("send packets from any address", s.SetSpoofing(nic, true))
 	s.SetRouteTable([]tcpip.Route{{Destination: header.IPv4EmptySubnet, NIC: nic}})
+	if super != nil {
+		check(super.receive())
+	}
 	select {}
 }
 
