@@ -45,6 +45,9 @@ struct Options {
     /// Replace the tables between `<!-- compare:begin NAME -->` and `<!-- compare:end NAME -->` in a file.
     #[arg(long, value_name = "FILE")]
     update: Option<PathBuf>,
+    /// Fail if --update would change a file.
+    #[arg(long, value_name = "FILE", requires = "from")]
+    check: Option<PathBuf>,
     /// Print and replace only the table with this NAME; may be given again.
     #[arg(long, value_name = "NAME")]
     table: Vec<String>,
@@ -118,6 +121,12 @@ fn measure_all(options: &Options, seconds: f64, prepare: impl FnOnce(&mut Vec<Ca
         let text = fs::read_to_string(file).map_err(|error| at(file, &error))?;
         let text = report::update(&text, &sections).map_err(|error| at(file, &error))?;
         fs::write(file, text).map_err(|error| at(file, &error))?;
+    }
+    if let Some(file) = &options.check {
+        let text = fs::read_to_string(file).map_err(|error| at(file, &error))?;
+        if report::update(&text, &sections).map_err(|error| at(file, &error))? != text {
+            return Err(format!("{}: the tables do not follow from the data (--update)", file.display()).into());
+        }
     }
     for (file, picture) in options.pictures.draw(&results)? {
         fs::write(file, picture).map_err(|error| at(file, &error))?;

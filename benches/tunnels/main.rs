@@ -5,8 +5,8 @@
 //! cargo bench --bench tunnels                                    # all, five rounds: some forty minutes
 //! cargo bench --bench tunnels -- --quick                         # one short round
 //! cargo bench --bench tunnels -- --only upload --rounds 3        # what has this in its name; --list has all names
-//! cargo bench --bench tunnels -- --json FILE --update PAGE
-//! cargo bench --bench tunnels -- --from FILE --update PAGE
+//! cargo bench --bench tunnels -- --json docs/beside-tunnels.json --update docs/beside-tunnels.md
+//! cargo bench --bench tunnels -- --from docs/beside-tunnels.json --check docs/beside-tunnels.md
 //! ```
 //!
 //! ```text
@@ -16,12 +16,12 @@
 //!
 //! Clients and servers are the same for all, and so is the device: [`net`]. A terminator is a process of its own that inherits the
 //! device's descriptor ([`terminator`]): the released command, and for each of the others a program that is set up as its documentation shows
-//! ([`rivals`](../rivals/src/lib.rs), [`gvisor`](../gvisor/main.go)). Every measurement has network namespaces of its own, which the kernel removes when its process
+//! ([`rivals`](../rivals/src/lib.rs), [`gvisor`](../gvisor/main.go), [`lwip`](../lwip/main.c)). Every measurement has network namespaces of its own, which the kernel removes when its process
 //! ends, however it ends. A round measures every case once, so that what else happens on the machine falls on all of them alike.
 //! What a contestant fails at is counted, not skipped.
 //!
 //! Needs the right to make network namespaces and TUN devices, and for the crowds more than 10,000 descriptors (`ulimit -Hn`): root. A contestant that cannot be
-//! built is left out, as gVisor's netstack is if there is no Go.
+//! built is left out: gVisor's netstack if there is no Go, lwIP without Debian's package liblwip-dev.
 
 mod act;
 mod board;
