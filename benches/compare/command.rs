@@ -125,7 +125,9 @@ fn measure_all(options: &Options, seconds: f64, prepare: impl FnOnce(&mut Vec<Ca
     if let Some(file) = &options.check {
         let text = fs::read_to_string(file).map_err(|error| at(file, &error))?;
         if report::update(&text, &sections).map_err(|error| at(file, &error))? != text {
-            return Err(format!("{}: the tables do not follow from the data (--update)", file.display()).into());
+            return Err(
+                format!("{}: the tables do not follow from the data (--update)", file.display()).into()
+            );
         }
     }
     for (file, picture) in options.pictures.draw(&results)? {
