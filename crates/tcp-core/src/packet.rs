@@ -1,6 +1,7 @@
 //! Outgoing packets, as the driver gets them.
 
 use crate::id::{ConnId, TxId};
+use crate::wire::TcpHeader;
 use core::num::NonZeroU16;
 
 /// A packet to be sent: headers and at most two slices of payload that borrow from the send buffer.
@@ -9,8 +10,10 @@ use core::num::NonZeroU16;
 pub struct TxPacket<'a> {
     /// For [`Endpoint::departed`](crate::Endpoint::departed), if the driver reports departures.
     pub id: TxId,
-    /// IP and TCP (or UDP, or ICMP) headers.
+    /// IP and TCP (or UDP, or ICMP) headers; empty if there are `fields`.
     pub header: &'a [u8],
+    /// The headers as fields, in the standard layout, if the driver [takes](TxBudget::taking_fields) them so.
+    pub fields: Option<&'a TcpHeader<'static>>,
     /// Payload, in order; either slice may be empty.
     pub payload: [&'a [u8]; 2],
     /// Payload bytes per wire packet, if this is a super-packet that the device must segment.
@@ -29,7 +32,11 @@ impl TxPacket<'_> {
     /// IP bytes: headers and payload. For a super-packet this counts one header.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.header.len() + self.payload[0].len() + self.payload[1].len()
+        let header_len = match self.fields {
+            Some(fields) => fields.standard_len(),
+            None => self.header.len(),
+        };
+        header_len + self.payload[0].len() + self.payload[1].len()
     }
 
     /// Always false: a packet has a header.
@@ -147,6 +154,8 @@ pub struct TxBudget {
     pub keeps_acks: bool,
     /// See [`corking`](Self::corking).
     pub corks: bool,
+    /// See [`taking_fields`](Self::taking_fields).
+    pub takes_fields: bool,
 }
 
 impl TxBudget {
@@ -156,7 +165,7 @@ impl TxBudget {
     /// At most `packets` packets.
     #[must_use]
     pub const fn packets(packets: usize) -> Self {
-        Self { packets, reports_departures: false, keeps_acks: false, corks: false }
+        Self { packets, reports_departures: false, keeps_acks: false, corks: false, takes_fields: false }
     }
 
     /// At most `packets` packets; the driver calls [`Endpoint::departed`](crate::Endpoint::departed) for each
@@ -189,6 +198,15 @@ impl TxBudget {
     #[must_use]
     pub const fn corking(mut self) -> Self {
         self.corks = true;
+        self
+    }
+
+    /// The same, but headers of connections' segments are handed out as [`TxPacket::fields`], if their options are in the standard
+    /// layout and they are no SYNs: for a driver that gives them to [`Endpoint::ingest_segment`](crate::Endpoint::ingest_segment)
+    /// as they are, or makes octets of them itself ([`emit_tcp`](crate::wire::emit_tcp)). Such a packet has no checksum.
+    #[must_use]
+    pub const fn taking_fields(mut self) -> Self {
+        self.takes_fields = true;
         self
     }
 }

@@ -17,7 +17,11 @@
 //! The capacity is zero or a power of two and at least doubles whenever it grows, so each byte is copied a
 //! constant number of times. An empty ring restarts at its first byte, so that a reader that keeps up only
 //! touches a small, cached part of a large buffer.
+//!
+//! A ring may be [drawn](ByteRing::draw) from a [`Pattern`]: it counts its bytes instead of keeping them, and has the same
+//! lengths, limits and capacities as one with memory.
 
+use crate::pattern::Pattern;
 use alloc::boxed::Box;
 use alloc::vec;
 use bytes::Bytes;
@@ -35,15 +39,44 @@ const MIN_CAPACITY: usize = 256;
 /// rejects new bytes and drops none.
 #[derive(Default)]
 pub(crate) struct ByteRing {
-    /// The memory; its length is zero or a power of two.
-    buf: Box<[u8]>,
-    /// Index in `buf` of the first readable byte; below the capacity, or zero without a buffer.
+    store: Store,
+    /// Index in the buffer of the first readable byte; below the capacity, or zero without a buffer.
     head: u32,
     /// Readable bytes.
     len: u32,
     /// Extent of the bytes written past the readable part, including holes; `len + ahead` fits the capacity.
     ahead: u32,
+    /// All readable bytes are asked for at once.
+    read_whole: bool,
 }
+
+/// Where the bytes are.
+enum Store {
+    /// In this memory, whose length is zero or a power of two.
+    Memory(Box<[u8]>),
+    /// In the table of a pattern.
+    Drawn(Box<Drawn>),
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self::Memory(Box::default())
+    }
+}
+
+/// A ring that is drawn from a pattern.
+struct Drawn {
+    pattern: Pattern,
+    /// The position in the stream of the first readable byte, modulo the pattern's period.
+    phase: usize,
+    /// Zero or a power of two.
+    capacity: usize,
+    /// The bytes in memory, all the same, of the ring's capacity; usually empty.
+    held: Box<[u8]>,
+}
+
+/// Periods that a drawn ring can show in two slices, wherever they begin.
+const SHOWN_PERIODS: usize = 3;
 
 impl ByteRing {
     /// An empty ring, without memory.
@@ -61,7 +94,66 @@ impl ByteRing {
     /// Size of the current buffer: zero or a power of two.
     #[must_use]
     pub(crate) fn capacity(&self) -> usize {
-        self.buf.len()
+        match &self.store {
+            Store::Memory(memory) => memory.len(),
+            Store::Drawn(drawn) => drawn.capacity,
+        }
+    }
+
+    /// Draws the bytes of a new ring from `pattern`, from its first position on, until it is given others. `read_whole`: all
+    /// readable bytes are asked for at once, instead of one packet's.
+    pub(crate) fn draw(&mut self, pattern: Pattern, read_whole: bool) {
+        debug_assert!(self.capacity() == 0, "the ring is new");
+        self.read_whole = read_whole;
+        let drawn = Drawn { pattern, phase: 0, capacity: 0, held: Box::default() };
+        self.store = Store::Drawn(Box::new(drawn));
+    }
+
+    /// The memory; empty if the ring is drawn from a pattern.
+    fn memory(&self) -> &[u8] {
+        match &self.store {
+            Store::Memory(memory) => memory,
+            Store::Drawn(drawn) => &drawn.held,
+        }
+    }
+
+    fn memory_mut(&mut self) -> &mut [u8] {
+        match &mut self.store {
+            Store::Memory(memory) => memory,
+            Store::Drawn(drawn) => &mut drawn.held,
+        }
+    }
+
+    /// Puts the bytes into memory until the ring is empty, if they are drawn.
+    pub(crate) fn hold(&mut self) {
+        let (head, used) = (self.head as usize, self.len() + self.ahead());
+        if let Store::Drawn(drawn) = &mut self.store
+            && drawn.held.is_empty()
+        {
+            let mut held = vec![0; drawn.capacity].into_boxed_slice();
+            let first = used.min(held.len() - head);
+            let (front, back) = held.split_at_mut(head);
+            drawn.pattern.fill(drawn.phase, &mut back[..first]);
+            drawn.pattern.fill(drawn.pattern.advanced(drawn.phase, first), &mut front[..used - first]);
+            drawn.held = held;
+        }
+    }
+
+    /// Puts the bytes into memory for good.
+    fn own(&mut self) {
+        self.hold();
+        if let Store::Drawn(drawn) = &mut self.store {
+            self.store = Store::Memory(core::mem::take(&mut drawn.held));
+        }
+    }
+
+    /// True if the ring draws its bytes, and `data` is what it draws at `start` bytes from the first readable one.
+    #[inline]
+    fn draws(&self, start: usize, data: &[u8]) -> bool {
+        match &self.store {
+            Store::Memory(_) => false,
+            Store::Drawn(drawn) => drawn.draws(start, data),
+        }
     }
 
     /// Extent of the bytes written past the readable part, including holes.
@@ -75,10 +167,10 @@ impl ByteRing {
     /// [`MAX_CAPACITY`]. Never shrinks.
     pub(crate) fn reserve_total(&mut self, total: usize, limit: usize) -> usize {
         let wanted = total.min(limit).min(MAX_CAPACITY);
-        if wanted > self.buf.len() {
+        if wanted > self.capacity() {
             self.reallocate(wanted);
         }
-        self.buf.len().min(limit)
+        self.capacity().min(limit)
     }
 
     /// Appends as much of `data` as fits to the readable part, and returns the number of bytes. The readable
@@ -102,14 +194,28 @@ impl ByteRing {
         if stored == 0 {
             return 0;
         }
-        let (first, second) = data[..stored].split_at(stored.min(self.until_wrap(start)));
-        let at = self.index(start);
-        self.buf[at..at + first.len()].copy_from_slice(first);
-        if !second.is_empty() {
-            self.buf[..second.len()].copy_from_slice(second);
+        if !self.draws(start, &data[..stored]) {
+            self.store(start, &data[..stored]);
         }
         self.ahead = self.ahead.max((offset + stored) as u32);
         stored
+    }
+
+    /// Copies `data` to its place, `start` bytes from the first readable one; it fits.
+    #[inline]
+    fn store(&mut self, start: usize, data: &[u8]) {
+        if let Store::Drawn(drawn) = &self.store
+            && drawn.held.is_empty()
+        {
+            self.own();
+        }
+        let (first, second) = data.split_at(data.len().min(self.until_wrap(start)));
+        let at = self.index(start);
+        let memory = self.memory_mut();
+        memory[at..at + first.len()].copy_from_slice(first);
+        if !second.is_empty() {
+            memory[..second.len()].copy_from_slice(second);
+        }
     }
 
     /// The free memory after the readable part, in order, limited by the capacity and `limit`: for a writer
@@ -117,22 +223,29 @@ impl ByteRing {
     /// have enough. It includes bytes written ahead.
     #[must_use]
     pub(crate) fn writable_slices(&mut self, limit: usize) -> [&mut [u8]; 2] {
+        self.own();
         let start = self.len();
-        let room = self.buf.len().min(limit).saturating_sub(start);
+        let room = self.capacity().min(limit).saturating_sub(start);
         if room == 0 {
             return [&mut [], &mut []];
         }
         let (at, first) = (self.index(start), room.min(self.until_wrap(start)));
-        let (front, back) = self.buf.split_at_mut(at);
+        let (front, back) = self.memory_mut().split_at_mut(at);
         [&mut back[..first], &mut front[..room - first]]
     }
 
     /// Makes the next `n` bytes past the readable part readable: bytes written in place, or written ahead and
     /// no longer behind a hole. Stops at the capacity.
     pub(crate) fn commit(&mut self, n: usize) {
-        let n = n.min(self.buf.len() - self.len()) as u32;
+        let n = n.min(self.capacity() - self.len()) as u32;
         self.len += n;
         self.ahead = self.ahead.saturating_sub(n);
+        if let Store::Drawn(drawn) = &self.store
+            && self.read_whole
+            && self.len() > SHOWN_PERIODS * drawn.pattern.period()
+        {
+            self.hold();
+        }
     }
 
     /// Borrows up to `len` readable bytes from `offset` on, in order; the second slice is empty unless the
@@ -143,11 +256,18 @@ impl ByteRing {
         if len == 0 {
             return [&[], &[]];
         }
+        if let Store::Drawn(drawn) = &self.store
+            && drawn.held.is_empty()
+        {
+            return drawn.slices(offset, len);
+        }
         let (at, first) = (self.index(offset), len.min(self.until_wrap(offset)));
-        [&self.buf[at..at + first], &self.buf[..len - first]]
+        let memory = self.memory();
+        [&memory[at..at + first], &memory[..len - first]]
     }
 
-    /// The bytes that were written ahead from `offset` bytes past the readable part on, up to `len` of them.
+    /// The bytes that were written ahead from `offset` bytes past the readable part on, up to `len` of them; of a drawn ring only
+    /// while it [holds](Self::hold) them.
     #[must_use]
     pub(crate) fn slices_ahead(&self, offset: usize, len: usize) -> [&[u8]; 2] {
         let len = len.min(self.ahead().saturating_sub(offset));
@@ -156,7 +276,8 @@ impl ByteRing {
         }
         let start = self.len() + offset;
         let (at, first) = (self.index(start), len.min(self.until_wrap(start)));
-        [&self.buf[at..at + first], &self.buf[..len - first]]
+        let memory = self.memory();
+        [memory.get(at..at + first).unwrap_or_default(), memory.get(..len - first).unwrap_or_default()]
     }
 
     /// Drops what was written ahead.
@@ -172,8 +293,15 @@ impl ByteRing {
         }
         self.head = self.index(n) as u32;
         self.len -= n as u32;
-        if self.len == 0 && self.ahead == 0 {
+        let is_empty = self.len == 0 && self.ahead == 0;
+        if is_empty {
             self.head = 0;
+        }
+        if let Store::Drawn(drawn) = &mut self.store {
+            drawn.phase = drawn.pattern.advanced(drawn.phase, n);
+            if is_empty && !drawn.held.is_empty() {
+                drawn.held = Box::default();
+            }
         }
     }
 
@@ -191,18 +319,27 @@ impl ByteRing {
     /// memory afterwards.
     pub(crate) fn release(&mut self) -> bool {
         if self.len == 0 && self.ahead == 0 {
-            *self = Self::new();
+            self.clear();
         }
-        self.buf.is_empty()
+        self.capacity() == 0
     }
 
     /// Drops every byte, including those written ahead, and frees the memory.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new();
+        let dropped = self.len();
+        (self.head, self.len, self.ahead) = (0, 0, 0);
+        match &mut self.store {
+            Store::Memory(memory) => *memory = Box::default(),
+            Store::Drawn(drawn) => {
+                drawn.phase = drawn.pattern.advanced(drawn.phase, dropped);
+                (drawn.capacity, drawn.held) = (0, Box::default());
+            }
+        }
     }
 
     /// Moves the content if it wraps, so that it does not.
     pub(crate) fn straighten(&mut self) {
+        self.own();
         let used = self.len() + self.ahead();
         if used > 0 && self.until_wrap(0) < used {
             self.reallocate(used);
@@ -211,21 +348,25 @@ impl ByteRing {
 
     /// The readable bytes in order, as chunks of the ring's memory, which is not copied. The second is empty unless the bytes wrap. What
     /// was written ahead is lost.
-    pub(crate) fn into_chunks(self) -> [Bytes; 2] {
+    pub(crate) fn into_chunks(mut self) -> [Bytes; 2] {
+        self.own();
         let [first, second] = self.slices(0, self.len()).map(<[u8]>::len);
         let head = self.head as usize;
-        let all = Bytes::from(self.buf);
+        let all = match self.store {
+            Store::Memory(memory) => Bytes::from(memory),
+            Store::Drawn(drawn) => Bytes::from(drawn.held),
+        };
         [all.slice(head..head + first), all.slice(..second)]
     }
 
     /// Index in `buf` of the byte at `offset` from the first readable one. The capacity must not be zero.
     fn index(&self, offset: usize) -> usize {
-        (self.head as usize + offset) & (self.buf.len() - 1)
+        (self.head as usize + offset) & (self.capacity() - 1)
     }
 
     /// Bytes from `offset` to the end of the buffer. The capacity must not be zero.
     fn until_wrap(&self, offset: usize) -> usize {
-        self.buf.len() - self.index(offset)
+        self.capacity() - self.index(offset)
     }
 
     /// True if [`shrink`](Self::shrink) would give back memory.
@@ -252,15 +393,42 @@ impl ByteRing {
     #[cold]
     fn reallocate(&mut self, wanted: usize) {
         let used = self.len() + self.ahead();
-        // The allocator returns large blocks zeroed, without touching their pages.
-        let mut buf = vec![0; wanted.next_power_of_two().max(MIN_CAPACITY)].into_boxed_slice();
-        if used > 0 {
-            let (at, first) = (self.index(0), used.min(self.until_wrap(0)));
-            buf[..first].copy_from_slice(&self.buf[at..at + first]);
-            buf[first..used].copy_from_slice(&self.buf[..used - first]);
+        let capacity = wanted.next_power_of_two().max(MIN_CAPACITY);
+        if let Store::Drawn(drawn) = &mut self.store {
+            drawn.capacity = capacity;
+            if drawn.held.is_empty() {
+                self.head = 0;
+                return;
+            }
         }
-        self.buf = buf;
+        // The allocator returns large blocks zeroed, without touching their pages.
+        let mut buf = vec![0; capacity].into_boxed_slice();
+        if used > 0 {
+            let memory = self.memory();
+            let (at, first) = (self.head as usize, used.min(memory.len() - self.head as usize));
+            buf[..first].copy_from_slice(&memory[at..at + first]);
+            buf[first..used].copy_from_slice(&memory[..used - first]);
+        }
+        match &mut self.store {
+            Store::Memory(memory) => *memory = buf,
+            Store::Drawn(drawn) => drawn.held = buf,
+        }
         self.head = 0;
+    }
+}
+
+impl Drawn {
+    /// True if it does not hold bytes, and `data` is what it draws at `start` bytes from the first readable one.
+    fn draws(&self, start: usize, data: &[u8]) -> bool {
+        self.held.is_empty() && self.pattern.matches(self.pattern.advanced(self.phase, start), data)
+    }
+
+    /// `len` bytes from `offset` on, as many as two slices can show.
+    fn slices(&self, offset: usize, len: usize) -> [&[u8]; 2] {
+        let phase = self.pattern.advanced(self.phase, offset);
+        let first = self.pattern.at_phase(phase, len);
+        let second = self.pattern.at_phase(self.pattern.advanced(phase, first.len()), len - first.len());
+        [first, second]
     }
 }
 
@@ -269,7 +437,7 @@ impl core::fmt::Debug for ByteRing {
         f.debug_struct("ByteRing")
             .field("len", &self.len)
             .field("ahead", &self.ahead)
-            .field("capacity", &self.buf.len())
+            .field("capacity", &self.capacity())
             .finish()
     }
 }
@@ -277,6 +445,7 @@ impl core::fmt::Debug for ByteRing {
 #[cfg(test)]
 mod tests {
     use super::{ByteRing, MAX_CAPACITY, MIN_CAPACITY};
+    use crate::pattern::Pattern;
     use proptest::prelude::*;
     use std::vec::Vec;
 
@@ -414,6 +583,48 @@ mod tests {
         assert_eq!(ring.capacity(), 8192);
     }
 
+    /// Two rings with the same calls, of which one is drawn from the pattern of the test's bytes.
+    struct Pair {
+        ring: ByteRing,
+        drawn: ByteRing,
+        /// The position of the first readable byte in the stream.
+        position: usize,
+    }
+
+    const PERIOD: usize = 251;
+
+    impl Pair {
+        fn new(read_whole: bool) -> Self {
+            let table: &'static [u8] = Vec::leak(pattern(0, 2 * PERIOD));
+            let mut drawn = ByteRing::new();
+            drawn.draw(Pattern::new(table).unwrap(), read_whole);
+            Self { ring: ByteRing::new(), drawn, position: 0 }
+        }
+
+        fn both<T: PartialEq + core::fmt::Debug>(&mut self, call: impl Fn(&mut ByteRing) -> T) -> T {
+            let result = call(&mut self.ring);
+            assert_eq!(result, call(&mut self.drawn));
+            result
+        }
+
+        /// Writes the stream's own bytes, or others.
+        fn write_at(&mut self, offset: usize, n: usize, limit: usize, foreign: bool) -> usize {
+            let mut data = pattern(self.position + self.ring.len() + offset, n);
+            if let Some(last) = data.last_mut().filter(|_| foreign) {
+                *last ^= 1;
+            }
+            self.both(|ring| ring.write_at(offset, &data, limit))
+        }
+
+        fn check(&mut self, read_whole: bool) {
+            self.both(|ring| (ring.len(), ring.ahead(), ring.capacity(), ring.head, ring.has_spare()));
+            let packet = if read_whole { usize::MAX } else { 2 * PERIOD };
+            for offset in [0, 100, self.ring.len() / 2] {
+                self.both(|ring| read(ring, offset, packet));
+            }
+        }
+    }
+
     #[derive(Clone, Debug)]
     enum Op {
         Push(usize, usize),
@@ -473,6 +684,66 @@ mod tests {
     }
 
     proptest! {
+        /// A drawn ring is like any other, until it is given foreign bytes and after.
+        #[test]
+        fn a_drawn_ring_shows_what_it_was_given(
+            ops in prop::collection::vec((op(), 0u8..40), 1..80),
+            read_whole: bool,
+        ) {
+            let mut pair = Pair::new(read_whole);
+            for (op, chance) in ops {
+                let foreign = chance == 0;
+                match op {
+                    Op::Push(n, limit) => {
+                        let n = pair.write_at(0, n, limit, foreign);
+                        // A hole has unspecified bytes, so what is ahead has none here.
+                        pair.both(|ring| ring.commit(n));
+                    }
+                    Op::WriteAt(offset, n, limit) => {
+                        let offset = offset.min(pair.ring.ahead());
+                        pair.write_at(offset, n, limit, foreign);
+                    }
+                    Op::FillHole => {
+                        let n = pair.ring.ahead();
+                        pair.both(|ring| ring.commit(n));
+                    }
+                    Op::WriteInPlace(n, limit) if foreign => {
+                        let stored = pair.both(|ring| {
+                            ring.reserve_total(ring.len() + n, limit);
+                            ring.writable_slices(limit).map(|slice| { slice.fill(7); slice.len() })
+                        }).iter().sum::<usize>().min(n);
+                        pair.both(|ring| ring.commit(stored));
+                    }
+                    Op::WriteInPlace(..) => {
+                        pair.drawn.hold();
+                        pair.both(|ring| ring.slices_ahead(0, usize::MAX).concat());
+                        pair.both(ByteRing::shrink);
+                    }
+                    Op::Consume(n) => {
+                        pair.position += n.min(pair.ring.len());
+                        pair.both(|ring| ring.consume(n));
+                    }
+                    Op::Pop(n) | Op::Read(_, n) => {
+                        let n = if read_whole { n } else { n.min(2 * PERIOD) };
+                        let popped = pair.both(|ring| {
+                            let mut out = std::vec![0; n];
+                            let n = ring.pop_slice(&mut out);
+                            out.truncate(n);
+                            out
+                        });
+                        pair.position += popped.len();
+                    }
+                    Op::Reserve(total, limit) => {
+                        pair.both(|ring| ring.reserve_total(total, limit));
+                    }
+                    Op::Release => {
+                        pair.both(ByteRing::release);
+                    }
+                }
+                pair.check(read_whole);
+            }
+        }
+
         #[test]
         fn behaves_like_a_queue_with_holes(ops in prop::collection::vec(op(), 1..80)) {
             let (mut ring, mut model, mut made) = (ByteRing::new(), Model::default(), 0);

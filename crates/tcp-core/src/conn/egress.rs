@@ -20,7 +20,8 @@ use crate::seq::SeqNum;
 use crate::snd::SendLimits;
 use crate::time::Instant;
 use crate::wire::{
-    Ecn, EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, Timestamps, TxChecksumMode, emit_tcp,
+    Ecn, EmitError, Emitted, HeaderBuf, TcpFlags, TcpHeader, TcpOptions, Timestamps, TxChecksum,
+    TxChecksumMode, emit_tcp,
 };
 
 /// Octets of one SACK block, and of the option's head with its padding (RFC 2018, section 3).
@@ -268,6 +269,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the packet cannot be expressed on the wire.
+    #[inline]
     pub(crate) fn build(
         &self,
         now: Instant,
@@ -276,6 +278,34 @@ impl Connection {
         checksum: TxChecksumMode,
         buf: &mut HeaderBuf,
     ) -> Result<Built, EmitError> {
+        let (header, ack) = self.compose(now, host, plan);
+        let emitted = emit_tcp(&header, self.payload(plan), checksum, buf)?;
+        Ok(Built { emitted, ack, flags: header.flags, ack_number: header.ack })
+    }
+
+    /// The headers of `plan` as fields, if they can remain so: in the standard layout, and no SYN's.
+    pub(crate) fn build_fields(
+        &self,
+        now: Instant,
+        host: &EndpointConfig,
+        plan: &Plan,
+    ) -> Option<(TcpHeader<'static>, Built)> {
+        if self.handshake.is_some() {
+            return None;
+        }
+        let (header, ack) = self.compose(now, host, plan);
+        let emitted = Emitted { header_len: header.standard_len(), checksum: TxChecksum::Omitted };
+        Some((header, Built { emitted, ack, flags: header.flags, ack_number: header.ack }))
+    }
+
+    /// The headers of `plan`, and the receiving half's part of them.
+    #[inline(always)]
+    fn compose(
+        &self,
+        now: Instant,
+        host: &EndpointConfig,
+        plan: &Plan,
+    ) -> (TcpHeader<'static>, Option<AckNumbers>) {
         let mut header = blank_header(&self.config, host, &self.tuple);
         header.seq = plan.seq;
         let mut ack = None;
@@ -328,8 +358,7 @@ impl Connection {
         if plan.psh {
             header.flags = header.flags.union(TcpFlags::PSH);
         }
-        let emitted = emit_tcp(&header, self.payload(plan), checksum, buf)?;
-        Ok(Built { emitted, ack, flags: header.flags, ack_number: header.ack })
+        (header, ack)
     }
 
     /// Headers before ESTABLISHED: SYN, SYN-ACK, RST, challenge ACK. Returns the receiving half's part, if it is at work.
@@ -340,7 +369,7 @@ impl Connection {
         host: &EndpointConfig,
         plan: &Plan,
         handshake: &super::handshake::Handshake,
-        header: &mut TcpHeader<'_>,
+        header: &mut TcpHeader<'static>,
     ) -> Option<AckNumbers> {
         let (own, syns) = (self.own_syn(host), &handshake.syns);
         match plan.reason {

@@ -65,6 +65,7 @@ use crate::ctx::Ctx;
 use crate::error::ConnError;
 use crate::events::TraceEvent;
 use crate::four_tuple::FourTuple;
+use crate::pattern::Pattern;
 use crate::rate_limit::ConnRateLimit;
 use crate::rcv::Receiver;
 use crate::seq::SeqNum;
@@ -244,6 +245,12 @@ impl Connection {
             control_queued: false,
             config,
         }
+    }
+
+    /// Both streams of the new connection follow `pattern`.
+    pub(crate) fn expect_pattern(&mut self, pattern: Pattern) {
+        self.snd.expect(pattern);
+        self.rcv.expect(pattern);
     }
 
     pub(crate) const fn state(&self) -> State {

@@ -290,6 +290,7 @@ impl Endpoint {
             let mut ctx = observe.ctx(now, id, host);
             Box::new(Connection::accept(&mut ctx, *tuple, config, ts_offset, half_open))
         });
+        self.expect_pattern(id);
         if let (Some(number), Some(slot)) = (number, self.slots.get_mut(id)) {
             slot.set_listener(number);
             self.listeners.enter(number);

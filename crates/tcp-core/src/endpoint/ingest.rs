@@ -11,9 +11,7 @@ use crate::id::ConnId;
 use crate::policy::sched::Arrival;
 use crate::seq::SeqNum;
 use crate::time::Instant;
-use crate::wire::{
-    self, Datagram, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError,
-};
+use crate::wire::{self, Ecn, IpInfo, MIN_MTU_V6, RxPacket, TcpFlags, TcpSegment, Transport, WireError};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 impl Endpoint {
@@ -28,7 +26,11 @@ impl Endpoint {
             Err(error) => return self.drop_packet((*error).into()),
         };
         if datagram.ip.ecn != Ecn::NotEct {
-            self.count_codepoint(datagram);
+            let packets = match &datagram.transport {
+                Transport::Tcp(segment) => segment.wire_segments,
+                _ => 1,
+            };
+            self.count_codepoint(datagram.ip.ecn, packets);
         }
         self.unsettled |= !matches!(datagram.transport, Transport::Tcp(_));
         match &datagram.transport {
@@ -41,14 +43,20 @@ impl Endpoint {
         }
     }
 
+    /// See [`Endpoint::ingest_segment`].
+    pub(super) fn take_fields(&mut self, now: Instant, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
+        self.observe.counters.ip_in_receives += 1;
+        if ip.ecn != Ecn::NotEct {
+            self.count_codepoint(ip.ecn, segment.wire_segments);
+        }
+        self.take_segment(now, ip, segment)
+    }
+
     /// Counts packets by ECN codepoint.
-    fn count_codepoint(&mut self, datagram: &Datagram<'_>) {
-        let packets = match &datagram.transport {
-            Transport::Tcp(segment) => u64::from(segment.wire_segments),
-            _ => 1,
-        };
+    fn count_codepoint(&mut self, ecn: Ecn, packets: u32) {
+        let packets = u64::from(packets);
         let counters = &mut self.observe.counters;
-        match datagram.ip.ecn {
+        match ecn {
             Ecn::NotEct => {}
             Ecn::Ect1 => counters.ip_in_ect1_pkts += packets,
             Ecn::Ect0 => counters.ip_in_ect0_pkts += packets,

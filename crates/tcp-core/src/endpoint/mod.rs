@@ -87,12 +87,13 @@ use crate::error::{ConnError, ConnectError, ListenError};
 use crate::events::{Event, Tracer, WakeReason, Wakeup};
 use crate::id::{ConnId, ListenerId, TxId, UdpId};
 use crate::packet::{TxBudget, TxPacket, TxReport};
+use crate::pattern::Pattern;
 use crate::policy::sched::Scope;
 use crate::policy::{EgressScheduler, Metric, Metrics};
 use crate::queueing::EgressStats;
 use crate::rate_limit::RateLimit;
 use crate::time::{Duration, Instant};
-use crate::wire::{MIN_MTU, RxPacket, TxChecksumMode};
+use crate::wire::{IpInfo, MIN_MTU, RxPacket, TcpSegment, TxChecksumMode};
 use address_table::PathCache;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -158,6 +159,8 @@ pub struct Endpoint {
     unsettled: bool,
     /// Whom to look at next if memory is short.
     hand: Hand,
+    /// What streams are made of.
+    pattern: Option<Pattern>,
     /// The latest instant given by the driver.
     now: Instant,
     observe: Observe,
@@ -232,6 +235,7 @@ impl Endpoint {
             touched: Vec::new(),
             unsettled: true,
             hand: Hand::default(),
+            pattern: None,
             now: Instant::ZERO,
             observe: Observe::new(&config),
             isn: IsnGenerator::new(keys.isn),
@@ -253,6 +257,13 @@ impl Endpoint {
     /// Sets who computes transport checksums, from the next packet on.
     pub fn set_tx_checksum(&mut self, mode: TxChecksumMode) {
         self.config.tx_checksum = mode;
+    }
+
+    /// Says what the streams of connections made from now on consist of, in both directions: for simulations. A connection keeps
+    /// the length of its data instead of the data for as long as what it is given is exactly that, and behaves in every respect as
+    /// if it kept them, [`Info::memory`](crate::info::Info::memory) included. Octets that are not the pattern's are stored.
+    pub fn set_pattern(&mut self, pattern: Option<Pattern>) {
+        self.pattern = pattern;
     }
 
     /// Starts listening. Port 0 picks a free [ephemeral port](EndpointConfig::ephemeral_ports), which
@@ -330,6 +341,14 @@ impl Endpoint {
         self.take_packet(now, &packet)
     }
 
+    /// Processes a segment whose headers are fields already, as if [`wire::parse`](crate::wire::parse) had just made them of a
+    /// packet: from another endpoint of this process that [has not made octets of
+    /// them](TxBudget::taking_fields). It must be no SYN, because fast open options are read from the octets.
+    pub fn ingest_segment(&mut self, now: Instant, ip: &IpInfo, segment: &TcpSegment<'_>) -> Ingested {
+        self.now = self.now.max(now);
+        self.take_fields(now, ip, segment)
+    }
+
     /// Handles every deadline up to `now`.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.now = self.now.max(now);
@@ -392,6 +411,22 @@ impl Endpoint {
             .into_iter()
             .flatten()
             .min_by_key(|wakeup| wakeup.at)
+    }
+
+    /// When [`poll_timeout`](Self::poll_timeout) is due: the same without what for, at less cost.
+    #[must_use]
+    pub fn timeout_at(&self) -> Option<Instant> {
+        let own = [
+            self.wheel.next().map(|(at, _)| at),
+            self.syn_cache.next_deadline(),
+            self.time_wait.next_end(),
+            self.orphan_deadline().map(|wakeup| wakeup.at),
+            self.egress.wake_up_at(),
+            self.udp.next_end(),
+            self.held_syns.next_end(),
+            self.reassembly.next_end(),
+        ];
+        own.into_iter().flatten().min()
     }
 
     /// The application's side of a connection; `None` if it is gone. The first call for a listener's

@@ -112,11 +112,19 @@ impl Endpoint {
             let mut ctx = observe.ctx(now, id, host);
             Box::new(Connection::connect(&mut ctx, tuple, config, iss, ts_offset))
         });
+        self.expect_pattern(id);
         self.expect_known_path(now, id);
         self.expect_fast_open(now, id);
         self.name(&tuple, id);
         self.touch(now, id.index);
         Ok(id)
+    }
+
+    /// The streams of a new connection follow the endpoint's pattern, if it has one.
+    pub(super) fn expect_pattern(&mut self, id: ConnId) {
+        if let (Some(pattern), Some(conn)) = (self.pattern, self.slots.conn_mut(id.index)) {
+            conn.expect_pattern(pattern);
+        }
     }
 
     /// A new connection begins with what is known of its path.

@@ -410,6 +410,7 @@ impl Endpoint {
             return Ok(None);
         };
         let packet = TxPacket {
+            fields: None,
             id: TxId(serial),
             header: header.as_slice(),
             payload: [stray.behind(header.len()), &[]],

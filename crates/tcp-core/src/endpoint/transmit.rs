@@ -24,7 +24,7 @@ use crate::packet::{SendReason, TxBudget, TxPacket, TxReport};
 use crate::plan::Plan;
 use crate::policy::sched::{Admission, Ask, Bypass, Descriptor, Forget, QueuedAcks, SegmentClass};
 use crate::time::Instant;
-use crate::wire::{TxChecksumMode, gso};
+use crate::wire::{Payload, TcpHeader, TxChecksum, TxChecksumMode, gso, split_fields};
 use core::num::NonZeroU16;
 
 /// Maximum packets of a run: more would save nothing, and others wait for their turn.
@@ -66,9 +66,9 @@ impl Endpoint {
         }
         while report.packets < budget.packets {
             let sent = if straight && self.egress.is_idle() {
-                self.send_straight(now, budget.packets - report.packets, &mut emit)
+                self.send_straight(now, budget.packets - report.packets, budget.takes_fields, &mut emit)
             } else {
-                self.send_scheduled(now, budget.reports_departures, !straight, &mut emit)
+                self.send_scheduled(now, budget, !straight, &mut emit)
             };
             match sent {
                 Ok(SendOutcome::Packets { packets, bytes }) => {
@@ -103,6 +103,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         most: usize,
+        takes_fields: bool,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
         let run = if self.config.max_super_packet == 0 { most.min(MAX_RUN) } else { 1 };
@@ -111,10 +112,12 @@ impl Endpoint {
         };
         let id = self.slots.id(index);
         let sent = match plan.segment_size {
-            Some(size) if self.config.max_super_packet == 0 => self.offer_run(now, id, &plan, size, emit),
+            Some(size) if self.config.max_super_packet == 0 => {
+                self.offer_run(now, id, &plan, size, takes_fields, emit)
+            }
             _ => {
                 let serial = self.egress.next_serial();
-                self.offer(now, id, &plan, serial, emit).inspect_err(|_| {
+                self.offer(now, id, &plan, serial, takes_fields, emit).inspect_err(|_| {
                     self.egress.held = self
                         .slots
                         .conn_mut(index)
@@ -141,41 +144,61 @@ impl Endpoint {
         id: ConnId,
         plan: &Plan,
         size: NonZeroU16,
+        takes_fields: bool,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
         conn.gather(plan);
         let Egress { header, segment_header, serial, held, accounts, .. } = &mut self.egress;
-        let built = conn.build(now, &self.config, plan, TxChecksumMode::Omit, header);
-        let segments =
-            gso::split(header.as_slice(), conn.payload(plan).into(), size, self.config.tx_checksum);
-        let (Ok(built), Ok(mut segments)) = (built, segments) else {
+        let (mut packets, mut bytes, mut taken, mut refused) = (0, 0, 0, None);
+        let mut offer =
+            |fields: Option<&TcpHeader<'static>>, header: &[u8], checksum, payload: Payload<'_>| {
+                let [first, second, _] = payload.slices();
+                let packet = TxPacket {
+                    id: TxId(*serial),
+                    header,
+                    fields,
+                    payload: [first, second],
+                    segment_size: None,
+                    checksum,
+                    conn: Some(id),
+                    class: plan.class,
+                    reason: plan.reason,
+                };
+                *serial += 1;
+                let len = packet.len() as u64;
+                if let Err(error) = emit(packet) {
+                    refused = Some(error);
+                    return false;
+                }
+                packets += 1;
+                bytes += len;
+                taken += payload.len() as u32;
+                true
+            };
+        let fields = if takes_fields { conn.build_fields(now, &self.config, plan) } else { None };
+        let built = if let Some((fields, built)) = fields {
+            split_fields(fields, conn.payload(plan).into(), size).map(|mut segments| {
+                while let Some((fields, payload)) = segments.next()
+                    && offer(Some(&fields), &[], TxChecksum::Omitted, payload)
+                {}
+                built
+            })
+        } else {
+            let built = conn.build(now, &self.config, plan, TxChecksumMode::Omit, header);
+            built.and_then(|built| {
+                let mode = self.config.tx_checksum;
+                let mut segments = gso::split(header.as_slice(), conn.payload(plan).into(), size, mode)?;
+                while let Some((emitted, payload)) = segments.next_into(segment_header)
+                    && offer(None, segment_header.as_slice(), emitted.checksum, payload)
+                {}
+                Ok(built)
+            })
+        };
+        let Ok(built) = built else {
             conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
             return Ok(SendOutcome::Void);
         };
-        let (mut packets, mut bytes, mut taken, mut refused) = (0, 0, 0, None);
-        while let Some((emitted, payload)) = segments.next_into(segment_header) {
-            let [first, second, _] = payload.slices();
-            let packet = TxPacket {
-                id: TxId(*serial),
-                header: segment_header.as_slice(),
-                payload: [first, second],
-                segment_size: None,
-                checksum: emitted.checksum,
-                conn: Some(id),
-                class: plan.class,
-                reason: plan.reason,
-            };
-            *serial += 1;
-            let len = packet.len() as u64;
-            if let Err(error) = emit(packet) {
-                refused = Some(error);
-                break;
-            }
-            packets += 1;
-            bytes += len;
-            taken += payload.len() as u32;
-        }
         if packets > 0 {
             self.observe.counters.ip_out_requests += packets as u64;
             accounts.sent(plan.class, packets as u64, bytes);
@@ -196,7 +219,7 @@ impl Endpoint {
     fn send_scheduled<E>(
         &mut self,
         now: Instant,
-        reports_departures: bool,
+        budget: TxBudget,
         give_all: bool,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
@@ -206,7 +229,7 @@ impl Endpoint {
         };
         let sent = match descriptor.conn {
             Some(id) if !self.egress.strays.has(descriptor.id.serial) => {
-                self.send_reserved(now, id, &descriptor, emit)
+                self.send_reserved(now, id, &descriptor, budget.takes_fields, emit)
             }
             _ => self.emit_stray(now, &descriptor, emit).map(|bytes| match bytes {
                 Some(bytes) => SendOutcome::Packets { packets: 1, bytes },
@@ -222,7 +245,7 @@ impl Endpoint {
                 }
                 let descriptor = self.repriced(now, descriptor, bytes);
                 let most = self.config.max_on_wire;
-                if !self.egress.took(now, descriptor, reports_departures, most) {
+                if !self.egress.took(now, descriptor, budget.reports_departures, most) {
                     self.observe.counters.departures_missing += 1;
                 }
             }
@@ -370,6 +393,7 @@ impl Endpoint {
         now: Instant,
         id: ConnId,
         descriptor: &Descriptor,
+        takes_fields: bool,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
         let Some(conn) = self.slots.get_mut(id).and_then(|slot| slot.conn.as_deref_mut()) else {
@@ -383,7 +407,7 @@ impl Endpoint {
         if self.observe.tracer.is_some() {
             self.trace_queued(now, id, descriptor.queued_at);
         }
-        let sent = self.offer(now, id, &plan, serial, emit);
+        let sent = self.offer(now, id, &plan, serial, takes_fields, emit);
         if sent.is_err()
             && let Some(conn) = self.slots.conn_mut(id.index)
         {
@@ -403,6 +427,7 @@ impl Endpoint {
         id: ConnId,
         plan: &Plan,
         serial: u64,
+        takes_fields: bool,
         emit: &mut impl FnMut(TxPacket<'_>) -> Result<(), E>,
     ) -> Result<SendOutcome, E> {
         if self.observe.tracer.is_some() {
@@ -411,14 +436,20 @@ impl Endpoint {
         let Some(conn) = self.slots.conn_mut(id.index) else { return Ok(SendOutcome::Void) };
         conn.gather(plan);
         let header = &mut self.egress.header;
-        let Ok(built) = conn.build(now, &self.config, plan, self.config.tx_checksum, header) else {
+        let fields = if takes_fields { conn.build_fields(now, &self.config, plan) } else { None };
+        let (fields, built) = match fields {
+            Some((fields, built)) => (Some(fields), Ok(built)),
+            None => (None, conn.build(now, &self.config, plan, self.config.tx_checksum, header)),
+        };
+        let Ok(built) = built else {
             // No configuration and no peer can cause this; the connection cannot continue.
             conn.abort(&mut self.observe.ctx(now, id, &self.config), ConnError::Aborted);
             return Ok(SendOutcome::Void);
         };
         let packet = TxPacket {
             id: TxId(serial),
-            header: header.as_slice(),
+            header: if fields.is_some() { &[] } else { header.as_slice() },
+            fields: fields.as_ref(),
             payload: conn.payload(plan),
             segment_size: plan.segment_size,
             checksum: built.emitted.checksum,

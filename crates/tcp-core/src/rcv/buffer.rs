@@ -13,6 +13,7 @@
 //!
 //! Data past a hole is written to the ring, and so is what fills the hole and follows, until the ring has been read.
 
+use crate::pattern::Pattern;
 use crate::ring::{ByteRing, MAX_CAPACITY};
 use crate::wire::Payload;
 use alloc::boxed::Box;
@@ -63,6 +64,16 @@ impl RecvBuffer {
     /// An empty buffer, without memory.
     pub(super) fn new() -> Self {
         Self { store: Store::Ring(ByteRing::new()) }
+    }
+
+    /// What arrives follows a pattern, as long as it is not found to differ.
+    pub(super) fn expect(&mut self, pattern: Pattern) {
+        self.ring_mut().draw(pattern, true);
+    }
+
+    /// Sees to it that [`slices_ahead`](Self::slices_ahead) contain all of it.
+    pub(super) fn hold(&mut self) {
+        self.ring_mut().hold();
     }
 
     const fn ring(&self) -> &ByteRing {

@@ -73,6 +73,7 @@ impl Receiver {
 
     /// Moves out-of-order data out of the buffer.
     fn move_apart(&mut self) {
+        self.buf.hold();
         if let Some(waiting) = &mut self.waiting {
             let mut far = core::mem::replace(&mut waiting.far, Pieces::new());
             for (start, end) in waiting.iter() {

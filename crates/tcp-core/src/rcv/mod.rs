@@ -38,6 +38,7 @@ use crate::config::{ConnConfig, Ecn};
 use crate::ctx::Ctx;
 use crate::info::Info;
 use crate::packet::SendReason;
+use crate::pattern::Pattern;
 use crate::policy::ack::{AckCause, AckInit, AckSent, RecvView};
 use crate::policy::builtin::CeEcho;
 use crate::policy::{AckPolicy, NewAckPolicy};
@@ -224,6 +225,11 @@ impl Receiver {
             closed: false,
             fin_known: false,
         }
+    }
+
+    /// The received stream follows a pattern, as long as it is not found to differ.
+    pub(crate) fn expect(&mut self, pattern: Pattern) {
+        self.buf.expect(pattern);
     }
 
     /// The handshake is done. Our SYN announced [`syn_window`].

@@ -11,6 +11,7 @@
 //! shared instead. From then on they are in [`Chunks`], until everything is acknowledged.
 
 use super::chunks::{Chunks, MIN_CHUNK};
+use crate::pattern::Pattern;
 use crate::ring::ByteRing;
 use crate::seq::SeqNum;
 use alloc::boxed::Box;
@@ -46,6 +47,13 @@ impl SendBuffer {
     /// An empty buffer whose first byte will be `start`.
     pub(crate) fn new(start: SeqNum) -> Self {
         Self { store: Store::Ring(ByteRing::new()), start, fin: false }
+    }
+
+    /// The stream follows a pattern, until something else is written.
+    pub(crate) fn expect(&mut self, pattern: Pattern) {
+        if let Store::Ring(ring) = &mut self.store {
+            ring.draw(pattern, false);
+        }
     }
 
     /// Bytes held.

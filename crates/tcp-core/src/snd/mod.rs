@@ -71,6 +71,7 @@ mod tests;
 use crate::config::ConnConfig;
 use crate::ctx::Ctx;
 use crate::info::Blocked;
+use crate::pattern::Pattern;
 use crate::policy::cc::CcInit;
 use crate::policy::{CongestionControl, NewCongestionControl, NewRtoResponse, RtoResponse};
 use crate::seq::SeqNum;
@@ -181,6 +182,11 @@ impl Sender {
     /// A sender before ESTABLISHED: SND.UNA is `iss`, SND.NXT one more.
     pub(crate) fn new(config: &ConnConfig, iss: SeqNum) -> Self {
         Self { stream: Stream::new(config, iss), flight: None }
+    }
+
+    /// The stream follows a pattern, until something else is written.
+    pub(crate) fn expect(&mut self, pattern: Pattern) {
+        self.stream.buffer.expect(pattern);
     }
 
     /// The handshake is complete.

@@ -9,6 +9,7 @@ mod emit;
 mod error;
 mod fast_open;
 mod field;
+mod fields;
 mod flags;
 mod fragment;
 pub mod gso;
@@ -24,6 +25,7 @@ mod udp;
 pub use emit::{Emitted, HeaderBuf, TxChecksum, TxChecksumMode};
 pub use error::{EmitError, WireError};
 pub use fast_open::FastOpenCookie;
+pub(crate) use fields::split_fields;
 pub use flags::TcpFlags;
 pub(crate) use fragment::{Fragment, make_whole, parse_fragment};
 pub use icmp::{

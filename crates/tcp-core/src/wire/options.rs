@@ -230,6 +230,12 @@ impl TcpOptions {
         if fits { Ok(writer.len) } else { Err(EmitError::OptionsTooLong) }
     }
 
+    /// These options as the standard layout has them: without the SACK blocks for which it has no room.
+    pub(super) fn as_written(mut self) -> Self {
+        self.sack.len = self.sack.len.min(self.sack_that_fit(self.fixed_len()) as u32);
+        self
+    }
+
     const fn fixed_len(&self) -> usize {
         let mut len = 0;
         if self.mss.is_some() {
