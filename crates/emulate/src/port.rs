@@ -100,10 +100,11 @@ impl Port {
         while let Some((late, outcome)) = sim.arrived(*node, |at, packet| {
             // What the call takes is not the path's.
             let late = timer::now().since(epoch + at.since(Instant::ZERO));
+            let octets = packet.octets();
             let outcome = match packet.super_packet {
-                None => device.try_send(&packet.bytes, [&[], &[]], None, TxChecksum::Complete),
+                None => device.try_send(&octets, [&[], &[]], None, TxChecksum::Complete),
                 Some(SuperPacket { header_len, segment_size, checksum }) => {
-                    let (header, data) = packet.bytes.split_at(header_len.min(packet.bytes.len()));
+                    let (header, data) = octets.split_at(header_len.min(octets.len()));
                     device.try_send(header, [data, &[]], Some(segment_size), checksum)
                 }
             };

@@ -110,7 +110,7 @@ impl LinkRecord {
     fn packet(&mut self, now: Instant, event: PacketEvent, packet: &Packet, length: Duration) {
         self.settle(now, length);
         let Some(span) = self.spans.last_mut() else { return };
-        let bytes = packet.bytes.len() as u64;
+        let bytes = packet.len() as u64;
         let leaves_queue = match event {
             PacketEvent::Offered => {
                 self.packets += 1;

@@ -10,7 +10,7 @@ use ackline_lab::{Scenario, simulation};
 use ackline_netsim::{LinkId, NodeId, Observer, Packet, PacketEvent};
 use ackline_tcp_core::events::TraceEvent;
 use ackline_tcp_core::packet::SendReason;
-use ackline_tcp_core::wire::{self, RxChecksum, RxPacket, TcpFlags, Transport};
+use ackline_tcp_core::wire::TcpFlags;
 use ackline_tcp_core::{ConnId, Instant};
 use std::collections::HashMap;
 use std::error::Error;
@@ -102,8 +102,7 @@ impl Steps {
 
     /// A segment as tcpdump would show it: flags, relative sequence numbers, options of SYNs, SACK blocks.
     fn segment(&mut self, packet: &Packet) -> Option<String> {
-        let datagram = wire::parse(&RxPacket::new(&packet.bytes).with_checksum(RxChecksum::Trusted)).ok()?;
-        let Transport::Tcp(tcp) = datagram.transport else { return None };
+        let tcp = packet.segment()?;
         let ports = (tcp.src_port, tcp.dst_port);
         if tcp.flags.contains(TcpFlags::SYN) {
             self.first.insert(ports, tcp.seq.0);

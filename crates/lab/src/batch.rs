@@ -48,6 +48,9 @@ pub struct RunOptions {
     pub pcap: bool,
     /// Bytes that a capture keeps of each packet; `None`: all.
     pub snap_length: Option<NonZeroU32>,
+    /// Give every packet octets, and let every connection keep its data: slower, with the same results
+    /// ([`Sim::set_wire`](ackline_netsim::Sim::set_wire)).
+    pub wire: bool,
 }
 
 /// What all runs gave.
@@ -149,6 +152,7 @@ pub(crate) struct Batch<'a> {
     /// Points whose first run is drawn.
     drawn: BTreeSet<usize>,
     plot: PlotOptions,
+    wire: bool,
 }
 
 impl<'a> Batch<'a> {
@@ -170,7 +174,7 @@ impl<'a> Batch<'a> {
             Some(out) => {
                 let batch =
                     Self::in_folder(stages.name(), scenario, Folder::create(out)?, extras, drawn.collect())?;
-                Ok(Self { stages, plot: options.plot, ..batch })
+                Ok(Self { stages, plot: options.plot, wire: options.wire, ..batch })
             }
             None => Ok(Self {
                 stages,
@@ -179,6 +183,7 @@ impl<'a> Batch<'a> {
                 extras,
                 drawn: BTreeSet::new(),
                 plot: options.plot,
+                wire: options.wire,
             }),
         }
     }
@@ -202,6 +207,7 @@ impl<'a> Batch<'a> {
             extras,
             drawn,
             plot: PlotOptions::default(),
+            wire: false,
         })
     }
 
@@ -214,7 +220,8 @@ impl<'a> Batch<'a> {
     /// One run, or its result if it was finished before.
     fn one(&self, point: usize, repetition: u32) -> Result<(RunResult, bool), RunError> {
         let Some(folder) = &self.folder else {
-            let (outcome, _) = perform(self.stages, self.scenario, point, repetition, Wanted::default())?;
+            let wanted = Wanted { wire: self.wire, ..Wanted::default() };
+            let (outcome, _) = perform(self.stages, self.scenario, point, repetition, wanted)?;
             return Ok((outcome.result, false));
         };
         let extras = self.extras_of(point, repetition);
@@ -248,7 +255,7 @@ impl<'a> Batch<'a> {
         repetition: u32,
         extras: Extras,
     ) -> Result<Outcome, RunError> {
-        let wanted = Wanted { sequence: extras.plots, ..Wanted::default() };
+        let wanted = Wanted { sequence: extras.plots, wire: self.wire, ..Wanted::default() };
         if !extras.pcap {
             return Ok(perform(self.stages, self.scenario, point, repetition, wanted)?.0);
         }

@@ -87,6 +87,8 @@ pub(crate) struct Wanted {
     pub(crate) capture: Option<CaptureFile>,
     /// The time-sequence diagram, of scenarios that have one.
     pub(crate) sequence: bool,
+    /// Every packet has octets.
+    pub(crate) wire: bool,
 }
 
 /// Where a capture goes.
@@ -110,6 +112,7 @@ pub(crate) fn perform(
     let setup = scenario.setup(point)?;
     let seed = scenario.seed(repetition);
     let (mut net, outside) = Network::build(&setup, seed, stages.stage()?);
+    net.sim.set_wire(wanted.wire);
     let window = (Instant::ZERO + setup.measure.from, Instant::ZERO + setup.measure.until);
 
     let recorder = net.sim.add_observer(Recorder::new(options(&setup, &net, window)));

@@ -7,7 +7,7 @@
 
 use ackline_netsim::{LinkId, NodeId, Observer, Packet, PacketEvent};
 use ackline_tcp_core::policy::sched::SegmentClass;
-use ackline_tcp_core::wire::{self, RxChecksum, RxPacket, TcpSegment, Transport};
+use ackline_tcp_core::wire::{self, TcpSegment};
 use ackline_tcp_core::{Duration, Instant};
 
 /// What is kept before neighbours are merged: segments, and ACKs.
@@ -183,8 +183,7 @@ impl Observer for SequenceRecorder {
         if !(leaves || arrives || dropped) {
             return;
         }
-        let datagram = wire::parse(&RxPacket::new(&packet.bytes).with_checksum(RxChecksum::Trusted));
-        let Ok(Transport::Tcp(segment)) = datagram.map(|datagram| datagram.transport) else { return };
+        let Some(segment) = packet.segment() else { return };
         if !self.is_of_connection(&segment) {
             return;
         }

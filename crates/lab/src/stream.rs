@@ -1,6 +1,7 @@
 //! One direction of a TCP connection as the network sees it: its segments, and which bytes of the stream have arrived.
 
 use ackline_netsim::Packet;
+use ackline_tcp_core::wire::TcpFlags;
 
 /// The fields of a TCP segment that meters need.
 pub(crate) struct Segment {
@@ -13,6 +14,11 @@ pub(crate) struct Segment {
 impl Segment {
     /// `None` if the packet holds no whole TCP header.
     pub(crate) fn read(packet: &Packet) -> Option<Self> {
+        if let Some(header) = packet.fields() {
+            let (syn, ack) = (header.flags.contains(TcpFlags::SYN), header.flags.contains(TcpFlags::ACK));
+            let payload = packet.len().checked_sub(header.standard_len())? as u32;
+            return Some(Self { seq: header.seq.0, syn, ack, payload });
+        }
         let octets = packet.transport()?;
         let seq = u32::from_be_bytes(octets.get(4..8)?.try_into().ok()?);
         let (offset, flags) = (*octets.get(12)?, *octets.get(13)?);

@@ -2,7 +2,7 @@
 
 use crate::app::{App, AppCx, AppEvent, Owners};
 use crate::observe::Traces;
-use crate::packet::{Origin, Packet, PacketPool};
+use crate::packet::{Origin, Packet, PacketPool, Received};
 use crate::rng::SimRng;
 use crate::topology::LinkId;
 use ackline_tcp_core::packet::SendReason;
@@ -52,6 +52,8 @@ pub(crate) struct Host {
     pub(crate) outbox: Vec<Packet>,
     /// Trace events of its connections, if an observer wants them.
     pub(crate) traces: Option<Traces>,
+    /// Headers of segments remain fields.
+    pub(crate) takes_fields: bool,
 }
 
 impl Host {
@@ -68,17 +70,25 @@ impl Host {
             news: vec![],
             outbox: vec![],
             traces: None,
+            takes_fields: false,
         }
     }
 
     pub(crate) fn ingest(&mut self, now: Instant, packet: &Packet) {
         let checksum = if packet.checksummed { RxChecksum::Verify } else { RxChecksum::Trusted };
-        let received = RxPacket::new(&packet.bytes).with_checksum(checksum);
-        // Its own checksum is never complete: each of its packets would have another one.
-        let received = packet.super_packet.map_or(received, |one| {
-            received.with_segment_size(Some(one.segment_size)).with_checksum(RxChecksum::Partial)
-        });
-        self.endpoint.ingest(now, received);
+        match packet.received() {
+            Received::Segment(ip, segment) => {
+                self.endpoint.ingest_segment(now, &ip, &segment);
+            }
+            Received::Octets(octets) => {
+                let received = RxPacket::new(&octets).with_checksum(checksum);
+                // Its own checksum is never complete: each of its packets would have another one.
+                let received = packet.super_packet.map_or(received, |one| {
+                    received.with_segment_size(Some(one.segment_size)).with_checksum(RxChecksum::Partial)
+                });
+                self.endpoint.ingest(now, received);
+            }
+        }
     }
 
     pub(crate) fn departed(&mut self, now: Instant, packet: TxId) {
@@ -159,16 +169,20 @@ impl Host {
             Egress::Queued => TxBudget::packets(room),
             Egress::Fed => TxBudget::with_departures(room),
         };
+        let budget = if self.takes_fields { budget.taking_fields() } else { budget };
         let Self { endpoint, outbox, .. } = self;
         let pricing = endpoint.config().pricing;
         let before = outbox.len();
         let sent = endpoint.transmit(now, budget, |tx| {
             *number += 1;
             let origin = Origin { conn: tx.conn, class: tx.class, reason: Some(tx.reason), tx: tx.id };
-            let mut packet = pool.make(*number, now, origin, [tx.header, tx.payload[0], tx.payload[1]]);
+            let mut packet = match tx.fields {
+                Some(header) => pool.make_of_fields(*number, now, origin, header, tx.payload),
+                None => pool.make(*number, now, origin, [tx.header, tx.payload[0], tx.payload[1]]),
+            };
             let payload = tx.payload[0].len() + tx.payload[1].len();
             packet.checksummed = tx.checksum == TxChecksum::Complete;
-            packet.price = pricing.price(packet.bytes.len() as u32, payload as u32, 1);
+            packet.price = pricing.price(packet.len() as u32, payload as u32, 1);
             outbox.push(packet);
             Ok::<(), Infallible>(())
         });

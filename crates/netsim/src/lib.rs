@@ -1,5 +1,5 @@
-//! A deterministic network simulator in virtual time. Its hosts are ackline endpoints, and its packets the
-//! real octets that they build and parse; there is no second model of TCP.
+//! A deterministic network simulator in virtual time. Its hosts are ackline endpoints, and its packets what
+//! they send: segments that become octets where somebody wants them. There is no second model of TCP.
 //!
 //! ```text
 //!   Sim ── hosts (endpoint + applications) ── links (queue, rate, impairments, delay) ── routers
@@ -34,7 +34,7 @@ pub use host::Egress;
 pub use link::{LinkSpec, LinkStats};
 pub use middlebox::{Middlebox, MiddleboxCx};
 pub use observe::{Observer, ObserverId, PacketEvent};
-pub use packet::{EcnField, Origin, Packet, SuperPacket};
+pub use packet::{EcnField, Origin, Packet, PacketData, SuperPacket};
 pub use rng::SimRng;
 pub use service::{DELIVERY, Service, Trace, TraceError, serialisation};
 pub use sim::{AppId, Change, Checksums, Sim, View};

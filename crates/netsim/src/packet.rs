@@ -1,12 +1,20 @@
-//! Packets in transit: the real octets that the core built, with metadata for observers.
+//! Packets in transit: what the core sent, with metadata for observers.
+//!
+//! A packet has octets, or its headers are fields and its data a piece of the [pattern](crate::pattern), until somebody wants octets.
 
+use crate::pattern;
 use crate::topology::NodeId;
 use ackline_tcp_core::packet::SendReason;
 use ackline_tcp_core::policy::sched::SegmentClass;
-use ackline_tcp_core::wire::TxChecksum;
+use ackline_tcp_core::wire::{
+    self, Datagram, HeaderBuf, IpInfo, Payload, RxChecksum, RxPacket, TcpHeader, TcpSegment, Transport,
+    TxChecksum, TxChecksumMode, emit_tcp,
+};
 use ackline_tcp_core::{ConnId, Instant, TxId};
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::num::NonZeroU16;
+use std::ops::{Deref, DerefMut};
 
 /// What makes a packet one for several of a connection, as devices with segmentation offload exchange them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,12 +35,27 @@ impl SuperPacket {
     }
 }
 
-/// One IP packet inside the simulated network.
+/// One IP packet inside the simulated network. Small, because it is passed on often: what it says is [`PacketData`].
 #[derive(Clone, Debug)]
-pub struct Packet {
-    /// The packet, from the first octet of the IP header. Its hop limit is only decremented if checksums are
-    /// [computed](crate::Checksums).
-    pub bytes: Vec<u8>,
+pub struct Packet(Box<PacketData>);
+
+impl Deref for Packet {
+    type Target = PacketData;
+
+    fn deref(&self) -> &PacketData {
+        &self.0
+    }
+}
+
+impl DerefMut for Packet {
+    fn deref_mut(&mut self) -> &mut PacketData {
+        &mut self.0
+    }
+}
+
+/// What a [`Packet`] is, and what is known of it.
+#[derive(Clone, Debug)]
+pub struct PacketData {
     /// Bytes that a link serialises for it, without framing, by the sender's pricing.
     pub price: u32,
     /// When it left its host.
@@ -54,6 +77,44 @@ pub struct Packet {
     pub(crate) hops_left: u8,
     /// Who sent it, for recorders.
     pub origin: Origin,
+    body: Body,
+}
+
+/// The packet itself.
+#[derive(Clone, Debug)]
+enum Body {
+    /// From the first octet of the IP header.
+    Octets(Vec<u8>),
+    /// What the octets would say.
+    Fields(Fields),
+}
+
+/// A segment whose headers are fields, in the standard layout, and whose data is of the pattern.
+#[derive(Clone, Copy, Debug)]
+struct Fields {
+    header: TcpHeader<'static>,
+    data: [&'static [u8]; 2],
+}
+
+impl Fields {
+    fn len(&self) -> usize {
+        self.header.standard_len() + self.data[0].len() + self.data[1].len()
+    }
+
+    /// As a receiver takes it.
+    fn received(&self) -> Option<(IpInfo, TcpSegment<'static>)> {
+        self.header.as_received(Payload::from(self.data))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let mut headers = HeaderBuf::new();
+        // The core has found that it fits.
+        if emit_tcp(&self.header, self.data, TxChecksumMode::Omit, &mut headers).is_ok() {
+            for part in [headers.as_slice(), self.data[0], self.data[1]] {
+                out.extend_from_slice(part);
+            }
+        }
+    }
 }
 
 /// Where a packet came from and why.
@@ -80,13 +141,92 @@ pub enum EcnField {
     Ce,
 }
 
-impl Packet {
+impl PacketData {
+    /// The packet, from the first octet of the IP header. If its headers are fields, they are made for this call. Its hop limit is
+    /// only decremented if checksums are [computed](crate::Checksums).
+    #[must_use]
+    pub fn octets(&self) -> Cow<'_, [u8]> {
+        match &self.body {
+            Body::Octets(octets) => Cow::Borrowed(octets),
+            Body::Fields(fields) => {
+                let mut octets = Vec::with_capacity(fields.len());
+                fields.write(&mut octets);
+                Cow::Owned(octets)
+            }
+        }
+    }
+
+    /// The same, to be changed: from now on the packet has octets.
+    pub fn octets_mut(&mut self) -> &mut Vec<u8> {
+        if let Body::Fields(_) = self.body {
+            self.body = Body::Octets(self.octets().into_owned());
+        }
+        match &mut self.body {
+            Body::Octets(octets) => octets,
+            Body::Fields(_) => unreachable!("they were just made octets"),
+        }
+    }
+
+    /// Number of octets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match &self.body {
+            Body::Octets(octets) => octets.len(),
+            Body::Fields(fields) => fields.len(),
+        }
+    }
+
+    /// True if it has no octets, and so is no IP packet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The headers of a segment that has no octets.
+    #[must_use]
+    pub const fn fields(&self) -> Option<&TcpHeader<'static>> {
+        match &self.body {
+            Body::Octets(_) => None,
+            Body::Fields(fields) => Some(&fields.header),
+        }
+    }
+
+    /// The TCP segment in it, whatever its checksum; `None` if there is none (any more). Without
+    /// [`raw_options`](TcpSegment::raw_options) if its headers are fields.
+    #[must_use]
+    pub fn segment(&self) -> Option<TcpSegment<'_>> {
+        match &self.body {
+            Body::Octets(octets) => {
+                let packet = RxPacket::new(octets).with_checksum(RxChecksum::Trusted);
+                match wire::parse(&packet) {
+                    Ok(Datagram { transport: Transport::Tcp(segment), .. }) => Some(segment),
+                    _ => None,
+                }
+            }
+            Body::Fields(fields) => fields.received().map(|(_, segment)| segment),
+        }
+    }
+
+    /// What its receiver gets.
+    pub(crate) fn received(&self) -> Received<'_> {
+        if let Body::Fields(fields) = &self.body
+            && let Some((ip, segment)) = fields.received()
+        {
+            return Received::Segment(ip, segment);
+        }
+        Received::Octets(self.octets())
+    }
+
     /// Destination address; `None` if the octets are not (or no longer) an IP packet.
     #[must_use]
     pub fn destination(&self) -> Option<IpAddr> {
-        match self.bytes.first()? >> 4 {
-            4 => Some(IpAddr::from(<[u8; 4]>::try_from(self.bytes.get(16..20)?).ok()?)),
-            6 => Some(IpAddr::from(<[u8; 16]>::try_from(self.bytes.get(24..40)?).ok()?)),
+        let octets = match &self.body {
+            Body::Octets(octets) => octets,
+            Body::Fields(fields) => return Some(fields.header.dst.ip()),
+        };
+        match octets.first()? >> 4 {
+            4 => Some(IpAddr::from(<[u8; 4]>::try_from(octets.get(16..20)?).ok()?)),
+            6 => Some(IpAddr::from(<[u8; 16]>::try_from(octets.get(24..40)?).ok()?)),
             _ => None,
         }
     }
@@ -94,35 +234,58 @@ impl Packet {
     /// Source address; `None` if the octets are not (or no longer) an IP packet.
     #[must_use]
     pub fn source(&self) -> Option<IpAddr> {
-        match self.bytes.first()? >> 4 {
-            4 => Some(IpAddr::from(<[u8; 4]>::try_from(self.bytes.get(12..16)?).ok()?)),
-            6 => Some(IpAddr::from(<[u8; 16]>::try_from(self.bytes.get(8..24)?).ok()?)),
+        let octets = match &self.body {
+            Body::Octets(octets) => octets,
+            Body::Fields(fields) => return Some(fields.header.src.ip()),
+        };
+        match octets.first()? >> 4 {
+            4 => Some(IpAddr::from(<[u8; 4]>::try_from(octets.get(12..16)?).ok()?)),
+            6 => Some(IpAddr::from(<[u8; 16]>::try_from(octets.get(8..24)?).ok()?)),
             _ => None,
+        }
+    }
+
+    /// True if it is an IPv6 packet.
+    #[must_use]
+    pub fn is_ipv6(&self) -> bool {
+        match &self.body {
+            Body::Octets(octets) => octets.first().is_some_and(|first| first >> 4 == 6),
+            Body::Fields(fields) => fields.header.src.is_ipv6(),
         }
     }
 
     /// Everything after the IP header, if that is plain (IPv6 without extension headers).
     #[must_use]
-    pub fn transport(&self) -> Option<&[u8]> {
-        match self.bytes.first()? >> 4 {
-            4 => self.bytes.get(usize::from(self.bytes[0] & 0xf) * 4..),
-            6 => self.bytes.get(40..),
-            _ => None,
+    pub fn transport(&self) -> Option<Cow<'_, [u8]>> {
+        match self.octets() {
+            Cow::Borrowed(octets) => octets.get(ip_header_len(octets)?..).map(Cow::Borrowed),
+            Cow::Owned(mut octets) => {
+                octets.drain(..ip_header_len(&octets)?);
+                Some(Cow::Owned(octets))
+            }
         }
     }
 
     /// Source and destination port of a TCP segment.
     #[must_use]
     pub fn ports(&self) -> Option<[u16; 2]> {
-        let ports = self.transport()?.get(..4)?;
+        let octets = match &self.body {
+            Body::Octets(octets) => octets,
+            Body::Fields(fields) => return Some([fields.header.src.port(), fields.header.dst.port()]),
+        };
+        let start = ip_header_len(octets)?;
+        let ports = octets.get(start..)?.get(..4)?;
         Some([u16::from_be_bytes([ports[0], ports[1]]), u16::from_be_bytes([ports[2], ports[3]])])
     }
 
     fn traffic_class(&self) -> Option<u8> {
-        let bytes = &self.bytes;
-        match bytes.first()? >> 4 {
-            4 => bytes.get(1).copied(),
-            6 => Some(bytes[0] << 4 | bytes.get(1)? >> 4),
+        let octets = match &self.body {
+            Body::Octets(octets) => octets,
+            Body::Fields(fields) => return Some(fields.header.tos),
+        };
+        match octets.first()? >> 4 {
+            4 => octets.get(1).copied(),
+            6 => Some(octets[0] << 4 | octets.get(1)? >> 4),
             _ => None,
         }
     }
@@ -144,38 +307,40 @@ impl Packet {
             EcnField::Ce => return true,
             EcnField::Ect => {}
         }
-        if self.bytes[0] >> 4 == 4 {
-            let old = u16::from_be_bytes([self.bytes[0], self.bytes[1]]);
-            self.bytes[1] |= 3;
-            let new = u16::from_be_bytes([self.bytes[0], self.bytes[1]]);
-            self.update_header_checksum(old, new);
-        } else {
-            self.bytes[1] |= 3 << 4;
+        match &mut self.body {
+            Body::Octets(octets) if octets[0] >> 4 == 4 => {
+                let old = u16::from_be_bytes([octets[0], octets[1]]);
+                octets[1] |= 3;
+                let new = u16::from_be_bytes([octets[0], octets[1]]);
+                update_header_checksum(octets, old, new);
+            }
+            Body::Octets(octets) => octets[1] |= 3 << 4,
+            Body::Fields(fields) => fields.header.tos |= 3,
         }
         true
     }
 
-    /// Offset of the hop limit.
-    fn hop_limit_at(&self) -> Option<usize> {
-        match self.bytes.first()? >> 4 {
-            4 => Some(8),
-            6 => Some(7),
-            _ => None,
+    /// The hop limit.
+    fn hop_limit(&self) -> Option<u8> {
+        match &self.body {
+            Body::Octets(octets) => octets.get(hop_limit_at(octets)?).copied(),
+            Body::Fields(fields) => Some(fields.header.ttl),
         }
     }
 
     /// Decrements the hop limit. False if it is exhausted.
     pub fn hop(&mut self) -> bool {
-        let Some(at) = self.hop_limit_at() else { return false };
-        let Some(limit) = self.bytes.get(at).copied().filter(|limit| *limit > 1) else { return false };
+        let Some(limit) = self.hop_limit().filter(|limit| *limit > 1) else { return false };
         self.hops_left = limit - 1;
-        if at == 8 {
-            let old = u16::from_be_bytes([self.bytes[8], self.bytes[9]]);
-            self.bytes[8] = limit - 1;
-            let new = u16::from_be_bytes([self.bytes[8], self.bytes[9]]);
-            self.update_header_checksum(old, new);
-        } else {
-            self.bytes[at] = limit - 1;
+        match &mut self.body {
+            Body::Octets(octets) if octets[0] >> 4 == 4 => {
+                let old = u16::from_be_bytes([octets[8], octets[9]]);
+                octets[8] = limit - 1;
+                let new = u16::from_be_bytes([octets[8], octets[9]]);
+                update_header_checksum(octets, old, new);
+            }
+            Body::Octets(octets) => octets[7] = limit - 1,
+            Body::Fields(fields) => fields.header.ttl = limit - 1,
         }
         true
     }
@@ -185,22 +350,48 @@ impl Packet {
         self.hops_left = self.hops_left.saturating_sub(1);
         self.hops_left > 0
     }
+}
 
-    /// RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
-    fn update_header_checksum(&mut self, old: u16, new: u16) {
-        let Some(field) = self.bytes.get(10..12) else { return };
-        let checksum = u16::from_be_bytes([field[0], field[1]]);
-        let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
-        sum = (sum & 0xffff) + (sum >> 16);
-        sum = (sum & 0xffff) + (sum >> 16);
-        self.bytes[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+/// Octets of the IP header, if it is plain.
+fn ip_header_len(octets: &[u8]) -> Option<usize> {
+    match octets.first()? >> 4 {
+        4 => Some(usize::from(octets[0] & 0xf) * 4),
+        6 => Some(40),
+        _ => None,
     }
 }
 
-/// Recycled packet buffers, so that a long run only allocates as many as were ever in transit at once.
+/// Offset of the hop limit.
+fn hop_limit_at(octets: &[u8]) -> Option<usize> {
+    match octets.first()? >> 4 {
+        4 => Some(8),
+        6 => Some(7),
+        _ => None,
+    }
+}
+
+/// RFC 1624, equation 3: HC' = ~(~HC + ~m + m').
+fn update_header_checksum(octets: &mut [u8], old: u16, new: u16) {
+    let Some(field) = octets.get(10..12) else { return };
+    let checksum = u16::from_be_bytes([field[0], field[1]]);
+    let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    octets[10..12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+/// A packet as its receiver gets it.
+pub(crate) enum Received<'a> {
+    /// A segment whose headers are fields.
+    Segment(IpInfo, TcpSegment<'a>),
+    /// A packet's octets.
+    Octets(Cow<'a, [u8]>),
+}
+
+/// Recycled packets, so that a long run only allocates as many as were ever in transit at once.
 #[derive(Debug, Default)]
 pub(crate) struct PacketPool {
-    free: Vec<Vec<u8>>,
+    free: Vec<Packet>,
 }
 
 impl PacketPool {
@@ -212,32 +403,71 @@ impl PacketPool {
         origin: Origin,
         pieces: [&[u8]; N],
     ) -> Packet {
-        let mut bytes = self.free.pop().unwrap_or_default();
-        bytes.clear();
-        bytes.reserve(pieces.iter().map(|piece| piece.len()).sum());
-        for piece in pieces {
-            bytes.extend_from_slice(piece);
+        let mut packet = self.blank(number, at, origin);
+        if let Body::Fields(_) = packet.body {
+            packet.body = Body::Octets(vec![]);
         }
-        let mut packet = Packet {
-            price: 0,
-            sent_at: at,
-            queued_at: at,
-            number,
-            from: None,
-            to: None,
-            checksummed: true,
-            super_packet: None,
-            hops_left: 0,
-            origin,
-            bytes,
+        if let Body::Octets(octets) = &mut packet.body {
+            octets.clear();
+            octets.reserve(pieces.iter().map(|piece| piece.len()).sum());
+            for piece in pieces {
+                octets.extend_from_slice(piece);
+            }
+        }
+        packet.hops_left = packet.hop_limit().unwrap_or(0);
+        packet
+    }
+
+    /// A packet with these facts, of a segment with these headers. It has octets nevertheless if `data` is not memory of the
+    /// [pattern](crate::pattern).
+    pub(crate) fn make_of_fields(
+        &mut self,
+        number: u64,
+        at: Instant,
+        origin: Origin,
+        header: &TcpHeader<'static>,
+        data: [&[u8]; 2],
+    ) -> Packet {
+        let [first, second] = data.map(pattern::own);
+        if let (Some(first), Some(second)) = (first, second) {
+            let mut packet = self.blank(number, at, origin);
+            packet.hops_left = header.ttl;
+            packet.body = Body::Fields(Fields { header: *header, data: [first, second] });
+            return packet;
+        }
+        let mut headers = HeaderBuf::new();
+        // The core has found that it fits.
+        let _ = emit_tcp(header, data, TxChecksumMode::Omit, &mut headers);
+        self.make(number, at, origin, [headers.as_slice(), data[0], data[1]])
+    }
+
+    /// A packet with these facts, and any body.
+    fn blank(&mut self, number: u64, at: Instant, origin: Origin) -> Packet {
+        let Some(mut packet) = self.free.pop() else {
+            return Packet(Box::new(PacketData {
+                price: 0,
+                sent_at: at,
+                queued_at: at,
+                number,
+                from: None,
+                to: None,
+                checksummed: true,
+                super_packet: None,
+                hops_left: 0,
+                origin,
+                body: Body::Octets(vec![]),
+            }));
         };
-        packet.hops_left = packet.hop_limit_at().and_then(|at| packet.bytes.get(at).copied()).unwrap_or(0);
+        // All but the body, which the caller writes.
+        (packet.price, packet.hops_left, packet.checksummed, packet.super_packet) = (0, 0, true, None);
+        (packet.sent_at, packet.queued_at, packet.number) = (at, at, number);
+        (packet.from, packet.to, packet.origin) = (None, None, origin);
         packet
     }
 
     /// Recycles a packet.
     pub(crate) fn give(&mut self, packet: Packet) {
-        self.free.push(packet.bytes);
+        self.free.push(packet);
     }
 }
 
@@ -257,9 +487,9 @@ pub(crate) mod test_packets {
             bytes[..20].chunks_exact(2).map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]]))).sum();
         let folded = (sum & 0xffff) + (sum >> 16);
         bytes[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
-        Packet {
+        Packet(Box::new(PacketData {
             price: bytes.len() as u32,
-            bytes,
+            body: Body::Octets(bytes),
             sent_at: Instant::ZERO,
             queued_at: Instant::ZERO,
             number,
@@ -274,11 +504,11 @@ pub(crate) mod test_packets {
                 reason: Some(SendReason::NewData),
                 tx: TxId(number),
             },
-        }
+        }))
     }
 
     fn header_sums_to_ones(packet: &Packet) -> bool {
-        let sum: u32 = packet.bytes[..20]
+        let sum: u32 = packet.octets()[..20]
             .chunks_exact(2)
             .map(|pair| u32::from(u16::from_be_bytes([pair[0], pair[1]])))
             .sum();

@@ -180,7 +180,7 @@ impl<W: Write> Capture<W> {
 
     /// The number of the interface for packets like this at a point, which is described in the file if it is new.
     fn interface(&mut self, point: usize, packet: &Packet) -> io::Result<u32> {
-        let is_ipv6 = packet.bytes.first().is_some_and(|first| first >> 4 == 6);
+        let is_ipv6 = packet.is_ipv6();
         let key = (point, if is_ipv6 { LinkType::Ipv6 } else { LinkType::Ipv4 });
         if let Some(known) = self.interfaces.iter().position(|interface| *interface == key) {
             return Ok(known as u32);
@@ -194,13 +194,14 @@ impl<W: Write> Capture<W> {
 
     fn write_packet(&mut self, now: Instant, point: usize, packet: &Packet, comment: &str) -> io::Result<()> {
         let interface = self.interface(point, packet)?;
-        let original = packet.bytes.len() as u32;
+        let octets = packet.octets();
+        let original = octets.len() as u32;
         let captured = self.snap_length.map_or(original, |most| original.min(most));
         self.blocks.packet(&pcapng::Packet {
             interface,
             at_ns: self.start_ns.saturating_add(now.as_nanos()),
             original,
-            data: &packet.bytes[..captured as usize],
+            data: &octets[..captured as usize],
             direction: None,
             comment,
         });

@@ -42,6 +42,10 @@ pub fn serialisation(rate: u64, bytes: u64) -> Duration {
     if rate == 0 {
         return Duration::MAX;
     }
+    // What a packet takes fits; the longer division is for others.
+    if let Some(bits) = bytes.checked_mul(8_000_000_000) {
+        return Duration::from_nanos(bits.div_ceil(rate));
+    }
     let nanos = (u128::from(bytes) * 8_000_000_000).div_ceil(u128::from(rate));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }

@@ -8,6 +8,7 @@ use crate::link::{Link, LinkSpec, LinkStats};
 use crate::middlebox::{Middlebox, MiddleboxCx, Placed};
 use crate::observe::{Nobody, Observer, ObserverId, PacketEvent, Traces};
 use crate::packet::{Origin, Packet, PacketPool, SuperPacket};
+use crate::pattern;
 use crate::port::Port;
 use crate::queue::{DropReason, Queue, QueueCx};
 use crate::rng::SimRng;
@@ -121,6 +122,8 @@ pub struct Sim {
     checksums: Checksums,
     /// Checksums are computed, because the octets are looked at.
     computes: bool,
+    /// Every packet has octets, and every connection keeps its data.
+    wire: bool,
     sample_every: Option<Duration>,
     pool: PacketPool,
     packets: u64,
@@ -158,6 +161,7 @@ impl Sim {
             watched_stale: true,
             checksums: Checksums::default(),
             computes: false,
+            wire: false,
             sample_every: None,
             pool: PacketPool::default(),
             packets: 0,
@@ -183,7 +187,9 @@ impl Sim {
     ) -> NodeId {
         let addresses = config.addresses.clone();
         let seed = SimRng::new(self.seed, STREAM_ENDPOINT + self.nodes.len() as u64).seed();
-        let host = Host::new(Endpoint::new(config, scheduler, seed), egress);
+        let mut endpoint = Endpoint::new(config, scheduler, seed);
+        endpoint.set_pattern((!self.wire).then(pattern::pattern));
+        let host = Host::new(endpoint, egress);
         let node = self.add_node(Node::Host(Box::new(host)));
         self.node_of.extend(addresses.into_iter().map(|address| (address, node)));
         node
@@ -290,6 +296,19 @@ impl Sim {
         self.checksums = checksums;
     }
 
+    /// Sets whether every packet has octets from its sender to its receiver, and every connection keeps its data. By default only
+    /// packets that are captured, damaged or leave at a [port](Self::add_port) have octets, and connections keep the length of data
+    /// that is of the [pattern](crate::pattern). The results are the same, at a higher cost. Applies to connections made from now
+    /// on, and to packets from the next [run](Self::run_until) on.
+    pub fn set_wire(&mut self, wire: bool) {
+        self.wire = wire;
+        for node in &mut self.nodes {
+            if let Node::Host(host) = node {
+                host.endpoint.set_pattern((!wire).then(pattern::pattern));
+            }
+        }
+    }
+
     /// Calls [`Observer::sample`] every `interval`, starting at `first`.
     pub fn sample_every(&mut self, first: Instant, interval: Duration) {
         self.sample_every = Some(interval);
@@ -371,7 +390,7 @@ impl Sim {
         let origin = Origin { conn: None, class, reason: None, tx: TxId(self.packets) };
         let mut packet = self.pool.make(self.packets, self.now, origin, parts);
         self.packets += 1;
-        let octets = packet.bytes.len();
+        let octets = packet.len();
         let headers = super_packet.map_or(0, |one| (one.packets(octets) - 1) * one.header_len);
         packet.price = u32::try_from(octets + headers).unwrap_or(u32::MAX);
         packet.super_packet = super_packet;
@@ -467,16 +486,16 @@ impl Sim {
             return;
         }
         host.timer_at = Instant::FAR_FUTURE;
-        match host.endpoint.poll_timeout() {
-            Some(wakeup) if wakeup.at <= now => {
+        match host.endpoint.timeout_at() {
+            Some(at) if at <= now => {
                 host.endpoint.handle_timeout(now);
                 tell_traces(&mut self.observers, now, node, host);
                 self.settle(node);
             }
             // The deadline was moved, and nothing else happened.
-            Some(wakeup) => {
-                host.timer_at = wakeup.at;
-                self.events.schedule(wakeup.at, Event::HostTimer(node));
+            Some(at) => {
+                host.timer_at = at;
+                self.events.schedule(at, Event::HostTimer(node));
             }
             None => {}
         }
@@ -551,8 +570,10 @@ impl Sim {
             let place = host.apps[app as usize].place;
             self.events.schedule(at.max(now), Event::AppTimer(place, number));
         }
-        if let Some(wakeup) = host.endpoint.poll_timeout() {
-            let at = wakeup.at.max(now);
+        let timeout = host.endpoint.timeout_at();
+        debug_assert_eq!(timeout, host.endpoint.poll_timeout().map(|wakeup| wakeup.at), "one deadline");
+        if let Some(at) = timeout {
+            let at = at.max(now);
             // A later deadline waits for the scheduled event, which then finds the new deadline.
             if at < host.timer_at {
                 host.timer_at = at;
@@ -600,7 +621,14 @@ impl Sim {
     }
 
     /// Removes packets dropped by the queue from the simulation.
+    #[inline]
     fn after_queue(&mut self, id: LinkId) {
+        if !self.dropped.is_empty() {
+            self.remove_dropped(id);
+        }
+    }
+
+    fn remove_dropped(&mut self, id: LinkId) {
         for (packet, reason) in self.dropped.drain(..) {
             self.links[id.index()].stats.count_drop(reason);
             notify(&mut self.observers, self.now, id, PacketEvent::Dropped(reason), &packet);
@@ -796,6 +824,7 @@ impl Sim {
         for node in &mut self.nodes {
             if let Node::Host(host) = node {
                 host.endpoint.set_tx_checksum(mode);
+                host.takes_fields = !self.wire && !compute;
             }
         }
     }

@@ -543,7 +543,8 @@ pub(crate) struct OutputArgs {
 /// Run a scenario in virtual time
 ///
 /// A scenario is a TOML file with nodes, links and their queues, applications, policies and values to sweep over. One TCP
-/// endpoint builds each packet and another parses it. The same file and seed give the same output on any machine, with any
+/// endpoint sends each segment and another receives it; only those that are captured or damaged, or all with --wire, become
+/// octets in between. The same file and seed give the same output on any machine, with any
 /// number of threads. Defaults are those of the other commands; [conn], [host] and each [[node]] take the options of ackline
 /// list conn and ackline list host.
 #[derive(Args)]
@@ -584,6 +585,9 @@ pub(crate) struct SimArgs {
     /// The original length stays in the file. 128 keeps the headers of TCP over IPv6 with all options.
     #[arg(long, value_name = "BYTES", requires = "pcap")]
     pub(crate) snaplen: Option<u32>,
+    /// Make octets of every packet, with all data: slower, and the results are the same
+    #[arg(long)]
+    pub(crate) wire: bool,
     /// Axis along the bottom of a sweep's plots [default: the numbers with the most values]
     ///
     /// KEY is one that is swept, or its end: delay for link.wire.delay.

@@ -60,6 +60,7 @@ fn simulate(args: &SimArgs, registry: &Registry, file: &Path) -> Result<String, 
         plot: args.figures.options(),
         pcap: args.pcap,
         snap_length: args.snaplen.and_then(NonZeroU32::new),
+        wire: args.wire,
     };
     let done = ackline_lab::run(&scenario, &options)?;
     warn_of_wrong_reads(&done);

@@ -159,6 +159,32 @@ fn finished_runs_are_not_run_again() {
     assert_eq!(load(out).unwrap().iter().map(|run| run.seed).collect::<Vec<_>>(), [9, 10, 9, 10]);
 }
 
+/// Every file is the same with `--wire`: summary, JSON, tables, packets, plots. Without captures, with which packets have octets anyway.
+#[test]
+fn octets_change_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    for impairment in [
+        r#"{ kind = "loss", probability = "1%" }"#,
+        r#"{ kind = "corrupt", probability = "1%", bits = 1 }"#,
+        r#"{ kind = "duplicate", probability = "1%" }, { kind = "reorder", probability = "2%", by = "3ms" }"#,
+    ] {
+        let text = SCENARIO.replace(r#"{ kind = "loss", probability = "0.1%" }"#, impairment);
+        let scenario = Scenario::parse(&text, "tiny.toml").unwrap();
+        let scenario = scenario.with_set(["repeat=1"]).unwrap();
+        let files_with = |wire| {
+            let folder = folder.path().join(format!("{wire}{}", impairment.len()));
+            let out = Some(folder.clone());
+            run(&scenario, &RunOptions { out, plots: true, wire, ..RunOptions::default() }).unwrap();
+            files(&folder)
+        };
+        let (without, with) = (files_with(false), files_with(true));
+        assert_eq!(without.keys().collect::<Vec<_>>(), with.keys().collect::<Vec<_>>());
+        for (name, bytes) in &without {
+            assert!(bytes == &with[name], "{name} differs: {impairment}");
+        }
+    }
+}
+
 #[test]
 fn what_was_not_written_yet_is_run_again() {
     let folder = tempfile::tempdir().unwrap();

@@ -25,8 +25,8 @@ impl Impairment for Corrupt {
         }
         let flips = 1 + cx.rng.below(u64::from(self.bits.max(1)));
         for _ in 0..flips {
-            let bit = cx.rng.below(packet.bytes.len() as u64 * 8);
-            if let Some(octet) = packet.bytes.get_mut((bit / 8) as usize) {
+            let bit = cx.rng.below(packet.len() as u64 * 8);
+            if let Some(octet) = packet.octets_mut().get_mut((bit / 8) as usize) {
                 *octet ^= 1 << (bit % 8);
             }
         }

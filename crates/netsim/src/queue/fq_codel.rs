@@ -183,7 +183,7 @@ mod tests {
         assert!(bench.leave().is_some());
         bench.arrive_from(2, 100);
         let next = bench.leave().expect("51 wait");
-        assert_eq!(next.bytes.len(), 100, "the new flow's");
+        assert_eq!(next.len(), 100, "the new flow's");
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         let mut bytes = [0_usize; 2];
         for _ in 0..1_000 {
             let packet = bench.leave().expect("more wait");
-            bytes[usize::from(packet.bytes.len() == 500)] += packet.bytes.len();
+            bytes[usize::from(packet.len() == 500)] += packet.len();
         }
         let ratio = bytes[0] as f64 / bytes[1] as f64;
         assert!((0.98..1.02).contains(&ratio), "{bytes:?}");
@@ -240,6 +240,6 @@ mod tests {
             bench.leave();
         }
         assert!(!bench.dropped.is_empty());
-        assert!(bench.dropped.iter().all(|(packet, _)| packet.bytes.len() == 1_000));
+        assert!(bench.dropped.iter().all(|(packet, _)| packet.len() == 1_000));
     }
 }

@@ -209,7 +209,7 @@ pub(crate) mod bench {
         /// A packet of 10.0.1.`host`.
         pub(crate) fn arrive_from(&mut self, host: u8, len: usize) {
             let mut packet = ipv4(self.number, len, false);
-            packet.bytes[12..16].copy_from_slice(&[10, 0, 1, host]);
+            packet.octets_mut()[12..16].copy_from_slice(&[10, 0, 1, host]);
             self.offer(packet);
         }
 

@@ -6,7 +6,6 @@ use crate::packet::{EcnField, Packet};
 use crate::topology::LinkId;
 use ackline_observe::labels;
 use ackline_tcp_core::Instant;
-use ackline_tcp_core::wire::{self, RxChecksum, RxPacket, Transport};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
@@ -128,7 +127,7 @@ impl Tracer {
             conn: packet.origin.conn.map(|conn| conn.index()),
             class: labels::segment_class(packet.origin.class).into(),
             reason: packet.origin.reason.map_or("", labels::send_reason).into(),
-            ip_bytes: packet.bytes.len() as u32,
+            ip_bytes: packet.len() as u32,
             ecn: match packet.ecn() {
                 EcnField::NotEct => "not-ect",
                 EcnField::Ect => "ect",
@@ -141,8 +140,7 @@ impl Tracer {
 }
 
 fn tcp_row(packet: &Packet) -> Option<TcpRow> {
-    let datagram = wire::parse(&RxPacket::new(&packet.bytes).with_checksum(RxChecksum::Trusted)).ok()?;
-    let Transport::Tcp(segment) = datagram.transport else { return None };
+    let segment = packet.segment()?;
     Some(TcpRow {
         src_port: segment.src_port,
         dst_port: segment.dst_port,

@@ -35,12 +35,12 @@ fn packet(number: u64, bytes: usize, client: u16, way: Way) -> Packet {
     packet.price = bytes as u32;
     let (ours, theirs) =
         if way == There { ([10, 0, 0, 1], [10, 0, 0, 2]) } else { ([10, 0, 0, 2], [10, 0, 0, 1]) };
-    packet.bytes[12..16].copy_from_slice(&ours);
-    packet.bytes[16..20].copy_from_slice(&theirs);
+    packet.octets_mut()[12..16].copy_from_slice(&ours);
+    packet.octets_mut()[16..20].copy_from_slice(&theirs);
     let (service, client) = (80_u16.to_be_bytes(), client.to_be_bytes());
     let (from, to) = if way == There { (service, client) } else { (client, service) };
-    packet.bytes[20..22].copy_from_slice(&from);
-    packet.bytes[22..24].copy_from_slice(&to);
+    packet.octets_mut()[20..22].copy_from_slice(&from);
+    packet.octets_mut()[22..24].copy_from_slice(&to);
     packet
 }
 

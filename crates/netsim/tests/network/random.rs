@@ -9,9 +9,12 @@ use ackline_netsim::queue::{
 use ackline_netsim::record::{RecordOptions, Recorder, TraceOptions};
 use ackline_netsim::topologies::{self, Duplex, Edge, HostAt, HostSpec};
 use ackline_netsim::{AppId, Change, Egress, LinkId, LinkSpec, Sim};
-use ackline_tcp_core::config::{ConnConfig, Nagle};
-use ackline_tcp_core::{Duration, Instant};
+use ackline_netsim::{NodeId, Observer, Packet, PacketEvent, View};
+use ackline_tcp_core::config::{ConnConfig, Ecn, Nagle};
+use ackline_tcp_core::events::TraceEvent;
+use ackline_tcp_core::{ConnId, Duration, Instant};
 use proptest::prelude::*;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +79,7 @@ struct Scenario {
     nagle: bool,
     send_buffer: u32,
     recv_buffer: u32,
+    marks: bool,
 }
 
 fn scenario(harms: impl Strategy<Value = Vec<Harm>>) -> impl Strategy<Value = Scenario> {
@@ -97,12 +101,12 @@ fn scenario(harms: impl Strategy<Value = Vec<Harm>>) -> impl Strategy<Value = Sc
     ];
     let network = (any::<u64>(), shape, 1..4_usize, 1..80_000_u64, 500_000..100_000_000_u64);
     let link = (0..30_000_u64, 0..40_u32, buffer, harms);
-    let host =
-        (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 3_000..100_000_u32, 3_000..100_000_u32);
+    let buffers = (3_000..100_000_u32, 3_000..100_000_u32);
+    let host = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), buffers, any::<bool>());
     (network, link, host).prop_map(|(network, link, host)| {
         let (seed, shape, flows, bytes, rate) = network;
         let (delay_us, framing, buffer, harms) = link;
-        let (fed, sack, timestamps, nagle, send_buffer, recv_buffer) = host;
+        let (fed, sack, timestamps, nagle, (send_buffer, recv_buffer), marks) = host;
         Scenario {
             seed,
             shape,
@@ -119,13 +123,15 @@ fn scenario(harms: impl Strategy<Value = Vec<Harm>>) -> impl Strategy<Value = Sc
             nagle,
             send_buffer,
             recv_buffer,
+            marks,
         }
     })
 }
 
 impl Scenario {
     fn queue(&self) -> Box<dyn Queue> {
-        let (limit, action) = (Limit::Bytes(100_000), Action::Drop);
+        let action = if self.marks { Action::Mark } else { Action::Drop };
+        let limit = Limit::Bytes(100_000);
         match self.buffer {
             Buffer::Bytes(bytes) => Box::new(DropTail::new(Limit::Bytes(bytes))),
             Buffer::Packets(packets) => Box::new(DropTail::new(Limit::Packets(packets))),
@@ -215,6 +221,7 @@ impl Scenario {
         // A burst of loss ends only with packets: it may well outlast the usual number of SYNs.
         (config.syn_retries, config.max_rto) = (60, Duration::from_secs(5));
         (config.send_buffer, config.recv_buffer) = (self.send_buffer, self.recv_buffer);
+        config.ecn = if self.marks { Ecn::Classic } else { Ecn::Off };
         config.nagle = if self.nagle { Nagle::Rfc896 } else { Nagle::Off };
         let config = Arc::new(config);
         let mut receivers: Vec<HostAt> = ways.iter().map(|(_, to)| *to).collect();
@@ -372,5 +379,98 @@ proptest! {
         watched.sim.sample_every(Instant::ZERO, Duration::from_millis(100));
         watched.sim.run_until(end);
         prop_assert_eq!(unseen.outcome(), watched.outcome());
+    }
+}
+
+/// Everything that can be seen of a simulation, in order.
+#[derive(Debug, Default)]
+struct Log {
+    lines: Vec<u64>,
+    /// What comes after this many lines is kept in full.
+    from: usize,
+    kept: Vec<String>,
+}
+
+impl Log {
+    fn add(&mut self, what: impl Hash + std::fmt::Debug) {
+        let mut hasher = DefaultHasher::new();
+        what.hash(&mut hasher);
+        self.lines.push(hasher.finish());
+        if (self.from..self.from + 10).contains(&self.lines.len()) {
+            self.kept.push(format!("{what:?}"));
+        }
+    }
+}
+
+impl Observer for Log {
+    fn watches_departures(&self, _: LinkId) -> bool {
+        true
+    }
+
+    fn packet(&mut self, now: Instant, link: LinkId, event: PacketEvent, packet: &Packet) {
+        let about = (packet.number, packet.price, packet.from, packet.to, packet.sent_at, packet.queued_at);
+        let origin = format!("{event:?} {:?}", packet.origin);
+        self.add((now, link, about, origin, packet.octets()));
+    }
+
+    fn needs_traces(&self) -> bool {
+        true
+    }
+
+    fn trace(&mut self, now: Instant, node: NodeId, conn: ConnId, event: &TraceEvent) {
+        self.add((now, node, conn.index(), format!("{event:?}")));
+    }
+
+    fn sample(&mut self, now: Instant, view: &mut View<'_>) {
+        for host in view.hosts() {
+            for (conn, app) in view.conns(host) {
+                let endpoint = view.endpoint(host).expect("a host has one");
+                let conn = endpoint.conn(conn).expect("its application has it");
+                self.add((now, host, app, format!("{:?}", conn.info())));
+            }
+            let endpoint = view.endpoint(host).expect("a host has one");
+            self.add((now, host, format!("{:?} {}", endpoint.counters(), endpoint.memory())));
+        }
+    }
+}
+
+impl Scenario {
+    /// What is seen of the first seconds.
+    fn seen(&self, wire: bool, from: usize) -> (Box<Log>, String) {
+        let mut built = self.build();
+        built.sim.set_wire(wire);
+        let log = built.sim.add_observer(Log { from, ..Log::default() });
+        built.sim.sample_every(Instant::ZERO, Duration::from_millis(10));
+        // Also what is on its way when one run ends and the next begins.
+        for ms in [3, 1_000, 4_000] {
+            built.sim.run_until(Instant::from_millis(ms));
+        }
+        let mut end = format!("{:?} {}", built.outcome(), built.sim.processed());
+        for &app in built.bulks.iter().chain(&built.sinks) {
+            let app = built.sim.any_app(app).expect("it was added");
+            app.metrics(&mut |name, value| end += &format!(" {name}={value}"));
+        }
+        (built.sim.take_observer::<Log>(log).expect("it was added"), end)
+    }
+}
+
+proptest! {
+    #![proptest_config(config(100))]
+
+    /// Packets without octets and connections without data are like any others: the same packets, octet for octet, at the same
+    /// times, the same events of connections, the same statistics, memory included, and the same results.
+    #[test]
+    fn octets_make_no_difference(
+        scenario in scenario(prop::sample::subsequence(&HARMS[..], 0..=HARMS.len())),
+    ) {
+        let (without, end) = scenario.seen(false, 0);
+        let (with, wire_end) = scenario.seen(true, 0);
+        if let Some(place) = (0..without.lines.len().max(with.lines.len()))
+            .find(|place| without.lines.get(*place) != with.lines.get(*place))
+        {
+            let show = |wire| scenario.seen(wire, place).0.kept.join("\n");
+            prop_assert!(false, "from line {place} on:\n{}\nand with --wire:\n{}", show(false), show(true));
+        }
+        prop_assert_eq!(end, wire_end);
     }
 }

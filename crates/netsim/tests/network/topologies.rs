@@ -67,7 +67,8 @@ struct Sums {
 impl Observer for Sums {
     fn packet(&mut self, _: Instant, _: ackline_netsim::LinkId, event: PacketEvent, packet: &Packet) {
         if event == PacketEvent::Offered {
-            let sum = u16::from_be_bytes([packet.bytes[36], packet.bytes[37]]);
+            let octets = packet.octets();
+            let sum = u16::from_be_bytes([octets[36], octets[37]]);
             *(if sum == 0 { &mut self.zero } else { &mut self.computed }) += 1;
         }
     }
