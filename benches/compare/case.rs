@@ -21,6 +21,22 @@ pub(crate) enum SuperPackets {
     Split,
 }
 
+/// What the program around a stack is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Program {
+    /// Worker threads of its tokio runtime; `None`: a runtime on the calling thread alone.
+    pub(crate) workers: Option<usize>,
+    pub(crate) access: Access,
+}
+
+/// How a program exchanges data with its streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    InPlace,
+    /// `read` and `write_all` of 64 KiB.
+    Copies,
+}
+
 /// The stack that is measured. Its other end is always the kernel's TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Who {
@@ -29,6 +45,8 @@ pub(crate) enum Who {
     Ackline(Option<&'static str>),
     /// With a capture of all headers, a trace or both.
     Observed(Observed),
+    /// In another program than the one of the other cases.
+    Within(Program),
     Smoltcp,
     /// gVisor's netstack.
     Gvisor,
@@ -107,6 +125,22 @@ pub(crate) const TUN_TRACED: Contestant = observed("ackline-tun-trace", "ackline
 pub(crate) const TUN_CAPTURED_AND_TRACED: Contestant =
     observed("ackline-tun-pcap-trace", "ackline, TUN, captured and traced", Some(SuperPackets::Whole), true);
 
+pub(crate) const TUN_COPIES: Contestant = within(
+    "ackline-tun-copies",
+    "one thread, copies",
+    Program { workers: None, access: Access::Copies },
+);
+pub(crate) const TUN_WORKERS: Contestant = within(
+    "ackline-tun-workers",
+    "two workers, in place",
+    Program { workers: Some(2), access: Access::InPlace },
+);
+pub(crate) const TUN_WORKERS_COPIES: Contestant = within(
+    "ackline-tun-workers-copies",
+    "two workers, copies",
+    Program { workers: Some(2), access: Access::Copies },
+);
+
 /// In the order of the tables.
 pub(crate) const CONTESTANTS: [Contestant; 12] = [
     KERNEL,
@@ -130,6 +164,10 @@ const fn observed(
     trace: bool,
 ) -> Contestant {
     contestant(name, label, Who::Observed(Observed { capture, trace }), Link::Tun)
+}
+
+const fn within(name: &'static str, label: &'static str, program: Program) -> Contestant {
+    contestant(name, label, Who::Within(program), Link::Tun)
 }
 
 const fn contestant(name: &'static str, label: &'static str, who: Who, link: Link) -> Contestant {
@@ -213,7 +251,9 @@ impl Case {
     pub(crate) fn all() -> Vec<Self> {
         let with_default_cc = [KERNEL_DEFAULT_CC, LOOP_TUN_DEFAULT_CC, TUN_DEFAULT_CC];
         let observed = [TUN_CAPTURED, TUN_CAPTURED_SPLIT, TUN_TRACED, TUN_CAPTURED_AND_TRACED];
-        let contestants = || CONTESTANTS.into_iter().chain(with_default_cc).chain(observed);
+        let programs = [TUN_COPIES, TUN_WORKERS, TUN_WORKERS_COPIES];
+        let contestants =
+            || CONTESTANTS.into_iter().chain(with_default_cc).chain(observed).chain(programs);
         let cases = Act::ALL
             .into_iter()
             .flat_map(|act| contestants().map(move |contestant| Self { contestant, act }));
@@ -236,6 +276,14 @@ impl Case {
             (_, act) if link == Link::PacketPlain => matches!(act, Act::Send { .. } | Act::Receive { .. }),
             (Who::Ackline(Some(_)), act) => matches!(act, Act::Receive { .. }),
             (Who::Observed(_), act) => matches!(act, Act::Send { flows: 1 } | Act::Receive { flows: 1 }),
+            (Who::Within(Program { workers, access }), act) => match act {
+                Act::Send { .. } | Act::Receive { .. } => true,
+                // A byte is copied anyway, and so are the few of a short connection.
+                Act::RoundTrip { here: Wait::Blocking, peer: Wait::Blocking } | Act::Open { .. } => {
+                    workers.is_some() && access == Access::InPlace
+                }
+                Act::RoundTrip { .. } => false,
+            },
             (Who::Loop, act) => match act {
                 Act::Send { flows } | Act::Receive { flows } => flows == 1,
                 Act::RoundTrip { here, .. } => here == Wait::Blocking && link != Link::TunPlain,

@@ -1,7 +1,8 @@
 //! One measurement: two ends that never stop, and one thread that looks at them twice.
 
 use crate::Outcome;
-use crate::case::{Act, Case, Who};
+use crate::case::{Act, Case, Program, Who};
+use crate::ends::ackline::SIMPLE;
 use crate::ends::{self, Meter};
 use crate::net::{self, Here, Net, PEER, PORT};
 use crate::results::{Metric, Sample};
@@ -52,11 +53,14 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
                 ends::kernel::connect(case.act, case.contestant.kernel_cc, &meter)
             }
             (Here::Device(device), Who::Ackline(acks)) => {
-                ends::ackline::connect(device, acks, None, case.act, &meter)
+                ends::ackline::connect(device, SIMPLE, acks, None, case.act, &meter)
             }
             (Here::Device(device), Who::Observed(observed)) => {
                 let watch = ends::watch::Watch::start(observed)?;
-                ends::ackline::connect(device, None, Some(watch), case.act, &meter)
+                ends::ackline::connect(device, SIMPLE, None, Some(watch), case.act, &meter)
+            }
+            (Here::Device(device), Who::Within(program)) => {
+                ends::ackline::connect(device, program, None, None, case.act, &meter)
             }
             (Here::Device(device), Who::Smoltcp) => ends::smoltcp::connect(device, case.act, &meter),
             (Here::Device(device), Who::Loop) => ends::bare::connect(device, case.act, &meter),
@@ -65,7 +69,11 @@ pub(crate) fn run(case: Case, length: Duration) -> Outcome<Sample> {
         }
     })?;
 
-    let measured = program.map_or(Runs::Thread(measured), Runs::Process);
+    let measured = match (program, case.contestant.who) {
+        (Some(program), _) => Runs::Process(program),
+        (None, Who::Within(Program { workers: Some(_), .. })) => Runs::Threads,
+        (None, _) => Runs::Thread(measured),
+    };
     let mut waited = Duration::ZERO;
     while meter.total() == 0 {
         pause(&ended, LOOK)?;

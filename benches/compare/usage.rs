@@ -18,6 +18,8 @@ const TICKS_PER_SECOND: f64 = 100.0;
 pub(crate) enum Runs {
     /// In a thread of this process.
     Thread(i32),
+    /// In all threads of this process but the other end's.
+    Threads,
     /// In all threads of another process.
     Process(u32),
 }
@@ -55,8 +57,10 @@ impl Usage {
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
         let (mut process, mut kernel_share) =
             (cpu.tv_sec as f64 + cpu.tv_nsec as f64 * 1e-9, of_process("self")?);
+        let peer = of_thread("self", &peer.to_string())?;
         let here = match here {
             Runs::Thread(thread) => of_thread("self", &thread.to_string())?,
+            Runs::Threads => process - peer,
             Runs::Process(id) => {
                 let id = id.to_string();
                 let (user, system) = of_process(&id)?;
@@ -69,7 +73,7 @@ impl Usage {
         Ok(Self {
             at: timer::now(),
             here,
-            peer: of_thread("self", &peer.to_string())?,
+            peer,
             process,
             kernel_share,
             machine: of_machine()?,

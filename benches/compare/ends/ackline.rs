@@ -1,8 +1,9 @@
-//! ackline with its default policies: driver and application on one thread, data made and used in place.
+//! ackline with its default policies. Unless the case is about another program, driver and application are on one thread,
+//! and data is made and used in place.
 
 use super::watch::Watch;
 use super::{CHUNK, Meter, end, first, runtime, some};
-use crate::case::{Act, Wait};
+use crate::case::{Access, Act, Program, Wait};
 use crate::net::{HERE, PEER, PORT};
 use crate::results::Metric;
 use ackline::{Registry, Stack, TcpStream};
@@ -16,9 +17,16 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 /// Longer than any measurement.
 const FOREVER: Duration = Duration::from_secs(3600);
 
+/// Bytes of a read or a write that copies.
+const COPY: usize = 64 << 10;
+
+/// The program of all cases that are not about programs.
+pub(crate) const SIMPLE: Program = Program { workers: None, access: Access::InPlace };
+
 /// The measured end.
 pub(crate) fn connect(
     device: Box<dyn Device>,
+    program: Program,
     acks: Option<&str>,
     watch: Option<Watch>,
     act: Act,
@@ -30,7 +38,14 @@ pub(crate) fn connect(
     }
     let busy = matches!(act, Act::RoundTrip { here: Wait::Busy, .. });
     let busy_poll = if busy { FOREVER } else { Duration::ZERO };
-    runtime()?.block_on(async {
+    let runtime = match program.workers {
+        None => runtime()?,
+        Some(workers) => {
+            tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?
+        }
+    };
+    let access = program.access;
+    runtime.block_on(async {
         let builder = Stack::builder(device).address(HERE).connections(connections);
         let stack = builder.busy_poll(busy_poll).spawn()?;
         let streams = |count: usize| {
@@ -48,9 +63,12 @@ pub(crate) fn connect(
         }
         tell(act, stack.clone(), Mutex::new(watch), meter);
         match act {
-            Act::Send { flows } => first(streams(flows).await?.into_iter().map(source)).await,
+            Act::Send { flows } => {
+                first(streams(flows).await?.into_iter().map(|stream| source(stream, access))).await
+            }
             Act::Receive { flows } => {
-                first(streams(flows).await?.into_iter().map(|stream| sink(stream, meter.clone()))).await
+                let sinks = streams(flows).await?.into_iter().map(|stream| sink(stream, access, meter.clone()));
+                first(sinks).await
             }
             Act::RoundTrip { .. } => {
                 first(streams(1).await?.into_iter().map(|stream| ping(stream, meter.clone()))).await
@@ -81,7 +99,11 @@ fn tell(act: Act, stack: Stack, watch: Mutex<Option<Watch>>, meter: &Meter) {
     });
 }
 
-async fn source(mut stream: TcpStream) -> io::Result<()> {
+async fn source(mut stream: TcpStream, access: Access) -> io::Result<()> {
+    let data = vec![7; COPY];
+    while access == Access::Copies {
+        stream.write_all(&data).await?;
+    }
     loop {
         let fill = |[first, second]: [&mut [u8]; 2]| {
             first.fill(7);
@@ -92,7 +114,11 @@ async fn source(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-async fn sink(mut stream: TcpStream, meter: Arc<Meter>) -> io::Result<()> {
+async fn sink(mut stream: TcpStream, access: Access, meter: Arc<Meter>) -> io::Result<()> {
+    let mut data = vec![0; COPY];
+    while access == Access::Copies {
+        meter.add(some(stream.read(&mut data).await?)? as u64);
+    }
     loop {
         let take = |[first, second]: [&[u8]; 2]| {
             let there = first.len() + second.len();
