@@ -10,6 +10,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// Maximum packets received per turn before they are answered.
 const RX_BATCH: usize = 128;
@@ -39,6 +40,9 @@ const SMALL_PACKET: usize = 512;
 /// TIME-WAIT are left, and with the device's error if the device fails. If it is dropped earlier, every
 /// handle returns errors.
 ///
+/// On a runtime with worker threads it hands the stack over to the applications that a turn woke: the last of them runs the
+/// next turn in the call in which it would wait.
+///
 /// **Each turn: send what pacing held back until now; receive a batch of packets, all with one time stamp;
 /// serve expired deadlines; send; report events; set the timer. Then sleep until the device is readable, the
 /// timer expires, a full device is writable, or an application leaves work behind.** Pure ACKs for a turn of
@@ -53,11 +57,17 @@ pub struct Driver {
     wakes: Wakes,
     /// Since when the driver has been waiting for a departure without sleeping.
     awake_since: Option<Instant>,
+    /// Its runtime has worker threads; known from the first turn on.
+    workers: Option<bool>,
+}
+
+fn has_workers() -> bool {
+    Handle::try_current().is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
 }
 
 impl Driver {
     pub(super) fn new(shard: Arc<Shard>) -> Self {
-        Self { shard, wakes: Wakes::default(), awake_since: None }
+        Self { shard, wakes: Wakes::default(), awake_since: None, workers: None }
     }
 }
 
@@ -65,11 +75,18 @@ impl Future for Driver {
     type Output = io::Result<()>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { shard, wakes, awake_since } = self.get_mut();
+        let Self { shard, wakes, awake_since, workers } = self.get_mut();
         let mut held = None;
         loop {
             let outcome = {
                 let mut state = shard.lock();
+                if *workers.get_or_insert_with(has_workers) {
+                    if state.is_handed_over(timer::now(), cx) {
+                        store(&mut state.driver, cx.waker());
+                        return Poll::Pending;
+                    }
+                    state.handover.on_driver(cx.waker());
+                }
                 let yielded = awake_since.is_some();
                 if let Some(since) = awake_since.take() {
                     let took = timer::now().since(since);
@@ -90,6 +107,7 @@ impl Future for Driver {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
+                Turn::HandedOver => return Poll::Pending,
                 Turn::Wait(wait) => wait,
             };
             match wait {
@@ -117,11 +135,13 @@ impl Drop for Driver {
 
 /// What to do after a turn.
 #[derive(Debug)]
-enum Turn {
+pub(super) enum Turn {
     /// The stack has ended.
     Ended(io::Result<()>),
     /// Run another turn at once.
     Again,
+    /// The applications that this turn woke run the next one.
+    HandedOver,
     /// How to wait; `None` if there is no deadline.
     Wait(Option<Wait>),
 }
@@ -171,8 +191,9 @@ impl Gathering {
 
 impl StackState {
     /// Runs after `hold` has ended.
-    fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<DepartureWait>) -> Turn {
+    pub(super) fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<DepartureWait>) -> Turn {
         self.meters.driver_runs += 1;
+        self.handover.next_turn();
         let outcome = self.try_turn(cx, wakes, hold);
         self.next_turn(wakes);
         match outcome {
@@ -185,7 +206,7 @@ impl StackState {
                     store(&mut self.driver, cx.waker());
                     // Those that still wait go on after those that this turn woke.
                     return if again || self.turns.are_awaited() {
-                        Turn::Again
+                        if self.hand_over(self.last) { Turn::HandedOver } else { Turn::Again }
                     } else {
                         Turn::Wait(self.wait)
                     };
@@ -252,7 +273,7 @@ impl StackState {
         let gathers = self.gathering.goes_on(now);
         self.keeps_acks = gathers || received.is_small();
         more |= self.flush(now, By::Driver, wakes);
-        if self.kept_acks && (gathers || !wakes.is_empty()) {
+        if self.kept_acks && (gathers || !wakes.is_empty() || self.handover.inline) {
             more = true;
         } else {
             // While gathering, the driver did not register for wake-ups.

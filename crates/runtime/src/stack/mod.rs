@@ -3,6 +3,7 @@
 mod backlog;
 mod builder;
 mod driver;
+mod handover;
 mod inspect;
 pub(crate) mod shard;
 pub(crate) mod state;

@@ -77,6 +77,8 @@ impl Shard {
             // spins, or is waited for.
             let more =
                 more || state.corked || state.spins() || state.is_polling(now) || state.turns.are_awaited();
+            state.take_turns(&mut wakes, |_| false);
+            let more = more && !state.handover.is_open();
             if more || (state.device.is_full() && !was_full) || state.failure().is_some() {
                 wakes.extend(state.driver.take());
             }

@@ -163,6 +163,22 @@ impl StackState {
         if alive { left } else { usize::MAX }
     }
 
+    /// True if an operation of `conn` on `side` would have to wait.
+    pub(crate) fn would_wait(&mut self, conn: ConnId, side: Side) -> bool {
+        if let (turns, Some(account)) = self.account(conn)
+            && turns.left(account, side) == 0
+        {
+            return true;
+        }
+        let Ok(mut conn) = self.remains(conn) else { return false };
+        match side {
+            Side::Read => {
+                conn.error().is_none() && !conn.at_end() && conn.peek().iter().all(|piece| piece.is_empty())
+            }
+            Side::Write => conn.error().is_none() && !conn.is_writable(),
+        }
+    }
+
     /// Charges what an operation of `conn` exchanged.
     pub(crate) fn charge(&mut self, conn: ConnId, exchange: &Exchange) {
         if let (turns, Some(account)) = self.account(conn) {

@@ -3,7 +3,7 @@
 use super::addresses::Addresses;
 use crate::info::Info;
 use crate::io_error;
-use crate::stack::shard::Anchor;
+use crate::stack::shard::{Anchor, Wakes};
 use crate::stack::state::{Side, StackState};
 use crate::stack::turns::Exchange;
 use ackline_tcp_core::endpoint::Conn;
@@ -142,7 +142,10 @@ impl Handle {
         otherwise: Otherwise<'_>,
         act: impl FnOnce(&mut Conn<'_>, &mut Exchange) -> Poll<io::Result<R>>,
     ) -> Poll<io::Result<R>> {
-        self.shard.act(|state: &mut StackState, now, _| {
+        self.shard.act(|state: &mut StackState, now, wakes| {
+            if state.handover.is_open() && !matches!(otherwise, Otherwise::Tell) {
+                self.before_waiting(state, operation, wakes);
+            }
             let share = match (operation, otherwise) {
                 (Operation::Flush, _) | (_, Otherwise::GiveUp) => usize::MAX,
                 _ => state.share(self.id, operation.side()),
@@ -164,6 +167,21 @@ impl Handle {
             }
             outcome
         })
+    }
+
+    /// If the operation would have to wait: the connection has nothing more to do in this turn. If it is the last one, it runs the next.
+    fn before_waiting(&self, state: &mut StackState, operation: Operation, wakes: &mut Wakes) {
+        if state.would_wait(self.id, operation.side()) {
+            state.give_back(self.id);
+            let mut again = false;
+            state.take_turns(wakes, |state| {
+                again = !state.would_wait(self.id, operation.side());
+                again
+            });
+            if again {
+                state.go_on(self.id, wakes);
+            }
+        }
     }
 
     /// Runs `act` as one operation of the current task.

@@ -175,6 +175,7 @@ impl StackState {
 
     /// The application dropped its handle to a connection.
     pub(crate) fn release(&mut self, now: Instant, id: ConnId) {
+        self.give_back(id);
         let linger = self.slot(id).and_then(|slot| {
             slot.read = None;
             slot.write = None;

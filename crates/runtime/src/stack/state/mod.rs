@@ -8,6 +8,7 @@ mod syns;
 
 use super::backlog::Backlog;
 use super::driver::Gathering;
+use super::handover::Handover;
 use super::shard::Wakes;
 use super::turns::{Account, Turns};
 use crate::device::Device;
@@ -54,7 +55,7 @@ pub(crate) struct StackState {
     /// How to wait for the next departure or deadline.
     pub(super) wait: Option<Wait>,
     /// Time of the last turn or act.
-    pub(super) last: Instant,
+    pub(crate) last: Instant,
     /// Time after the last packet for which the driver does not sleep.
     busy_poll: Duration,
     /// When that time ends.
@@ -71,8 +72,10 @@ pub(crate) struct StackState {
     pub(in crate::stack) backlog: Backlog,
     /// What applications may exchange before the driver runs.
     pub(in crate::stack) turns: Turns,
+    /// Who runs the next turn.
+    pub(crate) handover: Handover,
     /// By [`ConnId::index`]; a slot with another identity belongs to an earlier connection.
-    slots: Vec<Slot>,
+    pub(in crate::stack) slots: Vec<Slot>,
     listeners: BTreeMap<ListenerId, Accepting>,
     pub(crate) udp: UdpWaits,
     syns: HeldSyns,
@@ -80,7 +83,7 @@ pub(crate) struct StackState {
     /// The driver task's waker, while it sleeps.
     pub(crate) driver: Option<Waker>,
     /// Deadlines of the runtime itself, soonest first.
-    alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
+    pub(in crate::stack) alarms: BinaryHeap<Reverse<(Instant, Alarm)>>,
     /// Tasks that wait for all connections to end.
     closers: Vec<Waker>,
     /// The time for a shutdown is over.
@@ -160,18 +163,22 @@ pub(crate) struct DepartureWait {
 
 /// Deadlines of the runtime itself.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Alarm {
+pub(in crate::stack) enum Alarm {
     /// The time for a dropped stream's background close is over.
     Linger(ConnId),
     /// The time for a shutdown is over.
     Shutdown,
     /// The interface has been down for so long that packets wait no longer.
     HoldOver,
+    /// Applications that have the stack have had it for long.
+    Handover,
 }
 
 #[derive(Debug)]
-struct Slot {
-    id: ConnId,
+pub(in crate::stack) struct Slot {
+    pub(in crate::stack) id: ConnId,
+    /// The turn in which one of its tasks was woken last, unless that has come back.
+    pub(in crate::stack) called: u32,
     read: Option<Waker>,
     write: Option<Waker>,
     /// Present if there is something in it.
@@ -246,6 +253,7 @@ impl StackState {
             witness: 0,
             backlog: Backlog::new(backlog_time),
             turns: Turns::new(turn),
+            handover: Handover::new(),
             slots: Vec::new(),
             listeners: BTreeMap::new(),
             udp: UdpWaits::default(),
@@ -337,7 +345,7 @@ impl StackState {
         }
     }
 
-    fn arm(&mut self, now: Instant) -> io::Result<()> {
+    pub(in crate::stack) fn arm(&mut self, now: Instant) -> io::Result<()> {
         self.wait =
             self.endpoint.poll_timeout().map(|wakeup| match (is_departure(&wakeup), self.device.full) {
                 (true, Some(recheck)) => Wait::Sleep(recheck),
@@ -406,6 +414,7 @@ impl StackState {
         while self.alarms.peek().is_some_and(|Reverse((at, _))| *at <= now) {
             match self.alarms.pop() {
                 Some(Reverse((_, Alarm::Linger(id)))) => self.endpoint.abort(now, id),
+                Some(Reverse((_, Alarm::Handover))) => self.on_handover_alarm(),
                 Some(Reverse((_, Alarm::Shutdown))) => self.abort_all(now),
                 Some(Reverse((_, Alarm::HoldOver))) => {
                     // An interface that came up and went down again has a later alarm of its own.
@@ -441,9 +450,12 @@ impl StackState {
     }
 
     pub(in crate::stack) fn wake(&mut self, conn: ConnId, sides: &[Side], wakes: &mut Wakes) {
-        if let Some(slot) = self.slot(conn) {
+        if let Some(slot) = self.slots.get_mut(conn.index()).filter(|slot| slot.id == conn) {
             for side in sides {
-                wakes.extend(slot.waker(*side).take());
+                if let Some(waker) = slot.waker(*side).take() {
+                    wakes.extend([waker]);
+                    self.handover.call(&mut slot.called);
+                }
             }
             if let Some(news) = slot.news() {
                 wakes.everyone(news);
@@ -539,7 +551,7 @@ impl StackState {
 
 impl Slot {
     fn new(id: ConnId) -> Self {
-        Self { id, read: None, write: None, rare: None, account: Account::default() }
+        Self { id, called: 0, read: None, write: None, rare: None, account: Account::default() }
     }
 
     fn news(&self) -> Option<&Arc<Notify>> {
