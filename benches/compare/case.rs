@@ -125,11 +125,8 @@ pub(crate) const TUN_TRACED: Contestant = observed("ackline-tun-trace", "ackline
 pub(crate) const TUN_CAPTURED_AND_TRACED: Contestant =
     observed("ackline-tun-pcap-trace", "ackline, TUN, captured and traced", Some(SuperPackets::Whole), true);
 
-pub(crate) const TUN_COPIES: Contestant = within(
-    "ackline-tun-copies",
-    "one thread, copies",
-    Program { workers: None, access: Access::Copies },
-);
+pub(crate) const TUN_COPIES: Contestant =
+    within("ackline-tun-copies", "one thread, copies", Program { workers: None, access: Access::Copies });
 pub(crate) const TUN_WORKERS: Contestant = within(
     "ackline-tun-workers",
     "two workers, in place",
@@ -252,8 +249,7 @@ impl Case {
         let with_default_cc = [KERNEL_DEFAULT_CC, LOOP_TUN_DEFAULT_CC, TUN_DEFAULT_CC];
         let observed = [TUN_CAPTURED, TUN_CAPTURED_SPLIT, TUN_TRACED, TUN_CAPTURED_AND_TRACED];
         let programs = [TUN_COPIES, TUN_WORKERS, TUN_WORKERS_COPIES];
-        let contestants =
-            || CONTESTANTS.into_iter().chain(with_default_cc).chain(observed).chain(programs);
+        let contestants = || CONTESTANTS.into_iter().chain(with_default_cc).chain(observed).chain(programs);
         let cases = Act::ALL
             .into_iter()
             .flat_map(|act| contestants().map(move |contestant| Self { contestant, act }));

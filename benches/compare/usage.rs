@@ -70,14 +70,7 @@ impl Usage {
                 here
             }
         };
-        Ok(Self {
-            at: timer::now(),
-            here,
-            peer,
-            process,
-            kernel_share,
-            machine: of_machine()?,
-        })
+        Ok(Self { at: timer::now(), here, peer, process, kernel_share, machine: of_machine()? })
     }
 
     pub(crate) fn since(self, before: Self) -> Used {

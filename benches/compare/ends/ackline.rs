@@ -67,7 +67,8 @@ pub(crate) fn connect(
                 first(streams(flows).await?.into_iter().map(|stream| source(stream, access))).await
             }
             Act::Receive { flows } => {
-                let sinks = streams(flows).await?.into_iter().map(|stream| sink(stream, access, meter.clone()));
+                let sinks =
+                    streams(flows).await?.into_iter().map(|stream| sink(stream, access, meter.clone()));
                 first(sinks).await
             }
             Act::RoundTrip { .. } => {

@@ -4,7 +4,8 @@ use super::text::{Table, median, with_range};
 use crate::case::{
     Act, CONTESTANTS, Case, FEWER_ACKS, GVISOR_PACKET, GVISOR_PLAIN, KERNEL, KERNEL_DEFAULT_CC, LOOP_TUN,
     LOOP_TUN_DEFAULT_CC, PACKET, PLAIN, PLAIN_FEWER_ACKS, SMOLTCP, TUN, TUN_CAPTURED,
-    TUN_CAPTURED_AND_TRACED, TUN_CAPTURED_SPLIT, TUN_DEFAULT_CC, TUN_TRACED, Wait,
+    TUN_CAPTURED_AND_TRACED, TUN_CAPTURED_SPLIT, TUN_COPIES, TUN_DEFAULT_CC, TUN_TRACED, TUN_WORKERS,
+    TUN_WORKERS_COPIES, Wait,
 };
 use crate::results::{Metric, Results, Setting, Summary};
 
@@ -90,6 +91,51 @@ pub(super) fn cpu(results: &Results) -> String {
             ];
             some_row(&mut table, &format!("{}: {word}", contestant.label), cells);
         }
+    }
+    table.render()
+}
+
+/// What other programs around the stack reach, to one on a single thread that exchanges data in the same way.
+pub(super) fn programs(results: &Results) -> String {
+    let mut table = Table::new(&["TUN", "one thread", "two workers", "ratio", "processor time, ratio"]);
+    for (access, one, workers) in
+        [("in place", TUN, TUN_WORKERS), ("copies of 64 KiB", TUN_COPIES, TUN_WORKERS_COPIES)]
+    {
+        for (word, act) in [
+            ("sends", SEND),
+            ("receives", RECEIVE),
+            ("100 flows send", SEND_MANY),
+            ("100 flows receive", RECEIVE_MANY),
+        ] {
+            let (one, workers) = (Case { contestant: one, act }, Case { contestant: workers, act });
+            if results.summary(&workers, Metric::GbitPerSecond).is_none() {
+                continue;
+            }
+            let rate = |case| with_range(results.summary(case, Metric::GbitPerSecond));
+            let ratio = |metric| with_range(results.ratio(&workers, &one, metric));
+            let cells = [rate(&one), rate(&workers), ratio(Metric::GbitPerSecond), ratio(Metric::CpuHere)];
+            some_row(&mut table, &format!("{access}, {word}, Gbit/s"), cells);
+        }
+    }
+    for (word, act, metric) in [
+        (
+            "round trip, p50, µs",
+            Act::RoundTrip { here: Wait::Blocking, peer: Wait::Blocking },
+            Metric::MedianMicros,
+        ),
+        ("connections per second, 100 at once", Act::Open { at_once: Act::MANY }, Metric::PerSecond),
+    ] {
+        let (one, workers) = (Case { contestant: TUN, act }, Case { contestant: TUN_WORKERS, act });
+        if results.summary(&workers, metric).is_none() {
+            continue;
+        }
+        let value = |case| with_range(results.summary(case, metric));
+        let cpu = with_range(results.ratio(&workers, &one, Metric::CpuMicrosEach));
+        some_row(
+            &mut table,
+            word,
+            [value(&one), value(&workers), with_range(results.ratio(&workers, &one, metric)), cpu],
+        );
     }
     table.render()
 }

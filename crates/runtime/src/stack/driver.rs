@@ -191,7 +191,12 @@ impl Gathering {
 
 impl StackState {
     /// Runs after `hold` has ended.
-    pub(super) fn turn(&mut self, cx: &mut Context<'_>, wakes: &mut Wakes, hold: Option<DepartureWait>) -> Turn {
+    pub(super) fn turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        wakes: &mut Wakes,
+        hold: Option<DepartureWait>,
+    ) -> Turn {
         self.meters.driver_runs += 1;
         self.handover.next_turn();
         let outcome = self.try_turn(cx, wakes, hold);

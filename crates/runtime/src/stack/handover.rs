@@ -53,7 +53,16 @@ pub(crate) struct Handover {
 
 impl Handover {
     pub(super) const fn new() -> Self {
-        Self { driver: None, turn: 1, called: 0, open: false, opened: Instant::ZERO, alarmed: false, calm: CALM, inline: false }
+        Self {
+            driver: None,
+            turn: 1,
+            called: 0,
+            open: false,
+            opened: Instant::ZERO,
+            alarmed: false,
+            calm: CALM,
+            inline: false,
+        }
     }
 
     /// The driver runs on a runtime with worker threads, and has this waker.
@@ -102,7 +111,13 @@ impl StackState {
     /// the driver goes on.
     pub(super) fn hand_over(&mut self, now: Instant) -> bool {
         let Handover { driver, called, calm, .. } = &self.handover;
-        if driver.is_none() || *called == 0 || *called > FEW || *calm < CALM || self.spins() || self.is_polling(now) {
+        if driver.is_none()
+            || *called == 0
+            || *called > FEW
+            || *calm < CALM
+            || self.spins()
+            || self.is_polling(now)
+        {
             return false;
         }
         if !self.handover.alarmed {
@@ -133,7 +148,8 @@ impl StackState {
             return false;
         }
         let core = self.endpoint.poll_timeout().is_some_and(|wakeup| wakeup.at <= now);
-        let own = self.alarms.peek().is_some_and(|Reverse((at, alarm))| *at <= now && *alarm != Alarm::Handover);
+        let own =
+            self.alarms.peek().is_some_and(|Reverse((at, alarm))| *at <= now && *alarm != Alarm::Handover);
         if core || own {
             return false;
         }

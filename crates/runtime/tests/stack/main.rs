@@ -21,3 +21,4 @@ mod settings;
 mod spans;
 mod turns;
 mod waiting;
+mod workers;
