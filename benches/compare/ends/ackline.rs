@@ -102,8 +102,10 @@ fn tell(act: Act, stack: Stack, watch: Mutex<Option<Watch>>, meter: &Meter) {
 
 async fn source(mut stream: TcpStream, access: Access) -> io::Result<()> {
     let data = vec![7; COPY];
-    while access == Access::Copies {
-        stream.write_all(&data).await?;
+    if access == Access::Copies {
+        loop {
+            stream.write_all(&data).await?;
+        }
     }
     loop {
         let fill = |[first, second]: [&mut [u8]; 2]| {
@@ -117,8 +119,10 @@ async fn source(mut stream: TcpStream, access: Access) -> io::Result<()> {
 
 async fn sink(mut stream: TcpStream, access: Access, meter: Arc<Meter>) -> io::Result<()> {
     let mut data = vec![0; COPY];
-    while access == Access::Copies {
-        meter.add(some(stream.read(&mut data).await?)? as u64);
+    if access == Access::Copies {
+        loop {
+            meter.add(some(stream.read(&mut data).await?)? as u64);
+        }
     }
     loop {
         let take = |[first, second]: [&[u8]; 2]| {
